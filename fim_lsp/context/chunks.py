@@ -2,9 +2,10 @@
 Texts into pieces, and chosen pieces into the chunks a model is shown. Pure.
 
 A `Source` is a text we may use: an open document, one closed lately, a file of the workspace. It is
-cut once per version into small pieces at the borders of its units. Pieces are what is chosen, because
-a dense half of a screen beats a whole one; the prompt gets chunks, several pieces of one file in
-their order under one heading, because headings cost tokens and a file told in order reads better.
+cut once per version into small pieces at the borders of its units. Pieces are what is chosen,
+because a dense half of a screen beats a whole one; the prompt gets chunks, several pieces of one
+file in their order under one heading, because headings cost tokens and a file told in order reads
+better.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from fim_lsp.context.similarity import WORD
 from fim_lsp.documents import LINE_CHARS, body, unix
 
 SOURCE_CHARS = 1_000_000
-"""Characters of a text that is cut into pieces: 25,000 lines, parsed in 0.2 s. Nothing is learned from
-a longer one, which is data or generated code; the lines around the cursor are shown all the same."""
+"""Characters of a text that is cut into pieces: 25,000 lines, parsed in 0.2 s. Nothing is learned
+from a longer one, which is data or generated code; the lines around the cursor are shown all the
+same."""
 
 PIECES = 2_000
 """Pieces of one text, its first ones: all of 32,000 lines. A piece takes about 4 kB of memory."""
@@ -35,7 +37,8 @@ PIECE_CHARS = 4_000
 """Characters of a piece. The usual one has 600; denser text is data and its words are no names."""
 
 YANK_CHARS = 20_000
-"""Characters of a yank that is kept: what a ring can show. A file that is copied whole is no hint."""
+"""Characters of a yank that is kept: what a ring can show. A file that is copied whole is no
+hint."""
 
 PIECE_LINES = 16
 """Recall at equal tokens by size of piece, three histories: 8 lines 0.62, 16 lines 0.60, 32 lines
@@ -48,13 +51,15 @@ TELLING_WORDS = 5
 ABOVE = 8  # lines above a piece that may say that it holds a secret
 
 _PLACES = 50
-"""Places of one line that are looked at for the lines around it: a text may be one line 100,000 times."""
+"""Places of one line that are looked at for the lines around it: a text may be one line 100,000
+times."""
 
 TOLD_LINES = 24
 """Lines of a piece that another language server told: the head of a class, or a whole function."""
 
 _ALIAS = re.compile(r'import \w+|module ".*"')
-"""What TypeScript's server says below the signature of an imported name; the module is a path of this machine."""
+"""What TypeScript's server says below the signature of an imported name; the module is a path of
+this machine."""
 
 _NUMBER = re.compile(r"\d+")
 
@@ -142,7 +147,10 @@ class ContextChunk:
 
 
 class CutText(NamedTuple):
-    """The contents of one version of a text: its pieces, the names its imports bring in, its definitions."""
+    """
+    The contents of one version of a text: its pieces, the names its imports bring in, its
+    definitions.
+    """
 
     pieces: tuple[Piece, ...] = ()
     imported: tuple[str, ...] = ()
@@ -185,7 +193,9 @@ def cut(source: Source, syntax: Syntax) -> CutText:
 
 
 def read_yank(source: Source, text: str) -> Piece | None:
-    """Return a yank as the user took it; None when there is nothing to learn from it or it is secret."""
+    """
+    Return a yank as the user took it; None when there is nothing to learn from it or it is secret.
+    """
     if len(text) > YANK_CHARS:
         return None
     lines = unix(text).strip("\n").split("\n")
@@ -194,7 +204,10 @@ def read_yank(source: Source, text: str) -> Piece | None:
 
 
 def read_server_text(source: Source, text: str) -> Piece | None:
-    """Return the piece of *source* that a language server sent, at its place there; None as for a yank."""
+    """
+    Return the piece of *source* that a language server sent, at its place there; None as for a
+    yank.
+    """
     told = unix(text).strip("\n").split("\n")
     lines = [line for line in told if not _ALIAS.fullmatch(line)][:TOLD_LINES]
     piece = _piece(source, lines, Why.SERVER, (0, len(lines)), PIECE_CHARS)
@@ -221,7 +234,9 @@ def locate(piece: Piece, source: Source) -> Piece:
 
 
 def places(line: str, lines: tuple[str, ...]) -> Iterator[int]:
-    """Yield the places of *line*, whatever its line end; the search runs in C: 10,000 lines in 0.1 ms."""
+    """
+    Yield the places of *line*, whatever its line end; the search runs in C: 10,000 lines in 0.1 ms.
+    """
     for end in ("\n", "\r\n", "\r", ""):
         at = -1
         for _ in range(lines.count(line + end)):
@@ -268,12 +283,17 @@ def overlap(one: Piece, other: Piece) -> bool:
 
 
 def overlaps(piece: Piece, files: Mapping[str, Iterable[Piece]]) -> bool:
-    """Return whether *piece* shares lines with one of *files*; one that is in no file any more shares none."""
+    """
+    Return whether *piece* shares lines with one of *files*; one that is in no file any more shares
+    none.
+    """
     return any(overlap(piece, other) for other in files.get(piece.uri, ()))
 
 
 def group(chosen: Iterable[Piece], max_lines: int) -> tuple[ContextChunk, ...]:
-    """Return the pieces as chunks of at most *max_lines*: neighbours of one file share a heading."""
+    """
+    Return the pieces as chunks of at most *max_lines*: neighbours of one file share a heading.
+    """
     chunks: list[ContextChunk] = []
     for piece in chosen:
         last = chunks[-1] if chunks else None
@@ -303,7 +323,10 @@ def _telling(line: str) -> str:
 
 
 def _spans(borders: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the line ranges of pieces: neighbouring units share one while they fit, longer ones are divided."""
+    """
+    Yield the line ranges of pieces: neighbouring units share one while they fit, longer ones are
+    divided.
+    """
     start = borders[0]
     for border, beyond in itertools.pairwise((*borders[1:], borders[-1] + PIECE_LINES + 1)):
         while border - start > PIECE_LINES:
@@ -317,7 +340,10 @@ def _spans(borders: Sequence[int]) -> Iterator[tuple[int, int]]:
 def _piece(
     source: Source, lines: Sequence[str], why: Why, span: tuple[int, int], n_chars: int
 ) -> Piece | None:
-    """Make a piece; None for lines without words, for data, and for lines that hold a secret: they never leave."""
+    """
+    Make a piece; None for lines without words, for data, and for lines that hold a secret: they
+    never leave.
+    """
     start, end = span
     while start < end and not lines[start].strip():
         start += 1
@@ -338,7 +364,10 @@ def _is_whole(source: Source, piece: Piece) -> bool:
 
 
 def _join_above(lines: Sequence[str], start: int, end: str = "") -> str:
-    """Return the last characters of what stands above the line *start*; *end*: what the lines are without."""
+    """
+    Return the last characters of what stands above the line *start*; *end*: what the lines are
+    without.
+    """
     return unix("".join(f"{each[-REACH:]}{end}" for each in lines[max(0, start - ABOVE) : start]))[
         -REACH:
     ]

@@ -61,7 +61,10 @@ def read_syntax(language: str, text: str) -> Syntax:
 
 
 def definitions_of(text: ParsedText) -> tuple[Definition, ...]:
-    """Return the definitions of *text* in order, outer ones first; none in a language without a grammar."""
+    """
+    Return the definitions of *text* in order, outer ones first; none in a language without a
+    grammar.
+    """
     if text.grammar is None or text.tree is None:
         return ()
     found = sorted(_resolve(text, _matches(text)), key=lambda d: (d.start, -d.end))
@@ -96,7 +99,10 @@ def _matches(text: ParsedText) -> list[_Match]:
 
 
 def _resolve(text: ParsedText, matches: Iterable[_Match]) -> Iterator[Definition]:
-    """Yield the matches with their owners. A function inside a function is none, a field is known once."""
+    """
+    Yield the matches with their owners. A function inside a function is none, a field is known
+    once.
+    """
     around: list[_Match] = []
     fields: set[tuple[str, str]] = set()
     for match in matches:
@@ -126,7 +132,9 @@ def _definition(text: ParsedText, match: _Match, owner: str) -> Definition:
 
 
 def _name(text: ParsedText, node: Node) -> str:
-    """Return the last word of a name: `self.basket` is known as `basket`; a name in CSS is whole."""
+    """
+    Return the last word of a name: `self.basket` is known as `basket`; a name in CSS is whole.
+    """
     name = _text(text, node).lstrip("-@:$")
     if not _NAME.fullmatch(name):
         name = (_WORD.findall(name) or [""])[-1]

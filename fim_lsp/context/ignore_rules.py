@@ -1,10 +1,11 @@
 """
-Ignore rules as one automaton, and its verdicts on files and folders. Pure, and linear for any input.
+Ignore rules as one automaton, and its verdicts on files and folders. Pure, and linear for any
+input.
 
 All patterns of a file are one non-deterministic automaton whose set of states is the bits of one
-integer: bit *n* is set when all tokens below *n* have matched what was read ("shift-and", Baeza-Yates
-and Gonnet 1992). A byte of a path costs a handful of operations on integers of as many bits as
-the patterns have bytes, whatever stars they hold, so no pattern takes more than
+integer: bit *n* is set when all tokens below *n* have matched what was read ("shift-and",
+Baeza-Yates and Gonnet 1992). A byte of a path costs a handful of operations on integers of as many
+bits as the patterns have bytes, whatever stars they hold, so no pattern takes more than
 O(len(pattern) · len(path)) steps. The last pattern that matches is the highest bit that is set.
 
 A `Scope` keeps the states of a folder: a file in it costs the bytes of its name only.
@@ -124,7 +125,9 @@ def _stars(found: re.Match[bytes]) -> Token:
 
 
 def _one(text: bytes, at: int, *, fold: bool) -> tuple[bytes, int] | None:
-    """Return the bytes that match what stands at *at*, and where the next begins; None: nothing does."""
+    """
+    Return the bytes that match what stands at *at*, and where the next begins; None: nothing does.
+    """
     char = text[at : at + 1]
     if char == b"?":
         return ANY, at + 1
@@ -154,7 +157,9 @@ def _class(text: bytes, at: int, *, fold: bool) -> tuple[bytes, int] | None:
 
 
 def _member(text: bytes, at: int, last: int, *, fold: bool) -> tuple[set[int], int, int] | None:
-    """Return one member of a class: its bytes, what a range may begin with, where the next one stands."""
+    """
+    Return one member of a class: its bytes, what a range may begin with, where the next one stands.
+    """
     char, following = text[at : at + 1], text[at + 1 : at + 2]
     if char == b"-" and last and following not in (b"", b"]"):
         high = text[at + 1 : at + 3].removeprefix(b"\\")[:1]
@@ -245,7 +250,9 @@ def below(outer: Scope, name: bytes, added: RuleList | None = None) -> Scope:
 
 
 def why_ignored(outer: Scope, name: bytes, *, folder: bool = False) -> str:
-    """Return why the rules ignore the file, or the folder, *name* in *outer*; "" when they do not."""
+    """
+    Return why the rules ignore the file, or the folder, *name* in *outer*; "" when they do not.
+    """
     if outer.closed:
         return outer.closed
     for each, state in outer.lists:

@@ -1,10 +1,11 @@
 """
 An index of the definitions in a workspace, and a ranking of files by their use at the cursor. Pure.
 
-An `Index` knows of each file the names that it defines, checksums of its words, and nothing else of its
-text (four bytes a word: `words`): 20,000 files take less than 60 MB. Where in a file a name is defined is read when that is asked.
-`rank_files` ranks files for one cursor, `read_unopened` cuts the best of them into pieces; what is shown of
-those is decided in `ranking`. `holding` names the files that may hold a text.
+An `Index` knows of each file the names that it defines, checksums of its words, and nothing else of
+its text (four bytes a word: `words`): 20,000 files take less than 60 MB. Where in a file a name is
+defined is read when that is asked. `rank_files` ranks files for one cursor, `read_unopened` cuts
+the best of them into pieces; what is shown of those is decided in `ranking`. `holding` names the
+files that may hold a text.
 
 Files are known by their path within the workspace, so a file has one entry however an editor
 spells its URI.
@@ -83,7 +84,9 @@ _READ = 12  # files read for one update: 12 × 300 lines are read and cut in 20 
 
 
 class IndexEntry(NamedTuple):
-    """The index entry of a file; *stamp* (time of change in ns, bytes) tells whether it is up to date."""
+    """
+    The index entry of a file; *stamp* (time of change in ns, bytes) tells whether it is up to date.
+    """
 
     language: str
     stamp: tuple[int, int]
@@ -134,7 +137,10 @@ def update_index(index: Index, fresh: Mapping[str, IndexEntry | None]) -> Index:
 def rank_files(
     index: Index, path: str, language: str, imported: Iterable[str], near: Iterable[str]
 ) -> list[str]:
-    """Return the files worth a look from *path*, best first: what it imports and uses; twins, siblings."""
+    """
+    Return the files worth a look from *path*, best first: what it imports and uses; twins,
+    siblings.
+    """
     scores: defaultdict[str, float] = defaultdict(float)
     for weight, names in ((_IMPORTED, imported), (1.0, near)):
         for name in sorted(set(names)):
@@ -152,7 +158,8 @@ def rank_files(
 
 def holding(index: Index, texts: Iterable[str], near: str) -> Iterator[str]:
     """
-    Yield the files that may hold one of *texts*: the first one first, in the folder of the file *near* first.
+    Yield the files that may hold one of *texts*: the first one first, in the folder of the file
+    *near* first.
 
     Takes 2 ms a text for 2,000 files.
     """

@@ -3,18 +3,19 @@ The memory of one workspace: events in, the chunks for the next prompt out. Pure
 
 `Memory` is the one object of `context` with state; the session keeps one per workspace root and
 tells it what happens. An event costs microseconds, whatever the size of the file. Reading syntax
-and choosing is left for later: while idle, the session takes a snapshot, has a worker thread compute
-`update_ring`, and gives the result back, which counts unless something happened meanwhile.
+and choosing is left for later: while idle, the session takes a snapshot, has a worker thread
+compute `update_ring`, and gives the result back, which counts unless something happened meanwhile.
 
     memory.edited(before, after, edits)                     each event
     memory.visible(viewport)                                a prompt's chunks, for a window
     memory.accept(update_ring(memory.snapshot(viewport)))   while idle; takes 10 to 100 ms
 
 Lines move under edits, and what is remembered by line moves along: the clock of each edited line,
-and the pieces in the ring. A piece whose own lines are edited is no longer *fresh* and is not shown.
+and the pieces in the ring. A piece whose own lines are edited is no longer *fresh* and is not
+shown.
 
-Editors that send no `fim/didYank` (all without a plugin) still send the paste, and a user who pastes
-a function is about to work with what stands around its original: `origin` finds that.
+Editors that send no `fim/didYank` (all without a plugin) still send the paste, and a user who
+pastes a function is about to work with what stands around its original: `origin` finds that.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ _PLACES = 50  # of the longest line, in one text, that are looked at for the oth
 
 def origin(edit: Edit | str, sources: Iterable[Source]) -> tuple[str, str] | None:
     """
-    Return the file and the whole lines an insertion repeats; None when it is no copy of anything known.
+    Return the file and the whole lines an insertion repeats; None when it is no copy of anything
+    known.
 
     *sources* hold the texts before the edit. A search of 100,000 lines takes 2 ms: it compares
     one line, the longest, and looks closer only where that stands.
@@ -118,7 +120,9 @@ class Memory:
         self.note_focus(source.uri)
 
     def note_close(self, uri: str) -> None:
-        """Take in that a document was closed: from now on its text is that on disk, see `unsure`."""
+        """
+        Take in that a document was closed: from now on its text is that on disk, see `unsure`.
+        """
         source = self._sources.get(uri)
         if source is None:
             return
@@ -164,7 +168,10 @@ class Memory:
         self._news(after.uri)
 
     def note_yank(self, uri: str, text: str) -> None:
-        """Take in that the user copied *text* in a file; it is kept as taken unless it is short or secret."""
+        """
+        Take in that the user copied *text* in a file; it is kept as taken unless it is short or
+        secret.
+        """
         source = self._sources.get(uri)
         self._n_events += 1
         if source is None or len(split(text.strip("\r\n"))) < MIN_LINES:
@@ -196,7 +203,9 @@ class Memory:
         return True
 
     def forget_server_pieces(self) -> None:
-        """Forget all pieces from language servers: they are private until judged, and are sent again."""
+        """
+        Forget all pieces from language servers: they are private until judged, and are sent again.
+        """
         self._told = {}
 
     def knows(self, uri: str) -> bool:
@@ -204,7 +213,10 @@ class Memory:
         return uri in self._sources
 
     def unsure(self) -> list[Source]:
-        """Return all that is remembered of files that are not open, as it was: to be compared with the disk."""
+        """
+        Return all that is remembered of files that are not open, as it was: to be compared with the
+        disk.
+        """
         pieces = [piece for chunk in self.ring.chunks for piece in chunk.pieces]
         shown = {p.uri: Source(p.uri, p.name, "", p.version, ()) for p in pieces}
         known = {**shown, **self._sources}
@@ -227,7 +239,9 @@ class Memory:
         self._n_events += 1
 
     def visible(self, viewport: Viewport) -> tuple[ContextChunk, ...]:
-        """Return the chunks a prompt with this window shows: a prefix of the ring, evaluated already."""
+        """
+        Return the chunks a prompt with this window shows: a prefix of the ring, evaluated already.
+        """
         return visible(self.ring, judge(viewport, self._sources.get(viewport.uri)))
 
     def snapshot(self, viewport: Viewport) -> Snapshot:
@@ -295,7 +309,10 @@ class Memory:
         self._replace_lines(after.uri, head, n_before, n_after - head)
 
     def _note_replacement(self, uri: str, edit: Edit) -> None:
-        """Take in an edit: from line start to line start it replaces whole lines; any other also touches its last."""
+        """
+        Take in an edit: from line start to line start it replaces whole lines; any other also
+        touches its last.
+        """
         first, last, n_breaks = edit.start.line, edit.end.line, len(split(edit.text)) - 1
         whole = (
             edit.start.column == 0 and edit.end.column == 0 and edit.text[-1:] in ("", "\n", "\r")

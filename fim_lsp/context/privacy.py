@@ -4,7 +4,8 @@ The verdict on a file in a folder: whether it may get suggestions and inform oth
 A file is refused when a rule of its repository, a `.fimignore` or the user's excludes match it, or
 when it lies in a place that is always private. The caller goes down from the root of the file
 system with `enter`, says what the disk holds in each folder, and asks `why_refused` of the last: so
-the verdict on a folder is found once for all files in it. What is *in* a file is `secrets`' business.
+the verdict on a folder is found once for all files in it. What is *in* a file is `secrets`'
+business.
 
 Stricter than git in four ways: a rule counts for tracked files, too; what a repository around a
 submodule or a nested repository says counts as well; a `!` of one kind of file (.gitignore,
@@ -31,16 +32,20 @@ NEVER = (
     "/private/var/tmp/*", "!/private/var/tmp/*/",
     "**/.ansible/tmp/",  # ansible-vault's
 )  # fmt: skip
-"""Folders of the system and of its users' sessions; a workspace in one of them has no suggestions."""
+"""Folders of the system and of its users' sessions; a workspace in one of them has no
+suggestions."""
 
 TEMPORARY = (
     # A number is a folder of Go's: sops, kubectl. The others are mktemp's and Python's: a folder of
     # such a name may hold anything, a file is a text that a program lets its user edit.
     "/[0-9]*", "!/*[!0-9]*", "/tmp????????", "/tmp????????.*", "/tmp.*", "!/tmp*/",  # noqa: S108
     "/pass.*", "/passage.*", "/gopass*", "/lpass*", "/keepass*", "/sops*", "/chezmoi*", "/agenix*",
-    "/eyaml_edit*", "/ansible-local-*", "/ansible-tmp-*", "/*-edit-*", "/*-edit.*",  # kubectl, oc, …
-    "/bash-fc*", "/zsh??????", "/zsh??????.*", "/fish.*", "/crontab.*", "/crontab*/", "/sudo*", "/vipw*",
-    "/EdP.*", "/mutt-*", "/neomutt-*", "/aerc*", "/alpine*", "/pico.*", "/psql.edit.*", "/sql??????",
+    # kubectl, oc, …
+    "/eyaml_edit*", "/ansible-local-*", "/ansible-tmp-*", "/*-edit-*", "/*-edit.*",
+    "/bash-fc*", "/zsh??????", "/zsh??????.*", "/fish.*", "/crontab.*", "/crontab*/", "/sudo*",
+    "/vipw*",
+    "/EdP.*", "/mutt-*", "/neomutt-*", "/aerc*", "/alpine*", "/pico.*", "/psql.edit.*",
+    "/sql??????",
     "/screen-exchange", "/krb5cc*", "/ssh-*", "/gpg-*",
 )  # fmt: skip
 """What programs write for an editor, or keep to themselves, in a folder of temporary files."""
@@ -56,7 +61,8 @@ _ROUNDS = 4  # `.#.env.bak~` takes three
 
 def originals(name: bytes) -> Iterator[bytes]:
     """
-    Yield the names that *name* may be a copy of: a backup, a swap or an undo file, or a lock, of an editor.
+    Yield the names that *name* may be a copy of: a backup, a swap or an undo file, or a lock, of an
+    editor.
 
     What stands behind a colon, and dots and spaces at the end, are no part of a name on Windows.
     """
@@ -152,7 +158,9 @@ def enter(outer: Folder, name: bytes, found: FolderRules = NOTHING) -> Folder:
 
 
 def why_refused(outer: Folder, name: bytes, *, folder: bool = False) -> str:
-    """Return why the file, or the folder, *name* in *outer* must stay private, "" when it need not."""
+    """
+    Return why the file, or the folder, *name* in *outer* must stay private, "" when it need not.
+    """
     for place in outer.places:
         if why_ignored(place, name, folder=folder):
             return "it lies in a folder of the system, or is a program's temporary file"

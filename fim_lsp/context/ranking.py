@@ -43,7 +43,8 @@ _SHARE = 1 / 3  # of the ring for one file, however many words it has
 _WHOLE = 1_200  # characters that any file may have: two usual pieces
 _ELSEWHERE = 0.5  # counts a piece far from all lines of its file that were looked at or edited
 _AROUND = 100  # lines around those that are not far
-# Copies are often pasted; a definition is looked up next, and a server is surer of it than the words are.
+# Copies are often pasted; a definition is looked up next, and a server is surer of it than the
+# words are.
 _BONUS = {Why.YANKED: 3.0, Why.SERVER: 3.0, Why.DEFINITION: 1.5}
 
 
@@ -227,12 +228,17 @@ class ShownLines:
         self._shapes |= shapes(scored.piece.text)
 
     def repeats(self, piece: Piece) -> bool:
-        """Return whether its telling lines are shown, but for numbers: such as of generated code."""
+        """
+        Return whether its telling lines are shown, but for numbers: such as of generated code.
+        """
         lines = shapes(piece.text)
         return bool(lines) and lines <= self._shapes
 
     def parts(self, piece: Piece) -> list[Piece] | None:
-        """Return the parts of *piece* that are not shown yet, here or from another file; None for all of it."""
+        """
+        Return the parts of *piece* that are not shown yet, here or from another file; None for all
+        of it.
+        """
         owners, home = self._owners, piece.home
         doubled = {line for line in telling(piece.text) if owners.get(line, home) != home}
         same = self._pieces.get(piece.uri, ())

@@ -59,7 +59,8 @@ _CUTS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the ring, besides the last allowed one
 
 
 MORE = 1.15
-"""Times the room, from where on it is used: how many characters a token has is known better with every prompt."""
+"""Times the room, from where on it is used: how many characters a token has is known better with
+every prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,10 @@ Bad = Callable[[ContextChunk], bool]
 
 
 def visible(ring: Ring, bad: Bad) -> tuple[ContextChunk, ...]:
-    """Return the chunks before the first one that must not be shown: a prefix, so it is evaluated already."""
+    """
+    Return the chunks before the first one that must not be shown: a prefix, so it is evaluated
+    already.
+    """
     return ring.chunks[: _first_bad(ring, bad)]
 
 
@@ -165,13 +169,13 @@ def _first_bad(ring: Ring, bad: Bad) -> int:
 # The next state of the ring, from a snapshot of what is remembered. Pure.
 #
 # The only part of `context` that takes longer than an event may, and therefore a function of plain
-# values: it runs in a worker thread on a `Snapshot`, which never changes. The first update after an edit
-# reads the syntax of that file (4 ms per 1,000 lines), the others are remembered by version.
+# values: it runs in a worker thread on a `Snapshot`, which never changes. The first update after an
+# edit reads the syntax of that file (4 ms per 1,000 lines), the others are remembered by version.
 
 
 _CANDIDATE_CHARS = 2_000_000
-"""Characters of all candidates together, the files looked at last first: 3,000 pieces, ranked in 0.3 s.
-Twenty usual files have a fifth of that."""
+"""Characters of all candidates together, the files looked at last first: 3,000 pieces, ranked in
+0.3 s. Twenty usual files have a fifth of that."""
 
 _PIECE_COST = 200  # characters that a piece counts besides its own: the work that any piece makes
 
@@ -234,7 +238,9 @@ def update_ring(snapshot: Snapshot, read: Read = read) -> RingUpdate:
 
 
 def judge(viewport: Viewport, here: Source | None) -> Bad:
-    """Return a test for chunks that must not be shown: no longer true, or lines of it in the window."""
+    """
+    Return a test for chunks that must not be shown: no longer true, or lines of it in the window.
+    """
     window = _window_lines(viewport, here)
 
     def is_bad(chunk: ContextChunk) -> bool:
@@ -279,8 +285,8 @@ def _candidates(snapshot: Snapshot, read: Read) -> Iterator[Piece]:
 
 def _others(snapshot: Snapshot) -> Iterator[Piece]:
     """
-    Yield yanks where their lines stand now, in their file or pasted here; what servers told, as long
-    as the file says so; pieces of other files.
+    Yield yanks where their lines stand now, in their file or pasted here; what servers told, as
+    long as the file says so; pieces of other files.
     """
     sources = {source.uri: source for source in snapshot.sources}
     for piece in snapshot.others:
@@ -331,7 +337,9 @@ def _ages(snapshot: Snapshot) -> dict[str, int]:
 
 
 def _count_words(here: Source | None, read: Read) -> Counter[str]:
-    """Count the pieces of the file in which each word stands: reads no text that was read before."""
+    """
+    Count the pieces of the file in which each word stands: reads no text that was read before.
+    """
     counts: Counter[str] = Counter()
     for piece in read(here).pieces if here else ():
         counts.update(piece.words)

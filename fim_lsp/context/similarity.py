@@ -43,7 +43,9 @@ def features(text: str) -> Features:
 
 
 def similarity(a: Features, b: Features) -> float:
-    """Return 1 for texts that differ in spacing only, 0 for texts with no line and no word in common."""
+    """
+    Return 1 for texts that differ in spacing only, 0 for texts with no line and no word in common.
+    """
     return (_dice(a.lines, b.lines) + _dice(a.words, b.words)) / 2
 
 

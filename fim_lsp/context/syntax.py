@@ -12,9 +12,9 @@ parse that needs many more than code does has no result. Both counts are exact: 
 ends the same way.
 
 Warning: what error recovery does at the end of a text is not counted. With N tokens open there it
-takes N² steps and as much memory: 0.1 s at 2,000 bytes, 3 s at 8,000, and a 200 kB Java file ends the
-process. So long texts are parsed in a process of their own (`workspace.syntax_child`), and `units`
-is for the code in it, for tests and for benchmarks.
+takes N² steps and as much memory: 0.1 s at 2,000 bytes, 3 s at 8,000, and a 200 kB Java file ends
+the process. So long texts are parsed in a process of their own (`workspace.syntax_child`), and
+`units` is for the code in it, for tests and for benchmarks.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ from fim_lsp.context.grammars import Grammar, grammar_of, load, types
 from fim_lsp.documents import unix
 
 OPERATIONS = 5
-"""Of the parser, per byte. Of 620 files in fourteen languages the worst needs 1.7, of 3,700 windows of
-100 lines around a half-typed one 2.4. Hostile ones need 4 to 1,000."""
+"""Of the parser, per byte. Of 620 files in fourteen languages the worst needs 1.7, of 3,700 windows
+of 100 lines around a half-typed one 2.4. Hostile ones need 4 to 1,000."""
 
 READS = 10
-"""Of each byte. Files need 2.2 at most, windows 4, a Lua window with an open `[[` 17 of its 3,000."""
+"""Of each byte. Files need 2.2 at most, windows 4, a Lua window with an open `[[` 17 of its
+3,000."""
 
 _SPARE_OPERATIONS = 10_000  # for texts so short that nothing can be said per byte: 10 to 20 ms
 _SPARE_READS = 100_000  # likewise
@@ -135,7 +136,9 @@ class Unit:
 
 
 class ParsedText(NamedTuple):
-    """A text with its tree; None where there is no grammar, or where the syntax could not be read."""
+    """
+    A text with its tree; None where there is no grammar, or where the syntax could not be read.
+    """
 
     grammar: Grammar | None
     lines: Sequence[str]
@@ -229,7 +232,10 @@ class _Walk:
                 yield child
 
     def _unit(self, node: Node, start: int, depth: int) -> Generator[Unit, None, Node | None]:
-        """Yield the unit that *node* is, or the units; returns the node whose children are its members."""
+        """
+        Yield the unit that *node* is, or the units; returns the node whose children are its
+        members.
+        """
         grammar, end = self._grammar, _end_line(node)
         inner = _unwrap(node, grammar)
         if inner.type in grammar.classes:
@@ -310,9 +316,8 @@ def _unwrap(node: Node, grammar: Grammar) -> Node:
 
 def _is_function_value(node: Node) -> bool:
     """
-    …` and `exports.f = function …` over several lines define a function. => Return whether *node*
-    is the function of `const f = () => …` or `exports.f = function …`, over several lines. => …`
-    and `exports.f = function …` over several lines define a function.
+    Return whether *node* defines a function over several lines: `const f = () => …`, or
+    `exports.f = function …`.
     """
     if node.start_point.row == node.end_point.row or not node.named_children:
         return False
@@ -366,7 +371,10 @@ def _joins(last: Unit, unit: Unit, lines: Sequence[str]) -> bool:
 
 
 def _blocks(lines: Sequence[str], start: int, end: int) -> Iterator[Unit]:
-    """Yield blocks of lines, cut where a line without indent follows a blank one, or when one grows long."""
+    """
+    Yield blocks of lines, cut where a line without indent follows a blank one, or when one grows
+    long.
+    """
     first = start
     for idx in range(start + 1, end):
         fresh = not lines[idx - 1].strip() and lines[idx][:1].strip()

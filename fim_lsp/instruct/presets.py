@@ -1,5 +1,6 @@
 """
-Instructions that need not be typed: for a selection, and for what another server says is wrong. Data and words.
+Instructions that need not be typed: for a selection, and for what another server says is wrong.
+Data and words.
 """
 
 from __future__ import annotations
@@ -29,16 +30,19 @@ class Preset(NamedTuple):
 SELECTED = (
     Preset(
         "Document this",
-        "Add documentation to this code in the usual form of its language: a docstring or a comment that says "
+        "Add documentation to this code in the usual form of its language: a docstring or a "
+        "comment that says "
         "what it does, its parameters and its result. Change nothing else.",
     ),
     Preset(
         "Add types",
-        "Add type annotations to the parameters, the results and the variables that need them. Change nothing else.",
+        "Add type annotations to the parameters, the results and the variables that need them. "
+        "Change nothing else.",
     ),
     Preset(
         "Follow the comment above",
-        "The first comment in these lines, or right above them, says how to change them. Do that, and remove "
+        "The first comment in these lines, or right above them, says how to change them. Do that, "
+        "and remove "
         "the comment.",
     ),
 )
@@ -62,13 +66,15 @@ def fix(problems: Sequence[str], definitions: Sequence[QuotedDefinition] = ()) -
 
 
 # -- definitions ---------------------------------------------------------------------------------
-# Names that a problem is about into the lines that define them elsewhere, by the form of a definition. Pure.
+# Names that a problem is about into the lines that define them elsewhere, by the form of a
+# definition. Pure.
 
 
 NAME = re.compile(r"[A-Za-z_$][\w$]{2,80}")
 QUOTED = re.compile(r"[\"'`‘“]([^\"'`’”\n]{1,200})[\"'`’”]")
 DEFINES = re.compile(
-    r"[ \t]*(?:[a-z]+[ \t]+){0,3}(?:def|class|function|fn|func|type|interface|struct|enum|trait|const|let|var)"
+    r"[ \t]*(?:[a-z]+[ \t]+){0,3}(?:def|class|function|fn|func|type|interface|struct|enum|trait|"
+    r"const|let|var)"
     r"[ \t]+([A-Za-z_$][\w$]*)"
 )
 MOST_NAMES = 4  # of one problem

@@ -1,8 +1,9 @@
 """
 Lines to be changed, and an instruction, into what a model is asked. Pure.
 
-The lines are shown without what looks like a secret and without the indentation that all of them have: small models
-lose it. The instruction stands last, so that all before it can be evaluated while the user types it.
+The lines are shown without what looks like a secret and without the indentation that all of them
+have: small models lose it. The instruction stands last, so that all before it can be evaluated
+while the user types it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ FENCE = "```"
 
 class Selection(NamedTuple):
     """
-    The lines [first, last) of a document without their ends; *clean* are the same as a model may see them.
+    The lines [first, last) of a document without their ends; *clean* are the same as a model may
+    see them.
 
     *indent* is what all of them begin with, blank ones aside.
     """
@@ -48,7 +50,10 @@ class Selection(NamedTuple):
 
 
 def select_lines(document: Document, start: Position, end: Position) -> Selection:
-    """Return the whole lines from *start* to *end*; the line that a selection ends before does not count."""
+    """
+    Return the whole lines from *start* to *end*; the line that a selection ends before does not
+    count.
+    """
     first, last = _span(document, start, end)
     lines = tuple(map(body, document.lines[first:last]))
     around = (document.lines[max(0, first - AROUND) : first], document.lines[last : last + AROUND])
@@ -74,7 +79,10 @@ def _span(document: Document, start: Position, end: Position) -> tuple[int, int]
 
 
 def around(document: Document, first: int, last: int) -> range:
-    """Return the lines to rewrite for what is wrong in the lines *first* to *last*: up to the next blank ones, some at most."""
+    """
+    Return the lines to rewrite for what is wrong in the lines *first* to *last*: up to the next
+    blank ones, some at most.
+    """
     lines = document.lines
     first, last = min(first, len(lines) - 1), min(last, len(lines) - 1)
     start, end = first, last + 1
@@ -125,9 +133,11 @@ def _indent(lines: tuple[str, ...]) -> str:
 
 class Instruction(NamedTuple):
     """
-    An instruction for the text from *start* to *end*. *problems* are messages of diagnostics to be fixed.
+    An instruction for the text from *start* to *end*. *problems* are messages of diagnostics to be
+    fixed.
 
-    *again*: the last instruction once more, for another answer; *more*: a further one for what came of the last.
+    *again*: the last instruction once more, for another answer; *more*: a further one for what came
+    of the last.
     """
 
     start: Position
@@ -139,7 +149,10 @@ class Instruction(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """The cost of an edit: *evaluated* and *cached* of the prompt, *predicted* for the answer, *drafted* of these."""
+    """
+    The cost of an edit: *evaluated* and *cached* of the prompt, *predicted* for the answer,
+    *drafted* of these.
+    """
 
     evaluated: int = 0
     cached: int = 0
@@ -158,7 +171,8 @@ class Tokens(NamedTuple):
 
 class Edited(NamedTuple):
     """
-    The *lines* that take the place of the lines [first, last) of *document*, None for no change: then *note* says why.
+    The *lines* that take the place of the lines [first, last) of *document*, None for no change:
+    then *note* says why.
     """
 
     document: Document | None = None
@@ -172,10 +186,11 @@ class Edited(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Dialogue:
     """
-    *context* is the prompt without turns, which shows the lines *shown*; *turns* end with the question asked last.
+    *context* is the prompt without turns, which shows the lines *shown*; *turns* end with the
+    question asked last.
 
-    *answer* is what the model said to that, "" before it did, and *result* what was made of it. *sample*: see `Request`.
-    *others* are the other files that the turns have code from.
+    *answer* is what the model said to that, "" before it did, and *result* what was made of it.
+    *sample*: see `Request`. *others* are the other files that the turns have code from.
     """
 
     context: Prompt
@@ -199,7 +214,10 @@ class Dialogue:
 def continue_dialogue(
     last: Dialogue | None, asked: Instruction, lines: tuple[str, ...]
 ) -> Dialogue | None:
-    """Return the *last* dialogue with the next question, where *asked* goes on with it; *lines* are those to be replaced."""
+    """
+    Return the *last* dialogue with the next question, where *asked* goes on with it; *lines* are
+    those to be replaced.
+    """
     if last is None or not last.is_about(lines):
         return None
     if asked.again:
@@ -213,8 +231,9 @@ def continue_dialogue(
 # -- answer ------------------------------------------------------------------------------------
 # A model's answer into the lines that replace the selected ones. Pure.
 #
-# It answers with a block of code, which may have been begun for it. The block's indentation becomes that of the
-# selection, and where a line with a secret comes back as it was shown, the secret is put back: it was never sent.
+# It answers with a block of code, which may have been begun for it. The block's indentation becomes
+# that of the selection, and where a line with a secret comes back as it was shown, the secret is
+# put back: it was never sent.
 
 
 MOST_STEPS = 4_000_000  # of a comparison of lines: 0.4 s
@@ -249,7 +268,10 @@ def block(said: str, *, ended: bool = False) -> AnswerBlock:
 
 
 def place_lines(selection: Selection, lines: Sequence[str]) -> tuple[str, ...]:
-    """Return the *lines* of an answer as they belong in the document: indented as the selection is, with its secrets."""
+    """
+    Return the *lines* of an answer as they belong in the document: indented as the selection is,
+    with its secrets.
+    """
     first = next((line for line in selection.clean if line.strip()), "")
     new_first = next((line for line in lines if line.strip()), "")
     old, new = _indent_of(first), _indent_of(new_first)
@@ -269,7 +291,9 @@ def place_lines(selection: Selection, lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def loses_secret(selection: Selection, lines: Sequence[str]) -> bool:
-    """Return whether *lines* have a blot where the selection has a secret, or the instruction had one."""
+    """
+    Return whether *lines* have a blot where the selection has a secret, or the instruction had one.
+    """
     n_own = sum(line.count(BLOT) for line in selection.lines)
     return sum(line.count(BLOT) for line in lines) > n_own
 
@@ -282,7 +306,10 @@ def _indent_of(line: str) -> str:
 
 
 def add_line_ends(document: Document, last: int, lines: Sequence[str]) -> list[str]:
-    """Return *lines* with the line ends they get in place of those before the line *last* of *document*."""
+    """
+    Return *lines* with the line ends they get in place of those before the line *last* of
+    *document*.
+    """
     if not lines:
         return []
     last_end = line_end(document.lines[last - 1])
@@ -293,7 +320,8 @@ def edits(document: Document, first: int, last: int, lines: Sequence[str]) -> li
     """
     Return the edits, none overlapping, that put *lines* in place of the lines [first, last).
 
-    Of lines that are too many or too much alike to be compared, all between the first and the last that differ are one.
+    Of lines that are too many or too much alike to be compared, all between the first and the last
+    that differ are one.
     """
     old, new = document.lines[first:last], tuple(add_line_ends(document, last, lines))
     head, tail = alike(old, new)
@@ -311,14 +339,19 @@ def edits(document: Document, first: int, last: int, lines: Sequence[str]) -> li
 
 
 def _n_steps(old: Sequence[str], new: Sequence[str]) -> int:
-    """Return how many steps a comparison takes at most: each equal pair of lines, for each part that is alike."""
+    """
+    Return how many steps a comparison takes at most: each equal pair of lines, for each part that
+    is alike.
+    """
     counts, others = Counter(old), Counter(new)
     n_pairs = sum(n * others[line] for line, n in counts.items())
     return (n_pairs + len(old)) * min(len(old), len(new))
 
 
 def span(document: Document, first: int, last: int) -> tuple[Position, Position]:
-    """Return the start and the end of the lines [first, last), with the line end of the last one."""
+    """
+    Return the start and the end of the lines [first, last), with the line end of the last one.
+    """
     return _start(document, first), _start(document, last)
 
 

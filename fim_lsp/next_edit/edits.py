@@ -19,8 +19,8 @@ from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, Cursor
 from fim_lsp.suggest.syntax_errors import SyntaxErrors
 
 ALIKE = 0.5
-"""Of two lines, the share of characters in common from which one is the other, changed. Renaming one
-of three words leaves two thirds; two unrelated calls have about 0.4 in common."""
+"""Of two lines, the share of characters in common from which one is the other, changed. Renaming
+one of three words leaves two thirds; two unrelated calls have about 0.4 in common."""
 
 ALIGNED_LINES = 12
 """Lines before and after up to which they are aligned; a longer edit is a block that was rewritten,
@@ -47,7 +47,9 @@ class FinishedEdit(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A part of an edit: from line *offset* of `before`, *before* became *after*; either may be empty."""
+    """
+    A part of an edit: from line *offset* of `before`, *before* became *after*; either may be empty.
+    """
 
     offset: int
     before: Lines
@@ -94,7 +96,10 @@ def _examples(edit: FinishedEdit) -> Iterator[Example]:
 
 @lru_cache(maxsize=256)
 def changes(before: Lines, after: Lines) -> tuple[Change, ...]:
-    """Return the parts of an edit, from the top: pairs of lines that are alike, and blocks between them."""
+    """
+    Return the parts of an edit, from the top: pairs of lines that are alike, and blocks between
+    them.
+    """
     is_long = max(len(before), len(after)) > ALIGNED_LINES
     if not before or not after or is_long or len(before) == len(after) == 1:
         return (Change(0, before, after),)
@@ -110,7 +115,9 @@ def changes(before: Lines, after: Lines) -> tuple[Change, ...]:
 
 
 def _pairs(before: Lines, after: Lines) -> list[tuple[int, int]]:
-    """Return which line became which, in order, so that the sum of the likenesses is the largest."""
+    """
+    Return which line became which, in order, so that the sum of the likenesses is the largest.
+    """
     sums = [[0.0] * (len(after) + 1) for _ in range(len(before) + 1)]
     alike = [[_likeness(old, new) for new in after] for old in before]
     for i in reversed(range(len(before))):
@@ -130,7 +137,10 @@ def _pairs(before: Lines, after: Lines) -> list[tuple[int, int]]:
 
 
 def _likeness(old: str, new: str) -> float:
-    """Return the share of characters that two lines have in common, in order, without their indentation."""
+    """
+    Return the share of characters that two lines have in common, in order, without their
+    indentation.
+    """
     old, new = old.strip()[:_COMPARED], new.strip()[:_COMPARED]
     if not old or not new:
         return 0.0
@@ -186,7 +196,10 @@ def text_of(document: Document) -> EditedText:
 
 
 def adds_errors(text: EditedText, line: int, before: Lines, after: Lines) -> bool:
-    """Return whether *after* in place of *before* has a syntax error more; false where that is not known."""
+    """
+    Return whether *after* in place of *before* has a syntax error more; false where that is not
+    known.
+    """
     end = line + len(before)
     above = text.lines[max(0, line - ABOVE_LINES) : line]
     cursor = Cursor(text.language, above=above, below=text.lines[end : end + BELOW_LINES])

@@ -1,9 +1,9 @@
 """
 Finished edits and texts into the next edit, if one is likely enough. Pure.
 
-Each change that was made gives rules; each rule is looked for in the texts; each place where one holds
-is judged by its evidence, and the surest is proposed. No model is asked. A file of 10,000 lines takes
-some milliseconds, so this is for a pause, and for a worker thread.
+Each change that was made gives rules; each rule is looked for in the texts; each place where one
+holds is judged by its evidence, and the surest is proposed. No model is asked. A file of 10,000
+lines takes some milliseconds, so this is for a pause, and for a worker thread.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ CONTRADICTED = 2  # times as often as it held: such a rule was never meant
 BELOW, ABOVE, ELSEWHERE = 8, 2, 2
 
 NEEDLES = 12
-"""Texts that are looked for in files that are not open: those of the rules that were seen most often."""
+"""Texts that are looked for in files that are not open: those of the rules that were seen most
+often."""
 
 
 Edited = Collection[tuple[str, int]]  # lines, by URI and number
@@ -69,7 +70,9 @@ class Proposal(NamedTuple):
 
     @property
     def change(self) -> object:
-        """… and the same for all that make the same of the same lines in a file, whatever the rule."""
+        """
+        … and the same for all that make the same of the same lines in a file, whatever the rule.
+        """
         return self.uri, self.before, self.after
 
     @property
@@ -96,8 +99,8 @@ def propose(
     """
     Return the surest next edit, or None: none is *sure* enough, or it is *refused*.
 
-    *texts* begins with that of the last edit; open documents and further files follow. It never adds a
-    syntax error.
+    *texts* begins with that of the last edit; open documents and further files follow. It never
+    adds a syntax error.
     """
     return _surest(proposals(edits, texts), texts, refused, sure)
 
@@ -120,7 +123,10 @@ def propose_unopened(
     unopened: Sequence[EditedText],
     refused: Collection[object] = (),
 ) -> Proposal | None:
-    """Return the surest next edit in files that are not open, where `propose` has none in the *texts* that are."""
+    """
+    Return the surest next edit in files that are not open, where `propose` has none in the *texts*
+    that are.
+    """
     found = in_unopened(edits, texts, unopened)
     likely = [each for each in found if each.is_renaming or each.confidence >= SURE_UNOPENED]
     return _surest(likely, unopened, refused, SURE)
@@ -129,7 +135,9 @@ def propose_unopened(
 def in_unopened(
     edits: Sequence[FinishedEdit], texts: Sequence[EditedText], unopened: Sequence[EditedText]
 ) -> list[Proposal]:
-    """Return all places in *unopened* files that were judged, beside *texts*, for what was done twice."""
+    """
+    Return all places in *unopened* files that were judged, beside *texts*, for what was done twice.
+    """
     uris = {text.uri for text in unopened}
     found = proposals(edits, [*texts, *unopened]) if unopened else []
     return [each for each in found if each.uri in uris and each.n_examples > 1]
@@ -223,7 +231,9 @@ def _judge(
 
 
 def _places(rule: Rule | Block, text: EditedText, edited: Edited) -> list[RulePlace]:
-    """Return the places where a rule holds in a text, but for the lines that the user just edited."""
+    """
+    Return the places where a rule holds in a text, but for the lines that the user just edited.
+    """
     found = (rule.at(text.lines, line) for line in text.holding(rule.needle))
     return [
         RulePlace(text.uri, text.language, text.lines, *change)
@@ -233,7 +243,9 @@ def _places(rule: Rule | Block, text: EditedText, edited: Edited) -> list[RulePl
 
 
 def _goes_with(other: Rule | Block, rule: Rule | Block) -> bool:
-    """Return whether a line that *rule* changes is to be changed by *other*, too, where that holds."""
+    """
+    Return whether a line that *rule* changes is to be changed by *other*, too, where that holds.
+    """
     is_sub = other.kind in (TokenKind.RENAME, TokenKind.REPLACE)
     return is_sub and other.needle not in rule.needle and rule.needle not in other.needle
 
@@ -258,8 +270,8 @@ def breaks(proposal: Proposal, texts: Sequence[EditedText]) -> bool:
 # -- answers -----------------------------------------------------------------------------------
 # The user's answers to proposals: which patterns are not proposed again. Pure.
 #
-# A "no" is a proposal that was dismissed, that the user's own edit at its place contradicted, or that was
-# applied and undone.
+# A "no" is a proposal that was dismissed, that the user's own edit at its place contradicted, or
+# that was applied and undone.
 
 
 REFUSED = 400
@@ -294,7 +306,9 @@ class Answers:
         self._taken.append((proposal.place, hash(lines)))
 
     def is_undone(self, proposal: Proposal, lines: Lines) -> bool:
-        """Return whether *proposal* was applied to the very text that it is for: it was undone since."""
+        """
+        Return whether *proposal* was applied to the very text that it is for: it was undone since.
+        """
         return (proposal.place, hash(lines)) in self._taken
 
     def note_edits(self, proposal: Proposal, edits: Sequence[FinishedEdit], since: float) -> None:
@@ -304,7 +318,9 @@ class Answers:
 
 
 def is_followed(proposal: Proposal, edits: Sequence[FinishedEdit], since: float) -> bool:
-    """Return whether one of *edits* is *proposal*, made after the time *since*: not all clients tell."""
+    """
+    Return whether one of *edits* is *proposal*, made after the time *since*: not all clients tell.
+    """
     wanted = (proposal.uri, proposal.before, proposal.after)
     return any(edit.at > since and (edit.uri, edit.before, edit.after) == wanted for edit in edits)
 

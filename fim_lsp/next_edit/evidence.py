@@ -1,8 +1,9 @@
 """
 The evidence for and against a change at a place: a few readable numbers. Pure.
 
-Their names are the rows of the table in `confidence`, which says what each means and what it weighs.
-Counts are logarithms of one more; what is a part of something is from 0 to 1; all others are 0 or 1.
+Their names are the rows of the table in `confidence`, which says what each means and what it
+weighs. Counts are logarithms of one more; what is a part of something is from 0 to 1; all others
+are 0 or 1.
 """
 
 from __future__ import annotations
@@ -20,21 +21,22 @@ from fim_lsp.suggest.cursor import is_comment
 # -- confidence --------------------------------------------------------------------------------
 # Evidence into how sure a proposal is: a logistic score, and the one table of its weights. Pure.
 #
-# A logistic regression fitted them to 600 commits of three histories (click, ripgrep,
-# express), each replayed from the top and from its middle. docs/next-edit.md has the figures on others.
+# A logistic regression fitted them to 600 commits of three histories (click, ripgrep, express),
+# each replayed from the top and from its middle. docs/next-edit.md has the figures on others.
 
 
 SURE = 0.3
-"""A proposal is shown from here on. On the three histories, from the top, 75 % of those shown are right,
-at 24 % of the asks; docs/next-edit.md has the curve on eleven others."""
+"""A proposal is shown from here on. On the three histories, from the top, 75 % of those shown are
+right, at 24 % of the asks; docs/next-edit.md has the curve on eleven others."""
 
 SURE_UNOPENED = 0.5
-"""The same for a place in a file that is not open, which cannot be seen at a glance, unless a name becomes
-another there. On the three histories 79 % of those shown in such files are right, 74 % if this were `SURE`."""
+"""The same for a place in a file that is not open, which cannot be seen at a glance, unless a name
+becomes another there. On the three histories 79 % of those shown in such files are right, 74 % if
+this were `SURE`."""
 
 ONCE = 1.5
-"""Log-odds taken off where there is one example only. Most edits are made once: without this, 88 % of
-the commits without a recurring change would be quiet, and not 96 %."""
+"""Log-odds taken off where there is one example only. Most edits are made once: without this, 88 %
+of the commits without a recurring change would be quiet, and not 96 %."""
 
 WEIGHTS = {
     # log-odds with one example, with more; counts are logarithms of one more
@@ -64,7 +66,9 @@ WEIGHTS = {
 
 
 def confidence(evidence: Mapping[str, float], n_examples: int) -> float:
-    """Return how sure a place with this *evidence* is, from 0 to 1; see `evidence` for what it holds."""
+    """
+    Return how sure a place with this *evidence* is, from 0 to 1; see `evidence` for what it holds.
+    """
     column = int(n_examples > 1)
     odds = sum(WEIGHTS[name][column] * value for name, value in evidence.items())
     return 1 / (1 + exp(-(odds if column else odds - ONCE)))
@@ -158,7 +162,10 @@ def of_place(known: RuleRecord, place: RulePlace, last: Example) -> dict[str, fl
 
 
 def of_result(after: Lines, others: Sequence[Lines]) -> dict[str, float]:
-    """Return the evidence in what *others*, all results at one place, make of it; *after* is one of them."""
+    """
+    Return the evidence in what *others*, all results at one place, make of it; *after* is one of
+    them.
+    """
     return {"agree": log1p(others.count(after) - 1), "rivals": log1p(len(set(others)) - 1)}
 
 
@@ -169,7 +176,9 @@ def _n_changes(example: Example) -> int:
 
 
 def _around(rule: Rule | Block, example: Example, place: RulePlace) -> tuple[int, int]:
-    """Return how much before and after the place is as it was in the example, `NEAR` at most each."""
+    """
+    Return how much before and after the place is as it was in the example, `NEAR` at most each.
+    """
     if isinstance(rule, Block):
         end = place.line + len(place.before)
         above = place.lines[place.line - 1].strip() if place.line else ""

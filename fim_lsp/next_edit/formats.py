@@ -14,18 +14,21 @@ from fim_lsp.next_edit.engine import Proposal
 from fim_lsp.next_edit.window import Ask, NamedEdit, with_cursor
 
 # -- sweep -------------------------------------------------------------------------------------
-# The format of sweep-next-edit (0.5B, 1.5B, v2-7B): prompts for it, and its answers into lines. Pure.
+# The format of sweep-next-edit (0.5B, 1.5B, v2-7B): prompts for it, and its answers into lines.
+# Pure.
 #
-# Sources: the model cards of sweepai/sweep-next-edit, and Zed's crates/edit_prediction/src/sweep_prompt.rs.
-# The model rewrites a window of lines, given its text before and after the newest edit. The lines above
-# the cursor are given to it as the beginning of its answer.
+# Sources: the model cards of sweepai/sweep-next-edit, and Zed's
+# crates/edit_prediction/src/sweep_prompt.rs. The model rewrites a window of lines, given its text
+# before and after the newest edit. The lines above the cursor are given to it as the beginning of
+# its answer.
 
 
 SWEEP_STOPS = ("<|file_sep|>", "<|endoftext|>")
 SWEEP_SPECIAL = ("<|file_sep|>", "<|endoftext|>", "</s>")
 FIRST_ALIKE, LAST_ALIKE = 0.25, 0.75
-"""How alike the first and the last line of an answer must be to those of the window; less is text of
-another place, or the end was cut off. The numbers are those of cursortab, a client of the model."""
+"""How alike the first and the last line of an answer must be to those of the window; less is text
+of another place, or the end was cut off. The numbers are those of cursortab, a client of the
+model."""
 
 
 def sweep_prompt(ask: Ask) -> str:
@@ -57,7 +60,9 @@ def sweep_answer(ask: Ask, text: str) -> Lines | None:
 
 
 def _begin_answer(ask: Ask) -> Lines:
-    """Return the beginning of the answer: all above the cursor, or a line where lines came above it."""
+    """
+    Return the beginning of the answer: all above the cursor, or a line where lines came above it.
+    """
     came = len(ask.newest.after) > len(ask.newest.before)
     return ask.now[: min(1, ask.row) if came else ask.row]
 
@@ -74,9 +79,9 @@ def _file(name: str, lines: Iterable[str]) -> str:
 # The formats of zeta-2 and zeta-2.1: prompts for them, and their answers into lines. Pure.
 #
 # Source: Zed's crates/zeta_prompt (`V0211SeedCoder` in seed_coder.rs, `V0318SeedMultiRegions` in
-# multi_region.rs). The models are Seed-Coder, so the text after the region stands first; it would be
-# another one for each ask, and with it all else, so none is sent there: the file as it was first shown
-# stands among the related files, which do not change.
+# multi_region.rs). The models are Seed-Coder, so the text after the region stands first; it would
+# be another one for each ask, and with it all else, so none is sent there: the file as it was first
+# shown stands among the related files, which do not change.
 
 
 SUFFIX, PREFIX, MIDDLE = "<[fim-suffix]>", "<[fim-prefix]>", "<[fim-middle]>"
@@ -109,7 +114,9 @@ def zeta_answer(ask: Ask, text: str) -> Lines | None:
 
 
 def answer_with_markers(ask: Ask, text: str) -> Lines | None:
-    """Return the same of zeta-2.1: what stands between the two marks; the same mark twice is no edit."""
+    """
+    Return the same of zeta-2.1: what stands between the two marks; the same mark twice is no edit.
+    """
     text = text.partition(END_OF_TEXT)[0]
     marks = [*MARKER.finditer(text)]
     if [mark[1] for mark in marks] != ["1", "2"] or text[: marks[0].start()].strip():
@@ -146,7 +153,9 @@ REPEATED_CHARS = 8  # without white space; `}` and `else:` repeat in honest code
 
 
 class Format(NamedTuple):
-    """A family of *models*, a pattern of names; *special* in the user's text would be read as its own."""
+    """
+    A family of *models*, a pattern of names; *special* in the user's text would be read as its own.
+    """
 
     models: re.Pattern[str]
     prompt: Callable[[Ask], str]
@@ -182,7 +191,10 @@ def prompt_of(asked: Format, ask: Ask) -> str | None:
 
 
 def proposal_of(asked: Format, ask: Ask, text: str, document: EditedText) -> Proposal | None:
-    """Return the proposal in the answer *text* for *document*; None where it changes nothing, or is unusable."""
+    """
+    Return the proposal in the answer *text* for *document*; None where it changes nothing, or is
+    unusable.
+    """
     made = asked.answer(ask, text)
     if made is None or made in (ask.now, ask.then) or _loops(made, ask.now):
         return None

@@ -26,8 +26,8 @@ PARTS = 100
 """Edits of one message that are followed one by one; more are a formatter's, and count as one."""
 
 SETTLED = 0.4
-"""Seconds without a change after which the newest edit counts as finished; the time between two keys
-of a word is about half of it."""
+"""Seconds without a change after which the newest edit counts as finished; the time between two
+keys of a word is about half of it."""
 
 
 @dataclass(slots=True)
@@ -55,7 +55,9 @@ class EditLog:
     def note_change(
         self, before: Document, after: Document, edits: Iterable[Edit | str], now: float
     ) -> None:
-        """Take in that *edits*, each on the result of the one before, turned *before* into *after*."""
+        """
+        Take in that *edits*, each on the result of the one before, turned *before* into *after*.
+        """
         given = [*edits]
         parts = [edit for edit in given if isinstance(edit, Edit)]
         if len(parts) < len(given) or len(parts) > PARTS:
@@ -91,7 +93,10 @@ class EditLog:
         )
 
     def seconds_unsettled(self, now: float) -> float:
-        """Return how many seconds from *now* the newest edit is finished, if the user pauses; 0 when it is."""
+        """
+        Return how many seconds from *now* the newest edit is finished, if the user pauses; 0 when
+        it is.
+        """
         newest = self._entries[-1].at if self._entries else -math.inf
         return max(0.0, newest + SETTLED - now) if newest > self._settled else 0.0
 
@@ -154,7 +159,10 @@ def _find_touched(
 
 
 def _meet(entry: _Entry, touched: _Entry) -> bool:
-    """Return whether a change goes on with an edit: on its lines, or at its edge where lines come or go."""
+    """
+    Return whether a change goes on with an edit: on its lines, or at its edge where lines come or
+    go.
+    """
     end = touched.line + len(touched.before)
     if max(entry.line, touched.line) < min(entry.end, end):
         return True

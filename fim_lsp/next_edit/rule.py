@@ -85,10 +85,11 @@ def shape(line: str) -> tuple[str, ...]:
 
 
 # -- template ----------------------------------------------------------------------------------
-# Literal text and holes: a template is found in a line, and another is filled with what the holes held. Pure.
+# Literal text and holes: a template is found in a line, and another is filled with what the holes
+# held. Pure.
 #
-# Matching never goes back: behind a hole the next literal counts where it stands first. So it takes time
-# linear in the line for each place where the first literal stands, whatever the template is.
+# Matching never goes back: behind a hole the next literal counts where it stands first. So it takes
+# time linear in the line for each place where the first literal stands, whatever the template is.
 
 
 _WORD = re.compile(r"\w+")
@@ -116,7 +117,10 @@ class TemplateMatch(NamedTuple):
 
 
 def find(parts: Sequence[Part], line: str, *, whole: bool = False) -> Iterator[TemplateMatch]:
-    """Yield the places of *parts* in a line, from the left, without overlaps; or only if they are the *whole* line."""
+    """
+    Yield the places of *parts* in a line, from the left, without overlaps; or only if they are the
+    *whole* line.
+    """
     if whole:
         found = _at(parts, line, 0)
         if found is not None and found.end == len(line):
@@ -223,7 +227,10 @@ class Rule:
     new: str
 
     def at(self, lines: Lines, found: int) -> tuple[int, Lines, Lines] | None:
-        """Return the change at *found*, a line with the needle: the line that changes, it, and the new one."""
+        """
+        Return the change at *found*, a line with the needle: the line that changes, it, and the new
+        one.
+        """
         old = lines[found]
         if self.kind in (TokenKind.INSERT, TokenKind.ARGUMENT) and self.new.strip() in old:
             return None  # it is done already

@@ -1,7 +1,8 @@
 """
 One changed line into the rules that could have made the change. Pure.
 
-Each change gives several, from general to special: which of them is meant is for `evidence` to find out.
+Each change gives several, from general to special: which of them is meant is for `evidence` to find
+out.
 """
 
 from __future__ import annotations
@@ -185,8 +186,8 @@ def _shape(old: Sequence[str], changes: Sequence[TokenChange]) -> Rule | None:
 # -- pairs -------------------------------------------------------------------------------------
 # Two changed lines into the rule that makes both changes, if there is one. Pure.
 #
-# What the lines before have in common is literal, what differs is a hole; each place where the lines
-# after differ must be what one of the holes held, in both.
+# What the lines before have in common is literal, what differs is a hole; each place where the
+# lines after differ must be what one of the holes held, in both.
 
 
 MAX_HOLES = 4
@@ -251,7 +252,8 @@ def _common(one: tuple[str, ...], other: tuple[str, ...]) -> Common:
 
 
 # -- blocks ------------------------------------------------------------------------------------
-# Whole lines that were replaced, removed or inserted, into the places where the same can be done. Pure.
+# Whole lines that were replaced, removed or inserted, into the places where the same can be done.
+# Pure.
 #
 # A block counts as the same wherever it is indented; what replaces it is indented likewise.
 
@@ -265,7 +267,9 @@ BLOCK_CHARS = 8
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Below a line *above* or, if that is "", wherever they stand, the lines *before* become *after*."""
+    """
+    Below a line *above* or, if that is "", wherever they stand, the lines *before* become *after*.
+    """
 
     kind: TokenKind
     above: str

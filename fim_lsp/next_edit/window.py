@@ -1,9 +1,10 @@
 """
-The question to a model for next edits: a few lines around the newest edit, and the edits before. Pure.
+The question to a model for next edits: a few lines around the newest edit, and the edits before.
+Pure.
 
-Order: what never changes first. A file is shown as it was when it was first asked about (`ShownPart`);
-finished edits are appended; the windows, which change each time, are short and stand last. So a server
-that keeps what it evaluated has little to do.
+Order: what never changes first. A file is shown as it was when it was first asked about
+(`ShownPart`); finished edits are appended; the windows, which change each time, are short and stand
+last. So a server that keeps what it evaluated has little to do.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from fim_lsp.documents import n_common
 from fim_lsp.next_edit.edits import FinishedEdit, Lines
 
 BEFORE, BEHIND = 1, 4
-"""Lines of the window above and below the newest edit: users go downwards. The models were trained with
-ten on each side; each line costs some 20 tokens per ask."""
+"""Lines of the window above and below the newest edit: users go downwards. The models were trained
+with ten on each side; each line costs some 20 tokens per ask."""
 
 REGION_LINES = 11
-"""Of a window; fewer than 12 are one block for zeta-2.1, which needs six lines on each side of a mark."""
+"""Of a window; fewer than 12 are one block for zeta-2.1, which needs six lines on each side of a
+mark."""
 
 REGION_CHARS = 1050  # 350 tokens, by Zed's estimate of three bytes each
 ABOVE = 4  # lines that zeta is shown before the window; Zed shows some seven
@@ -52,7 +54,8 @@ class NamedEdit(NamedTuple):
 
 class Ask(NamedTuple):
     """
-    The lines *now* from *line* on, which were *then* before the newest edit; the cursor is at *row*, *column*.
+    The lines *now* from *line* on, which were *then* before the newest edit; the cursor is at
+    *row*, *column*.
 
     *above* are the lines before them.
     """
@@ -70,7 +73,10 @@ class Ask(NamedTuple):
 
 
 def without_secrets(lines: Lines, edit: FinishedEdit) -> Lines:
-    """Return the lines around *edit* as they may be sent, with their numbers; those that are far away are empty."""
+    """
+    Return the lines around *edit* as they may be sent, with their numbers; those that are far away
+    are empty.
+    """
     first, end = max(0, edit.line - FILE_LINES), edit.line + len(edit.after)
     last = min(len(lines), end + FILE_LINES)
     typed = "\n".join(lines[first:end])

@@ -1,7 +1,9 @@
 """
-A staged diff and the last subjects into a prompt whose middle is the subject of the next commit. Pure.
+A staged diff and the last subjects into a prompt whose middle is the subject of the next commit.
+Pure.
 
-A diff is read file by file, so that private files can be left out: what cannot be read is left out as well.
+A diff is read file by file, so that private files can be left out: what cannot be read is left out
+as well.
 """
 
 from __future__ import annotations
@@ -24,8 +26,10 @@ LEAST_TOKENS, MOST_TOKENS = 256, 3072  # of a diff; more of it makes no better s
 SHARE = 3  # of the context, for the diff
 LOG = "subjects.txt"
 ASK = (
-    f"Write the subject of the commit that makes the changes in staged.diff: one line of at most {SUBJECT_CHARS} characters "
-    f"that says what these changes do. Begin it as the subjects in {LOG} begin, but repeat none of them: those are of "
+    f"Write the subject of the commit that makes the changes in staged.diff: one line of at most "
+    f"{SUBJECT_CHARS} characters "
+    f"that says what these changes do. Begin it as the subjects in {LOG} begin, but repeat none of "
+    f"them: those are of "
     "earlier commits. Answer with the line only."
 )
 
@@ -78,7 +82,8 @@ def prompt_of(
     state: State,
 ) -> Prompt:
     """
-    Return the prompt for a subject that begins with *typed*, with at most *n_chars* of *diffs*, by what the model can do.
+    Return the prompt for a subject that begins with *typed*, with at most *n_chars* of *diffs*, by
+    what the model can do.
 
     The prompt of a chat says how the subject begins, because there an answer cannot be begun.
     """
@@ -100,8 +105,9 @@ def scrub_diff(diff: str) -> str:
     """
     Return a diff without what looks like a secret, before its changes and after them.
 
-    Signs stand in front of its lines, and lines that go between those that come: so each side is looked at as the text
-    that it was. A secret may begin in the line that a hunk names, which stands somewhere above it.
+    Signs stand in front of its lines, and lines that go between those that come: so each side is
+    looked at as the text that it was. A secret may begin in the line that a hunk names, which
+    stands somewhere above it.
     """
     lines, start, found = diff.split("\n"), 0, list[str]()
     for end in [
@@ -165,7 +171,10 @@ def _halves(pair: str) -> list[str]:
 
 
 def _spell_name(name: str) -> list[str]:
-    """Return a name as it stands, and without the prefix of its side (`a/`, or another by git's settings)."""
+    """
+    Return a name as it stands, and without the prefix of its side (`a/`, or another by git's
+    settings).
+    """
     return [name, bare] if (bare := name.partition("/")[2]) else [name]
 
 
@@ -187,7 +196,9 @@ def _unquote(name: str) -> str:
 
 
 def _fit(diffs: Sequence[FileDiff], n_chars: int) -> str:
-    """Return as much of each file as fits: small changes whole, large ones cut to the same length."""
+    """
+    Return as much of each file as fits: small changes whole, large ones cut to the same length.
+    """
     texts = {number: each.text for number, each in enumerate(diffs)}
     room = n_chars
     for n_done, number in enumerate(sorted(texts, key=lambda number: len(texts[number]))):

@@ -67,7 +67,10 @@ def beside(chunks: Chunks, path: str, shown: Window) -> Chunks:
 
 
 def before_withdrawn(frame: Frame, shows: Callable[[str], bool]) -> Frame:
-    """Return *frame* with its chunks before the first that must not be shown; the same where all may be."""
+    """
+    Return *frame* with its chunks before the first that must not be shown; the same where all may
+    be.
+    """
     chunks = frame.header.chunks
     n = next((n for n, chunk in enumerate(chunks) if not shows(chunk.name)), len(chunks))
     return (
@@ -87,23 +90,28 @@ def affordable(frame: Frame, measure: Measure) -> Frame:
 
 
 def still_true(frame: Frame, chunks: Chunks) -> Frame:
-    """Return *frame* with those of its chunks that *chunks*, the ones that may be shown now, begin with."""
+    """
+    Return *frame* with those of its chunks that *chunks*, the ones that may be shown now, begin
+    with.
+    """
     pairs = zip(frame.header.chunks, chunks, strict=False)
     alike = itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)
     return replace(frame, header=replace(frame.header, chunks=tuple(old for old, _ in alike)))
 
 
 # -- healing -----------------------------------------------------------------------------------
-# Text into pre-tokens: where a half-typed word begins. Pure; `window` calls `heal` for every request.
+# Text into pre-tokens: where a half-typed word begins. Pure; `window` calls `heal` for every
+# request.
 #
 # A model reads `ret` as a token that it never continues with `urn`. So the last pre-token of the
-# typed text leaves the prompt and the output is forced to begin with it (token healing). A byte-pair
-# tokenizer never merges across pre-tokens, so what stays is spelled by the same tokens for good.
+# typed text leaves the prompt and the output is forced to begin with it (token healing). A
+# byte-pair tokenizer never merges across pre-tokens, so what stays is spelled by the same tokens
+# for good.
 #
 # The pattern is the GPT-4 family's in Qwen2's form (`llama-vocab.cpp`, LLAMA_VOCAB_PRE_TYPE_QWEN2).
-# The standard library's `re` has no `\p{L}`: `[^\W\d_]` stands for it and differs only at letter-like
-# numbers (`²`, `Ⅷ`), which stay with their word here. For other families a cut may fall at another
-# place than their own; healing then gains less and harms nothing.
+# The standard library's `re` has no `\p{L}`: `[^\W\d_]` stands for it and differs only at
+# letter-like numbers (`²`, `Ⅷ`), which stay with their word here. For other families a cut may fall
+# at another place than their own; healing then gains less and harms nothing.
 
 
 # No pre-token reaches from one line into the text of the next, so a single line is all it sees and
@@ -116,8 +124,8 @@ PRETOKEN = re.compile(
     r"|\s+(?!\S)|\s+"  # spaces; the last one before a word belongs to the word
 )
 
-# Forcing costs one decoded token per token of the fragment. A longer run of one kind is a ruler, data
-# or prose without spaces, not a half-typed name.
+# Forcing costs one decoded token per token of the fragment. A longer run of one kind is a ruler,
+# data or prose without spaces, not a half-typed name.
 FRAGMENT_CHARS = 32
 
 
@@ -126,7 +134,8 @@ def heal(text: str) -> tuple[str, str]:
     Split *text* into what the prompt keeps and the fragment that the output must begin with.
 
     The fragment is the last pre-token of the last line, "" at the start of a line; it never holds a
-    line end. The two always join to *text*, which has `\n` line ends. Costs a pass over the last line.
+    line end. The two always join to *text*, which has `\n` line ends. Costs a pass over the last
+    line.
     """
     line = text[text.rfind("\n") + 1 :]
     fragment = (PRETOKEN.findall(line) or [""])[-1]
@@ -138,22 +147,29 @@ def heal(text: str) -> tuple[str, str]:
 # -- tape ----------------------------------------------------------------------------------------
 # The tape: the tokens of a word that the model has begun. Pure.
 #
-# A prompt is spelled as the tokenizer would, because a model goes on as it reads: a half word that was forced may have
-# come out as `c` and `hat`, and words behind it would be broken at the same place. Only where a generation goes on
-# inside a word its own tokens stand, because the rest of that word follows them and no others.
+# A prompt is spelled as the tokenizer would, because a model goes on as it reads: a half word that
+# was forced may have come out as `c` and `hat`, and words behind it would be broken at the same
+# place. Only where a generation goes on inside a word its own tokens stand, because the rest of
+# that word follows them and no others.
 
 
 Tape = tuple[Token, ...]
 
 
 def resume(prompt: Prompt, text: str, tokens: Tape) -> Prompt:
-    """Return the prompt that goes on behind *text*, which *tokens* spell: finished words are spelled again."""
+    """
+    Return the prompt that goes on behind *text*, which *tokens* spell: finished words are spelled
+    again.
+    """
     whole = append_text(prompt, text, tokens)
     return replace(whole, tape=_last_word(whole.middle, whole.tape))
 
 
 def _last_word(middle: str, tape: Tape) -> Tape:
-    """Return those of *tape* that spell the last word of *middle*, or more where one of them reaches before it."""
+    """
+    Return those of *tape* that spell the last word of *middle*, or more where one of them reaches
+    before it.
+    """
     size = len(heal(middle)[1].encode())
     n = 0
     while size > 0 and n < len(tape):
@@ -165,8 +181,8 @@ def _last_word(middle: str, tape: Tape) -> Tape:
 # -- compose -----------------------------------------------------------------------------------
 # The prompt for a cursor, and how large its parts may be. Pure.
 #
-# Sizes are given in tokens (settings, the backend's context) and spent in characters, by the measured
-# characters per token of the user's own text (`State.chars_per_token`).
+# Sizes are given in tokens (settings, the backend's context) and spent in characters, by the
+# measured characters per token of the user's own text (`State.chars_per_token`).
 
 
 SMALL_CONTEXT = 4096  # tokens, until the backend says
@@ -194,7 +210,9 @@ def compose(frame: Frame, typed: str) -> Prompt:
 
 @lru_cache(maxsize=64)  # one cursor is composed for several times: measured, prefilled, asked
 def _scrub(parts: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the text around the cursor without what looks like a secret, half-typed ones included."""
+    """
+    Return the text around the cursor without what looks like a secret, half-typed ones included.
+    """
     return scrub_parts(parts)
 
 
@@ -206,7 +224,10 @@ def _scrub_names(header: Header) -> Header:
 
 
 def budget(config: Config, state: State, scale: float = 1.0) -> Budget:
-    """Return window sizes in characters: as configured, and never more than a share of a small context."""
+    """
+    Return window sizes in characters: as configured, and never more than a share of a small
+    context.
+    """
     prompt, per = config.prompt, state.chars_per_token * scale
     n_ctx = state.n_ctx or SMALL_CONTEXT
     return Budget(
@@ -217,7 +238,10 @@ def budget(config: Config, state: State, scale: float = 1.0) -> Budget:
 
 
 def ring_limits(config: Config, state: State) -> RingLimits:
-    """Return the size limits of a ring: as configured, in what the largest window leaves of the context."""
+    """
+    Return the size limits of a ring: as configured, in what the largest window leaves of the
+    context.
+    """
     size = budget(config, state)
     window = 2 * size.prefix + size.suffix + 2 * size.middle
     spare = (state.n_ctx or SMALL_CONTEXT) - config.completion.max_tokens - SCAFFOLD

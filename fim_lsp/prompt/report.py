@@ -1,8 +1,9 @@
 """
 A prompt into its parts, for people: what each one is, what it costs, why it is there. Pure.
 
-`describe` is the answer of the command `fim.showContext` and `page` the same to read. The text is what the model
-is shown and nothing else; only the model's control tokens between the parts are left out.
+`describe` is the answer of the command `fim.showContext` and `page` the same to read. The text is
+what the model is shown and nothing else; only the model's control tokens between the parts are left
+out.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ class ReportPart(NamedTuple):
 
 class PromptReport(NamedTuple):
     """
-    The prompt of a document by part; *note* says the total, or why there is nothing. *cached* tokens from the
-    beginning are evaluated already.
+    The prompt of a document by part; *note* says the total, or why there is nothing. *cached*
+    tokens from the beginning are evaluated already.
     """
 
     note: str
@@ -86,7 +87,10 @@ def _note(measure: Measure | None) -> str:
 
 
 def _reason(chunk: ContextChunk) -> str:
-    """Return why each of its pieces is there; lines count from 1, and what a server told may have none."""
+    """
+    Return why each of its pieces is there; lines count from 1, and what a server told may have
+    none.
+    """
     reasons = (
         f"lines {p.start + 1} to {p.end} {p.why.value}" if p.end > p.start else p.why.value
         for p in chunk.pieces

@@ -38,17 +38,21 @@ from fim_lsp.documents import (
 
 NEAR_PREFIX = 12  # lines next to the anchor that must be as frozen; farther ones may be stale
 NEAR_SUFFIX = 4  # likewise below the cursor
-# The first look at a place: Qwen2.5-Coder 0.5B has 11 of 46 first lines right with 256 tokens around the cursor, 12 with
-# 512, 8 with 120. It gets what is evaluated in `FIRST_S`, within these bounds.
+# The first look at a place: Qwen2.5-Coder 0.5B has 11 of 46 first lines right with 256 tokens
+# around the cursor, 12 with 512, 8 with 120. It gets what is evaluated in `FIRST_S`, within these
+# bounds.
 FIRST_TOKENS = (96, 192)
 FIRST_S = 1.0
-ABOVE = 120  # lines above a window that may say that it begins inside a secret: a key of 8,192 bits has 100
-RUNG = 2  # how much larger each rung of the ladder above it is: all of them cost less than twice the last
+# lines above a window that may say that it begins inside a secret: a key of 8,192 bits has 100
+ABOVE = 120
+# how much larger each rung of the ladder above it is: all of them cost less than twice the last
+RUNG = 2
 
-# Lines above the cursor with which a middle begins. A model goes on better when it has just read how the code goes, and
-# they cost nothing, being evaluated behind the suffix instead of before. Qwen2.5-Coder 0.5B at 47 places in code of 2025:
-# 12 first lines right and 555 characters without, 15 and 797 with five, 15 and 844 with twelve. Twelve gain only what 70
-# more tokens gain: in a window of the same size they are no better (measured at 172 places).
+# Lines above the cursor with which a middle begins. A model goes on better when it has just read
+# how the code goes, and they cost nothing, being evaluated behind the suffix instead of before.
+# Qwen2.5-Coder 0.5B at 47 places in code of 2025: 12 first lines right and 555 characters without,
+# 15 and 797 with five, 15 and 844 with twelve. Twelve gain only what 70 more tokens gain: in a
+# window of the same size they are no better (measured at 172 places).
 LEAD = 5
 CLOSERS = frozenset(")]}>\"'`;:, \t")  # what editors close by themselves, and what follows it
 
@@ -78,7 +82,9 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Lines *first* to *anchor* are the prefix; *share* is the part of the budget that it was given."""
+    """
+    Lines *first* to *anchor* are the prefix; *share* is the part of the budget that it was given.
+    """
 
     first: int
     anchor: int
@@ -88,7 +94,9 @@ class Window:
 
 
 def middle(window: Window, document: Document, position: Position) -> str:
-    """Return the text between the anchor and the cursor; of the cursor's line `LINE_CHARS` at most."""
+    """
+    Return the text between the anchor and the cursor; of the cursor's line `LINE_CHARS` at most.
+    """
     line = Position(position.line, max(0, position.column - LINE_CHARS))
     above = document.between(Position(window.anchor, 0), Position(position.line, 0))
     return unix(above) + document.between(line, position)
@@ -135,13 +143,18 @@ def place_window(
 
 
 def first_tokens(per_s: float) -> int:
-    """Return how many tokens a first look at a place gets of a server that evaluates *per_s* in a second."""
+    """
+    Return how many tokens a first look at a place gets of a server that evaluates *per_s* in a
+    second.
+    """
     low, high = FIRST_TOKENS
     return max(low, min(high, int(per_s * FIRST_S)))
 
 
 def move(window: Window, edit: Edit) -> Window:
-    """Return the window after an edit; only edits wholly above it move it, `fit` judges all others."""
+    """
+    Return the window after an edit; only edits wholly above it move it, `fit` judges all others.
+    """
     if edit.end.line > window.first or (edit.end.line == window.first and edit.end.column > 0):
         return window
     by = edit.text.count("\n") - (edit.end.line - edit.start.line)
@@ -242,7 +255,10 @@ def _first_fresh(document: Document, anchor: int, n_chars: int) -> int:
 
 
 def _below_secret(document: Document, first: int, last: int) -> int:
-    """Return the first of the lines [first, last] in which no secret goes on that begins above it: nothing would tell."""
+    """
+    Return the first of the lines [first, last] in which no secret goes on that begins above it:
+    nothing would tell.
+    """
     top = max(0, first - ABOVE)
     above = unix("".join(line[-LINE_CHARS:] for line in document.lines[top:first]))
     text = unix("".join(document.lines[first:last]))

@@ -39,12 +39,14 @@ def option(  # noqa: PLR0913 (what is known of a setting)
     local: bool = False,
 ) -> T:
     """
-    Return a field with what is known of a setting; *of* is its type where the default does not tell.
+    Return a field with what is known of a setting; *of* is its type where the default does not
+    tell.
 
     What is *local* names a file, a command or a variable of this machine: not for clients over TCP.
     """
     about = {
-        "doc": doc, "project": project, "of": of, "within": within, "choices": choices, "local": local,
+        "doc": doc, "project": project, "of": of, "within": within, "choices": choices,
+        "local": local,
     }  # fmt: skip
     return field(default=default, metadata=about)
 
@@ -99,7 +101,8 @@ class BackendConfig:
     template: str = option(
         "",
         "The model's fill-in-the-middle format, if kind is `openai` and the model's name does "
-        "not tell it: `qwen`, `starcoder2`, `deepseek`, `codellama`, … (docs/backends.md lists them); "
+        "not tell it: `qwen`, `starcoder2`, `deepseek`, `codellama`, … (docs/backends.md lists "
+        "them); "
         "`plain` or `chat` for a model without one.",
         Project.NEVER,
     )
@@ -124,7 +127,8 @@ class BackendConfig:
     body: Table = option(
         (),
         "Fields of every request's JSON: `cache_salt`, with which vLLM shares what it evaluated "
-        "only between clients that send the same, or `user`, the name under which a gateway counts.",
+        "only between clients that send the same, or `user`, the name under which a gateway "
+        "counts.",
         Project.NEVER,
         of=dict,
     )

@@ -7,44 +7,14 @@ Everything that can be set, with its default and the reason for it. Pure data.
 
 from __future__ import annotations
 
+import pkgutil
+import re
 from dataclasses import dataclass, field
 
 from fim_lsp.settings.backend import BackendConfig, Project, option
 
-# -- private names -----------------------------------------------------------------------------
-# Names of files that hold secrets by convention: the default of `fim.privacy.exclude`. Data.
-
-
-# Gitignore patterns, in both cases: the union of what Zed and Continue leave out, without names that are as
-# often source code (`credentials.py`). Editors' backups, swap and temporary files of these are private,
-# too: `privacy.originals`.
-SECRETS = (
-    # environments and shells
-    ".env*", "*.env", ".dev.vars*", ".*_history*", ".history", ".histfile", "*_history.txt", "fish_history",
-    ".lesshst", ".viminfo*", ".netrc*", "_netrc*", ".curlrc", ".wgetrc", ".pgpass*", "pgpass.conf",
-    ".flaskenv", ".my.cnf", ".mylogin.cnf", ".authinfo*", ".msmtprc", ".mbsyncrc", ".fetchmailrc", ".smbcredentials", ".htpasswd*", ".git-credentials", ".gitconfig", ".git", ".hg/", ".svn/",
-    # keys and certificates
-    "*.pem", "*.key", "*.crt", "*.cer", "*.cert", "*.der", "*.csr", "*.p8", "*.p12", "*.pfx", "*.jks",
-    "*.keystore", "*.keytab", "*.kdb", "*.kdbx", "*.ovpn", "*.ppk", "*.gpg", "*.pgp", "*.asc", "*.age",
-    "*.keychain", "*.keychain-db", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "ssh_host_*_key*", ".ssh/", ".gnupg/",
-    ".password-store/", "**/.local/share/keyrings/", "**/sops/age/", "**/.config/solana/",
-    # package managers
-    ".npmrc*", ".yarnrc*", ".pypirc*", "**/.cargo/credentials*", "**/.m2/settings*.xml", "**/.composer/auth.json",
-    "**/containers/auth.json", "/auth.json", "**/.codex/auth.json", "**/.gradle/gradle.properties", ".dockercfg", "**/.docker/config.json",
-    # clouds and infrastructure
-    ".aws/", ".azure/", ".gcloud/", ".kube/", ".oci/", ".fly/", ".kaggle/", ".terraform.d/", "**/.config/gcloud/",
-    "**/.config/gh/", "**/.config/glab-cli/", "**/.config/hub", "**/.config/doctl/", "**/.config/hcloud/", "**/.config/stripe/",
-    "**/.config/op/", "**/.config/ngrok/", "**/.config/netlify/", "**/.config/configstore/", "**/.config/github-copilot/",
-    "**/.config/weechat/sec.conf", "**/huggingface/token", "**/huggingface/stored_tokens", ".sentryclirc", ".databrickscfg",
-    ".s3cfg", ".boto", "rclone.conf", "kubeconfig", "kubeconfig.y*ml", "*.kubeconfig", "*.tfvars*", "*.tfstate*", ".terraformrc",
-    "terraform.rc", ".vault-token", ".vault_pass*", "vault_pass", "vault_pass.*", "vault_password*", "local.settings.json",
-    # credentials by name; a folder called so is source code
-    "credentials", "!credentials/", "*credentials.json", "*credentials.y*ml*", "*credentials.toml",
-    "*credentials.csv", "*credentials.xml", "secrets.json", "token.json",
-    "passwords.txt", "google-services.json", "*secrets.y*ml*", "secrets.toml", "*.secret",
-    "*.secrets", "*service-account*.json", "*service_account*.json", "client_secret*.json",
-    "*firebase-adminsdk*.json",
-)  # fmt: skip
+_NAMES = (pkgutil.get_data(__package__ or "", "private_names.txt") or b"").decode()
+SECRETS = tuple(re.sub(r"^#.*", "", _NAMES, flags=re.MULTILINE).split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +61,8 @@ class CompletionConfig:
     # after that a menu is in the way
     deadline_ms: int = option(
         2000,
-        "After this time, a completion menu opens without the model's suggestion. Ghost text waits as long as the "
+        "After this time, a completion menu opens without the model's suggestion. Ghost text waits "
+        "as long as the "
         "model computes.",
         Project.LOWER,
         within=(50, 60_000),
@@ -99,7 +70,8 @@ class CompletionConfig:
     # by default `PATIENCE_MS` of session/completer
     patience_ms: int | None = option(
         None,
-        "After this time, by default 250, a suggestion of several lines is shown as soon as its first line is known; the rest "
+        "After this time, by default 250, a suggestion of several lines is shown as soon as its "
+        "first line is known; the rest "
         "follows as you type or accept.",
         Project.TUNE,
         of=int,
@@ -112,7 +84,8 @@ class CompletionConfig:
     # wrong characters against right ones: suggest/confidence.py
     min_confidence: float = option(
         0.35,
-        "How sure the model must be of an automatic suggestion: the probability, by the model's own estimate, that all of "
+        "How sure the model must be of an automatic suggestion: the probability, by the model's "
+        "own estimate, that all of "
         "it is right. A suggestion is cut where the model is less sure.",
         Project.TUNE,
         within=(0, 1),
@@ -120,7 +93,8 @@ class CompletionConfig:
     # a third fewer interruptions: benchmarks/quiet.py
     learn: bool = option(
         True,
-        "Show fewer suggestions for some minutes after you dismiss some, and learn, on this machine only, which ones you "
+        "Show fewer suggestions for some minutes after you dismiss some, and learn, on this "
+        "machine only, which ones you "
         "take.",
         Project.OFF,
     )
@@ -130,7 +104,8 @@ class CompletionConfig:
     )
     disabled_for: tuple[str, ...] = option(
         (),
-        "Languages (`markdown`) and files, as in a `.gitignore` (`*.csv`, `docs/`), without automatic suggestions; `!` "
+        "Languages (`markdown`) and files, as in a `.gitignore` (`*.csv`, `docs/`), without "
+        "automatic suggestions; `!` "
         "makes an exception (`*.*`, `!*.py`).",
         Project.ADD,
     )
@@ -183,7 +158,8 @@ class PrivacyConfig:
 
     exclude: tuple[str, ...] = option(
         SECRETS,
-        "Files that get no suggestions and are never shown to a model, besides those that git ignores and the defaults "
+        "Files that get no suggestions and are never shown to a model, besides those that git "
+        "ignores and the defaults "
         "below: gitignore patterns, in upper or lower case; `!` makes an exception.",
         Project.ADD,
     )

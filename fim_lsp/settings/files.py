@@ -21,7 +21,8 @@ from fim_lsp.settings.merge import Layer, merge_layers
 
 PROJECT_FILE = ".fim-lsp.toml"
 _MOST_BYTES = 16_384  # five times all settings with comments
-# In a line: tomllib takes quadratic time for the parts of a dotted key, 0.6 s for a file full of them.
+# In a line: tomllib takes quadratic time for the parts of a dotted key, 0.6 s for a file full of
+# them.
 _MOST_DOTS = 500
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 
@@ -31,11 +32,11 @@ _EDITOR = ("initializationOptions", "workspace/configuration", "workspace/didCha
 
 class Sources:
     """
-    The last settings of each source, from least to most important: files, the editor, the command line, a
-    command.
+    The last settings of each source, from least to most important: files, the editor, the command
+    line, a command.
 
-    State: the files' layers as last read and when the user's was written, and the editor's answers. An editor *over_tcp* may not set
-    what names files and commands.
+    State: the files' layers as last read and when the user's was written, and the editor's answers.
+    An editor *over_tcp* may not set what names files and commands.
     """
 
     def __init__(self, flags: Mapping[str, object], *, over_tcp: bool = False) -> None:
@@ -58,7 +59,9 @@ class Sources:
         self._found = find_layers(roots)
 
     def is_stale(self) -> bool:
-        """Return whether the user's file was written since it was read; `fim-lsp setup` does that."""
+        """
+        Return whether the user's file was written since it was read; `fim-lsp setup` does that.
+        """
         return _read_mtime(user_file()) != self._written
 
     def config(self) -> tuple[Config, tuple[str, ...]]:
@@ -72,7 +75,9 @@ class Sources:
 
 
 class FileLayers(NamedTuple):
-    """The layers of all files that are there, least important first, and what is wrong with them."""
+    """
+    The layers of all files that are there, least important first, and what is wrong with them.
+    """
 
     layers: tuple[Layer, ...]
     problems: tuple[str, ...]

@@ -1,5 +1,6 @@
 """
-The settings by their names, and layers of them into a `Config` and sentences about what is wrong. Pure.
+The settings by their names, and layers of them into a `Config` and sentences about what is wrong.
+Pure.
 
 A setting's name is `fim.`, the section, `.` and the field in camelCase; docs/configuration.md is
 made from `SCHEMA` by scripts/make-config-docs, the settings of VS Code by make-vscode-settings.
@@ -9,9 +10,10 @@ and on change, flags. Later layers win, with two exceptions: a project's file is
 may only tune and restrict, and what it restricts stays restricted in later layers; and an
 editor over TCP may not name files and commands of this machine.
 
-Every layer may say `{"fim": {"ring": {"chunks": 8}}}`, `{"ring.chunks": 8}` or anything between.
-A wrong value is left out and named in a sentence; nothing here fails. The sentences are shown to the
-user, and a repository may have written the keys and values in them: they are cut, and so is their number.
+Every layer may say `{"fim": {"ring": {"chunks": 8}}}`, `{"ring.chunks": 8}` or anything between. A
+wrong value is left out and named in a sentence; nothing here fails. The sentences are shown to the
+user, and a repository may have written the keys and values in them: they are cut, and so is their
+number.
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ class Option(NamedTuple):
 
 
 def make_config(values: Mapping[str, object]) -> Config:
-    """Return the configuration with *values* by key, all of them valid, and defaults for the rest."""
+    """
+    Return the configuration with *values* by key, all of them valid, and defaults for the rest.
+    """
     sections = {}
     for section in dataclasses.fields(Config):
         default = getattr(_DEFAULT, section.name)
@@ -117,7 +121,10 @@ class _Value(NamedTuple):
 
 
 def merge_layers(layers: Iterable[Layer]) -> tuple[Config, tuple[str, ...]]:
-    """Return the configuration that *layers*, least important first, add up to, and what is wrong with them."""
+    """
+    Return the configuration that *layers*, least important first, add up to, and what is wrong with
+    them.
+    """
     problems: list[str] = []
     values: dict[str, object] = {}
     restrictions: list[_Value] = []
@@ -163,7 +170,10 @@ def _values(layer: Layer, problems: list[str]) -> Iterator[_Value]:
 
 
 def _local(option: Option, value: object) -> str:
-    """Return the key that names something of this machine, of a setting or a server in it; "" for none."""
+    """
+    Return the key that names something of this machine, of a setting or a server in it; "" for
+    none.
+    """
     servers: list[dict[str, object]] = []
     if option.type is list:
         servers = cast("list[dict[str, object]]", value)
@@ -236,7 +246,9 @@ def _table(value: object) -> Table | None:
 
 
 def _endpoint(value: object) -> BackendConfig | None:
-    """Return one server of a table with settings of the section; None if one of them is not right."""
+    """
+    Return one server of a table with settings of the section; None if one of them is not right.
+    """
     if not isinstance(value, Mapping):
         return None
     given: dict[str, object] = {}

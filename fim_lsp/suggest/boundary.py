@@ -1,10 +1,11 @@
 """
 The place and the extent of a suggestion. Pure; asked before decoding and after each piece of text.
 
-`extent` reads the cursor's line: text to the right, a comment or a body that is there already allow one
-line, the start of a block its whole body, anything else the statement that is being written. `end` finds where the text
-so far is whole. It never takes back what it said of a shorter text, so stopping early and cutting
-afterwards give the same suggestion. `quiet` says where nothing should be suggested.
+`extent` reads the cursor's line: text to the right, a comment or a body that is there already allow
+one line, the start of a block its whole body, anything else the statement that is being written.
+`end` finds where the text so far is whole. It never takes back what it said of a shorter text, so
+stopping early and cutting afterwards give the same suggestion. `quiet` says where nothing should be
+suggested.
 """
 
 from __future__ import annotations
@@ -74,7 +75,10 @@ def enough(text: str, cursor: Cursor) -> bool:
 
 
 def end(text: str, cursor: Cursor) -> int | None:
-    """Return the offset at which *text* is whole; None while it is not. Stays the same when *text* grows."""
+    """
+    Return the offset at which *text* is whole; None while it is not. Stays the same when *text*
+    grows.
+    """
     allowed = extent(cursor)
     if allowed is Extent.LINE:
         newline = text.find("\n")
@@ -109,7 +113,9 @@ def quiet(cursor: Cursor, *, deleted: bool, scope: str, excluded: Collection[str
 
 
 def scope(cursor: Cursor) -> str:
-    """Return the scope of the cursor: `comment`, `string`, or "" for code; as far as the line tells."""
+    """
+    Return the scope of the cursor: `comment`, `string`, or "" for code; as far as the line tells.
+    """
     if is_comment(cursor.before, cursor.language):
         return "comment"
     return "string" if open_quote(cursor.before, cursor.language) else ""
@@ -181,7 +187,9 @@ def _body_end(text: str, cursor: Cursor, base: int) -> int | None:
 
 
 def _statement_end(text: str, cursor: Cursor) -> int | None:
-    """Return the end of the first line that leaves no bracket open; of its block if it opens one."""
+    """
+    Return the end of the first line that leaves no bracket open; of its block if it opens one.
+    """
     language = cursor.language
     for line in _split(text, cursor.before):
         if not line.ended:
@@ -217,12 +225,17 @@ def _level_end(text: str, cursor: Cursor) -> int | None:
 
 
 def _is_over(line: Line) -> bool:
-    """Return whether a line at the header's level cannot belong to the block above it, however it goes on."""
+    """
+    Return whether a line at the header's level cannot belong to the block above it, however it goes
+    on.
+    """
     return not (goes_on if line.ended else may_go_on)(line.text)
 
 
 def _closes_more(line: str, cursor: Cursor) -> bool:
-    """Return whether a dedented line closes a bracket that the text below does not close at once."""
+    """
+    Return whether a dedented line closes a bracket that the text below does not close at once.
+    """
     sign = line.lstrip()[0]
     return sign in CLOSERS and not first_visible(cursor.below).lstrip().startswith(sign)
 

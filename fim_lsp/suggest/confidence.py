@@ -2,10 +2,11 @@
 The model's confidence in a text, and the longest beginning likely enough to be shown. Pure.
 
 Greedy decoding takes the likeliest token each time. That all of a text is right is as likely as the
-product of its tokens' probabilities, given what stands before it; so a suggestion is shown as far as that
-product stays above a threshold (`likely`). What was typed since is certain: the product begins at the cursor.
-Measured with Qwen2.5-Coder at places in code of 2025 and later in four languages (benchmarks/gate.py), characters
-shown that were right and wrong; 0.35 was chosen on one half of the places, and these are of the other:
+product of its tokens' probabilities, given what stands before it; so a suggestion is shown as far
+as that product stays above a threshold (`likely`). What was typed since is certain: the product
+begins at the cursor. Measured with Qwen2.5-Coder at places in code of 2025 and later in four
+languages (benchmarks/gate.py), characters shown that were right and wrong; 0.35 was chosen on one
+half of the places, and these are of the other:
 
                             0.5B, 200 places     1.5B, 90 places
     the product from 0.1          3047  3414           1985  1358
@@ -14,9 +15,9 @@ shown that were right and wrong; 0.35 was chosen on one half of the places, and 
 
 The odds are too high: a first line with a product of 0.7 to 0.8 is right in 56 % with either model.
 
-Some tokens have no honest probability: servers that speculate say 0 of an accepted draft, or nothing, others tell none
-at all. Such a token is unknown, never certain; it counts as the known ones of its text do in the mean, and no
-better than `DRAFTED`. Where none is known nothing is cut.
+Some tokens have no honest probability: servers that speculate say 0 of an accepted draft, or
+nothing, others tell none at all. Such a token is unknown, never certain; it counts as the known
+ones of its text do in the mean, and no better than `DRAFTED`. Where none is known nothing is cut.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from fim_lsp.suggest.cursor import CLOSER, Candidate, Cursor, Odds, brackets, wi
 from server_bridge.protocol import Token
 
 # -- repeats -----------------------------------------------------------------------------------
-# Filters against saying what is there already: the line above, the lines below, itself again and again.
+# Filters against saying what is there already: the line above, the lines below, itself again and
+# again.
 #
 # A line is the same when it says the same at the same depth, however its white space is spelled.
 
@@ -40,12 +42,12 @@ from server_bridge.protocol import Token
 ABOVE_LINES = 6  # a block of that many is looked for
 LOOP_LINES = 30  # … and, in the suggestion itself, of so many: each size costs a pass
 
-# A piece with a letter in it, said four times without anything between: `"web", "web", "web", "web", `.
-# Three are seen in honest code (`slice(None), slice(None), slice(None)`).
+# A piece with a letter in it, said four times without anything between: `"web", "web", "web",
+# "web", `. Three are seen in honest code (`slice(None), slice(None), slice(None)`).
 STUTTER = re.compile(r"([^\n]{3,40}?)\1{3,}")
 LETTER = re.compile(r"[^\W\d_]")
-# Numbers and signs are said again in honest tables, but hardly as often: `0,  0,  0, ` sixteen times.
-# Three words or more are said twice in a row by no writer: `is a tool that is a tool that `.
+# Numbers and signs are said again in honest tables, but hardly as often: `0,  0,  0, ` sixteen
+# times. Three words or more are said twice in a row by no writer: `is a tool that is a tool that `.
 OFTEN = 16
 PHRASE = re.compile(r"\b((?:[^\W\d_]+ ){3,12})\1")
 
@@ -114,7 +116,9 @@ def lines_below(candidate: Candidate, cursor: Cursor) -> Candidate:
 
 
 def _following(cursor: Cursor) -> list[str]:
-    """Return the next line, and those after it until the block ends: another block may say the same."""
+    """
+    Return the next line, and those after it until the block ends: another block may say the same.
+    """
     visible = [line for line in cursor.below if line.strip()][:FOLLOWING_LINES]
     same = takewhile(lambda line: width(line) >= width(cursor.before), visible)
     return [*same] or visible[:1]
@@ -134,7 +138,9 @@ def _is_next(line: str, following: list[str]) -> bool:
 
 
 def _offset(text: str, n_lines: int) -> int:
-    """Return the offset of the line with this number; one past the end for the line after the last."""
+    """
+    Return the offset of the line with this number; one past the end for the line after the last.
+    """
     at = 0
     for _ in range(n_lines):
         newline = text.find("\n", at)
@@ -142,13 +148,15 @@ def _offset(text: str, n_lines: int) -> int:
     return at
 
 
-# A line in sight (`local`) beats a model that is less sure than this in the mean. On 340 places of held-out Python
-# the model alone is exactly right at 19 %, lines alone at 13 %, with this rule they are at 25 %: where
-# the two disagree below it the line is right 20 times of 44 and the model once, from it on 5 of 16 and 3. With
-# Qwen2.5-Coder 0.5B below it 8 times of 10 and never, from it on 4 of 14 and 6.
+# A line in sight (`local`) beats a model that is less sure than this in the mean. On 340 places of
+# held-out Python the model alone is exactly right at 19 %, lines alone at 13 %, with this rule they
+# are at 25 %: where the two disagree below it the line is right 20 times of 44 and the model once,
+# from it on 5 of 16 and 3. With Qwen2.5-Coder 0.5B below it 8 times of 10 and never, from it on 4
+# of 14 and 6.
 SURE = 0.8
 NOT_SURE = "not sure"
-# What drafts are worth at most: repetitive text goes on as drafted, and then does not (test_speculation).
+# What drafts are worth at most: repetitive text goes on as drafted, and then does not
+# (test_speculation).
 DRAFTED = math.log(0.6)
 
 
@@ -156,8 +164,8 @@ def odds(tokens: Iterable[Token], skipped: str, text: str) -> tuple[Odds, ...]:
     """
     Return the odds of *text*, which *tokens* spell after *skipped* (what was forced).
 
-    A token that is partly *skipped* says nothing: its probability was that of the whole, before half
-    of it was known.
+    A token that is partly *skipped* says nothing: its probability was that of the whole, before
+    half of it was known.
     """
     begin = len(skipped.encode())
     found: list[Odds] = []
@@ -174,7 +182,10 @@ def odds(tokens: Iterable[Token], skipped: str, text: str) -> tuple[Odds, ...]:
 
 
 def behind(known: Iterable[Odds], n_typed: int) -> tuple[Odds, ...]:
-    """Return the odds of what is left of a text after *n_typed* characters of it, or, below 0, with as many before it."""
+    """
+    Return the odds of what is left of a text after *n_typed* characters of it, or, below 0, with as
+    many before it.
+    """
     left: list[Odds] = [Odds(-n_typed, None)] if n_typed < 0 else []
     starts = 0
     for end, logprob in known:
@@ -186,7 +197,8 @@ def behind(known: Iterable[Odds], n_typed: int) -> tuple[Odds, ...]:
 
 def respell(known: tuple[Odds, ...], said: str, text: str) -> tuple[Odds, ...]:
     """
-    Return the odds of *text*, which is *said* with other white space, maybe without some of its beginning or its end.
+    Return the odds of *text*, which is *said* with other white space, maybe without some of its
+    beginning or its end.
 
     So the visible characters of a token are the same in both.
     """
@@ -208,7 +220,9 @@ def respell(known: tuple[Odds, ...], said: str, text: str) -> tuple[Odds, ...]:
 
 
 def confidence(known: Iterable[Odds], text: str) -> float:
-    """Return the geometric mean of the probabilities of *text*'s tokens; 1.0 where none is known."""
+    """
+    Return the geometric mean of the probabilities of *text*'s tokens; 1.0 where none is known.
+    """
     starts, logprobs = 0, list[float]()
     for end, logprob in known:
         if logprob is not None and starts < len(text):
@@ -218,7 +232,10 @@ def confidence(known: Iterable[Odds], text: str) -> float:
 
 
 def likelihood(candidate: Candidate) -> float:
-    """Return the product of the probabilities of a candidate's tokens, as far as they are known; 1.0 where none is."""
+    """
+    Return the product of the probabilities of a candidate's tokens, as far as they are known; 1.0
+    where none is.
+    """
     ends = len(candidate.text)
     return math.exp(sum(p for end, p in candidate.odds if p is not None and end <= ends))
 
@@ -230,7 +247,8 @@ def least(sure: float) -> float:
 
 def likely(candidate: Candidate, sure: float) -> Candidate:
     """
-    Return the longest beginning of *candidate*, cut between words, that is right with a probability of *sure*.
+    Return the longest beginning of *candidate*, cut between words, that is right with a probability
+    of *sure*.
     """
     known = [logprob for _, logprob in candidate.odds if logprob is not None]
     if not known or sure <= 0:
@@ -272,8 +290,8 @@ def prefer(model: Candidate, sure: float, local: Candidate) -> Candidate:
     """
     Return the better of two candidates, *sure* being the confidence in the model's.
 
-    Where both say the same line the model's is shown, which may go on. That line is as sure as need be, and what
-    follows it as sure as the model says.
+    Where both say the same line the model's is shown, which may go on. That line is as sure as need
+    be, and what follows it as sure as the model says.
     """
     if not local.text or sure >= SURE:
         return model

@@ -1,15 +1,15 @@
 """
-Known continuations of one document: what a model said at a place, found again wherever it still holds.
+Known continuations of one document: what a model said at a place, found again wherever it still
+holds.
 
-Operations: put what was said at a place; find what is known at another place.
-Goal: typing through a suggestion, backspacing and retyping, undo and redo, cycling and the state
-after accepting are answered here, in well under a millisecond and without a request.
-Plan: a suggestion is a *path*: its line from the start, then what was said. Paths hang on their
-*root*: the lines around, which must be the same when it is found again. If the text before the
-cursor is a prefix of a path, the remainder is returned. A path may have begun some lines above, so a
-lookup tries a root per line, each a dictionary access.
-Warning: what is kept is the model's raw text. Filters look at the text around, which changes; run them
-on what is found.
+Operations: put what was said at a place; find what is known at another place. Goal: typing through
+a suggestion, backspacing and retyping, undo and redo, cycling and the state after accepting are
+answered here, in well under a millisecond and without a request. Plan: a suggestion is a *path*:
+its line from the start, then what was said. Paths hang on their *root*: the lines around, which
+must be the same when it is found again. If the text before the cursor is a prefix of a path, the
+remainder is returned. A path may have begun some lines above, so a lookup tries a root per line,
+each a dictionary access. Warning: what is kept is the model's raw text. Filters look at the text
+around, which changes; run them on what is found.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, Candidate, Cursor, 
 from fim_lsp.suggest.filters import polish, too_short
 from server_bridge.protocol import Token
 
-# The nearest lines decide what comes next; llama.vim hashes 256 + 64 lines and misses after any edit there.
+# The nearest lines decide what comes next; llama.vim hashes 256 + 64 lines and misses after any
+# edit there.
 ROOT_LINES = 3
 
 # How far above a path may begin: the lines of a long suggestion.
@@ -67,7 +68,8 @@ class Continuations:
         """
         Keep what was *said* at *cursor*, also when that was nothing.
 
-        *key* names the model that said it, and what of the prompt is not around the cursor. What is put first is found first among equals.
+        *key* names the model that said it, and what of the prompt is not around the cursor. What is
+        put first is found first among equals.
         """
         root = _root(cursor, 0, key)
         path = Path(cursor.before + said.text, len(cursor.before), said.whole, said.odds)
@@ -119,7 +121,9 @@ class Continuations:
 
 
 def _root(cursor: Cursor, n_lines: int, key: str) -> Root:
-    """Return the lines that must stand around a path that begins *n_lines* above the cursor's line."""
+    """
+    Return the lines that must stand around a path that begins *n_lines* above the cursor's line.
+    """
     until = len(cursor.above) - n_lines
     after = "" if closes_only(cursor.after) else cursor.after  # editors insert and remove closers
     return (
@@ -142,8 +146,8 @@ def _leads_on(path: Path, typed: str) -> bool:
 # -- typed through -------------------------------------------------------------------------------
 # What is on screen, and what is left of it while the user types along it. Pure.
 #
-# While a suggestion's own characters are typed, or taken back again, it must stay as it is: no filter
-# runs again, no model is asked, and the text on screen does not flicker.
+# While a suggestion's own characters are typed, or taken back again, it must stay as it is: no
+# filter runs again, no model is asked, and the text on screen does not flicker.
 
 
 class Displayed(NamedTuple):
@@ -155,7 +159,10 @@ class Displayed(NamedTuple):
 
 
 def trim_typed(displayed: Displayed, cursor: Cursor, model: str) -> Candidate | None:
-    """Return the candidate to show at *cursor*, an empty one for nothing; None where *displayed* does not tell."""
+    """
+    Return the candidate to show at *cursor*, an empty one for nothing; None where *displayed* does
+    not tell.
+    """
     first, text = displayed.cursor, displayed.candidate.text
     around = (first.after, first.above, first.below, first.language, displayed.model)
     if around != (cursor.after, cursor.above, cursor.below, cursor.language, model):
@@ -167,19 +174,20 @@ def trim_typed(displayed: Displayed, cursor: Cursor, model: str) -> Candidate | 
 
 
 # -- line match --------------------------------------------------------------------------------
-# A suggestion without a model: the line in sight that begins as the typed one does, if it is clear which.
+# A suggestion without a model: the line in sight that begins as the typed one does, if it is clear
+# which.
 #
-# Measured on 340 places of held-out Python: such a line is exactly right at 9 % of them with the lines
-# around the cursor in sight, at 14 % with all of the file, at 16 % with six other files of the package,
-# and at 16 % with all of it; then 48 and 51 of 100 shown are right. Asking for a majority is worth that:
-# without, 32 of 100 are.
+# Measured on 340 places of held-out Python: such a line is exactly right at 9 % of them with the
+# lines around the cursor in sight, at 14 % with all of the file, at 16 % with six other files of
+# the package, and at 16 % with all of it; then 48 and 51 of 100 shown are right. Asking for a
+# majority is worth that: without, 32 of 100 are.
 
 
 # From four typed characters on it pays to guess: 59 of the 60 right answers, and less noise.
 TYPED_CHARS = 4
 
-# The share of the lines beginning alike that must go on alike. A third more are shown without it, two
-# right answers more. With 0.6: 51 right of 100 shown, with all alike: 43 of 79.
+# The share of the lines beginning alike that must go on alike. A third more are shown without it,
+# two right answers more. With 0.6: 51 right of 100 shown, with all alike: 43 of 79.
 SHARE = 0.5
 
 SIGHT_LINES = 8000  # looked through for one that begins as the typed one does: half a millisecond
@@ -216,8 +224,8 @@ def lines_in_sight(
     """
     Return lines that may be said again, the likeliest first, at most `SIGHT_LINES`.
 
-    Of the file itself (*own*, the cursor on *line*) those beyond what stands around the cursor, then
-    those of *others* that are open, then of the texts of *chunks*.
+    Of the file itself (*own*, the cursor on *line*) those beyond what stands around the cursor,
+    then those of *others* that are open, then of the texts of *chunks*.
     """
     above = reversed(own[: max(0, line - ABOVE_LINES)])
     below = own[line + 1 + BELOW_LINES :]

@@ -22,8 +22,8 @@ from fim_lsp.documents import LINE_CHARS, Document, Position, body
 # The layout of a line of code: indentation, brackets, comments, whether it opens a block.
 #
 # A cheap reading that works on half-typed code in any language; where it is unsure it errs towards
-# "plain code". Tree-sitter knows better, but only of text that is in the file already. Every pattern takes
-# time linear in the text (`tests/test_patterns.py`).
+# "plain code". Tree-sitter knows better, but only of text that is in the file already. Every
+# pattern takes time linear in the text (`tests/test_patterns.py`).
 
 
 TAB_COLUMNS = 4  # only compared with other widths of the same file, so any value does
@@ -105,9 +105,11 @@ def is_comment(line: str, language: str) -> bool:
 @cache
 def scanner(language: str) -> re.Pattern[str]:
     """
-    Return strings, comments and brackets of a language, in one pattern; a closed string is one match.
+    Return strings, comments and brackets of a language, in one pattern; a closed string is one
+    match.
 
-    An escaped quote outside of strings begins none: behind an open one, each would be tried in vain.
+    An escaped quote outside of strings begins none: behind an open one, each would be tried in
+    vain.
     """
     any_length = r"\\[\\']|'(?:\\.|[^'\\\n])*'"
     single = r"'(?:\\.|[^'\\\n])'" if language in TICK_LANGUAGES else any_length
@@ -173,7 +175,9 @@ def opens_block(line: str, language: str) -> bool:
 
 
 def goes_on(line: str) -> bool:
-    """Return whether a line at a header's own level still belongs to its block: `else`, `}`, `end`."""
+    """
+    Return whether a line at a header's own level still belongs to its block: `else`, `}`, `end`.
+    """
     visible = line.lstrip()
     word = WORD.match(visible)
     return visible[:1] in CLOSERS or bool(word and word[0] in CONTINUING)
@@ -195,9 +199,9 @@ DEFAULT_INDENT = "    "  # the most common style of the languages we know
 @dataclass(frozen=True, slots=True)
 class Cursor:
     """
-    A cursor: *before* and *after* are its line's two halves, *above* and *below* the lines around it,
-    nearest last and first. *unit* is one level of indentation in this file. *by_hand* says that the
-    user asked, and did not just type.
+    A cursor: *before* and *after* are its line's two halves, *above* and *below* the lines around
+    it, nearest last and first. *unit* is one level of indentation in this file. *by_hand* says that
+    the user asked, and did not just type.
     """
 
     language: str = ""
@@ -218,7 +222,10 @@ class FilterCut(NamedTuple):
 
 
 class Odds(NamedTuple):
-    """The end of a token in a text, in characters, and its log-probability; None where that is not known."""
+    """
+    The end of a token in a text, in characters, and its log-probability; None where that is not
+    known.
+    """
 
     end: int
     logprob: float | None
@@ -230,8 +237,8 @@ class Candidate:
     Text to insert at the cursor in place of the next *replaces* characters of its line.
 
     *whole* says that the text ends where it should; false while a budget or deadline ended it.
-    *odds* are those of the model's own text, token by token, until a filter changes it; none of a line in sight.
-    An empty text means nothing is to be shown, and the last of *cuts* says why.
+    *odds* are those of the model's own text, token by token, until a filter changes it; none of a
+    line in sight. An empty text means nothing is to be shown, and the last of *cuts* says why.
     """
 
     text: str
@@ -253,7 +260,9 @@ class Candidate:
 def cursor_at(
     document: Document, position: Position, path: str = "", *, by_hand: bool = False
 ) -> Cursor:
-    """Return the place of *position*; *path* is how comments in the workspace would name the file."""
+    """
+    Return the place of *position*; *path* is how comments in the workspace would name the file.
+    """
     lines, (line, column) = document.lines, position
     above = tuple(map(_beginning, lines[max(0, line - ABOVE_LINES) : line]))
     below = tuple(map(_beginning, lines[line + 1 : line + 1 + BELOW_LINES]))
@@ -271,7 +280,10 @@ def _beginning(line: str) -> str:
 
 @lru_cache(maxsize=16)  # the lines around stay while a line is typed
 def indent_unit(lines: tuple[str, ...]) -> str:
-    """Return one level of indentation: a tab, or the step by which lines most often go deeper; "" if none does."""
+    """
+    Return one level of indentation: a tab, or the step by which lines most often go deeper; "" if
+    none does.
+    """
     indents = [indent(line) for line in lines if line.strip()]
     n_tabs = sum(each.startswith("\t") for each in indents)
     n_spaces = sum(each.startswith(" ") for each in indents)

@@ -1,11 +1,12 @@
 """
-Raw model text into a suggestion: an ordered list of small filters, each `(Candidate, Cursor) -> Candidate`.
+Raw model text into a suggestion: an ordered list of small filters, each `(Candidate, Cursor) ->
+Candidate`.
 
-`polish` runs them and notes what each one changed and why; `fim/stats` counts the names. A filter only
-takes away (`reindented` respells white space), so a suggestion is never anything the model did not say.
-Those in `MEANT` judge the text as the model meant it; then it is cut where the model is not sure, and those in `LEFT`
-see what is left, which may break off anywhere.
-To add one: a function, its place in a list, a golden case.
+`polish` runs them and notes what each one changed and why; `fim/stats` counts the names. A filter
+only takes away (`reindented` respells white space), so a suggestion is never anything the model did
+not say. Those in `MEANT` judge the text as the model meant it; then it is cut where the model is
+not sure, and those in `LEFT` see what is left, which may break off anywhere. To add one: a
+function, its place in a list, a golden case.
 """
 
 from __future__ import annotations
@@ -46,16 +47,19 @@ from fim_lsp.suggest.cursor import (
 from fim_lsp.suggest.syntax_errors import parses
 
 # -- brackets ----------------------------------------------------------------------------------
-# Filters for the seam: a suggestion and the text that stands right of the cursor and below must fit.
+# Filters for the seam: a suggestion and the text that stands right of the cursor and below must
+# fit.
 #
-# Editors close brackets and quotes as they are opened, so `print(▮)` is the normal case, and a model
-# that sees `print(` writes `x)`. Every way to join the two is tried: keep the text, trim what the right
-# side says too, replace what the editor inserted, end where the model closes what is closed already.
-# The one that leaves the fewest brackets and quotes without a partner wins.
+# Editors close brackets and quotes as they are opened, so `print(▮)` is the normal case, and a
+# model that sees `print(` writes `x)`. Every way to join the two is tried: keep the text, trim what
+# the right side says too, replace what the editor inserted, end where the model closes what is
+# closed already. The one that leaves the fewest brackets and quotes without a partner wins.
 
 
 def right_text(candidate: Candidate, cursor: Cursor) -> Candidate:
-    """Join the candidate to the text right of the cursor so that nothing is said or closed twice."""
+    """
+    Join the candidate to the text right of the cursor so that nothing is said or closed twice.
+    """
     if not cursor.after.strip() or not candidate.text:
         return candidate
     language = cursor.language
@@ -68,7 +72,9 @@ def right_text(candidate: Candidate, cursor: Cursor) -> Candidate:
 
 
 def closed_below(candidate: Candidate, cursor: Cursor) -> Candidate:
-    """Cut before a bracket that closes nothing of the candidate while the next line closes the same."""
+    """
+    Cut before a bracket that closes nothing of the candidate while the next line closes the same.
+    """
     following = first_visible(cursor.below)
     text, n_before = cursor.before + candidate.text, len(cursor.before)
     for (at, sign), opened in walk_brackets(text, cursor.language):
@@ -100,7 +106,9 @@ def opened_here(candidate: Candidate, cursor: Cursor) -> Candidate:
 
 
 def n_without_partner(text: str, language: str) -> int:
-    """Return how many brackets and quotes of *text* are opened and not closed, or the other way round."""
+    """
+    Return how many brackets and quotes of *text* are opened and not closed, or the other way round.
+    """
     signs = [sign for _, sign in brackets(text, language)]
     n_open, n_openers = len(find_unclosed(text, language)), sum(sign in CLOSER for sign in signs)
     n_stray = len(signs) - n_openers - (n_openers - n_open)  # closing ones without a partner
@@ -110,7 +118,9 @@ def n_without_partner(text: str, language: str) -> int:
 
 
 def _find_closer_at_end(cursor: Cursor) -> str:
-    """Return the bracket that closes the deeper lines below at the depth of the cursor's line, or ""."""
+    """
+    Return the bracket that closes the deeper lines below at the depth of the cursor's line, or "".
+    """
     here = width(cursor.before)
     if width(first_visible(cursor.below)) <= here:
         return ""
@@ -135,7 +145,10 @@ def _joints(candidate: Candidate, cursor: Cursor) -> Iterator[Candidate]:
 
 
 def _meets(text: str, after: str, n_chars: int) -> bool:
-    """Return whether the last characters of *text* are the first of *after*, and not half a word of either."""
+    """
+    Return whether the last characters of *text* are the first of *after*, and not half a word of
+    either.
+    """
     if text[-n_chars:] != after[:n_chars]:
         return False
     return not _inside_word(text, len(text) - n_chars) and not _inside_word(after, n_chars)
@@ -147,11 +160,13 @@ def _inside_word(text: str, at: int) -> bool:
 
 Filter = Callable[[Candidate, Cursor], Candidate]
 
-# Control tokens of the FIM models we know that are printed when a server's stop list misses them, or
-# its vocabulary marks them as text (codegemma's `<|file_separator|>`: llama.vim issue 90).
+# Control tokens of the FIM models we know that are printed when a server's stop list misses them,
+# or its vocabulary marks them as text (codegemma's `<|file_separator|>`: llama.vim issue 90).
 SPECIAL = re.compile(
-    r"<\|(?:fim_\w+|endoftext|end_of_text|im_(?:start|end)|file_sep(?:arator)?|repo_name|code_\w+)\|>"
-    r"|<(?:fim_\w+|file_sep|repo_name|filename|reponame|\|endoftext\|)>|<[ ]?/?(?:PRE|SUF|MID|EOT|END)>"
+    r"<\|(?:fim_\w+|endoftext|end_of_text|im_(?:start|end)|file_sep(?:arator)?|repo_name|"
+    r"code_\w+)\|>"
+    r"|<(?:fim_\w+|file_sep|repo_name|filename|reponame|\|endoftext\|)>|<[ ]?/?(?:PRE|SUF|MID|EOT|"
+    r"END)>"
     r"|<｜[^｜\n]{1,40}｜>|<\[(?:fim-\w+|end▁of▁sentence)\]>|\[(?:SUFFIX|PREFIX|MIDDLE)\]|</?think>"
 )
 
@@ -159,7 +174,8 @@ SPECIAL = re.compile(
 OTHER_TEXT = re.compile(r"^(?:diff --git |@@ -\d|<{7} |>{7} |```|\+{5} \S)", re.MULTILINE)
 PATH_LINE = re.compile(
     r"^[ \t]{0,40}(?:#|//|--|;|%|/\*){1,80}[ \t]{0,8}(?:(?:path|file|filename):[ \t]{0,8})?"
-    r"(?P<path>[\w.-]{0,100}(?:[\\/][\w.-]{1,100}){1,20}\.\w{1,5}|[\w-]{1,100}\.\w{1,5})[ \t]{0,8}(?:\*/)?$",
+    r"(?P<path>[\w.-]{0,100}(?:[\\/][\w.-]{1,100}){1,20}\.\w{1,5}|[\w-]{1,100}\.\w{1,5})[ "
+    r"\t]{0,8}(?:\*/)?$",
     re.MULTILINE | re.IGNORECASE,
 )
 
@@ -198,7 +214,10 @@ def extent(candidate: Candidate, cursor: Cursor) -> Candidate:
 
 
 def not_sure(candidate: Candidate, cursor: Cursor, sure: float) -> Candidate:
-    """Cut where the model is not *sure* any more (`likely`): behind a line, in the first line behind a word."""
+    """
+    Cut where the model is not *sure* any more (`likely`): behind a line, in the first line behind a
+    word.
+    """
     left = likely(candidate, sure)
     if left is candidate:
         return candidate
@@ -235,7 +254,9 @@ def _without_opener(text: str, cursor: Cursor) -> str:
 
 
 def broken_character(candidate: Candidate, _: Cursor) -> Candidate:
-    """Drop all of a text with bytes that are no character: what stands around them is as doubtful."""
+    """
+    Drop all of a text with bytes that are no character: what stands around them is as doubtful.
+    """
     text = candidate.text if candidate.whole else candidate.text.rstrip("\ufffd")
     return candidate.cut(0, "has bytes that are no character") if "\ufffd" in text else candidate
 
@@ -271,7 +292,9 @@ def reindented(candidate: Candidate, cursor: Cursor) -> Candidate:
 
 
 def trailing_space(candidate: Candidate, cursor: Cursor) -> Candidate:
-    """Drop white space at line ends, and blank lines at the end; what stands before other text stays."""
+    """
+    Drop white space at line ends, and blank lines at the end; what stands before other text stays.
+    """
     *above, last = candidate.text.split("\n")
     text = "\n".join((*(line.rstrip(" \t") for line in above), last))
     if not cursor.after[candidate.replaces :].strip():
@@ -318,8 +341,8 @@ def polish(
     """
     Return the candidate as it should be shown, with its cuts; an empty text where nothing should.
 
-    *sure* is how sure the model must be of it, see `likely`. *off* names filters to leave out, to measure what each
-    one does.
+    *sure* is how sure the model must be of it, see `likely`. *off* names filters to leave out, to
+    measure what each one does.
     """
     meant = _apply(candidate, cursor, MEANT, off)
     left = not_sure(meant, cursor, sure)
@@ -353,13 +376,18 @@ def _nothing(candidate: Candidate) -> Candidate:
 
 
 def _step(parts: list[str]) -> int:
-    """Return how many spaces the model takes for a level: the largest usual number that divides all."""
+    """
+    Return how many spaces the model takes for a level: the largest usual number that divides all.
+    """
     widths = [len(indent(part)) for part in parts if part.startswith(" ") and part.strip()]
     return next((n for n in USUAL_STEPS if all(width % n == 0 for width in widths)), USUAL_STEPS[0])
 
 
 def _respell_indent(line: str, unit: str, n_spaces: int) -> str:
-    """Return the line with its indentation in *unit*, where it is not; *n_spaces* and a tab are one level."""
+    """
+    Return the line with its indentation in *unit*, where it is not; *n_spaces* and a tab are one
+    level.
+    """
     white = indent(line)
     if unit == "\t" and white.startswith(" "):
         n_levels, rest = divmod(len(white.replace("\t", " " * n_spaces)), n_spaces)

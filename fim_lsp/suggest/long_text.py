@@ -1,5 +1,6 @@
 """
-A long text as it is written into what of it to insert: the filters of a suggestion, but those that end it with a statement. Pure.
+A long text as it is written into what of it to insert: the filters of a suggestion, but those that
+end it with a statement. Pure.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters import other_text, polish, special_tokens
 from fim_lsp.suggest.request import reason
 
-# These would cut a long text to the statement at the cursor, or to what parses without the rest of it.
+# These would cut a long text to the statement at the cursor, or to what parses without the rest of
+# it.
 OFF = frozenset({"extent", "closed_below", "opened_here", "unfinished", "right_text", "parses"})
 # From these on a model writes no more of what was asked for.
 ENDS: tuple[Callable[[Candidate, Cursor], Candidate], ...] = (
@@ -24,8 +26,8 @@ LOOKED_AT = 3 * LOOP_LINES  # the last lines, in which a loop is found
 @dataclass(slots=True)
 class LongText:
     """
-    A text at *cursor* that may take *n_left* more tokens: what came so far, and whether it *goes_wrong*, or was
-    ended by *go_on* (*is_cut*).
+    A text at *cursor* that may take *n_left* more tokens: what came so far, and whether it
+    *goes_wrong*, or was ended by *go_on* (*is_cut*).
     """
 
     cursor: Cursor

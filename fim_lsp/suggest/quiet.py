@@ -1,16 +1,19 @@
 """
-A suggestion into the keys that it is expected to save this user, and what became of it into better expectations. Pure.
+A suggestion into the keys that it is expected to save this user, and what became of it into better
+expectations. Pure.
 
-How likely the user takes it is a logistic model over what is known before it is shown (`features`). It begins with the
-weights of `START`, found with two models at places in recent code (benchmarks/quiet.py), and each suggestion
-that was shown moves them a little. It is shown where the keys that it saves, times that probability, outweigh what it
-costs to read one that is not taken, times the rest:
+How likely the user takes it is a logistic model over what is known before it is shown (`features`).
+It begins with the weights of `START`, found with two models at places in recent code
+(benchmarks/quiet.py), and each suggestion that was shown moves them a little. It is shown where the
+keys that it saves, times that probability, outweigh what it costs to read one that is not taken,
+times the rest:
 
     p · (characters - 1)  >=  (1 - p) · COST · (how many were dismissed lately)
 
-That is counted only as far as there is a record to go by (`trust`): at first everything is shown that the
-model is sure of, as without a record. The weights stay near the beginning, and each `AGAIN`th of those that would be
-hidden is shown: or the record could never say that they are wanted after all.
+That is counted only as far as there is a record to go by (`trust`): at first everything is shown
+that the model is sure of, as without a record. The weights stay near the beginning, and each
+`AGAIN`th of those that would be hidden is shown: or the record could never say that they are wanted
+after all.
 """
 
 from __future__ import annotations
@@ -28,9 +31,9 @@ from fim_lsp.suggest.cursor import Cursor
 # -- debounce ----------------------------------------------------------------------------------
 # The wait between a key and the request to the model: the debounce, from the user's pace. Pure.
 #
-# Where typing through a suggestion costs no request and a key joins the generation under way, asking at once
-# costs 0.27 completions per key, and waiting longer hides more right text than wrong text (simulated
-# typing of 80 held-out lines, answers after 120 ms, median interval 150 ms):
+# Where typing through a suggestion costs no request and a key joins the generation under way,
+# asking at once costs 0.27 completions per key, and waiting longer hides more right text than wrong
+# text (simulated typing of 80 held-out lines, answers after 120 ms, median interval 150 ms):
 #
 #     wait        completions per key    keys foretold on screen: right    wrong
 #     none                       0.27                              0.77     0.18
@@ -74,7 +77,10 @@ class TypingPace:
         self._last_ms = now_ms
 
     def wait_ms(self, cursor: Cursor, *, client_ms: float) -> float:
-        """Return how long an automatic request at *cursor* waits, the client having waited *client_ms*."""
+        """
+        Return how long an automatic request at *cursor* waits, the client having waited
+        *client_ms*.
+        """
         last = cursor.before[-1:]
         if not (last.isalnum() or last == "_"):
             return 0.0
@@ -82,12 +88,13 @@ class TypingPace:
 
 
 # -- back off ----------------------------------------------------------------------------------
-# The fate of the last suggestions into how much rarer the next ones are, which fades within minutes. Pure.
+# The fate of the last suggestions into how much rarer the next ones are, which fades within
+# minutes. Pure.
 #
-# Each suggestion that was not wanted makes the next ones wait longer and cost more (`worth`), each that was taken
-# undoes a part of it. The rule is Copilot's (`userInteractionMonitor.ts`): the product of a factor for each, whose
-# exponent fades with e^(-t / 10 min). Its 1.5 is for a suggestion that was dismissed; one that is only typed against may
-# not have been read.
+# Each suggestion that was not wanted makes the next ones wait longer and cost more (`worth`), each
+# that was taken undoes a part of it. The rule is Copilot's (`userInteractionMonitor.ts`): the
+# product of a factor for each, whose exponent fades with e^(-t / 10 min). Its 1.5 is for a
+# suggestion that was dismissed; one that is only typed against may not have been read.
 
 
 class Reaction(enum.Enum):
@@ -114,7 +121,9 @@ FADE_S = 600.0  # Copilot's ten minutes
 MOST = 6.0  # more than four in a row change nothing: Copilot's waits end at a bound, too
 READ_S = 0.3  # to see that something is there and what: about the shortest fixation of a reader
 ALONG_CHARS = 3  # as in `session/state/acceptance`
-STEP_MS = 20.0  # the wait that is made longer where there is none; with 100 a user who always dismisses loses 20 % of the keys
+# the wait that is made longer where there is none; with 100 a user who always dismisses loses 20 %
+# of the keys
+STEP_MS = 20.0
 MOST_WAIT_MS = 3000.0  # Copilot's
 NEAR_ONE = 1.25  # what is less is not worth telling the user
 
@@ -141,7 +150,10 @@ def verdict(*, accepted: bool, dismissed: bool, n_along: int, seconds: float) ->
 
 
 def strength(judged: Iterable[PastReaction], now: float) -> float:
-    """Return how many times as much an interruption counts now as at the beginning; 1 where nothing was dismissed."""
+    """
+    Return how many times as much an interruption counts now as at the beginning; 1 where nothing
+    was dismissed.
+    """
     total = 0.0
     for verdict, at in judged:
         fading = math.exp(-max(0.0, now - at) / FADE_S)
@@ -167,11 +179,12 @@ def describe_waits(judged: Iterable[PastReaction], now: float) -> str:
 
 NAMES = ("bias", "odds", "length", "lines", "at line start", "inside a word", "pause")
 START = (-0.77, 0.38, 0.87, 0.32, -0.43, 0.0, 0.0)
-# Found with the simulated users of benchmarks/quiet.py on one half of the places: twice the cost hides a tenth more and
-# loses twice the keys; with three times the rate the weights follow chance.
+# Found with the simulated users of benchmarks/quiet.py on one half of the places: twice the cost
+# hides a tenth more and loses twice the keys; with three times the rate the weights follow chance.
 COST = 6.0  # keys: reading and rejecting one takes more than a second
 RATE = 0.03  # of each suggestion
-PULL = 0.01  # back to the beginning: what was learned a hundred suggestions ago is forgotten by two thirds
+# back to the beginning: what was learned a hundred suggestions ago is forgotten by two thirds
+PULL = 0.01
 FARTHEST = 2.0  # of a weight from where it began
 MOST_STRONG = 1.5  # of `strength`: more hides what users take
 RECORD = 10.0  # suggestions after which half of the gain counts
@@ -185,8 +198,8 @@ PAUSE_S = (0.05, 5.0)
 
 class Prospect(NamedTuple):
     """
-    The features of a suggestion before it is shown: how likely it is right by the model's own odds, how long it is,
-    what stands before the cursor, how many seconds ago the last key was.
+    The features of a suggestion before it is shown: how likely it is right by the model's own odds,
+    how long it is, what stands before the cursor, how many seconds ago the last key was.
     """
 
     language: str
@@ -199,7 +212,10 @@ class Prospect(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The learned record: *n* suggestions in, the weights, and how much more or less likely each language makes it."""
+    """
+    The learned record: *n* suggestions in, the weights, and how much more or less likely each
+    language makes it.
+    """
 
     n: float = 0.0
     weights: tuple[float, ...] = START
@@ -260,7 +276,10 @@ def learn(record: Record, place: Prospect, *, taken: bool) -> Record:
 
 
 def restore(saved: object) -> Record:
-    """Return a record that was kept; an empty one where it makes no sense or began elsewhere than this version."""
+    """
+    Return a record that was kept; an empty one where it makes no sense or began elsewhere than this
+    version.
+    """
     match saved:
         case {
             "n": int() | float() as n,

@@ -23,18 +23,21 @@ from server_bridge.protocol import State
 from server_bridge.weights.table import is_bundled
 
 # -- switches ----------------------------------------------------------------------------------
-# A document into the reason why it gets no automatic suggestions: the user's list, and prompts by their nature. Pure.
+# A document into the reason why it gets no automatic suggestions: the user's list, and prompts by
+# their nature. Pure.
 #
-# An entry of the list (`fim.completion.disabledFor`) is a language, or a pattern of file names as in a `.gitignore`; what
-# begins with `!` takes back what an entry before it said.
+# An entry of the list (`fim.completion.disabledFor`) is a language, or a pattern of file names as
+# in a `.gitignore`; what begins with `!` takes back what an entry before it said.
 
 
 LANGUAGE = re.compile(r"[A-Za-z][\w+#-]*")
 
-# A question or a message is typed there, not code. Schemes of VS Code: the commit message, the inputs of chats, of the
-# debug console and of comments. Languages: VS Code's, and file types of Neovim plugins with such buffers.
+# A question or a message is typed there, not code. Schemes of VS Code: the commit message, the
+# inputs of chats, of the debug console and of comments. Languages: VS Code's, and file types of
+# Neovim plugins with such buffers.
 PROMPT_SCHEMES = frozenset({
-    "vscode-scm", "chatsessioninput", "vscode-chat-input", "vscode-chat-session", "vscode-interactive-input", "comment",
+    "vscode-scm", "chatsessioninput", "vscode-chat-input", "vscode-chat-session",
+    "vscode-interactive-input", "comment",
     "debug",
 })  # fmt: skip
 PROMPT_LANGUAGES = frozenset({
@@ -46,7 +49,10 @@ IN_A_PROMPT = "in a prompt"
 
 @lru_cache(maxsize=256)  # asked at each key; a project's list may have thousands of entries
 def why_disabled(entries: tuple[str, ...], uri: str, language: str, path: str) -> str:
-    """Return the reason why a document gets no automatic suggestions, "" for none; *path* is within its workspace."""
+    """
+    Return the reason why a document gets no automatic suggestions, "" for none; *path* is within
+    its workspace.
+    """
     scheme = uri.partition(":")[0].lower()
     if scheme in PROMPT_SCHEMES or language in PROMPT_LANGUAGES:
         return IN_A_PROMPT
@@ -69,8 +75,8 @@ def _names(entry: str, language: str, path: str) -> bool:
 
 
 # -- outcome -----------------------------------------------------------------------------------
-# The outcome of a request, as `fim/stats` counts it, into words: the source of a suggestion, or why there is none.
-# Pure.
+# The outcome of a request, as `fim/stats` counts it, into words: the source of a suggestion, or why
+# there is none. Pure.
 
 
 TOO_LARGE = "too large"
@@ -81,7 +87,8 @@ ENDS = {
     "in a comment": "there are no automatic suggestions in comments (fim.completion.quietIn)",
     "in a string": "there are no automatic suggestions in strings (fim.completion.quietIn)",
     "inside a word": "the cursor is inside a word; suggestions come at its end",
-    "before other code": "there is code right of the cursor; suggestions come at the end of a line, or before closing brackets",
+    "before other code": "there is code right of the cursor; suggestions come at the end of a "
+    "line, or before closing brackets",
     "before the body of a block": "the block already has its body",
     "in a prompt": "there are no automatic suggestions in a prompt or a chat",
     "not now": "you snoozed suggestions (fim.snooze; fim.resume ends it)",
@@ -90,7 +97,8 @@ ENDS = {
     "after a deletion": "suggestions come after you type, not after you delete",
     "model": "the model wrote nothing here",
     "local": "no line in sight begins like this one, and the model could not be asked",
-    "no commit message": "the model writes only the first line of a commit message, from what is staged",
+    "no commit message": "the model writes only the first line of a commit message, from what is "
+    "staged",
     "not open": "the file is not open",
     TOO_LARGE: f"files of more than {DOCUMENT_CHARS:,} characters get no suggestions",
     "superseded": "the next key came before the answer",
@@ -119,7 +127,8 @@ FILTERED = {
 # Ends of a request while typing that one by hand may not come to.
 BY_HAND = frozenset({
     "automatic suggestions are off", "not sure", "in a comment", "in a string", "inside a word",
-    "in a prompt", "not now", "rarely taken", "before other code", "after a deletion", "parses", "too late", "local",
+    "in a prompt", "not now", "rarely taken", "before other code", "after a deletion", "parses",
+    "too late", "local",
 })  # fmt: skip
 
 
@@ -173,7 +182,9 @@ class Suggestion(NamedTuple):
 
 
 class Selected(NamedTuple):
-    """An entry of the editor's completion menu that is selected: as if *text* stood there already."""
+    """
+    An entry of the editor's completion menu that is selected: as if *text* stood there already.
+    """
 
     start: Position
     end: Position
@@ -182,10 +193,11 @@ class Selected(NamedTuple):
 
 class Requester(NamedTuple):
     """
-    The client of a request. *offers*: the user is shown the suggestions now, the client does not only want to know
-    them. *config* are the settings that it follows, None for the user's. *hear* gets the suggestion line by line, as
-    it becomes known. *cancels*: it cancels a request that a newer one replaces, so none comes too late. *waits_ms*:
-    what it waits after a key before it asks.
+    The client of a request. *offers*: the user is shown the suggestions now, the client does not
+    only want to know them. *config* are the settings that it follows, None for the user's. *hear*
+    gets the suggestion line by line, as it becomes known. *cancels*: it cancels a request that a
+    newer one replaces, so none comes too late. *waits_ms*: what it waits after a key before it
+    asks.
     """
 
     offers: bool = True
@@ -204,8 +216,8 @@ class CompletionRequest:
     """
     One request: where, what stands around, and whether the user *invoked* it by hand.
 
-    With a selected menu entry, *document* and *position* are as if it had been accepted. *path* is the
-    document's within its workspace; *config* and *state* are those of the moment it came.
+    With a selected menu entry, *document* and *position* are as if it had been accepted. *path* is
+    the document's within its workspace; *config* and *state* are those of the moment it came.
     """
 
     document: Document
@@ -263,7 +275,10 @@ def why_off(request: CompletionRequest) -> str:
 
 
 def why_not(request: CompletionRequest, *, deleted: bool) -> str:
-    """Return the reason to suggest nothing at this place now, "" for none; *deleted*: see `boundary.quiet`."""
+    """
+    Return the reason to suggest nothing at this place now, "" for none; *deleted*: see
+    `boundary.quiet`.
+    """
     if request.invoked:
         return ""
     scope, excluded = boundary.scope(request.cursor), request.config.completion.quiet_in

@@ -1,13 +1,13 @@
 """
 The number of syntax errors around a cursor, with one text or another at the cursor. Pure.
 
-It runs on the event loop, so it must be quick for any text. Tree-sitter's error
-recovery takes time quadratic in the tokens that are open where a text ends (see `context.syntax`), and
-time per operation that grows with the text. So the text is short, its operations are limited, and it is
-parsed in stages: what is deeply nested, or full of errors, is not parsed any further, and nothing is
-known of it. Fuzzing sixteen grammars (repeated tokens around and at the cursor, in strings and comments
-that the cursor's line opens or closes) on a core that was shared with other work, the worst texts took
-60 to 120 ms; without these limits they took up to 3 s.
+It runs on the event loop, so it must be quick for any text. Tree-sitter's error recovery takes time
+quadratic in the tokens that are open where a text ends (see `context.syntax`), and time per
+operation that grows with the text. So the text is short, its operations are limited, and it is
+parsed in stages: what is deeply nested, or full of errors, is not parsed any further, and nothing
+is known of it. Fuzzing sixteen grammars (repeated tokens around and at the cursor, in strings and
+comments that the cursor's line opens or closes) on a core that was shared with other work, the
+worst texts took 60 to 120 ms; without these limits they took up to 3 s.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from fim_lsp.suggest.cursor import Candidate, Cursor, find_unclosed, open_quote,
 
 # All figures are of 1,970 places in twelve languages, with half a line typed in each.
 
-# Characters around the cursor, in whole lines. Half of the places have less than 2,200 in the 60 lines
-# above and the 40 below. 2,000 below change no verdict, 1,000 one in two hundred, 500 one in fifty.
+# Characters around the cursor, in whole lines. Half of the places have less than 2,200 in the 60
+# lines above and the 40 below. 2,000 below change no verdict, 1,000 one in two hundred, 500 one in
+# fifty.
 ABOVE_CHARS, BELOW_CHARS = 2000, 1000
 
 # Characters of the cursor's line with the suggestion: 128 tokens are some 450.
@@ -39,9 +40,9 @@ AGAIN = (
 )
 NEAR_BELOW = AGAIN - HERE_CHARS  # of those below that are parsed first where it would be more
 
-# Of the parser, for one text and for all texts that are parsed for one candidate. The most are 4,300 and
-# 33,000; 97 % of the candidates take 15,000 or less, and the others stand in C headers. 1,000 take 2 ms
-# in a bad text, and in Ruby, where 2,500 and 13,000 are the most, 14 ms.
+# Of the parser, for one text and for all texts that are parsed for one candidate. The most are
+# 4,300 and 33,000; 97 % of the candidates take 15,000 or less, and the others stand in C headers.
+# 1,000 take 2 ms in a bad text, and in Ruby, where 2,500 and 13,000 are the most, 14 ms.
 OPERATIONS, ALL_OPERATIONS = 4_500, 15_000
 WEIGHT = {"ruby": 2}
 
@@ -68,8 +69,8 @@ class Around(NamedTuple):
     """
     The lines around an empty one, parsed: only that line is parsed again, in a third of the time.
 
-    *trees* are those of *before* with the nearest lines below, and with all of them; none where that
-    takes too long. *operations* is what it took.
+    *trees* are those of *before* with the nearest lines below, and with all of them; none where
+    that takes too long. *operations* is what it took.
     """
 
     reader: BoundedParser
@@ -96,7 +97,10 @@ class SyntaxErrors:
         self._operations = 0
 
     def n(self, here: str) -> int:
-        """Return how many with *here* as the cursor's line; 0 where there is no grammar or they are not known."""
+        """
+        Return how many with *here* as the cursor's line; 0 where there is no grammar or they are
+        not known.
+        """
         if not self.known or grammar_of(self._lines[0]) is None:
             return 0
         if len(here) > HERE_CHARS:
@@ -153,7 +157,10 @@ def _parse_edited(around: Around, text: bytes, after: bytes, tree: Tree) -> Boun
 
 @lru_cache(maxsize=16)
 def _around(language: str, above: Lines, below: Lines, closing: str) -> Around:
-    """Return the lines from where they make most sense, as they may begin within a string; *closing* at their end."""
+    """
+    Return the lines from where they make most sense, as they may begin within a string; *closing*
+    at their end.
+    """
     grammar = grammar_of(language)
     assert grammar is not None
     reader = BoundedParser(parser_of(grammar), OPERATIONS // WEIGHT.get(language, 1))
@@ -167,7 +174,10 @@ def _around(language: str, above: Lines, below: Lines, closing: str) -> Around:
 
 
 def _closing(language: str, above: Lines, below: Lines, here: str) -> str:
-    """Return the text that closes a long string that goes on below: an error there would hide all others."""
+    """
+    Return the text that closes a long string that goes on below: an error there would hide all
+    others.
+    """
     quote = open_quote("\n".join((*above, here, *below)), language)
     return quote if len(quote) > 1 else ""
 
@@ -230,7 +240,10 @@ def _is_deep(tree: Tree) -> bool:
 
 
 def _first(above: Lines, language: str, quote: str) -> int:
-    """Return the first line to parse, so that little is cut in two: the topmost of the least indented lines of code."""
+    """
+    Return the first line to parse, so that little is cut in two: the topmost of the least indented
+    lines of code.
+    """
     text = quote + "\n".join(above)
     inside: set[int] = set()  # lines that begin within a string or a comment
     for match in scanner(language).finditer(text):
@@ -251,11 +264,12 @@ def _first(above: Lines, language: str, quote: str) -> int:
 #
 # Half-typed code is full of errors and a window begins anywhere, so errors are only compared, with
 # those of the text as it stands and as it were without the cursor's line. On 340 places in held-out
-# Python this finds all ten suggestions that break their file and costs none that is right, in 1 ms per
-# candidate. Where the errors are not known (`syntax_errors`), the suggestion stays as it is.
+# Python this finds all ten suggestions that break their file and costs none that is right, in 1 ms
+# per candidate. Where the errors are not known (`syntax_errors`), the suggestion stays as it is.
 
 
-# Errors in the text as it stands. Half-typed code has 5 at most; more is another language, as CSS in a string.
+# Errors in the text as it stands. Half-typed code has 5 at most; more is another language, as CSS
+# in a string.
 CODE_ERRORS = 8
 TRIES = 4  # texts to parse before giving up: a millisecond, ten where error recovery works hard
 
@@ -299,7 +313,10 @@ def _judge(candidate: Candidate, cursor: Cursor) -> Candidate:
 
 
 def _n_allowed(candidate: Candidate, cursor: Cursor, text: str, errors: SyntaxErrors) -> int:
-    """Return the errors as it stands; as it were without the line, if *text* is to be the end of what was begun."""
+    """
+    Return the errors as it stands; as it were without the line, if *text* is to be the end of what
+    was begun.
+    """
     now, without = errors.n(cursor.before + cursor.after), errors.n("")
     if not candidate.whole or find_unclosed(cursor.before + text, cursor.language):
         return now

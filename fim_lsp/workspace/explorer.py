@@ -1,8 +1,9 @@
 """
-The index of a workspace's files that are not open: grown in the background, looked into when asked. State.
+The index of a workspace's files that are not open: grown in the background, looked into when asked.
+State.
 
-The editor need not tell of files: they are listed again now and then. Work in the background takes half of the
-time; what blocks says so, and belongs in a worker thread.
+The editor need not tell of files: they are listed again now and then. Work in the background takes
+half of the time; what blocks says so, and belongs in a worker thread.
 """
 
 from __future__ import annotations
@@ -32,15 +33,16 @@ from server_bridge.machine.executables import PACKAGES, Child, python_command, s
 # Sources into pieces, each version of a file read once. Blocking: called in worker threads.
 #
 # Texts are parsed in a child process (`syntax_child`), so that none can hold or end the session. A
-# text that takes it too long, or ends it, has no syntax; neither has any other once `DEATHS` texts did.
+# text that takes it too long, or ends it, has no syntax; neither has any other once `DEATHS` texts
+# did.
 #
 # State: what was read last of the files in use, and the child, started for the first text. Two
 # workspaces may be updated at a time, so a lock lets one text be parsed after the other.
 
 
 LIMIT_S = 20.0
-"""Until a child without an answer is ended. It ends itself after `syntax_child.CPU_S` of work; this is
-ten times that, for busy machines and for Windows, which cannot count work."""
+"""Until a child without an answer is ended. It ends itself after `syntax_child.CPU_S` of work; this
+is ten times that, for busy machines and for Windows, which cannot count work."""
 
 DEATHS = 20
 """Children that may be lost. Each costs up to 2 s of work and 0.1 s for the next one to start."""
@@ -145,7 +147,8 @@ def _end(child: Child) -> None:
 
 
 FILES = 50
-"""Files of which the pieces are kept: an update of the ring looks at 20 open ones and at 24 others."""
+"""Files of which the pieces are kept: an update of the ring looks at 20 open ones and at 24
+others."""
 
 CHARS = 4_000_000
 """Characters of these files together: their pieces take some four times that in memory."""
@@ -230,8 +233,8 @@ Progress = Callable[[str, int, int], None]  # root, files done, files to do
 
 class Explorer:
     """
-    The files below *root*, a URI, "" for none. *reader* cuts texts; *progress* reports how many files are indexed,
-    and of how many.
+    The files below *root*, a URI, "" for none. *reader* cuts texts; *progress* reports how many
+    files are indexed, and of how many.
     """
 
     def __init__(self, root: str, reader: SourceReader, progress: Progress) -> None:
@@ -245,7 +248,10 @@ class Explorer:
         self._begun = asyncio.Event()
 
     def explore(self, near: str, config: Config) -> None:
-        """Bring the index up to date in the background, now and then, beginning with files beside *near*."""
+        """
+        Bring the index up to date in the background, now and then, beginning with files beside
+        *near*.
+        """
         now = asyncio.get_running_loop().time()
         due = now >= self._due_s and (self._listing is None or self._listing.done())
         if due and self.folder:
@@ -259,7 +265,8 @@ class Explorer:
         self, texts: Sequence[str], near: str, opened: Collection[str], config: Config
     ) -> list[Document]:
         """
-        Return files that may hold one of *texts*, as they are on disk: none that is private, or *opened*.
+        Return files that may hold one of *texts*, as they are on disk: none that is private, or
+        *opened*.
 
         Those in the folder of the file *near* come first. Blocking.
         """
@@ -268,7 +275,9 @@ class Explorer:
         return [document for document in found if document]
 
     def read(self, path: str, config: Config) -> Document | None:
-        """Return a file that is not open as it is now; None when it is gone or private. Blocking."""
+        """
+        Return a file that is not open as it is now; None when it is gone or private. Blocking.
+        """
         if not self.folder:
             return None
         return on_disk(Path(self.folder), self._root, path, config.privacy.exclude)
@@ -289,7 +298,10 @@ class Explorer:
             self._listing.cancel()
 
     async def wait_begun(self) -> None:
-        """Wait until the files that matter most near the last `explore` are known: a moment, and only at first."""
+        """
+        Wait until the files that matter most near the last `explore` are known: a moment, and only
+        at first.
+        """
         if not self.index.entries and self._listing is not None:
             await self._begun.wait()
 

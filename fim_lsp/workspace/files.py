@@ -49,7 +49,8 @@ log = logging.getLogger(__name__)
 
 def list_files(root: Path, near: str, excludes: Collection[str]) -> dict[str, Stamp]:
     """
-    Return the code files below *root* that are not private, by relative path, those nearest to *near* first.
+    Return the code files below *root* that are not private, by relative path, those nearest to
+    *near* first.
 
     *root* is an absolute path, *near* a file's path below it. A name that is not UTF-8 is left out:
     no model could be told where the code is from.
@@ -58,9 +59,11 @@ def list_files(root: Path, near: str, excludes: Collection[str]) -> dict[str, St
     found: dict[str, Stamp] = {}
     seen: set[Path] = set()
     here = Path(os.path.normpath(root / near))  # a client may name `../../x.py`
-    # A name may have a thousand folders that are not there; the rules of each cost as much as it is deep.
+    # A name may have a thousand folders that are not there; the rules of each cost as much as it is
+    # deep.
     inside = (each for each in here.parents if each.is_relative_to(root))
-    folders = [each for each in inside if os.path.isdir(each)]  # noqa: PTH112 (a long name is no error)
+    # `os.path`: a long name is no error.
+    folders = [folder for folder in inside if os.path.isdir(folder)]  # noqa: PTH112
     for folder in folders or [root]:
         for path, stamp in _below(root, folder, rules_at(folder, root, excludes), seen):
             found[path] = stamp
@@ -119,7 +122,8 @@ def on_disk(root: Path, root_uri: str, path: str, excludes: Collection[str]) -> 
 
     It is judged now: an index is older than the disk.
     """
-    is_there = os.path.isfile(root / path)  # noqa: PTH113 (which raises where a folder may not be read)
+    # `Path.is_file` raises where a folder may not be read.
+    is_there = os.path.isfile(root / path)  # noqa: PTH113
     text = _text(root / path) if is_there and not why_private(root / path, root, excludes) else None
     if text is None:
         return None
@@ -130,7 +134,10 @@ def on_disk(root: Path, root_uri: str, path: str, excludes: Collection[str]) -> 
 def reread(
     file: PurePath, root: PurePath | None, excludes: Collection[str], old: Source
 ) -> Source | None:
-    """Return *old* as it is on disk now, the same if nothing happened to it; None when it is gone or private."""
+    """
+    Return *old* as it is on disk now, the same if nothing happened to it; None when it is gone or
+    private.
+    """
     stamp = _stamp(Path(file))
     if stamp is not None and stamp[0] == old.version:
         return old
@@ -162,7 +169,10 @@ def _stamp(file: Path | os.DirEntry[str]) -> Stamp | None:
 
 
 def _below(root: Path, folder: Path, known: Folder, seen: set[Path]) -> Iterator[tuple[str, Stamp]]:
-    """Yield the files that may be read in *folder*, where *known* holds, and in those below it that were not *seen*."""
+    """
+    Yield the files that may be read in *folder*, where *known* holds, and in those below it that
+    were not *seen*.
+    """
     if folder in seen:
         return
     seen.add(folder)

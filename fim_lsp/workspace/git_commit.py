@@ -2,10 +2,10 @@
 A repository into what its next commit changes, and the subjects of its last ones. Blocking.
 
 Git is used for what it does faster than Python, as a process that can be ended. It does what a
-repository's configuration says, so it sees none: it runs in an empty repository of ours that borrows
-the objects of the user's, and the index. There are no attributes, hooks, grafts, filters or remotes,
-and no work tree; it gets no other environment, may not reach any server, and has limits of time and
-memory.
+repository's configuration says, so it sees none: it runs in an empty repository of ours that
+borrows the objects of the user's, and the index. There are no attributes, hooks, grafts, filters or
+remotes, and no work tree; it gets no other environment, may not reach any server, and has limits of
+time and memory.
 
 Then, below, into what a model may be shown of that: public files only.
 """
@@ -52,8 +52,8 @@ _APPLE = (
 
 class Checkout(NamedTuple):
     """
-    The *commit* that is checked out, "" for none yet, the repository's objects, the commits where they end, and the
-    *branch*, "" for none.
+    The *commit* that is checked out, "" for none yet, the repository's objects, the commits where
+    they end, and the *branch*, "" for none.
     """
 
     commit: str
@@ -72,7 +72,10 @@ class Git(Protocol):
 
 
 def checkout_of(private: Path) -> Checkout:
-    """Return what is checked out in the repository in *private*. Raises OSError where no file says that."""
+    """
+    Return what is checked out in the repository in *private*. Raises OSError where no file says
+    that.
+    """
     common = common_folder(private)
     if (common / "reftable").exists():
         raise OSError("the repository keeps its branches in a form that is not read")
@@ -176,14 +179,18 @@ LONGEST = 400_000  # bytes of a diff: many times what a model is shown
 _POINTER_BYTES = 8192
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _DIFF = (
-    "diff-index", "--cached", "--patch", "--unified=3", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames",
+    "diff-index", "--cached", "--patch", "--unified=3", "--no-ext-diff", "--no-textconv",
+    "--no-color", "--no-renames",
     "--src-prefix=a/", "--dst-prefix=b/", "--ignore-submodules=dirty",
 )  # fmt: skip
 _LOG = ("rev-list", f"--max-count={SUBJECTS}", "--no-merges", "--format=%s")
 
 
 class NextCommit(NamedTuple):
-    """The changes of a commit, as a unified diff, and the *subjects* of the last commits, the newest first."""
+    """
+    The changes of a commit, as a unified diff, and the *subjects* of the last commits, the newest
+    first.
+    """
 
     diff: str
     subjects: tuple[str, ...]
@@ -195,7 +202,10 @@ def is_message(path: PurePath | None) -> bool:
 
 
 def work_tree(folder: Path) -> Path | None:
-    """Return the work tree that belongs to the repository in *folder*; None where none does, or it belongs to another."""
+    """
+    Return the work tree that belongs to the repository in *folder*; None where none does, or it
+    belongs to another.
+    """
     if folder.name == ".git":
         tree = Path(os.path.realpath(folder) if folder.is_symlink() else folder).parent
     elif named := read(folder / "gitdir", _POINTER_BYTES, follow=True):  # a further worktree
@@ -211,7 +221,10 @@ def work_tree(folder: Path) -> Path | None:
 
 
 def index_of(folder: Path) -> Path:
-    """Return the index of the commit whose message is edited: `git commit -a` and `git commit FILE` make one of their own."""
+    """
+    Return the index of the commit whose message is edited: `git commit -a` and `git commit FILE`
+    make one of their own.
+    """
     made = (*folder.glob("next-index-*.lock"), folder / "index.lock")
     return next((each for each in made if each.is_file()), folder / "index")
 
@@ -240,7 +253,8 @@ def _is_own(folder: Path, index: Path, branch: str) -> bool:
     """
     Return whether what tells of commits and files is of the repository in *folder*.
 
-    A stranger's archive may hold links, or a `commondir`, to another repository of the user, of which other rules hold.
+    A stranger's archive may hold links, or a `commondir`, to another repository of the user, of
+    which other rules hold.
     """
     common = common_folder(folder)
     own, shared = os.path.realpath(folder), os.path.realpath(common)
@@ -287,8 +301,8 @@ def of_message(
     folder: Path, diff: str, rules: Rules, known: KnownCommit | None
 ) -> tuple[Staged, KnownCommit | None]:
     """
-    Return the input of the subject for the commit whose message is edited in *folder*; *diff* is what
-    the message itself shows of it.
+    Return the input of the subject for the commit whose message is edited in *folder*; *diff* is
+    what the message itself shows of it.
 
     Git is asked again where what is *known* is of another index.
     """
@@ -320,7 +334,9 @@ def of_index(top: Path, rules: Rules) -> Staged:
 
 
 def _judge(folder: Path, diff: str, subjects: tuple[str, ...], rules: Rules) -> Staged:
-    """Return *diff* without the files that are private in the work tree of the repository in *folder*."""
+    """
+    Return *diff* without the files that are private in the work tree of the repository in *folder*.
+    """
     top = work_tree(folder)
     if top is None:
         return Staged(note=NO_TREE)

@@ -1,11 +1,13 @@
 """
-A folder into the git repository whose work tree begins there: its rules besides `.gitignore`. Blocking.
+A folder into the git repository whose work tree begins there: its rules besides `.gitignore`.
+Blocking.
 
-Git itself is not asked: it may be missing, and it does what the `.git/config` of a stranger's archive
-says (`git_commit` runs it without any configuration). Read are `.git` (a folder, or the file of a
-worktree or a submodule), `info/exclude` in the repository's common folder, and of the configuration
-`core.excludesFile` and `core.ignoreCase`. Its syntax is that of git-config(1); conditions of
-`includeIf` are not looked at: the caller gets such a value and the one it may replace.
+Git itself is not asked: it may be missing, and it does what the `.git/config` of a stranger's
+archive says (`git_commit` runs it without any configuration). Read are `.git` (a folder, or the
+file of a worktree or a submodule), `info/exclude` in the repository's common folder, and of the
+configuration `core.excludesFile` and `core.ignoreCase`. Its syntax is that of git-config(1);
+conditions of `includeIf` are not looked at: the caller gets such a value and the one it may
+replace.
 """
 
 from __future__ import annotations
@@ -78,7 +80,10 @@ def user_files() -> Iterator[Path]:
 
 
 def values(paths: Iterable[Path], key: str) -> list[Setting]:
-    """Return all values that *key* may have by these files, the last one first; only the last can be sure."""
+    """
+    Return all values that *key* may have by these files, the last one first; only the last can be
+    sure.
+    """
     found: list[Setting] = []
     files = (_settings(path, _DEPTH, []) for path in paths)
     for each in chain(*files, _variables()):
@@ -117,12 +122,17 @@ def parse(data: bytes) -> Iterator[Setting]:
 
 
 def is_unc_path(path: Path) -> bool:
-    """Return whether this is a path of another machine: Windows shows the user's credentials to one that is asked."""
+    """
+    Return whether this is a path of another machine: Windows shows the user's credentials to one
+    that is asked.
+    """
     return os.name == "nt" and str(path).startswith(("\\\\", "//"))
 
 
 def _settings(path: Path, depth: int, included: list[Path]) -> Iterator[Setting]:
-    """Yield the settings of a file and of those it includes, where it does; these are *included* then."""
+    """
+    Yield the settings of a file and of those it includes, where it does; these are *included* then.
+    """
     data = read(path, _CONFIG_BYTES, follow=True)
     yield from _with_included(parse(data) if data else (), path, depth, included)
 
@@ -145,7 +155,10 @@ def _with_included(
 
 
 def _variables() -> Iterator[Setting]:
-    """Yield the settings in the environment, with the files that they include; they count over all other files."""
+    """
+    Yield the settings in the environment, with the files that they include; they count over all
+    other files.
+    """
     yield from _with_included(_in_environment(), Path("/"), _DEPTH, [])
 
 
@@ -172,7 +185,10 @@ def _unquote(words: str) -> str:
 
 
 def _value(data: bytes, at: int) -> tuple[bytes, int]:
-    """Return the value that begins at *at*, without quotes, comment and spaces at its end; where it ends."""
+    """
+    Return the value that begins at *at*, without quotes, comment and spaces at its end; where it
+    ends.
+    """
     parts: list[bytes] = []
     while part := _QUOTED.match(data, at) or _PLAIN.match(data, at):
         at = part.end()
@@ -224,7 +240,10 @@ def _with_excludes(fold: bool, rules: list[tuple[str, bytes]], files: list[Path]
 
 
 def _excludes(settings: list[Setting]) -> Iterator[Path]:
-    """Yield the files that *settings* name, those on a condition first; an empty name switches them off."""
+    """
+    Yield the files that *settings* name, those on a condition first; an empty name switches them
+    off.
+    """
     for each in settings:
         if each.value:
             yield expand_home(each.value)
@@ -262,7 +281,9 @@ def _read_pointer(path: Path) -> Path | None:
 
 
 def head(private: Path) -> bytes:
-    """Return what is checked out in the repository in *private*; a link to the branch is the old form."""
+    """
+    Return what is checked out in the repository in *private*; a link to the branch is the old form.
+    """
     path = private / "HEAD"
     if path.is_symlink():
         return b"ref: " + os.fsencode(path.readlink())

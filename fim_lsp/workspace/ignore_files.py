@@ -1,9 +1,10 @@
 """
-A file on disk into a verdict: may it be completed in and inform others? Reads ignore files. Blocking.
+A file on disk into a verdict: may it be completed in and inform others? Reads ignore files.
+Blocking.
 
-The rules themselves are `context.privacy`'s. This asks the disk for what they need: the ignore files
-from the top of the repository down to the file, and where symbolic links lead. Call it in a worker
-thread.
+The rules themselves are `context.privacy`'s. This asks the disk for what they need: the ignore
+files from the top of the repository down to the file, and where symbolic links lead. Call it in a
+worker thread.
 """
 
 from __future__ import annotations
@@ -69,7 +70,10 @@ def read_folder(folder: Path) -> FolderRules:
 
 
 def encode_name(name: str) -> bytes:
-    """Return a name as git compares it; on macOS letters and their accents are one (core.precomposeUnicode)."""
+    """
+    Return a name as git compares it; on macOS letters and their accents are one
+    (core.precomposeUnicode).
+    """
     return os.fsencode(unicodedata.normalize("NFC", name) if sys.platform == "darwin" else name)
 
 
@@ -93,7 +97,9 @@ def _descend(
     top: Path | None,
     around: Repository | None = None,
 ) -> Folder:
-    """Return the rules for *folder*: ignore files count from *top* down, whose repository is *around*."""
+    """
+    Return the rules for *folder*: ignore files count from *top* down, whose repository is *around*.
+    """
     here = outermost(excludes)
     counts = False
     for each in (*reversed(folder.parents), folder):
@@ -110,7 +116,9 @@ def _descend(
 
 
 def _top(folder: Path) -> tuple[Path, Repository]:
-    """Return the top of the repository that *folder* lies in; the folder itself if it lies in none."""
+    """
+    Return the top of the repository that *folder* lies in; the folder itself if it lies in none.
+    """
     for each in (folder, *folder.parents):
         if around := repository(each):
             return each, around
@@ -136,7 +144,9 @@ def _warn(file: Path, why: str) -> None:
 
 @lru_cache(maxsize=1)
 def _temporary(own: str) -> frozenset[str]:
-    """Return the folders of temporary files, of this process and of the system, also where links lead."""
+    """
+    Return the folders of temporary files, of this process and of the system, also where links lead.
+    """
     folders = (own, "/tmp", "/var/tmp", "/usr/tmp")  # noqa: S108 (nothing is written there)
     return frozenset((*folders, *map(os.path.realpath, folders)))
 
@@ -151,7 +161,9 @@ def _by_names(path: PurePath, excludes: Collection[str]) -> str:
 
 
 def _by_host(path: PurePath, excludes: Collection[str]) -> str:
-    """Return why `file://HOST/…` must stay private where that is no path: HOST may be this machine."""
+    """
+    Return why `file://HOST/…` must stay private where that is no path: HOST may be this machine.
+    """
     is_named = path.drive.startswith("\\\\")
     return (
         why_private(Path("/", *path.as_posix().split("/", 3)[3:]), None, excludes)

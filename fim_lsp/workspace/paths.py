@@ -16,8 +16,8 @@ from fim_lsp.context.privacy import IGNORE_FILES
 from server_bridge.machine.addresses import is_loopback
 
 _DRIVE = re.compile(r"/?(?=[A-Za-z]:([\\/]|$))")
-# Begins the URIs of texts of which a client does not say the file. They have a workspace of their own, and go to a model
-# of this machine only: the file may be private.
+# Begins the URIs of texts of which a client does not say the file. They have a workspace of their
+# own, and go to a model of this machine only: the file may be private.
 UNNAMED = "untitled://client/"
 SCHEMES = ("file", "untitled", "vscode-notebook-cell")  # others are output panes, old revisions, …
 
@@ -44,7 +44,9 @@ class FileLocation(NamedTuple):
 
 
 def local_path(uri: str) -> PurePath | None:
-    """Return the file a `file:` URI names; None for other schemes (untitled buffers, notebook cells)."""
+    """
+    Return the file a `file:` URI names; None for other schemes (untitled buffers, notebook cells).
+    """
     parts = _split(uri)
     return _path(parts) if parts.scheme == "file" else None
 
@@ -60,7 +62,10 @@ def path_to_judge(uri: str) -> PurePath | None:
 
 
 def locate(uri: str, roots: tuple[str, ...]) -> FileLocation:
-    """Return the innermost of *roots* that holds *uri*; outside of all, the file's own folder lends its name."""
+    """
+    Return the innermost of *roots* that holds *uri*; outside of all, the file's own folder lends
+    its name.
+    """
     file = local_path(uri)
     if file is None:
         name = _path(_split(uri)).name or "untitled"
@@ -135,7 +140,8 @@ def _holds(folder: PurePath, file: PurePath) -> bool:
 
 
 # -- regular files -----------------------------------------------------------------------------
-# Regular files into bytes: never a device, a pipe or a terminal, and never more than is wanted. Blocking.
+# Regular files into bytes: never a device, a pipe or a terminal, and never more than is wanted.
+# Blocking.
 #
 # A cloned repository may hold a link to /dev/stdin or /dev/zero, or a FIFO, under any name.
 

@@ -1,13 +1,15 @@
 """
-The process that reads syntax: texts come in on stdin, what is read of them goes out on stdout, a line of JSON each.
+The process that reads syntax: texts come in on stdin, what is read of them goes out on stdout, a
+line of JSON each.
 
     in    {"language": …, "text": …}
     out   [[[kind, name, start, end, depth, names], …], [[name, owner, start, end], …]],
           the units and the definitions, or null where reading failed
 
 A process of its own because tree-sitter holds Python's lock while it parses, and because a hostile
-text can take any time and any memory in it (see `context.syntax`). What is too much ends this process,
-not the session. It ends when stdin does, so it cannot outlive the session for longer than one text.
+text can take any time and any memory in it (see `context.syntax`). What is too much ends this
+process, not the session. It ends when stdin does, so it cannot outlive the session for longer than
+one text.
 """
 
 from __future__ import annotations

@@ -37,36 +37,47 @@ _WORD = r"[^\s\"']"
 _COOKIES = r"(?:[\w.-]{1,40}=[^;\s\"']{0,200};[ ]?){0,8}"
 _SESSION = r"[\w.-]{0,20}(?:sess|sid|auth|token|jwt)[\w.-]{0,20}"
 
-# what it is, the words, what stands between a word and the secret, its characters, how many, its end
+# what it is, the words, what stands between a word and the secret, its characters, how many, its
+# end
 _SYNTAX = (
     ("token", "://", r"(?:[\w.%+-]{1,64}:)?", r"[^\s:/@\"'<>.]", "16,255", "@"),
     ("token", "bearer", r"[ \t]{1,8}", r"[\w.~+/=-]", "12,4000", ""),
     ("token", "basic", r"[ \t]{1,8}", r"[A-Za-z0-9+/_=-]", "12,1000", ""),
-    ("token", "authorization", r"[\"']?[:,][ \t]{0,4}[\"']?[a-z][\w-]{2,20}[ \t]{1,4}", r"[\w.~+/=-]", "12,4000", ""),
+    ("token", "authorization", r"[\"']?[:,][ \t]{0,4}[\"']?[a-z][\w-]{2,20}[ \t]{1,4}",
+     r"[\w.~+/=-]", "12,4000", ""),
     # the keys and salts of WordPress: 64 signs, spaces among them
     ("token", "_key _salt", r"[\"'],[ \t]{0,20}[\"']", r"[^\"'\n]", "60,70", r"[\"']"),
     ("password", "mysql mariadb", rf"{_OPTION}-p[\"']?(?!-)", _WORD, "5,200", ""),
     ("password", "sshpass login", rf"{_OPTION}-p[ \t]{{0,4}}[\"']?(?!-)", _WORD, "5,200", ""),
     ("password", "redis-cli", rf"{_OPTION}-a[ \t]{{1,4}}[\"']?(?!-)", _WORD, "5,200", ""),
     ("password", "-u", r"(?:ser)?[ =]{0,4}[\"']?[\w.@+-]{0,64}[:%][\"']?", _WORD, "5,200", ""),
-    ("password", "ldap", rf"(?:search|add|modify|delete|whoami|passwd){_OPTION}-w[ \t]{{0,4}}[\"']?(?!-)", _WORD, "5,200", ""),
+    ("password", "ldap",
+     rf"(?:search|add|modify|delete|whoami|passwd){_OPTION}-w[ \t]{{0,4}}[\"']?(?!-)", _WORD,
+     "5,200", ""),
     ("password", "jdbc:oracle", r":\w{2,5}:[\w.$#-]{1,64}/", r"[^\s\"'@]", "3,200", "@"),
     ("password", "sqlplus", rf"{_OPTION}[\"']?[\w.$#-]{{1,64}}/", r"[^\s\"'@/]", "3,200", "@"),
     ("password", "-pass", r"(?:in|out)?[ \t]{1,4}[\"']?pass:", _WORD, "5,200", ""),
-    ("password", "echo", r"[ \t]{1,4}[\"']?", r"[^\s\"'|]", "6,200", r"[\"']?[ \t]{0,4}\|[^\n]{0,80}--password-stdin"),
-    ("password", "securestring", r"[ \t]{1,8}(?:-string[ \t]{1,8})?[\"']", _WORD, "5,200", r"[\"']"),
-    ("password", "identified", r"[ \t]{1,8}(?:with[ \t]{1,8}\w{1,40}[ \t]{1,8})?by[ \t]{1,8}[\"']", _WORD, "5,200", r"[\"']"),
+    ("password", "echo", r"[ \t]{1,4}[\"']?", r"[^\s\"'|]", "6,200",
+     r"[\"']?[ \t]{0,4}\|[^\n]{0,80}--password-stdin"),
+    ("password", "securestring", r"[ \t]{1,8}(?:-string[ \t]{1,8})?[\"']", _WORD, "5,200",
+     r"[\"']"),
+    ("password", "identified", r"[ \t]{1,8}(?:with[ \t]{1,8}\w{1,40}[ \t]{1,8})?by[ \t]{1,8}[\"']",
+     _WORD, "5,200", r"[\"']"),
     ("password", "jwt.sign jwt.verify jwt.encode jwt.decode sign( verify(",
      r"\(?[^\n\"'`]{0,100}?,[ \t]{0,4}b?[\"'`]", _WORD, "6,200", r"[\"'`][ \t]{0,4}[,)]"),
     ("password", "createhmac createcipheriv hmac.hexdigest hash_hmac hmac.digest",
-     r"[ \t]?\([^\n\"'`]{0,30}[\"'`]?[\w-]{0,20}[\"'`]?,[ \t]{0,4}(?:\$\w{1,30},[ \t]{0,4})?b?[\"'`]", _WORD, "6,200", r"[\"'`]"),
-    ("password", "cookieparser hmac.new fernet signer serializer cookiesigner basicauth setpassword hs256 withsecret secretstr",
+     (r"[ \t]?\([^\n\"'`]{0,30}[\"'`]?[\w-]{0,20}[\"'`]?,[ \t]{0,4}(?:\$\w{1,30},[ \t]{0,4}"
+     r")?b?[\"'`]"), _WORD, "6,200", r"[\"'`]"),
+    ("password", ("cookieparser hmac.new fernet signer serializer cookiesigner basicauth "
+    "setpassword hs256 withsecret secretstr"),
      r"[ \t]?\(b?[\"'`]", _WORD, "6,200", r"[\"'`]"),
     ("password", "7z 7za 7zz unrar rar", rf"{_OPTION}-h?p[\"']?(?!-)", _WORD, "5,200", ""),
     ("password", "zip", rf"{_OPTION}(?:-p|--password)[ \t]{{1,4}}[\"']?(?!-)", _WORD, "5,200", ""),
-    ("token", "cookie", rf"[\"']?[:,=][ \t]{{0,4}}[\"'`]?{_COOKIES}{_SESSION}=", r"[\w.~+/=%:-]", "12,2000", ""),
+    ("token", "cookie", rf"[\"']?[:,=][ \t]{{0,4}}[\"'`]?{_COOKIES}{_SESSION}=", r"[\w.~+/=%:-]",
+     "12,2000", ""),
     ("password", "auth login credential connect pdo",
-     r"(?:s|ion)?[ =]{0,3}\([^()\n]{0,80}?[\"'][^\"'\n]{1,64}[\"'],[ \t]{0,4}[\"']", _WORD, "6,200", r"[\"']"),
+     r"(?:s|ion)?[ =]{0,3}\([^()\n]{0,80}?[\"'][^\"'\n]{1,64}[\"'],[ \t]{0,4}[\"']", _WORD, "6,200",
+     r"[\"']"),
 )  # fmt: skip
 _FORMS = tuple(
     CredentialForm(
@@ -85,7 +96,8 @@ _PGPASS = re.compile(
 )
 # A table with a name for each column, and its rows.
 _TABLE = re.compile(
-    r"(?m)^[ \t]{0,8}\|?(?=[^\n]{0,400}(?:passw|secret|token|pwd))[\w \"'-]{1,40}(?:[,;\t|][\w \"'-]{0,40}){1,20}\r?$"
+    r"(?m)^[ \t]{0,8}\|?(?=[^\n]{0,400}(?:passw|secret|token|pwd))[\w \"'-]{1,40}(?:[,;\t"
+    r"|][\w \"'-]{0,40}){1,20}\r?$"
 )
 _CELL = re.compile(r"\"([^\"\n]{0,300})\"(?=[,;\t|]|\Z)|([^,;\t|]{0,300})")
 _SECRET_COLUMN = re.compile(
@@ -105,7 +117,9 @@ _PLACEHOLDER = re.compile(
 
 
 def credentials(text: str, lower: str) -> Iterator[Span]:
-    """Yield every credential that its surroundings tell; *lower* is *text* in small letters, as long."""
+    """
+    Yield every credential that its surroundings tell; *lower* is *text* in small letters, as long.
+    """
     for form in _FORMS:
         for match in _matches(form.words, form.whole, text, lower):
             odd = oddities(match[1])
@@ -166,7 +180,10 @@ def _split(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def growing_credentials(text: str, lower: str) -> Iterator[int]:
-    """Yield the start of each credential that ends with *text* and is incomplete; in a URL, a port is none."""
+    """
+    Yield the start of each credential that ends with *text* and is incomplete; in a URL, a port is
+    none.
+    """
     for form in _FORMS:
         for match in _matches(form.words, form.growing, text, lower):
             if is_random_so_far(match[1]):

@@ -50,7 +50,8 @@ _BEFORE = 60  # characters in front of a literal that say whose it is
 _BLOCK = r"[\"']{3}\\?|@[\"']|<<<?[-~]?[\"']?\w{1,20}[\"']?|:[ \t]{1,4}[|>][\d+-]{0,2}"
 _LITERAL = re.compile(
     r"\"([^\"\s]{4,300})(?=\")|'([^'\s]{4,300})(?=')|`([^`\s]{4,300})(?=`)"
-    rf"|(?:{_BLOCK})[ \t]{{0,4}}\r?\n[ \t]{{0,40}}([^\s\"']{{4,300}})(?=[\"']|[ \t]{{0,4}}(?:\r?\n|\Z))"
+    rf"|(?:{_BLOCK})[ \t]{{0,4}}\r?\n[ \t]{{0,40}}([^\s\"']{{4,300}})(?=[\"']|[ \t]{{0,4}}(?:\r?\n"
+    rf"|\Z))"
 )
 _OPEN_LITERAL = re.compile(r"[\"'`]([^\"'`\s]{1,300})\Z")
 
@@ -68,13 +69,14 @@ _IN_BRACES = re.compile(r"[ \t]{0,4}\{[ \t]{0,4}\r?\n")
 _PREFIX = r"[\s(]{0,12}[a-z@$#]{0,3}[\"']{0,2}\Z"  # of a literal, up to its last quote
 _OWNER = re.compile(rf"([\w-]{{1,40}})[\"'\])]{{0,2}}\s{{0,8}}(:=|=>?|:){_PREFIX}")
 _NEUTRAL = re.compile(
-    r"(?:default|fallback|initial|std|string)?_?-?(?:default|fallback|initial|value|val|def|string)s?"
+    r"(?:default|fallback|initial|std|string)?_?-?(?:default|fallback|initial|value|val|def|string)"
+    r"s?"
 )
 _FALLBACK = re.compile(  # `x or "v"`, `x.or_else("v")`, `f("x", "v")`
     r"(?:\bor|\belse|\|\||\?\??|\?:|//|:-|\|_\||\w[(\[][\"'][\w.:-]{1,40}[\"'],|"
     r"(?:coalesce|nvl|if|ifnull|or)\([\w.]{1,40},|"
-    r"(?:default|fallback|initial|or_?else|_or|secret|str|string|some|password|bytes|from|encode|sensitive)\w{0,10}\()"
-    + _PREFIX
+    r"(?:default|fallback|initial|or_?else|_or|secret|str|string|some|password|bytes|from|encode"
+    r"|sensitive)\w{0,10}\()" + _PREFIX
 )
 
 
@@ -82,7 +84,9 @@ _MAY_TELL = re.compile(r"\d|[a-z][!@#%^*?~$&][a-z]")  # a secret that is not let
 
 
 class Literal(NamedTuple):
-    """The characters from *start* to *end*; *fallback*: what the name has if nothing else sets it."""
+    """
+    The characters from *start* to *end*; *fallback*: what the name has if nothing else sets it.
+    """
 
     start: int
     end: int
@@ -90,7 +94,10 @@ class Literal(NamedTuple):
 
 
 def literals(lower: str, at: int, least: int) -> Iterator[Literal]:
-    """Yield literals of *least* so many characters behind *at*, the end of a name, that belong to no other name."""
+    """
+    Yield literals of *least* so many characters behind *at*, the end of a name, that belong to no
+    other name.
+    """
     near = lower[at : at + _REACH]
     if not any(sign in near for sign in "\"'`\n") or _PROSE.match(lower, at):
         return
@@ -153,7 +160,10 @@ _TOKEN_ODD, _KEY_ODD = 2, 4  # likewise its oddities: 0.7 % and 0.2 % of other s
 
 
 class Field(NamedTuple):
-    """The value from *start* to *end* of a text, the word at *name* that tells, the *rest* of the name."""
+    """
+    The value from *start* to *end* of a text, the word at *name* that tells, the *rest* of the
+    name.
+    """
 
     rank: Rank
     kind: ValueKind
@@ -165,15 +175,18 @@ class Field(NamedTuple):
 
 # The rest of the name, a closing quote, brackets, the size of an array: `_HASH"]`, `[32]`.
 _NAME_END = re.compile(
-    r"(?P<rest>[\w.-]{0,40})(?:\\{0,2}[\"'`])?(?:[\])]{1,2}|\[\w{0,16}\]|\$)?(?=[\s=:：,;({<>|?!+.*-])"
+    r"(?P<rest>[\w.-]{0,40})(?:\\{0,2}[\"'`])?(?:[\])]{1,2}|\[\w{0,16}\]|\$)?(?=[\s=:：,;({<>"
+    r"|?!+.*-])"
 )
 
 # `passwords = ["…", "…"]`, `PASSWORDS = {"app": "…"}`: a literal in front of a colon is a name.
 _ITEMS = re.compile(
-    r"[ \t]{0,8}(?::[ \t]?[\w\[\], ]{1,40}?=|:?=>?|:)[ \t]{0,8}(?:[\w.]{0,24}[\[({]{1,2}|%w\[)(?=\s{0,40}[\"'`])"
+    r"[ \t]{0,8}(?::[ \t]?[\w\[\], ]{1,40}?=|:?=>?|:)[ \t]{0,8}(?:[\w.]{0,24}[\[({]{1,2}|%w\[)"
+    r"(?=\s{0,40}[\"'`])"
 )
 _ITEM = re.compile(
-    r"\"(?![a-z_]{1,20}\.)([^\"\n]{4,300})\"(?!\s{0,4}(?::|=>))|'(?![a-z_]{1,20}\.)([^'\n]{4,300})'(?!\s{0,4}(?::|=>))"
+    r"\"(?![a-z_]{1,20}\.)([^\"\n]{4,300})\"(?!\s{0,4}(?::|=>))|'(?![a-z_]{1,20}\.)([^'\n]{4,300})"
+    r"'(?!\s{0,4}(?::|=>))"
     r"|`([^`\n]{4,300})`(?!\s{0,4}:)|(?P<end>[\])}])"
     r"|\"[^\"\n]{0,300}\"|'[^'\n]{0,300}'"
 )
@@ -214,7 +227,9 @@ def _find(
     forms: tuple[ValueForm, ...],
     further: Callable[[str, int, int], Iterator[Literal]],
 ) -> Iterator[Field]:
-    """Yield every value that may be that of a name, each with the forms in which it follows the name."""
+    """
+    Yield every value that may be that of a name, each with the forms in which it follows the name.
+    """
     for word in WORD.finditer(lower):
         name = None if goes_on(text, word.end()) else _NAME_END.match(text, word.end())
         named = name and rank(text, word.start(), word.end(), name["rest"])
@@ -248,7 +263,10 @@ def _items(lower: str, at: int) -> Iterator[tuple[int, int]]:
 
 
 def _is_set(text: str, at: int) -> bool:
-    """Return whether the name at *at* begins its line or follows another setting: `;x=`, `a=b x=`, `export x=`."""
+    """
+    Return whether the name at *at* begins its line or follows another setting: `;x=`, `a=b x=`,
+    `export x=`.
+    """
     line = text[max(0, at - _LINE, text.rfind("\n", max(0, at - _LINE), at) + 1) : at]
     head = line.rstrip(NAME_CHARS)
     words = head.lstrip(_MARKS).split()

@@ -26,8 +26,10 @@ class Rank(enum.IntEnum):
 
 # The same word in other languages.
 _ABROAD = (
-    "kennwort", "passwörter", "contraseñas?", "contrasenas?", "senhas?", "palavra_passe", "mot_?de_?passe",
-    "mdp", "wachtwoord", "lösenord", "losenord", "adgangskode", "salasana", "hasło", "haslo", "heslo",
+    "kennwort", "passwörter", "contraseñas?", "contrasenas?", "senhas?", "palavra_passe",
+    "mot_?de_?passe",
+    "mdp", "wachtwoord", "lösenord", "losenord", "adgangskode", "salasana", "hasło", "haslo",
+    "heslo",
     "jelszó", "jelszo", "lozinka", "şifre", "sifre", "parol[ae]?", "пароль?", "密码", "密碼", "口令",
     "パスワード", "비밀번호", "암호", "סיסמה",
 )  # fmt: skip
@@ -150,15 +152,16 @@ _GAP = r"[ \t]{0,40}"
 _NEXT_LINE = rf"(?:\r?\n{_GAP})"
 _EQUALS = r"(?:={1,3}>?|!==?|:{1,3}=|[?+.]=|\|\|=?|\?\?=?|\?:|:|<-|->)"
 _TYPED = (
-    r":[ \t]{0,4}[&*]?(?:'\w{1,16} )?[\w:.\[\]<>| ?]{1,48}?[ \t]{0,4}=|(?:string|str|\[\]byte)[ \t]{0,8}="
+    r":[ \t]{0,4}[&*]?(?:'\w{1,16} )?[\w:.\[\]<>| ?]{1,48}?[ \t]{0,4}=|(?:string|str|\[\]byte)"
+    r"[ \t]{0,8}="
     r"|as[ \t]{1,4}[\w.]{1,24}[ \t]{0,4}=|\{[\w; ]{1,40}\}[ \t]{0,4}="
 )
 _SET = rf"{_GAP}(?:{_TYPED}|{_EQUALS}){_GAP}"
 _YAML_TAG = r"(?:[&!][\w!/.:-]{0,40}[ \t]{1,4}){0,2}"
 _OPENED = rf"{_YAML_TAG}(?:\\?\r?\n{_GAP}|\(\s{{0,40}})?"
 _BLOCK = (  # YAML, heredocs of shells, Terraform, Ruby and PHP, texts of several lines
-    r"(?:[|>][\d+-]{0,2}|(?:\$\(\w{1,12} )?<<<?[-~]?[ ]?[\"']?\w{1,20}[\"']?|@[\"']|[\"']{3}\\?)[ \t]{0,4}\r?\n"
-    + _GAP
+    r"(?:[|>][\d+-]{0,2}|(?:\$\(\w{1,12} )?<<<?[-~]?[ ]?[\"']?\w{1,20}[\"']?|@[\"']|[\"']{3}\\?)"
+    r"[ \t]{0,4}\r?\n" + _GAP
 )
 _ELSE = r"(?::?[-=?]|:)[\"']?"  # in `${x:-v}`
 _TAG = r"[\w.:-]{1,40}"
@@ -168,20 +171,30 @@ _NO_CALL = r"(?![(\[{|])"
 _SYNTAX = (
     (ValueKind.LITERAL, _SET + _OPENED, "", ""),
     (ValueKind.SPACED, _SET + _OPENED + "[a-z]{0,2}", "spaced", ""),
-    (ValueKind.GIVEN, _SET + _YAML_TAG + _BLOCK, r"[^\s\"']", r"(?=[\"' \t]{0,8}(?:\r?\n|\Z|[\"'#]))"),
+    (ValueKind.GIVEN, _SET + _YAML_TAG + _BLOCK, r"[^\s\"']",
+     r"(?=[\"' \t]{0,8}(?:\r?\n|\Z|[\"'#]))"),
     # `name: X, value: y`, over a line end
-    (ValueKind.GIVEN, rf"(?:[,;]|[ \t]?/>)?{_GAP}{_NEXT_LINE}?[\"'<]?[\w:]{{0,12}}value[\"']?[ \t]{{0,4}}[:=][ \t]{{0,4}}[\"']?", r"[^\s\"'<>]", ""),
-    (ValueKind.LINE, rf"{_GAP}\*{{0,2}}(?:[:?+]?=|[:：])\*{{0,2}}{_GAP}{_YAML_TAG}(?!\$[{{(])", r"[^\s\"'`;&]", r"(?<!,)(?=[;&\"']|[ \t]{0,8}(?:\r?\n|#|\Z)|[ \t]\w{2,20}=)"),
+    (ValueKind.GIVEN,
+     (rf"(?:[,;]|[ \t]?/>)?{_GAP}{_NEXT_LINE}?[\"'<]?[\w:]{{0,12}}value[\"']?[ \t]{{0,4}}"
+     rf"[:=][ \t]{{0,4}}[\"']?"), r"[^\s\"'<>]", ""),
+    (ValueKind.LINE, rf"{_GAP}\*{{0,2}}(?:[:?+]?=|[:：])\*{{0,2}}{_GAP}{_YAML_TAG}(?!\$[{{(])",
+     r"[^\s\"'`;&]", r"(?<!,)(?=[;&\"']|[ \t]{0,8}(?:\r?\n|#|\Z)|[ \t]\w{2,20}=)"),
     (ValueKind.BARE, rf"{_GAP}(?:[:?+]?=|:){_GAP}{_YAML_TAG}", BARE, _NO_CALL),
     (ValueKind.BARE, rf"(?:{_SET}[\"']?\$\{{[\w.]{{1,64}})?{_ELSE}", r"[^\s\"'{}]", r"[\"']?\}"),
     (ValueKind.BARE, rf"{_GAP}={_GAP}\{{", r"[^\s{}\"']", r"\}(?=[;\"'])"),  # of ODBC
     # Markdown's "the password is `v`", `**Password**: v`
-    (ValueKind.FALLBACK, rf"[\"'`]?\*{{0,2}}:?\*{{0,2}}{_GAP}(?:(?:is|was|ist|are|to)[ \t]{{1,4}}|[|–—-][ \t]{{0,4}})?`", r"[^\s`]", "`"),
+    (ValueKind.FALLBACK,
+     (rf"[\"'`]?\*{{0,2}}:?\*{{0,2}}{_GAP}(?:(?:is|was|ist|are|to)[ \t]{{1,4}}|[|–—-][ \t]{{0,4}}"
+     rf")?`"), r"[^\s`]", "`"),
     # `<x>v</x>`, `<key>x</key><string>v</string>`, over line ends
-    (ValueKind.ELEMENT, rf"(?=[ \t<>])[^<>\n]{{0,60}}(?:(?:</{_TAG}>\s{{0,40}}<{_TAG}|>\s{{0,40}}<(?:value|string)))?>\s{{0,40}}", r"[^<>\s\"']", r"\s{0,40}<"),
+    (ValueKind.ELEMENT,
+     (rf"(?=[ \t<>])[^<>\n]{{0,60}}(?:(?:</{_TAG}>\s{{0,40}}<{_TAG}|>\s{{0,40}}<(?:value|string))"
+     rf")?>\s{{0,40}}"), r"[^<>\s\"']", r"\s{0,40}<"),
     (ValueKind.ELEMENT, r">\s{0,40}<!\[cdata\[", r"[^<>\s\"'\]]", r"\]\]>"),
     # Terraform's `variable "x" { … default = "y" }`, over line ends
-    (ValueKind.LITERAL, rf"[ \t]?\{{[^{{}}]{{0,200}}?\b(?:default|value)[ \t]{{0,12}}=[ \t]{{0,4}}(?:{_BLOCK})?", "", ""),
+    (ValueKind.LITERAL,
+     rf"[ \t]?\{{[^{{}}]{{0,200}}?\b(?:default|value)[ \t]{{0,12}}=[ \t]{{0,4}}(?:{_BLOCK})?", "",
+     ""),
     (ValueKind.LOOSE, rf"(?:{_GAP}[,({{])?[ \t]{{1,40}}", "", r"(?=[\s;,)}\]]|\Z)"),
     (ValueKind.LOOSE, r"[ \t]{1,40}", BARE, r"(?=[\s;,)}\]]|\Z)"),
 )  # fmt: skip
@@ -203,7 +216,9 @@ def _inner(value: str, *, whole: bool) -> str:
 
 
 def _pattern_with_blanks(*, whole: bool) -> str:
-    """Return a string of one line, which may have blanks; one that is not closed where the text ends."""
+    """
+    Return a string of one line, which may have blanks; one that is not closed where the text ends.
+    """
     rows = enumerate("\"'`", 1)
     return "(?:" + "|".join(
         quote + _value(rf"[^{quote}\r\n]", whole=whole, group=n) + (quote if whole else "")
@@ -212,15 +227,21 @@ def _pattern_with_blanks(*, whole: bool) -> str:
 
 
 def _value(chars: str, *, whole: bool, group: int = 1) -> str:
-    """Return all *chars* that follow: a look-ahead that is matched again, because `re` never goes back into one."""
+    """
+    Return all *chars* that follow: a look-ahead that is matched again, because `re` never goes back
+    into one.
+    """
     least = 4 if whole else 1
     return rf"(?=({chars}{{{least},{LONGEST}}}))\{group}"
 
 
 def _string_pattern(*, whole: bool) -> str:
-    """Return a string in any language, or one that the line ends before it is closed; prose is none."""
+    """
+    Return a string in any language, or one that the line ends before it is closed; prose is none.
+    """
     rows = (
-        (r"\"(?:\"\")?", '"'), ("'(?:'')?", "'"), ("`", "`"), (r"\[\[", r"\]"), (r"q[qw]?\{", r"\}"),
+        (r"\"(?:\"\")?", '"'), ("'(?:'')?", "'"), ("`", "`"), (r"\[\[", r"\]"), (r"q[qw]?\{",
+        r"\}"),
     )  # fmt: skip
     strings = "|".join(
         opening

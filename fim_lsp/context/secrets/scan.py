@@ -27,7 +27,10 @@ REACH = 400  # characters from a name to its value: `forms` and `fields` look le
 
 
 def n_begun_above(above: str, text: str) -> int:
-    """Return how many characters of *text* end with a secret that only what stands *above* it tells, 0 for none."""
+    """
+    Return how many characters of *text* end with a secret that only what stands *above* it tells, 0
+    for none.
+    """
     near, head = above[-REACH:], text[: 2 * REACH]
     if not near.strip():
         return 0
@@ -49,22 +52,27 @@ _REACH = 500  # characters in front of the cursor that are looked at, in its lin
 _NAME = 40  # characters of the name in front of a value that are looked at
 _BEHIND = re.compile(r"[^\s\"'`<>;,(){}\[\]|\\&@]{0,1000}")
 
-# A name with which a value is set, not passed on: `--x=v`, `--x v`, `X=v`, `;x=v`, `?x=v&x=v`, `"x=v"`,
-# and `x=v` at the left margin.
+# A name with which a value is set, not passed on: `--x=v`, `--x v`, `X=v`, `;x=v`, `?x=v&x=v`,
+# `"x=v"`, and `x=v` at the left margin.
 _SET = re.compile(
-    r"(?:--[\w.-]{0,60}[= \t]{1,4}|(?:-D|[;?&\"'\n])[\w.-]{0,60}=|(?:^|[^\w.-])[A-Z][A-Z0-9_]{0,60}=)[\"']?\Z"
+    r"(?:--[\w.-]{0,60}[= \t]{1,4}|(?:-D|[;?&\"'\n])[\w.-]{0,60}=|(?:^|[^\w.-])[A-Z][A-Z0-9_]{0,60}"
+    r"=)[\"']?\Z"
 )
 
 # Names of tokens that are none of a login, and those that say nothing but `token`.
 _PLAIN = re.compile(
-    r"(?:^|[^\w-])(?:token|auth(?:orization)?)\W|(?:pad|eos|bos|unk|mask|sep|cls|stop|next|last|end|start)_token"
+    r"(?:^|[^\w-])(?:token|auth(?:orization)?)\W|(?:pad|eos|bos|unk|mask|sep|cls|stop|next|last|end"
+    r"|start)_token"
     r"|(?:storage|client|session|user|root|app|service|server)[_-]?key",
     re.IGNORECASE,
 )
 
 
 def growing(text: str, cursor: int) -> Span | None:
-    """Return the half-typed secret that ends at *cursor* of *text*, with what of it stands behind the cursor."""
+    """
+    Return the half-typed secret that ends at *cursor* of *text*, with what of it stands behind the
+    cursor.
+    """
     line = text.rfind("\n", 0, cursor) + 1
     above = text.rfind("\n", 0, max(0, line - 1)) + 1
     begin = max(above, cursor - _REACH)
@@ -99,13 +107,17 @@ BLOT = "REDACTED"
 
 
 def scrub_text(text: str) -> str:
-    """Return the text with each secret redacted; line breaks inside one stay, so lines keep their numbers."""
+    """
+    Return the text with each secret redacted; line breaks inside one stay, so lines keep their
+    numbers.
+    """
     return scrub_parts((text,))[0]
 
 
 def scrub_parts(parts: Sequence[str]) -> tuple[str, ...]:
     """
-    Return the same for a text in parts, the cursor in front of the last one where there are several.
+    Return the same for a text in parts, the cursor in front of the last one where there are
+    several.
 
     A secret that reaches over parts leaves one blot, in the part where it begins. One that is being
     typed at the cursor is redacted from its beginning, with what of it stands behind the cursor.
@@ -131,7 +143,10 @@ def _merge(spans: Iterable[Span]) -> list[tuple[int, int]]:
 
 
 def _redact_part(text: str, spans: Iterable[tuple[int, int]], offset: int) -> str:
-    """Redact one part, which begins *offset* characters into the whole; a secret is redacted where it begins."""
+    """
+    Redact one part, which begins *offset* characters into the whole; a secret is redacted where it
+    begins.
+    """
     kept, at = [], 0
     for whole_start, whole_end in spans:
         start, end = max(0, whole_start - offset), min(len(text), whole_end - offset)
@@ -142,13 +157,14 @@ def _redact_part(text: str, spans: Iterable[tuple[int, int]], offset: int) -> st
     return "".join([*kept, text[at:]])
 
 
-_MARK = re.compile(  # it begins with four literal signs: `re` finds those ten times faster than a repeat
+# it begins with four literal signs: `re` finds those ten times faster than a repeat
+_MARK = re.compile(
     r"-----? ?(?:BEGIN [A-Z0-9 ]{0,40}PRIVATE |(?P<end>END) [A-Z0-9 ]{0,40})KEY(?: BLOCK)? ?-----?"
 )
 _LONGEST = 20_000  # characters of a block; that of an RSA key of 16,384 bits has 12,500
 
-# What follows the first mark of a block that is not closed: base64, also behind escaped line ends, and
-# lines of it with what quotes and joins them in programs, and headers.
+# What follows the first mark of a block that is not closed: base64, also behind escaped line ends,
+# and lines of it with what quotes and joins them in programs, and headers.
 _REST_OF_LINE = re.compile(r"(?:\\{1,2}[nr]|[A-Za-z0-9+/=])*")
 _LINE_END = re.compile(r"[ \t\"'`+,;\\]{0,20}(?:\r?\n|\Z)")
 _LINE = re.compile(
@@ -178,7 +194,9 @@ def key_blocks(text: str) -> Iterator[Span]:
 
 
 def _blocks(text: str) -> Iterator[Span]:
-    """Yield each first line with what follows up to the end mark, or as long as it looks like a key."""
+    """
+    Yield each first line with what follows up to the end mark, or as long as it looks like a key.
+    """
     marks = list(_MARK.finditer(text))
     for mark, following in itertools.zip_longest(marks, marks[1:]):
         if mark["end"]:
@@ -201,9 +219,9 @@ def _end_of_lines(text: str, at: int) -> int:
 
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
-# Base64 of ASCII that begins with four times three printable characters: the first of four characters
-# says that the first byte is one or ends a line, the second and the third that the others are below 128. One in
-# 9,000 random texts begins so.
+# Base64 of ASCII that begins with four times three printable characters: the first of four
+# characters says that the first byte is one or ends a line, the second and the third that the
+# others are below 128. One in 9,000 random texts begins so.
 _THREE = "[CDI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/]"
 _ENCODED = re.compile(
     rf"[\n\"'`=:,<>(][ \t]{{0,40}}({_THREE}{_THREE}{_THREE}{_THREE}[A-Za-z0-9+/]{{0,8000}})"
@@ -211,7 +229,10 @@ _ENCODED = re.compile(
 
 
 def secrets(text: str) -> list[Span]:
-    """Return every span that looks like a secret, by start; they may overlap. Linear in the text's length."""
+    """
+    Return every span that looks like a secret, by start; they may overlap. Linear in the text's
+    length.
+    """
     return sorted([*_plain(text), *_find_encoded(text)])
 
 

@@ -28,7 +28,8 @@ class Issuer(NamedTuple):
 
 class TokenForm(NamedTuple):
     """
-    A token with the literal *mark* in it, and its form from there on; *late*: so many characters stand before.
+    A token with the literal *mark* in it, and its form from there on; *late*: so many characters
+    stand before.
 
     *growing* is the form of the beginning of one that ends a text.
     """
@@ -51,7 +52,8 @@ class Row(NamedTuple):
 
 
 _ALPHABETS = {
-    "d": r"\d", "h": "[0-9a-f]", "A": "[A-Z0-9]", "w": "[A-Za-z0-9]", "u": r"[\w-]", "b": "[A-Za-z0-9+/=]", "c": r"[\w.,:$+/=@~-]",
+    "d": r"\d", "h": "[0-9a-f]", "A": "[A-Z0-9]", "w": "[A-Za-z0-9]", "u": r"[\w-]",
+    "b": "[A-Za-z0-9+/=]", "c": r"[\w.,:$+/=@~-]",
 }  # fmt: skip
 _PIECE = re.compile(
     r"(?P<alphabet>[dhAwubc])(?P<least>\d+)(?:-(?P<most>\d+))?(?P<exactly>!?)|(?P<sign>.)"
@@ -135,7 +137,8 @@ FORMS = tuple(
 """Tokens whose prefix ends with no sign, or that are known by more than a prefix."""
 
 TYPED_FIRST = ("eyJ", *(prefix for _, prefix, marked in _PREFIXES if marked == f"{prefix}!"))
-"""Prefixes without a sign at the end that no name begins with: enough to know a token being typed."""
+"""Prefixes without a sign at the end that no name begins with: enough to know a token being
+typed."""
 
 TYPED_QUOTED = frozenset(prefix for _, prefix, marked in _PREFIXES if marked == f'{prefix}"')
 """Likewise for prefixes with a sign at the end, where a string or a value begins with them."""
@@ -200,7 +203,9 @@ def tokens(text: str) -> Iterator[Span]:
 
 
 def _forms_in(text: str) -> Iterator[TokenForm]:
-    """Yield the forms whose mark occurs; those with a rare first character are looked for together."""
+    """
+    Yield the forms whose mark occurs; those with a rare first character are looked for together.
+    """
     yield from (form for form in _OFTEN if form.mark in text)
     marks = {*_RARE_MARK.findall(text)}
     yield from (form for form in _RARE if form.mark in marks)
@@ -244,7 +249,9 @@ def _word_start(text: str, at: int) -> int:
 
 
 def _prefix_before(text: str, end: int) -> str:
-    """Return the prefix of an issuer that ends at *end* and does not stand inside a word, else ""."""
+    """
+    Return the prefix of an issuer that ends at *end* and does not stand inside a word, else "".
+    """
     for length in _ENDINGS.get(text[end - 3 : end], ()):
         prefix = text[max(0, end - length) : end]
         if prefix in ISSUERS and _begins(text, end - len(prefix)):

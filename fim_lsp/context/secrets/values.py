@@ -32,10 +32,11 @@ SOME = 3
 """Rare pairs from which letters are random."""
 
 _ROWS = """
-aehjoqz bfghkmnpqtvwxz cbgjnqvwxz dghjknqvwxz ehjkz fbghjkmnpqvwxz gbcdfjkpqvwxyz hbcdfghjklnpqvwxyz ihijkquwy
-jabcdfghijklmnpqrtuvwxyz kbcdfghjkmnopqrtuvwxyz lfghjknqrwxz mfghjknqrvwxz nbhjqrwxz oehqyz pbfgjkmnqvwxz
-qabcdefghijklmnopqrstvwxyz rbhjqwxz sbdfjqrvxz tbgjknqvxz uhjkoquvwxyz vbcdfghjklmnpqrstuvwxyz
-wbcdfgjklmpqtuvwxyz xbdfghjklmnoqrsuvwyz yabcdfghijkoqruvwxyz zbcdfghjklmnopqrstuvwxy
+aehjoqz bfghkmnpqtvwxz cbgjnqvwxz dghjknqvwxz ehjkz fbghjkmnpqvwxz gbcdfjkpqvwxyz
+hbcdfghjklnpqvwxyz ihijkquwy jabcdfghijklmnpqrtuvwxyz kbcdfghjkmnopqrtuvwxyz lfghjknqrwxz
+mfghjknqrvwxz nbhjqrwxz oehqyz pbfgjkmnqvwxz qabcdefghijklmnopqrstvwxyz rbhjqwxz sbdfjqrvxz
+tbgjknqvxz uhjkoquvwxyz vbcdfghjklmnpqrstuvwxyz wbcdfgjklmpqtuvwxyz xbdfghjklmnoqrsuvwyz
+yabcdfghijkoqruvwxyz zbcdfghjklmnopqrstuvwxy
 """  # the first letter, and those that rarely follow it
 _RARE = {row[0] + second for row in _ROWS.split() for second in row[1:]}
 _LETTERS = re.compile(r"[A-Za-z]{8,}")
@@ -72,9 +73,11 @@ _SHORT = 4  # characters besides placeholder words from which there is something
 # fields. A name is regular: `$kQ9xT2` and `{x}` inside of a word are none.
 _REFERENCE_CHARS = re.compile(r"[$%{}<]")
 _REFERENCE = re.compile(
-    r"\$\{{1,2}[^{}]{0,80}\}{0,2}|\$\([^()]{0,80}\)?|\{\{[^{}]{0,80}\}{0,2}|%\([\w.]{0,40}\)?[sdr]?|<%[^%]{0,80}%?>?|%[A-Z_]{2,40}%"
+    r"\$\{{1,2}[^{}]{0,80}\}{0,2}|\$\([^()]{0,80}\)?|\{\{[^{}]{0,80}\}{0,2}|%\([\w.]{0,40}\)?[sdr]?"
+    r"|<%[^%]{0,80}%?>?|%[A-Z_]{2,40}%"
     r"|(?:(?<![^\W_])|(?<=\A.))(?<!\$)\$(?=[A-Za-z_])\w{1,64}|\$[A-Z_]{3,64}\d?"
-    r"|(?<![^\W_])\{(?:[A-Za-z_][\w.:!\[\]()]{0,64}|\d?)\}|\A\$?\{[A-Za-z_]\w{0,64}(?:[.:!\[(]|\Z)|\}\}"
+    r"|(?<![^\W_])\{(?:[A-Za-z_][\w.:!\[\]()]{0,64}|\d?)\}|\A\$?\{[A-Za-z_]\w{0,64}(?:[.:!\[(]|\Z)"
+    r"|\}\}"
 )
 # What describes others, or says of the whole value that it is looked up or computed: printf fields,
 # markup, calls, patterns, addresses, dates.
@@ -123,7 +126,9 @@ def is_reference(value: str) -> bool:
 
 
 def oddities(value: str) -> int:
-    """Return how often *value* breaks the rules that names keep; 0 for a reference or a placeholder."""
+    """
+    Return how often *value* breaks the rules that names keep; 0 for a reference or a placeholder.
+    """
     value = value[:JUDGED]
     if not _ODD.search(value):  # the cheap test first: most values end here
         return _RANDOM_LETTERS if is_random(value) else 0
@@ -163,14 +168,21 @@ _KINDS = str.maketrans(
 _CHANGE = re.compile(  # of the kind of character; a sign that joins no words; an odd capital
     r"a(?=[A0])|A(?=0|a(?!aa))|0(?=[aA])|[^aA0\s_./:-]"
 )
-_CLOSED = re.compile(  # what stands for another value, or describes others, whatever signs a secret has
-    r"\$\{[^{}]{0,80}\}|\A<\||(?<!\w)\{[a-z_][\w.]{0,40}[\[(.]|\$\([\w ./-]{0,60}\)|\{\{[^{}]{0,60}\}\}|(?<!\w)\{(?:[A-Za-z_][\w.!:\[\]()-]{0,60}|\d?)\}"
-    r"|%\([\w.]{1,40}\)[sdr]|(?<!\w)%[-\d.]{0,4}[sdrvqx](?=[\s\"'),.:;]|\Z)|<%|%>|</?[\w.: -]{1,60}>|::|->|=>|\w\(\)\Z|\\[dDwWsSbnrtxu]"
-    r"|\[\^?[\w\\]-[\w]|\(\?[:=!<P]|\.[*+]|://|\A(?:[~.]{0,2}/[\w.-]|[$@%*&!#]{1,2}(?:[a-z_][a-z\d_./:-]{0,80}|[A-Z_][A-Z\d_]{0,80}|[a-z]{2,40}(?:[A-Z][a-z]{2,40}){1,9})%?\Z|0x[0-9A-Fa-f]{1,16}\Z)"
-    r"|\A[\w.+-]{1,64}@[\w-]{1,64}\.[\w.]{1,64}\Z|\A\d{4}-\d\d-\d\d|\A\$[A-Za-z_]\w{0,40}[./]|(?:\A|[\s/:=@-])\$[A-Z_]{3,}|(?:\A|[\s/:=])\$\w{2,40}(?=\Z|[/:.])"
+# what stands for another value, or describes others, whatever signs a secret has
+_CLOSED = re.compile(
+    r"\$\{[^{}]{0,80}\}|\A<\||(?<!\w)\{[a-z_][\w.]{0,40}[\[(.]|\$\([\w ./-]{0,60}\)|\{\{[^{}]{0,60}"
+    r"\}\}|(?<!\w)\{(?:[A-Za-z_][\w.!:\[\]()-]{0,60}|\d?)\}"
+    r"|%\([\w.]{1,40}\)[sdr]|(?<!\w)%[-\d.]{0,4}[sdrvqx](?=[\s\"'),.:;]|\Z)|<%|%>|</?[\w.: -]{1,60}"
+    r">|::|->|=>|\w\(\)\Z|\\[dDwWsSbnrtxu]"
+    r"|\[\^?[\w\\]-[\w]|\(\?[:=!<P]|\.[*+]|://|\A(?:[~.]{0,2}/[\w.-]|[$@%*&!#]{1,2}"
+    r"(?:[a-z_][a-z\d_./:-]{0,80}|[A-Z_][A-Z\d_]{0,80}|[a-z]{2,40}(?:[A-Z][a-z]{2,40}){1,9})%?\Z"
+    r"|0x[0-9A-Fa-f]{1,16}\Z)"
+    r"|\A[\w.+-]{1,64}@[\w-]{1,64}\.[\w.]{1,64}\Z|\A\d{4}-\d\d-\d\d|\A\$[A-Za-z_]\w{0,40}[./]|(?:\A"
+    r"|[\s/:=@-])\$[A-Z_]{3,}|(?:\A|[\s/:=])\$\w{2,40}(?=\Z|[/:.])"
 )
 _PART = re.compile(
-    r"[(\[\"'`]{0,2}(?:[A-Z]?[a-z][a-z'’-]{0,30}|[A-Z]{1,12}s?|\d{1,4})[)\]\"'`.,:;!?%…]{0,3}|[-–—=+*&|/.…]{1,3}"
+    r"[(\[\"'`]{0,2}(?:[A-Z]?[a-z][a-z'’-]{0,30}|[A-Z]{1,12}s?|\d{1,4})[)\]\"'`.,:;!?%…]{0,3}"
+    r"|[-–—=+*&|/.…]{1,3}"
 )
 _BETWEEN = re.compile(r"\A[,;:+)\]}]{0,3}\s|\s[+(\[{,]{0,3}\Z")  # between two strings of a line
 _PHRASE = re.compile(r"[a-z]{3,12}(?: [a-z]{3,12}){3,11}")
@@ -209,7 +221,9 @@ def is_spaced(value: str) -> bool:
 
 
 def is_phrase(value: str) -> bool:
-    """Return whether *value* is a passphrase: four small words or more, none of which makes prose."""
+    """
+    Return whether *value* is a passphrase: four small words or more, none of which makes prose.
+    """
     return (
         _PHRASE.fullmatch(value) is not None
         and _PROSE.isdisjoint(value.split())
@@ -218,7 +232,10 @@ def is_phrase(value: str) -> bool:
 
 
 def is_word(value: str) -> bool:
-    """Return whether *value* is letters only, and no placeholder: the password of a user who chose a word."""
+    """
+    Return whether *value* is letters only, and no placeholder: the password of a user who chose a
+    word.
+    """
     return value.isalpha() and _n_alnum(_without_words(value[:JUDGED])) > _SHORT
 
 
@@ -235,13 +252,19 @@ def is_mixed(value: str, *, kinds: int = 2) -> bool:
 
 
 def is_random_so_far(value: str) -> bool:
-    """Return whether the beginning of a value tells already: a digit in a word, capitals that begin none."""
+    """
+    Return whether the beginning of a value tells already: a digit in a word, capitals that begin
+    none.
+    """
     value = value[:JUDGED]
     return _ODD_SO_FAR.search(value) is not None and not is_reference(value)
 
 
 def is_uuid(value: str) -> bool:
-    """Return whether *value* has the form of a UUID, or begins like one; only a telling name makes a secret of it."""
+    """
+    Return whether *value* has the form of a UUID, or begins like one; only a telling name makes a
+    secret of it.
+    """
     return _UUID.fullmatch(value) is not None
 
 
@@ -258,7 +281,10 @@ def _unless_irregular(reference: re.Match[str]) -> str:
 
 
 def _without_words(value: str) -> str:
-    """Return the value with a hyphen for each placeholder word. Small letters first: `re` is faster with one case."""
+    """
+    Return the value with a hyphen for each placeholder word. Small letters first: `re` is faster
+    with one case.
+    """
     lower = value.lower()
     if len(lower) != len(value):
         return value
