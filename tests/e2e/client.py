@@ -184,6 +184,7 @@ class Editor(Client):
         arguments = arguments or ("--stdio",)
         hears_errors = "--tcp" in arguments  # it says where it listens
         start = template.start if template else started
+        self.has_ended = False
         self.process = start(arguments, before, env, hears_errors=hears_errors)
         assert self.process.stdin
         assert self.process.stdout
@@ -216,8 +217,15 @@ class Editor(Client):
         self.process.send_signal(signal.SIGTERM)
         return self.wait()
 
+    def kill(self) -> int:
+        """End the server without its knowledge."""
+        self.process.kill()
+        return self.wait()
+
     def wait(self, within_s: float = PATIENCE_S) -> int:
-        return self.process.wait(within_s)
+        code = self.process.wait(within_s)
+        self.has_ended = True
+        return code
 
     def close(self) -> None:
         """End what is left of the process; tests leave politely before."""

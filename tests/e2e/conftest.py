@@ -38,9 +38,13 @@ def launch(tmp_path: Path, template: Template | None) -> Iterator[Callable[..., 
 
 
 @pytest.fixture
-def editor(launch: Callable[..., Editor]) -> Editor:
-    """Return a server that has just been started."""
-    return launch()
+def editor(launch: Callable[..., Editor]) -> Iterator[Editor]:
+    """A server that has just been started. At the end of a test it answers still, and ends well."""
+    editor = launch()
+    yield editor
+    if not editor.has_ended:
+        editor.finish()
+        assert editor.bye() == 0
 
 
 @pytest.fixture

@@ -57,8 +57,6 @@ def test_a_cell_gets_suggestions_at_its_own_lines(editor: Editor) -> None:
     closed = {"notebookDocument": {"uri": BOOK}, "cellTextDocuments": [{"uri": "cell:b"}]}
     editor.notify("notebookDocument/didClose", closed)
     assert editor.request(INLINE, params) == {"items": []}
-    editor.finish()
-    assert editor.bye() == 0
 
 
 def test_the_next_edit_is_one_of_a_cell(editor: Editor) -> None:
@@ -101,5 +99,3 @@ def test_the_next_edit_is_one_of_a_cell(editor: Editor) -> None:
     assert item["text"] == "area = height * width"
     assert item["why"].startswith("It repeats your edit in book.ipynb, line 2")
     assert editor.request("textDocument/copilotInlineEdit", asked) == {"edits": []}
-    editor.finish()
-    assert editor.bye() == 0

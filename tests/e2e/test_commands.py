@@ -41,8 +41,6 @@ def test_switching_off_and_on(editor: Editor) -> None:
     assert "automatic suggestions off" in str(run(editor, "fim.status"))
     assert run(editor, "fim.toggle") is True
     assert [message["type"] for message in editor.messages("window/showMessage")] == [3, 3, 3]
-    editor.finish()
-    assert editor.bye() == 0
 
 
 def test_not_now(editor: Editor) -> None:
@@ -67,8 +65,6 @@ def test_not_now(editor: Editor) -> None:
     told = [status["quietUntil"] for status in editor.messages("didChangeStatus")]
     assert next(filter(None, told)) == until
     assert "" in told[told.index(until) :]
-    editor.finish()
-    assert editor.bye() == 0
 
 
 def test_what_the_model_sees(editor: Editor) -> None:
@@ -97,8 +93,6 @@ def test_what_the_model_sees(editor: Editor) -> None:
     page = pages()[-1]
     assert "\n    return\n── forced" in page.read_text("utf-8")
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
-    editor.finish()
-    assert editor.bye() == 0
 
 
 def test_writing_on(editor: Editor) -> None:
@@ -125,8 +119,6 @@ def test_writing_on(editor: Editor) -> None:
     editor.wait_for(lambda: len(editor.messages("$/progress")) > 2, "progress")
     kinds = [message["value"]["kind"] for message in editor.messages("$/progress")]
     assert kinds[:2] == ["begin", "report"]
-    editor.finish()
-    assert editor.bye() == 0
 
 
 @pytest.mark.parametrize("versioned", [True, False])
@@ -156,8 +148,6 @@ def test_the_text_is_for_the_version_it_was_written_for(editor: Editor, versione
 
     expected = {"documentChanges": [change]} if versioned else {"changes": {"cell:b": edits}}
     assert asked["params"]["edit"] == expected
-    editor.finish()
-    assert editor.bye() == 0
 
 
 def test_typing_ends_writing_on(editor: Editor, tmp_path: Path) -> None:
@@ -190,8 +180,6 @@ def test_typing_ends_writing_on(editor: Editor, tmp_path: Path) -> None:
     editor.wait_for(lambda: len(editor.messages("window/showMessage")) > 1, "the end")
     told = [each["message"] for each in editor.messages("window/showMessage")]
     assert told == [f"fim-lsp wrote nothing: {why}" for why in (another, "you typed")]
-    editor.finish()
-    assert editor.bye() == 0
 
 
 def methods(editor: Editor) -> list[str]:
@@ -218,8 +206,6 @@ def test_why_there_is_no_suggestion(editor: Editor) -> None:
     assert editor.request("fim/stats", {})["requests"] == before
     assert "is too large, or not open" in str(run(editor, "fim.why", {"uri": "file:///none.py"}))
     assert any("inside a word" in each["message"] for each in editor.messages("window/showMessage"))
-    editor.finish()
-    assert editor.bye() == 0
 
 
 def test_asking_by_hand_for_nothing(editor: Editor) -> None:
@@ -236,5 +222,3 @@ def test_asking_by_hand_for_nothing(editor: Editor) -> None:
         assert editor.request(INLINE, params)["items"] == []
     told = [each["message"] for each in editor.messages("window/showMessage")]
     assert len([each for each in told if "No suggestion: the file is private" in each]) == 2
-    editor.finish()
-    assert editor.bye() == 0

@@ -28,5 +28,3 @@ def test_what_a_plugin_tells_is_shown(editor: Editor, tmp_path: Path) -> None:
     trait = {"name": "language", "value": "3.14"}
     editor.notify("fim/context", {"textDocument": {"uri": main}, "items": [trait, "odd", item]})
     wait_until(lambda: editor.request("fim/stats")["ring"]["chunks"], "a piece in the ring")
-    editor.finish()
-    assert editor.bye() == 0

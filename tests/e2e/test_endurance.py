@@ -50,5 +50,3 @@ def test_hundreds_of_requests_given_up(editor: Editor, tmp_path: Path) -> None:
     stats = editor.request("fim/stats")
     assert stats["backend"]["state"] == "ready"
     assert stats["mirror"]["wrong"] == 0
-    editor.finish()
-    assert editor.bye() == 0

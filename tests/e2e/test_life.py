@@ -47,8 +47,6 @@ def test_capabilities(editor: Editor) -> None:
         "change": 2,
         "save": {"includeText": False},
     }
-    editor.finish()
-    assert editor.bye() == 0
 
 
 @pytest.mark.parametrize(
@@ -99,8 +97,6 @@ def test_the_clients_first_encoding_is_taken(
 def test_leaving_politely_is_0(editor: Editor) -> None:
     """`shutdown`, then `exit`."""
     editor.initialize()
-
-    assert editor.bye() == 0
 
 
 def test_leaving_before_hello_is_1(editor: Editor) -> None:
@@ -173,7 +169,6 @@ def test_a_body_that_is_no_message_gets_an_error(editor: Editor) -> None:
 
         assert editor.answer(None)["error"]["code"] == code, body
         del editor.answers[None]
-    editor.finish()
 
 
 def test_notifications_may_be_nonsense(editor: Editor) -> None:

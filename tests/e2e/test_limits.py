@@ -77,7 +77,6 @@ def test_a_header_without_length_is_refused(editor: Editor) -> None:
     editor.write(b"", "Content-Type: x\r\n\r\n")
     assert "Content-Length" in editor.answer(None)["error"]["message"]
     editor.initialize()
-    editor.finish()
 
 
 @pytest.mark.parametrize("method", ["textDocument/didChange", "textDocument/didOpen"])
@@ -107,8 +106,6 @@ def test_a_huge_message_is_read_past(editor: Editor, method: str) -> None:
     assert said_large(editor) == ["a.py"]
     editor.open(A, "x = 1\n")
     assert is_open(editor, A)
-    editor.finish()
-    assert editor.bye() == 0
 
 
 def test_a_large_document_is_followed_and_gets_nothing(editor: Editor) -> None:
@@ -126,8 +123,6 @@ def test_a_large_document_is_followed_and_gets_nothing(editor: Editor) -> None:
     assert is_open(editor, A)
     assert not is_open(editor, B)
     assert said_large(editor) == ["a.py"]
-    editor.finish()
-    assert editor.bye() == 0
 
 
 DEEP_MESSAGES: list[tuple[str, str]] = [
@@ -156,8 +151,6 @@ def test_a_deep_request_gets_one_answer(editor: Editor, method: str, params: str
         f'{{"jsonrpc": "2.0", "id": "d", "method": "{method}", "params": {deeper}}}'.encode()
     )
     editor.answer(None)
-    editor.finish()
-    assert editor.bye() == 0
 
 
 def test_deep_settings_are_one_problem(editor: Editor) -> None:
@@ -168,8 +161,6 @@ def test_deep_settings_are_one_problem(editor: Editor) -> None:
     )
     said = [each["message"] for each in editor.messages("window/showMessage")]
     assert "fim.ring.chunks" in said[0]
-    editor.finish()
-    assert editor.bye() == 0
 
 
 ODD_IDS = [b"[1]", b"{}", b"true", b"1.5", b"NaN", b"null", b"-1e400", b"9" * 4301]
@@ -181,8 +172,6 @@ def test_a_request_with_an_id_that_is_none_gets_an_error(editor: Editor, id_: by
     editor.initialize()
     editor.write(b'{"jsonrpc": "2.0", "method": "fim/stats", "id": ' + id_[:4301] + b"}")
     assert editor.answer(None)["error"]["code"] in (-32600, -32700)
-    editor.finish()
-    assert editor.bye() == 0
 
 
 def test_two_requests_with_one_id_get_an_answer_each(
@@ -197,8 +186,6 @@ def test_two_requests_with_one_id_get_an_answer_each(
     editor.notify("$/cancelRequest", {"id": waiting})
     editor.wait_for(lambda: len(editor.answers[waiting]) == 2, "the first answer")
     assert editor.answers.pop(waiting)[1]["error"]["code"] == -32800
-    editor.finish()
-    assert editor.bye() == 0
 
 
 ODD_CALLS: list[dict[str, object]] = [
@@ -225,8 +212,6 @@ def test_an_odd_request_gets_one_answer(editor: Editor, call: dict[str, object])
     editor.send({"id": "odd", **call})
     editor.send(call)
     editor.answer("odd")
-    editor.finish()
-    assert editor.bye() == 0
 
 
 ODD_ANSWERS: list[object] = [5, "x", {"a": 1}, [], [[]], [1, 2, 3], None]
@@ -249,8 +234,6 @@ def test_an_answer_of_the_client_may_be_anything(editor: Editor, answer: object)
     assert asked() == ["client/registerCapability", "workspace/configuration"]
     editor.send({"id": "unknown", "result": answer})
     editor.send({"id": [1], "result": answer})
-    editor.finish()
-    assert editor.bye() == 0
 
 
 def test_a_root_that_is_no_uri_is_no_root(editor: Editor, tmp_path: Path) -> None:
@@ -264,13 +247,9 @@ def test_a_root_that_is_no_uri_is_no_root(editor: Editor, tmp_path: Path) -> Non
     editor.notify("workspace/didChangeWorkspaceFolders", {"event": event})
     editor.open(uri, "x = 1\n")
     assert is_open(editor, uri)
-    editor.finish()
-    assert editor.bye() == 0
 
 
 @pytest.mark.parametrize("path", ["relative", "", "\0"])
 def test_a_root_path_that_is_none_is_no_root(editor: Editor, path: str) -> None:
     """The session begins without."""
     editor.initialize(rootPath=path)
-    editor.finish()
-    assert editor.bye() == 0

@@ -49,8 +49,6 @@ def test_a_model_that_loads_is_in_progress_until_it_is_not(
     assert message["type"] == WARNING
     assert "fim.backend.url" in message["message"]
     assert editor.messages(PROGRESS)[0]["value"]["title"].startswith("Loading")
-    editor.finish()
-    assert editor.bye() == 0
 
 
 def test_no_progress_for_editors_that_cannot(editor: Editor, backend: Recorder) -> None:
@@ -69,8 +67,6 @@ def test_no_progress_for_editors_that_cannot(editor: Editor, backend: Recorder) 
     assert message["type"] == INFO
     assert not [asked for asked in editor.asked if asked["method"] == CREATE]
     assert editor.messages(PROGRESS) == []
-    editor.finish()
-    assert editor.bye() == 0
 
 
 def test_a_long_index_is_in_progress_until_it_is_done(

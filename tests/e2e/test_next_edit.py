@@ -69,8 +69,6 @@ def test_the_next_edit_is_a_code_action(editor: Editor, end: str) -> None:
         "offered": 1, "shown": 0, "taken": 1, "dismissed": 0
     }  # fmt: skip
     assert actions(editor) == []  # the text is as it was: it was undone
-    editor.finish()
-    assert editor.bye() == 0
 
 
 def test_it_can_be_dismissed(editor: Editor) -> None:
@@ -83,8 +81,6 @@ def test_it_can_be_dismissed(editor: Editor) -> None:
     editor.request("workspace/executeCommand", {"command": "fim.dismissNextEdit"})
 
     assert all("height" not in str(each["title"]) for each in actions(editor))
-    editor.finish()
-    assert editor.bye() == 0
 
 
 @pytest.fixture
@@ -142,8 +138,6 @@ def test_in_a_file_that_is_not_open(editor: Editor, shop: Path) -> None:
     assert change["textDocument"] == {"uri": other, "version": None}
     assert change["edits"][0]["newText"] == "area = height * width"
     assert editor.request("fim/stats")["nextEdit"]["taken"] == 1
-    editor.finish()
-    assert editor.bye() == 0
 
 
 def applied(editor: Editor) -> list[dict[str, Any]]:
@@ -170,8 +164,6 @@ def test_a_file_that_changed_since_is_left_alone(editor: Editor, shop: Path, cha
     assert editor.request("workspace/executeCommand", command) is False
     assert applied(editor) == []
     assert "was changed since" in editor.messages("window/showMessage")[-1]["message"]
-    editor.finish()
-    assert editor.bye() == 0
 
 
 def inline_edits(editor: Editor, uri: str = A, **context: object) -> list[dict[str, object]]:
@@ -214,8 +206,6 @@ def test_it_is_drawn_by_clients_of_copilots_protocol(editor: Editor) -> None:
     counted = {"offered": 1, "shown": 1, "taken": 1, "dismissed": 0}
     assert editor.request("fim/stats")["nextEdit"] == counted
     assert editor.request("textDocument/copilotInlineEdit", {}) == {"edits": []}
-    editor.finish()
-    assert editor.bye() == 0
 
 
 def test_the_editor_opens_the_file_and_applies_it(editor: Editor, shop: Path) -> None:
@@ -228,5 +218,3 @@ def test_the_editor_opens_the_file_and_applies_it(editor: Editor, shop: Path) ->
     editor.request("workspace/executeCommand", item["command"])
 
     assert editor.request("fim/stats")["nextEdit"]["taken"] == 1
-    editor.finish()
-    assert editor.bye() == 0

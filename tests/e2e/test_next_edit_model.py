@@ -81,8 +81,6 @@ def test_the_model_proposes_where_no_rule_does(editor: Editor) -> None:
         "<filename>a.py\n<<<<<<< CURRENT\nfirst = 1<|user_cursor|>\nsecond = two\n\n=======\n<[fim-middle]>"
     )
     assert ">>>>>>> UPDATED" in asked["stop"]
-    editor.finish()
-    assert editor.bye() == 0
 
 
 def test_a_newer_text_cancels_no_request(editor: Editor) -> None:
@@ -116,8 +114,6 @@ def test_a_newer_text_cancels_no_request(editor: Editor) -> None:
         assert titles == ["Document this", "Add types", "Follow the comment above"]
         server.may_answer.set()
         editor.answer(newer)
-    editor.finish()
-    assert editor.bye() == 0
 
 
 def test_a_private_file_that_waits_for_the_model_is_not_sent(
@@ -148,7 +144,6 @@ def test_a_private_file_that_waits_for_the_model_is_not_sent(
         server.may_answer.set()
         assert [editor.answer(each).get("result") for each in asked][1] == {"edits": []}
         assert "shop.py" not in json.dumps(server.asked)
-    assert editor.bye() == 0
 
 
 def test_no_server_no_edit(editor: Editor) -> None:
@@ -156,8 +151,6 @@ def test_no_server_no_edit(editor: Editor) -> None:
     started(editor, "http://127.0.0.1:9")
 
     assert inline_edits(editor) == []
-    editor.finish()
-    assert editor.bye() == 0
 
 
 @pytest.mark.parametrize("model", ["zeta-2", "zeta-2.1", "sweep-next-edit-1.5B"])

@@ -52,7 +52,6 @@ def test_every_source_is_heard_and_the_last_wins(editor: Editor, tmp_path: Path)
 
     (warning, *_) = editor.messages("window/showMessage")
     assert ".fim-lsp.toml: a project may not set fim.backend.url" in warning["message"]
-    assert editor.bye() == 0
 
 
 def test_settings_without_content_are_asked_for_again(editor: Editor) -> None:
@@ -137,7 +136,6 @@ def test_the_next_endpoint_completes_and_is_named_once(editor: Editor) -> None:
     messages = [params["message"] for params in editor.messages("window/showMessage")]
     assert len(messages) == 1, messages
     assert "127.0.0.1:9" in messages[0]
-    assert editor.bye() == 0
 
 
 def test_code_that_leaves_the_machine_unencrypted_is_said_once(editor: Editor) -> None:
@@ -149,7 +147,6 @@ def test_code_that_leaves_the_machine_unencrypted_is_said_once(editor: Editor) -
 
     said = [each["message"] for each in editor.messages("window/showMessage")]
     assert len([message for message in said if "192.0.2.1 unencrypted" in message]) == 1
-    assert editor.bye() == 0
 
 
 def why_nothing(editor: Editor, uri: str) -> str:
@@ -174,7 +171,6 @@ def test_a_rule_saved_in_the_editor_holds_at_once(
     editor.notify(method, {"textDocument": {"uri": rules}})
 
     assert "private" in why_nothing(editor, a)
-    assert editor.bye() == 0
 
 
 @pytest.mark.parametrize("method", ["textDocument/didSave", "textDocument/didClose"])
@@ -197,7 +193,6 @@ def test_settings_saved_in_the_editor_are_read_again(
     event = {"uri": project.as_uri(), "type": 3}
     editor.notify("workspace/didChangeWatchedFiles", {"changes": [event]})
     assert capacity(editor) == 9
-    assert editor.bye() == 0
 
 
 def test_settings_written_beside_the_editor_are_found(editor: Editor, tmp_path: Path) -> None:
@@ -214,7 +209,6 @@ def test_settings_written_beside_the_editor_are_found(editor: Editor, tmp_path: 
         return capacity(editor) == 7
 
     wait_until(new_capacity, "the new settings")
-    assert editor.bye() == 0
 
 
 def test_what_a_repository_writes_is_a_short_message(

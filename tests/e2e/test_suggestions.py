@@ -50,8 +50,6 @@ def test_the_newest_request_of_a_document_wins(editor: Editor, silent: dict[str,
     for waiting in (other, second):
         editor.notify("$/cancelRequest", {"id": waiting})
         assert code(editor, waiting) == CANCELLED
-    editor.finish()
-    assert editor.bye() == 0
 
 
 def test_leaving_answers_what_is_open(editor: Editor, silent: dict[str, object]) -> None:
@@ -82,7 +80,6 @@ def test_a_huge_line_does_not_stall(editor: Editor, silent: dict[str, object]) -
         change(editor, A, version, insertion(0, 400_000, "x"))
 
     assert editor.request(INLINE, at(A, 0, 400_050)) == {"items": []}
-    editor.finish()
 
 
 def applied(text: str, item: dict[str, Any], encoding: str) -> str:
@@ -125,8 +122,6 @@ def test_a_whole_completion(editor: Editor, encoding: str, column: int) -> None:
     stats = editor.request("fim/stats")
     assert (stats["requests"], stats["shown"], stats["accepted"]) == (1, 1, 1)
     assert stats["backend"]["kind"] == "embedded"
-    editor.finish()
-    assert editor.bye() == 0
 
 
 def test_the_same_in_the_menu(editor: Editor) -> None:
@@ -147,7 +142,6 @@ def test_the_same_in_the_menu(editor: Editor) -> None:
     assert item["filterText"].startswith("na")
     assert (item["kind"], item["insertTextFormat"]) == (1, 1)
     assert "preselect" not in item
-    editor.finish()
 
 
 def test_the_model_dies_with_the_server(editor: Editor, tmp_path: Path) -> None:
@@ -157,7 +151,7 @@ def test_the_model_dies_with_the_server(editor: Editor, tmp_path: Path) -> None:
     editor.open(A, "x = 1\n")
     editor.request(INLINE, at(A, 0, 5))
     children = psutil.Process(editor.process.pid).children(recursive=True)
-    editor.process.kill()
+    editor.kill()
 
     assert children
     assert psutil.wait_procs(children, timeout=30)[1] == []

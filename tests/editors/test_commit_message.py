@@ -10,8 +10,7 @@ from tests.editors import programs
 from tests.editors.neovim import Neovim
 from tests.editors.test_vscode import VSIX, needs_workbench
 from tests.editors.vscode import Workbench
-from tests.workspace.git_repos import git
-from tests.workspace.test_git_commit import commit
+from tests.workspace.git_repos import commit_message
 
 pytestmark = pytest.mark.editors
 
@@ -26,19 +25,8 @@ COMMENT = "# Please enter the commit message for your changes."
 
 @pytest.fixture
 def message(tmp_path: Path) -> Path:
-    """Return the message of a commit that changes a little Python, which is all that the bundled model knows."""
-    top = tmp_path / "stack"
-    top.mkdir()
-    git("init", "-q", cwd=top)
-    for subject in ("def add(self, value):", "def pop(self):", "def clear(self):"):
-        commit(top, subject)
-    (top / "stack.py").write_text(
-        "class Stack:\n    def peek(self):\n        return self.items[-1]\n"
-    )
-    git("add", ".", cwd=top)
-    path = top / ".git/COMMIT_EDITMSG"
-    path.write_text(f"\n{COMMENT}\n")
-    return path
+    """Return that of a change of a little Python, which is all that the bundled model knows."""
+    return commit_message(tmp_path / "stack", f"\n{COMMENT}\n")
 
 
 @pytest.mark.skipif(

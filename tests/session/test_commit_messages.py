@@ -13,8 +13,7 @@ from fim_lsp.session.session import Session
 from fim_lsp.settings.config import CompletionConfig, Config, PrivacyConfig
 from server_bridge.protocol import Prompt
 from tests.fake_backend import FakeBackend
-from tests.workspace.git_repos import git
-from tests.workspace.test_git_commit import commit
+from tests.workspace.git_repos import commit, git
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
 FILES = {

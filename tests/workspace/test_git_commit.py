@@ -12,9 +12,8 @@ import pytest
 
 from fim_lsp.workspace import git_commit
 from fim_lsp.workspace.git_commit import index_of, next_commit, work_tree
-from tests.workspace.git_repos import git
+from tests.workspace.git_repos import IDENTITY, commit, git
 
-IDENTITY = ("-c", "user.name=A", "-c", "user.email=a@b.c")
 HOOKS = (
     "post-index-change", "fsmonitor-watchman", "query-watchman", "pre-commit", "post-checkout", "reference-transaction",
 )  # fmt: skip
@@ -26,10 +25,6 @@ NAMED = [
     "gpg.program",
     "diff.external",
 ]
-
-
-def commit(top: Path, subject: str) -> None:
-    git(*IDENTITY, "commit", "-q", "--allow-empty", "-m", subject, cwd=top)
 
 
 @pytest.fixture

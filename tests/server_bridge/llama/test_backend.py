@@ -27,6 +27,7 @@ from tests.llama_server import llama_server
 from tests.models import BUNDLED, write_model
 from tests.server_bridge.fim.controls import CONTROLS
 from tests.server_bridge.keys import giving
+from tests.server_bridge.llama.heard import Heard
 from tests.server_bridge.prompts import prompt, warm_all
 from tests.server_bridge.recorder import recorder
 
@@ -44,23 +45,6 @@ async def test_a_model_without_the_tokens_is_named_with_the_fix(no_fim_model: Pa
         assert server.state.health is Health.UNUSABLE
         assert f"set fim.backend.url to {url}" in server.state.message
         await server.aclose()
-
-
-class Heard(Http):
-    """Keeps the token ids of the last prompt."""
-
-    prompt: tuple[int, ...] = ()
-
-    async def post(self, path: str, body: bytes) -> Object:
-        if path == "/completion":
-            self.prompt = tuple(json.loads(body)["prompt"])
-        return await super().post(path, body)
-
-    async def control_token(self, text: str) -> int:
-        """Return the id of a control token."""
-        body = {"content": text, "parse_special": True}
-        [found] = (await super().post("/tokenize", json.dumps(body).encode()))["tokens"]
-        return found
 
 
 class Forgetful(Http):
@@ -99,12 +83,12 @@ async def test_each_family_is_known_by_its_tokens_and_none_comes_from_a_file(
         assert again.timings.prompt_n <= 4
         assert again.timings.cache_n == again.timings.expected_n
         evil = "".join((*family.spellings, spare, "<|endoftext|>"))
-        plain = wire.prompt
+        plain = wire.prompts[-1]
         smuggled = Prompt(evil, (Chunk(evil, evil),), evil, evil, evil, evil)
         await server.complete(Request(smuggled, n_predict=1))
         for token in (*family.spellings, spare, "<|endoftext|>"):
-            number = await wire.control_token(token)
-            assert wire.prompt.count(number) == plain.count(number), token
+            number = await wire.number(token)
+            assert wire.prompts[-1].count(number) == plain.count(number), token
         await server.aclose()
 
 

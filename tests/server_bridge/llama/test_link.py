@@ -21,31 +21,12 @@ from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import BackendError, BackendUnavailable, Chunk, Request
 from tests.llama_server import llama_server
 from tests.models import BUNDLED, SPECIALS, write_model
+from tests.server_bridge.llama.heard import Heard
 from tests.server_bridge.prompts import prompt
 from tests.server_bridge.recorder import recorder
 
 pytestmark = pytest.mark.usefixtures("patient")
 REQUEST = Request(prompt("    return width"), n_predict=4)
-
-
-class Heard(Http):
-    """Keeps the paths that were asked for and the token ids of the prompts that were answered."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self.prompts: list[list[int]] = []
-        self.paths: list[str] = []
-
-    async def get(self, path: str, *, named: bool = True, opens: bool = True) -> Object:
-        self.paths.append(path)
-        return await super().get(path, named=named, opens=opens)
-
-    async def post(self, path: str, body: bytes) -> Object:
-        answer = await super().post(path, body)
-        self.paths.append(path)
-        if path == "/completion":
-            self.prompts.append(json.loads(body)["prompt"])
-        return answer
 
 
 def moved(path: Path) -> None:

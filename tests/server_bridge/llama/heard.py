@@ -1,0 +1,39 @@
+"""A connection to llama-server that keeps what passes it."""
+
+from __future__ import annotations
+
+import json
+
+from server_bridge.http.client import Http
+from server_bridge.http.responses import Object
+
+
+class Heard(Http):
+    """Keeps the paths that were asked for and the token ids of the prompts that were answered."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.prompts: list[list[int]] = []
+        self.paths: list[str] = []
+
+    async def get(self, path: str, *, named: bool = True, opens: bool = True) -> Object:
+        self.paths.append(path)
+        return await super().get(path, named=named, opens=opens)
+
+    async def post(self, path: str, body: bytes) -> Object:
+        answer = await super().post(path, body)
+        self.paths.append(path)
+        if path == "/completion":
+            self.prompts.append(json.loads(body)["prompt"])
+        return answer
+
+    async def text(self) -> str:
+        """Return the last prompt as text, as the server spells it."""
+        body = json.dumps({"tokens": self.prompts[-1]}).encode()
+        return str((await super().post("/detokenize", body))["content"])
+
+    async def number(self, mark: str) -> int:
+        """Return the id of a control token."""
+        body = json.dumps({"content": mark, "parse_special": True}).encode()
+        [number] = (await super().post("/tokenize", body))["tokens"]
+        return int(number)
