@@ -260,10 +260,8 @@ def block(said: str, *, ended: bool = False) -> AnswerBlock:
         lines = lines[:closing]
     elif not ended:
         lines.pop()  # it may go on, or become the end of the block
-    while lines and not lines[0].strip():
-        lines.pop(0)
-    while lines and not lines[-1].strip():
-        lines.pop()
+    written = [n for n, line in enumerate(lines) if line.strip()]
+    lines = lines[written[0] : written[-1] + 1] if written else []
     return AnswerBlock(tuple(lines), closing is not None)
 
 

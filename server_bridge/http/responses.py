@@ -153,19 +153,24 @@ async def events_in(url: str, response: Any, patience_s: float) -> AsyncGenerato
         yield object_in(url, response.status_code, body, response.headers)
         return
     started = last = time.monotonic()
-    rest, n_bytes = b"", 0
+    begun: list[bytes] = []  # of the line that goes on
+    n_bytes = 0
     async with aclosing(_pieces(url, response)) as pieces:
         async for piece in pieces:
             n_bytes += len(piece)
             now = time.monotonic()
             _check_size(url, n_bytes, MOST_BYTES + int(BYTES_PER_S * (now - started)))
-            *lines, rest = (rest + piece).split(b"\n")
+            *lines, rest = piece.split(b"\n")
+            if lines:
+                lines[0] = b"".join((*begun, lines[0]))
+                begun.clear()
+            begun.append(rest)
             for event in _read_events(url, lines):
                 yield event
                 last = now = time.monotonic()
             if now > last + patience_s:
                 raise TimeoutError
-    for event in _read_events(url, [rest]):
+    for event in _read_events(url, [b"".join(begun)]):
         yield event
 
 

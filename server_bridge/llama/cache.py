@@ -66,6 +66,7 @@ async def decode(
     Closing it ends the work and waits until the slot is free.
     """
     state, made, last, cost = client.state, Made(), Event(), None
+    n_chars = 0
     moves = completion.MOVING.keys() <= options.keys()
     outlook = state.mirror.outlook(whole.packed, slot, moves=moves)
     text = body(whole, {**options, **completion.STREAMED}, slot)
@@ -74,6 +75,8 @@ async def decode(
             async for event in events:
                 client.check_slot(event.id_slot)
                 made.add(event)
+                n_chars += max(len(event.content), len(event.tokens))
+                completion.check_length(n_chars, options["n_predict"], client.link.url)
                 if event.timings and cost is None:
                     cost = event.timings
                     state.learn_prefill(cost, outlook)

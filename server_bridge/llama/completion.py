@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from server_bridge.fim.layout import grammar
-from server_bridge.http.responses import Object, label
+from server_bridge.http.responses import Object, answer_error, label
 from server_bridge.llama.answers import DRAFTERS, Completion, Cost, Entry, Event
 from server_bridge.llama.mirror import RUN, Outlook
 from server_bridge.llama.tokenizer import Tokenizer
@@ -31,6 +31,7 @@ STREAMED: Object = {**ALWAYS, "stream": True, "timings_per_token": True}
 # What lies further on in the slot moves up, so that it is not evaluated again (a K-shift).
 MOVING: Object = {"n_cache_reuse": RUN}
 STOPS = {"eos": Stop.END, "word": Stop.WORD, "limit": Stop.LIMIT}
+LONGEST_TOKEN, SPARE_TOKENS = 128, 8  # characters: vocabularies have runs of so many spaces
 MAX_MS = 1e8  # a day; a longer time is none
 
 
@@ -115,6 +116,12 @@ def log_probability(told: float | None) -> float | None:
 def milliseconds(told: float) -> float:
     """Return a duration as the server tells it; 0 where it cannot be one."""
     return told if 0 <= told <= MAX_MS else 0.0
+
+
+def check_length(n_chars: int, n_predict: int, url: str) -> None:
+    """Raise UnexpectedAnswer where so long a text is no answer of *n_predict* tokens."""
+    if n_chars > LONGEST_TOKEN * (SPARE_TOKENS + n_predict):
+        raise answer_error(url, "a longer text than was asked for")
 
 
 class Pieces:

@@ -22,6 +22,7 @@ from server_bridge.openai.stream import NO_ID, StreamedAnswer
 from server_bridge.protocol import Prompt, Reply, Request, Stop, Timings, Token
 
 MOST_STOPS = 4  # OpenAI's own limit, and that of servers that copy it
+HALF = 4  # bytes of a character, each of which is sent as U+FFFD while some are missing
 STOPS = {"stop": Stop.END, "length": Stop.LIMIT}
 GUIDE = "structured_outputs"  # vLLM's field; others leave it unread
 SIGNS = re.compile(r"[\\^$.*+?()\[\]{}|/-]")  # what regular expressions do not take for itself
@@ -80,16 +81,17 @@ class Pieces:
 
     def reply(self, answer: StreamedAnswer, timings: Timings) -> Reply | None:
         """Return the reply with what is new in *answer*, None if that is nothing."""
-        text, is_stopped = _until(self._before + answer.text, self._request.stop)
+        stops, before = self._request.stop, self._before
+        text, is_stopped = _until(before + answer.text, stops, len(self._said))
         new = text[len(self._said) :]
         is_last = is_stopped or bool(answer.ended)
         if not new and not is_last:
             return None
-        known = new.removeprefix(self._before) if not self._said else new
-        tokens = answer.tokens(known, self._n_pieces)
+        unasked = new.removeprefix(before) if not self._said else new
+        tokens = answer.tokens(unasked, self._n_pieces)
         self._n_pieces += len(tokens)
-        if len(known) < len(new):
-            tokens = (Token(NO_ID, self._before.encode()), *tokens)
+        if len(unasked) < len(new):
+            tokens = (Token(NO_ID, before.encode()), *tokens)
         middle = _middle(self._request.prompt.middle + self._said)
         self._said = text
         if is_stopped:
@@ -115,10 +117,18 @@ def _middle(text: str) -> tuple[Token, ...]:
     return (Token(NO_ID, text.encode()),) if text else ()
 
 
-def _until(text: str, stops: tuple[str, ...]) -> tuple[str, bool]:
-    """Return the text before the first stop string, and whether there is one; half characters left out."""
-    at = min((text.find(stop) for stop in stops if stop in text), default=-1)
-    return (text[:at], True) if at >= 0 else (text.rstrip("\ufffd"), False)
+def _until(text: str, stops: tuple[str, ...], n_known: int = 0) -> tuple[str, bool]:
+    """
+    Return the text before the first stop string, and whether there is one; half characters left out.
+
+    There is none in the first *n_known* characters.
+    """
+    start = max(0, n_known - max(map(len, stops), default=0))
+    places = (text.find(stop, start) for stop in stops)
+    at = min((place for place in places if place >= 0), default=-1)
+    if at >= 0:
+        return text[:at], True
+    return text[:-HALF] + text[-HALF:].rstrip("\ufffd"), False
 
 
 def _stop(answer: StreamedAnswer, request: Request, n_ctx: int) -> Stop:

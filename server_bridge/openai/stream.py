@@ -18,7 +18,7 @@ from msgspec import Struct
 from server_bridge.fim.layout import find_spelling
 from server_bridge.http.responses import Count, Object, Octet, label, optional
 from server_bridge.http.responses import read as read_shape
-from server_bridge.llama.completion import log_probability
+from server_bridge.llama.completion import check_length, log_probability
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
@@ -160,15 +160,18 @@ class StreamedAnswer:
         return tuple(t._replace(id=NO_ID, logprob=pieces[t.id][1]) for t in found)
 
 
-async def growing(events: AsyncIterator[Object], url: str) -> AsyncGenerator[StreamedAnswer, None]:
+async def growing(
+    events: AsyncIterator[Object], url: str, n_predict: int
+) -> AsyncGenerator[StreamedAnswer, None]:
     """
-    Yield the answer after each event, always the same object, and at its end once more.
+    Yield the answer of *n_predict* tokens after each event, always the same object, and at its end once more.
 
     Raises BackendUnavailable where it breaks off, or what its error means.
     """
     answer, started = StreamedAnswer(), time.perf_counter()
     async for event in events:
         _take(answer, read_shape(Event, event, url), url)
+        check_length(len(answer.text), n_predict, url)
         answer.total_ms = (time.perf_counter() - started) * 1000
         if not answer.prompt_ms and (answer.text or answer.ended):
             answer.prompt_ms = answer.total_ms

@@ -165,7 +165,7 @@ class TextClient:
         answer, timings, line = None, Timings(), completion.last_line(text)
         with self._learning(text, is_asked=bool(turns)):
             try:
-                growing = stream.growing(events, self._http.url)
+                growing = stream.growing(events, self._http.url, options["max_tokens"])
                 async with aclosing(events), aclosing(growing) as answers:
                     async for answer in answers:
                         timings = self._timings(answer, len(text), n_held)
@@ -236,7 +236,7 @@ class TextServer:
             "stream": True,
         }
         events = self._http.stream("/v1/completions", json.dumps(body).encode())
-        growing = stream.growing(events, self._http.url)
+        growing = stream.growing(events, self._http.url, n_predict)
         async with aclosing(events), aclosing(growing) as answers:
             answer = [each async for each in answers][-1]
         return answer.text if answer.ended == "stop" else None

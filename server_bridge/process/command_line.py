@@ -43,6 +43,8 @@ FEWEST_COPIES, MOST_COPIES = 8, 32
 
 _PLAIN = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
+MOST_DIMENSIONS = 8  # of a tensor; ggml's have four
+UNREADABLE = (OSError, ValueError, struct.error, RecursionError)
 
 Facts = dict[str, Any]
 
@@ -154,7 +156,7 @@ def read_facts(model: Path) -> Facts:
     try:
         with model.open("rb") as file:
             fields = dict(_fields(file))
-    except (OSError, ValueError, struct.error):
+    except UNREADABLE:
         return {}
     prefix = f"{fields.get('general.architecture')}."
     return {
@@ -174,10 +176,12 @@ def is_cut_off(model: Path) -> bool:
             for _ in range(n_tensors):
                 _value(file, _STRING)
                 (n_dimensions,) = struct.unpack("<I", file.read(4))
+                if n_dimensions > MOST_DIMENSIONS:
+                    return True
                 *_, offset = struct.unpack(f"<{n_dimensions}QIQ", file.read(8 * n_dimensions + 12))
                 last = max(last, offset)
             return file.tell() + last >= model.stat().st_size
-    except (OSError, ValueError, struct.error):
+    except UNREADABLE:
         return True
 
 

@@ -1,0 +1,296 @@
+"""No reader of text that others wrote takes more than linear time and memory, whatever it is given."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import time
+import tracemalloc
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from struct import pack
+
+import pytest
+
+from fim_lsp.context import ignore_rules
+from fim_lsp.documents import Document, Position
+from fim_lsp.instruct import presets, selection
+from fim_lsp.lsp.commands import parse_context
+from fim_lsp.next_edit import formats
+from fim_lsp.next_edit.window import Ask
+from fim_lsp.prompt import commit_message
+from fim_lsp.workspace import git_files, ignore_files
+from server_bridge.fim import layout, reading
+from server_bridge.fim.tokens import FAMILIES
+from server_bridge.http import api_key, responses
+from server_bridge.llama import answers, completion, link, mirror
+from server_bridge.openai import completion as openai_completion
+from server_bridge.openai import models, stream
+from server_bridge.process import command_line
+from server_bridge.protocol import BackendError, Prompt, Request, Timings, Token
+
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+MOST_TIMES = 30.0  # more than ten times the text may cost; a square of it costs a hundred times
+LITTLE_S = 0.001  # less is noise
+BYTES = 100  # of memory for one of text: a list of one-character lines has 60
+SOME_BYTES = 1 << 20
+
+Reader = Callable[[str], object]
+
+MANY = 1 << 40
+GGUF = pack("<4sIQQ", b"GGUF", 3, MANY, MANY)
+
+
+def latin(data: bytes) -> str:
+    return data.decode("latin-1")
+
+
+HEADER = latin(GGUF)
+FIELD = latin(pack("<QcII", 1, b"a", 4, 1))
+NESTED = latin(pack("<IQ", 9, 1))
+BEGINS = {
+    "model's fields": GGUF,
+    "model's arrays": GGUF + pack("<QcI", 1, b"a", 9),
+    "model's tensors": pack("<4sIQQ", b"GGUF", 3, MANY, 0),
+}
+TENSOR = latin(pack("<QcI", 1, b"a", 1 << 31))
+
+
+class Response:
+    """An answer of a server that comes in pieces of *width* bytes."""
+
+    status_code = 200
+
+    def __init__(self, body: bytes, width: int, kind: str) -> None:
+        self.headers = {"content-type": kind}
+        self._pieces = [body[at : at + width] for at in range(0, len(body), width)]
+
+    async def aiter_raw(self) -> AsyncIterator[bytes]:
+        for piece in self._pieces:
+            yield piece
+
+
+def streamed(text: str, width: int = 16) -> None:
+    async def read() -> None:
+        response = Response(text.encode(), width, "text/event-stream")
+        async for _ in responses.events_in("http://x", response, 60.0):
+            pass
+
+    asyncio.run(read())
+
+
+def body(text: str) -> None:
+    asyncio.run(responses.body_of("http://x", Response(text.encode(), 16, "application/json")))
+    responses.object_in("http://x", 200, text.encode())
+
+
+def props(text: str) -> None:
+    link.identity({"build_info": text, "model_path": text, "total_slots": 1}, "http://x")
+
+
+def model_list(text: str) -> None:
+    listed = responses.read(models.Models, {"data": [{"id": text}] * 8}, "x").data
+    models._choose_entry(listed, "", "x")
+    models._family(responses.label(text), "")
+
+
+def growing(text: str) -> None:
+    """Read an answer that comes in many pieces, as those who ask for one do."""
+    request = Request(Prompt("", (), "", "", ""), 100, stop=("\n\n\n", "stop"))
+    pieces = openai_completion.Pieces(request, "", 1000)
+
+    async def events() -> AsyncIterator[responses.Object]:
+        for at in range(0, len(text), 16):
+            yield {"choices": [{"text": text[at : at + 16]}]}
+
+    async def read() -> None:
+        async for answer in stream.growing(events(), "x", request.n_predict):
+            pieces.agrees(answer)
+            pieces.reply(answer, Timings())
+
+    asyncio.run(read())
+
+
+def spelled(text: str) -> None:
+    layout.find_spelling(range(len(text)), dict.fromkeys(range(len(text)), b"a"), text)
+    tokens = tuple(Token(n % 7, b"a") for n in range(len(text)))
+    completion.rate_tokens(tokens, [answers.Entry(n % 5) for n in range(len(text))])
+
+
+def ids(text: str) -> None:
+    packed = text.encode()[: len(text) // 4 * 4]
+    mirror.count_moved(packed, packed[4:])
+    mirror.count_moved(b"\0" + packed, b"\1" * 128 + packed)
+
+
+def ask() -> Ask:
+    lines = ("def f():", "    return 1")
+    return Ask(
+        path="a.py", shown=lines, line=0, row=0, column=0, then=lines, now=lines,
+        above=(), edits=(), newest=formats.Edit("a.py", 0, ("x",), ("y",)),
+    )  # fmt: skip
+
+
+def chosen() -> selection.Selection:
+    document = Document("file:///a.py", "python", 1, ("f()\n",))
+    return selection.select_lines(document, Position(0, 0), Position(0, 3))
+
+
+def placed(text: str) -> None:
+    block = selection.block(f"```\n{text}", ended=True)
+    selection.place_lines(chosen(), block.lines)
+
+
+def ignored(text: str) -> None:
+    [*ignore_rules.patterns(text.encode(), fold=True)]
+
+
+def informed(text: str) -> None:
+    item = {"message": text, "range": {"start": {"line": 1}}}
+    items = [{"uri": "file:///a", "value": text}, {"uri": "file:///b", "values": [item] * 100}]
+    parse_context({"textDocument": {"uri": "file:///a"}, "items": items})
+
+
+def fixed(text: str) -> None:
+    presets.fix([text])
+    presets.names([text], [text])
+    [*presets.definitions(["abc"], [("a.py", text.split("\n"))])]
+
+
+def diffed(text: str) -> None:
+    commit_message.below_scissors(text)
+    for diff in commit_message.file_diffs(text):
+        assert diff.names
+
+
+READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
+    "events of a stream": (streamed, ("a", "\n", "data: {}\n", "data: [")),
+    "a body": (body, ("[", '{"a":', " ", '"\\u0000', "1")),
+    "props": (props, ("/", "\\", "a")),
+    "models of a server": (model_list, ("qwen", "-", "/")),
+    "an answer in pieces": (growing, ("a", "\n", "\ufffd", "sto")),
+    "a refusal": (stream.too_long, ("context length ", "1", "1 tokens ")),
+    "a chat's answer": (
+        lambda text: openai_completion.behind(f"```\n{text}", "  x"), ("`", " ", "\n  x", "\n`"),
+    ),
+    "a chat's block": (lambda text: openai_completion.behind(text, "x"), ("```\n", "`", " ", "\n")),
+    "tokens": (spelled, ("a",)),
+    "ids": (ids, ("a", "ab", "abcdefgh")),
+    "a template": (
+        lambda text: layout.parse_turn(text, text),
+        (layout.QUESTION, layout.ANSWER, "<think>"),
+    ),
+    "what looks special": (
+        lambda text: [layout.neutral(text, family) for family in FAMILIES],
+        ("<", "<|a|>", "[", "<[/INST]>", "<|", ">>", "<fim_", "[[/INST]", "<<PRE>"),
+    ),
+    "a prompt of another program": (
+        reading.read,
+        ("<|fim_prefix|><|fim_suffix|><|fim_middle|>", "<|file_sep|>a\n", "<fim_prefix>", " <PRE>"),
+    ),
+    "ignore rules": (ignored, ("*", "**/", "[", "[a-", "\\", "a \\ ", "!a/\n", "[[:alpha:]")),
+    "git's configuration": (
+        lambda text: [*git_files.parse(text.encode())],
+        ("[a]\nb=c\n", '"', "[", "a=\\\n", '[a "', 'a="b" ', ";\n", "=", " "),
+    ),
+    "a commit message": (
+        lambda text: diffed(f"{commit_message.SCISSORS}{text}"),
+        ("diff --git a/b b/b\n", "diff --", " b/", "@@", '"\\1', "\n+++ b"),
+    ),
+    "the diff of a commit": (
+        lambda text: commit_message.scrub_diff(text[:100_000]), ("@@ -1 +1 @@\n+a\n-b\n", "@", "-\n"),
+    ),
+    "a subject": (
+        lambda text: commit_message.line_of(text, Prompt("", (), "", "", "", turns=("a",)), ""),
+        ("`", "\n", "a", " "),
+    ),
+    "an instructed edit": (placed, ("```\n", "\n", "```a\n\n", "a\n", "` ", " ")),
+    "a block": (selection.block, ("```\n", "`", " ", "\n", "```a")),
+    "an answer of sweep": (lambda text: formats.sweep_answer(ask(), text), ("a", "\n", "d e", "<|")),
+    "an answer of zeta": (lambda text: formats.zeta_answer(ask(), text), ("a", "\n", "<")),
+    "an answer with markers": (
+        lambda text: formats.answer_with_markers(ask(), text), ("<|marker_1|>", "1", "<|marker_"),
+    ),
+    "code of language servers": (informed, ("a", "\n", "://", "AKIA", '"')),
+    "diagnostics": (fixed, ("'a' ", "'", "abc ", "a\n", "def ", "]([")),
+}  # fmt: skip
+
+
+def cost(reader: Reader, text: str, *, runs: int = 1) -> float:
+    """Return the seconds of this process that *text* takes, without those for garbage of other tests."""
+    times = []
+    gc.disable()
+    try:
+        for _ in range(runs):
+            start = time.process_time()
+            run(reader, text)
+            times.append(time.process_time() - start)
+    finally:
+        gc.enable()
+    return min(times)
+
+
+def run(reader: Reader, text: str) -> None:
+    with contextlib.suppress(BackendError, ValueError, AssertionError):
+        reader(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"), [(name, unit) for name, (_, units) in READERS.items() for unit in units]
+)
+def test_time_and_memory_are_linear(name: str, unit: str) -> None:
+    """Ten times the text costs about ten times as much, or next to nothing."""
+    check(READERS[name][0], unit)
+
+
+FILES: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
+    "a model's fields": (command_line.facts, (HEADER, FIELD)),
+    "a model's fields, for its size": (command_line.is_cut_off, (HEADER, FIELD)),
+    "a model's arrays": (command_line.facts, (NESTED,)),
+    "a model's arrays, for its size": (command_line.is_cut_off, (NESTED,)),
+    "a model's tensors": (command_line.is_cut_off, (TENSOR,)),
+    "a key": (lambda path: asyncio.run(api_key.Key(file=str(path))()), ("a", "\n")),
+    "a key of a command": (
+        lambda path: asyncio.run(api_key.Key(command=f"cat {path}")()), ("a", "\n"),
+    ),
+    "a branch": (lambda path: git_files.head(path.parent), ("a", "\n")),
+    "a folder's rules": (lambda path: ignore_files.read_folder(path.parent), ("a", "*\n")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"), [(name, unit) for name, (_, units) in FILES.items() for unit in units]
+)
+def test_files_are_read_in_linear_time(name: str, unit: str, tmp_path: Path) -> None:
+    """So are files that were downloaded, or came with a repository."""
+    path = tmp_path / {"a branch": "HEAD", "a folder's rules": ".gitignore"}.get(name, "file")
+
+    def read(text: str) -> None:
+        begin = next((BEGINS[key] for key in BEGINS if key in name), b"")
+        path.write_bytes(begin + text.encode("latin-1"))
+        FILES[name][0](path)
+
+    check(read, unit)
+
+
+def check(reader: Reader, unit: str) -> None:
+    before = LITTLE_S
+    for size in SIZES:
+        text = unit * (size // len(unit))
+        seconds = cost(reader, text)
+        if seconds > MOST_TIMES * before:
+            seconds = cost(reader, text, runs=3)
+        assert seconds <= MOST_TIMES * before, (size, seconds, before)
+        before = max(LITTLE_S, seconds)
+    assert peak(reader, unit * (SIZES[-2] // len(unit))) <= BYTES * SIZES[-2] + SOME_BYTES
+
+
+def peak(reader: Reader, text: str) -> int:
+    """Return the most bytes of memory that are in use at a time."""
+    tracemalloc.start()
+    try:
+        run(reader, text)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
