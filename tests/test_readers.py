@@ -113,9 +113,10 @@ def growing(text: str) -> None:
 
 
 def spelled(text: str) -> None:
-    layout.find_spelling(range(len(text)), dict.fromkeys(range(len(text)), b"a"), text)
-    tokens = tuple(Token(n % 7, b"a") for n in range(len(text)))
-    completion.rate_tokens(tokens, [answers.Entry(n % 5) for n in range(len(text))])
+    n = len(text) // 8  # JSON takes as many bytes for one
+    layout.find_spelling(range(n), dict.fromkeys(range(n), b"a"), text)
+    tokens = tuple(Token(number % 7, b"a") for number in range(n))
+    completion.rate_tokens(tokens, [answers.Entry(number % 5) for number in range(n)])
 
 
 def ids(text: str) -> None:
@@ -182,7 +183,7 @@ READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
         (layout.QUESTION, layout.ANSWER, "<think>"),
     ),
     "what looks special": (
-        lambda text: [layout.neutral(text, family) for family in FAMILIES],
+        lambda text: [layout.neutral(text, family) for family in (FAMILIES[0], *FAMILIES[-2:])],
         ("<", "<|a|>", "[", "<[/INST]>", "<|", ">>", "<fim_", "[[/INST]", "<<PRE>"),
     ),
     "a prompt of another program": (
@@ -245,9 +246,9 @@ def test_time_and_memory_are_linear(name: str, unit: str) -> None:
 
 
 FILES: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
-    "a model's fields": (command_line.facts, (HEADER, FIELD)),
+    "a model's fields": (command_line.read_facts, (HEADER, FIELD)),
     "a model's fields, for its size": (command_line.is_cut_off, (HEADER, FIELD)),
-    "a model's arrays": (command_line.facts, (NESTED,)),
+    "a model's arrays": (command_line.read_facts, (NESTED,)),
     "a model's arrays, for its size": (command_line.is_cut_off, (NESTED,)),
     "a model's tensors": (command_line.is_cut_off, (TENSOR,)),
     "a key": (lambda path: asyncio.run(api_key.Key(file=str(path))()), ("a", "\n")),

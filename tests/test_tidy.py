@@ -137,6 +137,17 @@ def test_imports_point_up_the_map(path: Path) -> None:
             assert inside(module, ONLY[root]), f"{module} imports {name}"
 
 
+@pytest.mark.parametrize("path", PATHS, ids=name_of)
+def test_a_module_defines_a_constant_once(path: Path) -> None:
+    """Else the later one counts above, too; two modules that became one may both have had it."""
+    assigned = [node for node in parsed(path).body if isinstance(node, ast.Assign)]
+    names = [
+        target.id for node in assigned for target in node.targets if isinstance(target, ast.Name)
+    ]
+
+    assert sorted(names) == sorted(set(names))
+
+
 @pytest.mark.parametrize("path", [p for p in PATHS if inside(name_of(p), PURE)], ids=name_of)
 def test_pure_folders_only_compute(path: Path) -> None:
     """No I/O, no clock, no `async` where decisions are made."""

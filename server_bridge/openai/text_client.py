@@ -32,7 +32,7 @@ N_TEXTS = 8  # prompts a server should keep; mlx_lm.server keeps ten by default,
 N_WHOLES = 256  # answers, with their prompts; the server forgets them sooner
 ENOUGH_CHARS = 200  # shorter texts say little about characters per token
 LARGEST_BLOCK = 256  # tokens; vLLM's on CPUs has 128
-ENOUGH_TOKENS = 256  # a server that reuses nothing of so many does not reuse at all
+ENOUGH_HELD = 256  # tokens; a server that reuses nothing of so many does not reuse at all
 
 
 class CacheEstimate:
@@ -64,7 +64,7 @@ class CacheEstimate:
 
     def learn(self, text: str, n_tokens: int, n_cached: int | None) -> None:
         """Learn that *text* was *n_tokens* long, and that *n_cached* of these were reused, None if it is not known."""
-        if n_cached or (n_cached == 0 and self.tokens(self.count_held(text)) >= ENOUGH_TOKENS):
+        if n_cached or (n_cached == 0 and self.tokens(self.count_held(text)) >= ENOUGH_HELD):
             self.keeps = n_cached > 0
         self._block = math.gcd(self._block, n_cached or 0)
         if len(text) >= ENOUGH_CHARS and n_tokens:

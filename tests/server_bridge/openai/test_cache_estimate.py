@@ -51,6 +51,14 @@ def test_a_server_that_reuses_nothing_is_noticed() -> None:
     assert estimate.keeps
 
 
+def test_of_a_short_text_nothing_need_be_reused() -> None:
+    """A cache of blocks of 128 tokens has none of them whole."""
+    estimate, text = CacheEstimate(3.0), "x = 1\n" * 60
+    estimate.learn(text, 120, 0)
+    estimate.learn(text, 120, 0)
+    assert estimate.keeps
+
+
 def test_a_cache_of_blocks_reuses_whole_ones() -> None:
     """The size of a block is what all counts of reused tokens are multiples of; it is not told."""
     estimate = CacheEstimate(3.0)
