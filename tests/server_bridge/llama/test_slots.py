@@ -1,4 +1,8 @@
-"""Documents alternate on real llama.cpp servers of every kind, with a long ring in common."""
+"""
+Documents alternate in the slots of llama.cpp servers of every kind, with a long ring in common.
+
+What is decided is seen on a server that does what `Mirror` says llama.cpp does; that it does so is seen on real ones.
+"""
 
 from __future__ import annotations
 
@@ -9,34 +13,200 @@ import statistics
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.failover.endpoints import Endpoints
-from server_bridge.http.client import Http
-from server_bridge.http.responses import Object
+from server_bridge.fim.layout import WIDTH, Ids, ids
+from server_bridge.llama import answers
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.protocol import Chunk, Model, Prompt, Request
+from server_bridge.llama.cache import PREFILL, Cache
+from server_bridge.llama.checkpoints import Memory
+from server_bridge.llama.link import Identity, Link
+from server_bridge.llama.mirror import Mirror, n_tokens
+from server_bridge.llama.persistence import Owner, Persistence
+from server_bridge.llama.slot_client import SlotClient
+from server_bridge.protocol import BackendUnusable, Chunk, Health, Model, Prompt, Request, State
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 from tests.server_bridge.prompts import LINES, TYPED
 
-pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("patient")]
-
-RING = tuple(Chunk(f"lib/m{n}.py", "".join(LINES[n * 15 : n * 15 + 15])) for n in range(6))
-EXCLUSIVE = "embedded"
-SERVERS: dict[str, dict[str, Any]] = {
-    "separate": {"n_parallel": 2},
-    "unified": {"n_parallel": 4, "kv_unified": True},
-    "one slot": {"n_parallel": 1, "n_ctx": 4096},
-    "hidden": {"endpoint_slots": False},
-    "no memory": {"cache_ram_mib": 0},
-    "four": {"n_parallel": 4, "n_ctx": 16384},
-}
 FEW = 12  # tokens: what was typed and the marks behind it, or the end of a window
 WINDOW = 320  # tokens: all but the ring, which has three times as many
+
+
+class Server:
+    """A llama.cpp server with so many slots, by `Mirror`, in place of a `Link` to it."""
+
+    url = "http://simulated"
+
+    def __init__(
+        self, n_slots: int, *, unified: bool = False, hidden: bool = False, saves: bool = True
+    ) -> None:
+        self.n_slots = n_slots
+        self.named: list[int] = []
+        self.n_looks = 0
+        self._is_hidden = hidden
+        self._mirror = Mirror(n_slots)
+        self._mirror.unified, self._mirror.saves = unified, saves
+
+    async def post(self, kind: type, path: str, text: str) -> answers.Completion:
+        assert (kind, path) == (answers.Completion, "/completion")
+        body = json.loads(text)
+        prompt, named = ids(body["prompt"]), body["id_slot"]
+        self.named += [named] if named >= 0 else []
+        reused = self._mirror.expect_reused(prompt.packed, named if named >= 0 else None)
+        slot = named if named >= 0 else self._mirror.predict_slot(prompt.packed)
+        if slot < 0:
+            slot = min({*range(self.n_slots)} - self._mirror.held.keys())
+        made = ids([5] * body["n_predict"])
+        held = (prompt.packed + made.packed)[: (prompt.n + max(0, made.n - 1)) * WIDTH]
+        self._mirror.settle(slot, prompt.packed, held, named=named >= 0, found=reused)
+        return answers.Completion(
+            content="", tokens=[5] * made.n, stop_type="limit", truncated=False, id_slot=slot,
+            tokens_cached=n_tokens(held),
+            timings=answers.Cost(prompt.n - reused, reused, made.n, 1.0, 1.0),
+        )  # fmt: skip
+
+    async def get(self, kind: type, path: str) -> list[answers.Slot]:
+        assert (kind, path) == (answers.Slot, "/slots")
+        self.n_looks += 1
+        if self._is_hidden:
+            raise BackendUnusable("started without --slots")
+        held = self._mirror.held
+        counts = {slot: n_tokens(held[slot].tokens) for slot in held}
+        return [answers.Slot(slot, counts.get(slot, 0)) for slot in range(self.n_slots)]
+
+
+KINDS: dict[str, dict[str, Any]] = {
+    "ours": {"n_slots": 2},
+    "separate": {"n_slots": 2},
+    "unified": {"n_slots": 4, "unified": True},
+    "one slot": {"n_slots": 1},
+    "hidden": {"n_slots": 2, "hidden": True},
+    "no memory": {"n_slots": 2, "saves": False},
+    "four": {"n_slots": 4},
+}
+
+
+def editor(server: Server, *, exclusive: bool = False) -> Cache:
+    """Return the slots of *server* as one editor uses them."""
+    identity = Identity("b20000", "model.gguf", server.n_slots, 4096)
+    state = State(Health.READY, "llama-server")
+    link = cast("Link", server)
+    client = SlotClient(link, identity, state, Memory(), exclusive=exclusive)
+    return Cache(client, Persistence(client, Owner(identity, server.url, "", None)), foreign=1)
+
+
+def whole(n_document: int, n_round: int, more: int = 0) -> Ids:
+    """Return the prompt of the n-th document: a ring that all share, a window, and three tokens for each round."""
+    window = range(2000 + 1000 * n_document, 2000 + 1000 * n_document + WINDOW - FEW)
+    return ids([*range(100, 100 + 3 * WINDOW), *window, *range(10, 13 + 3 * n_round + more)])
+
+
+async def see(cache: Cache, n_document: int, n_round: int) -> int:
+    """Ask twice in a document; returns the tokens evaluated at first. Everything must be foretold."""
+    costs = []
+    for more in range(2):
+        prompt, options = whole(n_document, n_round, more), {**PREFILL, "n_predict": 2}
+        answer, outlook = await cache.evaluate(f"d{n_document}", prompt, options)
+        if outlook is not None and outlook.sure:
+            assert outlook.reused == answer.timings.cache_n
+        costs.append(answer.timings.prompt_n)
+    assert costs[1] <= FEW
+    return costs[0]
+
+
+async def warm(cache: Cache, n_document: int) -> None:
+    while (await cache.warm(f"d{n_document}", whole(n_document, 0), 4000)).left:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_documents"), [("ours", 2), ("ours", 4), ("separate", 2), ("four", 4)]
+)
+async def test_coming_back_costs_a_few_tokens(kind: str, n_documents: int) -> None:
+    """Documents that take turns are evaluated once each: any number on our own server, one per slot elsewhere."""
+    cache = editor(Server(**KINDS[kind]), exclusive=kind == "ours")
+    first = [await see(cache, n, 0) for n in range(n_documents)]
+    assert first[0] > 3 * WINDOW
+    assert max(first[1:]) <= WINDOW
+    for n_round in range(1, 4):
+        assert max([await see(cache, n, n_round) for n in range(n_documents)]) <= FEW
+
+
+@pytest.mark.parametrize("kind", ["unified", "one slot", "hidden", "separate"])
+async def test_where_slots_cannot_be_named_the_ring_stays(kind: str) -> None:
+    """Of three documents the one that comes back pays for its window at most, and we know it beforehand."""
+    cache = editor(Server(**KINDS[kind]))
+    for n_round in range(3):
+        costs = [await see(cache, n, n_round) for n in range(3)]
+        assert n_round == 0 or max(costs) <= WINDOW
+
+
+async def test_without_memory_a_document_moves_into_its_own_slot_while_idle() -> None:
+    """A new document is a guest in the slot that has the ring; once warmed it has its own."""
+    cache = editor(Server(**KINDS["no memory"]))
+    for _ in range(3):  # until it shows that the server saves nothing
+        for n in range(2):
+            await cache.evaluate(f"d{n}", whole(n, 0), {**PREFILL, "n_predict": 2})
+            await warm(cache, n)
+    for n_round in range(1, 4):
+        assert max([await see(cache, n, n_round) for n in range(2)]) <= FEW
+
+
+async def test_editors_on_one_server_leave_each_other_alone() -> None:
+    """Two editors with two documents each on four slots: switching in one costs the other nothing."""
+    server = Server(**KINDS["four"])
+    editors = [editor(server), editor(server)]
+    for n_round in range(4):
+        for n_editor, cache in enumerate(editors):
+            for n in range(2):
+                cost = await see(cache, 2 * n_editor + n, n_round)
+                assert n_round == 0 or cost <= FEW
+
+
+async def test_an_editor_that_finds_no_slot_leaves_it_to_the_server() -> None:
+    """Where others hold all slots the third editor names none, asks once, and gets its completions."""
+    server = Server(**KINDS["separate"])
+    editors = [editor(server) for _ in range(3)]
+    for n, cache in enumerate(editors[:2]):
+        await see(cache, n, 0)
+    server.named.clear()
+    before = server.n_looks
+    for n_round in range(2):
+        await see(editors[2], 2, n_round)
+    assert await see(editors[2], 2, 2) <= FEW
+    assert (server.n_looks - before, server.named) == (1, [])
+
+
+@pytest.mark.parametrize("kind", ["separate", "four", "one slot", "unified", "no memory"])
+async def test_a_slot_is_named_for_the_first_prompt_of_a_document_only(kind: str) -> None:
+    """llama.cpp loads what a request wants into the slot it names even while that one is busy."""
+    server = Server(**KINDS[kind])
+    cache = editor(server)
+    for n in range(2):  # where nothing is saved that is not foretold yet
+        await cache.evaluate(f"d{n}", whole(n, 0), {**PREFILL, "n_predict": 2})
+    await warm(cache, 1)
+    server.named.clear()
+    for n_round in range(1, 4):
+        for n in range(2):
+            await cache.evaluate(f"d{n}", whole(n, n_round), {**PREFILL, "n_predict": 2})
+    assert server.named == []
+
+
+# -- real servers
+
+engine = pytest.mark.engine
+patient = pytest.mark.usefixtures("patient")
+RING = tuple(Chunk(f"lib/m{n}.py", "".join(LINES[n * 15 : n * 15 + 15])) for n in range(6))
+REAL: dict[str, dict[str, Any]] = {
+    "separate": {"n_parallel": 2},
+    "unified": {"n_parallel": 4, "kv_unified": True},
+    "four": {"n_parallel": 4, "n_ctx": 16384},
+}
 
 
 def in_document(n: int, middle: str = "") -> Prompt:
@@ -46,34 +216,16 @@ def in_document(n: int, middle: str = "") -> Prompt:
     return Prompt("demo", RING, f"app/d{n}.py", prefix, suffix, middle)
 
 
-class Heard(Http):
-    """Notes the slots that are named, and how often the slots are looked at."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self.named: list[int] = []
-        self.n_looks = 0
-
-    async def post(self, path: str, body: bytes) -> Object:
-        slot = json.loads(body).get("id_slot", -1)
-        self.named += [slot] if slot >= 0 else []
-        return await super().post(path, body)
-
-    async def get(self, path: str, *, named: bool = True, opens: bool = True) -> Object:
-        self.n_looks += path == "/slots"
-        return await super().get(path, named=named, opens=opens)
-
-
 @asynccontextmanager
 async def running(kind: str, n: int = 1) -> AsyncIterator[list[Endpoints | LlamaServer]]:
     """A number of backends, each as if it was another editor's, on one server of this kind."""
     async with AsyncExitStack() as stack:
-        if kind == EXCLUSIVE:
+        if kind == "ours":
             backends: list[Endpoints | LlamaServer] = [
                 open_backend(BackendSettings(kind="embedded"))
             ]
         else:
-            settings = {"endpoint_slots": True, **SERVERS[kind]}
+            settings = {"endpoint_slots": True, **REAL[kind]}
             url = stack.enter_context(llama_server(BUNDLED, **settings))
             backends = [LlamaServer(url) for _ in range(n)]
         for backend in backends:
@@ -97,84 +249,22 @@ def typed(n_round: int) -> str:
     return TYPED[: TYPED.index(" ", 12 * n_round + 12)]
 
 
+@engine
+@patient
 @pytest.mark.parametrize(
-    ("kind", "n_documents"), [(EXCLUSIVE, 2), (EXCLUSIVE, 4), ("separate", 2), ("four", 4)]
+    ("kind", "n_documents", "most"),
+    [("ours", 4, FEW), ("separate", 2, FEW), ("unified", 3, WINDOW)],
 )
-async def test_coming_back_costs_a_few_tokens(kind: str, n_documents: int) -> None:
-    """Documents that take turns are evaluated once each: any number on our own server, one per slot elsewhere."""
-    async with running(kind) as [backend]:
-        first = [await visit(backend, n, typed(0)) for n in range(n_documents)]
-        assert first[0] > 3 * WINDOW
-        assert max(first[1:]) <= WINDOW
-        for n_round in range(1, 4):
-            assert max([await visit(backend, n, typed(n_round)) for n in range(n_documents)]) <= FEW
-
-
-@pytest.mark.parametrize("kind", ["unified", "one slot", "hidden", "separate"])
-async def test_where_slots_cannot_be_named_the_ring_stays(kind: str) -> None:
-    """Of three documents the one that comes back pays for its window at most, and we know it beforehand."""
+async def test_real_servers_do_as_the_mirror_says(kind: str, n_documents: int, most: int) -> None:
+    """Documents take turns on them; what each costs was foretold (`visit`)."""
     async with running(kind) as [backend]:
         for n_round in range(3):
-            costs = [await visit(backend, n, typed(n_round)) for n in range(3)]
-            assert n_round == 0 or max(costs) <= WINDOW
+            costs = [await visit(backend, n, typed(n_round)) for n in range(n_documents)]
+            assert n_round == 0 or max(costs) <= most
 
 
-async def test_without_memory_a_document_moves_into_its_own_slot_while_idle() -> None:
-    """A new document is a guest in the slot that has the ring; once warmed it has its own."""
-    async with running("no memory") as [backend]:
-        for _ in range(3):  # until it shows that the server saves nothing
-            for n in range(2):
-                await backend.complete(Request(in_document(n, typed(0)), n_predict=2))
-                while (await backend.warm(in_document(n, typed(0)), 4000)).left:
-                    pass
-        for n_round in range(1, 4):
-            assert max([await visit(backend, n, typed(n_round)) for n in range(2)]) <= FEW
-
-
-async def test_editors_on_one_server_leave_each_other_alone() -> None:
-    """Two editors with two documents each on four slots: switching in one costs the other nothing."""
-    async with running("four", 2) as editors:
-        for n_round in range(4):
-            for n_editor, backend in enumerate(editors):
-                for n in range(2):
-                    cost = await visit(backend, 2 * n_editor + n, typed(n_round))
-                    assert n_round == 0 or cost <= FEW
-
-
-async def test_an_editor_that_finds_no_slot_leaves_it_to_the_server() -> None:
-    """Where others hold all slots the third editor names none, asks once, and gets its completions."""
-    with llama_server(BUNDLED, endpoint_slots=True, **SERVERS["separate"]) as url:
-        wires = [Heard(url) for _ in range(3)]
-        editors = [LlamaServer(wire) for wire in wires]
-        for n, backend in enumerate(editors):
-            await backend.complete(Request(in_document(n, typed(0)), n_predict=2))
-        before = wires[2].n_looks
-        await visit(editors[2], 2, typed(1))
-        assert await visit(editors[2], 2, typed(2)) <= FEW
-        # Once when they met, to see whether it drafts, and once for an empty slot.
-        assert (before, wires[2].n_looks, wires[2].named) == (2, 2, [])
-        for backend in editors:
-            await backend.aclose()
-
-
-@pytest.mark.parametrize("kind", ["separate", "four", "one slot", "unified", "no memory"])
-async def test_a_slot_is_named_for_the_first_prompt_of_a_document_only(kind: str) -> None:
-    """llama.cpp loads what a request wants into the slot it names even while that one is busy."""
-    with llama_server(BUNDLED, endpoint_slots=True, **SERVERS[kind]) as url:
-        wire = Heard(url)
-        backend = LlamaServer(wire)
-        await backend.complete(Request(in_document(0, typed(0)), n_predict=2))
-        await backend.complete(Request(in_document(1, typed(0)), n_predict=2))
-        while (await backend.warm(in_document(1, typed(0)), 4000)).left:
-            pass
-        wire.named.clear()
-        for n_round in range(1, 4):
-            for n in range(2):
-                await visit(backend, n, typed(n_round))
-        await backend.aclose()
-    assert wire.named == []
-
-
+@engine
+@patient
 async def test_editors_that_begin_together_get_their_answers() -> None:
     """Six editors on four slots, all asking at once: all get answers, and most keys cost a few tokens."""
     async with running("four", 6) as editors:
