@@ -11,7 +11,7 @@ import pytest
 # By what they took in November 2026, the longest first: `scripts/test --durations=0` tells.
 LONGEST = (
     "tests/server_bridge/test_contract.py",
-    "tests/server_bridge/llama/test_slots.py",
+    "tests/test_readers.py",
     "tests/e2e/test_life.py",
     "tests/session/test_persistence.py",
     "tests/cli/test_commands.py",
