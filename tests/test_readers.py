@@ -18,7 +18,7 @@ from fim_lsp.documents import Document, Position
 from fim_lsp.instruct import presets, selection
 from fim_lsp.lsp.commands import parse_context
 from fim_lsp.next_edit import formats
-from fim_lsp.next_edit.window import Ask
+from fim_lsp.next_edit.window import Ask, NamedEdit
 from fim_lsp.prompt import commit_message
 from fim_lsp.workspace import git_files, ignore_files
 from server_bridge.fim import layout, reading
@@ -129,7 +129,7 @@ def ask() -> Ask:
     lines = ("def f():", "    return 1")
     return Ask(
         path="a.py", shown=lines, line=0, row=0, column=0, then=lines, now=lines,
-        above=(), edits=(), newest=formats.Edit("a.py", 0, ("x",), ("y",)),
+        above=(), edits=(), newest=NamedEdit("a.py", 0, ("x",), ("y",)),
     )  # fmt: skip
 
 

@@ -29,14 +29,7 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from server_bridge.http.api_key import no_key
-from server_bridge.http.responses import (
-    NOTHING,
-    Object,
-    Refused,
-    body_of,
-    events_in,
-    object_in,
-)
+from server_bridge.http.responses import NOTHING, Object, Refused, body_of, events_in, object_in
 from server_bridge.machine.addresses import is_loopback, redact_url, without_login
 from server_bridge.protocol import BackendTimeout, BackendUnavailable, BackendUnusable
 

@@ -97,12 +97,7 @@ async def decode(
     held, open_end = made.predict_held(whole, closed.n_held)
     named, found = slot is not None, cost.cache_n if cost else None
     state.mirror.settle(
-        closed.slot,
-        whole.packed,
-        held,
-        named=named,
-        open_end=open_end,
-        found=found,
+        closed.slot, whole.packed, held, named=named, open_end=open_end, found=found
     )
     state.note_slot(document, slot, closed.slot, outlook)
 

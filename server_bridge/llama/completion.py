@@ -22,11 +22,7 @@ FIELDS = (
     "content tokens completion_probabilities stop_type truncated id_slot tokens_cached timings "
     f"stop tokens_predicted {DRAFTERS}"
 )
-ALWAYS: Object = {
-    "cache_prompt": True,
-    "return_tokens": True,
-    "response_fields": FIELDS.split(),
-}
+ALWAYS: Object = {"cache_prompt": True, "return_tokens": True, "response_fields": FIELDS.split()}
 STREAMED: Object = {**ALWAYS, "stream": True, "timings_per_token": True}
 # What lies further on in the slot moves up, so that it is not evaluated again (a K-shift).
 MOVING: Object = {"n_cache_reuse": RUN}

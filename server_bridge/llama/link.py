@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import NamedTuple, TypeVar
 
@@ -171,31 +171,30 @@ class Link:
 
     async def _prove(self, http: Http) -> None:
         """Raise BackendUnavailable if another server is there than the one that was met."""
-        found = await proof(http)
-        if found is None and self._known is not None:
+        found, known = await proof(http), self._known
+        if found is None and known is not None:
             return  # a router closes the connection behind a probe, before what it is to prove
-        if self._known is None or found != self._known.identity:
-            raise BackendUnavailable(f"{self.url} has another model now")
-        if await self._probe(http) != self._known.probe:
+        if not known or found != known.identity or await self._probe(http) != known.probe:
             raise BackendUnavailable(f"{self.url} has another model now")
 
     async def post(self, kind: type[T], path: str, body: str) -> T:
         """Send JSON, and read the answer as a *kind*."""
-        try:
-            answer = await self._http.post(path, body.encode())
-        except Unproven:
-            await self._prove(self._http)
-            answer = await self._http.post(path, body.encode())
+        answer = await self._proven(lambda: self._http.post(path, body.encode()))
         return read(kind, answer, self.url + path)
 
     async def get(self, kind: type[T], path: str) -> list[T]:
         """Return the JSON list at *path*, each item as a *kind*."""
+        answer = await self._proven(lambda: self._http.get(path, opens=False))
+        # `http.responses` hands a list on so.
+        return read(list[kind], answer.get("list"), self.url + path)  # type: ignore[valid-type]
+
+    async def _proven(self, send: Callable[[], Awaitable[Object]]) -> Object:
+        """Return the answer to what is sent, where it must be on a new connection that proved its server."""
         try:
-            answer = await self._http.get(path, opens=False)
+            return await send()
         except Unproven:
             await self._prove(self._http)
-            answer = await self._http.get(path, opens=False)
-        return read(list[kind], _unwrap_list(answer), self.url + path)  # type: ignore[valid-type]
+            return await send()
 
     async def stream(self, path: str, body: str) -> AsyncGenerator[Event, None]:
         """Send JSON, and read the events of the answer; closing this closes its connection."""
@@ -246,8 +245,3 @@ class Link:
         question = {"content": PROBE, "add_special": False, "parse_special": True}
         answer = await http.post("/tokenize", json.dumps(question).encode())
         return tuple(read(Ids, answer, f"{self.url}/tokenize").tokens)
-
-
-def _unwrap_list(answer: Object) -> object:
-    """Return the list in an answer that was one, as `http.responses` hands it on."""
-    return answer.get("list")

@@ -201,13 +201,7 @@ class SlotClient:
             raise
         held = (whole.packed + ids(answer.tokens).packed)[: answer.tokens_cached * WIDTH]
         found = answer.timings.cache_n
-        state.mirror.settle(
-            answer.id_slot,
-            whole.packed,
-            held,
-            named=slot is not None,
-            found=found,
-        )
+        state.mirror.settle(answer.id_slot, whole.packed, held, named=slot is not None, found=found)
         state.note_slot(document, slot, answer.id_slot, outlook)
         state.learn_prefill(answer.timings, outlook)
         state.learn_decoding(answer.timings)
