@@ -20,7 +20,7 @@ class Neovim(Terminal):
 
     client = "fim"  # what the init file calls the server
 
-    def __init__(self, home: Path, folder: Path, init: str) -> None:
+    def __init__(self, home: Path, folder: Path, init: str, *, truecolor: bool = True) -> None:
         config = home / ".config/nvim"
         config.mkdir(parents=True, exist_ok=True)
         (config / "init.lua").write_text(init)
@@ -31,7 +31,8 @@ class Neovim(Terminal):
         self._program = str(programs.program("nvim"))
         self._socket = home / f"nvim.{time.monotonic_ns()}.sock"  # the last one may not be gone yet
         self._env = programs.environment(home)
-        super().__init__([self._program, "--listen", str(self._socket)], env=self._env, cwd=folder)
+        argv = [self._program, "--listen", str(self._socket)]
+        super().__init__(argv, env=self._env, cwd=folder, truecolor=truecolor)
         self.wait_until(self._socket.exists, "Neovim's socket")
 
     def lua(self, expression: str) -> Any:

@@ -66,15 +66,15 @@ class Terminal:
         env: Mapping[str, str],
         cwd: Path,
         size: tuple[int, int] = (COLUMNS, ROWS),
+        truecolor: bool = True,
     ) -> None:
         self.screen = Screen(*size)
         self._stream = pyte.ByteStream(self.screen)
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
             os.chdir(cwd)
-            os.execvpe(
-                argv[0], list(argv), {**env, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
-            )
+            colors = {"COLORTERM": "truecolor"} if truecolor else {}
+            os.execvpe(argv[0], list(argv), {**env, "TERM": "xterm-256color", **colors})
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         self.screen.reply = self.send
 

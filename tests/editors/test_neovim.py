@@ -257,6 +257,45 @@ def test_numbers_are_shown_without_a_prompt(typed: Neovim) -> None:
     typed.wait_until(lambda: "from the cache" not in typed.text, "the numbers gone")
 
 
+def test_numbers_take_the_place_of_a_reason(typed: Neovim) -> None:
+    """One after the other, without a move of the cursor: it stays in the text; by hand, both go."""
+    window = typed.lua("vim.api.nvim_get_current_win()")
+    typed.send(ESCAPE + ":Fim why\r")
+    typed.wait_for("While typing")
+    typed.send(":Fim stats\r")
+    typed.wait_for("from the cache")
+    assert "While typing" not in typed.text
+    assert typed.lua("vim.api.nvim_get_current_win()") == window
+    typed.send(":Fim trigger\r")
+    typed.wait_until(lambda: "from the cache" not in typed.text, "the numbers gone")
+
+
+@pytest.mark.parametrize("background", ["light", "dark"])
+def test_ghost_text_is_told_from_code_without_truecolor(background: str, tmp_path: Path) -> None:
+    """As in tmux, or macOS's Terminal: it has another colour than what was typed."""
+    furnish(tmp_path)
+    (tmp_path / "shop/.git").mkdir(parents=True)
+    file = tmp_path / "shop/a.py"
+    file.write_text(SHOP)
+    init = (
+        f"{INIT.format(ghost_text='nil')}vim.o.background = '{background}'\nvim.cmd('syntax off')\n"
+    )
+    neovim = Neovim(tmp_path, file.parent, init, truecolor=False)
+    try:
+        neovim.edit(file)
+        neovim.send("Go" + TYPED.replace("\n", "\r"))
+        shown = "for w" + REST_OF_LINE
+        neovim.wait_for(shown)
+        neovim.settle()
+        row, line = next((y, s) for y, s in enumerate(neovim.screen.display) if shown in s)
+        start = line.index(shown)
+        colors = [neovim.screen.buffer[row][start + x].fg for x in range(len(shown))]
+        assert neovim.lua("vim.o.termguicolors") is False
+        assert colors[0] not in colors[len("for w") :]
+    finally:
+        neovim.close()
+
+
 def test_why_nothing_is_suggested(typed: Neovim) -> None:
     """:Fim why names the switch that is off."""
     typed.send(ESCAPE + ":Fim toggle buffer\r")

@@ -39,7 +39,7 @@ def workbench(tmp_path_factory: pytest.TempPathFactory, server: Scripted) -> Ite
     furnish(home, MODEL.format(server.url))
     project = home / "shop"
     (project / ".git").mkdir(parents=True)
-    for name in ("area.py", "accept.py", "reject.py", "again.py"):
+    for name in ("area.py", "accept.py", "cursor.py", "reject.py", "again.py"):
         (project / name).write_text(AREA)
     (project / "faulty.json").write_text('{\n  "a": 1,\n}\n')
     with closing(Workbench(home, project / "area.py", {}, VSIX)) as workbench:
@@ -56,11 +56,11 @@ def instruct(workbench: Workbench, words: str) -> None:
     workbench("press", "Enter")
 
 
-def edited(workbench: Workbench, server: Scripted, name: str) -> None:
+def edited(workbench: Workbench, server: Scripted, name: str, n_selected: int = 2) -> None:
     """Have the function in the file changed; the change is on screen."""
     server.text = answer("    # multiply\n")
     workbench.open(workbench.file.with_name(name))
-    for key in ("Control+Home", *["ArrowDown"] * 3, *["Shift+ArrowDown"] * 2):
+    for key in ("Control+Home", *["ArrowDown"] * 3, *["Shift+ArrowDown"] * n_selected):
         workbench("press", key)
     instruct(workbench, "say multiply")
     workbench.wait_until(lambda: workbench("exists", DIFF), "the diff")
@@ -83,6 +83,15 @@ def test_accepting(workbench: Workbench, server: Scripted) -> None:
     assert workbench.saved() == AREA.replace("h):\n", "h):\n    # multiply\n")
     workbench("press", "Control+z")
     assert workbench.saved() == AREA
+
+
+@needs_workbench
+def test_the_function_at_the_cursor(workbench: Workbench, server: Scripted) -> None:
+    """Without a selection, from its first line: all of it is edited, as in Neovim."""
+    edited(workbench, server, "cursor.py", n_selected=0)
+    workbench("press", "Tab")
+    closed(workbench)
+    assert workbench.saved() == AREA.replace("h):\n", "h):\n    # multiply\n")
 
 
 @needs_workbench

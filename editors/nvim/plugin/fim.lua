@@ -6,13 +6,27 @@ if vim.g.loaded_fim or vim.fn.has('nvim-0.11') == 0 then
 end
 vim.g.loaded_fim = true
 
-local ghost_text = vim.fn.has('nvim-0.12') == 1 and 'ComplHint' or 'Comment'
-vim.api.nvim_set_hl(0, 'FimGhostText', { default = true, link = ghost_text })
-
 local group = vim.api.nvim_create_augroup('fim', {})
 local function on(event, callback)
   vim.api.nvim_create_autocmd(event, { group = group, callback = callback })
 end
+
+-- A terminal without truecolor shows only `ctermfg`, which Neovim's own scheme has not for hints: ghost text would look as
+-- code does. This grey is told from both black and white.
+local GREY = 244
+local hint = vim.fn.has('nvim-0.12') == 1 and 'ComplHint' or 'Comment'
+local function color()
+  local look = vim.api.nvim_get_hl(0, { name = hint, link = false })
+  if look.ctermfg or next(look.cterm or {}) then
+    look = { link = hint }
+  else
+    look.ctermfg = GREY
+  end
+  look.default = true
+  vim.api.nvim_set_hl(0, 'FimGhostText', look)
+end
+color()
+on('ColorScheme', color)
 
 on('LspAttach', function(ev)
   local client = vim.lsp.get_client_by_id(ev.data.client_id)

@@ -84,14 +84,14 @@ export class Edits implements vscode.Disposable, vscode.TextDocumentContentProvi
     return [...lines.slice(0, shown.first), ...now, ...left, ...lines.slice(shown.end)].join("\n");
   }
 
-  /** Edit the selection, or the line of the cursor: as a code action of the server says, or as the user does. */
+  /** Edit the selection, else the function or the block at the cursor: as a code action of the server says, or as the user does. */
   async start(given: unknown): Promise<void> {
     const asked = given as Wished | undefined;
     if (asked?.instruction !== undefined || asked?.diagnostics !== undefined) return this.follow(asked);
     const editor = vscode.window.activeTextEditor;
     if (editor?.document.uri.scheme === SCHEME) return this.more();
     if (editor === undefined) return;
-    const range = asked?.range ?? this.client.code2ProtocolConverter.asRange(editor.selection);
+    const range = asked?.range ?? this.client.code2ProtocolConverter.asRange(await linesHere(editor));
     const place = { textDocument: this.named(editor.document), range };
     void this.execute("fim.edit.prepare", place).catch(() => undefined);
     const instruction = await typedInstruction("Edit these lines: what should become of them?");
@@ -231,6 +231,34 @@ export class Edits implements vscode.Disposable, vscode.TextDocumentContentProvi
   private execute(command: string, argument: object, token?: vscode.CancellationToken): Promise<Answer> {
     return this.client.sendRequest<Answer>(EXECUTE, { command, arguments: [argument] }, token);
   }
+}
+
+const FUNCTIONS = [vscode.SymbolKind.Function, vscode.SymbolKind.Method, vscode.SymbolKind.Constructor];
+
+/** The selection; without one the innermost function around the cursor, where an extension knows functions, else the block of its line. */
+async function linesHere({ document, selection }: vscode.TextEditor): Promise<vscode.Range> {
+  if (!selection.isEmpty) return selection;
+  const command = "vscode.executeDocumentSymbolProvider";
+  const top = await vscode.commands.executeCommand<vscode.DocumentSymbol[] | undefined>(command, document.uri);
+  const all = (symbols: vscode.DocumentSymbol[]): vscode.DocumentSymbol[] => symbols.flatMap((each) => [each, ...all(each.children ?? [])]);
+  const around = all(top ?? []).filter(({ kind, range }) => FUNCTIONS.includes(kind) && range?.contains(selection.active));
+  const last = around.at(-1)?.range;
+  return last === undefined ? blockAt(document, selection.active.line) : new vscode.Range(last.start.line, 0, last.end.line + 1, 0);
+}
+
+/** A line, with the lines below it that are indented further: a header of a block stands for all of that. */
+function blockAt(document: vscode.TextDocument, first: number): vscode.Range {
+  const indent = (line: number): number => document.lineAt(line).firstNonWhitespaceCharacterIndex;
+  let end = first + 1;
+  for (let line = end; line < document.lineCount; line++) {
+    if (document.lineAt(line).isEmptyOrWhitespace) continue;
+    if (indent(line) <= indent(first)) {
+      const closes = end > first + 1 && indent(line) === indent(first) && /^\s*[\])}]/.test(document.lineAt(line).text);
+      return new vscode.Range(first, 0, closes ? line + 1 : end, 0);
+    }
+    end = line + 1;
+  }
+  return new vscode.Range(first, 0, end, 0);
 }
 
 async function typedInstruction(prompt: string): Promise<string | undefined> {

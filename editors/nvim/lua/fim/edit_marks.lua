@@ -34,17 +34,39 @@ local function draw_line(edit)
   mark(edit, edit.first, #old - tail, { virt_text = { { come, ADDED } }, virt_text_pos = 'inline' })
 end
 
+--- The parts of a line that fit in the buffer's window: lines that are drawn do not wrap by themselves.
+local function wrap(buf, line)
+  local win = vim.fn.getwininfo(vim.fn.bufwinid(buf))[1]
+  local width = win and win.width - win.textoff or math.huge
+  if vim.fn.strdisplaywidth(line) <= width then
+    return { line }
+  end
+  local parts, part = {}, ''
+  for _, char in ipairs(vim.fn.split(line, '\\zs')) do
+    if vim.fn.strdisplaywidth(part .. char) > width then
+      table.insert(parts, part)
+      part = ''
+    end
+    part = part .. char
+  end
+  table.insert(parts, part)
+  return parts
+end
+
 --- Several lines: those that go are marked, those that come stand below them.
 local function draw_lines(edit)
   local last = edit.first + #edit.before
   mark(edit, edit.first, 0, { end_row = last, hl_group = REMOVED, hl_eol = true })
-  local width = 0
+  local width, after = 0, {}
   for _, line in ipairs(edit.after) do
+    vim.list_extend(after, wrap(edit.buf, line))
+  end
+  for _, line in ipairs(after) do
     width = math.max(width, vim.fn.strdisplaywidth(line))
   end
   local lines = vim.tbl_map(function(line)
     return { { line .. (' '):rep(width - vim.fn.strdisplaywidth(line)), ADDED } }
-  end, edit.after)
+  end, after)
   local above = last == 0
   mark(edit, math.max(0, last - 1), 0, { virt_lines = lines, virt_lines_above = above })
   if above and edit.buf == vim.api.nvim_get_current_buf() and vim.fn.line('w0') == 1 then

@@ -159,6 +159,7 @@ end
 --- server says why where nothing comes.
 function M.trigger()
   local buf = vim.api.nvim_get_current_buf()
+  require('fim.pages').close()
   local off = require('fim.why').off(buf)
   if off then
     vim.notify('fim: ' .. off, vim.log.levels.WARN)

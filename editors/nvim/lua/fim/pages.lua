@@ -5,10 +5,22 @@ local M = {}
 local WRITING = 'Writing on' -- the server's title for `:Fim continue`
 local writing ---@type string|integer? the token of its progress
 
+local float ---@type integer? the window that was shown last
+
 --- Show lines beside the cursor until it moves; no line is longer than the window is wide.
+--- Another kind takes the place of the last one; the same again goes into it, as `K` does.
 ---@param lines string[]
-function M.float(lines)
-  vim.lsp.util.open_floating_preview(lines, '', { border = 'rounded', focus_id = 'fim', wrap = true })
+---@param kind string
+function M.float(lines, kind)
+  local options = { border = 'rounded', focus_id = 'fim-' .. kind, wrap = true }
+  _, float = vim.lsp.util.open_floating_preview(lines, '', options)
+end
+
+--- Show none: the lines would cover the text.
+function M.close()
+  if float and vim.api.nvim_win_is_valid(float) then
+    vim.api.nvim_win_close(float, true)
+  end
 end
 
 --- Show a message: where a line of the screen is too short, beside the cursor, because Neovim would ask for Enter.
@@ -17,7 +29,7 @@ function M.say(message)
   if #message <= vim.v.echospace and not message:find('\n') then
     vim.notify(message)
   else
-    M.float(vim.split(message, '\n'))
+    M.float(vim.split(message, '\n'), 'message')
   end
 end
 
@@ -62,7 +74,7 @@ function M.stats()
     return
   end
   client:request('fim/stats', vim.empty_dict(), function(err, stats)
-    M.float(err and { 'fim: ' .. err.message } or M.format(stats))
+    M.float(err and { 'fim: ' .. err.message } or M.format(stats), 'stats')
   end)
 end
 

@@ -42,12 +42,12 @@ function M.show()
   local buf = vim.api.nvim_get_current_buf()
   local pages, reason = require('fim.pages'), require('fim.next_edit').why() or M.reason(buf)
   if reason then
-    pages.float({ reason })
+    pages.float({ reason }, 'why')
     return
   end
   local client = assert(require('fim.status').server())
   client:request('fim/why', require('fim').place(client), function(err, said)
-    pages.float(vim.split(err and 'fim: ' .. err.message or said, '\n'))
+    pages.float(vim.split(err and 'fim: ' .. err.message or said, '\n'), 'why')
   end, buf)
 end
 
