@@ -58,7 +58,7 @@ def test_a_compose_file_names_what_is_there(name: str) -> None:
     folder = DEPLOY / name
     compose = read(folder / "compose.yaml")
     services = compose["services"]
-    local = {"certificate.pem", "key.pem", "keys.txt", "models"}  # the administrator's
+    local = {"secrets", "models"}  # the administrator's
     for service in services.values():
         assert set(service.get("depends_on", ())) <= set(services)
         for volume in service.get("volumes", ()):
@@ -98,7 +98,7 @@ def test_nginx_passes_on_the_requests_of_an_editor_and_no_other(name: str) -> No
         r'if \(\$path = ""\) \{ return 404; \}\s+if \(\$key = ""\) \{ return 401; \}', text
     )
     assert not re.search(
-        r"\b(rewrite|alias|root|try_files|error_page|include (?!/run/keys))\b", text
+        r"\b(rewrite|alias|root|try_files|error_page|include (?!/run/(keys|members)))\b", text
     )
 
 
@@ -113,9 +113,14 @@ def test_nginx_wants_tls_and_a_key(name: str) -> None:
     )
     assert "proxy_pass_request_headers off;" in text
     assert "proxy_set_header Authorization $key;" in text
-    assert "$http_authorization" not in text.replace("map $http_authorization $key", "")
-    assert "access_log off;" in text
-    assert "log_format" not in text
+    for table in ("$key", "$member"):
+        text = text.replace(f"map $http_authorization {table}", "")
+    assert "$http_authorization" not in text
+    [logged] = re.findall(r"log_format ([^;]+);", text)
+    assert {*re.findall(r"\$\w+", logged)} == {
+        "$time_iso8601", "$member", "$path", "$status", "$request_time", "$bytes_sent",
+    }  # fmt: skip
+    assert re.findall(r"access_log [^;]+", text) == ["access_log /dev/stdout members"]
 
 
 @pytest.mark.parametrize("name", ALLOWED)
@@ -170,7 +175,7 @@ def test_helm_lets_nginx_alone_reach_the_router() -> None:
     assert objects["NetworkPolicy", "fim-router"]["spec"]["podSelector"] == {"matchLabels": router}
     [rule] = objects["NetworkPolicy", "fim-replicas"]["spec"]["ingress"]
     assert {"podSelector": {"matchLabels": router}} in rule["from"]
-    open_to_all = [each["spec"] for each in objects.values() if each["spec"].get("type")]
+    open_to_all = [each["spec"] for each in objects.values() if each.get("spec", {}).get("type")]
     assert [(each["selector"], each["ports"]) for each in open_to_all] == [
         (pod["metadata"]["labels"], [{"port": 443}])
     ]
@@ -181,6 +186,39 @@ def test_helm_lets_nginx_alone_reach_the_router() -> None:
         *(volume.split(":")[1] for volume in compose["volumes"]),
         *compose["tmpfs"],
     }
+
+
+def test_helm_deploys_and_upgrades_on_the_gpus_there_are() -> None:
+    """
+    Findings of an operator, each a row: one claim for replicas on many nodes, no surge, nothing `latest`, no report
+    and no way out, no resource of an operator that may be missing, no key beside a right to patch, keys that arrive.
+    """
+    text = (DEPLOY / "vllm/values.yaml").read_text("utf-8")
+    values = yaml.safe_load(text)
+    engine, router = values["servingEngineSpec"], values["routerSpec"]
+    [spec] = engine["modelSpec"]
+    assert spec["replicaCount"] == 1 or spec["pvcAccessMode"] == ["ReadWriteMany"]
+    assert engine["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
+    images = [*re.findall(r"image: (\S+)", text), f"{router['repository']}:{router['tag']}"]
+    images.append(f"{spec['repository']}:{spec['tag']}")
+    assert len(images) == 4
+    assert not [image for image in images if not re.search(r":v?\d", image)]
+    assert re.search(r"helm install .* --version \d+\.\d+\.\d+ ", text)
+    assert {"name": "VLLM_NO_USAGE_STATS", "value": "1"} in spec["env"]
+    objects = {(each["kind"], each["metadata"]["name"]): each for each in values["extraObjects"]}
+    replicas = objects["NetworkPolicy", "fim-replicas"]["spec"]
+    assert "Egress" in replicas["policyTypes"]
+    assert "egress" not in replicas
+    [job] = [each for (kind, _), each in objects.items() if kind == "Job"]
+    assert spec["modelURL"] in job["spec"]["template"]["spec"]["containers"][0]["command"]
+    assert not engine["serviceMonitor"]["enabled"]
+    assert not router["serviceMonitor"]["enabled"]
+    assert "monitoring.coreos.com" not in text
+    [rule] = objects["Role", router["serviceAccountName"]]["rules"]
+    assert rule == {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "watch", "list"]}
+    [container] = objects["Deployment", "fim-edge"]["spec"]["template"]["spec"]["containers"]
+    secret = [each for each in container["volumeMounts"] if each["name"] == "secrets"]
+    assert secret == [{"name": "secrets", "mountPath": "/secrets"}]
 
 
 @pytest.mark.parametrize("name", ALLOWED)

@@ -26,7 +26,7 @@ from tests.test_tidy import ROOT
 
 PROGRAM = os.environ.get("FIM_TEST_NGINX", "")
 SERVER_KEY = secrets.token_hex(32)  # what the servers behind nginx know
-KEY = secrets.token_hex(32)  # an editor's
+KEY, OTHER_KEY = secrets.token_hex(32), secrets.token_hex(32)  # of two editors
 LOGIN = {"Authorization": f"Bearer {KEY}"}
 START_S = 20.0
 PATIENCE_S = 20.0
@@ -95,7 +95,8 @@ def edge(deployment: str, upstream: str, folder: Path) -> Iterator[Edge]:
     _write_secrets(folder)
     (folder / "nginx.conf").write_text(_configuration(deployment, upstream, port, folder), "utf-8")
     options = ["-p", str(folder), "-c", "nginx.conf", "-e", "error.log"]
-    here = "daemon off; master_process off; pid nginx.pid; error_log error.log info;"
+    here = "daemon off; pid nginx.pid; error_log error.log info;"
+    here += " user root;" if os.geteuid() == 0 else ""
     with subprocess.Popen([PROGRAM, *options, "-g", here]) as process:
         try:
             _wait(process, port, folder)
@@ -105,13 +106,18 @@ def edge(deployment: str, upstream: str, folder: Path) -> Iterator[Edge]:
 
 
 def _write_secrets(folder: Path) -> None:
-    """Certificates, and the table that deploy/keys.sh makes of a key file."""
+    """Certificates, and the tables that deploy/keys.sh makes of a key file."""
     authority = trustme.CA()
     certificate = authority.issue_cert("127.0.0.1")
     authority.cert_pem.write_to_path(str(folder / "ca.pem"))
     certificate.private_key_pem.write_to_path(str(folder / "key.pem"))
     certificate.cert_chain_pems[0].write_to_path(str(folder / "certificate.pem"))
-    (folder / "keys.txt").write_text(f"# an editor\n{KEY}\n{secrets.token_hex(32)}\n", "utf-8")
+    write_keys(folder, f"# an editor\nada {KEY}\ngrace {OTHER_KEY}\n")
+
+
+def write_keys(folder: Path, text: str) -> None:
+    """Write a key file, and the tables that deploy/keys.sh makes of it."""
+    (folder / "keys.txt").write_text(text, "utf-8")
     script = [str(ROOT / "deploy/keys.sh"), str(folder / "keys.txt"), str(folder / "keys.conf")]
     subprocess.run(["sh", *script], check=True, env={**os.environ, "SERVER_KEY": SERVER_KEY})
 
@@ -120,7 +126,8 @@ def _configuration(deployment: str, upstream: str, port: int, folder: Path) -> s
     text = (ROOT / f"deploy/{deployment}/nginx.conf").read_text("utf-8")
     text = re.sub(r"(?m)^(\s+server) [\w-]+:\d+", rf"\1 {upstream}", text)
     text = text.replace("listen 443", f"listen 127.0.0.1:{port}")
-    text = text.replace("/etc/nginx", str(folder)).replace("/run/", f"{folder}/")
+    text = text.replace("/secrets/", f"{folder}/").replace("/run/", f"{folder}/")
+    text = text.replace("/dev/stdout", f"{folder}/access.log")
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     places = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in kinds)
     return text.replace("http {\n", f"http {{\n{places}", 1)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import ssl
+import time
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.tests.edge.nginx import KEY, LOGIN, SERVER_KEY, Edge, edge
+from deploy.tests.edge.nginx import KEY, LOGIN, OTHER_KEY, SERVER_KEY, Edge, edge, write_keys
 from deploy.tests.edge.spellings import absolute, spelled
 from deploy.tests.edge.upstream import Upstream
 from deploy.tests.test_deploy import ALLOWED
@@ -203,6 +205,64 @@ def test_a_key_is_in_no_log_and_no_argument(front: Edge, behind: Upstream) -> No
     for key in (KEY, SERVER_KEY):
         assert key not in front.log
         assert key not in command
+
+
+def test_a_greedy_member_is_limited_and_the_others_are_not(
+    kind: str, front: Edge, behind: Upstream
+) -> None:
+    """Of completions, 20 in a second with a burst; four at once. The answer is 429, which fim-lsp waits after."""
+    path = "/v1/completions" if kind == "vllm" else "/completion"
+    other = {"Authorization": f"Bearer {OTHER_KEY}"}
+    statuses, n_asked = set(), 0
+    with closing(front.connection()) as connection:
+        while 429 not in statuses:
+            connection.request("POST", path, b"{}", LOGIN)
+            answer = connection.getresponse()
+            answer.read()
+            statuses.add(answer.status)
+            n_asked += 1
+            assert n_asked < 1000
+    assert statuses == {200, 429}
+    assert n_asked > 40
+    assert front.ask("POST", path, other, b"{}")[0] == 200
+    assert front.ask("GET", "/health")[0] == 200
+    time.sleep(3)
+    with ExitStack() as stack:
+        answers = []
+        for _ in range(6):
+            connection = stack.enter_context(closing(front.connection()))
+            connection.request("POST", path, b'{"stream": true}', LOGIN)
+            answers.append(connection.getresponse().status)
+        assert answers == [200] * 4 + [429] * 2
+        assert front.ask("POST", path, other, b"{}")[0] == 200
+
+
+def test_a_revoked_key_ends_without_cutting_a_stream(
+    kind: str, behind: Upstream, tmp_path: Path
+) -> None:
+    """nginx reads the table again; the log has the names of members, and nothing that was sent."""
+    path = "/v1/completions" if kind == "vllm" else "/completion"
+    other = {"Authorization": f"Bearer {OTHER_KEY}"}
+    with edge(kind, behind.address, tmp_path) as front, closing(front.connection()) as stream:
+        stream.request("POST", path, b'{"stream": true}', LOGIN)
+        answer = stream.getresponse()
+        assert answer.readline().startswith(b"data: ")
+        behind.left.clear()
+        write_keys(tmp_path, f"grace {OTHER_KEY}\n")
+        front.process.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + 5
+        while front.ask("GET", "/health")[0] != 401:
+            assert time.monotonic() < deadline
+        assert front.ask("GET", "/health", other)[0] == 200
+        assert not behind.left.wait(0.5)
+        answer.close()
+    logged = (tmp_path / "access.log").read_text("utf-8")
+    assert (
+        "member=ada path=/health status=200" in logged
+        or "member= path=/health status=401" in logged
+    )
+    assert "member=grace path=/health status=200" in logged
+    assert not any(word in logged for word in (KEY, OTHER_KEY, SERVER_KEY, "stream"))
 
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion")
