@@ -233,15 +233,14 @@ export class Edits implements vscode.Disposable, vscode.TextDocumentContentProvi
   }
 }
 
-const FUNCTIONS = [vscode.SymbolKind.Function, vscode.SymbolKind.Method, vscode.SymbolKind.Constructor];
-
 /** The selection; without one the innermost function around the cursor, where an extension knows functions, else the block of its line. */
 async function linesHere({ document, selection }: vscode.TextEditor): Promise<vscode.Range> {
   if (!selection.isEmpty) return selection;
+  const functions = [vscode.SymbolKind.Function, vscode.SymbolKind.Method, vscode.SymbolKind.Constructor];
   const command = "vscode.executeDocumentSymbolProvider";
   const top = await vscode.commands.executeCommand<vscode.DocumentSymbol[] | undefined>(command, document.uri);
   const all = (symbols: vscode.DocumentSymbol[]): vscode.DocumentSymbol[] => symbols.flatMap((each) => [each, ...all(each.children ?? [])]);
-  const around = all(top ?? []).filter(({ kind, range }) => FUNCTIONS.includes(kind) && range?.contains(selection.active));
+  const around = all(top ?? []).filter(({ kind, range }) => functions.includes(kind) && range?.contains(selection.active));
   const last = around.at(-1)?.range;
   return last === undefined ? blockAt(document, selection.active.line) : new vscode.Range(last.start.line, 0, last.end.line + 1, 0);
 }
