@@ -152,12 +152,13 @@ def append_text(prompt: Prompt, text: str, tokens: tuple[Token, ...]) -> Prompt:
     )
 
 
-def rest(request: Request, reply: Reply) -> Request:
-    """Return the part of *request* that is left after *reply*."""
-    n_predict = request.n_predict - max(1, reply.timings.predicted_n)
-    return dataclasses.replace(
-        request, prompt=extend_prompt(request.prompt, reply), n_predict=n_predict
-    )
+def rest(request: Request, *replies: Reply) -> Request:
+    """Return the part of *request* that is left after *replies*: of many, joined once."""
+    text = "".join(reply.text for reply in replies)
+    tokens = tuple(token for reply in replies for token in reply.tokens)
+    n_predicted = sum(max(1, reply.timings.predicted_n) for reply in replies)
+    prompt = append_text(request.prompt, text, tokens)
+    return dataclasses.replace(request, prompt=prompt, n_predict=request.n_predict - n_predicted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,14 +200,16 @@ class Lane(Scheduler):
         model: PermittedModel,
     ) -> Request | None:
         """Write until another step waits; return what is left to ask for then, else None."""
-        async with aclosing(model.stream(request)) as replies:
-            async for reply in replies:
+        replies, n_left = list[Reply](), request.n_predict
+        async with aclosing(model.stream(request)) as stream:
+            async for reply in stream:
                 await asyncio.sleep(0)  # many pieces may be there at once
-                request = rest(request, reply)
-                if not take(reply) or request.n_predict < -OVER:
+                replies.append(reply)
+                n_left -= max(1, reply.timings.predicted_n)
+                if not take(reply) or n_left < -OVER:
                     return None
                 if self.wanted and reply.stop is Stop.LIMIT and can_rest():
-                    return request if request.n_predict > 0 else None
+                    return rest(request, *replies) if n_left > 0 else None
         return None
 
 

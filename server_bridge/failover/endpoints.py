@@ -19,7 +19,6 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import TypeVar
 
 from server_bridge.http.responses import Loading, ServerError, UnexpectedAnswer
@@ -253,7 +252,7 @@ class Endpoints:
                     return
                 except BackendError as error:
                     await endpoint.note_failure(error, at_work=True)
-            request = reduce(rest, so_far, request)
+            request = rest(request, *so_far)
 
     async def save(self, prompt: Prompt) -> int:
         """See `Model`; on the server in use, if there is one."""

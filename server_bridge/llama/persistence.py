@@ -220,9 +220,8 @@ class Persistence:
         identity = await self._identity()
         file = await asyncio.to_thread(file_for, folder, identity, document)
         done = await self._client.act(slot, "save", file)
-        if done.n_saved != n_tokens(
-            content.tokens
-        ):  # it cannot save, or another client took the slot
+        # It cannot save, holds less than it says, or another client took the slot.
+        if not whole.n <= done.n_saved == n_tokens(content.tokens):
             return 0
         state = SavedSlot(
             identity=identity,
