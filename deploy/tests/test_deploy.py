@@ -39,9 +39,18 @@ def nginx(name: str) -> str:
 
 
 def series() -> set[str]:
-    """Return what the dashboard asks Prometheus for."""
+    """Return what the dashboard and the alerts ask Prometheus for."""
     panels = json.loads(DASHBOARD.read_text("utf-8"))["panels"]
-    return {name for p in panels for t in p["targets"] for name in SERIES.findall(t["expr"])}
+    asked = [target["expr"] for panel in panels for target in panel["targets"]]
+    asked += [rule["expr"] for rule in alerts()]
+    return {name for expression in asked for name in SERIES.findall(expression)}
+
+
+def alerts() -> list[dict[str, Any]]:
+    """Return the rules."""
+    [group] = read(DEPLOY / "monitoring/alerts.yaml")["groups"]
+    rules: list[dict[str, Any]] = group["rules"]
+    return rules
 
 
 @pytest.mark.parametrize(
@@ -248,6 +257,16 @@ def test_prometheus_watches_the_replicas() -> None:
     services = read(DEPLOY / "vllm/compose.yaml")["services"]
     watched = {target.partition(":")[0] for target in job["static_configs"][0]["targets"]}
     assert watched == {name for name in services if name.startswith("vllm-")}
+
+
+def test_prometheus_reads_the_alerts() -> None:
+    """Each says for how long, and what to do; their series are those of the dashboard."""
+    [file] = read(DEPLOY / "monitoring/prometheus.yaml")["rule_files"]
+    prometheus = read(DEPLOY / "vllm/compose.yaml")["services"]["prometheus"]
+    assert f"../monitoring/alerts.yaml:{file}:ro" in prometheus["volumes"]
+    assert all(rule["for"] and rule["annotations"]["summary"] for rule in alerts())
+    asked = {name for rule in alerts() for name in SERIES.findall(rule["expr"])}
+    assert asked <= set(SERIES.findall(DASHBOARD.read_text("utf-8")))
 
 
 def test_the_dashboard_is_what_the_script_makes() -> None:

@@ -25,7 +25,8 @@ from tests.models import BUNDLED
 from tests.server_bridge.prompts import short
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "get", "X")
-PASSED = {"Authorization", "Content-Type", "Content-Length", "X-Session-ID", "X-SMG-Routing-Key"}
+PASSED = {"Authorization", "Content-Type", "Content-Length", "X-Session-ID", "X-SMG-Routing-Key",
+          "X-AIBrix-Session-Key", "routing-strategy"}  # fmt: skip
 ADDED = {"Host"}
 
 
@@ -156,7 +157,7 @@ def test_headers_that_a_router_may_obey_stay_outside(
         "X-HTTP-Method-Override": "DELETE", "Cookie": "a=b", "X-API-Key": KEY, "Forwarded": "host=x",
         "Proxy-Authorization": f"Bearer {KEY}", "Expect": "100-continue", "TE": "trailers", "Via": "x",
     }  # fmt: skip
-    session = {"X-Session-ID": "s", "X-SMG-Routing-Key": "r"}
+    session = {"X-Session-ID": "s", "X-SMG-Routing-Key": "r", "X-AIBrix-Session-Key": "a"}
     status, _ = front.ask("GET", "/health", {**LOGIN, **session, **strange})
     assert status == 200
     [seen] = behind.seen
