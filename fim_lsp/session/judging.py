@@ -83,7 +83,7 @@ class Judging:
             why = self._workspaces.quick_verdict(doc.uri)
             if why is None:
                 why = await self._workspaces.verdict(doc.uri, doc.file, config)
-            left = await workspace.recheck(config.privacy.exclude)
+            left = await workspace.reverify(config.privacy.exclude)
         except Exception:
             log.exception("%s is not judged: it counts as private", doc.file.path)
             why = UNJUDGED

@@ -63,10 +63,8 @@ class Persistence:
         """Load the ring of *workspace*, once."""
         if self._cache is None or not config.state.save:
             return
-        if workspace.loading is None:
-            work = self._restore_ring(self._cache, workspace, config)
-            workspace.loading = asyncio.create_task(work, name="restore ring")
-        await asyncio.wait([workspace.loading])
+        work = partial(self._restore_ring, self._cache, workspace, config)
+        await asyncio.wait([workspace.begin_loading(work)])
 
     def begin_restore(self, doc: OpenDocument) -> None:
         """Put *doc* where it was, and have the backend load what it saved of it."""
@@ -96,7 +94,7 @@ class Persistence:
     async def _restore_ring(self, cache: Path, workspace: Workspace, config: Config) -> None:
         saved = await judge_apart(partial(state_file.load, cache, workspace.key))
         await workspace.restore_ring(saved.ring, config)
-        workspace.saved = saved
+        workspace.mark_saved(saved)
 
     async def _restore(self, doc: OpenDocument, header: Header, typed: str) -> None:
         await self._connection.wait_ready()
@@ -126,7 +124,7 @@ class Persistence:
         """Delete all that is on disk: the user switched saving off, or a saved file is private now."""
         self._n_forgotten += 1
         for workspace in self._open_documents.workspaces:
-            workspace.saved = None
+            workspace.mark_saved(None)
         for doc in self._open_documents:
             doc.mark_saved(None)
         if self._cache is None:

@@ -282,13 +282,13 @@ class Explorer:
             return None
         return on_disk(Path(self.folder), self._root, path, config.privacy.exclude)
 
-    def look_again(self) -> None:
+    def invalidate_listing(self) -> None:
         """List the files again when next asked: some changed."""
         self._due_s = 0.0
 
     def forget(self) -> None:
         """Begin again with nothing: the rules of what is private changed."""
-        self.look_again()
+        self.invalidate_listing()
         self.index = EMPTY
         self.stop()
 

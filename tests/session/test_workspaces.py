@@ -40,7 +40,7 @@ class Project:
             workspace.memory.note_deletion(uri)
         else:
             workspace.open(source(document, location))
-        await workspace.recheck(self.config.privacy.exclude)
+        await workspace.reverify(self.config.privacy.exclude)
 
     @property
     def _here(self):

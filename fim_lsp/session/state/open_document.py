@@ -86,7 +86,7 @@ class OpenDocument:
         self.used = 0.0
         self.is_retired = False
         self.most_chars = most_chars
-        workspace.n_open += 1
+        workspace.count_open(+1)
         if most_chars > DOCUMENT_CHARS:
             self.refuse(Verdict.TOO_LARGE.value, Verdict.TOO_LARGE)
 
@@ -185,7 +185,7 @@ class OpenDocument:
         """Stop decoding for this object: it was closed, or is judged again."""
         if not self.is_retired:
             self.is_retired = True
-            self.workspace.n_open -= 1
+            self.workspace.count_open(-1)
         self.stop()
 
     def stop(self) -> None:
@@ -228,7 +228,7 @@ class OpenDocument:
 
     def mark_evaluated(self, frame: Frame) -> None:
         """Note that the backend has evaluated the chunks of *frame*."""
-        self.workspace.evaluated = frame.header.chunks
+        self.workspace.mark_evaluated(frame.header.chunks)
 
     def discuss(self, dialogue: Dialogue) -> None:
         """Remember the last edit by instruction, which a further one may continue."""

@@ -7,7 +7,7 @@ What is open in one workspace never shows in the prompts of another.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -63,9 +63,26 @@ class Workspace:
         self.loading: asyncio.Task[None] | None = None
         self._reader = reader
         self._updated: tuple[int, Index] | None = None  # what the ring was last chosen from
-        self._trusting = True  # what is remembered of closed files is not private
+        self._is_verified = True  # what is remembered of closed files is not private
         self._refreshing = asyncio.Lock()
         self._shown: dict[str, str] = {}  # the files whose text prompts may have: URI by name
+
+    def count_open(self, difference: int) -> None:
+        """Note how many more of its documents are open, or less."""
+        self.n_open += difference
+
+    def mark_evaluated(self, chunks: Chunks) -> None:
+        """Note that the backend has evaluated these chunks last."""
+        self.evaluated = chunks
+
+    def begin_loading(self, work: Callable[[], Coroutine[None, None, None]]) -> asyncio.Task[None]:
+        """Have *work* load what an earlier run left, once."""
+        self.loading = self.loading or asyncio.create_task(work(), name="restore ring")
+        return self.loading
+
+    def mark_saved(self, saved: SavedWorkspace | None) -> None:
+        """Remember what an earlier run left, None where that was deleted."""
+        self.saved = saved
 
     def open(self, source: Source) -> None:
         """Take in a text that the editor shows and that may be used; it may spell the URI in its own way."""
@@ -96,7 +113,7 @@ class Workspace:
         for name in names:
             del self._shown[name]
         if names:
-            self.evaluated = ()
+            self.mark_evaluated(())
 
     async def update_ring(self, viewport: Viewport, limits: RingLimits, config: Config) -> bool:
         """Choose the chunks again in a worker thread, if anything happened; whether the ring changed."""
@@ -123,29 +140,29 @@ class Workspace:
         if ring.chunks and not self.memory.ring.chunks:
             self.memory.ring = ring
             self.judge_again()
-            await self.recheck(config.privacy.exclude)
+            await self.reverify(config.privacy.exclude)
 
     async def refresh(self, excludes: Iterable[str]) -> None:
         """Let what is remembered of files that are not open be as the disk has it now."""
         async with self._refreshing:
             await self._refresh(excludes)
 
-    async def recheck(self, excludes: Iterable[str]) -> bool:
+    async def reverify(self, excludes: Iterable[str]) -> bool:
         """
         After a change of the rules, judge again what is remembered of files that are not open; whether
         any is gone or private now.
         """
         async with self._refreshing:
-            return not self._trusting and await self._refresh(excludes)
+            return not self._is_verified and await self._refresh(excludes)
 
-    def look_again(self) -> None:
+    def invalidate_listing(self) -> None:
         """Take in that files changed on disk."""
-        self.files.look_again()
+        self.files.invalidate_listing()
         self._updated = None
 
     def judge_again(self) -> None:
         """The rules of what is private changed: trust nothing that is remembered until it is judged again."""
-        self._updated, self._trusting, self.evaluated = None, False, ()
+        self._updated, self._is_verified, self.evaluated = None, False, ()
         self._shown.clear()
         self.edits.stop()  # a question that waits for its model has text of files
         self.memory.forget_server_pieces()
@@ -166,10 +183,10 @@ class Workspace:
 
     async def _refresh(self, excludes: Iterable[str]) -> bool:
         """Let what is remembered of files that are not open be as the disk has it; whether any left."""
-        unsure, trusting = self.memory.unsure(), self._trusting
+        unsure, trusting = self.memory.unsure(), self._is_verified
         if not unsure:
             return False
-        self._trusting = True
+        self._is_verified = True
         check = partial(self._reread, excludes=tuple(excludes), trusting=trusting)
         checked: list[Source | None] = await judge_apart(partial(list, map(check, unsure)))
         on_disk = {source.uri for source in self.memory.unsure()}  # not opened meanwhile
@@ -265,7 +282,7 @@ class Workspaces:
             self.judge_again()
             return True
         for workspace in self._by_key.values():
-            workspace.look_again()
+            workspace.invalidate_listing()
         return False
 
     @staticmethod
