@@ -182,14 +182,14 @@ def cut(source: Source, syntax: Syntax) -> CutText:
     borders = {0, len(lines)} | {u.start for u in syntax.units} | {u.end for u in syntax.units}
     spans = _spans(sorted(borders))
     shown = (
-        each
-        for each in spans
-        if not any(key.start < each[1] and each[0] < key.stop for key in keys)
+        span
+        for span in spans
+        if not any(key.start < span[1] and span[0] < key.stop for key in keys)
     )
-    each = (_piece(source, lines, Why.OPENED, span, PIECE_CHARS) for span in shown)
-    known = itertools.islice((piece for piece in each if piece is not None), PIECES)
+    made = (_piece(source, lines, Why.OPENED, span, PIECE_CHARS) for span in shown)
+    pieces = itertools.islice((piece for piece in made if piece is not None), PIECES)
     names = dict.fromkeys(name for unit in syntax.units for name in unit.names)
-    return CutText(tuple(known), tuple(names), syntax.definitions)
+    return CutText(tuple(pieces), tuple(names), syntax.definitions)
 
 
 def read_yank(source: Source, text: str) -> Piece | None:
@@ -368,7 +368,7 @@ def _join_above(lines: Sequence[str], start: int, end: str = "") -> str:
     Return the last characters of what stands above the line *start*; *end*: what the lines are
     without.
     """
-    return unix("".join(f"{each[-REACH:]}{end}" for each in lines[max(0, start - ABOVE) : start]))[
+    return unix("".join(f"{line[-REACH:]}{end}" for line in lines[max(0, start - ABOVE) : start]))[
         -REACH:
     ]
 

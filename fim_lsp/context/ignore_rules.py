@@ -28,7 +28,7 @@ DEEP = "**"  # any bytes, slashes, too
 SKIP = "**/"  # the same, or nothing at all, and then not the slash that follows either
 Token = bytes | str  # the bytes of which one must stand here, or one of the three above
 
-ANY = bytes(each for each in range(256) if each != ord("/"))
+ANY = bytes(byte for byte in range(256) if byte != ord("/"))
 _LITERAL = re.compile(rb"[^*?[\\]*")
 _STARS = re.compile(rb"\*+")
 _BOM = b"\xef\xbb\xbf"
@@ -153,7 +153,7 @@ def _class(text: bytes, at: int, *, fold: bool) -> tuple[bytes, int] | None:
         members, last, at = member
         found |= members
     small = bytes(range(256)).lower() if fold else bytes(range(256))
-    return bytes(each for each in ANY if (small[each] in found) != negated), at + 1
+    return bytes(byte for byte in ANY if (small[byte] in found) != negated), at + 1
 
 
 def _member(text: bytes, at: int, last: int, *, fold: bool) -> tuple[set[int], int, int] | None:
@@ -237,7 +237,7 @@ def beyond(data: bytes) -> str:
 
 def scope(lists: Iterable[RuleList]) -> Scope:
     """Return the folder that *lists* belong to, the most important first."""
-    return _join([(each, each.first) for each in lists])
+    return _join([(rules, rules.first) for rules in lists])
 
 
 def below(outer: Scope, name: bytes, added: RuleList | None = None) -> Scope:
@@ -255,15 +255,15 @@ def why_ignored(outer: Scope, name: bytes, *, folder: bool = False) -> str:
     """
     if outer.closed:
         return outer.closed
-    for each, state in outer.lists:
-        hits = _after(each, state, name) & (each.ends_folder if folder else each.ends)
+    for rules, state in outer.lists:
+        hits = _after(rules, state, name) & (rules.ends_folder if folder else rules.ends)
         if hits:
-            return "" if each.negated >> (hits.bit_length() - 1) & 1 else each.reason
+            return "" if rules.negated >> (hits.bit_length() - 1) & 1 else rules.reason
     return ""
 
 
 def _join(lists: list[tuple[RuleList, int]]) -> Scope:
-    shut = next((each.reason for each, _ in lists if each.shut), "")
+    shut = next((rules.reason for rules, _ in lists if rules.shut), "")
     return Scope((), shut) if shut else Scope(tuple(lists))
 
 

@@ -53,12 +53,12 @@ def list_required(text: str) -> tuple[int, ...]:
 
 def holds(known: Words[int], wanted: Iterable[int]) -> bool:
     """Return whether all of *wanted* are among the *known* ones."""
-    return all(_has(known, each) for each in wanted)
+    return all(_has(known, word) for word in wanted)
 
 
-def _has(known: Words[int], each: int) -> bool:
-    at = bisect_left(known, each)
-    return at < len(known) and known[at] == each
+def _has(known: Words[int], word: int) -> bool:
+    at = bisect_left(known, word)
+    return at < len(known) and known[at] == word
 
 
 def _checksums(found: Iterable[str]) -> set[int]:

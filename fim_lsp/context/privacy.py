@@ -90,7 +90,7 @@ DEPENDENCIES = (
 )  # fmt: skip
 """Folders of installed packages, where an editor goes for a definition: public code by nature."""
 
-_HOMES = frozenset(each for each in SECRETS if each.endswith("/") and each[0] != "!")
+_HOMES = frozenset(name for name in SECRETS if name.endswith("/") and name[0] != "!")
 """Folders such as `.ssh/`: private also where the workspace is one, or lies in one."""
 
 
@@ -140,7 +140,7 @@ class Folder(NamedTuple):
 def outermost(excludes: Collection[str], found: FolderRules = NOTHING) -> Folder:
     """Return the root of the file system, under the patterns of `fim.privacy.exclude`."""
     ours = _excludes(tuple(excludes))
-    homes = _excludes(tuple(each for each in excludes if each.removeprefix("!") in _HOMES))
+    homes = _excludes(tuple(exclude for exclude in excludes if exclude.removeprefix("!") in _HOMES))
     places = (scope([_places(NEVER)]),)
     return _begin_folder(Folder(ours, scope([ours]), scope([homes]), places, ()), found)
 
@@ -151,8 +151,8 @@ def enter(outer: Folder, name: bytes, found: FolderRules = NOTHING) -> Folder:
         tree._replace(scope=below(tree.scope, name, _own(tree.file, tree.fold, found)))
         for tree in outer.trees
     ]
-    places = [below(each, name) for each in outer.places]
-    alive = tuple(each for each in places if each.lists or each.closed)
+    places = [below(place, name) for place in outer.places]
+    alive = tuple(place for place in places if place.lists or place.closed)
     excluded, homes = below(outer.excluded, name), below(outer.homes, name)
     return _begin_folder(Folder(outer.excludes, excluded, homes, alive, tuple(trees)), found)
 
@@ -164,8 +164,8 @@ def why_refused(outer: Folder, name: bytes, *, folder: bool = False) -> str:
     for place in outer.places:
         if why_ignored(place, name, folder=folder):
             return "it lies in a folder of the system, or is a program's temporary file"
-    for each in (name,) if folder else (name, *originals(name)):
-        if reason := why_ignored(outer.excluded, each, folder=folder):
+    for spelling in (name,) if folder else (name, *originals(name)):
+        if reason := why_ignored(outer.excluded, spelling, folder=folder):
             return reason
     for tree in outer.trees:
         if reason := why_ignored(tree.scope, name, folder=folder):
@@ -202,7 +202,7 @@ def _trees(found: FolderRules, repository: Repository) -> list[_Tree]:
     return [
         *trees,
         _Tree(IGNORE_FILES[1], fold, scope(own[1])),
-        *(_Tree("", fold, scope([each])) for each in others),
+        *(_Tree("", fold, scope([other])) for other in others),
     ]
 
 

@@ -194,7 +194,7 @@ class Room:
         """Take it if it fits. Sizes are bounds: headings count in full where that is stricter."""
         text, heading = len(piece.text) + 1, len(piece.name) + HEADING
         mine = self._taken[piece.uri]
-        together = sorted((*mine, piece), key=lambda each: each.start)
+        together = sorted((*mine, piece), key=lambda taken: taken.start)
         n_fresh = _n_chunks(together, self.chunk_lines) - _n_chunks(mine, self.chunk_lines)
         size = text + heading * n_fresh
         credit = self.credit + (-(text + heading) if carried else text)

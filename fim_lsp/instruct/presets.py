@@ -59,7 +59,7 @@ def fix(problems: Sequence[str], definitions: Sequence[QuotedDefinition] = ()) -
     """Return the instruction to fix *problems*, each the message of a diagnostic."""
     clean = (scrub_text(problem[:LOOKED_AT]) for problem in problems[:MOST_PROBLEMS])
     told = [sanitize(problem, MESSAGE_CHARS) for problem in clean]
-    parts = ["Fix this problem, and change nothing else:", *(f"- {each}" for each in told)]
+    parts = ["Fix this problem, and change nothing else:", *(f"- {message}" for message in told)]
     for path, text in definitions:
         parts.append(f"For this, from {path}, which stays as it is:\n{text}")
     return Preset(f"Fix: {sanitize(problems[0], TITLE_CHARS)}", "\n".join(parts))

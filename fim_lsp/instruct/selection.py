@@ -57,7 +57,7 @@ def select_lines(document: Document, start: Position, end: Position) -> Selectio
     first, last = _span(document, start, end)
     lines = tuple(map(body, document.lines[first:last]))
     around = (document.lines[max(0, first - AROUND) : first], document.lines[last : last + AROUND])
-    above, below = (unix("".join(each)) for each in around)
+    above, below = (unix("".join(part)) for part in around)
     above, below = above[-AROUND_CHARS:], below[:AROUND_CHARS]
     shown = scrub_parts((above, "\n".join(lines), "\n" * bool(below) + below))[1]
     clean = tuple(shown.split("\n"))
@@ -279,7 +279,7 @@ def place_lines(selection: Selection, lines: Sequence[str]) -> tuple[str, ...]:
         if shown != line:
             secrets[shown.strip()].append(line)
     found, own = [], {*"".join(selection.lines)}
-    for line in (drop_controls(each, own) for each in lines):
+    for line in (drop_controls(raw, own) for raw in lines):
         moved = old + line.removeprefix(new) if line.startswith(new) else shift + line
         moved = moved if line.strip() else ""
         if secrets and secrets.get(moved.strip()):

@@ -79,7 +79,7 @@ class Example(NamedTuple):
 
 def examples(edits: Sequence[FinishedEdit], limit: int) -> list[Example]:
     """Return the changes of *edits*, newest first."""
-    return [*islice((each for edit in reversed(edits) for each in _examples(edit)), limit)]
+    return [*islice((example for edit in reversed(edits) for example in _examples(edit)), limit)]
 
 
 def _examples(edit: FinishedEdit) -> Iterator[Example]:

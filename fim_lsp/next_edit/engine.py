@@ -112,9 +112,9 @@ def needles(edits: Sequence[FinishedEdit]) -> list[str]:
 
     Only what was done twice is looked for there.
     """
-    twice = (each for each in _learn(examples(edits, HISTORY)) if len(each.examples) > 1)
-    order = sorted(twice, key=lambda each: (-len(each.examples), each.age))
-    return [*dict.fromkeys(each.rule.needle for each in order)][:NEEDLES]
+    twice = (record for record in _learn(examples(edits, HISTORY)) if len(record.examples) > 1)
+    order = sorted(twice, key=lambda record: (-len(record.examples), record.age))
+    return [*dict.fromkeys(record.rule.needle for record in order)][:NEEDLES]
 
 
 def propose_unopened(
@@ -128,7 +128,11 @@ def propose_unopened(
     that are.
     """
     found = in_unopened(edits, texts, unopened)
-    likely = [each for each in found if each.is_renaming or each.confidence >= SURE_UNOPENED]
+    likely = [
+        proposal
+        for proposal in found
+        if proposal.is_renaming or proposal.confidence >= SURE_UNOPENED
+    ]
     return _surest(likely, unopened, refused, SURE)
 
 
@@ -140,13 +144,13 @@ def in_unopened(
     """
     uris = {text.uri for text in unopened}
     found = proposals(edits, [*texts, *unopened]) if unopened else []
-    return [each for each in found if each.uri in uris and each.n_examples > 1]
+    return [proposal for proposal in found if proposal.uri in uris and proposal.n_examples > 1]
 
 
 def _surest(
     found: Sequence[Proposal], texts: Sequence[EditedText], refused: Collection[object], sure: float
 ) -> Proposal | None:
-    for proposal in sorted(found, key=lambda each: -each.confidence):
+    for proposal in sorted(found, key=lambda proposal: -proposal.confidence):
         if proposal.confidence < sure:
             return None
         if not proposal.is_refused(refused) and not breaks(proposal, texts):
@@ -162,32 +166,32 @@ def proposals(edits: Sequence[FinishedEdit], texts: Sequence[EditedText]) -> lis
     edited = {(e.uri, line) for e in edits for line in range(e.line, e.line + max(1, len(e.after)))}
     learned = _learn(history)
     places = [
-        (each, place, evidence)
-        for each in learned
-        for place, evidence in _judge(each, history[0], edited, texts, learned)
+        (record, place, evidence)
+        for record in learned
+        for place, evidence in _judge(record, history[0], edited, texts, learned)
     ]
     results: dict[tuple[str, int], list[Lines]] = {}
     for _, place, _ in places:
         results.setdefault((place.uri, place.line), []).append(place.after)
-    found = []
-    for each, place, shared in places:
+    proposals = []
+    for record, place, shared in places:
         evidence = {**shared, **of_result(place.after, results[place.uri, place.line])}
-        n = len(each.examples)
+        n = len(record.examples)
         where = place.uri, place.line, place.before, place.after
         sure = confidence(evidence, n)
-        found.append(Proposal(*where, sure, each.rule, n, evidence, each.examples[0]))
-    return found
+        proposals.append(Proposal(*where, sure, record.rule, n, evidence, record.examples[0]))
+    return proposals
 
 
 def _learn(history: Sequence[Example]) -> list[RuleRecord]:
     """Return the rules of the newest changes, each once, with what speaks for it."""
-    found = {rule.key: rule for rule in reversed([*_rules(history)])}
-    all_known = [collect_known(rule, history) for rule in reversed(found.values())]
+    rules = {rule.key: rule for rule in reversed([*_rules(history)])}
+    records = [collect_known(rule, history) for rule in reversed(rules.values())]
     return [
-        each
-        for each in all_known
-        if each.contradicted <= CONTRADICTED * len(each.examples)
-        and (len(each.examples) > 1 or (each.examples and each.age < FRESH))
+        record
+        for record in records
+        if record.contradicted <= CONTRADICTED * len(record.examples)
+        and (len(record.examples) > 1 or (record.examples and record.age < FRESH))
     ]
 
 
@@ -215,16 +219,16 @@ def _judge(
     learned: Sequence[RuleRecord],
 ) -> Iterator[tuple[RulePlace, dict[str, float]]]:
     """Yield the places of one rule that are worth a look, each with its evidence."""
-    found = {text.uri: _places(each.rule, text, edited) for text in texts}
-    here = found.get(last.uri, [])
+    by_file = {text.uri: _places(each.rule, text, edited) for text in texts}
+    here = by_file.get(last.uri, [])
     first = min((e.line for e in each.examples if e.uri == last.uri), default=last.line)
     n_between = sum(first <= place.line < last.line for place in here)
-    total = sum(map(len, found.values()))
+    total = sum(map(len, by_file.values()))
     shared = of_rule(each, Standing(n_between, len(here) - n_between, total))
     below = [place for place in here if place.line >= last.line][:BELOW]
     above = [place for place in here if place.line < last.line][-ABOVE:]
     beside = [other.rule for other in learned if _goes_with(other.rule, each.rule)]
-    for uri, places in found.items():
+    for uri, places in by_file.items():
         for place in below + above if uri == last.uri else places[:ELSEWHERE]:
             whole = _also(place, beside)
             yield whole, {**shared, **of_place(each, whole, last)}
@@ -295,9 +299,9 @@ class Answers:
 
     def note_dismissal(self, proposal: Proposal) -> None:
         """Take in that the user dismissed *proposal*."""
-        for each in (proposal.pattern, proposal.change):
-            self._refused.pop(each, None)
-            self._refused[each] = None
+        for pattern in (proposal.pattern, proposal.change):
+            self._refused.pop(pattern, None)
+            self._refused[pattern] = None
         while len(self._refused) > REFUSED:
             del self._refused[next(iter(self._refused))]
 

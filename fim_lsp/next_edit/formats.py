@@ -177,7 +177,7 @@ FORMATS = (
 
 def format_of(model: str) -> Format | None:
     """Return the format of a model; None where its name is not known."""
-    return next((each for each in FORMATS if each.models.search(model)), None)
+    return next((row for row in FORMATS if row.models.search(model)), None)
 
 
 def prompt_of(asked: Format, ask: Ask) -> str | None:

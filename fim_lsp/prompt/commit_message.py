@@ -62,8 +62,8 @@ def below_scissors(message: str) -> str:
 def file_diffs(diff: str) -> list[FileDiff]:
     """Return a diff by files, without those whose name is not clear."""
     bounds = [*(found.start() for found in _FILE.finditer(diff)), len(diff)]
-    found = [_file_diff(diff[start:end]) for start, end in itertools.pairwise(bounds)]
-    return [each for each in found if each.names]
+    diffs = [_file_diff(diff[start:end]) for start, end in itertools.pairwise(bounds)]
+    return [file_diff for file_diff in diffs if file_diff.names]
 
 
 def n_characters(state: State) -> int:
@@ -87,7 +87,7 @@ def prompt_of(
 
     The prompt of a chat says how the subject begins, because there an answer cannot be begun.
     """
-    log = "".join(f"{scrub_text(each)}\n" for each in reversed(subjects))
+    log = "".join(f"{scrub_text(subject)}\n" for subject in reversed(subjects))
     diff = Chunk("staged.diff", scrub_diff(_fit(diffs, n_chars)))
     kept, half = heal(typed)
     if scrub_text(typed) != typed:
@@ -199,7 +199,7 @@ def _fit(diffs: Sequence[FileDiff], n_chars: int) -> str:
     """
     Return as much of each file as fits: small changes whole, large ones cut to the same length.
     """
-    texts = {number: each.text for number, each in enumerate(diffs)}
+    texts = {number: file_diff.text for number, file_diff in enumerate(diffs)}
     room = n_chars
     for n_done, number in enumerate(sorted(texts, key=lambda number: len(texts[number]))):
         share = room // (len(texts) - n_done)

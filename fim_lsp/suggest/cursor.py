@@ -285,8 +285,8 @@ def indent_unit(lines: tuple[str, ...]) -> str:
     none does.
     """
     indents = [indent(line) for line in lines if line.strip()]
-    n_tabs = sum(each.startswith("\t") for each in indents)
-    n_spaces = sum(each.startswith(" ") for each in indents)
+    n_tabs = sum(white.startswith("\t") for white in indents)
+    n_spaces = sum(white.startswith(" ") for white in indents)
     if n_tabs > n_spaces:
         return "\t"
     steps = Counter(len(b) - len(a) for a, b in pairwise(indents) if len(b) - len(a) > 1)

@@ -332,7 +332,7 @@ MEANT: tuple[Filter, ...] = (
 )
 LEFT: tuple[Filter, ...] = (unfinished, trailing_space, too_short)
 FILTERS = (*MEANT, *LEFT)
-NAMES = frozenset(each.__name__ for each in FILTERS)
+NAMES = frozenset(step.__name__ for step in FILTERS)
 
 
 def polish(

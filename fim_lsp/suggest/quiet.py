@@ -169,10 +169,10 @@ def wait_ms(usual_ms: float, strong: float) -> float:
 
 def describe_waits(judged: Iterable[PastReaction], now: float) -> str:
     """Return why suggestions are rarer at the moment, "" where they are not."""
-    recent = [each for each in judged if now - each.at < FADE_S]
+    recent = [reaction for reaction in judged if now - reaction.at < FADE_S]
     if strength(recent, now) < NEAR_ONE:
         return ""
-    counts = [(one, sum(each.verdict is one for each in recent)) for one in REFUSED]
+    counts = [(one, sum(reaction.verdict is one for reaction in recent)) for one in REFUSED]
     parts = [f"{n} {'was' if n == 1 else 'were'} {one.value}" for one, n in counts if n]
     return "waiting longer: " + (" and ".join(parts) or "the last ones were not wanted")
 
@@ -290,7 +290,7 @@ def restore(saved: object) -> Record:
             numbers = [n, *weights, *languages.values()]
             is_ours = tuple(start) == START and len(weights) == len(START)
             if is_ours and all(
-                type(each) in (int, float) and math.isfinite(each) for each in numbers
+                type(number) in (int, float) and math.isfinite(number) for number in numbers
             ):
                 bounded = tuple(map(_clip, START, weights))
                 kept = {name: _clip(0.0, w) for name, w in [*languages.items()][:N_LANGUAGES]}

@@ -233,7 +233,7 @@ def _is_deep(tree: Tree) -> bool:
     level = [tree.root_node]
     for _ in range(DEPTH):
         children = (child for node in level for child in node.children)
-        level = [each for each in children if each.end_byte - each.start_byte >= DEPTH_BYTES]
+        level = [child for child in children if child.end_byte - child.start_byte >= DEPTH_BYTES]
         if not level:
             return False
     return True

@@ -213,7 +213,7 @@ class SourceReader:
     def _forget_closed(self) -> None:
         while self._to_forget:
             is_gone = self._to_forget.pop()
-            for uri in [each for each in (*self._read, *self._unreadable) if is_gone(each)]:
+            for uri in [kept for kept in (*self._read, *self._unreadable) if is_gone(kept)]:
                 self._read.pop(uri, None)
                 self._unreadable.discard(uri)
 

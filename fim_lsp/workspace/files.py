@@ -61,7 +61,7 @@ def list_files(root: Path, near: str, excludes: Collection[str]) -> dict[str, St
     here = Path(os.path.normpath(root / near))  # a client may name `../../x.py`
     # A name may have a thousand folders that are not there; the rules of each cost as much as it is
     # deep.
-    inside = (each for each in here.parents if each.is_relative_to(root))
+    inside = (parent for parent in here.parents if parent.is_relative_to(root))
     # `os.path`: a long name is no error.
     folders = [folder for folder in inside if os.path.isdir(folder)]  # noqa: PTH112
     for folder in folders or [root]:
@@ -189,8 +189,9 @@ def _below(root: Path, folder: Path, known: Folder, seen: set[Path]) -> Iterator
                 continue
             if not why_refused(known, encode_name(entry.name)):
                 yield path, stamp
-    for each in folders:
-        yield from _below(root, each, enter(known, encode_name(each.name), read_folder(each)), seen)
+    for child in folders:
+        rules = enter(known, encode_name(child.name), read_folder(child))
+        yield from _below(root, child, rules, seen)
 
 
 def _is_open(entry: os.DirEntry[str], path: str, known: Folder) -> bool:

@@ -129,7 +129,7 @@ def _program() -> str | None:
     """Return the path of git, None where there is none."""
     path = executables.program_path("git")
     if sys.platform == "darwin" and path == _STUB:
-        return next((each for each in _APPLE if Path(each).is_file()), None)
+        return next((path for path in _APPLE if Path(path).is_file()), None)
     return path
 
 
@@ -226,7 +226,7 @@ def index_of(folder: Path) -> Path:
     make one of their own.
     """
     made = (*folder.glob("next-index-*.lock"), folder / "index.lock")
-    return next((each for each in made if each.is_file()), folder / "index")
+    return next((path for path in made if path.is_file()), folder / "index")
 
 
 def next_commit(folder: Path, index: Path) -> NextCommit:
@@ -344,8 +344,8 @@ def _judge(folder: Path, diff: str, subjects: tuple[str, ...], rules: Rules) -> 
     if reason := why_private(top / FILE, root, rules.excludes):
         return Staged(note=f"the commit message is private ({reason})")
     shown = [
-        each
-        for each in file_diffs(diff)[:MOST_FILES]
-        if not any(why_private(top / name, root, rules.excludes) for name in each.names)
+        file_diff
+        for file_diff in file_diffs(diff)[:MOST_FILES]
+        if not any(why_private(top / name, root, rules.excludes) for name in file_diff.names)
     ]
     return Staged(top.name, tuple(shown), subjects, "" if shown else NOTHING)

@@ -84,12 +84,12 @@ def values(paths: Iterable[Path], key: str) -> list[Setting]:
     Return all values that *key* may have by these files, the last one first; only the last can be
     sure.
     """
-    found: list[Setting] = []
+    matching: list[Setting] = []
     files = (_settings(path, _DEPTH, []) for path in paths)
-    for each in chain(*files, _variables()):
-        if each.key == key:
-            found = [each] if each.sure else [each, *found]
-    return found
+    for setting in chain(*files, _variables()):
+        if setting.key == key:
+            matching = [setting] if setting.sure else [setting, *matching]
+    return matching
 
 
 def is_true(value: str) -> bool:
@@ -141,17 +141,17 @@ def _with_included(
     settings: Iterable[Setting], path: Path, depth: int, included: list[Path]
 ) -> Iterator[Setting]:
     """*settings*, which *path* says, and those of the files that they include."""
-    for each in settings:
-        yield each
-        section, _, key = each.key.rpartition(".")
+    for setting in settings:
+        yield setting
+        section, _, key = setting.key.rpartition(".")
         if key == "path" and section.partition(".")[0] in ("include", "includeif") and depth:
-            other = path.parent / expand_home(each.value)
+            other = path.parent / expand_home(setting.value)
             if len(included) >= _FILES or (is_unc_path(other) and not is_unc_path(path)):
                 continue
             included.append(other)
             sure = section == "include"
-            for setting in _settings(other, depth - 1, included):
-                yield setting._replace(sure=setting.sure and sure)
+            for inner in _settings(other, depth - 1, included):
+                yield inner._replace(sure=inner.sure and sure)
 
 
 def _variables() -> Iterator[Setting]:
@@ -214,11 +214,11 @@ def repository(folder: Path) -> Repository | None:
         return None
     common = common_folder(private)
     configs = [*user_files(), common / "config"]
-    if any(is_true(each.value) for each in values(configs[-1:], "extensions.worktreeconfig")):
+    if any(is_true(setting.value) for setting in values(configs[-1:], "extensions.worktreeconfig")):
         configs.append(private / "config.worktree")
     fold = values(configs, "core.ignorecase")[:1]
     return _with_excludes(
-        any(is_true(each.value) for each in fold),
+        any(is_true(setting.value) for setting in fold),
         [(".git/info/exclude", _rules(common / "info/exclude"))],
         [folder / path for path in _excludes(values(configs, _EXCLUDES))],
     )
@@ -244,9 +244,9 @@ def _excludes(settings: list[Setting]) -> Iterator[Path]:
     Yield the files that *settings* name, those on a condition first; an empty name switches them
     off.
     """
-    for each in settings:
-        if each.value:
-            yield expand_home(each.value)
+    for setting in settings:
+        if setting.value:
+            yield expand_home(setting.value)
     if not settings or not settings[-1].sure:
         yield user_folder() / "ignore"
 

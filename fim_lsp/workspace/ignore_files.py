@@ -51,9 +51,9 @@ def why_private(path: PurePath, root: PurePath | None, excludes: Collection[str]
         real_root = Path(os.path.realpath(root)) if root else None
         own = Path(real_root, os.path.relpath(path, root)) if real_root else path
         own = Path(os.path.normpath(own))
-        for each in dict.fromkeys((own, Path(os.path.realpath(path)))):
-            if reason := _why(each, real_root, excludes):
-                return reason if each == own else f"it leads to a file that is private: {reason}"
+        for place in dict.fromkeys((own, Path(os.path.realpath(path)))):
+            if reason := _why(place, real_root, excludes):
+                return reason if place == own else f"it leads to a file that is private: {reason}"
     except ValueError:  # a NUL, half of a character
         return "no file can have its name"
     return ""
@@ -102,15 +102,15 @@ def _descend(
     """
     here = outermost(excludes)
     counts = False
-    for each in (*reversed(folder.parents), folder):
-        starts, counts = each == top, counts or each == top
+    for directory in (*reversed(folder.parents), folder):
+        starts, counts = directory == top, counts or directory == top
         found = FolderRules(
-            _ignore_files(each) if counts else {},
-            around if starts else repository(each) if counts else None,
-            is_root=each == root,
-            is_temporary=str(each) in _temporary(tempfile.gettempdir()),
+            _ignore_files(directory) if counts else {},
+            around if starts else repository(directory) if counts else None,
+            is_root=directory == root,
+            is_temporary=str(directory) in _temporary(tempfile.gettempdir()),
         )
-        name = encode_name(each.name or each.drive)
+        name = encode_name(directory.name or directory.drive)
         here = enter(here, name, found) if name else outermost(excludes, found)
     return here
 
@@ -119,9 +119,9 @@ def _top(folder: Path) -> tuple[Path, Repository]:
     """
     Return the top of the repository that *folder* lies in; the folder itself if it lies in none.
     """
-    for each in (folder, *folder.parents):
-        if around := repository(each):
-            return each, around
+    for directory in (folder, *folder.parents):
+        if around := repository(directory):
+            return directory, around
     return folder, no_repository()
 
 
@@ -155,8 +155,8 @@ def _by_names(path: PurePath, excludes: Collection[str]) -> str:
     """Return why a file that the disk does not have must stay private."""
     here = outermost(excludes)
     *folders, name = [encode_name(part) for part in path.as_posix().split("/") if part] or [b""]
-    for each in folders:
-        here = enter(here, each)
+    for folder in folders:
+        here = enter(here, folder)
     return why_refused(here, name)
 
 
