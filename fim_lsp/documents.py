@@ -30,9 +30,8 @@ LINE_CHARS = 1000
 """Characters of a line that is looked at. A longer one is data or generated code, not typed by hand:
 nothing is suggested in it and nothing is learned from it, and no scan reads past this."""
 
-_ODD_BREAKS = (
-    "\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # where `str.splitlines` breaks a line and LSP does not
-)
+# where `str.splitlines` breaks a line and LSP does not
+_ODD_BREAKS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
 
 class Position(NamedTuple):

@@ -84,9 +84,8 @@ SETTINGS: dict[str, object] = {
 KEY_SECONDS = 0.05  # 20 keys a second: a fast typist's burst, still readable
 LOOK_SECONDS = 0.8  # before a suggestion is accepted, so that it can be read
 WORTH_TAKING = 3  # characters; two are typed faster than accepted
-WORDS_WORTH_TAKING = (
-    8  # characters of a suggestion that is wrong further on, and so takes longer to read
-)
+# characters of a suggestion that is wrong further on, and so takes longer to read
+WORDS_WORTH_TAKING = 8
 INSIDE_WORD = re.compile(r"\w\w")
 NUMBERS = "{:>9} {:>8} {:>7}"
 NUMBERS_WIDTH = 9 + 1 + 8 + 1 + 7

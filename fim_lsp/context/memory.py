@@ -83,14 +83,12 @@ def _places(lines: list[str], source: Source) -> Iterator[int]:
 
 
 _FILES = 20  # looked at lately: what was looked at before adds noise and parse time
-_CLOSED_CHARS = (
-    2_000_000  # of files among those that are closed: twenty usual ones have a fifth of it
-)
+# of files among those that are closed: twenty usual ones have a fifth of it
+_CLOSED_CHARS = 2_000_000
 _YANKS = 8  # yanks remembered: what was copied longer ago is pasted by now
 _TOLD = 24  # pieces told by language servers that are remembered: of the last few pauses
-_EDITS = (
-    100  # edits of one message that are followed one by one; more are a formatter's or a rename
-)
+# edits of one message that are followed one by one; more are a formatter's or a rename
+_EDITS = 100
 _EDITED_LINES = 400  # edited lines remembered per file; their chance has faded by then
 _PASTE_LINES = 64  # of an insertion count as edited: a pasted file was not written here
 _JUMP_LINES = 32  # a cursor that moves further works elsewhere (llama.vim's distance, too)

@@ -203,11 +203,9 @@ class Room:
         if not self.share(piece):
             return False
         self._taken[piece.uri] = together
-        self.n_chars, self.n_chunks, self.credit = (
-            self.n_chars - size,
-            self.n_chunks - n_fresh,
-            credit,
-        )
+        self.n_chars -= size
+        self.n_chunks -= n_fresh
+        self.credit = credit
         return True
 
 

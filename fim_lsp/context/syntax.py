@@ -41,9 +41,8 @@ READS = 10
 
 _SPARE_OPERATIONS = 10_000  # for texts so short that nothing can be said per byte: 10 to 20 ms
 _SPARE_READS = 100_000  # likewise
-_COUNTED = (
-    100  # operations from one call of the progress callback to the next (tree-sitter's choice)
-)
+# operations from one call of the progress callback to the next (tree-sitter's choice)
+_COUNTED = 100
 _SLICE = 4096  # bytes per read; reading a slice again is what is counted
 
 

@@ -22,9 +22,8 @@ from server_bridge.protocol import Prompt, Timings
 
 AROUND = 300  # lines looked at for secrets that reach into the selection …
 AROUND_CHARS = 20_000  # … and so many characters at most: what a private key of 16,384 bits takes
-LONGEST = (
-    64_000  # characters of a selection: a model at home would take an hour to write them again
-)
+# characters of a selection: a model at home would take an hour to write them again
+LONGEST = 64_000
 # Stands first, so that it is evaluated once for all selections.
 TASK = (
     "Change the following lines as the instruction below them says. Answer with one block of code: "

@@ -76,9 +76,8 @@ def confidence(evidence: Mapping[str, float], n_examples: int) -> float:
 
 NEAR = 3  # tokens on each side of a place that are compared
 COMPARED = 4  # examples that a place is compared with, the newest
-_AKIN_CHARS = (
-    60  # of the old and the new text; what they have in common takes time with the product
-)
+# of the old and the new text; what they have in common takes time with the product
+_AKIN_CHARS = 60
 _LONG = 20  # characters: a longer text is no surer to be the one that is meant
 _CONTRADICTED = 2.0  # a third time tells nothing new
 

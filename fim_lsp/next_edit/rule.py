@@ -79,11 +79,6 @@ def _is_weak(between: tuple[str, ...]) -> bool:
     return len(between) <= _WEAK and not any(is_word(token) for token in between)
 
 
-def shape(line: str) -> tuple[str, ...]:
-    """Return the tokens of a line with every name and number replaced by its kind."""
-    return tuple("w" if is_word(token) else token for token in tokens(line) if not token.isspace())
-
-
 # -- template ----------------------------------------------------------------------------------
 # Literal text and holes: a template is found in a line, and another is filled with what the holes
 # held. Pure.

@@ -53,9 +53,8 @@ class Persistence:
         self._saving: asyncio.Task[None] | None = None
         self._sweeping: asyncio.Task[None] | None = None
         self._auditing: set[asyncio.Task[None]] = set()
-        self._n_forgotten = (
-            0  # how often all was deleted: what was begun before is not written after it
-        )
+        # how often all was deleted: what was begun before is not written after it
+        self._n_forgotten = 0
 
     # -- at the start ----------------------------------------------------------------------------
 

@@ -35,9 +35,8 @@ ABOVE_CHARS, BELOW_CHARS = 2000, 1000
 HERE_CHARS = 500
 
 STAGE = 1000  # bytes more that are parsed at a time: 50 ms at most
-AGAIN = (
-    1200  # bytes of the cursor's line and of what stands below, which it may change: 80 ms at most
-)
+# bytes of the cursor's line and of what stands below, which it may change: 80 ms at most
+AGAIN = 1200
 NEAR_BELOW = AGAIN - HERE_CHARS  # of those below that are parsed first where it would be more
 
 # Of the parser, for one text and for all texts that are parsed for one candidate. The most are

@@ -19,9 +19,8 @@ from server_bridge.http.responses import Object, UnexpectedAnswer, label, option
 from server_bridge.openai import completion
 from server_bridge.protocol import BackendRejected, BackendUnusable
 
-SMALL_CONTEXT = (
-    4096  # tokens, where the server does not say: Ollama's default, and it cuts silently
-)
+# tokens, where the server does not say: Ollama's default, and it cuts silently
+SMALL_CONTEXT = 4096
 UNKNOWN = "unknown"  # what SGLang's gateway calls a model of which it was not told
 N_NAMES = 8  # models that a message lists
 TEMPLATES = ", ".join(family.name for family in (*FAMILIES, PLAIN, completion.MESSAGE))

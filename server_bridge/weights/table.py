@@ -22,9 +22,8 @@ from typing import NamedTuple
 from server_bridge.process.command_line import Machine, usual_threads
 
 HUB = "https://huggingface.co"
-BUNDLED = (
-    "fim-tiny"  # how the name of the model inside the package begins, see server_bridge/models
-)
+# how the name of the model inside the package begins, see server_bridge/models
+BUNDLED = "fim-tiny"
 GIGABYTE = 1e9
 # For a token: a line is some 12, and is to be there within half a second or so.
 MOST_MS = 50.0

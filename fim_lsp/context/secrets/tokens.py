@@ -59,9 +59,8 @@ _PIECE = re.compile(
     r"(?P<alphabet>[dhAwubc])(?P<least>\d+)(?:-(?P<most>\d+))?(?P<exactly>!?)|(?P<sign>.)"
 )
 _SIGNS = "_.~-"  # at the end of a prefix: one pass over the signs of a text finds all of those
-_TYPED = (
-    '!"'  # behind a prefix: alone, or where a value begins with it, it tells a token being typed
-)
+# behind a prefix: alone, or where a value begins with it, it tells a token being typed
+_TYPED = '!"'
 
 
 def _rows() -> list[Row]:

@@ -44,9 +44,8 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _OFTEN = 7  # letters from one rare pair to the next, at most
 _LONG = 12
 _FEWER_LETTERS = 2.4
-_WORD_LETTERS = (
-    3.4  # letters of a word, on the average: names have 5, random ones in two cases have 2.5
-)
+# letters of a word, on the average: names have 5, random ones in two cases have 2.5
+_WORD_LETTERS = 3.4
 
 
 def is_random(value: str) -> bool:

@@ -29,9 +29,8 @@ from server_bridge.protocol import BackendError, Health, Prompt, PromptTooLong, 
 NOTHING_SAID = "the model wrote nothing here"
 REPEATED = "the model only repeats an earlier subject"
 SAMPLES = 3  # different answers that are asked for
-LEAST_CHARS = (
-    200  # of a diff; a prompt that is too long even then cannot be made to fit by showing less
-)
+# of a diff; a prompt that is too long even then cannot be made to fit by showing less
+LEAST_CHARS = 200
 PAUSE_S = 0.2  # without a key, before a model is asked for the rest of what is typed
 
 log = logging.getLogger(__name__)
