@@ -82,12 +82,10 @@ def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each
         return models_command.show_models()
     if given.command == "http":
         from fim_lsp.cli import http
-        from fim_lsp.settings import files
         from server_bridge.llama.link import open_to_pages
 
         token = given.token_file or os.environ.pop("FIM_LSP_TOKEN", "")
-        key = http.ClientKey(token) if token else http.read_key(files.client_key_file())
-        return http.run(given, key, open_backend, _cache(), open_to_pages)
+        return http.run(given, token, open_backend, _cache(), open_to_pages)
     return _doctor(given)
 
 
@@ -114,10 +112,9 @@ def _doctor(given: argparse.Namespace) -> int:
 
     given_files = files.find_layers((given.root.resolve(),))
     config, problems = merge.merge_layers(given_files.layers)
-    found = (*given_files.problems, *problems)
     target = checks.Target(
         config,
-        found,
+        (*given_files.problems, *problems),
         open_backend(config),
         open_to_pages,
         models_command.machine_in_words(),
@@ -141,10 +138,7 @@ def _serve(given: argparse.Namespace) -> NoReturn:
         host, port = given.tcp
         address = server.Address(host, port, given.token_file or token)
     open_session = partial(
-        Session,
-        open_backend=open_backend,
-        cache=_cache(),
-        open_model=open_model,
+        Session, open_backend=open_backend, cache=_cache(), open_model=open_model
     )
     server.run(address, open_session, overrides, _real_model, _open_port)
 
@@ -186,16 +180,8 @@ def open_backend(config: Config) -> Backend:
 def open_model(config: Config) -> TextModel | None:
     """Return the model for next edits that the settings name; nothing is sent yet."""
     from server_bridge import bridge
-    from server_bridge.http.api_key import Key
 
-    ours = config.next_edit.server
-    named = bridge.BackendSettings(
-        url=ours.url,
-        model=ours.model,
-        key=Key(ours.api_key_env, ours.api_key_file, ours.api_key_command),
-        ca_file=ours.ca_file,
-        keys_dir=str(_cache()),
-    )
+    named = _bridge_settings(config.next_edit.server, saves=False)
     return bridge.open_text_model(named) if config.next_edit.enabled else None
 
 
@@ -216,7 +202,7 @@ def _bridge_settings(ours: BackendConfig, *, saves: bool) -> BackendSettings:
         body=ours.body,
         slots_dir=str(_cache() / "slots") if saves else "",
         keys_dir=str(_cache()),
-        endpoints=tuple(_bridge_settings(each, saves=saves) for each in ours.endpoints),
+        endpoints=tuple(_bridge_settings(one, saves=saves) for one in ours.endpoints),
     )
 
 

@@ -27,8 +27,8 @@ STEP_CHARS = 100_000
 """Characters that are split into lines at once: 5 ms where a line has four characters."""
 
 LINE_CHARS = 1000
-"""Characters of a line that is looked at. A longer one is data or generated code, not typed by hand:
-nothing is suggested in it and nothing is learned from it, and no scan reads past this."""
+"""Characters of a line that is looked at. A longer one is data or generated code, not typed by
+hand: nothing is suggested in it and nothing is learned from it, and no scan reads past this."""
 
 # where `str.splitlines` breaks a line and LSP does not
 _ODD_BREAKS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"

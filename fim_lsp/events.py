@@ -87,7 +87,9 @@ class Dismissed(NamedTuple):
 
 
 class NextEditDismissed(NamedTuple):
-    """`fim.dismissNextEdit`: the user does not want the next edit that was offered last, for *uri*."""
+    """
+    `fim.dismissNextEdit`: the user does not want the next edit that was offered last, for *uri*.
+    """
 
     uri: str
 
@@ -150,7 +152,9 @@ class Snoozed(NamedTuple):
 
 
 class RulesChanged(NamedTuple):
-    """The rules of what is private changed, or may have: everything is judged again before it is used."""
+    """
+    The rules of what is private changed, or may have: everything is judged again before it is used.
+    """
 
 
 InDocument = Changed | Saved | Closed | Focused | Yanked | Informed | CursorMoved

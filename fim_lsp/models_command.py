@@ -41,10 +41,10 @@ def show_models() -> int:
     config, _problems = merge.merge_layers(files.find_layers((Path.cwd(),)).layers)
     active, answers = _answering(config.backend)
     all_files = download.files(folder())
-    if active.is_absolute() and not any(each.path == active for each in all_files):
+    if active.is_absolute() and not any(file.path == active for file in all_files):
         all_files.append(ModelFile(active, active.stat().st_size))
     machine = programs.machine(None)
-    return models.show([_make_row(each, active, machine) for each in all_files], answers)
+    return models.show([_make_row(file, active, machine) for file in all_files], answers)
 
 
 def folder() -> Path:
@@ -57,7 +57,7 @@ def _make_row(file: ModelFile, active: Path, machine: Machine) -> Listed:
     if (model := file.model) is None:
         ms_per_token = table.estimate_ms(file.n_bytes, file.n_bytes, machine)
         return Listed(file.path.name, file.path, file.n_bytes, ms_per_token, is_active=is_active)
-    offer = next(each for each in table.offers(machine, {}) if each.model.name == model.name)
+    offer = next(o for o in table.offers(machine, {}) if o.model.name == model.name)
     missing = model.n_bytes - file.n_bytes if file.is_part else 0
     times = offer.ms_per_token, offer.first_look_s
     return Listed(model.name, file.path, model.n_bytes, *times, is_active, missing)
@@ -69,7 +69,7 @@ def _answering(ours: BackendConfig) -> tuple[Path, str]:
     and that in words.
     """
     if ours.endpoints or ours.url or ours.kind in {"llama-server", "openai"}:
-        where = ", ".join(redact_url(each.url) for each in ours.endpoints) or redact_url(ours.url)
+        where = ", ".join(redact_url(server.url) for server in ours.endpoints or (ours,))
         return Path(), f"a server, {where or 'whose address is missing'}"
     settings = bridge.BackendSettings(model=ours.model, keys_dir=str(files.cache_folder()))
     if ours.kind == "auto" and (state := asyncio.run(bridge.find_running(settings))) is not None:
@@ -110,12 +110,11 @@ def run(given: Namespace) -> int:
 def machine_in_words() -> str:
     """Describe this machine's memory and processors."""
     server = program_path("llama-server")
-    found = programs.machine(server)
-    words = [f"{found.cores} cores", f"{found.memory / GIGABYTE:.0f} GB of memory"]
+    machine = programs.machine(server)
+    words = [f"{machine.cores} cores", f"{machine.memory / GIGABYTE:.0f} GB of memory"]
     if server:
-        words.append(
-            f"{found.gpu / GIGABYTE:.0f} GB free on a GPU" if found.gpu else "no GPU for llama.cpp"
-        )
+        gpu = f"{machine.gpu / GIGABYTE:.0f} GB free on a GPU"
+        words.append(gpu if machine.gpu else "no GPU for llama.cpp")
     return ", ".join((*words, server or "no llama-server: the embedded engine is used"))
 
 
@@ -132,14 +131,14 @@ def getter(given: Namespace) -> Callable[[str], str]:
     Return a function that gets a model by its name, "" for one to be offered here, and gives its
     path.
 
-    It gives "" where none is wanted, and says why where none is available. The embedded engine is to
-    run it: the best is that for this machine without a GPU.
+    It gives "" where none is wanted, and says why where none is available. The embedded engine is
+    to run it: the best is that for this machine without a GPU.
     """
 
     def get(name: str) -> str:
-        found = programs.machine(None)
+        machine = programs.machine(None)
         try:
-            return _get(found, given, name) if name else _offer(found, given)
+            return _get(machine, given, name) if name else _offer(machine, given)
         except (download.CannotDownload, _Refused) as error:
             if str(error):
                 models.refuse(str(error))
@@ -172,16 +171,16 @@ def try_backend(open_backend: Callable[[Config], Backend], values: Mapping[str, 
 
 def real_model() -> RealModel | None:
     """
-    Return the best model that the embedded engine runs on this machine, for an editor to offer; None
-    without any.
+    Return the best model that the embedded engine runs on this machine, for an editor to offer;
+    None without any.
     """
     best = table.find_offer(_offers(programs.machine(None)), "auto")
     if best is None:
         return None
 
-    def get(hear: Callable[[int, int], bool]) -> None:
+    def get(on_progress: Callable[[int, int], bool]) -> None:
         def show(n_here: int, n_all: int) -> None:
-            if not hear(n_here, n_all):
+            if not on_progress(n_here, n_all):
                 raise NotGot(CANCELLED)
 
         try:
@@ -197,7 +196,9 @@ def _program(given: Namespace) -> programs.Program:
     """Return the program to run. Raises _Refused, BackendUnusable, CannotDownload."""
     config, _ = merge.merge_layers(files.find_layers((Path.cwd(),)).layers)
     has_folder = Path(given.program).name != given.program
-    server = program_path(os.path.abspath(given.program) if has_folder else given.program)  # noqa: PTH100 (no link is followed)
+    # No link is followed: `Path.resolve` would.
+    program = os.path.abspath(given.program) if has_folder else given.program  # noqa: PTH100
+    server = program_path(program)
     build = programs.build(server) if server else None
     if server is None and not models.may_lack(given):
         raise _Refused
@@ -218,7 +219,7 @@ def _program(given: Namespace) -> programs.Program:
     return programs.outside(server, machine, build, plan, cache)
 
 
-def _model(given: Namespace, config: Config, machine: command_line.Machine) -> str:
+def _model(given: Namespace, config: Config, machine: Machine) -> str:
     """Return the file to serve, "" for the bundled one."""
     if given.get:
         return _get(machine, given, given.get)
@@ -239,31 +240,28 @@ def _check(name: str) -> str:
     return name
 
 
-def _offer(machine: command_line.Machine, given: Namespace) -> str:
+def _offer(machine: Machine, given: Namespace) -> str:
     """Return the path of what the user takes of all that there is, "" for nothing."""
-    found = _offers(machine)
-    best = table.find_offer(found, "auto")
+    offers = _offers(machine)
+    best = table.find_offer(offers, "auto")
     if best is None:
         raise _Refused(TOO_SMALL)
     screen = screen_on(sys.stdout)
     screen.say("Models, and their cost on this machine (see docs/models.md):")
-    for row in models.list_offers(found, screen.width):
+    for row in models.list_offers(offers, screen.width):
         screen.line(row)
     screen.say(models.OFFERS_LEGEND)
-    offer = models.choose_offer(found, best, input)
+    offer = models.choose_offer(offers, best, input)
     return _fetch(offer, given.mirror) if offer else ""
 
 
-def _get(machine: command_line.Machine, given: Namespace, name: str) -> str:
+def _get(machine: Machine, given: Namespace, name: str) -> str:
     """
     Return the path of the model called *name*, downloaded if the user agrees; on a terminal `auto`
     shows all.
     """
-    if (
-        name == "auto"
-        and sys.stdin.isatty()
-        and not (given.yes or getattr(given, "dry_run", False))
-    ):
+    is_trial = getattr(given, "dry_run", False)
+    if name == "auto" and sys.stdin.isatty() and not (given.yes or is_trial):
         if path := _offer(machine, given):
             return path
         raise _Refused
@@ -272,10 +270,9 @@ def _get(machine: command_line.Machine, given: Namespace, name: str) -> str:
         raise _Refused(TOO_SMALL)
     if offer.path:
         return offer.path
-    if getattr(given, "dry_run", False):
-        raise _Refused(
-            f"{offer.model.name} is not downloaded yet: download it first, without --dry-run"
-        )
+    if is_trial:
+        missing = f"{offer.model.name} is not downloaded yet"
+        raise _Refused(f"{missing}: download it first, without --dry-run")
     if not (given.yes or models.agrees(models.describe_offer(offer))):
         raise _Refused
     return _fetch(offer, given.mirror)
@@ -297,10 +294,8 @@ def _fetch(offer: Offer, mirror: str | None) -> str:
     connecting = (
         f"Connecting to {redact_url(mirror)}; if there is no answer, this takes half a minute …"
     )
-    if screen.live:
-        screen.status(connecting)
-    else:
-        screen.line(connecting)
+    show_wait = screen.status if screen.live else screen.line
+    show_wait(connecting)
     try:
         path = download.fetch(offer.model, folder(), show, mirror)
     finally:
@@ -309,5 +304,5 @@ def _fetch(offer: Offer, mirror: str | None) -> str:
     return str(path)
 
 
-def _offers(machine: command_line.Machine) -> list[Offer]:
+def _offers(machine: Machine) -> list[Offer]:
     return table.offers(machine, download.find_paths(folder()))

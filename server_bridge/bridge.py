@@ -216,8 +216,8 @@ def _local_servers(settings: BackendSettings) -> LocalServers:
 
 def _make_embedded(settings: BackendSettings) -> Embedded:
     """
-    Return the embedded engine: the tiny bundled model on one thread, one of the user's on as many as
-    `serve` takes.
+    Return the embedded engine: the tiny bundled model on one thread, one of the user's on as many
+    as `serve` takes.
     """
     ours = settings.model if settings.kind == "embedded" or not _choose_model(settings) else ""
     model = Path(ours or programs.BUNDLED)

@@ -38,7 +38,7 @@ from server_bridge.protocol import (
     State,
     TextModel,
 )
-from server_bridge.weights.table import MOST_MS, NAMES, Model, Offer, is_bundled
+from server_bridge.weights.table import MOST_MS, NAMES, Offer, OfferedModel, is_bundled
 
 # Packages without which nothing works; the embedded engine may be missing where a server is used.
 NEEDED = ("pygls", "lsprotocol", "httpx", "xxhash", "tree-sitter")
@@ -48,8 +48,8 @@ ENGINE = "xllamacpp"
 # answer up to 128; below this there is no room for other files.
 SMALL_CONTEXT = 4096
 INSTEAD = (
-    f"take one that was trained to fill in: fim-lsp setup --get {NAMES[1]}, or without a name the best "
-    "one for this machine"
+    f"take one that was trained to fill in: fim-lsp setup --get {NAMES[1]}, or without a name the "
+    "best one for this machine"
 )
 EXPIRES_SOON_DAYS = 14
 TRIAL_TOKENS = 16  # a line of code
@@ -67,9 +67,10 @@ TRIAL = Prompt(
 
 # What is good to know of a model whose evaluated prompt cannot be cut off behind any token.
 MEMORIES = {
-    "recurrent": "; the model is recurrent or hybrid, where a changed prompt goes on from a checkpoint "
-    "(kept where they matter with --checkpoint-min-step 256, which fim-lsp serve sets)",
-    "sliding window": "; the model has a sliding window (with --swa-full, which fim-lsp serve sets, it is as fast as any)",
+    "recurrent": "; the model is recurrent or hybrid, where a changed prompt goes on from a "
+    "checkpoint (kept where they matter with --checkpoint-min-step 256, which fim-lsp serve sets)",
+    "sliding window": "; the model has a sliding window (with --swa-full, which fim-lsp serve "
+    "sets, it is as fast as any)",
 }
 
 
@@ -126,15 +127,15 @@ async def machine(target: Target) -> list[Finding]:
 
 async def packages(target: Target) -> list[Finding]:
     """Check that all packages are installed."""
-    found = {name: _version(name) for name in (*NEEDED, ENGINE)}
-    missing = [name for name in NEEDED if not found[name]]
+    versions = {name: _version(name) for name in (*NEEDED, ENGINE)}
+    missing = [name for name in NEEDED if not versions[name]]
     if missing:
         fix = "install fim-lsp again, the way you did before (docs/install.md)"
         return [Finding("packages", "bad", f"missing: {', '.join(missing)}", fix)]
-    if not found[ENGINE] and target.config.backend.kind in {"auto", "embedded"}:
+    if not versions[ENGINE] and target.config.backend.kind in {"auto", "embedded"}:
         fix = f"pip install {ENGINE}, or set fim.backend.url to a llama-server"
         return [Finding("packages", "warn", f"{ENGINE} is missing: no embedded engine", fix)]
-    return [Finding("packages", "ok", ", ".join(f"{n} {v}" for n, v in found.items() if v))]
+    return [Finding("packages", "ok", ", ".join(f"{n} {v}" for n, v in versions.items() if v))]
 
 
 async def settings(target: Target) -> list[Finding]:
@@ -152,7 +153,7 @@ async def settings(target: Target) -> list[Finding]:
 async def privacy(target: Target) -> list[Finding]:
     """Report where code is sent, and whether it is encrypted on the way."""
     backend, ours = target.config.backend, target.config.next_edit.server
-    keys = [("backend", each.api_key_env) for each in list_servers(backend)]
+    keys = [("backend", one.api_key_env) for one in list_servers(backend)]
     findings = []
     for section, env in dict.fromkeys((*keys, ("nextEdit.server", ours.api_key_env))):
         if env and env not in os.environ:
@@ -163,8 +164,8 @@ async def privacy(target: Target) -> list[Finding]:
         findings.append(Finding("privacy", "ok", "your code stays on this machine"))
     for way in ways:
         says, _, fix = way.warning.partition(": ")
-        said = f"your code goes to {way.host}, encrypted"
-        findings.append(Finding("privacy", *(("warn", says, fix) if fix else ("ok", said))))
+        safe = f"your code goes to {way.host}, encrypted"
+        findings.append(Finding("privacy", *(("warn", says, fix) if fix else ("ok", safe))))
     return findings
 
 
@@ -207,12 +208,12 @@ async def model(target: Target) -> list[Finding]:
 async def access(target: Target) -> list[Finding]:
     """Check that the server answers no other machine and no web page."""
     state, backend = target.backend.state, target.config.backend
-    used = [each for each in list_servers(backend) if redact_url(each.url).startswith(state.url)]
-    has_key = any(e.api_key_env or e.api_key_file or e.api_key_command for e in used)
+    used = [one for one in list_servers(backend) if redact_url(one.url).startswith(state.url)]
+    has_key = any(one.api_key_env or one.api_key_file or one.api_key_command for one in used)
     if state.health is not Health.READY or has_key:
         return []
     key = "start it with --api-key-file FILE, and name yours in fim.backend.apiKeyFile"
-    if hosts := [way.host for each in used for way in remote_servers(each)]:
+    if hosts := [way.host for one in used for way in remote_servers(one)]:
         return [Finding("access", "warn", f"{hosts[0]} answers anyone who can reach it", key)]
     if await target.open_to_pages(state.url):
         fix = (
@@ -309,16 +310,16 @@ async def ports(target: Target) -> list[Finding]:
     do.
     """
     findings = []
-    for each in private_files.find_announced(target.cache / FOLDER) if target.cache else ():
-        host, _, port = each.url.removeprefix("http://").rpartition(":")
+    for there in private_files.find_announced(target.cache / FOLDER) if target.cache else ():
+        host, _, port = there.url.removeprefix("http://").rpartition(":")
         try:
             _, writer = await asyncio.open_connection(host, int(port))
             writer.close()
         except (OSError, ValueError):
-            private_files.withdraw(each.file)  # its process was killed
+            private_files.withdraw(there.file)  # its process was killed
         else:
             says = (
-                f"process {each.pid} answers other programs at {each.url}, where its page is, too"
+                f"process {there.pid} answers other programs at {there.url}, where its page is, too"
             )
             findings.append(Finding("http", "ok", says))
     return findings
@@ -330,7 +331,8 @@ async def speculation(target: Target) -> list[Finding]:
     if state.health is not Health.READY or not state.drafters:
         return []
     if state.drafts:
-        says = f"the server speculates ({state.drafters}), and reports its confidence for few tokens only"
+        drafters = f"the server speculates ({state.drafters})"
+        says = f"{drafters}, and reports its confidence for few tokens only"
         with contextlib.suppress(BackendError):
             cost = (await _trial(target.backend))[0].timings
             says += f"; {cost.draft_accepted_n} of {cost.draft_n} drafted were right in a trial"
@@ -362,7 +364,7 @@ def _faster(target: Target, ms_per_token: float) -> str:
     return f"take a smaller model: fim-lsp setup --get {best.model.name}"
 
 
-def _is(model: Model, name: str) -> bool:
+def _is(model: OfferedModel, name: str) -> bool:
     """Return whether a model file called *name* is *model*, in whatever precision."""
     return Path(name).name.lower().startswith(model.file.removesuffix("-q8_0.gguf"))
 

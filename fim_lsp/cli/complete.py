@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fim_lsp.cli.client import EditorAnswer, EditorError, LspClient, editor
-from fim_lsp.cli.terminal import Screen, screen_on
+from fim_lsp.cli.terminal import Screen, screen_on, unbroken
 from fim_lsp.documents import Position, body, split
 from fim_lsp.suggest.request import TOY, notice, report
 from server_bridge.weights.table import is_bundled
@@ -126,20 +126,23 @@ class Tried(NamedTuple):
 
 def rows(all_tried: Sequence[Tried], backend: Mapping[str, Any]) -> dict[str, str]:
     """Return what each request got, by its title, and what else is to be known of the model."""
-    found = {}
+    texts = {}
     for tried in all_tried:
-        said = tried.answer.suggestions
+        suggestions = tried.answer.suggestions
         title = "by hand" if tried.by_hand else "while typing"
-        text = said[0].text if said else ""
-        found[title] = report(text, tried.outcome, tried.reason, by_hand=tried.by_hand)
+        text = suggestions[0].text if suggestions else ""
+        texts[title] = report(text, tried.outcome, tried.reason, by_hand=tried.by_hand)
     if note := notice(backend):
-        found["the model"] = note
-    return found
+        texts["the model"] = note
+    return texts
 
 
 def lines(place: str, all_tried: Sequence[Tried], backend: Mapping[str, Any]) -> list[str]:
     """Return the report on *place*, to read."""
-    return [place, *(f"  {title:<13} {said}" for title, said in rows(all_tried, backend).items())]
+    return [
+        unbroken(place),
+        *(f"  {title:<13} {text}" for title, text in rows(all_tried, backend).items()),
+    ]
 
 
 SUGGESTION, NO_SUGGESTION, ERROR = 0, 1, 2
@@ -160,10 +163,10 @@ def run(arguments: Namespace) -> int:
     if (message := backend.get("message")) and not (arguments.json or arguments.why):
         screen.say(f"fim-lsp: {message}")  # another model answers than the one that is named
     if arguments.json:
-        found = _as_json(position, tried, stats)
+        result = _as_json(position, tried, stats)
         if arguments.why:
-            found["why"] = rows(all_tried, backend)
-        print(json.dumps(found, ensure_ascii=False, indent=2))
+            result["why"] = rows(all_tried, backend)
+        screen_on(sys.stdout).text(json.dumps(result, ensure_ascii=False, indent=2))
     elif arguments.why:
         screen_on(sys.stdout).line("\n".join(lines(_place(position), all_tried, backend)))
     elif tried.answer.suggestions:
@@ -253,8 +256,8 @@ def _as_json(position: FilePosition, tried: Tried, stats: Mapping[str, Any]) -> 
         "file": str(position.path),
         **_one_based(position.position),
         "items": [
-            {"text": each.text, "start": _one_based(each.start), "end": _one_based(each.end)}
-            for each in answer.suggestions
+            {"text": text, "start": _one_based(start), "end": _one_based(end)}
+            for text, start, end, _ in answer.suggestions
         ],
         "outcome": tried.outcome,
         "ms": round(answer.ms, 1),

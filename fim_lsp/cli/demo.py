@@ -39,40 +39,24 @@ class Scene(NamedTuple):
     text: str
 
 
+# fmt: off
 SCENES = (
-    Scene(
-        "store.py: an attribute; the model answers in the middle of a word",
-        "store.py",
-        "self.owner = owner",
-        "\n        self.capacity = capacity",
-    ),
-    Scene(
-        "store.py: a short method",
-        "store.py",
-        "return iter(self.items.values())",
-        "\n\n    def __len__(self) -> int:\n        return len(self.items)",
-    ),
-    Scene(
-        "store.py: a longer one; several lines arrive at once",
-        "store.py",
+    Scene("store.py: an attribute; the model answers in the middle of a word", "store.py",
+        "self.owner = owner", "\n        self.capacity = capacity"),
+    Scene("store.py: a short method", "store.py", "return iter(self.items.values())",
+        "\n\n    def __len__(self) -> int:\n        return len(self.items)"),
+    Scene("store.py: a longer one; several lines arrive at once", "store.py",
         "return [item for item in self.items.values() if item.is_expired(today)]",
         "\n\n    def remove(self, name: str) -> None:\n"
         '        """Remove the item of that name."""\n'
-        "        if name not in self.items:\n"
-        "            raise UnknownItem(name)\n"
-        "        del self.items[name]",
-    ),
-    Scene(
-        "test_store.py: another file",
-        "test_store.py",
-        'larder.take("rice", 3.0)',
-        "\n\n\ndef test_remove() -> None:\n"
-        '    larder = Larder("Ada")\n'
-        '    larder.add(Item("rice", 2.0, "kg"))\n'
-        '    larder.remove("rice")\n'
-        "    assert len(larder) == 0",
-    ),
+        "        if name not in self.items:\n            raise UnknownItem(name)\n"
+        "        del self.items[name]"),
+    Scene("test_store.py: another file", "test_store.py", 'larder.take("rice", 3.0)',
+        '\n\n\ndef test_remove() -> None:\n    larder = Larder("Ada")\n'
+        '    larder.add(Item("rice", 2.0, "kg"))\n    larder.remove("rice")\n'
+        "    assert len(larder) == 0"),
 )
+# fmt: on
 
 
 # The demo needs nothing but this package; a script needs no debounce.
@@ -92,8 +76,8 @@ NUMBERS_WIDTH = 9 + 1 + 8 + 1 + 7
 NARROWEST = 30  # of code: a narrower terminal breaks the lines
 GHOST_LINES = 6
 TOY = """\
-The bundled model is a toy. For real work: fim-lsp setup (it lists the models that fit this machine, \
-and asks before it downloads)."""
+The bundled model is a toy. For real work: fim-lsp setup (it lists the models that fit this \
+machine, and asks before it downloads)."""
 MARGIN, TAKEN = "     ", "   ⇥ "
 
 
@@ -216,8 +200,8 @@ class Typist:
 
     def _row(self, answer: EditorAnswer, cost: KeyCost) -> None:
         ghost = answer.suggestions[0].text if answer.suggestions else ""
-        known = not cost.streams  # no request to the model
-        evaluated, cached = ("·", "·") if known else (cost.evaluated, cost.cached)
+        is_ready = not cost.streams  # no request to the model
+        evaluated, cached = ("·", "·") if is_ready else (cost.evaluated, cost.cached)
         numbers = NUMBERS.format(evaluated, cached, f"{answer.ms:.1f}")
         self._screen.line(self._code(ghost) + self._screen.paint(numbers, "faint"))
         below = ghost.split("\n")[1:]
@@ -301,11 +285,15 @@ def _summary(screen: Screen, tally: Tally, stats: Mapping[str, Any]) -> None:
     screen.line()
     screen.line(screen.paint("In all", "title"))
     screen.say(f"""\
-  {n_keys} keys typed, and {n_chars} more characters taken from {n_taken} suggestions ({n_multi} of several lines)
+  {n_keys} keys typed, and {n_chars} more characters taken from {n_taken} suggestions \
+({n_multi} of several lines)
   {n_asked} of {n_keys} completions needed the model, the others were known already
-  {jumps} tokens evaluated at the {n_keys - n_typing} jumps to a new position, {typing:.1f} per key while typing there
-  {stats["tokens"]["background"]} more while idle; {reused / max(1, reused + evaluated):.1%} of all prompts came from the cache
-  {statistics.median(tally.waits_ms):.0f} ms from key to ghost text (median), {slow:.0f} ms (95th percentile)""")
+  {jumps} tokens evaluated at the {n_keys - n_typing} jumps to a new position, \
+{typing:.1f} per key while typing there
+  {stats["tokens"]["background"]} more while idle; \
+{reused / max(1, reused + evaluated):.1%} of all prompts came from the cache
+  {statistics.median(tally.waits_ms):.0f} ms from key to ghost text (median), \
+{slow:.0f} ms (95th percentile)""")
     if is_bundled(stats["backend"]["model"]):
         screen.line()
         screen.say(TOY)

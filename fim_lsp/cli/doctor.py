@@ -25,6 +25,7 @@ KNOWN = (
     "set fim.nextEdit.server.model to the one that is served: zeta-2, zeta-2.1 or sweep-next-edit; "
     "the name tells the format"
 )
+WITHOUT = "without a model, fim-lsp still repeats your own edits"
 SHOWN_NAMES = 5  # models of a server
 
 
@@ -42,7 +43,7 @@ async def next_edit(target: Target) -> list[Finding]:
     try:
         return [_of_names(ours, await model.models())]
     except BackendError as error:
-        fix = "start it, or empty fim.nextEdit.server.url: without a model, fim-lsp still repeats your own edits"
+        fix = f"start it, or empty fim.nextEdit.server.url: {WITHOUT}"
         return [_warning(trouble(error), fix)]
 
 
@@ -51,10 +52,10 @@ def _of_names(ours: BackendConfig, names: list[str]) -> Finding:
     name, url = sanitize(ours.model), addresses.redact_url(ours.url)
     if ours.model in names or not names:
         return Finding(NAME, "ok", f"{name} at {url}")
-    fit = [each for each in names if format_of(each) is format_of(ours.model)]
+    fit = [served for served in names if format_of(served) is format_of(ours.model)]
     if fit == names:
         return Finding(NAME, "ok", f"{name} at {url}, there called {fit[0]}")
-    others = [each for each in names if format_of(each)]
+    others = [served for served in names if format_of(served)]
     fix = f"set fim.nextEdit.server.model to {(fit or others)[0]}" if others else KNOWN
     return _warning(f"{url} has no {name}, but {', '.join(names[:SHOWN_NAMES])}", fix)
 
@@ -87,10 +88,10 @@ async def _examine(target: Target, screen: Screen | None) -> list[Finding]:
         for check in (*CHECKS, next_edit):
             if screen:
                 screen.status(f"checking {check.__name__.replace('_', ' ')} …")
-            found = await check(target)
-            findings += found
+            of_check = await check(target)
+            findings += of_check
             if screen:
-                _show(screen, found)
+                _show(screen, of_check)
     finally:
         await target.backend.aclose()
         if target.next_edits is not None:
@@ -98,9 +99,9 @@ async def _examine(target: Target, screen: Screen | None) -> list[Finding]:
     return findings
 
 
-def _show(screen: Screen, found: list[Finding]) -> None:
+def _show(screen: Screen, findings: list[Finding]) -> None:
     screen.status("")
-    for finding in found:
+    for finding in findings:
         level = screen.paint(f"{finding.level:<5}", ROLES[finding.level])
         says, *more = wrap(finding.says, screen.width - INDENT)
         screen.line(f"{level} {finding.check:<9} {says}")

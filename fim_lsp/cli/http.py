@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fim_lsp import events
 from fim_lsp.cli import checks
@@ -30,34 +30,28 @@ from server_bridge.protocol import Backend, Health, State
 
 # What the doctor looks at without asking the model for anything
 LIVE = (
-    checks.privacy, checks.model, checks.access, checks.certificate, checks.context, checks.speculation,
+    checks.privacy, checks.model, checks.access, checks.certificate, checks.context,
+    checks.speculation,
 )  # fmt: skip
 
-ZED_KEY = "ZED_OPEN_AI_COMPATIBLE_EDIT_PREDICTION_API_KEY"  # or typed into its settings, which keep it safe
+# Or typed into its settings, which keep it safe.
+ZED_KEY = "ZED_OPEN_AI_COMPATIBLE_EDIT_PREDICTION_API_KEY"
 
 OpenToPages = Callable[[str], Awaitable[bool]]
 
 
-class ClientKey(NamedTuple):
-    """The secret of the clients; *file* is where they may read it, None where it is not kept."""
-
-    token: str
-    file: Path | None = None
-
-
-def read_key(path: Path) -> ClientKey:
-    """Return the key of this user's clients, which is made where there is none yet."""
-    return ClientKey(local_port.own_key(path), path)
-
-
 def run(
     arguments: Namespace,
-    key: ClientKey,
+    token: str,
     open_backend: Callable[[Config], Backend],
     cache: Path,
     open_to_pages: OpenToPages,
 ) -> int:
-    """Serve until Ctrl-C; returns the exit code."""
+    """
+    Serve until Ctrl-C, clients that know *token*, or where it is "" the key that is kept for them;
+    returns the exit code.
+    """
+    key_file = None if token else files.client_key_file()
     root = arguments.root.resolve()
     given = files.find_layers((root,))
     config, problems = merge.merge_layers(given.layers)
@@ -73,12 +67,12 @@ def run(
     open_session = partial(Session, config, open_backend, days=cache)
     options = {
         "port": arguments.port or config.http.port or 0,
-        "token": key.token,
+        "token": token or local_port.own_key(files.client_key_file()),
         "root": root.as_uri(),
     }
     try:
         with contextlib.suppress(KeyboardInterrupt):
-            asyncio.run(_serve(open_session, cache, options, key, screen, open_to_pages))
+            asyncio.run(_serve(open_session, cache, options, key_file, screen, open_to_pages))
     except OSError as error:
         screen.line(f"fim-lsp cannot listen on port {options['port']}: {error.strerror or error}")
         return 1
@@ -97,7 +91,7 @@ async def _serve(
     open_session: Callable[[], Session],
     cache: Path,
     options: Mapping[str, Any],
-    key: ClientKey,
+    key_file: Path | None,
     screen: Screen,
     open_to_pages: OpenToPages,
 ) -> None:
@@ -111,7 +105,7 @@ async def _serve(
     try:
         local = await local_port.open_local_port(session, cache, advise=advise, **options)
         try:
-            for line in _addresses(local, key):
+            for line in _addresses(local, key_file):
                 screen.line(line)
             session.reach()
             await ended.wait()
@@ -121,21 +115,24 @@ async def _serve(
         await session.aclose()
 
 
-def _addresses(local: local_port.LocalPort, key: ClientKey) -> list[str]:
+def _addresses(local: local_port.LocalPort, key_file: Path | None) -> list[str]:
     """
     Return the lines to write into each client's settings; Vim's can read the key from its file, so
     that it is in no dotfile.
     """
-    url, in_vim, in_lua = local.url, f"'{key.token}'", f"'{key.token}'"
-    if key.file is not None and "'" not in (path := key.file.as_posix()):
+    url, token = local.url, local.token
+    in_vim = in_lua = f"'{token}'"
+    if key_file is not None and "'" not in (path := key_file.as_posix()):
         in_vim, in_lua = f"readfile('{path}')[0]", f"vim.fn.readfile('{path}')[1]"
-    return [
-        f"llama.vim     let g:llama_config = {{ 'endpoint_fim': '{url}/infill', 'api_key': {in_vim} }}",
-        f'llama.vscode  "llama-vscode.endpoint": "{url}", "llama-vscode.api_key": "{key.token}"',
-        f"minuet        end_point = '{url}/v1/completions', api_key = function() return {in_lua} end",
-        f'Zed           "api_url": "{url}/v1/completions", and in its environment {ZED_KEY}={key.token}',
-        f"the page      {local.page_url}",
-    ]
+    infill, openai = f"{url}/infill", f"{url}/v1/completions"
+    texts = {
+        "llama.vim": f"let g:llama_config = {{ 'endpoint_fim': '{infill}', 'api_key': {in_vim} }}",
+        "llama.vscode": f'"llama-vscode.endpoint": "{url}", "llama-vscode.api_key": "{token}"',
+        "minuet": f"end_point = '{openai}', api_key = function() return {in_lua} end",
+        "Zed": f'"api_url": "{openai}", and in its environment {ZED_KEY}={token}',
+        "the page": local.page_url,
+    }
+    return [f"{name:<13} {text}" for name, text in texts.items()]
 
 
 def _tell(screen: Screen, told: list[State], status: SessionStatus) -> None:

@@ -16,7 +16,7 @@ from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from fim_lsp.cli.terminal import Screen, fit, screen_on
+from fim_lsp.cli.terminal import Screen, fit, screen_on, unbroken
 from server_bridge.machine.addresses import USUAL_PORTS, port_of
 from server_bridge.protocol import Health, State
 from server_bridge.weights.table import GIGABYTE, Offer, is_bundled
@@ -37,7 +37,8 @@ def list_offers(offers: Sequence[Offer], width: int) -> list[str]:
     """Return the table: what each costs, what it is worth, under which licence."""
     if width < TABLE_WIDTH:
         return [line for offer in offers for line in _lines(offer)]
-    head = f"  {'':<10} {'GB':>5} {'ms a token':>11} {'first look':>11} {'lines':>6} {'across':>7}  licence"
+    costs = f"{'GB':>5} {'ms a token':>11} {'first look':>11}"
+    head = f"  {'':<10} {costs} {'lines':>6} {'across':>7}  licence"
     return [head, *map(_offer_row, offers)]
 
 
@@ -46,12 +47,12 @@ def choose_offer(offers: Sequence[Offer], best: Offer, ask: Ask) -> Offer | None
     Return the offer that the user wants: Enter takes the *best*, a name another, n or no answer
     none.
     """
-    by_name = {each.model.name: each for each in offers}
+    by_name = {offer.model.name: offer for offer in offers}
     question = f"Get {best.model.name}, {_size(best)}? Enter, another name, or n: "
-    while (said := ask(question).strip().lower()) not in {"n", "no", *by_name}:
-        if said in {"", "y", "yes"}:
+    while (answer := ask(question).strip().lower()) not in {"n", "no", *by_name}:
+        if answer in {"", "y", "yes"}:
             return best
-    return by_name.get(said)
+    return by_name.get(answer)
 
 
 def describe_offer(offer: Offer) -> str:
@@ -106,11 +107,11 @@ def _lines(offer: Offer) -> list[str]:
 def _offer_row(offer: Offer) -> str:
     model = offer.model
     mark = "→" if offer.is_best else " "
-    known = [f"{each:.0f} %" if each else "-" for each in (model.lines, model.across_files)]
+    lines, across = (f"{n:.0f} %" if n else "-" for n in (model.lines, model.across_files))
     note = ", here already" if offer.path else ""
     return (
         f"{mark} {model.name:<10} {model.n_bytes / GIGABYTE:>5.1f} {offer.ms_per_token:>11.0f} "
-        f"{offer.first_look_s:>9.0f} s {known[0]:>6} {known[1]:>7}  {model.licence}{note}"
+        f"{offer.first_look_s:>9.0f} s {lines:>6} {across:>7}  {model.licence}{note}"
     )
 
 
@@ -120,8 +121,8 @@ def _size(offer: Offer) -> str:
 
 LEGEND = """\
 ms a token: to write one, a line is some 12. First look: to read 1,536 tokens of a file once. Both \
-are estimates by the model's size and this machine's cores, "-" is not known; fim-lsp doctor measures \
-the model that answers."""
+are estimates by the model's size and this machine's cores, "-" is not known; fim-lsp doctor \
+measures the model that answers."""
 
 
 class Listed(NamedTuple):
@@ -145,10 +146,10 @@ def show(listed: Sequence[Listed], answers: str) -> int:
     """Print the table, and in words what *answers* in editors; returns the exit code."""
     screen = screen_on(sys.stdout)
     if listed:
-        width = max(len("model"), *(len(each.name) for each in listed))
+        width = max(len("model"), *(len(file.name) for file in listed))
         screen.line(f"  {'model':<{width}} {'GB':>5} {'ms a token':>11} {'first look':>11}")
-        for each in listed:
-            screen.line(_row(each, width))
+        for file in listed:
+            screen.line(_row(file, width))
         screen.line()
         screen.say(LEGEND)
     else:
@@ -159,12 +160,12 @@ def show(listed: Sequence[Listed], answers: str) -> int:
 
 def _row(listed: Listed, width: int) -> str:
     mark = "→" if listed.is_active else " "
-    head = f"{mark} {listed.name:<{width}} {_gigabytes(listed.n_bytes):>5}"
+    head = f"{mark} {unbroken(listed.name):<{width}} {_gigabytes(listed.n_bytes):>5}"
     if listed.missing:
         missing = f"incomplete, {_gigabytes(listed.missing)} GB are missing"
         return f"{head}   {missing}: fim-lsp setup --get {listed.name}"
     first_look = f"{listed.first_look_s:.0f} s" if listed.first_look_s else "-"
-    return f"{head} {listed.ms_per_token:>11.0f} {first_look:>11}  {listed.path}"
+    return f"{head} {listed.ms_per_token:>11.0f} {first_look:>11}  {unbroken(str(listed.path))}"
 
 
 def _gigabytes(n_bytes: int) -> str:
@@ -181,14 +182,14 @@ def _gigabytes(n_bytes: int) -> str:
 
 INSTALL = """\
 llama-server is not installed. With a GPU it is faster. Get it from your system's packages (brew, \
-winget, apt: llama.cpp) or from https://github.com/ggml-org/llama.cpp/releases; --program names one \
-that is not on the PATH."""
+winget, apt: llama.cpp) or from https://github.com/ggml-org/llama.cpp/releases; --program names \
+one that is not on the PATH."""
 # `python -m benchmarks.engines`: on a processor a token of the 0.5B costs half of one of the 1.5B,
 # and checking several at once costs nearly as much as generating them (0.58 times as fast on one
 # thread, 0.31 on two). n-grams are right when they draft, and stay on.
 SLOW_DRAFT = (
-    "Without a GPU, a draft model makes the server slower: a 0.5B that drafts for a 1.5B halves its speed at best. "
-    "Leave --draft out."
+    "Without a GPU, a draft model makes the server slower: a 0.5B that drafts for a 1.5B halves "
+    "its speed at best. Leave --draft out."
 )
 
 
@@ -216,11 +217,11 @@ def agrees(what: str) -> bool:
 
 def show_command(command: Sequence[str], key_file: Path) -> int:
     """Print a command line as a shell takes it; returns the exit code."""
-    print(shlex.join(command))
+    screen_on(sys.stdout).text(shlex.join(command))
     if not key_file.exists():  # written by `serve` alone, for as long as it runs
         file, folder = shlex.quote(str(key_file)), shlex.quote(str(key_file.parent))
         make = f"(umask 077; mkdir -p {folder}; openssl rand -hex 32 > {file})"
-        print(f"Make its key first: {make}", file=sys.stderr)
+        screen_on(sys.stderr).line(f"Make its key first: {make}")
     return 0
 
 

@@ -7,14 +7,14 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from fim_lsp import __version__
 from server_bridge.machine.addresses import USUAL_PORTS, is_loopback_host
 from server_bridge.weights.table import NAMES
 
 RAW = argparse.RawDescriptionHelpFormatter
-Commands: TypeAlias = Any  # argparse has no public name for what `add_subparsers` returns
+_Option: TypeAlias = tuple[tuple[str, ...], dict[str, Any]]
 
 DESCRIPTION = """\
 A language server for local, private, multi-line code completion.
@@ -33,17 +33,18 @@ tiny: for real work run
 SERVE_EPILOG = """\
 Starts llama-server with the options that suit this machine and completions (docs/backends.md lists
 them), restarts it if it dies, and ends it at Ctrl-C. Without llama-server, the embedded engine
-serves (llama.cpp in this package). The server listens on this machine only, and asks for a key that your
-editors find by themselves: a new one for each run, or the one in the environment variable LLAMA_API_KEY.
-  fim-lsp serve                                    the model you have; asks if there is only the bundled one
-  fim-lsp serve --get                              a model that fits this machine; asks before it downloads
-  fim-lsp serve --get qwen-7b                      that one
+serves (llama.cpp in this package). The server listens on this machine only, and asks for a key that
+your editors find by themselves: a new one for each run, or the one in the environment variable
+LLAMA_API_KEY.
+  fim-lsp serve                the model you have; asks if there is only the bundled one
+  fim-lsp serve --get          a model that fits this machine; asks before it downloads
+  fim-lsp serve --get qwen-7b  that one
   fim-lsp serve --model big.gguf --draft small.gguf
 """
 
 HTTP_EPILOG = """\
-Point a plugin that asks a llama.cpp server at this port: its requests get the same prompts, ring and filters
-as those of an editor with the language server (docs/http.md):
+Point a plugin that asks a llama.cpp server at this port: its requests get the same prompts, ring and
+filters as those of an editor with the language server (docs/http.md):
   fim-lsp http --port 8013 --root ~/src/shop
 It listens on 127.0.0.1 only and answers no web page. Ctrl-C ends it.
 """
@@ -92,11 +93,9 @@ def parser() -> argparse.ArgumentParser:
     server = parser.add_argument_group("the server")
     server.add_argument("--stdio", action="store_true", help="serve one editor on stdin and stdout")
     server.add_argument(
-        "--tcp",
-        metavar="HOST:PORT",
-        type=_address,
+        "--tcp", metavar="HOST:PORT", type=_address,
         help="serve one editor on a port of this machine",
-    )
+    )  # fmt: skip
     server.add_argument(
         "--token-file", metavar="FILE", type=_token,
         help="with --tcp: the secret that the editor must know (or set FIM_LSP_TOKEN)",
@@ -104,174 +103,39 @@ def parser() -> argparse.ArgumentParser:
     server.add_argument("--log-file", metavar="FILE", help="write the log there instead of stderr")
     server.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for add in COMMANDS.values():
-        add(commands)
+    for name, command in COMMANDS.items():
+        command.add(commands, name)
     return parser
 
 
-def _add_complete(commands: Commands) -> None:
-    complete = commands.add_parser(
-        "complete",
-        help="one completion, as an editor would get it",
-        description="Print the completion at one place of a file, as an editor would get it.",
-        epilog=COMPLETE_EPILOG,
-        formatter_class=RAW,
-    )
-    complete.add_argument("position", metavar="FILE:LINE[:COL]")
-    complete.add_argument(
-        "--open", metavar="FILE", nargs="+", default=[], help="other files that are open"
-    )
-    complete.add_argument("--url", help="the model server to ask instead of the configured one")
-    complete.add_argument(
-        "--why",
-        action="store_true",
-        help="say where a suggestion comes from, while typing and by hand, or why there is none",
-    )
-    complete.add_argument(
-        "--json", action="store_true", help="suggestions, tokens and times as JSON"
-    )
+class _Command(NamedTuple):
+    """A command: what it is for, in a list and alone; of *exclusive* options one may be given."""
+
+    help: str
+    description: str
+    options: tuple[_Option, ...] = ()
+    exclusive: tuple[_Option, ...] = ()
+    epilog: str | None = None
+
+    def add(self, commands: Any, name: str) -> None:
+        """Add it; argparse has no public name for what `add_subparsers` returns."""
+        parser = commands.add_parser(
+            name, help=self.help, description=self.description, epilog=self.epilog,
+            formatter_class=RAW if self.epilog else argparse.HelpFormatter,
+        )  # fmt: skip
+        group = parser.add_mutually_exclusive_group() if self.exclusive else parser
+        for names, how in self.exclusive:
+            group.add_argument(*names, **how)
+        for names, how in self.options:
+            parser.add_argument(*names, **how)
 
 
-def _add_demo(commands: Commands) -> None:
-    demo = commands.add_parser(
-        "demo",
-        help="watch it work: a session typed into a sample project, no set-up",
-        description="Type a session into a sample project, with the model that the embedded engine runs, and show what an editor would: "
-        "ghost text, the tokens evaluated for each key, the time it took. It needs no set-up and leaves nothing behind.",
-    )
-    demo.add_argument("--fast", action="store_true", help="type faster than a person")
+def _option(*names: str, **how: Any) -> _Option:
+    return names, how
 
 
-def _add_http(commands: Commands) -> None:
-    http = commands.add_parser(
-        "http",
-        help="completions for llama.vim, minuet, Zed …, and a page to look at",
-        description="Answer other programs' completion clients at a port of this machine, and show a page there.",
-        epilog=HTTP_EPILOG,
-        formatter_class=RAW,
-    )
-    http.add_argument(
-        "--port", type=_port, default=0, help="where to listen (default: a port that is free)"
-    )
-    http.add_argument(
-        "--root", metavar="DIR", type=Path, default=Path(), help="your project (default: here)"
-    )
-    http.add_argument(
-        "--token-file", metavar="FILE", type=_token,
-        help="the key that clients must know (or set FIM_LSP_TOKEN; default: the key that fim-lsp keeps for you)",
-    )  # fmt: skip
-    http.add_argument("--url", help="the model server to ask instead of the configured one")
-
-
-def _add_forget(commands: Commands) -> None:
-    commands.add_parser(
-        "forget",
-        help="delete what is kept from one session to the next",
-        description="Delete what is kept from one session to the next: model states, the ring, cursor positions. "
-        "Models and settings stay.",
-    )
-
-
-def _add_doctor(commands: Commands) -> None:
-    doctor = commands.add_parser(
-        "doctor",
-        help="check backend, model and settings; says what to change",
-        description="Check the installation, the settings, the model server and its speed, and say what to change. "
-        "Exit code: 0 if completions work, 1 if they cannot work as set up.",
-    )
-    doctor.add_argument("--json", action="store_true", help="the findings as JSON")
-    doctor.add_argument(
-        "--root", metavar="FOLDER", type=Path, default=Path(),
-        help="the project whose .fim-lsp.toml applies (default: the current folder)",
-    )  # fmt: skip
-
-
-def _add_serve(commands: Commands) -> None:
-    serve = commands.add_parser(
-        "serve",
-        help="a model server with the best flags for this machine",
-        description="Start a model server for this machine and keep it running.",
-        epilog=SERVE_EPILOG,
-        formatter_class=RAW,
-    )
-    which = serve.add_mutually_exclusive_group()
-    which.add_argument("--model", metavar="FILE", help="a GGUF file instead of the one you have")
-    _add_get(which, serve)
-    serve.add_argument(
-        "--draft", metavar="FILE", help="a small model of the same family that drafts"
-    )
-    serve.add_argument(
-        "--no-speculation", action="store_true", help="no drafts by n-grams (the text is the same)"
-    )
-    serve.add_argument(
-        "--port", type=_port, default=USUAL_PORTS[0], help="where to listen (default: %(default)s)"
-    )
-    serve.add_argument(
-        "--program", metavar="PATH", default="llama-server", help="llama-server's name or path"
-    )
-    serve.add_argument(
-        "--dry-run", action="store_true", help="print the command line instead of running it"
-    )
-
-
-def _add_get(which: Commands, command: Commands) -> None:
-    """
-    Add the options that get a model: *which* one, in place of others, and the rest of *command*'s
-    options for it.
-    """
-    which.add_argument(
-        "--get", metavar="NAME", nargs="?", const="auto", choices=("auto", *NAMES),
-        help=f"a model from the table in docs/models.md ({', '.join(NAMES)}), or what fits this machine",
-    )  # fmt: skip
-    command.add_argument("--yes", action="store_true", help="download without asking")
-    command.add_argument(
-        "--mirror", metavar="URL",
-        help="a mirror of huggingface.co to download from (or HF_ENDPOINT)",
-    )  # fmt: skip
-
-
-def _add_setup(commands: Commands) -> None:
-    setup = commands.add_parser(
-        "setup",
-        help="get a real model, or choose where completions come from",
-        description="Choose where completions come from, by questions or by flags, write config.toml, and "
-        "check the result.",
-    )
-    which = setup.add_mutually_exclusive_group()
-    _add_get(which, setup)
-    which.add_argument(
-        "--auto",
-        action="store_true",
-        help="a llama.cpp server on this machine, else the embedded engine",
-    )
-    which.add_argument("--url", help="a server's address")
-    setup.add_argument(
-        "--openai",
-        action="store_true",
-        help="the server at --url is OpenAI-style, not llama.cpp's own",
-    )
-    setup.add_argument("--model", metavar="FILE|NAME", help="a GGUF file; with --url a name")
-    setup.add_argument("--key-env", metavar="VARIABLE", help="the variable with the server's key")
-
-
-def _add_models(commands: Commands) -> None:
-    commands.add_parser(
-        "models",
-        help="the models on this machine: how large, how fast, which answers",
-        description="List the models on this machine: how large they are, how fast here, and which one answers.",
-    )
-
-
-COMMANDS = {
-    "demo": _add_demo,
-    "setup": _add_setup,
-    "models": _add_models,
-    "serve": _add_serve,
-    "doctor": _add_doctor,
-    "complete": _add_complete,
-    "http": _add_http,
-    "forget": _add_forget,
-}
+def _flag(name: str, purpose: str) -> _Option:
+    return _option(name, action="store_true", help=purpose)
 
 
 def _port(text: str) -> int:
@@ -307,3 +171,88 @@ def _address(text: str) -> tuple[str, int]:
             f"machine ssh -L {port}:127.0.0.1:{port} to this one"
         )
     return host, int(port)
+
+
+# -- the commands ----------------------------------------------------------------------------------
+# fmt: off
+_GET = _option(
+    "--get", metavar="NAME", nargs="?", const="auto", choices=("auto", *NAMES),
+    help=f"a model from the table in docs/models.md ({', '.join(NAMES)}), "
+    "or what fits this machine")
+_YES = _flag("--yes", "download without asking")
+_MIRROR = _option("--mirror", metavar="URL",
+    help="a mirror of huggingface.co to download from (or HF_ENDPOINT)")
+_URL = _option("--url", help="the model server to ask instead of the configured one")
+
+COMMANDS = {
+    "demo": _Command(
+        "watch it work: a session typed into a sample project, no set-up",
+        "Type a session into a sample project, with the model that the embedded engine runs, and "
+        "show what an editor would: ghost text, the tokens evaluated for each key, the time it "
+        "took. It needs no set-up and leaves nothing behind.",
+        (_flag("--fast", "type faster than a person"),)),
+    "setup": _Command(
+        "get a real model, or choose where completions come from",
+        "Choose where completions come from, by questions or by flags, write config.toml, and "
+        "check the result.",
+        (_YES, _MIRROR,
+         _flag("--openai", "the server at --url is OpenAI-style, not llama.cpp's own"),
+         _option("--model", metavar="FILE|NAME", help="a GGUF file; with --url a name"),
+         _option("--key-env", metavar="VARIABLE", help="the variable with the server's key")),
+        (_GET,
+         _flag("--auto",
+             "a llama.cpp server on this machine, else the embedded engine"),
+         _option("--url", help="a server's address"))),
+    "models": _Command(
+        "the models on this machine: how large, how fast, which answers",
+        "List the models on this machine: how large they are, how fast here, and which one "
+        "answers."),
+    "serve": _Command(
+        "a model server with the best flags for this machine",
+        "Start a model server for this machine and keep it running.",
+        (_YES, _MIRROR,
+         _option("--draft", metavar="FILE", help="a small model of the same family that drafts"),
+         _flag("--no-speculation", "no drafts by n-grams (the text is the same)"),
+         _option("--port", type=_port, default=USUAL_PORTS[0],
+             help="where to listen (default: %(default)s)"),
+         _option("--program", metavar="PATH", default="llama-server",
+             help="llama-server's name or path"),
+         _flag("--dry-run", "print the command line instead of running it")),
+        (_option("--model", metavar="FILE", help="a GGUF file instead of the one you have"), _GET),
+        SERVE_EPILOG),
+    "doctor": _Command(
+        "check backend, model and settings; says what to change",
+        "Check the installation, the settings, the model server and its speed, and say what to "
+        "change. Exit code: 0 if completions work, 1 if they cannot work as set up.",
+        (_flag("--json", "the findings as JSON"),
+         _option("--root", metavar="FOLDER", type=Path, default=Path(),
+             help="the project whose .fim-lsp.toml applies (default: the current folder)"))),
+    "complete": _Command(
+        "one completion, as an editor would get it",
+        "Print the completion at one place of a file, as an editor would get it.",
+        (_option("position", metavar="FILE:LINE[:COL]"),
+         _option("--open", metavar="FILE", nargs="+", default=[], help="other files that are open"),
+         _URL,
+         _flag("--why", "say where a suggestion comes from, while typing and by hand, "
+             "or why there is none"),
+         _flag("--json", "suggestions, tokens and times as JSON")),
+        epilog=COMPLETE_EPILOG),
+    "http": _Command(
+        "completions for llama.vim, minuet, Zed …, and a page to look at",
+        "Answer other programs' completion clients at a port of this machine, "
+        "and show a page there.",
+        (_option("--port", type=_port, default=0,
+             help="where to listen (default: a port that is free)"),
+         _option("--root", metavar="DIR", type=Path, default=Path(),
+             help="your project (default: here)"),
+         _option("--token-file", metavar="FILE", type=_token,
+             help="the key that clients must know "
+             "(or set FIM_LSP_TOKEN; default: the key that fim-lsp keeps for you)"),
+         _URL),
+        epilog=HTTP_EPILOG),
+    "forget": _Command(
+        "delete what is kept from one session to the next",
+        "Delete what is kept from one session to the next: model states, the ring, cursor "
+        "positions. Models and settings stay."),
+}
+# fmt: on

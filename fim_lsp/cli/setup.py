@@ -52,12 +52,12 @@ def set_values(text: str, section: str, values: Mapping[str, str]) -> str:
     Raises CannotEdit, also where *text* is no TOML.
     """
     try:
-        found = tomllib.loads(text)
+        tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise CannotEdit(f"it cannot be read: {error}") from error
     # Where one setting is called fim.…, all others without it are ignored; see `settings.merge`.
-    before = _flat(found)
-    shared = "fim" in found or any(key.startswith("fim.") for key in before)
+    before = _flat(tables)
+    shared = "fim" in tables or any(key.startswith("fim.") for key in before)
     path = f"fim.{section}" if shared else section
     wanted = {f"{path}.{key}": value for key, value in values.items()}
     try:
@@ -96,13 +96,13 @@ def _table(document: tomlkit.TOMLDocument, path: str) -> Any:
 
 def _flat(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return dotted keys with their values, without those that are ""."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in tables.items():
         if isinstance(value, dict):
-            found |= _flat(value, f"{prefix}{key}.")
+            values |= _flat(value, f"{prefix}{key}.")
         elif value != "":
-            found[f"{prefix}{key}"] = value
-    return found
+            values[f"{prefix}{key}"] = value
+    return values
 
 
 Ask = Callable[[str], str]
@@ -114,14 +114,17 @@ MODEL, FOUND, FILE, ADDRESS = "1", "2", "3", "4"
 QUESTION = """\
 Where do completions come from?
   1  a model for this machine: downloaded once, run by the embedded engine
-  2  a llama.cpp server on this machine, which fim-lsp finds; until there is one, the bundled toy model
+  2  a llama.cpp server on this machine, which fim-lsp finds; until there is one, the bundled toy \
+model
   3  a GGUF file
   4  a server, by its address
 1, 2, 3 or 4 [1]: """
 NEXT = {
-    MODEL: "Your editors use it from now on. With llama.cpp and a GPU, larger models are fast, too: fim-lsp serve --get",
+    MODEL: "Your editors use it from now on. With llama.cpp and a GPU, larger models are fast, "
+    "too: fim-lsp serve --get",
     FOUND: "Start a server for real work with: fim-lsp serve --get   (asks before it downloads)",
-    FILE: "The embedded engine runs it. If you have llama.cpp's llama-server, that is faster: fim-lsp serve",
+    FILE: "The embedded engine runs it. If you have llama.cpp's llama-server, that is "
+    "faster: fim-lsp serve",
     ADDRESS: "",
 }
 NO_TERMINAL = """\

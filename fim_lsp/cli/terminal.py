@@ -90,6 +90,11 @@ def screen_on(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Screen
     return Screen(stream, min(columns, WIDEST), colour, live)
 
 
+def unbroken(name: str) -> str:
+    """Return the name of a file, which may hold line ends, on one line."""
+    return printable(name)
+
+
 def clip(text: str, width: int) -> str:
     """Return the text in at most *width* characters; an ellipsis says that some are missing."""
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"

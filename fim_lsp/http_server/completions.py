@@ -66,11 +66,6 @@ class PendingCompletion:
     n_waiting: int = 0
     listeners: list[OnText] = field(default_factory=list)
 
-    def publish(self, text: str) -> None:
-        """Pass on *text*, which is certain now."""
-        for on_text in self.listeners:
-            on_text(text)
-
 
 class Completions:
     """See the module."""
@@ -95,11 +90,10 @@ class Completions:
         if place is None:
             return NOTHING
         completion = await self._share(place, limits, on_text)
-        if request.region is not None:
-            return completion._replace(
-                text=await self._region(place, request.region, completion.text)
-            )
-        return completion
+        if request.region is None:
+            return completion
+        text = await self._region(place, request.region, completion.text)
+        return completion._replace(text=text)
 
     async def _region(self, place: ClientPlace, region: dialects.Region, text: str) -> str:
         """Return *region* with *text* in it, or else with the next edit, if that is there."""
@@ -149,7 +143,8 @@ class Completions:
 
         def on_suggestion(suggestion: Suggestion) -> None:
             if selected is None and suggestion.start == suggestion.end:
-                pending.publish(limits.cut_at_stop(suggestion.text))
+                for on_text in pending.listeners:
+                    on_text(limits.cut_at_stop(suggestion.text))
 
         answer = await self._session.complete(
             uri,

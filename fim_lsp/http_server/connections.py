@@ -134,9 +134,8 @@ async def _why_refused(connection: socket.socket) -> str:
     """
     if not sockets.can_tell():
         return ""
-    uid = await asyncio.to_thread(
-        sockets.peer_uid, connection
-    )  # of one that is closed it reads files
+    # Of one that is closed it reads files.
+    uid = await asyncio.to_thread(sockets.peer_uid, connection)
     if uid is None:  # a process that has closed its socket cannot be asked who it was
         return "a process whose user is not known"
     return "" if uid == os.getuid() else "another user's process"

@@ -220,21 +220,13 @@ def write_infill(body: Body, text: str, cost: Cost, model: str) -> object:
     Return the answer of llama.cpp's `/infill` and `/completion`; a list where several texts were
     asked for.
     """
-    whole = {
-        "index": 0,
-        "content": text,
-        "id_slot": 0,
-        "stop": True,
-        "model": model,
-        "tokens_predicted": cost.predicted,
-        "tokens_evaluated": cost.evaluated + cost.cached,
-        "has_new_line": "\n" in text,
-        "truncated": False,
-        "stop_type": "eos",
-        "stopping_word": "",
-        "tokens_cached": cost.evaluated + cost.cached + cost.predicted,
+    n_prompt = cost.evaluated + cost.cached
+    whole = write_infill_piece(text, model) | {
+        "stop": True, "stop_type": "eos", "stopping_word": "", "truncated": False,
+        "has_new_line": "\n" in text, "tokens_predicted": cost.predicted,
+        "tokens_evaluated": n_prompt, "tokens_cached": n_prompt + cost.predicted,
         "timings": _timings(cost),
-    }
+    }  # fmt: skip
     answer = _choose_fields(whole, body.get("response_fields"))
     n_texts = body.get("n_cmpl")
     return [answer] if isinstance(n_texts, int) and n_texts > 1 else answer
@@ -245,29 +237,22 @@ def write_infill_piece(text: str, model: str) -> dict[str, Any]:
     return {"index": 0, "content": text, "id_slot": 0, "stop": False, "model": model}
 
 
-def write_completion_piece(text: str, model: str) -> dict[str, Any]:
-    """Return the next *text* of what `write_completion` answers, before its last event."""
-    choice = {"text": text, "index": 0, "logprobs": None, "finish_reason": None}
+def write_completion_piece(text: str, model: str, reason: str | None = None) -> dict[str, Any]:
+    """Return the next *text* of what `write_completion` answers; without a *reason* it goes on."""
+    choice = {"text": text, "index": 0, "logprobs": None, "finish_reason": reason}
     return {"id": ID, "object": OBJECT, "created": 0, "model": model, "choices": [choice]}
 
 
 def write_completion(text: str, cost: Cost, model: str) -> dict[str, Any]:
     """Return the answer of OpenAI-style servers at `/v1/completions`, with llama.cpp's timings."""
     n_prompt = cost.evaluated + cost.cached
-    return {
-        "id": ID,
-        "object": OBJECT,
-        "created": 0,
-        "model": model,
-        "choices": [{"text": text, "index": 0, "logprobs": None, "finish_reason": "stop"}],
-        "usage": {
-            "prompt_tokens": n_prompt,
-            "completion_tokens": cost.predicted,
-            "total_tokens": n_prompt + cost.predicted,
-            "prompt_tokens_details": {"cached_tokens": cost.cached},
-        },
-        "timings": _timings(cost),
-    }
+    usage = {
+        "prompt_tokens": n_prompt, "completion_tokens": cost.predicted,
+        "total_tokens": n_prompt + cost.predicted,
+        "prompt_tokens_details": {"cached_tokens": cost.cached},
+    }  # fmt: skip
+    answer = write_completion_piece(text, model, "stop")
+    return answer | {"usage": usage, "timings": _timings(cost)}
 
 
 def insertion(text: str, replaced: str) -> str:
@@ -284,21 +269,13 @@ def insertion(text: str, replaced: str) -> str:
 
 
 def _timings(cost: Cost) -> dict[str, float]:
-    return {
-        "cache_n": cost.cached,
-        "prompt_n": cost.evaluated,
-        "prompt_ms": cost.prompt_ms,
-        "prompt_per_token_ms": cost.prompt_ms / max(1, cost.evaluated),
-        "prompt_per_second": _per_second(cost.evaluated, cost.prompt_ms),
-        "predicted_n": cost.predicted,
-        "predicted_ms": cost.predicted_ms,
-        "predicted_per_token_ms": cost.predicted_ms / max(1, cost.predicted),
-        "predicted_per_second": _per_second(cost.predicted, cost.predicted_ms),
-    }
-
-
-def _per_second(n_tokens: int, ms: float) -> float:
-    return min(MANY, 1000 * n_tokens / ms) if ms else MANY
+    of_prompt = "prompt", cost.evaluated, cost.prompt_ms
+    timings: dict[str, float] = {"cache_n": cost.cached}
+    for name, n, ms in (of_prompt, ("predicted", cost.predicted, cost.predicted_ms)):
+        per_second = min(MANY, 1000 * n / ms) if ms else MANY
+        timings |= {f"{name}_n": n, f"{name}_ms": ms, f"{name}_per_second": per_second}
+        timings[f"{name}_per_token_ms"] = ms / max(1, n)
+    return timings
 
 
 def _choose_fields(whole: Mapping[str, Any], names: object) -> dict[str, Any]:

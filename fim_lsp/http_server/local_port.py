@@ -28,11 +28,9 @@ from server_bridge.machine import private_files
 
 FOLDER = "http"  # of the announcements, in our cache folder
 SAFE = {
-    "x-content-type-options": "nosniff",
-    "cross-origin-resource-policy": "same-origin",
-    "referrer-policy": "no-referrer",
-    "cache-control": "no-store",
-}
+    "x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer", "cache-control": "no-store",
+}  # fmt: skip
 FORBIDDEN, UNKNOWN = 403, 401
 
 log = logging.getLogger(__name__)

@@ -119,15 +119,11 @@ class Routes:
             model = {"id": state.model, "object": "model", "created": 0, "owned_by": "fim-lsp"}
             return respond({"object": "list", "data": [model]})
         if path == "/props":
-            generation = {"n_ctx": state.n_ctx}
-            return respond(
-                {
-                    "default_generation_settings": generation,
-                    "total_slots": state.slots,
-                    "model_alias": PurePath(state.model).name,
-                    "build_info": f"fim-lsp {__version__}",
-                }
-            )
+            props = {
+                "default_generation_settings": {"n_ctx": state.n_ctx}, "total_slots": state.slots,
+                "model_alias": PurePath(state.model).name, "build_info": f"fim-lsp {__version__}",
+            }  # fmt: skip
+            return respond(props)
         return error(404, "not found")
 
 
@@ -164,9 +160,7 @@ POLICY = (
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
 PAGES = {"/": "index.html", "/page.css": "page.css", "/page.js": "page.js", "/icon.svg": "icon.svg"}
-STATE = "/page/state"
-SNOOZE = "/page/snooze"
-OWN = (STATE, SNOOZE)  # what the page asks for, with its own key
+OWN = STATE, SNOOZE = "/page/state", "/page/snooze"  # what the page asks for, with its own key
 SNOOZE_MINUTES = 10
 ADVICE_S = 60.0  # between two looks at the server by the doctor
 
@@ -207,19 +201,13 @@ class Page:
         if request.method != "GET" or request.target != STATE:
             return None
         stats, answers = self._session.stats(), self._session.counters.answers
-        return respond(
-            {
-                "version": __version__,
-                "stats": stats,
-                "keys": [*map(tuple, answers)],
-                "prompt": _prompt(await self._report()),
-                "quiet": stats["quiet"],
-                "days": await self._session.by_day(),
-                "advice": await self._update_advice(),
-                "requests": self._routes.counts,
-                "refused": self.refused,
-            }
-        )
+        now = {
+            "version": __version__, "stats": stats, "keys": [*map(tuple, answers)],
+            "prompt": _prompt(await self._report()), "quiet": stats["quiet"],
+            "days": await self._session.by_day(), "advice": await self._update_advice(),
+            "requests": self._routes.counts, "refused": self.refused,
+        }  # fmt: skip
+        return respond(now)
 
     async def _report(self) -> PromptReport:
         """

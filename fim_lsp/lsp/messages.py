@@ -106,7 +106,7 @@ class Messages:
         if before and is_bundled(state.model) and not is_bundled(before.model):
             self.show(
                 f"{before.model or before.url} does not answer any more;"
-                " until it is back, the bundled model answers, a toy for Python.",
+                " until it is back, the bundled model answers, a toy for Python."
             )
 
     def show_index(self, root: str, n_done: int, n_files: int) -> None:
@@ -191,12 +191,7 @@ class Messages:
             self.show(state.message, kind)
 
     def _begin(
-        self,
-        name: str,
-        title: str,
-        *,
-        cancellable: bool = False,
-        token: int | str | None = None,
+        self, name: str, title: str, *, cancellable: bool = False, token: int | str | None = None
     ) -> None:
         able = self._server.offers("window.work_done_progress")
         if (able or token is not None) and name not in self._in_progress:

@@ -326,10 +326,7 @@ class Completer:
 
 
 def _offer(
-    doc: OpenDocument,
-    document: Document,
-    suggestions: list[Suggestion],
-    exposure: Exposure | None,
+    doc: OpenDocument, document: Document, suggestions: list[Suggestion], exposure: Exposure | None
 ) -> None:
     """Remember what the user is shown in *document*, the text that the request was about."""
     edits = [(each.id, Edit(each.start, each.end, each.text)) for each in suggestions]

@@ -46,11 +46,7 @@ class Dispatcher:
     """See the module."""
 
     def __init__(
-        self,
-        lane: Lane,
-        stats: Stats,
-        framing: Framing,
-        open_documents: OpenDocuments,
+        self, lane: Lane, stats: Stats, framing: Framing, open_documents: OpenDocuments
     ) -> None:
         self._lane = lane
         self._stats = stats
@@ -234,11 +230,7 @@ class Dispatcher:
         return choose(said, generation.tokens, generation.forced, generation.cursor, lines)
 
     def _is_settled(
-        self,
-        generation: Generation,
-        doc: OpenDocument,
-        request: CompletionRequest,
-        typed: str,
+        self, generation: Generation, doc: OpenDocument, request: CompletionRequest, typed: str
     ) -> bool:
         """Return whether all is known that the request may be shown: what follows is not sure."""
         if typed == generation.typed and not generation.is_unsure:

@@ -38,10 +38,7 @@ class Judging:
     """See the module."""
 
     def __init__(
-        self,
-        connection: Connection,
-        open_documents: OpenDocuments,
-        persistence: Persistence,
+        self, connection: Connection, open_documents: OpenDocuments, persistence: Persistence
     ) -> None:
         self._connection = connection
         self._open = open_documents

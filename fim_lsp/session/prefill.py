@@ -29,12 +29,7 @@ REST_S = 0.1  # the user stays at a place where the cursor rests this long
 class Prefill:
     """See the module."""
 
-    def __init__(
-        self,
-        lane: Lane,
-        stats: Stats,
-        framing: Framing,
-    ) -> None:
+    def __init__(self, lane: Lane, stats: Stats, framing: Framing) -> None:
         self._lane = lane
         self._stats = stats
         self._framing = framing

@@ -46,7 +46,8 @@ from server_bridge.protocol import (
 # way.
 #
 # A server that failed rests, twice as long after each failure, and is tried again after that. An
-# attempt to connect belongs to no call: a call waits for it as long as that is worth, and it goes on.
+# attempt to connect belongs to no call: a call waits for it as long as that is worth, and it goes
+# on.
 
 
 log = logging.getLogger(__name__)
@@ -294,7 +295,7 @@ class Endpoints:
         """
         Return the first endpoint that can do it, and the result; raises what the best one raised.
         """
-        candidates = [each for each in self._endpoints if each.is_unusable or not each.is_resting]
+        candidates = [one for one in self._endpoints if one.is_unusable or not one.is_resting]
         for n, endpoint in enumerate(candidates, 1):
             if await self._is_connected(endpoint, candidates[n:]):
                 try:
@@ -317,12 +318,12 @@ class Endpoints:
         """
         if endpoint.is_ready:
             return True
-        is_loading = any(isinstance(each.error, Loading) for each in self._endpoints)
+        is_loading = any(isinstance(other.error, Loading) for other in self._endpoints)
         if endpoint.is_resting or (endpoint.last and is_loading):
             return False
         attempt = endpoint.connect()
         failed_before = endpoint.error and not endpoint.is_unusable
-        if failed_before and any(each.is_ready for each in others):
+        if failed_before and any(other.is_ready for other in others):
             return False
         limit_s = min(CONNECT_S, CONNECT_ALL_S / len(self._endpoints))
         left_s = max(0.0, endpoint.began + limit_s - time.monotonic()) if others else None

@@ -21,13 +21,7 @@ from server_bridge.http.responses import Loading
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.link import proof
 from server_bridge.machine.addresses import port_of
-from server_bridge.protocol import (
-    BackendError,
-    BackendTimeout,
-    BackendUnavailable,
-    Health,
-    Model,
-)
+from server_bridge.protocol import BackendError, BackendTimeout, BackendUnavailable, Health, Model
 
 PROBE_S = 0.5  # llama.cpp tells its properties in a millisecond, also while it evaluates
 FRESH_S = 0.25  # what was found is used for all addresses, which are tried one after the other
@@ -41,13 +35,13 @@ class PortVerdict:
     """
     The result of a look at an address: *problem* says why it is not to be used, "" if it is.
 
-    *listener* is this user's, None if there is none; it was asked at *asked*, in seconds.
+    *listener* is this user's, None if there is none; it was asked at *asked_s*, in seconds.
     """
 
     problem: str = ""
     is_another_users: bool = False
     listener: Listener | None = None
-    asked: float = 0.0
+    asked_s: float = 0.0
 
 
 class LocalServers:
@@ -73,8 +67,8 @@ class LocalServers:
     @property
     def notice(self) -> str:
         """A message about servers that another user runs, "" where there are none."""
-        found = (each.problem for each in self._verdicts.values() if each.is_another_users)
-        return next(found, "")
+        verdicts = self._verdicts.values()
+        return next((one.problem for one in verdicts if one.is_another_users), "")
 
     def server(self, url: str, model: str, slots_dir: str) -> LlamaServer:
         """Return the server at one of the addresses, as a `Backend`."""
@@ -87,8 +81,8 @@ class LocalServers:
         """Raise BackendUnavailable unless a llama.cpp server of this user answers at *url*."""
         async with self._finding:
             if self._now() - self._found_at > FRESH_S:
-                found = await asyncio.gather(*(self._ask(each) for each in self._urls))
-                self._verdicts = dict(zip(self._urls, found, strict=True))
+                verdicts = await asyncio.gather(*(self._ask(at) for at in self._urls))
+                self._verdicts = dict(zip(self._urls, verdicts, strict=True))
                 self._found_at = self._now()
         if problem := self._verdicts[url].problem:
             raise BackendUnavailable(problem)
@@ -101,25 +95,25 @@ class LocalServers:
         async def guard() -> None:
             nonlocal listener
             listener = await only_ours(url)
-            if last.problem and last.listener == listener and now - last.asked < AGAIN_S:
-                raise _Known
+            if last.problem and last.listener == listener and now - last.asked_s < AGAIN_S:
+                raise _AskedAlready
 
         http = Http(url, self._key_of(port_of(url)), PROBE_S, trust=Trust(guard=guard))
         try:
             await proof(http)
-        except _Known:
+        except _AskedAlready:
             return last
         except Loading:
-            return PortVerdict(listener=listener, asked=now)
+            return PortVerdict(listener=listener, asked_s=now)
         except BackendError as error:
-            said = f"{url} does not answer" if isinstance(error, BackendTimeout) else str(error)
-            return PortVerdict(said, isinstance(error, AnotherUser), listener, now)
+            problem = f"{url} does not answer" if isinstance(error, BackendTimeout) else str(error)
+            return PortVerdict(problem, isinstance(error, AnotherUser), listener, now)
         finally:
             await http.aclose()
-        return PortVerdict(listener=listener, asked=now)
+        return PortVerdict(listener=listener, asked_s=now)
 
 
-class _Known(Exception):
+class _AskedAlready(Exception):
     """The listener is one that was asked just now."""
 
 

@@ -39,9 +39,11 @@ def program_path(name: str) -> str | None:
     """
     if Path(name).name != name:
         return _runnable(neutral_folder() / _expand_home(name))
-    folders = (Path(each) for each in os.environ.get("PATH", os.defpath).split(os.pathsep) if each)
-    found = (_runnable(folder / name) for folder in folders if folder.is_absolute())
-    return next((path for path in found if path), None)
+    folders = (
+        Path(folder) for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder
+    )
+    programs = (_runnable(folder / name) for folder in folders if folder.is_absolute())
+    return next((path for path in programs if path), None)
 
 
 def neutral_folder() -> Path:
@@ -186,5 +188,5 @@ def _suffixes(path: Path) -> list[str]:
     """
     if sys.platform != "win32":
         return [""]
-    known = os.environ.get("PATHEXT", ".COM;.EXE;.BAT;.CMD").lower().split(os.pathsep)
-    return [""] if path.suffix.lower() in known else known
+    endings = os.environ.get("PATHEXT", ".COM;.EXE;.BAT;.CMD").lower().split(os.pathsep)
+    return [""] if path.suffix.lower() in endings else endings

@@ -114,12 +114,12 @@ def read(path: Path, most: int = MOST_BYTES) -> bytes:
         return file.read(most)
 
 
-def _problem(found: os.stat_result) -> str:
+def _problem(status: os.stat_result) -> str:
     """Return why a file is not trusted, "" if it is."""
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return "is no file"
     if os.name != "posix":
         return ""
-    if found.st_uid != os.geteuid():
+    if status.st_uid != os.geteuid():
         return "belongs to another user"
-    return "can be read by other users" if found.st_mode & OTHERS else ""
+    return "can be read by other users" if status.st_mode & OTHERS else ""

@@ -25,18 +25,18 @@ PROCESSES = Path("/proc")
 
 def peer_uid(connection: socket.socket) -> int | None:
     """Return the user at the other end, None where the system does not tell."""
-    found = _other_end(connection)
-    return found.uid if found else None
+    socket_there = _other_end(connection)
+    return socket_there.uid if socket_there else None
 
 
 def peer_processes(connections: Sequence[socket.socket]) -> list[int | None]:
     """
-    Return the process at the other end of each, None where the system does not tell. Takes some 10
+    Return the process at the other end of one, None where the system does not tell. Takes some 10
     ms.
     """
-    inodes = [found.inode if (found := _other_end(each)) else 0 for each in connections]
-    known = _processes_of({each for each in inodes if each})
-    return [known.get(each) for each in inodes]
+    inodes = [far.inode if (far := _other_end(one)) else 0 for one in connections]
+    processes = _processes_of({one for one in inodes if one})
+    return [processes.get(one) for one in inodes]
 
 
 def _other_end(connection: socket.socket) -> Socket | None:
@@ -49,27 +49,27 @@ def _other_end(connection: socket.socket) -> Socket | None:
 
 def _processes_of(inodes: Collection[int]) -> dict[int, int]:
     """
-    Return the process of each of *inodes*; a socket that several have open belongs to the first of
-    them.
+    Return the process of folder of *inodes*; a socket that several have open belongs to the first
+    of them.
 
     None of those that another user's process has open. Takes some 10 ms.
     """
     names = {f"socket:[{inode}]": inode for inode in inodes}
-    found: dict[int, int] = {}
-    for pid in sorted(int(each.name) for each in PROCESSES.glob("[0-9]*")):
+    processes: dict[int, int] = {}
+    for pid in sorted(int(folder.name) for folder in PROCESSES.glob("[0-9]*")):
         for name in _list_open(pid):
             if name in names:
-                found.setdefault(names[name], pid)
-    return found
+                processes.setdefault(names[name], pid)
+    return processes
 
 
 def _list_open(pid: int) -> list[str]:
     """Return the open files of a process, by the names that the kernel gives them."""
     folder, names = PROCESSES / str(pid) / "fd", []
     try:
-        for each in os.listdir(folder):  # noqa: PTH208 (200 processes have 20,000 files open)
+        for number in os.listdir(folder):  # noqa: PTH208 (200 processes have 20,000 files open)
             try:
-                names.append(os.readlink(f"{folder}/{each}"))  # noqa: PTH115
+                names.append(os.readlink(f"{folder}/{number}"))  # noqa: PTH115
             except OSError:  # it was closed meanwhile
                 continue
     except OSError:  # another user's, or it has ended
@@ -125,26 +125,26 @@ def find_connected(local: End, remote: End) -> Socket | None:
     """
     hosts = local[0].packed, remote[0].packed
     try:
-        found = _query_kernel(local[0].version, ESTABLISHED, (local[1], remote[1]), hosts, 0)
+        sockets = _query_kernel(local[0].version, ESTABLISHED, (local[1], remote[1]), hosts, 0)
     except (
         OSError
     ):  # ENOENT, too: a kernel that cannot tell says what one says that has no such socket
-        found = read_tables(TABLES)
-    return next((each for each in found if each[:2] == (local, remote) and each.inode), None)
+        sockets = read_tables(TABLES)
+    return next((one for one in sockets if one[:2] == (local, remote) and one.inode), None)
 
 
 def find_listening(port: int) -> list[Socket]:
     """Return the sockets that listen at *port*."""
     try:
-        found = dump_listening(4, port) + dump_listening(6, port)
+        sockets = dump_listening(4, port) + dump_listening(6, port)
     except OSError:
-        found = read_tables(TABLES)
-    return at_port(found, port)
+        sockets = read_tables(TABLES)
+    return at_port(sockets, port)
 
 
-def at_port(found: list[Socket], port: int) -> list[Socket]:
+def at_port(sockets: list[Socket], port: int) -> list[Socket]:
     """Return those that listen at *port*."""
-    return [each for each in found if each.state == LISTEN and each.local[1] == port]
+    return [one for one in sockets if one.state == LISTEN and one.local[1] == port]
 
 
 def dump_listening(version: int, port: int) -> list[Socket]:
@@ -177,20 +177,20 @@ def _query_kernel(
     question += b"".join(host.ljust(16, b"\0") for host in hosts) + _ANY_INTERFACE
     length = _HEADER.size + len(question)
     header = _HEADER.pack(length, _SOCK_DIAG_BY_FAMILY, _REQUEST | flags, 0, 0)
-    found: list[Socket] = []
+    sockets: list[Socket] = []
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as kernel:
         kernel.settimeout(_WAIT_S)
         kernel.send(header + question)
         while True:
             for kind, body in _messages(kernel.recv(_READ)):
                 if kind == _DONE:
-                    return found
+                    return sockets
                 if kind == _ERROR:
                     number = -struct.unpack_from("=i", body)[0]
                     raise OSError(number, os.strerror(number))
-                found.append(_answer(body))
+                sockets.append(_answer(body))
             if not flags:
-                return found
+                return sockets
 
 
 def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:

@@ -1,5 +1,6 @@
 """
-A machine, a model's header, a build of llama-server and what is wanted into that server's command line.
+A machine, a model's header, a build of llama-server and what is wanted into that server's command
+line.
 
 Nothing is left to llama-server's defaults that decides how fast completions are: slots of their own
 instead of one cache that they clear for each other, prompts set aside in the memory, states on
@@ -29,8 +30,8 @@ from server_bridge.machine.addresses import USUAL_PORTS
 # eighth of the memory allows, whichever is least. Another eighth holds prompts that are set aside
 # (see `slots`: that is why two slots are enough); the rest is for the model itself and all other
 # programs. A recurrent state is small, but the server keeps copies of it to go back to
-# (`checkpoints`): 19 MiB each for Qwen3.5-2B, 75 MiB for Qwen3-Coder-Next. They come out of the part
-# for prompts that are set aside.
+# (`checkpoints`): 19 MiB each for Qwen3.5-2B, 75 MiB for Qwen3-Coder-Next. They come out of the
+# part for prompts that are set aside.
 
 
 SHARE = 8  # of the memory: one part for the slots, one for prompts set aside
@@ -214,7 +215,7 @@ def _largest(value: Any) -> int:
     return max(value) if isinstance(value, list) else int(value)
 
 
-# -- the command line -------------------------------------------------------------------------------
+# -- the command line ------------------------------------------------------------------------------
 
 HOST = "127.0.0.1"  # there is no switch for another: a server for others needs more thought
 N_SLOTS = 2  # serve any number of documents, see `slots`

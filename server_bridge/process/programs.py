@@ -102,12 +102,12 @@ def build(server: str) -> command_line.Build:
     Return the capabilities of the llama-server at *server*. Raises BackendUnusable if it cannot be
     used.
     """
-    known = command_line.build(_read_printed(server, "--help"))
-    if not {"--model", "--port"} <= known.options:
+    capabilities = command_line.build(_read_printed(server, "--help"))
+    if not {"--model", "--port"} <= capabilities.options:
         raise BackendUnusable(f"{server} --help does not read like llama-server's")
-    if missing := [option for option in NEEDED if option not in known.options]:
+    if missing := [option for option in NEEDED if option not in capabilities.options]:
         raise BackendUnusable(f"{server} is too old, it has no {missing[0]}: update llama.cpp")
-    return known
+    return capabilities
 
 
 def outside(
@@ -134,11 +134,7 @@ def inside(machine: command_line.Machine, plan: command_line.Plan, cache: Path) 
     program = _prepare_served(plan, cache)
     child = embedded(settings, program.key, plan.port)
     return replace(
-        program,
-        argv=child.argv,
-        model=settings.model,
-        cwd=child.cwd,
-        settings=child.settings,
+        program, argv=child.argv, model=settings.model, cwd=child.cwd, settings=child.settings
     )
 
 

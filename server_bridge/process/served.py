@@ -71,13 +71,13 @@ async def _runs(program: Program, supervisor: Supervisor) -> AsyncGenerator[Stat
                 if state.health is Health.UNUSABLE:
                     return
                 has_worked |= state.health is Health.READY
-        said = f"{await supervisor.wait_ended()}{_complaint(program.log, n_logged)}"
+        end = f"{await supervisor.wait_ended()}{_complaint(program.log, n_logged)}"
         if not has_worked:
-            yield _state(Health.UNUSABLE, program, f"{said}; its log is {program.log}")
+            yield _state(Health.UNUSABLE, program, f"{end}; its log is {program.log}")
             return
         wait = supervisor.wait_s
         again = f"started again in {wait:.0f} s" if wait else "started again"
-        yield _state(Health.DOWN, program, f"{said}; it is {again}")
+        yield _state(Health.DOWN, program, f"{end}; it is {again}")
         await asyncio.sleep(wait)
         if await _is_taken(program):
             yield _report_taken(program)
@@ -141,9 +141,9 @@ async def _is_taken(program: Program) -> bool:
 
 
 def _report_taken(program: Program) -> State:
-    found = listener(program.port)
+    there = listener(program.port)
     what = (
-        "something" if found is None else "a program of yours" if found.is_ours else "another user"
+        "something" if there is None else "a program of yours" if there.is_ours else "another user"
     )
     message = f"{what} listens at {program.url} already: end it, or choose another --port"
     return _state(Health.UNUSABLE, program, message)
@@ -159,6 +159,6 @@ def _complaint(log: Path, n_before: int) -> str:
     """
     with log.open("rb") as file:
         file.seek(max(n_before, log.stat().st_size - LOG_BYTES))
-        said = COLOUR.sub("", file.read().decode(errors="replace"))
-    first = re.search(r"^(?:[\d.]{1,20} E |error:? )[ \t]{0,40}(\S.*)", said, re.MULTILINE)
+        logged = COLOUR.sub("", file.read().decode(errors="replace"))
+    first = re.search(r"^(?:[\d.]{1,20} E |error:? )[ \t]{0,40}(\S.*)", logged, re.MULTILINE)
     return f" ({first[1].rstrip()})" if first else ""

@@ -25,7 +25,7 @@ import httpx
 import platformdirs
 
 from server_bridge.machine.addresses import redact_url
-from server_bridge.weights.table import GIGABYTE, HUB, MODELS, Model
+from server_bridge.weights.table import GIGABYTE, HUB, MODELS, OfferedModel
 
 Progress = Callable[[int, int], None]  # bytes that are here, bytes in all
 
@@ -40,7 +40,7 @@ class CannotDownload(Exception):
     """The message says what is wrong and what to do."""
 
 
-def fetch(model: Model, folder: Path, progress: Progress, hub: str = HUB) -> Path:
+def fetch(model: OfferedModel, folder: Path, progress: Progress, hub: str = HUB) -> Path:
     """
     Return the file of *model* in *folder*, downloaded from *hub* unless it is there. Raises
     CannotDownload.
@@ -61,7 +61,7 @@ def fetch(model: Model, folder: Path, progress: Progress, hub: str = HUB) -> Pat
     return target
 
 
-def is_whole(path: Path, model: Model) -> bool:
+def is_whole(path: Path, model: OfferedModel) -> bool:
     """
     Return whether *path* is the file of *model*, by its size: what has its name was checked before.
     """
@@ -73,12 +73,12 @@ def is_whole(path: Path, model: Model) -> bool:
 
 class _Part:
     """
-    The beginning of a file: what is on disk, and its running checksum; *heard* gets its length.
+    The beginning of a file: what is on disk, and its running checksum; *on_length* gets its length.
     """
 
-    def __init__(self, file: BinaryIO, heard: Callable[[int], None]) -> None:
+    def __init__(self, file: BinaryIO, on_length: Callable[[int], None]) -> None:
         self._file = file
-        self._heard = heard
+        self._on_length = on_length
         self.n_bytes = 0
         self.sum = hashlib.sha256()
         while piece := file.read(CHUNK):
@@ -98,14 +98,14 @@ class _Part:
     def _count(self, piece: bytes) -> None:
         self.n_bytes += len(piece)
         self.sum.update(piece)
-        self._heard(self.n_bytes)
+        self._on_length(self.n_bytes)
 
 
 class _Wrong(Exception):
     """The server sent another file than the one requested."""
 
 
-def _complete(part: _Part, model: Model, hub: str) -> None:
+def _complete(part: _Part, model: OfferedModel, hub: str) -> None:
     """
     Bring *part* to its end; what an earlier attempt began may be of another file, and is begun
     again.
@@ -121,7 +121,7 @@ def _complete(part: _Part, model: Model, hub: str) -> None:
             return
 
 
-def _append_all(part: _Part, model: Model, hub: str) -> None:
+def _append_all(part: _Part, model: OfferedModel, hub: str) -> None:
     """
     Ask for what is missing until nothing is, with a pause after each attempt that brought little.
     """
@@ -145,7 +145,7 @@ def _append_all(part: _Part, model: Model, hub: str) -> None:
         raise _Wrong
 
 
-def _append(client: httpx.Client, part: _Part, model: Model, hub: str) -> None:
+def _append(client: httpx.Client, part: _Part, model: OfferedModel, hub: str) -> None:
     """Send one request for what is missing."""
     wanted = {"Range": f"bytes={part.n_bytes}-", "Accept-Encoding": "identity"}
     with client.stream("GET", model.url(hub), headers=wanted) as answer:
@@ -175,7 +175,7 @@ def _alone(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-def _check_room(file: BinaryIO, folder: Path, model: Model) -> None:
+def _check_room(file: BinaryIO, folder: Path, model: OfferedModel) -> None:
     """Raise OSError where the disk cannot hold what is missing."""
     missing = model.n_bytes - os.fstat(file.fileno()).st_size
     if shutil.disk_usage(folder).free < missing:
@@ -189,30 +189,32 @@ def _certificates() -> ssl.SSLContext:
     return context
 
 
-def _local_trouble(error: OSError, folder: Path, model: Model) -> str:
+def _local_trouble(error: OSError, folder: Path, model: OfferedModel) -> str:
     if isinstance(error, BlockingIOError):
         return f"another process downloads {model.name} already: wait for it"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"{model.name} needs {model.n_bytes / GIGABYTE:.1f} GB in {folder}: make room, then repeat"
+        needed = f"{model.n_bytes / GIGABYTE:.1f} GB in {folder}"
+        return f"{model.name} needs {needed}: make room, then repeat"
     return f"{folder} cannot be written to: {error.strerror or error}"
 
 
-def _unreachable(error: Exception | None, model: Model, hub: str) -> str:
+def _unreachable(error: Exception | None, model: OfferedModel, hub: str) -> str:
     where = redact_url(hub)
     if isinstance(error, httpx.HTTPStatusError):
-        said = f"{where} answers {error.response.status_code} {error.response.reason_phrase}"
+        trouble = f"{where} answers {error.response.status_code} {error.response.reason_phrase}"
     elif error:
-        said = f"{where} cannot be reached ({str(error) or type(error).__name__})"
+        trouble = f"{where} cannot be reached ({str(error) or type(error).__name__})"
     else:
-        said = f"{where} ends its answers too early, as the login page of a network does"
-    return f"{said}. What came so far is kept: repeat the command to go on. {_otherwise(model)}"
+        trouble = f"{where} ends its answers too early, as the login page of a network does"
+    return f"{trouble}. What came so far is kept: repeat the command to go on. {_otherwise(model)}"
 
 
-def _not_the_file(model: Model, hub: str) -> str:
-    return f"what {redact_url(hub)} sends is not {model.file} (its size or SHA-256 is another). {_otherwise(model)}"
+def _not_the_file(model: OfferedModel, hub: str) -> str:
+    what = f"what {redact_url(hub)} sends is not {model.file}"
+    return f"{what} (its size or SHA-256 is another). {_otherwise(model)}"
 
 
-def _otherwise(model: Model) -> str:
+def _otherwise(model: OfferedModel) -> str:
     return (
         "Behind a proxy set HTTPS_PROXY; --mirror URL asks another host; or download "
         f"{model.url()} elsewhere and name the file with --model FILE"
@@ -223,8 +225,8 @@ def _otherwise(model: Model) -> str:
 # Models into where their files are on this machine: our own folder, and where other programs keep
 # theirs.
 #
-# llama.cpp and the hub's own tools download the same files; a file there with the right name, commit
-# and size is used where it is.
+# llama.cpp and the hub's own tools download the same files; a file there with the right name,
+# commit and size is used where it is.
 
 
 class ModelFile(NamedTuple):
@@ -236,7 +238,7 @@ class ModelFile(NamedTuple):
 
     path: Path
     n_bytes: int
-    model: Model | None = None
+    model: OfferedModel | None = None
     is_part: bool = False
 
 
@@ -271,11 +273,11 @@ def find_last_used(folder: Path) -> str:
     return str(max(files, key=lambda path: path.stat().st_mtime)) if files else ""
 
 
-def _path(model: Model, folder: Path) -> str:
+def _path(model: OfferedModel, folder: Path) -> str:
     return next((str(path) for path in _places(model, folder) if is_whole(path, model)), "")
 
 
-def _places(model: Model, folder: Path) -> Iterator[Path]:
+def _places(model: OfferedModel, folder: Path) -> Iterator[Path]:
     yield folder / model.file
     # llama.cpp, common/download.cpp: LLAMA_CACHE or the system's cache folder, slashes as
     # underscores

@@ -17,7 +17,7 @@ published. Licences are those of the model cards; the 3B model alone may not be 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from server_bridge.process.command_line import Machine, usual_threads
 
@@ -29,7 +29,7 @@ GIGABYTE = 1e9
 MOST_MS = 50.0
 
 
-class Model(NamedTuple):
+class OfferedModel(NamedTuple):
     """
     One file of weights: *n_bytes* long, at *commit* of the repository *repo* of the hub.
 
@@ -43,8 +43,8 @@ class Model(NamedTuple):
     n_bytes: int
     sha256: str
     n_active: int
-    licence: str
-    is_free: bool  # of conditions on its use: only such models are chosen automatically
+    licence: str = "Apache-2.0"
+    is_free: bool = True  # of conditions on its use: only such models are chosen automatically
     lines: float | None = None
     across_files: float | None = None
 
@@ -66,7 +66,7 @@ class Offer(NamedTuple):
     *path* is where its file is, "" where it has to be downloaded.
     """
 
-    model: Model
+    model: OfferedModel
     ms_per_token: float
     first_look_s: float
     is_best: bool = False
@@ -80,72 +80,42 @@ def is_bundled(name: str) -> bool:
     return name.startswith(BUNDLED)
 
 
-# From small to large.
-MODELS = (
-    Model(
-        "qwen-0.5b",
-        "ggml-org/Qwen2.5-Coder-0.5B-Q8_0-GGUF",
-        "5788aee90e725673490be18f553d234feaa8303d",
-        "qwen2.5-coder-0.5b-q8_0.gguf",
-        531_068_128,
+def _model(
+    name: str, published: str, commit: str, n_bytes: int, sha256: str, **rest: Any
+) -> OfferedModel:
+    """
+    Return a model as the hub has it: its repository and its file are called as it is *published*.
+    """
+    repo, file = f"ggml-org/{published}-Q8_0-GGUF", f"{published.lower()}-q8_0.gguf"
+    return OfferedModel(name, repo, commit, file, n_bytes, sha256, **rest)
+
+
+# From small to large; the last is a mixture of experts.
+# fmt: off
+MODELS: tuple[OfferedModel, ...] = (
+    _model(
+        "qwen-0.5b", "Qwen2.5-Coder-0.5B", "5788aee90e725673490be18f553d234feaa8303d", 531_068_128,
         "d0f8cd6c49bab52a0abdbe47948518b1f4d9b1a8a2a6825099cea31cea10ac56",
-        n_active=490_000_000,
-        licence="Apache-2.0",
-        is_free=True,
-        lines=77.7,
-        across_files=24.6,
-    ),
-    Model(
-        "qwen-1.5b",
-        "ggml-org/Qwen2.5-Coder-1.5B-Q8_0-GGUF",
-        "8be1b8a895a84beea772817caaa71eba6b6e0d07",
-        "qwen2.5-coder-1.5b-q8_0.gguf",
-        1_646_573_056,
-        "29871c94d15727a6e243f79a37113d4ae625a6215b5e800bf41a23af2da32832",
-        n_active=1_540_000_000,
-        licence="Apache-2.0",
-        is_free=True,
-        lines=83.5,
-        across_files=40.2,
-    ),
-    Model(
-        "qwen-3b",
-        "ggml-org/Qwen2.5-Coder-3B-Q8_0-GGUF",
-        "9c1de162ae417c9c3aacde97c729c4128de047d8",
-        "qwen2.5-coder-3b-q8_0.gguf",
-        3_285_476_160,
+        n_active=490_000_000, lines=77.7, across_files=24.6),
+    _model(
+        "qwen-1.5b", "Qwen2.5-Coder-1.5B", "8be1b8a895a84beea772817caaa71eba6b6e0d07",
+        1_646_573_056, "29871c94d15727a6e243f79a37113d4ae625a6215b5e800bf41a23af2da32832",
+        n_active=1_540_000_000, lines=83.5, across_files=40.2),
+    _model(
+        "qwen-3b", "Qwen2.5-Coder-3B", "9c1de162ae417c9c3aacde97c729c4128de047d8", 3_285_476_160,
         "a522a906e299ed34db738b9626b2cd0da9e446c14674468a22fc2eae3dbd344d",
-        n_active=3_090_000_000,
-        licence="Qwen Research (not for commercial use)",
-        is_free=False,
-        lines=85.7,
-        across_files=44.9,
-    ),
-    Model(
-        "qwen-7b",
-        "ggml-org/Qwen2.5-Coder-7B-Q8_0-GGUF",
-        "bca77e0a8c88fc224882bcc404170c3ef17efacc",
-        "qwen2.5-coder-7b-q8_0.gguf",
-        8_098_525_600,
+        n_active=3_090_000_000, lines=85.7, across_files=44.9,
+        licence="Qwen Research (not for commercial use)", is_free=False),
+    _model(
+        "qwen-7b", "Qwen2.5-Coder-7B", "bca77e0a8c88fc224882bcc404170c3ef17efacc", 8_098_525_600,
         "0ef48dc94a3c551a6736ac2601de38413dc9aa9318534b16e8baee08290a4aaf",
-        n_active=7_610_000_000,
-        licence="Apache-2.0",
-        is_free=True,
-        lines=86.2,
-        across_files=49.3,
-    ),
-    Model(
-        "qwen-30b",  # Qwen3-Coder, a mixture of experts
-        "ggml-org/Qwen3-Coder-30B-A3B-Instruct-Q8_0-GGUF",
-        "99d445b5fd000458cabc098da6a79c2967a472f1",
-        "qwen3-coder-30b-a3b-instruct-q8_0.gguf",
-        32_483_933_856,
-        "f22993e29318b5b9ec2026f6b65802a5ca99b38ab4844aab83aed8a26ce00ff6",
-        n_active=3_300_000_000,
-        licence="Apache-2.0",
-        is_free=True,
-    ),
+        n_active=7_610_000_000, lines=86.2, across_files=49.3),
+    _model(
+        "qwen-30b", "Qwen3-Coder-30B-A3B-Instruct", "99d445b5fd000458cabc098da6a79c2967a472f1",
+        32_483_933_856, "f22993e29318b5b9ec2026f6b65802a5ca99b38ab4844aab83aed8a26ce00ff6",
+        n_active=3_300_000_000),
 )
+# fmt: on
 NAMES = tuple(model.name for model in MODELS)
 
 # -- which models are worth having on a machine ---------------------------------------------------
@@ -173,16 +143,20 @@ def offers(machine: Machine, paths: Mapping[str, str]) -> list[Offer]:
     Return all models on this *machine*, from small to large; *paths* are the files of those that
     are here.
     """
-    found = [_offer(model, machine, paths.get(model.name, "")) for model in MODELS]
-    worth = [each for each in found if each.model.is_free and _pays(each, machine)]
-    return [each._replace(is_best=each is worth[-1]) for each in found] if worth else found
+    all_offers = [_offer(model, machine, paths.get(model.name, "")) for model in MODELS]
+    worth = [offer for offer in all_offers if offer.model.is_free and _pays(offer, machine)]
+    return (
+        [offer._replace(is_best=offer is worth[-1]) for offer in all_offers]
+        if worth
+        else all_offers
+    )
 
 
-def find_offer(found: list[Offer], name: str) -> Offer | None:
+def find_offer(offers: list[Offer], name: str) -> Offer | None:
     """Return the offer called *name*; the best for `auto`, None if nothing fits this machine."""
     if name == "auto":
-        return next((each for each in found if each.is_best), None)
-    return next(each for each in found if each.model.name == name)
+        return next((offer for offer in offers if offer.is_best), None)
+    return next(offer for offer in offers if offer.model.name == name)
 
 
 def estimate_ms(n_read: int, n_bytes: int, machine: Machine) -> float:
@@ -191,7 +165,7 @@ def estimate_ms(n_read: int, n_bytes: int, machine: Machine) -> float:
     return n_read / (GPU_READS if _fits_gpu(n_bytes, machine) else by_cores) * 1000
 
 
-def _offer(model: Model, machine: Machine, path: str) -> Offer:
+def _offer(model: OfferedModel, machine: Machine, path: str) -> Offer:
     by_cores = usual_threads(machine.cores) * THREAD_COUNTS
     counts = GPU_COUNTS if _fits_gpu(model.n_bytes, machine) else by_cores
     return Offer(

@@ -39,15 +39,7 @@ from fim_lsp.session.judging import Judging
 from fim_lsp.session.lane import Lane, Permit, Withdrawn
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
-from server_bridge.protocol import (
-    BackendError,
-    Health,
-    Prompt,
-    PromptTooLong,
-    Reply,
-    Request,
-    Stop,
-)
+from server_bridge.protocol import BackendError, Health, Prompt, PromptTooLong, Reply, Request, Stop
 
 LEAST_TOKENS = 256  # of an answer: a docstring, or a few lines more than there were
 TOO_LONG = "the selection is too long for the model: select fewer lines"
@@ -117,11 +109,7 @@ class InstructedEdits:
     """See the module. State: the number of the newest edit, which ends the one before."""
 
     def __init__(
-        self,
-        lane: Lane,
-        framing: Framing,
-        open_documents: OpenDocuments,
-        judging: Judging,
+        self, lane: Lane, framing: Framing, open_documents: OpenDocuments, judging: Judging
     ) -> None:
         self._lane = lane
         self._framing = framing

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from server_bridge.weights.table import Model
+from server_bridge.weights.table import OfferedModel
 
 CONTENT = bytes(range(256)) * 40_000  # 10 MB: several pieces
 
 
-def model(content: bytes = CONTENT) -> Model:
-    return Model(
+def model(content: bytes = CONTENT) -> OfferedModel:
+    return OfferedModel(
         "small", "someone/Small-GGUF", "abc123", "small.gguf", len(content),
         hashlib.sha256(content).hexdigest(), 1, "MIT", is_free=True,
     )  # fmt: skip
