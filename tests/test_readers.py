@@ -90,7 +90,7 @@ def props(text: str) -> None:
 
 
 def model_list(text: str) -> None:
-    listed = responses.read(models.Models, {"data": [{"id": text}] * 8}, "x").data
+    listed = responses.read(models.ModelList, {"data": [{"id": text}] * 8}, "x").data
     models._choose_entry(listed, "", "x")
     models._family(responses.label(text), "")
 
@@ -98,7 +98,7 @@ def model_list(text: str) -> None:
 def growing(text: str) -> None:
     """Read an answer that comes in many pieces, as those who ask for one do."""
     request = Request(Prompt("", (), "", "", ""), 100, stop=("\n\n\n", "stop"))
-    pieces = openai_completion.Pieces(request, "", 1000)
+    pieces = openai_completion.GrowingReplies(request, "", 1000)
 
     async def events() -> AsyncIterator[responses.Object]:
         for at in range(0, len(text), 16):

@@ -25,7 +25,7 @@ from server_bridge.http.responses import state_after
 from server_bridge.llama import completion
 from server_bridge.llama.cache import Cache
 from server_bridge.llama.checkpoints import Memory
-from server_bridge.llama.completion import Pieces
+from server_bridge.llama.completion import StreamedReplies
 from server_bridge.llama.link import Known, Link
 from server_bridge.llama.persistence import Owner, Persistence
 from server_bridge.llama.slot_client import Evaluated, SlotClient, unfit
@@ -195,7 +195,7 @@ class LlamaServer:
             # At its end a server with --context-shift would drop the beginning of the prompt.
             request = replace(request, n_predict=min(request.n_predict, n_room))
             options = completion.options(request, connected.specials.family.stop)
-            pieces = Pieces(
+            pieces = StreamedReplies(
                 connected.tokenizer,
                 encoded.middle,
                 encoded.whole.n,

@@ -120,7 +120,7 @@ def check_length(n_chars: int, n_predict: int, url: str) -> None:
         raise answer_error(url, "a longer text than was asked for")
 
 
-class Pieces:
+class StreamedReplies:
     """
     Turns the events of a streamed `/completion` into replies, a piece of text each.
 

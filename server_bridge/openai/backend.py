@@ -29,7 +29,7 @@ from server_bridge.fim.tokens import PLAIN, is_base_model
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Object, ServerError, state_after
 from server_bridge.openai import completion
-from server_bridge.openai.models import Connected, choose_model
+from server_bridge.openai.models import ModelInUse, choose_model
 from server_bridge.openai.stream import StreamedAnswer
 from server_bridge.openai.text_client import TextClient, cut, last_word
 from server_bridge.protocol import (
@@ -275,7 +275,7 @@ class OpenAiServer:
         is_chat = client.connected.is_chat or bool(request.prompt.turns)
         for before in (forced,) if is_chat else ("", forced):
             client, text = await self._text(_with(request.prompt, before), 1)
-            pieces, known = completion.Pieces(request, before, self._state.n_ctx), None
+            pieces, known = completion.GrowingReplies(request, before, self._state.n_ctx), None
             options = _options(client, request, guides=not before)
             async with aclosing(self._growing(client, text, options)) as answers:
                 async for answer, timings in answers:
@@ -324,7 +324,7 @@ def _with(prompt: Prompt, before: str) -> Prompt:
     return replace(prompt, middle=prompt.middle + before)
 
 
-def _second_best(found: Connected) -> str:
+def _second_best(found: ModelInUse) -> str:
     """Return why a model is not the right one, as far as its name tells."""
     if found.is_chat:
         return (

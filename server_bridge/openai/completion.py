@@ -60,7 +60,7 @@ def agrees(answer: StreamedAnswer, forced: str) -> bool:
     return text.startswith(forced) or (is_cut and forced.startswith(text))
 
 
-class Pieces:
+class GrowingReplies:
     """
     The replies to *request*, one for each piece of a growing answer.
 

@@ -28,7 +28,7 @@ TEMPLATES = ", ".join(family.name for family in (*FAMILIES, PLAIN, completion.ME
 Positive = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
 
-class Model(Struct):
+class ListedModel(Struct):
     """One of `GET /v1/models`. All but the name is sent by some servers only, in shapes of their own."""
 
     id: str = ""
@@ -37,10 +37,10 @@ class Model(Struct):
     meta: object = None  # llama.cpp
 
 
-class Models(Struct):
+class ModelList(Struct):
     """`GET /v1/models`."""
 
-    data: list[Model]
+    data: list[ListedModel]
 
 
 class LlamaMeta(Struct):
@@ -50,7 +50,7 @@ class LlamaMeta(Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class Connected:
+class ModelInUse:
     """
     A server's model as it is used: *fields* is what every request says besides the prompt.
 
@@ -70,7 +70,7 @@ class Connected:
         return self.family == completion.MESSAGE
 
 
-async def choose_model(http: Http, wanted: str, template: str) -> Connected:
+async def choose_model(http: Http, wanted: str, template: str) -> ModelInUse:
     """
     Choose the model called *wanted* ("" for the only one) of the server at *http*.
 
@@ -91,7 +91,7 @@ async def choose_model(http: Http, wanted: str, template: str) -> Connected:
     )
     if wanted or not is_mlx:
         fields["model"] = wanted or model.id
-    return Connected(
+    return ModelInUse(
         model=label(re.split(r"[/\\]", name)[-1]),
         family=family,
         n_ctx=_context(model),
@@ -101,10 +101,10 @@ async def choose_model(http: Http, wanted: str, template: str) -> Connected:
     )
 
 
-async def list_models(http: Http) -> list[Model]:
+async def list_models(http: Http) -> list[ListedModel]:
     """Return the models that the server has; none where it is healthy but cannot list them."""
     try:
-        return read(Models, await http.get("/v1/models"), f"{http.url}/v1/models").data
+        return read(ModelList, await http.get("/v1/models"), f"{http.url}/v1/models").data
     except (BackendRejected, Unproven, UnexpectedAnswer):
         # mlx_lm.server drops the connection where there is no Hugging Face cache to list.
         try:
@@ -116,21 +116,21 @@ async def list_models(http: Http) -> list[Model]:
         return []
 
 
-def _choose_entry(listed: list[Model], wanted: str, url: str) -> Model:
+def _choose_entry(listed: list[ListedModel], wanted: str, url: str) -> ListedModel:
     """Return the entry of the model to ask for."""
     for model in listed:
         if model.id == wanted:
             return model
     if wanted or not listed:
         # A router may not list what its replicas have; it is no mlx_lm.server all the same.
-        return Model(owned_by=listed[0].owned_by if listed else None)
+        return ListedModel(owned_by=listed[0].owned_by if listed else None)
     if len(listed) > 1 and listed[0].owned_by:
         names = ", ".join(label(model.id) for model in listed[:N_NAMES])
         raise BackendUnusable(f"{url} has several models: set fim.backend.model to one of {names}")
     return listed[-1]  # mlx_lm.server names the one it runs after those it found on disk
 
 
-def _context(model: Model) -> int:
+def _context(model: ListedModel) -> int:
     """Return how many tokens fit, as far as the server says."""
     meta = optional(LlamaMeta, model.meta)
     return optional(Positive, model.max_model_len) or (meta.n_ctx if meta else SMALL_CONTEXT)

@@ -58,7 +58,7 @@ class Choice(Struct):
         return self.text or (chat.content if chat else None) or ""
 
 
-class Event(Struct):
+class CompletionEvent(Struct):
     """One event of a stream."""
 
     choices: list[Choice] | None = None
@@ -170,7 +170,7 @@ async def growing(
     """
     answer, started = StreamedAnswer(), time.perf_counter()
     async for event in events:
-        _take(answer, read_shape(Event, event, url), url)
+        _take(answer, read_shape(CompletionEvent, event, url), url)
         check_length(len(answer.text), n_predict, url)
         answer.total_ms = (time.perf_counter() - started) * 1000
         if not answer.prompt_ms and (answer.text or answer.ended):
@@ -182,7 +182,7 @@ async def growing(
     yield answer
 
 
-def _take(answer: StreamedAnswer, event: Event, url: str) -> None:
+def _take(answer: StreamedAnswer, event: CompletionEvent, url: str) -> None:
     if event.error:
         raise _map_fault(event.error, url)
     if isinstance(event.system_fingerprint, str):

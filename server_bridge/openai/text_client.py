@@ -24,7 +24,7 @@ from server_bridge.http.client import Http
 from server_bridge.http.responses import Object, label
 from server_bridge.openai import completion, stream
 from server_bridge.openai.completion import MOST_STOPS
-from server_bridge.openai.models import TEMPLATES, Connected, list_models
+from server_bridge.openai.models import TEMPLATES, ModelInUse, list_models
 from server_bridge.openai.stream import StreamedAnswer
 from server_bridge.protocol import BackendRejected, BackendUnusable, PromptTooLong, State, Timings
 
@@ -112,7 +112,7 @@ class TextClient:
     """
 
     def __init__(
-        self, http: Http, connected: Connected, state: State, *, is_told: bool = True
+        self, http: Http, connected: ModelInUse, state: State, *, is_told: bool = True
     ) -> None:
         self.estimate = CacheEstimate(state.chars_per_token)
         self.prefill_per_s = running_mean.prefill_per_s(state.prefill_per_s)
