@@ -40,10 +40,10 @@ class AnotherUser(BackendUnavailable):
 async def only_ours(url: str) -> Listener:
     """Return the listener at the local address *url*. Raises AnotherUser unless it is this user's."""
     port = port_of(url)
-    found = await asyncio.to_thread(listener, port)
-    if found is not None and found.is_ours:
-        return found
-    what = "a server of another user" if found else "a server whose user cannot be seen"
+    listening = await asyncio.to_thread(listener, port)
+    if listening is not None and listening.is_ours:
+        return listening
+    what = "a server of another user" if listening else "a server whose user cannot be seen"
     raise AnotherUser(
         f"{what} listens on port {port}: set fim.backend.url to {url} to use it, "
         "or fim.backend.kind to embedded to ignore it"
@@ -55,10 +55,10 @@ def listener(port: int) -> Listener | None:
     return among(sockets.find_listening(port)) if sys.platform == "linux" else in_processes(port)
 
 
-def among(found: list[Socket]) -> Listener | None:
+def among(listening: list[Socket]) -> Listener | None:
     """Return the one of the sockets listening at a port that answers at 127.0.0.1."""
-    exact = [each for each in found if each.local[0] == LOCAL]
-    answering = exact or [each for each in found if each.local[0].is_unspecified]
+    exact = [each for each in listening if each.local[0] == LOCAL]
+    answering = exact or [each for each in listening if each.local[0].is_unspecified]
     if not answering:
         return None
     return Listener(

@@ -126,8 +126,10 @@ def state_after(state: State, error: BackendError) -> State:
         BackendUnavailable: Health.DOWN,
         BackendUnusable: Health.UNUSABLE,
     }
-    found = next((health for kind, health in causes.items() if isinstance(error, kind)), None)
-    return replace(state, health=found, message=str(error)) if found else state
+    health_after = next(
+        (health for kind, health in causes.items() if isinstance(error, kind)), None
+    )
+    return replace(state, health=health_after, message=str(error)) if health_after else state
 
 
 async def body_of(url: str, response: Any) -> bytes:

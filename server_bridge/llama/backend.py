@@ -87,8 +87,8 @@ class Encoded:
     def seams(self) -> tuple[int, ...]:
         """Tokens up to the end of what the workspace's prompts share, and of the lines above the anchor."""
         ends = itertools.accumulate(run.n for _, run in self.parts)
-        found = {kind: end for (kind, _), end in zip(self.parts, ends, strict=True)}
-        return tuple(sorted(found[kind] for kind in ("chunk", "prefix") if kind in found))
+        end_of = {kind: end for (kind, _), end in zip(self.parts, ends, strict=True)}
+        return tuple(sorted(end_of[kind] for kind in ("chunk", "prefix") if kind in end_of))
 
 
 class Measured(NamedTuple):
@@ -183,8 +183,8 @@ class LlamaServer:
             connected, encoded = await self._encode(request.prompt)
             self._check_size(encoded.whole, request.n_predict)
             options = completion.options(request, connected.specials.family.stop)
-            found = await connected.cache.evaluate(encoded.document, encoded.whole, options)
-            return await self._reply(connected, encoded, found)
+            evaluated = await connected.cache.evaluate(encoded.document, encoded.whole, options)
+            return await self._reply(connected, encoded, evaluated)
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
         """See `Model`; at most `n_predict` tokens, fewer where the context ends before."""
@@ -256,10 +256,10 @@ class LlamaServer:
 
     async def _specials(self, tokenizer: Tokenizer, known: Known) -> Specials:
         model = known.identity.model
-        found = await tokenizer.specials(model)
+        fills = await tokenizer.specials(model)
         turn = None if is_base_model(model) else await tokenizer.read_turn()
-        if found:
-            return await tokenizer.add_instructions(found, turn) if turn else found
+        if fills:
+            return await tokenizer.add_instructions(fills, turn) if turn else fills
         if self._must_fill:
             raise BackendUnusable(
                 f"{model} has no tokens to fill in the middle: set fim.backend.url to {self._link.url} "
@@ -320,9 +320,9 @@ class LlamaServer:
         document = f"{prompt.repo}\n{prompt.path}" + "\ninstructions" * bool(prompt.turns)
         return Encoded(document, tuple(parts), whole, middle, prompt.dropped)
 
-    async def _reply(self, connected: Connected, encoded: Encoded, found: Evaluated) -> Reply:
+    async def _reply(self, connected: Connected, encoded: Encoded, evaluated: Evaluated) -> Reply:
         """Return the reply to an answer, without a last token that only ends the text."""
-        answer, outlook = found
+        answer, outlook = evaluated
         entries = answer.completion_probabilities
         text = completion.text(answer.content, answer.stop_type)
         is_full = encoded.whole.n + len(answer.tokens) >= self._state.n_ctx

@@ -73,44 +73,44 @@ class Compared(NamedTuple):
         return self.n_shared < self.n_held or self.n_shared == self.n_prompt
 
 
-def plain(found: Compared) -> int:
+def plain(compared: Compared) -> int:
     """Return how many tokens of a prompt are reused where everything can be cut; the last is always evaluated."""
-    return min(found.n_shared, found.n_prompt - 1)
+    return min(compared.n_shared, compared.n_prompt - 1)
 
 
-def count_resumable(points: Checkpoints, found: Compared) -> int:
+def count_resumable(points: Checkpoints, compared: Compared) -> int:
     """Return how many are reused where only a checkpoint, the one made last, can be gone back to."""
-    if not found.cuts:
-        return found.n_shared
-    most = min(found.n_shared, found.n_prompt - 1)
+    if not compared.cuts:
+        return compared.n_shared
+    most = min(compared.n_shared, compared.n_prompt - 1)
     fitting = (point.n_tokens for point in reversed(points) if point.n_tokens <= most)
     return next(fitting, 0)
 
 
-def count_reused(memory: Memory, points: Checkpoints, found: Compared) -> int:
+def count_reused(memory: Memory, points: Checkpoints, compared: Compared) -> int:
     """Return how many tokens of a prompt are reused, as far as the kind of memory is known."""
     if memory.kind is Kind.RECURRENT:
-        return count_resumable(points, found)
-    if memory.kind is Kind.SLIDING and found.n_held - found.n_shared > NEAR:
-        return count_resumable(points, found)
-    return plain(found)
+        return count_resumable(points, compared)
+    if memory.kind is Kind.SLIDING and compared.n_held - compared.n_shared > NEAR:
+        return count_resumable(points, compared)
+    return plain(compared)
 
 
-def learn_memory(memory: Memory, points: Checkpoints, found: Compared, n_reused: int) -> Memory:
+def learn_memory(memory: Memory, points: Checkpoints, compared: Compared, n_reused: int) -> Memory:
     """
     Return the memory as known after a request of which *n_reused* tokens were reused.
 
     More than expected: the server keeps more of its checkpoints, as one that `fim-lsp serve` started does.
     """
-    back = count_resumable(points, found)
-    if memory.kind is Kind.RECURRENT and found.cuts and not memory.is_told and back != n_reused:
+    back = count_resumable(points, compared)
+    if memory.kind is Kind.RECURRENT and compared.cuts and not memory.is_told and back != n_reused:
         return memory._replace(min_step=CLOSE_STEP if n_reused > back else Memory().min_step)
-    if not memory.is_told and found.cuts and back < plain(found):
+    if not memory.is_told and compared.cuts and back < plain(compared):
         if 0 < n_reused == back:
             return memory._replace(kind=Kind.RECURRENT)
-        if n_reused + 1 in {point.n_tokens for point in points} and n_reused < plain(found):
+        if n_reused + 1 in {point.n_tokens for point in points} and n_reused < plain(compared):
             return memory._replace(kind=Kind.SLIDING)
-        if n_reused == plain(found) and memory.kind is Kind.UNKNOWN:
+        if n_reused == plain(compared) and memory.kind is Kind.UNKNOWN:
             return memory._replace(kind=Kind.PLAIN)
     return memory
 

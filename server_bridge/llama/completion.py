@@ -33,16 +33,16 @@ MAX_MS = 1e8  # a day; a longer time is none
 
 def options(request: Request, stop: str = "") -> Object:
     """Return the options of decoding; *stop* is the family's."""
-    found: Object = {"n_predict": request.n_predict, "n_probs": 1}
+    fields: Object = {"n_predict": request.n_predict, "n_probs": 1}
     if request.sample:
-        found |= {"temperature": TEMPERATURE, "seed": request.sample}
+        fields |= {"temperature": TEMPERATURE, "seed": request.sample}
     else:
-        found |= GREEDY
+        fields |= GREEDY
     if stops := [*request.stop, *filter(None, (stop,))]:
-        found["stop"] = stops
+        fields["stop"] = stops
     if request.prompt.forced:
-        found["grammar"] = grammar(request.prompt.forced)
-    return {**found, **MOVING} if request.prompt.dropped else found
+        fields["grammar"] = grammar(request.prompt.forced)
+    return {**fields, **MOVING} if request.prompt.dropped else fields
 
 
 def text(content: str, stop_type: str) -> str:
@@ -52,8 +52,8 @@ def text(content: str, stop_type: str) -> str:
 
 def stop(stop_type: str, *, is_full: bool) -> Stop:
     """Return why decoding ended; a full context looks like a limit on the wire."""
-    found = STOPS.get(stop_type, Stop.LIMIT)
-    return Stop.FULL if found is Stop.LIMIT and is_full else found
+    reason = STOPS.get(stop_type, Stop.LIMIT)
+    return Stop.FULL if reason is Stop.LIMIT and is_full else reason
 
 
 def drafters(told: object) -> str:
@@ -79,28 +79,28 @@ def rate_tokens(
     tokens are *drafted* an accepted one is reported as certain, and a 0 means that nothing is known.
     """
     left = iter(entries)
-    entry, found = next(left, None), []
+    entry, rated = next(left, None), []
     for token in tokens:
         if entry is not None and entry.id == token.id:
             known = None if drafted and not entry.logprob else entry.logprob
-            found.append(token._replace(logprob=log_probability(known)))
+            rated.append(token._replace(logprob=log_probability(known)))
             entry = next(left, None)
         else:
-            found.append(token)
-    return tuple(found)
+            rated.append(token)
+    return tuple(rated)
 
 
-def timings(found: Cost, expected: int | None) -> Timings:
+def timings(cost: Cost, expected: int | None) -> Timings:
     """Return the cost, beside what we *expected* to be cached."""
     return Timings(
-        prompt_n=found.prompt_n,
-        cache_n=found.cache_n,
-        predicted_n=found.predicted_n,
-        prompt_ms=milliseconds(found.prompt_ms),
-        predicted_ms=milliseconds(found.predicted_ms),
+        prompt_n=cost.prompt_n,
+        cache_n=cost.cache_n,
+        predicted_n=cost.predicted_n,
+        prompt_ms=milliseconds(cost.prompt_ms),
+        predicted_ms=milliseconds(cost.predicted_ms),
         expected_n=expected,
-        draft_n=found.draft_n,
-        draft_accepted_n=found.draft_n_accepted,
+        draft_n=cost.draft_n,
+        draft_accepted_n=cost.draft_n_accepted,
     )
 
 

@@ -55,9 +55,9 @@ class Identity(NamedTuple):
 
 async def properties(http: Http) -> Identity:
     """Return the server of our model, once it proves that it is llama.cpp."""
-    found = await proof(http)
-    if isinstance(found, Identity):
-        return found
+    proved = await proof(http)
+    if isinstance(proved, Identity):
+        return proved
     state_of = await _models(http)
     if http.model not in state_of:
         names = ", ".join(label(name) for name in [*state_of][:N_NAMES])
@@ -79,8 +79,8 @@ async def proof(http: Http) -> Identity | None:
     Raises BackendUnusable where it is not llama.cpp.
     """
     try:
-        found = await http.get("/props", named=False)
-        return None if found.get("role") == ROUTER else identity(found, http.url)
+        props = await http.get("/props", named=False)
+        return None if props.get("role") == ROUTER else identity(props, http.url)
     except (BackendRejected, UnexpectedAnswer):
         raise BackendUnusable(
             f"{http.url} is not a llama.cpp server (it has no /props of one): "
@@ -108,15 +108,15 @@ async def open_to_pages(url: str) -> bool:
 
 def identity(props: Object, url: str) -> Identity:
     """Return the server that has these properties. Raises UnexpectedAnswer if they are not llama.cpp's."""
-    found = read(Props, props, f"{url}/props")
-    n_ctx = found.default_generation_settings.n_ctx
-    return Identity(found.build_info, found.model_path, found.total_slots, n_ctx)
+    facts = read(Props, props, f"{url}/props")
+    n_ctx = facts.default_generation_settings.n_ctx
+    return Identity(facts.build_info, facts.model_path, facts.total_slots, n_ctx)
 
 
 async def _models(http: Http) -> dict[str, str]:
     """Return the models of a router, and the state of each."""
-    found = read(RouterModels, await http.get("/models", named=False), f"{http.url}/models")
-    return {model.id: model.status.value for model in found.data}
+    listed = read(RouterModels, await http.get("/models", named=False), f"{http.url}/models")
+    return {model.id: model.status.value for model in listed.data}
 
 
 # Words, digits, spaces, signs and scripts; and every control token, whose numbers differ soonest.
@@ -171,10 +171,10 @@ class Link:
 
     async def _prove(self, http: Http) -> None:
         """Raise BackendUnavailable if another server is there than the one that was met."""
-        found, known = await proof(http), self._known
-        if found is None and known is not None:
+        proved, known = await proof(http), self._known
+        if proved is None and known is not None:
             return  # a router closes the connection behind a probe, before what it is to prove
-        if not known or found != known.identity or await self._probe(http) != known.probe:
+        if not known or proved != known.identity or await self._probe(http) != known.probe:
             raise BackendUnavailable(f"{self.url} has another model now")
 
     async def post(self, kind: type[T], path: str, body: str) -> T:

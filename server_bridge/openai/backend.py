@@ -193,18 +193,18 @@ class OpenAiServer:
 
     async def _meet(self) -> None:
         """Learn which model is there; what the server holds is unknown then."""
-        found = await choose_model(self._http, self._model, self._template)
+        in_use = await choose_model(self._http, self._model, self._template)
         is_told = self._client is None or self._client.is_told
-        self._client = TextClient(self._http, found, self.state, is_told=is_told)
+        self._client = TextClient(self._http, in_use, self.state, is_told=is_told)
         self._state = replace(
             self._state,
             health=Health.READY,
-            model=found.model,
-            n_ctx=self._n_ctx or found.n_ctx,
+            model=in_use.model,
+            n_ctx=self._n_ctx or in_use.n_ctx,
             message="",
-            streams=not found.is_mlx,
-            second_best=_second_best(found),
-            fills_only=FILLS_ONLY.format(found.model) if is_base_model(found.model) else "",
+            streams=not in_use.is_mlx,
+            second_best=_second_best(in_use),
+            fills_only=FILLS_ONLY.format(in_use.model) if is_base_model(in_use.model) else "",
         )
 
     async def _ensure_connected(self) -> TextClient:
@@ -324,15 +324,15 @@ def _with(prompt: Prompt, before: str) -> Prompt:
     return replace(prompt, middle=prompt.middle + before)
 
 
-def _second_best(found: ModelInUse) -> str:
+def _second_best(in_use: ModelInUse) -> str:
     """Return why a model is not the right one, as far as its name tells."""
-    if found.is_chat:
+    if in_use.is_chat:
         return (
-            f"{found.model} is asked in words to fill in the gap, because no tokens for that are known by its name "
+            f"{in_use.model} is asked in words to fill in the gap, because no tokens for that are known by its name "
             "(if it has them, name them by fim.backend.template)"
         )
-    if found.family == PLAIN:
-        return f"{found.model} sees only the text above the cursor"
+    if in_use.family == PLAIN:
+        return f"{in_use.model} sees only the text above the cursor"
     return ""
 
 

@@ -35,15 +35,15 @@ def options(request: Request, held: str, *, is_mlx: bool, guides: bool = False) 
     server can force a text.
     """
     n_spare = 1 if is_mlx else 0
-    found: Object = {"max_tokens": request.n_predict + len(held) + n_spare}
-    found["temperature"] = TEMPERATURE if request.sample else 0
+    fields: Object = {"max_tokens": request.n_predict + len(held) + n_spare}
+    fields["temperature"] = TEMPERATURE if request.sample else 0
     if request.sample:
-        found["seed"] = request.sample
+        fields["seed"] = request.sample
     if request.stop and not is_mlx:  # every answer is cut here as well, see `reply`
-        found["stop"] = list(request.stop[:MOST_STOPS])
+        fields["stop"] = list(request.stop[:MOST_STOPS])
     if guides and request.prompt.forced:
-        found |= guide(request.prompt.forced)
-    return found
+        fields |= guide(request.prompt.forced)
+    return fields
 
 
 def guide(forced: str) -> Object:
@@ -164,8 +164,8 @@ def fields(text: str, *, is_told: bool) -> Object:
     Return the fields of a request besides the options of decoding; *is_told*: the server takes
     options of its template.
     """
-    found: Object = {"messages": [{"role": "user", "content": TASK + text}]}
-    return {**found, "chat_template_kwargs": NO_THINKING} if is_told else found
+    message: Object = {"messages": [{"role": "user", "content": TASK + text}]}
+    return {**message, "chat_template_kwargs": NO_THINKING} if is_told else message
 
 
 def instructions(prompt: Prompt) -> list[Part]:
@@ -180,12 +180,12 @@ def messages(prompt: Prompt, *, is_told: bool) -> Object:
     parts = instructions(prompt)
     n_later = len(prompt.turns) - 1
     first, later = parts[: len(parts) - n_later], parts[len(parts) - n_later :]
-    found = fields("".join(part.text for part in first), is_told=is_told)
+    request_fields = fields("".join(part.text for part in first), is_told=is_told)
     roles = ("assistant", "user") * n_later
-    found["messages"] += [
+    request_fields["messages"] += [
         {"role": role, "content": part.text} for role, part in zip(roles, later, strict=False)
     ]
-    return found
+    return request_fields
 
 
 def chat_options(request: Request) -> Object:
@@ -194,8 +194,8 @@ def chat_options(request: Request) -> Object:
     strings, which may stand in it.
     """
     n_more = BLOCK_TOKENS + len(last_line(request.prompt.middle + request.prompt.forced))
-    found = options(replace(request, stop=()), "", is_mlx=False)
-    return {**found, "max_tokens": request.n_predict + n_more}
+    decoding = options(replace(request, stop=()), "", is_mlx=False)
+    return {**decoding, "max_tokens": request.n_predict + n_more}
 
 
 def last_line(text: str) -> str:
@@ -209,11 +209,11 @@ def code(answer: StreamedAnswer, line: str) -> StreamedAnswer:
 
     It has ended where its block has, and where it is not what was asked for: then without a text.
     """
-    found, is_whole = behind(answer.text, line)
-    if found is None:
+    behind_line, is_whole = behind(answer.text, line)
+    if behind_line is None:
         return replace(answer, text="", last="", ended="stop", pieces=[])
     ended = "stop" if is_whole else answer.ended
-    return replace(answer, text=found, last="", ended=ended, pieces=[])
+    return replace(answer, text=behind_line, last="", ended=ended, pieces=[])
 
 
 def behind(said: str, line: str) -> tuple[str | None, bool]:

@@ -156,8 +156,8 @@ class StreamedAnswer:
         pieces = self.pieces[first:]
         if not pieces:
             return (Token(NO_ID, text.encode()),) if text else ()
-        found = find_spelling(range(len(pieces)), dict(enumerate(p for p, _ in pieces)), text)
-        return tuple(t._replace(id=NO_ID, logprob=pieces[t.id][1]) for t in found)
+        spelled = find_spelling(range(len(pieces)), dict(enumerate(p for p, _ in pieces)), text)
+        return tuple(t._replace(id=NO_ID, logprob=pieces[t.id][1]) for t in spelled)
 
 
 async def growing(
@@ -218,8 +218,8 @@ def _map_fault(error: object, url: str) -> BackendError:
 def too_long(message: str) -> PromptTooLong | None:
     """Return a refusal in words as numbers, if it is about the length."""
     message = message[:LONGEST]
-    if found := LIMIT.search(message):
-        n_ctx, largest = int(found[1]), max(map(int, COUNTS.findall(message)), default=0)
+    if limit := LIMIT.search(message):
+        n_ctx, largest = int(limit[1]), max(map(int, COUNTS.findall(message)), default=0)
         return PromptTooLong(largest, n_ctx) if largest > n_ctx else None
     return None
 

@@ -84,8 +84,8 @@ class CacheEstimate:
 
 def last_word(text: str) -> str:
     """Return the last word, sign or space of *text*, with the space before a word: about a token."""
-    found = re.match(r"\w+\s?|[^\w\s]|\s", text[::-1])  # from the end: linear
-    return found[0][::-1] if found else ""
+    reversed_word = re.match(r"\w+\s?|[^\w\s]|\s", text[::-1])  # from the end: linear
+    return reversed_word[0][::-1] if reversed_word else ""
 
 
 def cut(text: str, low: int, high: int) -> str:
