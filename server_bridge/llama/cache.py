@@ -194,9 +194,8 @@ class Cache(NamedTuple):
         """Have the server write down a prompt that is evaluated; returns its tokens, 0 if it cannot."""
         if not self.persistence.is_possible or whole.n - self.reusable(document, whole) > COPY:
             return 0
-        if any(
-            content.tokens == whole.packed for content in self.client.state.mirror.held.values()
-        ):
+        contents = self.client.state.mirror.held.values()
+        if any(content.tokens == whole.packed for content in contents):
             whole = head(whole, whole.n - 1)  # see `NEXT`
         evaluated = await self.evaluate(document, whole, NEXT)
         return await self.persistence.save(document, whole, evaluated)
