@@ -215,10 +215,8 @@ class Link:
         """
         try:
             await self._looks.get("/slots", named=False)
-        except (BackendTimeout, BackendUnavailable):
-            return False
-        except BackendError:
-            return True
+        except BackendError as error:
+            return not isinstance(error, BackendTimeout | BackendUnavailable)
         return True
 
     async def _check_identity(self) -> None:

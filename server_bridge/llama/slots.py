@@ -61,11 +61,9 @@ class Slots(ABC):
     ) -> int:
         """Return how many tokens of *prompt* need not be evaluated where it goes; see `Mirror.outlook`."""
         slot, clear = self.choose(document, prompt, ahead=ahead)
-        return (
-            self._mirror.expect_cleared(prompt)
-            if clear
-            else self._mirror.expect_reused(prompt, slot, moves=moves)
-        )
+        if clear:
+            return self._mirror.expect_cleared(prompt)
+        return self._mirror.expect_reused(prompt, slot, moves=moves)
 
     def empty(self, document: str) -> int | None:
         """Return the slot of *document* if there is nothing in it: then a saved state may be loaded there."""
