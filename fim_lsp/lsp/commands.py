@@ -1,5 +1,6 @@
 """
-Commands of the editor into calls of the session: accept, switch off and on, be quiet, look inside, say why.
+Commands of the editor into calls of the session: accept, switch off and on, be quiet, look inside,
+say why.
 
 They accept any arguments, and answer in words for editors that show no results.
 """
@@ -48,7 +49,9 @@ def accept(editor: Editor, *arguments: object) -> None:
 
 
 def toggle(editor: Editor, *_: object) -> bool:
-    """Switch suggestions while typing off or on, until the server ends; returns whether they are on."""
+    """
+    Switch suggestions while typing off or on, until the server ends; returns whether they are on.
+    """
     on = not editor.session.config.completion.auto
     editor.sources.say(TOGGLE, {"completion": {"auto": on}})
     editor.configure()
@@ -78,7 +81,8 @@ async def show_context(editor: Editor, *arguments: object) -> dict[str, object]:
     """
     Return the prompt of a document (its URI, or the one asked about last), part by part.
 
-    Editors that can open documents open it to read, too; where the local port is open, its page in a browser.
+    Editors that can open documents open it to read, too; where the local port is open, its page in
+    a browser.
     """
     uri = first_text(arguments, editor.session.asked)
     shown = await editor.session.report(editor.notebooks.place(uri)[0])
@@ -91,7 +95,10 @@ async def show_context(editor: Editor, *arguments: object) -> dict[str, object]:
 
 
 async def open_page(editor: Editor, *_: object) -> str:
-    """Return the address of the page that shows what the server does, opened in the user's browser where the editor can."""
+    """
+    Return the address of the page that shows what the server does, opened in the user's browser
+    where the editor can.
+    """
     url = await editor.page.url(editor.session, editor.roots)
     if url and editor.offers("window.show_document.support"):
         editor.later(_browse(editor, url))
@@ -119,11 +126,12 @@ async def _open(editor: Editor, text: str) -> None:
 
 async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]:
     """
-    Write a long text at a place (`{"uri", "position"}`; without, where a suggestion was asked for last).
+    Write a long text at a place (`{"uri", "position"}`; without, where a suggestion was asked for
+    last).
 
     The text is inserted in one piece, so one undo takes it back, and is in the answer, too. Typing
-    ends it, and so do another such text and the editor's button to cancel, which keeps what came so far. A message
-    says what came of it.
+    ends it, and so do another such text and the editor's button to cancel, which keeps what came so
+    far. A message says what came of it.
     """
     given = read_params(arguments)
     uri = str(given.get("uri") or editor.session.asked)
@@ -166,7 +174,10 @@ async def _insert(editor: Editor, edit: types.WorkspaceEdit | None, text: str, n
 def workspace_edit(
     editor: Editor, uri: str, version: int | None, *edits: types.TextEdit
 ) -> types.WorkspaceEdit:
-    """Make edits of the version that we know, from an editor that compares versions; None if it is not open."""
+    """
+    Make edits of the version that we know, from an editor that compares versions; None if it is not
+    open.
+    """
     if not editor.offers("workspace.workspace_edit.document_changes"):
         return types.WorkspaceEdit({uri: [*edits]})
     versioned = types.OptionalVersionedTextDocumentIdentifier(uri, version)
@@ -230,7 +241,10 @@ def dismiss(editor: Editor, *arguments: object) -> None:
 
 
 def minutes_in(arguments: tuple[object, ...]) -> float:
-    """Return the minutes that a client says, as a number or as text; `MINUTES` where it says none that make sense."""
+    """
+    Return the minutes that a client says, as a number or as text; `MINUTES` where it says none that
+    make sense.
+    """
     said = arguments[0] if arguments else None
     if isinstance(said, dict):
         said = said.get("minutes")
@@ -286,10 +300,11 @@ async def show_reason(editor: Editor, *arguments: object) -> str:
     return reason
 
 
-# -- context of other language servers --------------------------------------------------------------
-# The items of `fim/context` are those of Copilot's context providers: a snippet of code `{uri, value, additionalUris?}`,
-# a trait `{name, value}`, diagnostics `{uri, values}`. A trait says of no file where it is from, so it is not used: its
-# text could be from a private one. An item of another shape is left out, and the log says which.
+# -- context of other language servers -------------------------------------------------------------
+# The items of `fim/context` are those of Copilot's context providers: a snippet of code `{uri,
+# value, additionalUris?}`, a trait `{name, value}`, diagnostics `{uri, values}`. A trait says of no
+# file where it is from, so it is not used: its text could be from a private one. An item of another
+# shape is left out, and the log says which.
 
 ITEMS = 32  # of a notification: what a plugin asks servers for in one pause is a fourth of it
 VALUE_CHARS = 4_000  # of an item: a longer one is a file
@@ -321,7 +336,8 @@ def _snippets(items: list[Any]) -> Iterator[Snippet]:
     for idx, item in enumerate(items):
         match item:
             case {"uri": str(uri), "value": str(value)}:
-                # What was taken from several files at once is not known to be public by the first of them.
+                # What was taken from several files at once is not known to be public by the first
+                # of them.
                 if len(value) <= VALUE_CHARS and not item.get("additionalUris"):
                     yield Snippet(uri, replace_surrogates(value))
             case {"uri": str(uri), "values": list(values)}:

@@ -1,5 +1,6 @@
 """
-LSP values into ours and back, and an editor's name into what it does without declaring it. Pure; here a position is clamped, and nowhere behind it.
+LSP values into ours and back, and an editor's name into what it does without declaring it. Pure;
+here a position is clamped, and nowhere behind it.
 
 Clients count columns in UTF-8 bytes, UTF-16 units or code points, whichever was agreed at
 `initialize` (LSP 3.17, "PositionEncodingKind"); we count code points. A column inside a character
@@ -58,7 +59,9 @@ def column(line: str, units: int, encoding: str) -> int:
 
 
 def units(line: str, column: int, encoding: str) -> int:
-    """Return how many units of the client's *encoding* the first *column* code points of *line* take."""
+    """
+    Return how many units of the client's *encoding* the first *column* code points of *line* take.
+    """
     if line.isascii():
         return min(column, len(line))
     codec, width = _UNITS[encoding]
@@ -66,7 +69,9 @@ def units(line: str, column: int, encoding: str) -> int:
 
 
 def position(document: Document, place: types.Position | ClientPosition, encoding: str) -> Position:
-    """Return the client's position as ours; one that does not exist becomes the nearest that does."""
+    """
+    Return the client's position as ours; one that does not exist becomes the nearest that does.
+    """
     return _position(document.lines, place, encoding)
 
 
@@ -94,8 +99,8 @@ def edits_stepwise(
     document: Document, changes: Iterable[ContentChange], encoding: str
 ) -> Iterator[tuple[Edit | str, ...]]:
     """
-    Yield the content changes of one `didChange` as edits, more than `MOST_EDITS` as one; in steps that take a moment
-    each, of which the last one is the result.
+    Yield the content changes of one `didChange` as edits, more than `MOST_EDITS` as one; in steps
+    that take a moment each, of which the last one is the result.
 
     Each change is said in columns of the text that the one before left, so all must be applied here
     to know what the next one means; there is rarely more than one.
@@ -118,7 +123,9 @@ def edits_stepwise(
 def parse_selected(
     document: Document, info: types.SelectedCompletionInfo, encoding: str
 ) -> Selected:
-    """Return the item selected in the client's completion menu: what it would replace, and by what."""
+    """
+    Return the item selected in the client's completion menu: what it would replace, and by what.
+    """
     start = position(document, info.range.start, encoding)
     return Selected(
         start, position(document, info.range.end, encoding), replace_surrogates(info.text)
@@ -220,7 +227,8 @@ def status(state: State, look_s: int = 0, quiet_until: str = "") -> dict[str, ob
     """
     Return a backend's state as `didChangeStatus` says it: Copilot's shape, and which model it is.
 
-    *look_s*: so many seconds the first look at a place still takes. *quiet_until*: no automatic suggestions until then.
+    *look_s*: so many seconds the first look at a place still takes. *quiet_until*: no automatic
+    suggestions until then.
     """
     message = state.message or (quiet_until and f"quiet until {quiet_until}")
     message = message or (
@@ -239,7 +247,10 @@ def status(state: State, look_s: int = 0, quiet_until: str = "") -> dict[str, ob
 
 
 def parse_yank(params: object) -> Yanked | None:
-    """Parse `fim/didYank {textDocument?, text}`. Params of our own methods are what clients make of them."""
+    """
+    Parse `fim/didYank {textDocument?, text}`. Params of our own methods are what clients make of
+    them.
+    """
     match params:
         case {"text": str(text)} if len(text) > YANK_CHARS:
             return None
@@ -251,7 +262,10 @@ def parse_yank(params: object) -> Yanked | None:
 
 
 def parse_focus(params: object) -> Focused:
-    """Parse `textDocument/didFocus {textDocument?}`; without a document the user looks at none of ours."""
+    """
+    Parse `textDocument/didFocus {textDocument?}`; without a document the user looks at none of
+    ours.
+    """
     match params:
         case {"textDocument": {"uri": str(uri)}}:
             return Focused(uri)
@@ -267,7 +281,10 @@ def parse_show(params: object) -> Shown | None:
 
 
 def parse_partial(params: object) -> PartlyAccepted | None:
-    """Parse `textDocument/didPartiallyAcceptCompletion {item, acceptedLength}`, counted in UTF-16 units."""
+    """
+    Parse `textDocument/didPartiallyAcceptCompletion {item, acceptedLength}`, counted in UTF-16
+    units.
+    """
     match params:
         case {
             "item": {"command": {"arguments": [str(id), *_]}, "insertText": str(text)},
@@ -320,13 +337,14 @@ def _fence(text: str, language: str) -> str:
     return f"{fence}{language}\n{text}\n{fence}"
 
 
-# -- what some editors do without declaring it, by their names -----------------------------------------
+# -- what some editors do without declaring it, by their names -------------------------------------
 
 # How long editors wait after a key before they ask for ghost text. Neovim: runtime/lua/vim/lsp/
 # inline_completion.lua; IntelliJ: its inline completion's debounce; VS Code: measured, 67 ms from
-# change to request; Emacs: lsp-mode's idle delay is 2 s, and 0.2 s as its documentation advises. The Neovim
-# plugin's own ghost text asks at once and counts like Neovim's all the same: with a wait of half a key inside words
-# text was on screen in 12 to 17 of 28 pauses, without in 16 to 21 (benchmarks.side_by_side, on busy cores).
+# change to request; Emacs: lsp-mode's idle delay is 2 s, and 0.2 s as its documentation advises.
+# The Neovim plugin's own ghost text asks at once and counts like Neovim's all the same: with a wait
+# of half a key inside words text was on screen in 12 to 17 of 28 pauses, without in 16 to 21
+# (benchmarks.side_by_side, on busy cores).
 _WAITS_MS = {
     "neovim": 200.0,
     "emacs": 200.0,
@@ -344,16 +362,24 @@ _WAITS_MS = {
 
 
 def waits_ms(name: str) -> float:
-    """Return how long the editor itself waits after a key before it asks, in ms; 0 where that is not known."""
+    """
+    Return how long the editor itself waits after a key before it asks, in ms; 0 where that is not
+    known.
+    """
     lower = name.lower()
     return next((ms for known, ms in _WAITS_MS.items() if lower.startswith(known)), 0.0)
 
 
 def has_ghost_text_unsaid(name: str) -> bool:
-    """Return whether the editor has inline completion though it does not declare it: lsp-mode sends null."""
+    """
+    Return whether the editor has inline completion though it does not declare it: lsp-mode sends
+    null.
+    """
     return name.lower() == "emacs"
 
 
 def reads_snippets(name: str) -> bool:
-    """Return whether the editor reads a plain menu item as a snippet where filter and text differ."""
+    """
+    Return whether the editor reads a plain menu item as a snippet where filter and text differ.
+    """
     return name.lower() == "kakoune-lsp"

@@ -58,8 +58,8 @@ class Editor(LanguageServer):
     """
     See the module. *open_session* makes the session once the editor has said its settings.
 
-    An editor *over_tcp* may not set what names files and commands (`settings.merge`). *leave* ends the
-    server as if the editor had gone; *on_state* gets the backend's states, once they are shown.
+    An editor *over_tcp* may not set what names files and commands (`settings.merge`). *leave* ends
+    the server as if the editor had gone; *on_state* gets the backend's states, once they are shown.
     """
 
     session: Session
@@ -108,7 +108,9 @@ class Editor(LanguageServer):
         self.session.handle(FoldersChanged(self.roots))
 
     def wants_menu(self, params: types.InitializeParams) -> bool:
-        """Return whether suggestions go into the completion menu, because there will be no ghost text."""
+        """
+        Return whether suggestions go into the completion menu, because there will be no ghost text.
+        """
         setting = self.session.config.completion.fallback
         ghost_text = (
             params.capabilities.text_document
@@ -190,13 +192,18 @@ class Editor(LanguageServer):
         self.configure()
 
     def reread(self, uri: str) -> None:
-        """Read *uri* again if it has settings; judge all files again if it says which of them are ignored."""
+        """
+        Read *uri* again if it has settings; judge all files again if it says which of them are
+        ignored.
+        """
         self.reread_settings((uri,))
         if uri.rpartition("/")[2] in IGNORE_FILES or uri.endswith(_GIT_FILES):
             self.session.handle(RulesChanged())
 
     def _look_at_settings(self) -> None:
-        """See now and then whether the user's settings were written: editors do not watch that file."""
+        """
+        See now and then whether the user's settings were written: editors do not watch that file.
+        """
         now = asyncio.get_running_loop().time()
         if now >= self._look_at:
             self._look_at = now + LOOK_S
@@ -233,7 +240,10 @@ class Editor(LanguageServer):
             self.session.handle(event)
 
     def rest_at(self, uri: str, position: Position) -> None:
-        """Take in that the cursor rests in a document, so that the prompt for the place can be evaluated."""
+        """
+        Take in that the cursor rests in a document, so that the prompt for the place can be
+        evaluated.
+        """
         whole, first = self.notebooks.place(uri)
         self.hear(CursorMoved(whole, _lower(position, first)))
 
@@ -271,9 +281,11 @@ class Editor(LanguageServer):
         show: Callable[[Suggestion], None] | None = None,
     ) -> list[Suggestion]:
         """
-        Return the session's suggestions; a newer request of the same method for the document cancels this one.
+        Return the session's suggestions; a newer request of the same method for the document
+        cancels this one.
 
-        Where the client can *show* lines before all of the text is there, it gets them as they become known.
+        Where the client can *show* lines before all of the text is there, it gets them as they
+        become known.
         """
         self._look_at_settings()
         task, key = asyncio.current_task(), (method, document.uri)

@@ -1,8 +1,9 @@
 """
-Edits by instruction, and commit messages: the commands `fim.edit`, `fim.edit.prepare` and `fim.commitMessage`.
+Edits by instruction, and commit messages: the commands `fim.edit`, `fim.edit.prepare` and
+`fim.commitMessage`.
 
-See docs/protocol.md. What comes of an instruction is applied as the fewest whole lines, in one step, or handed to a
-client that shows it first.
+See docs/protocol.md. What comes of an instruction is applied as the fewest whole lines, in one
+step, or handed to a client that shows it first.
 """
 
 from __future__ import annotations
@@ -34,9 +35,11 @@ Params = dict[str, Any]
 
 class Preview:
     """
-    The lines of an edit as its client has them: each is sent once, at most `messages.PER_S` times a second.
+    The lines of an edit as its client has them: each is sent once, at most `messages.PER_S` times a
+    second.
 
-    *send* takes the number of the first line that is new, or another than before, and all lines from there on.
+    *send* takes the number of the first line that is new, or another than before, and all lines
+    from there on.
     """
 
     def __init__(
@@ -58,7 +61,9 @@ class Preview:
 
 
 class Place(NamedTuple):
-    """The place of an edit: a *cell* (or document) that begins *above* lines below the top of *uri*."""
+    """
+    The place of an edit: a *cell* (or document) that begins *above* lines below the top of *uri*.
+    """
 
     cell: Document
     uri: str
@@ -72,7 +77,10 @@ class Place(NamedTuple):
 
 
 async def edit(editor: Editor, *arguments: object) -> Params:
-    """See docs/protocol.md; a request that is cancelled ends the edit, but not in the middle of a step."""
+    """
+    See docs/protocol.md; a request that is cancelled ends the edit, but not in the middle of a
+    step.
+    """
     given = read_params(arguments)
     answer: Params = {}
     is_cancelled = False
@@ -151,7 +159,10 @@ async def _apply(
 
 
 def _answer_unchanged(editor: Editor, found: Edited, *, preview: bool) -> Params:
-    """Return the answer where nothing is changed; a client that shows nothing itself has its user told why."""
+    """
+    Return the answer where nothing is changed; a client that shows nothing itself has its user told
+    why.
+    """
     tokens = found.tokens._asdict()
     if preview:
         return {"edits": [], "note": found.note, "tokens": tokens}
@@ -213,10 +224,12 @@ def _read_asked(place: Place, given: Params) -> Instruction:
 
 async def write_commit_message(editor: Editor, *arguments: object) -> dict[str, object]:
     """
-    Write the first line of the message `{"uri"}` (else of the document asked about last), from where it ends.
+    Write the first line of the message `{"uri"}` (else of the document asked about last), from
+    where it ends.
 
-    It is inserted in one piece. For `{"folder", "typed"}`, the top of a repository and what is typed of the
-    subject, it is in the answer only: `text` is what follows, `note` says why there is nothing.
+    It is inserted in one piece. For `{"folder", "typed"}`, the top of a repository and what is
+    typed of the subject, it is in the answer only: `text` is what follows, `note` says why there is
+    nothing.
     """
     given = read_params(arguments)
     document = editor.document(str(given.get("uri") or editor.session.asked))

@@ -1,9 +1,10 @@
 """
-The end of the process, within a second of its client's end, whatever threads and children are doing; and its log.
+The end of the process, within a second of its client's end, whatever threads and children are
+doing; and its log.
 
-Python waits at exit for every worker thread, and a hanging `apiKeyCommand` or a long parse keeps one
-busy for minutes. So the process leaves by `os._exit`, after its children have ended and the log is
-written; and a watchdog that needs no lock of the interpreter ends it where even that hangs.
+Python waits at exit for every worker thread, and a hanging `apiKeyCommand` or a long parse keeps
+one busy for minutes. So the process leaves by `os._exit`, after its children have ended and the log
+is written; and a watchdog that needs no lock of the interpreter ends it where even that hangs.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ log = logging.getLogger(__name__)
 
 @functools.cache  # a second cause does not restart the timer
 def end_soon() -> None:
-    """Begin to count: the process ends within `LEAVE_S` from now, whatever it does. For any thread."""
+    """
+    Begin to count: the process ends within `LEAVE_S` from now, whatever it does. For any thread.
+    """
     faulthandler.dump_traceback_later(LEAVE_S, exit=True, file=_NOWHERE)
 
 
@@ -114,10 +117,10 @@ def _descendants(pid: int) -> Iterator[int]:
 
 
 # -- the log ---------------------------------------------------------------------------------------
-# It goes to stderr, which editors keep, or to a file; never to stdout, which belongs to LSP. Ours says what
-# `fim.log.level` asks for; libraries only warn, and pygls says nothing: it would log messages with the user's text in
-# them. A record is one line, whatever names and errors are in it, and a file is only appended to if it is a log of ours:
-# a setting must not write into other files.
+# It goes to stderr, which editors keep, or to a file; never to stdout, which belongs to LSP. Ours
+# says what `fim.log.level` asks for; libraries only warn, and pygls says nothing: it would log
+# messages with the user's text in them. A record is one line, whatever names and errors are in it,
+# and a file is only appended to if it is a log of ours: a setting must not write into other files.
 
 MOST_CHARS = 2000  # of a record: what is foreign in it may have any length
 _FIRST_LINE = b"# log of fim-lsp\n"

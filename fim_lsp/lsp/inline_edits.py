@@ -1,12 +1,12 @@
 """
-The next edit, for editors and plugins that draw it: `textDocument/copilotInlineEdit`, Copilot's shapes; and as a code
-action, beside a commit message and the edits that need no instruction typed.
+The next edit, for editors and plugins that draw it: `textDocument/copilotInlineEdit`, Copilot's
+shapes; and as a code action, beside a commit message and the edits that need no instruction typed.
 
-Its clients are our own plugins, sidekick.nvim, copilot-lsp and copilot.lua. Beside the edit, an item
-says `why`; a client that can show a place in another document says `"otherDocuments": true` in the
-request's context, and `"closedDocuments": true` if it opens files, too: the item for one has no
-version, but says what stands there (`oldText`). Clients need not debounce: the answer comes when the
-newest edit is finished. `"off": true` says that the user wants none now.
+Its clients are our own plugins, sidekick.nvim, copilot-lsp and copilot.lua. Beside the edit, an
+item says `why`; a client that can show a place in another document says `"otherDocuments": true` in
+the request's context, and `"closedDocuments": true` if it opens files, too: the item for one has no
+version, but says what stands there (`oldText`). Clients need not debounce: the answer comes when
+the newest edit is finished. `"off": true` says that the user wants none now.
 """
 
 from __future__ import annotations
@@ -65,7 +65,10 @@ def _item(found: NextEdit, encoding: str) -> dict[str, object]:
 async def next_edit(
     editor: Editor, uri: str, *, unasked: bool, unopened: bool = True
 ) -> NextEdit | None:
-    """Return the session's next edit, as the editor knows its document: in a notebook, as an edit of one cell."""
+    """
+    Return the session's next edit, as the editor knows its document: in a notebook, as an edit of
+    one cell.
+    """
     joined = editor.notebooks.place(uri)[0]
     found = await editor.session.next_edit(joined, unasked=unasked, unopened=unopened)
     if found is None or found.path:
@@ -102,7 +105,8 @@ async def apply(editor: Editor, *arguments: object) -> bool:
     """
     Apply an edit of a file that is not open, if that is as it was, and show it.
 
-    The answer comes last: eglot asks its user first, and an answer to the command would end the question.
+    The answer comes last: eglot asks its user first, and an answer to the command would end the
+    question.
     """
     found = await editor.session.check_next_edit(first_text(arguments))
     if found is None:
@@ -128,7 +132,9 @@ def dismiss(editor: Editor, *arguments: object) -> None:
 
 
 async def why(editor: Editor, *arguments: object) -> str:
-    """Show why there is a next edit, or that there is none; in the workspace of a document, as above."""
+    """
+    Show why there is a next edit, or that there is none; in the workspace of a document, as above.
+    """
     found = await next_edit(editor, _read_uri(editor, arguments), unasked=False)
     reason = found.why if found else "No next edit is sure enough."
     editor.messages.show(reason)
@@ -178,7 +184,10 @@ TITLE_CHARS = 60  # of the new text; menus are narrow
 async def code_action(
     editor: Editor, params: types.CodeActionParams
 ) -> list[types.CodeAction] | None:
-    """Return the next edit, wherever it is, and what a model can do here. Editors ask wherever the cursor rests."""
+    """
+    Return the next edit, wherever it is, and what a model can do here. Editors ask wherever the
+    cursor rests.
+    """
     if document := editor.document(params.text_document.uri):
         end = convert.position(document, params.range.end, editor.encoding)
         editor.rest_at(document.uri, end)
@@ -245,14 +254,19 @@ def _fixes(editor: Editor, params: types.CodeActionParams) -> list[types.CodeAct
 
 
 def _editable(editor: Editor, uri: str) -> Document | None:
-    """Return the document, where the model may be asked to change it and the editor applies that."""
+    """
+    Return the document, where the model may be asked to change it and the editor applies that.
+    """
     state = editor.session.status().state
     can = state.health is Health.READY and not state.fills_only and applies_edits(editor)
     return editor.document(uri) if can else None
 
 
 def _action(title: str, kind: types.CodeActionKind, asked: dict[str, object]) -> types.CodeAction:
-    """Return an action that is carried out by a command; some editors wait for its answer and stand still, so it comes at once."""
+    """
+    Return an action that is carried out by a command; some editors wait for its answer and stand
+    still, so it comes at once.
+    """
     command = types.Command(title, edits.EDIT, arguments=[{**asked, "wait": False}])
     return types.CodeAction(title, kind=kind, command=command)
 

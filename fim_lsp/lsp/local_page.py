@@ -1,5 +1,6 @@
 """
-The port of an editor's session, for its page and for other programs: opened by the setting, or by a user who wants to see.
+The port of an editor's session, for its page and for other programs: opened by the setting, or by a
+user who wants to see.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """
 Messages to the user: progress of long work, and one sentence where something is wrong.
 
-Trouble with the backend is shown once per cause and ten minutes: a server that is slow, or comes and
-goes, would be told of all day. That it is ready is not shown at all: suggestions come. All text is
-made fit to be shown: much of it comes from settings of a repository or from a server.
+Trouble with the backend is shown once per cause and ten minutes: a server that is slow, or comes
+and goes, would be told of all day. That it is ready is not shown at all: suggestions come. All text
+is made fit to be shown: much of it comes from settings of a repository or from a server.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ log = logging.getLogger(__name__)
 
 
 class WorkDone(NamedTuple):
-    """The progress of long work, as LSP calls it; a report of None ends it. *is_ours*: the server made the token."""
+    """
+    The progress of long work, as LSP calls it; a report of None ends it. *is_ours*: the server made
+    the token.
+    """
 
     token: int | str
     reports: asyncio.Queue[Report | None]
@@ -43,7 +46,10 @@ class WorkDone(NamedTuple):
 
 
 class Messages:
-    """State: when which trouble may be shown again, the model that answered last, what is in progress, since when."""
+    """
+    State: when which trouble may be shown again, the model that answered last, what is in progress,
+    since when.
+    """
 
     def __init__(self, server: LanguageServer) -> None:
         self._server = server

@@ -39,7 +39,10 @@ class Notebooks:
         return [uri for uri in self._joined if uri.rpartition("#")[0] == notebook]
 
     def place(self, uri: str) -> tuple[str, int]:
-        """Return the document that holds *uri* and the line it begins at there; itself if it is no cell."""
+        """
+        Return the document that holds *uri* and the line it begins at there; itself if it is no
+        cell.
+        """
         cell = self.cells.get(uri)
         if cell is None:
             return uri, 0
@@ -49,7 +52,10 @@ class Notebooks:
         return _uri(notebook, cell.language), n_lines
 
     def cell_at(self, uri: str, line: int) -> tuple[Document, int] | None:
-        """Return the cell that has *line* of the joined document *uri*, and where it begins there; None if *uri* is none."""
+        """
+        Return the cell that has *line* of the joined document *uri*, and where it begins there;
+        None if *uri* is none.
+        """
         if uri not in self._joined:
             return None
         language, first, found = self._joined[uri].language, 0, None
@@ -62,7 +68,10 @@ class Notebooks:
     def arrange(
         self, notebook: str, order: tuple[str, ...], fresh: Iterable[Opened]
     ) -> list[Event]:
-        """Take in that *notebook* has the cells *order* now, of which *fresh* are new; none when it is closed."""
+        """
+        Take in that *notebook* has the cells *order* now, of which *fresh* are new; none when it is
+        closed.
+        """
         wanted = set(order)
         for uri in set(self.order(notebook)) - wanted:
             self.cells.pop(uri, None)

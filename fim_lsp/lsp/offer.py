@@ -2,8 +2,8 @@
 "The bundled model is a toy: get a real one", said once, in editors that do not say it themselves.
 
 A client that receives `didChangeStatus` (`fim.status.notify`) shows the model itself and is left
-alone. Whatever the user answers is remembered in their state folder, for all editors. Only after a yes is
-anything downloaded; then the settings name the model, and the session goes on with it.
+alone. Whatever the user answers is remembered in their state folder, for all editors. Only after a
+yes is anything downloaded; then the settings name the model, and the session goes on with it.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ class NotGot(Exception):
 
 class RealModel(NamedTuple):
     """
-    A model for this machine: *what* it is, in a few words; *get* downloads it, and has the settings name it.
+    A model for this machine: *what* it is, in a few words; *get* downloads it, and has the settings
+    name it.
 
-    *get* blocks. It tells a function how many bytes of how many are here, which says whether to go on,
-    and raises NotGot.
+    *get* blocks. It tells a function how many bytes of how many are here, which says whether to go
+    on, and raises NotGot.
     """
 
     what: str

@@ -29,7 +29,8 @@ from server_bridge.protocol import State
 
 Result = TypeVar("Result")
 
-# Where a menu is asked for besides inside words (in Helix, only there): behind operators and indentation.
+# Where a menu is asked for besides inside words (in Helix, only there): behind operators and
+# indentation.
 TRIGGERS = (" ", "\t", "\n", ".", ":", ",", "=", "(", "[", "{")
 
 GARBAGE = 10_000  # new objects between two searches for garbage: an answer makes thousands
@@ -57,8 +58,9 @@ def run(
     """
     Serve one editor, on stdio or the TCP *address*, to its end; the process ends here.
 
-    *find_model* finds what to offer in place of the bundled model; *open_port* lets the session answer other
-    programs. The caller may switch garbage collection off before: it takes 50 ms of start-up.
+    *find_model* finds what to offer in place of the bundled model; *open_port* lets the session
+    answer other programs. The caller may switch garbage collection off before: it takes 50 ms of
+    start-up.
     """
     editor = make_server(open_session, flags, over_tcp=address is not None)
     editor.page.open_port = open_port
@@ -159,7 +161,8 @@ async def inline_completion(editor: Editor, params: InlineParams) -> types.Inlin
     """
     Answer with ghost text for a position.
 
-    A client that says a `partialResultToken`, which 3.18 does not have here, gets whole lines before all of the text.
+    A client that says a `partialResultToken`, which 3.18 does not have here, gets whole lines
+    before all of the text.
     """
     document = editor.document(params.text_document.uri)
     if document is None:
@@ -190,8 +193,8 @@ async def completion(editor: Editor, params: types.CompletionParams) -> types.Co
     """
     Answer the same in the completion menu, for editors without ghost text.
 
-    They send "invoked" for every letter typed, so a request by hand cannot be told from another. The
-    list is never complete: the next key may bring a better one.
+    They send "invoked" for every letter typed, so a request by hand cannot be told from another.
+    The list is never complete: the next key may bring a better one.
     """
     document = editor.document(params.text_document.uri)
     if document is None:
@@ -228,7 +231,9 @@ async def did_change(editor: Editor, params: types.DidChangeTextDocumentParams) 
 
 
 async def _in_slices(steps: Iterator[Result]) -> Result:
-    """Return the last of *steps*, with other tasks in between where they take longer than a moment."""
+    """
+    Return the last of *steps*, with other tasks in between where they take longer than a moment.
+    """
     clock = asyncio.get_running_loop().time
     paused, last = clock(), next(steps)
     for step in steps:
@@ -240,7 +245,10 @@ async def _in_slices(steps: Iterator[Result]) -> Result:
 
 
 def did_save(editor: Editor, params: types.DidSaveTextDocumentParams) -> None:
-    """Take in a saved text, which may be worth a place in the ring, or be a settings file or an ignore file."""
+    """
+    Take in a saved text, which may be worth a place in the ring, or be a settings file or an ignore
+    file.
+    """
     editor.hear(Saved(params.text_document.uri))
     editor.reread(params.text_document.uri)
 

@@ -93,7 +93,10 @@ class Client:
             thread.start()
 
     async def messages(self) -> AsyncIterator[Frame]:
-        """Yield all messages until the client is gone; raises BadFrame where they cannot be understood."""
+        """
+        Yield all messages until the client is gone; raises BadFrame where they cannot be
+        understood.
+        """
         while (frame := await self._received.get()) is not None:
             self._room.put(None)
             if isinstance(frame, BadFrame):
@@ -138,7 +141,9 @@ class Client:
         self._call(self._received.put_nowait, frame)
 
     def _send_at_once(self, sink: Writable, data: bytes) -> bytes:
-        """Send *data* where that does not wait; returns what is left of it. Saves the way to a thread."""
+        """
+        Send *data* where that does not wait; returns what is left of it. Saves the way to a thread.
+        """
         if len(data) > _AT_ONCE_BYTES or not sink.poll.poll(0):
             return data
         try:
@@ -253,11 +258,12 @@ def _quote(data: bytes) -> str:
     return repr(sanitize(data.decode("latin-1"), 40))
 
 
-# -- over a socket ----------------------------------------------------------------------------------
-# A client can name files and have commands run, so it must be the user's editor, and no other program or web page that
-# can reach the port. The server listens on this machine only, and takes the first connection from a process of its own
-# user that begins with an `initialize` of LSP. Where the system does not tell whose process it is, that request must
-# carry a secret, and so it must wherever one was set: `initializationOptions: {"fim": {"token": "…"}}`.
+# -- over a socket ---------------------------------------------------------------------------------
+# A client can name files and have commands run, so it must be the user's editor, and no other
+# program or web page that can reach the port. The server listens on this machine only, and takes
+# the first connection from a process of its own user that begins with an `initialize` of LSP. Where
+# the system does not tell whose process it is, that request must carry a secret, and so it must
+# wherever one was set: `initializationOptions: {"fim": {"token": "…"}}`.
 
 FIRST_MESSAGE_S = 10.0  # clients send `initialize` at once; the next one waits for this long
 
@@ -294,7 +300,9 @@ async def tcp_client(host: str, port: int, token: str, left: Callable[[], None])
 
 
 def _admit(connection: socket.socket, token: str) -> Iterator[Frame]:
-    """Return the messages of a client that may be served. Blocks; raises NotAdmitted and BadFrame."""
+    """
+    Return the messages of a client that may be served. Blocks; raises NotAdmitted and BadFrame.
+    """
     connection.setblocking(True)
     uid = sockets.peer_uid(connection)
     if uid is not None and uid != os.getuid():

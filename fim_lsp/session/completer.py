@@ -1,8 +1,9 @@
 """
 One completion request into suggestions: where it is decided what to ask, and waited for the answer.
 
-What is known at the place is answered at once, the model is asked otherwise. A request lives as long as the backend
-computes and the client wants it; only a menu, which opens with the answers that are there, has a deadline.
+What is known at the place is answered at once, the model is asked otherwise. A request lives as
+long as the backend computes and the client wants it; only a menu, which opens with the answers that
+are there, has a deadline.
 """
 
 from __future__ import annotations
@@ -130,7 +131,10 @@ class Completer:
             self._connection.tell()
 
     async def _in_time(self, request: CompletionRequest, uri: str) -> Answer:
-        """Return the answer; none where its time is up, for a client that does not cancel what it no longer wants."""
+        """
+        Return the answer; none where its time is up, for a client that does not cancel what it no
+        longer wants.
+        """
         until = asyncio.get_running_loop().time() + self._seconds(request)
         work = self._answer(request, uri, until - SPARE_S)
         if request.client.cancels or request.invoked:
@@ -143,7 +147,9 @@ class Completer:
             return Answer([], "too late", trouble, is_failure=True)
 
     async def _answer(self, request: CompletionRequest, uri: str, until: float) -> Answer:
-        """Answer once every verdict is there: what was open before may be judged again, or closed."""
+        """
+        Answer once every verdict is there: what was open before may be judged again, or closed.
+        """
         await self._judging.wait_judged()
         if (doc := self._open.by_uri.get(uri)) is None:
             return SUPERSEDED
@@ -253,7 +259,10 @@ class Completer:
         return trim_typed(doc.displayed, request.cursor, self._connection.state.model)
 
     async def _is_ready(self, request: CompletionRequest, *, has_line: bool) -> bool:
-        """Return whether the backend can be asked: soon, if it is just starting and no line can be offered."""
+        """
+        Return whether the backend can be asked: soon, if it is just starting and no line can be
+        offered.
+        """
         self._connection.reach()
         if request.invoked:
             await self._connection.wait_ready()
@@ -334,5 +343,8 @@ def _offer(
 
 
 def _why_none(polished: list[Candidate]) -> str:
-    """Return the filter that left nothing of the first candidate, or that the model was not sure of it."""
+    """
+    Return the filter that left nothing of the first candidate, or that the model was not sure of
+    it.
+    """
     return polished[0].cuts[-1].filter if polished else "model"

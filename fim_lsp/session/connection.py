@@ -1,8 +1,8 @@
 """
 The connection to the backend: opens it, reaches it, reports its changes of state, closes it.
 
-Everything works while it is down; connecting is tried again in the background until it succeeds, and the
-user is shown a change of state once.
+Everything works while it is down; connecting is tried again in the background until it succeeds,
+and the user is shown a change of state once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from server_bridge.protocol import Backend, BackendError, Health, Model, State
 CONNECT_S = 30.0  # how long a request made by hand waits for a backend that is starting
 RETRY_S = (0.25, 0.5, 1.0, 2.0)  # waits between attempts; recovery is to take less than 5 s
 SLOW_S = 1.0  # a start that takes longer is reported while it lasts; a shorter one would flicker
-LOOK_ENDS_S = 5.0  # without a step: the user has gone elsewhere; a step takes a quarter of a second, a slow one some
+# without a step: the user has gone elsewhere; a step takes a quarter of a second, a slow one some
+LOOK_ENDS_S = 5.0
 UNUSABLE_S = 3.0  # the user has to change something first, and then wants to see the effect soon
 
 log = logging.getLogger(__name__)
@@ -28,8 +29,8 @@ log = logging.getLogger(__name__)
 
 class SessionStatus(NamedTuple):
     """
-    The status that a client shows: the backend's *state*, how many seconds the first look at a place still takes, and
-    until when there are no automatic suggestions ("" where they come).
+    The status that a client shows: the backend's *state*, how many seconds the first look at a
+    place still takes, and until when there are no automatic suggestions ("" where they come).
     """
 
     state: State
@@ -41,8 +42,8 @@ class Connection:
     """
     State: the settings, the backend they name, the task that reaches it, the state last reported.
 
-    *look_s* is how many seconds the first look at a place still takes, 0 for none or a short one; *on_status* is called
-    when that, or the state, changes.
+    *look_s* is how many seconds the first look at a place still takes, 0 for none or a short one;
+    *on_status* is called when that, or the state, changes.
     """
 
     def __init__(self, config: Config, open_backend: Callable[[Config], Backend]) -> None:
@@ -72,7 +73,9 @@ class Connection:
 
     @property
     def is_restarting(self) -> bool:
-        """Return whether the embedded engine did not start, or ended; it is started again at once."""
+        """
+        Return whether the embedded engine did not start, or ended; it is started again at once.
+        """
         return self.state.kind == "embedded" and self.state.health is Health.DOWN
 
     def reach(self) -> None:
@@ -108,7 +111,8 @@ class Connection:
 
     def forget(self) -> None:
         """
-        End the embedded engine, and with it all that it holds of earlier prompts; another one is started.
+        End the embedded engine, and with it all that it holds of earlier prompts; another one is
+        started.
 
         Erasing its slots would not do: llama.cpp keeps copies of what was in them.
         """
@@ -118,7 +122,8 @@ class Connection:
     def tell(self, *, again: bool = False) -> None:
         """
         Pass on a change, once: of the server, its health and model, and of whether all is as it
-        should be. That it answers again, as yet without a completion, is none. *again*: in any case.
+        should be. That it answers again, as yet without a completion, is none. *again*: in any
+        case.
         """
         state = self.state
         is_trouble = state.health in (Health.DOWN, Health.READY) and bool(state.cause)
@@ -131,7 +136,10 @@ class Connection:
             self.on_status()
 
     def looks(self, left: int) -> None:
-        """Take in that a first look lacks *left* tokens, 0 for none; without more of this it has ended."""
+        """
+        Take in that a first look lacks *left* tokens, 0 for none; without more of this it has
+        ended.
+        """
         seconds = left / max(1.0, self.state.prefill_per_s)
         look_s = math.ceil(seconds) if seconds > SLOW_S else 0
         if self._look_ends is not None:

@@ -1,9 +1,9 @@
 """
 Starts generations, lets requests wait for them, keeps what they bring.
 
-`ask` answers a request with what the model says; while no request waits, `decode_ahead` decodes what
-would come after the suggestion on screen. Mutable state: the tasks under way; what generations bring
-goes into their `OpenDocument`.
+`ask` answers a request with what the model says; while no request waits, `decode_ahead` decodes
+what would come after the suggestion on screen. Mutable state: the tasks under way; what generations
+bring goes into their `OpenDocument`.
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, accept
 from server_bridge.protocol import BackendError, PromptTooLong
 
-# A stream continues for this long after the last request left: the next key brings one that joins it.
+# A stream continues for this long after the last request left: the next key brings one that joins
+# it.
 LINGER_S = 1.0
-# The text behind a suggestion is decoded once the user looks at it for as long as so many tokens take.
+# The text behind a suggestion is decoded once the user looks at it for as long as so many tokens
+# take.
 AHEAD_TOKENS = 32
 
 
@@ -59,7 +61,8 @@ class Dispatcher:
         self, request: CompletionRequest, doc: OpenDocument, wait: Wait, n_wanted: int
     ) -> tuple[list[Candidate], Cost]:
         """
-        Return at most *n_wanted* different candidates of the model, the greedy one first, and their cost.
+        Return at most *n_wanted* different candidates of the model, the greedy one first, and their
+        cost.
 
         A generation under way that agrees with what is typed is joined at once; before a new one,
         the next key is waited for, which cancels this. Raises `BackendError`, Withdrawn.
@@ -158,7 +161,10 @@ class Dispatcher:
         typed: str,
         wait: Wait,
     ) -> Cost:
-        """Wait until *generation* says enough to a *request* at *typed*, or its time is up; what it cost meanwhile."""
+        """
+        Wait until *generation* says enough to a *request* at *typed*, or its time is up; what it
+        cost meanwhile.
+        """
         loop, before = asyncio.get_running_loop(), generation.cost
         alarms = [loop.call_at(at, generation.news.set) for at in (wait.early, wait.until)]
         self._latest, n_lines, shown = generation, 0, False
@@ -204,7 +210,9 @@ class Dispatcher:
         self._keep(generation, doc)
 
     def _goes_on(self, doc: OpenDocument, generation: Generation) -> bool:
-        """Return whether the stream of *generation* goes on, being asked after each piece of text."""
+        """
+        Return whether the stream of *generation* goes on, being asked after each piece of text.
+        """
         if contradicted := not doc.leads_to(generation):
             generation.news.set()  # a request that joined it may need another
         now = asyncio.get_running_loop().time()
@@ -246,7 +254,10 @@ class Dispatcher:
         return replace(candidate, text=candidate.text[n:], odds=behind(candidate.odds, n))
 
     async def _step(self, generation: Generation, doc: OpenDocument) -> bool:
-        """Advance *generation*, until the wire is wanted; a request that joins it meanwhile waits for it."""
+        """
+        Advance *generation*, until the wire is wanted; a request that joins it meanwhile waits for
+        it.
+        """
         if generation.waiting or generation.ended or generation.is_paused or generation.is_unsure:
             return False
         generation.go_ahead()

@@ -1,7 +1,8 @@
 """
 The frame of a request: which part of a document the model is shown, and after which chunks.
 
-`best` is the frame for a request that waits, the cheapest to evaluate; `ahead` the one to evaluate while none does.
+`best` is the frame for a request that waits, the cheapest to evaluate; `ahead` the one to evaluate
+while none does.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ from fim_lsp.session.lane import Lane, PermittedModel
 from fim_lsp.session.state.open_document import OpenDocument
 from server_bridge.protocol import Measure, Prompt, PromptTooLong
 
-COLD = 128  # tokens to evaluate, about as many as a first look (`window.FIRST_TOKENS`): a new one may be cheaper
-# How much larger than now the largest window may turn out: a token has more characters than was thought.
+# tokens to evaluate, about as many as a first look (`window.FIRST_TOKENS`): a new one may be
+# cheaper
+COLD = 128
+# How much larger than now the largest window may turn out: a token has more characters than was
+# thought.
 SPARE = 1.25
 
 log = logging.getLogger(__name__)
@@ -79,7 +83,10 @@ class Framing:
         return doc.ahead(document, position, budget, doc.fresh_header, share)
 
     def widest(self, doc: OpenDocument, document: Document, position: Position) -> Window:
-        """Return the window at the top of the ladder: chunks that are chosen for it can stand beside each one below."""
+        """
+        Return the window at the top of the ladder: chunks that are chosen for it can stand beside
+        each one below.
+        """
         frame = doc.frame
         if frame is not None and frame.window.share >= 1:
             return frame.window
@@ -99,7 +106,9 @@ class Framing:
         return frames.budget(self._lane.config, self._lane.state, doc.scale)
 
     def _quick(self, doc: OpenDocument, document: Document, position: Position) -> list[Frame]:
-        """Return new small frames after chunks that were evaluated lately, or are being evaluated."""
+        """
+        Return new small frames after chunks that were evaluated lately, or are being evaluated.
+        """
         at_hand = [frame.header.chunks for frame in (doc.frame, doc.next) if frame]
         runs = dict.fromkeys([doc.workspace.evaluated, *at_hand])
 
@@ -123,8 +132,8 @@ async def _costs_by_chunks(
     """
     Return *frame* with ever fewer chunks, each with what is to be evaluated in it.
 
-    Where the backend holds a part of the chunks, a prompt with that part alone may still find less of it: its
-    state may not have been kept at that very token.
+    Where the backend holds a part of the chunks, a prompt with that part alone may still find less
+    of it: its state may not have been kept at that very token.
     """
     costs: list[tuple[int, Frame]] = []
     while not costs or frame is not costs[-1][1]:

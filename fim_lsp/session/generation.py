@@ -2,14 +2,14 @@
 A generation: one completion, decoded in one stream until it is whole or not wanted any more.
 
 Operations: advance by a step, run to the end, ask what it says at a middle that was typed since.
-Goal: a keystroke that agrees with what is being decoded joins it instead of starting another, and one
-that does not stops it within a token.
-Plan: a generation belongs to the session, not to the request that began it. It knows the middle it
-began at (`typed`) and what came so far (`text`), so each request at a middle that `typed + text`
-begins with can wait for it. Requests come and go as `waiting`; without one the stream goes on `until` a moment
-later, because the next key may bring another, then rests and can be resumed. A key that contradicts it
-pauses it at once. `news` wakes those that wait: a line is whole, the text is not sure any more, or it rests. When it
-has ended, its text goes into the known continuations.
+Goal: a keystroke that agrees with what is being decoded joins it instead of starting another, and
+one that does not stops it within a token. Plan: a generation belongs to the session, not to the
+request that began it. It knows the middle it began at (`typed`) and what came so far (`text`), so
+each request at a middle that `typed + text` begins with can wait for it. Requests come and go as
+`waiting`; without one the stream goes on `until` a moment later, because the next key may bring
+another, then rests and can be resumed. A key that contradicts it pauses it at once. `news` wakes
+those that wait: a line is whole, the text is not sure any more, or it rests. When it has ended, its
+text goes into the known continuations.
 
     PREFILL ─ evaluated ─▶ DECODE ─ the text is complete ─▶ WHOLE
        │                     ├──── budget or context used ─▶ SHORT
@@ -52,10 +52,11 @@ class TextSoFar(NamedTuple):
 
 class Wait(NamedTuple):
     """
-    The deadlines of a request: *debounce_s* for the next key, until *early* for all of the text that may be shown,
-    then for its first line, and never past *until*; times of the event loop. *grows*: where a line was shown already,
-    what there is by now is shown at once. *lasts*: with less than a line by then it waits on, as long as the backend
-    computes. *on_lines* gets what was said so far, line by line.
+    The deadlines of a request: *debounce_s* for the next key, until *early* for all of the text
+    that may be shown, then for its first line, and never past *until*; times of the event loop.
+    *grows*: where a line was shown already, what there is by now is shown at once. *lasts*: with
+    less than a line by then it waits on, as long as the backend computes. *on_lines* gets what was
+    said so far, line by line.
     """
 
     debounce_s: float
@@ -125,8 +126,8 @@ ENDED = frozenset({Phase.WHOLE, Phase.SHORT, Phase.FAILED})
 @dataclass(frozen=True, slots=True)
 class Terms:
     """
-    The terms of decoding: *n_predict* tokens at most, until *enough* says of the text after the cursor that it
-    is whole. Text whose log-probability falls below *least* is not shown.
+    The terms of decoding: *n_predict* tokens at most, until *enough* says of the text after the
+    cursor that it is whole. Text whose log-probability falls below *least* is not shown.
     """
 
     n_predict: int
@@ -139,10 +140,11 @@ class Terms:
 @dataclass(slots=True, eq=False)
 class Generation:
     """
-    *typed* is the middle at *cursor* where it began, *prompt* the one it began with. *raw* is all that came: it begins
-    with what the prompt forced, and *tokens* spell it. *left* is how many tokens it may still decode. *is_idle*: no
-    task runs it. *until* is a time of the event loop. *is_shown*: a request was answered with a part of it; *is_kept*:
-    what it says is among the known continuations. *cost* is what the model did for it so far.
+    *typed* is the middle at *cursor* where it began, *prompt* the one it began with. *raw* is all
+    that came: it begins with what the prompt forced, and *tokens* spell it. *left* is how many
+    tokens it may still decode. *is_idle*: no task runs it. *until* is a time of the event loop.
+    *is_shown*: a request was answered with a part of it; *is_kept*: what it says is among the known
+    continuations. *cost* is what the model did for it so far.
     """
 
     cursor: Cursor
@@ -238,7 +240,10 @@ class Generation:
             self.news.set()
 
     def _is_enough(self, new: str) -> bool:
-        """Return whether the text is whole: asked at line ends, where it may be, and now and then because of loops."""
+        """
+        Return whether the text is whole: asked at line ends, where it may be, and now and then
+        because of loops.
+        """
         if "\n" not in new and len(self.tokens) - self.n_judged < LOOK_TOKENS:
             return False
         self.n_judged = len(self.tokens)
@@ -250,7 +255,10 @@ class Generation:
         self.is_paused = False
 
     def leave(self, until: float, *, shown: bool) -> None:
-        """Have a request wait for it no longer, *shown* a part of it; it goes on *until* then, for the next one."""
+        """
+        Have a request wait for it no longer, *shown* a part of it; it goes on *until* then, for the
+        next one.
+        """
         self.waiting -= 1
         self.until = until
         self.is_shown |= shown
@@ -271,7 +279,9 @@ class Generation:
         self.news.set()
 
     def hand_over(self) -> bool:
-        """Return whether its text is whole, or all that there will be, and was not handed over before."""
+        """
+        Return whether its text is whole, or all that there will be, and was not handed over before.
+        """
         first = self.phase in (Phase.WHOLE, Phase.SHORT) and not self.is_kept
         self.is_kept |= first
         return first
@@ -324,8 +334,8 @@ async def advance(
     model: PermittedModel,
 ) -> None:
     """
-    Make one step on the wire: of a long prompt's evaluation, so that a newer generation waits for no
-    more than that, or else the stream, for as long as *goes_on* says.
+    Make one step on the wire: of a long prompt's evaluation, so that a newer generation waits for
+    no more than that, or else the stream, for as long as *goes_on* says.
     """
     if generation.phase is Phase.PREFILL:
         warmed = await lane.step(generation.rest, generation.cost.evaluated, model)
@@ -352,7 +362,8 @@ async def _decode(
                 stats.count_reply(reply, waited_for=generation.waiting > 0)
                 generation.take(reply)
                 if reply.stop is not Stop.LIMIT or generation.left <= 0:
-                    continue  # the last piece: a stream that is read to its end keeps its connection
+                    # the last piece: a stream that is read to its end keeps its connection
+                    continue
                 if generation.ended or not goes_on(generation):
                     return
     except PromptTooLong:
@@ -377,7 +388,9 @@ def terms_of(request: CompletionRequest, sample: int = 0) -> Terms:
 
 
 def enough(text: str, cursor: Cursor) -> bool:
-    """Return whether decoding can stop: the text is whole, or it went into a loop that would be cut."""
+    """
+    Return whether decoding can stop: the text is whole, or it went into a loop that would be cut.
+    """
     candidate = Candidate(text, whole=False)
     loops = any(step(candidate, cursor).text != text for step in (stuttering, looping_lines))
     return loops or boundary.enough(text, cursor)

@@ -1,8 +1,9 @@
 """
 Code from other language servers into pieces that the ring may take. State: the tasks.
 
-It was read by other programs, so each snippet is judged by the file that it names, as if that file were read for
-this document: one in its workspace, or where package managers put files, and not private. The rest is left out.
+It was read by other programs, so each snippet is judged by the file that it names, as if that file
+were read for this document: one in its workspace, or where package managers put files, and not
+private. The rest is left out.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ log = logging.getLogger(__name__)
 
 
 class Place(NamedTuple):
-    """The workspace's folder, its root URI, what is open and may be used by URI, and the user's excludes."""
+    """
+    The workspace's folder, its root URI, what is open and may be used by URI, and the user's
+    excludes.
+    """
 
     folder: Path
     root: str

@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 
 class Judged(NamedTuple):
     """
-    *reason* is why nothing of the document may be used, "" when it may. *left*: of other files of its
-    workspace that were remembered, some are gone or private now.
+    *reason* is why nothing of the document may be used, "" when it may. *left*: of other files of
+    its workspace that were remembered, some are gone or private now.
     """
 
     doc: OpenDocument
@@ -47,7 +47,9 @@ class Judging:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, documents: Collection[OpenDocument]) -> None:
-        """Judge *documents*, all of them before any is used; what is too large is not used at all."""
+        """
+        Judge *documents*, all of them before any is used; what is too large is not used at all.
+        """
         documents = [doc for doc in documents if doc.verdict is Verdict.UNJUDGED]
         known = [self._workspaces.quick_verdict(each.uri) for each in documents]
         if all(reason is not None for reason in known):
@@ -61,7 +63,10 @@ class Judging:
             await asyncio.wait(self._tasks)
 
     async def admit(self, uri: str) -> OpenDocument:
-        """Return the document, once every verdict is there. Raises Withdrawn where nothing of it may be used."""
+        """
+        Return the document, once every verdict is there. Raises Withdrawn where nothing of it may
+        be used.
+        """
         await self.wait_judged()
         if (doc := self._open.by_uri.get(uri)) is None:
             raise Withdrawn("the document is not open")
@@ -87,7 +92,10 @@ class Judging:
         return Judged(doc, why, left)
 
     def _decide(self, verdicts: list[Judged]) -> None:
-        """Act on *verdicts*: first forget what is private, on disk and in the engine as well, then use the rest."""
+        """
+        Act on *verdicts*: first forget what is private, on disk and in the engine as well, then use
+        the rest.
+        """
         now = [each for each in verdicts if not each.doc.is_retired]
         refused = [each for each in now if each.reason]
         if any(each.left for each in verdicts) or any(map(_was_used, refused)):

@@ -1,13 +1,14 @@
 """
 The way to the model: work shows a permit, and gets a model that asks the permit before each call.
 
-What may be shown to a model changes while a request waits: a rule, the text, a file that is deleted. A check before a
-wait is a guess after it, so the permit is asked when the wire is taken and the model is there, before every call, and
-for every piece of an answer. Only this module hands out the model, so no work can leave that out.
+What may be shown to a model changes while a request waits: a rule, the text, a file that is
+deleted. A check before a wait is a guess after it, so the permit is asked when the wire is taken
+and the model is there, before every call, and for every piece of an answer. Only this module hands
+out the model, so no work can leave that out.
 
-Operations: run one step on the wire, evaluate a prompt in steps, write an answer in a stream that makes way.
-A prompt is evaluated in as many steps as its tokens allow, whatever the server says that it keeps; between two steps
-the event loop runs.
+Operations: run one step on the wire, evaluate a prompt in steps, write an answer in a stream that
+makes way. A prompt is evaluated in as many steps as its tokens allow, whatever the server says that
+it keeps; between two steps the event loop runs.
 """
 
 from __future__ import annotations
@@ -47,11 +48,15 @@ log = logging.getLogger(__name__)
 
 
 class Withdrawn(Exception):
-    """What the work would show the model may not be shown now, or is out of date; the text says why."""
+    """
+    What the work would show the model may not be shown now, or is out of date; the text says why.
+    """
 
 
 Permit = Callable[[Prompt], None]
-"""The right to show the model texts: raises Withdrawn where a prompt may not be shown at this moment."""
+"""
+The right to show the model texts: raises Withdrawn where a prompt may not be shown at this moment.
+"""
 
 
 class PermittedModel:
@@ -91,7 +96,10 @@ class PermittedModel:
 
 
 class Lane(Scheduler):
-    """See the module; a scheduler whose steps get the model. *state* and *config* are the connection's."""
+    """
+    See the module; a scheduler whose steps get the model. *state* and *config* are the
+    connection's.
+    """
 
     def __init__(
         self, connection: Connection, kinds: tuple[str, ...], off_wire: tuple[str, ...] = ()
@@ -124,7 +132,9 @@ class Lane(Scheduler):
         return await self._connection.wait_ready()
 
     async def run(self, permit: Permit, work: Callable[[PermittedModel], Awaitable[T]]) -> T:
-        """Do a step of *work* as soon as the one on the wire is done. Raises Withdrawn, BackendError."""
+        """
+        Do a step of *work* as soon as the one on the wire is done. Raises Withdrawn, BackendError.
+        """
         await asyncio.sleep(0)  # a loop over steps lets the event loop run, whatever the steps do
 
         async def step() -> T:
@@ -133,11 +143,17 @@ class Lane(Scheduler):
         return await self.foreground(step)
 
     async def model(self, permit: Permit) -> PermittedModel:
-        """Return the model, connected where that is needed; for a step that has the wire. Raises BackendError."""
+        """
+        Return the model, connected where that is needed; for a step that has the wire. Raises
+        BackendError.
+        """
         return PermittedModel(await self._connection.model(), permit)
 
     def background(self, kind: str, step: Step, *, delay: float = 0.0) -> None:
-        """Leave *step* for when no request was there for *delay* seconds; a failure of the backend ends it."""
+        """
+        Leave *step* for when no request was there for *delay* seconds; a failure of the backend
+        ends it.
+        """
 
         async def quiet_step() -> bool:
             try:
@@ -151,7 +167,9 @@ class Lane(Scheduler):
         super().background(kind, quiet_step, delay=delay)
 
     async def evaluate(self, permit: Permit, prompt: Prompt, *, to_end: bool = False) -> int:
-        """Evaluate *prompt* in steps, between which others may come; return how many tokens that took."""
+        """
+        Evaluate *prompt* in steps, between which others may come; return how many tokens that took.
+        """
         n_spent, warmed = 0, Warmed(1, 1)
         while warmed.evaluated and warmed.left:
             step = partial(self.step, prompt, n_spent, to_end=to_end)
@@ -163,8 +181,8 @@ class Lane(Scheduler):
         self, prompt: Prompt, n_spent: int, model: PermittedModel, *, to_end: bool = False
     ) -> Warmed:
         """
-        Evaluate a step of *prompt*; nothing where less than a step is left, which the request for text evaluates, but
-        *to_end*.
+        Evaluate a step of *prompt*; nothing where less than a step is left, which the request for
+        text evaluates, but *to_end*.
 
         *n_spent* tokens were evaluated for it so far. A server that keeps nothing, or says so, would be asked for
         ever: what took `TWICE` the tokens of the prompt is left to the request for text.
@@ -186,7 +204,8 @@ class Lane(Scheduler):
         """
         Have the model write: *take* gets each piece, and returns whether to go on.
 
-        Where *can_rest* says that the rest can be asked for later, another step that waits comes in between.
+        Where *can_rest* says that the rest can be asked for later, another step that waits comes in
+        between.
         """
         left: Request | None = request
         while left is not None:

@@ -1,7 +1,8 @@
 """
 Saves the session while it rests and when it ends, and restores it at the start.
 
-What was loaded and saved is kept by the workspaces and documents. State: the work under way. Without a folder, or with `fim.state.save` off, it does nothing at all.
+What was loaded and saved is kept by the workspaces and documents. State: the work under way.
+Without a folder, or with `fim.state.save` off, it does nothing at all.
 """
 
 from __future__ import annotations
@@ -120,7 +121,9 @@ class Persistence:
         self._rest = loop.call_later(REST_S, self._begin)
 
     async def forget(self) -> None:
-        """Delete all that is on disk: the user switched saving off, or a saved file is private now."""
+        """
+        Delete all that is on disk: the user switched saving off, or a saved file is private now.
+        """
         self._n_forgotten += 1
         for workspace in self._open_documents.workspaces:
             workspace.mark_saved(None)
@@ -141,7 +144,8 @@ class Persistence:
 
     def begin_audit(self) -> None:
         """
-        Judge what is on disk of earlier sessions, opened or not; delete what is private now, or of files that are gone.
+        Judge what is on disk of earlier sessions, opened or not; delete what is private now, or of
+        files that are gone.
 
         Called at the start, and when the rules of what is private changed.
         """
@@ -218,7 +222,9 @@ class Persistence:
 
 
 def _to_save(doc: OpenDocument) -> SavedDocument | None:
-    """Return the user's place in a document that is still open; None where it must not be on disk."""
+    """
+    Return the user's place in a document that is still open; None where it must not be on disk.
+    """
     document = doc.current
     if doc.frame is None or doc.position is None or document is None:
         return None

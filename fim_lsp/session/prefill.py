@@ -1,9 +1,9 @@
 """
 Evaluation before a request needs it, and loading of saved states in place of evaluation.
 
-`prefill_cursor` evaluates what a request at a resting cursor would need, `prefill_next` what the next
-ones will want; in steps, while no request waits. `save` and `restore` have the backend write down
-what it evaluated and load it again.
+`prefill_cursor` evaluates what a request at a resting cursor would need, `prefill_next` what the
+next ones will want; in steps, while no request waits. `save` and `restore` have the backend write
+down what it evaluated and load it again.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ class Prefill:
     async def _choose_chunks(self, doc: OpenDocument) -> bool:
         """While idle: choose chunks for the window that the next request will want."""
         document = doc.current
-        # Where an earlier run left something, its frame comes first, and the ring that it was evaluated behind.
+        # Where an earlier run left something, its frame comes first, and the ring that it was
+        # evaluated behind.
         is_new = doc.restoring is None and not doc.workspace.memory.ring.chunks
         if (doc.frame is not None or is_new) and doc.position is not None and document:
             config = self._lane.config
@@ -98,7 +99,10 @@ class Prefill:
         return False
 
     async def _cursor_step(self, doc: OpenDocument) -> bool:
-        """Make one step of the frame that a request at the cursor would get; return True while there is more."""
+        """
+        Make one step of the frame that a request at the cursor would get; return True while there
+        is more.
+        """
         document = doc.current
         if document is None or doc.position is None or not self._lane.is_ready:
             return False
@@ -108,7 +112,10 @@ class Prefill:
         return await self._step(frame, document, position, model, is_first=True) > 0
 
     async def _next_step(self, doc: OpenDocument) -> bool:
-        """Make one step of the prompt of the next request at the cursor; return True while there is more."""
+        """
+        Make one step of the prompt of the next request at the cursor; return True while there is
+        more.
+        """
         document = doc.current
         if document is None or doc.position is None or not self._lane.is_ready:
             if self._lane.is_starting:
@@ -135,10 +142,12 @@ class Prefill:
 
     async def _pays(self, doc: OpenDocument, prompt: Prompt, model: PermittedModel) -> bool:
         """
-        Return whether the user has rested for as long as evaluating *prompt* takes; if not, it is looked at again then.
+        Return whether the user has rested for as long as evaluating *prompt* takes; if not, it is
+        looked at again then.
 
-        So background work takes at most half of the user's pauses. To wait for as long as the work takes costs at most
-        twice the least possible, whatever comes (ski rental: Karlin et al. 1988).
+        So background work takes at most half of the user's pauses. To wait for as long as the work
+        takes costs at most twice the least possible, whatever comes (ski rental: Karlin et al.
+        1988).
         """
         state = self._lane.state
         measure = await model.measure(prompt)

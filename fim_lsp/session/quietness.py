@@ -1,9 +1,10 @@
 """
 The quietness of a session: the snooze, the fate of the last suggestions, the learned record.
 
-Mutable state, owned by the session: the last verdicts; the record of this user, which is kept in a private file of
-numbers. What is on screen belongs to its document (`acceptance`). The decisions are in `suggest/quiet`. The end of a snooze is on
-the wall's clock, which goes on while the machine sleeps: the user is shown it.
+Mutable state, owned by the session: the last verdicts; the record of this user, which is kept in a
+private file of numbers. What is on screen belongs to its document (`acceptance`). The decisions are
+in `suggest/quiet`. The end of a snooze is on the wall's clock, which goes on while the machine
+sleeps: the user is shown it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ NOT_NOW, RARELY = "not now", "rarely taken"
 
 @dataclass(slots=True)
 class Exposure:
-    """A suggestion in front of the user since (seconds); *is_judged*: what became of it is learned, or not worth it."""
+    """
+    A suggestion in front of the user since (seconds); *is_judged*: what became of it is learned, or
+    not worth it.
+    """
 
     place: Prospect | None
     since: float
@@ -40,7 +44,9 @@ class Exposure:
 
 
 class Quietness:
-    """See the module. *folder* is where the record is kept, None for nowhere; *clock* tells seconds."""
+    """
+    See the module. *folder* is where the record is kept, None for nowhere; *clock* tells seconds.
+    """
 
     def __init__(
         self,
@@ -65,7 +71,10 @@ class Quietness:
 
     @property
     def left_s(self) -> float:
-        """Return how many seconds of quiet are left; no more than were asked for, if the clock was set back."""
+        """
+        Return how many seconds of quiet are left; no more than were asked for, if the clock was set
+        back.
+        """
         return max(0.0, min((self._until - self._wall()).total_seconds(), self._snoozed_s))
 
     @property
@@ -98,7 +107,8 @@ class Quietness:
         """
         Return what to learn from when *candidate* is shown, None where it is not worth it.
 
-        *so_far*: the text is still growing; *goes_on*: a part of it is on screen already, so it stays visible.
+        *so_far*: the text is still growing; *goes_on*: a part of it is on screen already, so it
+        stays visible.
         """
         if request.sure <= 0 or not request.config.completion.learn:
             return Exposure(
@@ -127,7 +137,10 @@ class Quietness:
         dismissed: bool = False,
         n_along: int = 0,
     ) -> None:
-        """Learn what became of a suggestion, once: the user took a part, said no, or typed *n_along* characters of it."""
+        """
+        Learn what became of a suggestion, once: the user took a part, said no, or typed *n_along*
+        characters of it.
+        """
         if exposure is None or exposure.place is None or exposure.is_judged:
             return
         exposure.is_judged, now = True, self._clock()
@@ -158,7 +171,10 @@ class Quietness:
         self.record = self._written = Record()
 
     def write(self) -> bool:
-        """Keep the record; whether its file was deleted meanwhile (`fim-lsp forget`), so that it is to be forgotten. Blocking."""
+        """
+        Keep the record; whether its file was deleted meanwhile (`fim-lsp forget`), so that it is to
+        be forgotten. Blocking.
+        """
         record = self.record
         if self._path is None or record == self._written == Record():
             return False

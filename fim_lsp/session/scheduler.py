@@ -1,11 +1,11 @@
 """
 Two lanes to one backend: the only place where work waits for its turn. Knows only coroutines.
 
-Operations: run a foreground step now; leave a background job for a quiet moment.
-Goal: a request waits for at most the step that is running.
-Plan: work comes in *steps* that are short (≤ 250 ms of prefill) or that see, after each token, whether they are
-in the way (`wanted`). So nothing is ever cancelled on the wire: a cancelled request that is not a stream costs
-llama.cpp up to a second until it notices (measured), and on other servers its work is lost.
+Operations: run a foreground step now; leave a background job for a quiet moment. Goal: a request
+waits for at most the step that is running. Plan: work comes in *steps* that are short (≤ 250 ms of
+prefill) or that see, after each token, whether they are in the way (`wanted`). So nothing is ever
+cancelled on the wire: a cancelled request that is not a stream costs llama.cpp up to a second until
+it notices (measured), and on other servers its work is lost.
 
 - Foreground steps run one at a time, in the order they came.
 - Each background job has a *kind* and one waiting slot per kind: a newer job replaces a waiting
@@ -33,7 +33,10 @@ log = logging.getLogger(__name__)
 
 
 async def end_tasks(tasks: set[asyncio.Task[T]]) -> None:
-    """Wait for *tasks* for the length of a step, then cancel them: what is cut short leaves an unknown cache."""
+    """
+    Wait for *tasks* for the length of a step, then cancel them: what is cut short leaves an unknown
+    cache.
+    """
     if tasks:
         await asyncio.wait(tasks, timeout=LAST_S)
     for task in tasks:
@@ -51,7 +54,9 @@ class Job:
 
 
 class Scheduler:
-    """Foreground and background steps to one backend. State: the wire, what waits for it, the jobs."""
+    """
+    Foreground and background steps to one backend. State: the wire, what waits for it, the jobs.
+    """
 
     def __init__(self, kinds: tuple[str, ...], off_wire: tuple[str, ...] = ()) -> None:
         self._kinds = kinds
@@ -149,7 +154,9 @@ class Scheduler:
             await self._wait_change(None if self._n_due else max(pause, 0.001))
 
     async def _serve(self, kind: str, job: Job) -> None:
-        """Do one step of *job*; it stays in its slot while there is more, unless replaced meanwhile."""
+        """
+        Do one step of *job*; it stays in its slot while there is more, unless replaced meanwhile.
+        """
         async with contextlib.nullcontext() if kind in self._off_wire else self._wire:
             try:
                 more = await job.step()

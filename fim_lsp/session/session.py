@@ -1,9 +1,10 @@
 """
 The session: joins what is open to the model.
 
-`handle` takes in what the editor tells and never waits; `complete` answers one request (`Completer`). Its parts own
-the state, and all of it is touched on the event loop's thread only: the open documents and what is
-remembered of them, the connection to the backend, the scheduler of work for it, the generations.
+`handle` takes in what the editor tells and never waits; `complete` answers one request
+(`Completer`). Its parts own the state, and all of it is touched on the event loop's thread only:
+the open documents and what is remembered of them, the connection to the backend, the scheduler of
+work for it, the generations.
 """
 
 from __future__ import annotations
@@ -53,10 +54,12 @@ log = logging.getLogger(__name__)
 class Session:
     """
     See the module. *open_backend* makes a backend from a configuration, without waiting; *cache* is
-    a folder of our own for what is saved between sessions, *days* that for the counts of each day where there is no other;
-    *open_model* makes the model for next edits. *on_status* is called when the status changes.
+    a folder of our own for what is saved between sessions, *days* that for the counts of each day
+    where there is no other; *open_model* makes the model for next edits. *on_status* is called when
+    the status changes.
 
-    The editor's server, the port and the command line use its methods and no part of it (tests/test_tidy.py).
+    The editor's server, the port and the command line use its methods and no part of it
+    (tests/test_tidy.py).
     """
 
     def __init__(
@@ -231,7 +234,9 @@ class Session:
         return SessionStatus(connection.state, connection.look_s, self.quiet.until)
 
     def _tell_quiet(self) -> None:
-        """Show the client that there are no automatic suggestions, and later that they come again."""
+        """
+        Show the client that there are no automatic suggestions, and later that they come again.
+        """
         self.connection.tell(again=True)
         if self._waking is not None:
             self._waking.cancel()
@@ -271,7 +276,8 @@ class Session:
         self, uri: str, position: Position | None, hear: Callable[[str], bool]
     ) -> tuple[Position, str, str]:
         """
-        Return a long text at *position* (None: where a suggestion was asked for last), and why it ended early.
+        Return a long text at *position* (None: where a suggestion was asked for last), and why it
+        ended early.
 
         See `long_text`; a change of the document ends it as well.
         """
@@ -291,7 +297,10 @@ class Session:
         return at, text, note
 
     async def explain(self, uri: str, position: Position) -> LastAnswer:
-        """Return how the last request at *position* ended; without one, that of one which shows nothing."""
+        """
+        Return how the last request at *position* ended; without one, that of one which shows
+        nothing.
+        """
         doc = self._open.by_uri.get(uri)
         version, last = (doc.document.version, doc.last_answer) if doc else (0, None)
         if last is not None and (last.version, last.position) == (version, position):
@@ -306,8 +315,8 @@ class Session:
         """
         Return the next edit in the workspace of *uri*, by the last edits; see docs/next-edit.md.
 
-        One that is shown *unasked* waits until the newest edit is finished, and leaves the line to a
-        suggestion that is on screen there. *unopened*: it may be in a file that is not open.
+        One that is shown *unasked* waits until the newest edit is finished, and leaves the line to
+        a suggestion that is on screen there. *unopened*: it may be in a file that is not open.
         """
         self._open.asked = uri
         if not self.wants_next_edit(unasked=unasked):
@@ -323,7 +332,10 @@ class Session:
         return self.config.next_edit.enabled and not self.quiet.why_silent(invoked=not unasked)
 
     def _is_taken(self, found: NextEdit) -> bool:
-        """Return whether ghost text is on a line that *found* changes, or below which it inserts lines."""
+        """
+        Return whether ghost text is on a line that *found* changes, or below which it inserts
+        lines.
+        """
         doc, proposal = self._open.by_uri.get(found.document.uri), found.proposal
         line = doc.acceptance.line if doc else None
         start = proposal.line - (not proposal.before)

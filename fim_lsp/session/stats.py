@@ -20,7 +20,9 @@ from server_bridge.protocol import Reply, State, Timings, Warmed
 
 
 class Cost(NamedTuple):
-    """Tokens evaluated, found in the cache and decoded; milliseconds of evaluation and of decoding."""
+    """
+    Tokens evaluated, found in the cache and decoded; milliseconds of evaluation and of decoding.
+    """
 
     evaluated: int = 0
     cached: int = 0
@@ -29,7 +31,9 @@ class Cost(NamedTuple):
     predicted_ms: float = 0.0
 
     def plus(self, timings: Timings) -> Cost:
-        """Add a piece of a stream; what was evaluated in steps before it is no find in the cache."""
+        """
+        Add a piece of a stream; what was evaluated in steps before it is no find in the cache.
+        """
         return Cost(
             self.evaluated + timings.prompt_n,
             self.cached or max(0, timings.cache_n - self.evaluated),
@@ -49,9 +53,9 @@ class Cost(NamedTuple):
 
 class Answer(NamedTuple):
     """
-    *suggestions*, the best first; *outcome* is `backend`, `cache`, `local`, or why there are none, by the names of
-    `fim/stats`; *reason* says in words where they come from, or why there are none. *is_failure*: the model could
-    not answer; *exposure* is for the record of what is worth it.
+    *suggestions*, the best first; *outcome* is `backend`, `cache`, `local`, or why there are none,
+    by the names of `fim/stats`; *reason* says in words where they come from, or why there are none.
+    *is_failure*: the model could not answer; *exposure* is for the record of what is worth it.
     """
 
     suggestions: list[Suggestion]
@@ -63,7 +67,9 @@ class Answer(NamedTuple):
 
 
 class LastAnswer(NamedTuple):
-    """The last *answer* in a document: to a request in this *version* at *position*, *by_hand* or not."""
+    """
+    The last *answer* in a document: to a request in this *version* at *position*, *by_hand* or not.
+    """
 
     version: int
     position: Position
@@ -74,7 +80,8 @@ class LastAnswer(NamedTuple):
         """
         Return the same for *document* after *edits*, where these only take blanks away.
 
-        Editors do that by themselves: with the indentation of a line that is left empty, or when a file is saved.
+        Editors do that by themselves: with the indentation of a line that is left empty, or when a
+        file is saved.
         """
         answer = self._replace(version=version)
         for edit in edits:
@@ -94,8 +101,8 @@ N_KEYS = 120  # requests whose cost is kept one by one: as many as a plot can sh
 
 class Answered(NamedTuple):
     """
-    One request: how it ended, after how many milliseconds, and the tokens evaluated since the one before it: while
-    one waited, and while none did.
+    One request: how it ended, after how many milliseconds, and the tokens evaluated since the one
+    before it: while one waited, and while none did.
     """
 
     outcome: str
@@ -109,7 +116,8 @@ class Stats:
     """
     The counters since the server started; `outcomes` counts every request once, by its end.
 
-    *on_left* gets how many tokens a first look still lacks: the prompt of a request that waits, or of the cursor's place.
+    *on_left* gets how many tokens a first look still lacks: the prompt of a request that waits, or
+    of the cursor's place.
     """
 
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -143,7 +151,10 @@ class Stats:
         return self.warm_steps + self.streams + self.streams_ahead + self.predicted
 
     def count_stream(self, *, waited_for: bool) -> None:
-        """Count one request for text; without a request of the editor that waits it is background work."""
+        """
+        Count one request for text; without a request of the editor that waits it is background
+        work.
+        """
         self.streams += waited_for
         self.streams_ahead += not waited_for
 
@@ -270,7 +281,8 @@ def percentile(values: Iterable[float], share: float) -> float:
 
 
 # -- days ----------------------------------------------------------------------------------------
-# What became of suggestions, day by day: a private file of numbers, for the page. State: what is not written yet.
+# What became of suggestions, day by day: a private file of numbers, for the page. State: what is
+# not written yet.
 
 
 FILE = "days.json"

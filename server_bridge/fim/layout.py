@@ -4,14 +4,16 @@ A prompt into an ordered list of segments, and tokens into what llama.cpp's JSON
 Token ids are kept the way they are used: as text for the request's body and as packed integers for
 the mirror, both made once per text. A prompt of 8,000 tokens is then joined, not built.
 
-For backends that take no token ids the same is written as text (`render`): only there the special tokens are spelled
-out, and what looks like one in the user's text is broken by a space, so that it cannot become one.
+For backends that take no token ids the same is written as text (`render`): only there the special
+tokens are spelled out, and what looks like one in the user's text is broken by a space, so that it
+cannot become one.
 
-A chat model that has no tokens for a gap is asked in words. All that is frozen is the question. The answer is begun for
-the model, with the code from the anchor to the cursor in an open block, and it goes on from there: so nothing has to be
-parsed out of what it says, what is typed comes at the end, as for other families, and an answer ends where the block
-does. What stands between a question and an answer is the template's of the model. It is read off a dialogue that the
-server writes with it, twice: as what comes next, thinking switched off, and as what came before a later question.
+A chat model that has no tokens for a gap is asked in words. All that is frozen is the question. The
+answer is begun for the model, with the code from the anchor to the cursor in an open block, and it
+goes on from there: so nothing has to be parsed out of what it says, what is typed comes at the end,
+as for other families, and an answer ends where the block does. What stands between a question and
+an answer is the template's of the model. It is read off a dialogue that the server writes with it,
+twice: as what comes next, thinking switched off, and as what came before a later question.
 """
 
 from __future__ import annotations
@@ -51,7 +53,10 @@ def render(prompt: Prompt, family: Family) -> list[Part]:
 
 @lru_cache(maxsize=64)  # frozen texts come with every key
 def neutral(text: str, family: Family) -> str:
-    """Return the text with a space in everything that the family's tokenizer would take for a special token."""
+    """
+    Return the text with a space in everything that the family's tokenizer would take for a special
+    token.
+    """
     special = _looks_special(family)
     while special.search(text):  # one may stand in another: `<[/INST]>`
         text = special.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
@@ -65,7 +70,10 @@ def _looks_special(family: Family) -> re.Pattern[str]:
 
 
 def _spell_marks(spellings: tuple[str, ...], numbers: tuple[int, ...]) -> str:
-    """Return the special tokens as one writes them: a piece that begins with U+2581 begins with a space."""
+    """
+    Return the special tokens as one writes them: a piece that begins with U+2581 begins with a
+    space.
+    """
     return "".join(re.sub("^▁", " ", spellings[number]) for number in numbers)
 
 
@@ -112,10 +120,12 @@ def head(run: Ids, n: int) -> Ids:
 
 def layout(prompt: Prompt, fim: Specials) -> list[Segment]:
     """
-    Return the prompt in the order the model was trained on, as far as that leaves stable parts first.
+    Return the prompt in the order the model was trained on, as far as that leaves stable parts
+    first.
 
-    The middle is always last and its text is given by tokens (see `split_tape`), not here. Instructions come behind
-    what prompts to fill the gap share, so that what was evaluated for one kind serves the other.
+    The middle is always last and its text is given by tokens (see `split_tape`), not here.
+    Instructions come behind what prompts to fill the gap share, so that what was evaluated for one
+    kind serves the other.
     """
     family = fim.family
     head = family.head.format
@@ -158,7 +168,8 @@ def find_spelling(
     """
     Return the longest run of these tokens that spells a beginning of *text* in whole characters.
 
-    A stop string may cut the text inside a token, and a limit inside a character; such a token is left out.
+    A stop string may cut the text inside a token, and a limit inside a character; such a token is
+    left out.
     """
     data, at, found, whole = text.encode(), 0, [], 0
     for number in numbers:
@@ -178,7 +189,9 @@ def _inside_character(data: bytes, at: int) -> bool:
 
 
 def grammar(forced: str) -> str:
-    """Return a GBNF grammar of all texts that begin with *forced* (llama.cpp, grammars/README.md)."""
+    """
+    Return a GBNF grammar of all texts that begin with *forced* (llama.cpp, grammars/README.md).
+    """
     return f'root ::= "{"".join(map(_escape, forced))}" .*'
 
 
@@ -264,7 +277,9 @@ class Turn(NamedTuple):
 
 
 def dialogues() -> tuple[list[dict[str, str]], list[dict[str, str]]]:
-    """Return the two dialogues to have written: a question, and one that was answered before another."""
+    """
+    Return the two dialogues to have written: a question, and one that was answered before another.
+    """
     question = {"role": "user", "content": QUESTION}
     answer = {"role": "assistant", "content": ANSWER}
     return [question], [question, answer, question]
@@ -272,10 +287,11 @@ def dialogues() -> tuple[list[dict[str, str]], list[dict[str, str]]]:
 
 def parse_turn(asked: str, answered: str) -> Turn | None:
     """
-    Return the turn in what the server made of the `dialogues`; None where the question is not in it.
+    Return the turn in what the server made of the `dialogues`; None where the question is not in
+    it.
 
-    What stands before an answer of long ago (`answered`) counts where it says more, as the channel of gpt-oss, or
-    where the model would think first.
+    What stands before an answer of long ago (`answered`) counts where it says more, as the channel
+    of gpt-oss, or where the model would think first.
     """
     before, found, between = asked.partition(QUESTION)
     if not found:

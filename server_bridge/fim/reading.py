@@ -1,8 +1,9 @@
 """
 A prompt that another program wrote as text, into a `Prompt`: the way back of `text`. Pure.
 
-Editors' plugins send fill-in-the-middle prompts with the special tokens spelled out. Read is what stands
-between them, in either order (prefix or suffix first), and the files before them where the family marks those.
+Editors' plugins send fill-in-the-middle prompts with the special tokens spelled out. Read is what
+stands between them, in either order (prefix or suffix first), and the files before them where the
+family marks those.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from server_bridge.protocol import Chunk, Prompt
 
 
 def read(text: str) -> Prompt | None:
-    """Return *text* as a prompt with an empty tape; None where it is not a fill-in-the-middle prompt."""
+    """
+    Return *text* as a prompt with an empty tape; None where it is not a fill-in-the-middle prompt.
+    """
     found = [family for family in FAMILIES if _is_in(text, family)]
     marked = (family for family in found if family.file and family.file in text)
     family = next(marked, found[0] if found else None)
@@ -44,14 +47,19 @@ def _parts(text: str, family: Family) -> Prompt:
 
 
 def _find_last(text: str, token: str) -> tuple[int, int]:
-    """Return the place of the last *token*; one that begins with U+2581 takes the space before it along."""
+    """
+    Return the place of the last *token*; one that begins with U+2581 takes the space before it
+    along.
+    """
     bare = token.lstrip("▁")
     at = text.rfind(bare)
     return at - (bare != token and text[:at].endswith(" ")), at + len(bare)
 
 
 def _files(head: str, family: Family) -> tuple[str, tuple[Chunk, ...], str]:
-    """Return the repository, the other files and the path of this one, as far as *head* has them."""
+    """
+    Return the repository, the other files and the path of this one, as far as *head* has them.
+    """
     if not family.file or family.head == PLAIN_HEAD:
         return "", (), ""
     first, *named = head.split(family.file)

@@ -1,13 +1,13 @@
 """
 The special tokens of fill-in-the-middle, by model family. Pure.
 
-Where a backend deals in tokens, a family counts for a model only if every spelling in its row is one
-token there; the backend asks the server, ids are never guessed. Rows stand from rich to poor, so the
-first that counts is the best. Where a backend deals in text, the model's name has to tell, and user text
-must not contain what the tokenizer reads as a control token (`text.neutral`).
+Where a backend deals in tokens, a family counts for a model only if every spelling in its row is
+one token there; the backend asks the server, ids are never guessed. Rows stand from rich to poor,
+so the first that counts is the best. Where a backend deals in text, the model's name has to tell,
+and user text must not contain what the tokenizer reads as a control token (`text.neutral`).
 
-Sources: the model cards and papers named in the rows, and the models' tokenizer_config.json; llama.cpp
-(src/llama-vocab.cpp) looks for the same spellings.
+Sources: the model cards and papers named in the rows, and the models' tokenizer_config.json;
+llama.cpp (src/llama-vocab.cpp) looks for the same spellings.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ class Family(NamedTuple):
     """
     Spellings of one family; "" where it has none.
 
-    *head* is the line before a file's text, *title* the repository's name as it stands there. *lead* comes before the
-    prefix; *named_inside*: so does the name of the file at work, which otherwise stands before the prefix token.
-    *suffix_first*: trained with the suffix before the prefix (SPM), the middle following the prefix; a family without a
-    suffix token never shows it. *stop* ends an answer. *models*: the names of its models, as a pattern; with *alike*
-    the tokens are those of another family, so that the name must match in any case. *controls*: what else its
+    *head* is the line before a file's text, *title* the repository's name as it stands there.
+    *lead* comes before the prefix; *named_inside*: so does the name of the file at work, which
+    otherwise stands before the prefix token. *suffix_first*: trained with the suffix before the
+    prefix (SPM), the middle following the prefix; a family without a suffix token never shows it.
+    *stop* ends an answer. *models*: the names of its models, as a pattern; with *alike* the tokens
+    are those of another family, so that the name must match in any case. *controls*: what else its
     tokenizer reads as control tokens, besides `CONTROLS`, as a pattern.
     """
 
@@ -53,7 +54,8 @@ class Family(NamedTuple):
 
 PLAIN_HEAD = "\n\n--- {name} ---\n"  # for models that were never shown several files at once
 
-# Control tokens of one tokenizer each; in other models' files they are HTML, generics or plain words.
+# Control tokens of one tokenizer each; in other models' files they are HTML, generics or plain
+# words.
 SENTENCEPIECE = r"</?s>|<(?:unk|pad)>"
 MISTRAL = (  # mistral-common, SpecialTokens
     r"\[/?(?:AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CALLS|TOOL_CONTENT|SYSTEM_PROMPT|MODEL_SETTINGS|THINK"
@@ -75,7 +77,8 @@ FALCON = (  # it may end with the first sign of another token, also of one of ou
 
 # What tokenizers read as control tokens wherever it stands, besides the families' own spellings
 CONTROLS = (
-    r"<\|[^|<>\s]{1,40}\|>",  # Qwen, GLM, Granite, Llama 3, StarCoder's end of text, DeepSeek's <|EOT|>
+    # Qwen, GLM, Granite, Llama 3, StarCoder's end of text, DeepSeek's <|EOT|>
+    r"<\|[^|<>\s]{1,40}\|>",
     r"<｜[^｜<>\s]{1,40}｜>",  # DeepSeek
     r"<\[[^\]<>\s]{1,40}\]>",  # Seed-Coder
     r"<(?:fim|jupyter|issue|commit|pr|gh|repo|file)[-_][a-z_]{1,30}>",  # StarCoder, Mellum
@@ -85,7 +88,8 @@ CONTROLS = (
 )
 
 FAMILIES = (
-    # Qwen2.5-Coder technical report (arXiv 2409.12186) §3.2.2; Qwen3-Coder; Mercury; our own small model
+    # Qwen2.5-Coder technical report (arXiv 2409.12186) §3.2.2; Qwen3-Coder; Mercury; our own small
+    # model
     Family(
         "qwen", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>", "<|file_sep|>",
         models="(?<!code)qwen|mercury|fim-tiny|fim-small",
@@ -135,8 +139,8 @@ FAMILIES = (
         "deepseek", "<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>", head="#{name}\n",
         models="deepseek",
     ),
-    # CodeLlama (arXiv 2308.12950) §2.3, and its tokenizer's `infilling_prompt_tokens`: a space before the prefix, none
-    # before the suffix; the pieces of its vocabulary begin with U+2581
+    # CodeLlama (arXiv 2308.12950) §2.3, and its tokenizer's `infilling_prompt_tokens`: a space
+    # before the prefix, none before the suffix; the pieces of its vocabulary begin with U+2581
     Family(
         "codellama", "▁<PRE>", "▁<SUF>", "▁<MID>", head=PLAIN_HEAD, lead=" ",
         models="code-?llama", controls=SENTENCEPIECE,
@@ -146,12 +150,13 @@ FAMILIES = (
         "codegeex", "<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>", head="###PATH:{name}\n",
         suffix_first=True, models="codegeex", alike=True, controls=GLM,
     ),
-    # GLM-4.5; no template is published: the order of its tokens, as Zed has it (edit_prediction/src/fim.rs)
+    # GLM-4.5: no template is published; Zed has this order, in its edit_prediction/src/fim.rs
     Family(
         "glm-4", "<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>", head=PLAIN_HEAD,
         models="glm-?4", controls=GLM,
     ),
-    # Seed-Coder's report (arXiv 2506.03524), "Fill-in-the-Middle": suffix first; there are no tokens for files
+    # Seed-Coder's report (arXiv 2506.03524), "Fill-in-the-Middle": suffix first; there are no
+    # tokens for files
     Family(
         "seed-coder", "<[fim-prefix]>", "<[fim-suffix]>", "<[fim-middle]>",
         head=PLAIN_HEAD, suffix_first=True, models="seed-?coder",
@@ -161,8 +166,9 @@ FAMILIES = (
         "falcon-h1", "<|prefix|>", "<|suffix|>", "<|middle|>", head=PLAIN_HEAD, models="falcon-h1",
         controls=FALCON,
     ),
-    # Codestral (mistral-common, `encode_fim`): [SUFFIX]…[PREFIX]…, and the middle goes on from there; the other files
-    # are Continue's (+++++), there behind [PREFIX], here before it all, so that they stay evaluated
+    # Codestral (mistral-common, `encode_fim`): [SUFFIX]…[PREFIX]…, and the middle goes on from
+    # there; the other files are Continue's (+++++), there behind [PREFIX], here before it all, so
+    # that they stay evaluated
     Family(
         "codestral", "[PREFIX]", "[SUFFIX]", "", head="+++++ {name}\n",
         suffix_first=True, models="codestral", controls=f"{SENTENCEPIECE}|{MISTRAL}",
@@ -178,8 +184,8 @@ class Specials(NamedTuple):
     """
     One model's family in token ids: what stands before each part, () where nothing does.
 
-    *ask* stands before the first instruction, *again* before a further one, *answer* before an answer: () where the
-    model cannot follow any.
+    *ask* stands before the first instruction, *again* before a further one, *answer* before an
+    answer: () where the model cannot follow any.
     """
 
     family: Family

@@ -28,7 +28,9 @@ COMMAND_S = 60.0  # a password manager may ask its user
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The first of the three that is set counts; *command* is split as a shell would, but needs none."""
+    """
+    The first of the three that is set counts; *command* is split as a shell would, but needs none.
+    """
 
     env: str = ""
     file: str = ""
@@ -51,7 +53,8 @@ class Key:
 @dataclass(frozen=True, slots=True)
 class ServedKey:
     """
-    The key that `fim-lsp serve` left in *folder* for editors of the same user, by the server's port.
+    The key that `fim-lsp serve` left in *folder* for editors of the same user, by the server's
+    port.
 
     It is made for one run, so it opens nothing once that server is gone.
     """
@@ -65,7 +68,10 @@ class ServedKey:
         return self.folder / f"serve-{self.port}.key"
 
     async def __call__(self) -> str:
-        """Return the key, "" where no server left one. Raises BackendUnusable for a file not to be believed."""
+        """
+        Return the key, "" where no server left one. Raises BackendUnusable for a file not to be
+        believed.
+        """
         try:
             return (await asyncio.to_thread(private_files.read, self.path)).decode().strip()
         except private_files.NotPrivate as error:
@@ -89,7 +95,10 @@ def _from_file(path: str) -> str:
 
 
 async def _from_command(command: str) -> str:
-    """Return the first line that *command* prints; its errors are not shown, for they might hold the key."""
+    """
+    Return the first line that *command* prints; its errors are not shown, for they might hold the
+    key.
+    """
     try:
         code, printed = await _run(*shlex.split(command, posix=os.name != "nt"))
     except (TimeoutError, OSError, ValueError, TypeError) as error:

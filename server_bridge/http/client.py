@@ -3,16 +3,16 @@ JSON over HTTP: one kept connection into objects, every failure into one of prot
 
 The only way to model servers. `get` may open a connection, `post` may not: user code is sent only
 on a connection whose other end has proved, by a `get` just before, who it is. A server that was
-stopped and replaced on its port by something else is therefore noticed before anything is sent to it.
-`stream` may open one, too: its server cannot prove itself, or has its *guard* do so.
-Where there is a *guard* it is asked about every connection, once it stands and before it is used.
+stopped and replaced on its port by something else is therefore noticed before anything is sent to
+it. `stream` may open one, too: its server cannot prove itself, or has its *guard* do so. Where
+there is a *guard* it is asked about every connection, once it stands and before it is used.
 
 Cancelling the caller does not cancel the exchange, and an exchange that is given up takes its
-connection along: httpcore 1.0 loses a connection whose request is cancelled at the wrong moment, and
-with it the pool. The key is put into a header here and appears in no log, error or repr.
+connection along: httpcore 1.0 loses a connection whose request is cancelled at the wrong moment,
+and with it the pool. The key is put into a header here and appears in no log, error or repr.
 
-A server with several models (llama.cpp's router) reads from every request which one is meant: in the
-body of a POST, behind `?model=` of a GET (its README, "Using multiple models").
+A server with several models (llama.cpp's router) reads from every request which one is meant: in
+the body of a POST, behind `?model=` of a GET (its README, "Using multiple models").
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Trust(NamedTuple):
     """
     The conditions on which a server may get user code.
 
-    *ca_file* has certificates that count besides the usual ones. *guard* raises a BackendError where
-    the connection that stands now may not be used.
+    *ca_file* has certificates that count besides the usual ones. *guard* raises a BackendError
+    where the connection that stands now may not be used.
     """
 
     ca_file: str = ""
@@ -83,8 +83,8 @@ class Http:
     One server, one connection, one request at a time (others wait their turn).
 
     *key* gives the API key, "" for none, and is asked for every client. *patience_s* is for one
-    exchange, however slowly it trickles, unless *is_working* finds that the server computes. *model* is named in every
-    request, if it is set, and so are *tags*.
+    exchange, however slowly it trickles, unless *is_working* finds that the server computes.
+    *model* is named in every request, if it is set, and so are *tags*.
     """
 
     def __init__(
@@ -122,10 +122,11 @@ class Http:
     @property
     def is_open(self) -> bool:
         """
-        Return whether the same server is still behind the connection, as far as that shows without asking.
+        Return whether the same server is still behind the connection, as far as that shows without
+        asking.
 
-        On this machine the end of a process closes its connections at once. A connection that is idle and has something
-        to be read is being closed.
+        On this machine the end of a process closes its connections at once. A connection that is
+        idle and has something to be read is being closed.
         """
         if self._client is None or self._socket is None or self._turn.locked():
             return False
@@ -135,7 +136,8 @@ class Http:
         """
         Fetch a JSON object; *named*: from the model.
 
-        Opens a connection where none is open; with *opens* False it raises `Unproven` there, as `post`.
+        Opens a connection where none is open; with *opens* False it raises `Unproven` there, as
+        `post`.
         """
         if self.model and named:
             path += f"?model={quote(self.model, safe='')}"
@@ -151,7 +153,9 @@ class Http:
         return await self._send_on_open("POST", path, self._add_tags(body))
 
     def another(self, guard: Callable[[], Awaitable[object]]) -> Http:
-        """Return a second connection to the same server, for what takes long; *guard* is asked, too."""
+        """
+        Return a second connection to the same server, for what takes long; *guard* is asked, too.
+        """
 
         async def guards() -> None:
             if self._trust.guard is not None:
@@ -259,7 +263,9 @@ class Http:
                 yield event
 
     async def _within(self, seconds: float, answer: Awaitable[T]) -> T:
-        """Return the *answer*; after each *seconds* without it the server must show that it computes."""
+        """
+        Return the *answer*; after each *seconds* without it the server must show that it computes.
+        """
         task = asyncio.ensure_future(answer)
         try:
             while not (await asyncio.wait({task}, timeout=seconds))[0]:
@@ -352,7 +358,10 @@ class Http:
         return {"connect": CONNECT_S, "write": WRITE_S, "read": read, "pool": None}
 
     def _certificates(self) -> ssl.SSLContext | bool:
-        """Return the trusted certificates: httpx's, this machine's and the user's. Reading them takes 25 ms."""
+        """
+        Return the trusted certificates: httpx's, this machine's and the user's. Reading them takes
+        25 ms.
+        """
         if self._address.lower().startswith("http://"):
             return False
         context: ssl.SSLContext = self._httpx.create_ssl_context()

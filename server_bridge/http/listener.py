@@ -2,9 +2,9 @@
 The user who listens at a port of this machine.
 
 A server that was found, not named, gets code only if it runs as the user does: any other user may
-listen at a usual port, and answer as llama.cpp would. Linux tells the user of every socket; elsewhere
-the processes of this user are asked for their sockets (psutil), which needs no privilege. Where neither
-knows the listener, it is not this user's.
+listen at a usual port, and answer as llama.cpp would. Linux tells the user of every socket;
+elsewhere the processes of this user are asked for their sockets (psutil), which needs no privilege.
+Where neither knows the listener, it is not this user's.
 
 Root counts as another user: what listens as root is most often a proxy that hands on to a container
 or to a service of another account.
@@ -27,7 +27,9 @@ LOCAL = ipaddress.IPv4Address("127.0.0.1")
 
 
 class Listener(NamedTuple):
-    """A listening socket: *is_ours* if it belongs to this user; *socket* tells it from any other."""
+    """
+    A listening socket: *is_ours* if it belongs to this user; *socket* tells it from any other.
+    """
 
     is_ours: bool
     socket: tuple[float, ...]
@@ -38,7 +40,9 @@ class AnotherUser(BackendUnavailable):
 
 
 async def only_ours(url: str) -> Listener:
-    """Return the listener at the local address *url*. Raises AnotherUser unless it is this user's."""
+    """
+    Return the listener at the local address *url*. Raises AnotherUser unless it is this user's.
+    """
     port = port_of(url)
     listening = await asyncio.to_thread(listener, port)
     if listening is not None and listening.is_ours:
@@ -51,7 +55,10 @@ async def only_ours(url: str) -> Listener:
 
 
 def listener(port: int) -> Listener | None:
-    """Return the listener at *port* of 127.0.0.1, None where that cannot be seen. May take some milliseconds."""
+    """
+    Return the listener at *port* of 127.0.0.1, None where that cannot be seen. May take some
+    milliseconds.
+    """
     return among(sockets.find_listening(port)) if sys.platform == "linux" else in_processes(port)
 
 
@@ -68,7 +75,10 @@ def among(listening: list[Socket]) -> Listener | None:
 
 
 def in_processes(port: int) -> Listener | None:
-    """Find the listener by the sockets of this user's processes; the system shows no others without a privilege."""
+    """
+    Find the listener by the sockets of this user's processes; the system shows no others without a
+    privilege.
+    """
     import psutil  # noqa: PLC0415 (not installed on Linux, where the tables tell more)
 
     me = psutil.Process().username()

@@ -3,11 +3,13 @@ Answers of servers into JSON objects or into one of protocol's errors.
 
 The statuses are llama.cpp's own (`format_error_response`, tools/server) and those that proxies,
 vLLM and SGLang put in front. Messages say where an answer came from and what it means, never what
-was in it: servers and proxies repeat the request in their errors, and the request is the user's code.
+was in it: servers and proxies repeat the request in their errors, and the request is the user's
+code.
 
-A server may be broken, hostile, or no model server at all. So JSON is read strictly (RFC 8259: no NaN, no Infinity;
-no number beyond a double, no deep nesting), and every answer is converted into a declared type before anything
-in it is used. Messages name the place of the fault, never the content.
+A server may be broken, hostile, or no model server at all. So JSON is read strictly (RFC 8259: no
+NaN, no Infinity; no number beyond a double, no deep nesting), and every answer is converted into a
+declared type before anything in it is used. Messages name the place of the fault, never the
+content.
 """
 
 from __future__ import annotations
@@ -54,7 +56,10 @@ class UnexpectedAnswer(BackendUnavailable):
 
 
 def decode_json(content: bytes) -> Any:
-    """Return the JSON value in *content*. Raises ValueError where it is none, or one that no server needs."""
+    """
+    Return the JSON value in *content*. Raises ValueError where it is none, or one that no server
+    needs.
+    """
     try:
         return msgspec.json.decode(content)
     except RecursionError:
@@ -62,7 +67,10 @@ def decode_json(content: bytes) -> Any:
 
 
 def read(kind: type[T], value: object, source: str) -> T:
-    """Return *value* as a *kind*. Raises UnexpectedAnswer, which names *source*, where it has another shape."""
+    """
+    Return *value* as a *kind*. Raises UnexpectedAnswer, which names *source*, where it has another
+    shape.
+    """
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
@@ -89,8 +97,9 @@ def label(name: str) -> str:
 
 OK = 200
 NOTHING: Mapping[str, str] = MappingProxyType({})
-# The largest answer that we ask for has the probabilities of 128 tokens (100 KB); the longest list of
-# models is a gateway's (700 KB). Beyond these, JSON of brackets alone takes forty times its bytes.
+# The largest answer that we ask for has the probabilities of 128 tokens (100 KB); the longest list
+# of models is a gateway's (700 KB). Beyond these, JSON of brackets alone takes forty times its
+# bytes.
 MOST_BYTES = 2 << 20
 MOST_BRACKETS = 50_000
 BYTES_PER_S = 1 << 17  # of a stream: 500 tokens, with what servers say of each
@@ -107,7 +116,10 @@ class Loading(BackendUnavailable):
 
 
 class ServerError(BackendUnavailable):
-    """The server answered that it failed, or has too much to do; it asks for a pause of so many seconds."""
+    """
+    The server answered that it failed, or has too much to do; it asks for a pause of so many
+    seconds.
+    """
 
     cause = "failed"
     retry_after_s: float = 0.0
@@ -133,7 +145,10 @@ def state_after(state: State, error: BackendError) -> State:
 
 
 async def body_of(url: str, response: Any) -> bytes:
-    """Return the body of an answer, read as far as it may be long. Raises UnexpectedAnswer where it is longer."""
+    """
+    Return the body of an answer, read as far as it may be long. Raises UnexpectedAnswer where it is
+    longer.
+    """
     body = bytearray()
     async with aclosing(_pieces(url, response)) as pieces:
         async for piece in pieces:
@@ -146,8 +161,9 @@ async def events_in(url: str, response: Any, patience_s: float) -> AsyncGenerato
     """
     Yield the events of a stream; comments (keep-alives) are left out.
 
-    Raises asyncio.TimeoutError where one event trickles for more than *patience_s*, UnexpectedAnswer where all of
-    them are more than a model could have written in the time. The *response* limits the wait for each piece.
+    Raises asyncio.TimeoutError where one event trickles for more than *patience_s*,
+    UnexpectedAnswer where all of them are more than a model could have written in the time. The
+    *response* limits the wait for each piece.
     """
     kind = response.headers.get("content-type", "")
     if response.status_code != OK or not kind.startswith("text/event-stream"):
@@ -197,7 +213,10 @@ def object_in(
 
 
 def seconds_of(retry_after: str) -> float:
-    """Return how long a `Retry-After` asks to wait (RFC 9110, 10.2.3): seconds, or until a time; no longer than is sane."""
+    """
+    Return how long a `Retry-After` asks to wait (RFC 9110, 10.2.3): seconds, or until a time; no
+    longer than is sane.
+    """
     try:
         if retry_after.isdecimal():
             seconds = float(retry_after[:9])
@@ -209,7 +228,10 @@ def seconds_of(retry_after: str) -> float:
 
 
 def _failure(url: str, status: int, error: Object) -> BackendError:
-    """Return the error for an answer with a *status* other than 200; *error* is llama.cpp's object, if any."""
+    """
+    Return the error for an answer with a *status* other than 200; *error* is llama.cpp's object, if
+    any.
+    """
     kind = error.get("type")
     known = isinstance(kind, str) and KIND.fullmatch(kind)
     message = f"{url} answered {status}{f' ({kind})' if known else ''}"

@@ -2,8 +2,9 @@
 The answers of llama.cpp's endpoints, as far as we use them: one type per answer, converted by
 `shapes.read`.
 
-The fields are those of llama.cpp's tools/server (README.md, and server-task.cpp for `/completion`). A
-field without a default must be there; one with a default is missing in some builds or some answers.
+The fields are those of llama.cpp's tools/server (README.md, and server-task.cpp for `/completion`).
+A field without a default must be there; one with a default is missing in some builds or some
+answers.
 """
 
 from __future__ import annotations
@@ -92,7 +93,10 @@ class Dialogue(Struct):
 
 
 class Slot(Struct):
-    """One of `GET /slots`; what it holds (`n_prompt_tokens`), and whether it drafts, in builds that tell."""
+    """
+    One of `GET /slots`; what it holds (`n_prompt_tokens`), and whether it drafts, in builds that
+    tell.
+    """
 
     id: Count
     n_prompt_tokens: Count = 0
@@ -162,8 +166,9 @@ class Event(Struct):
     """
     One event of a streamed `/completion`: a token, as a rule; the slot is -1 until the last.
 
-    Its text waits while a character or a stop string may still go on, so *content* spells several tokens then, or
-    none; half a character takes its token's event along. *timings* come with `timings_per_token` only.
+    Its text waits while a character or a stop string may still go on, so *content* spells several
+    tokens then, or none; half a character takes its token's event along. *timings* come with
+    `timings_per_token` only.
     """
 
     content: str = ""

@@ -55,8 +55,8 @@ N_ENCODED = 4  # prompts that are kept in token ids: those that one request comp
 @dataclass(frozen=True, slots=True)
 class Connected:
     """
-    The server that was connected last, and the last prompts in its token ids. Another server, or the same again,
-    makes another.
+    The server that was connected last, and the last prompts in its token ids. Another server, or
+    the same again, makes another.
     """
 
     known: Known
@@ -85,14 +85,19 @@ class Encoded:
 
     @property
     def seams(self) -> tuple[int, ...]:
-        """Tokens up to the end of what the workspace's prompts share, and of the lines above the anchor."""
+        """
+        Tokens up to the end of what the workspace's prompts share, and of the lines above the
+        anchor.
+        """
         ends = itertools.accumulate(run.n for _, run in self.parts)
         end_of = {kind: end for (kind, _), end in zip(self.parts, ends, strict=True)}
         return tuple(sorted(end_of[kind] for kind in ("chunk", "prefix") if kind in end_of))
 
 
 class Measured(NamedTuple):
-    """The part of a `State` that changes while the server is in use; the names are those of `State`."""
+    """
+    The part of a `State` that changes while the server is in use; the names are those of `State`.
+    """
 
     chars_per_token: float
     prefill_per_s: float
@@ -107,9 +112,10 @@ class LlamaServer:
     """
     One llama.cpp server that runs already, as a `Backend` and its own `Model`.
 
-    *engine* is the build and flags of a server of our own: no other client uses it, and its slots do not
-    share one cache. *memory* is what is known of its model's. *state_dir* is the folder for notes on what was
-    saved; without one nothing is. With *must_fill* a model without tokens for a gap is not used.
+    *engine* is the build and flags of a server of our own: no other client uses it, and its slots
+    do not share one cache. *memory* is what is known of its model's. *state_dir* is the folder for
+    notes on what was saved; without one nothing is. With *must_fill* a model without tokens for a
+    gap is not used.
     """
 
     def __init__(
@@ -228,7 +234,9 @@ class LlamaServer:
     # -- the server ------------------------------------------------------------------------------
 
     async def _meet(self) -> None:
-        """Learn which server is there. Token ids and tapes of another model or vocabulary are void."""
+        """
+        Learn which server is there. Token ids and tapes of another model or vocabulary are void.
+        """
         state = self.state
         try:
             known = await self._link.meet()
@@ -268,7 +276,9 @@ class LlamaServer:
         return await tokenizer.chat(turn) if turn else await tokenizer.plain()
 
     def _new_cache(self, known: Known, foreign: int, state: State) -> Cache:
-        """Make the cache of a server: its contents are unknown at first, its measured speeds are kept."""
+        """
+        Make the cache of a server: its contents are unknown at first, its measured speeds are kept.
+        """
         client = SlotClient(
             self._link, known.identity, state, self._memory, exclusive=bool(self._engine)
         )
@@ -290,7 +300,9 @@ class LlamaServer:
     # -- prompts and replies ---------------------------------------------------------------------
 
     async def _encode(self, prompt: Prompt) -> tuple[Connected, Encoded]:
-        """Return the server that is connected, and the prompt as it spells it; once for each prompt."""
+        """
+        Return the server that is connected, and the prompt as it spells it; once for each prompt.
+        """
         if self._connected is None:
             await self.connect()
         connected = self._connected
@@ -368,7 +380,8 @@ def _second_best(family: Family, model: str) -> str:
 
 async def _speculates(client: SlotClient) -> bool | None:
     """
-    Return whether the server drafts tokens; None where it does not show its slots, which alone can tell.
+    Return whether the server drafts tokens; None where it does not show its slots, which alone can
+    tell.
 
     It starts, and says nothing, with a draft model of another vocabulary.
     """

@@ -1,13 +1,13 @@
 """
 Prompts into a llama.cpp server's slots: evaluated where least is to be evaluated, and kept.
 
-It knows token ids only; `backend` makes prompts of them. The policy (`slots`) decides which slot a prompt
-goes to; what that takes beforehand is done here, in this order: look at the slots, restore what was
-saved before a restart, clear.
+It knows token ids only; `backend` makes prompts of them. The policy (`slots`) decides which slot a
+prompt goes to; what that takes beforehand is done here, in this order: look at the slots, restore
+what was saved before a restart, clear.
 
-llama.cpp notices that a stream was closed when it writes the next token, so its slot is busy for a token or
-two more. A prompt that named it then would break it, one that did not would go elsewhere; so closing waits until
-it is free. `/slots` tells when that is, and how many tokens the slot holds.
+llama.cpp notices that a stream was closed when it writes the next token, so its slot is busy for a
+token or two more. A prompt that named it then would break it, one that did not would go elsewhere;
+so closing waits until it is free. `/slots` tells when that is, and how many tokens the slot holds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ BLIND_S = 0.125  # waited at most, twice where the server does not show its slot
 
 
 class Closed(NamedTuple):
-    """The slot of a closed stream, and how many tokens are there now; None where that is not known."""
+    """
+    The slot of a closed stream, and how many tokens are there now; None where that is not known.
+    """
 
     slot: int | None
     n_held: int | None = None
@@ -51,7 +53,10 @@ class Made:
             self._ids += event.tokens
 
     def predict_held(self, whole: Ids, n_held: int | None) -> tuple[bytes, bool]:
-        """Return the tokens in a slot after *whole* and this, *n_held* if that is known; and whether there is more."""
+        """
+        Return the tokens in a slot after *whole* and this, *n_held* if that is known; and whether
+        there is more.
+        """
         n_known = whole.n + max(0, len(self._ids) - 1)  # the last one was sampled and not evaluated
         packed = (whole.packed + ids(self._ids).packed)[: min(n_known, n_held or n_known) * WIDTH]
         return packed, n_held is None or n_held > n_known
@@ -103,7 +108,10 @@ async def decode(
 
 
 def _parse_end(last: Event, url: str) -> Closed:
-    """Return where a stream ended, by its *last* event. Raises BackendUnavailable where it should not be the last."""
+    """
+    Return where a stream ended, by its *last* event. Raises BackendUnavailable where it should not
+    be the last.
+    """
     if not last.stop:
         raise BackendUnavailable(f"{url} broke off in the middle of an answer")
     return Closed(last.id_slot, last.tokens_cached)
@@ -146,7 +154,9 @@ class Cache(NamedTuple):
     foreign: int
 
     def reusable(self, document: str, whole: Ids, *, moves: bool = False) -> int:
-        """Return how many tokens of a prompt need not be evaluated; *moves*: see `Mirror.outlook`."""
+        """
+        Return how many tokens of a prompt need not be evaluated; *moves*: see `Mirror.outlook`.
+        """
         return self.client.state.slots.reusable(document, whole.packed, moves=moves)
 
     async def evaluate(self, document: str, whole: Ids, options: Object) -> Evaluated:
@@ -191,7 +201,9 @@ class Cache(NamedTuple):
         return Warmed(answer.timings.prompt_n, left if left > TAIL and keeps else 0)
 
     async def save(self, document: str, whole: Ids) -> int:
-        """Have the server write down a prompt that is evaluated; returns its tokens, 0 if it cannot."""
+        """
+        Have the server write down a prompt that is evaluated; returns its tokens, 0 if it cannot.
+        """
         if not self.persistence.is_possible or whole.n - self.reusable(document, whole) > COPY:
             return 0
         contents = self.client.state.mirror.held.values()
@@ -206,7 +218,10 @@ class Cache(NamedTuple):
         return await self.persistence.restore(document, whole)
 
     async def _prepare(self, document: str, whole: Ids, *, ahead: bool = False) -> int | None:
-        """Return the slot to name for *whole*, filled or cleared where that is worth it; None to name none."""
+        """
+        Return the slot to name for *whole*, filled or cleared where that is worth it; None to name
+        none.
+        """
         await self.restore(document, whole)
         slot, clear = self.client.state.slots.choose(document, whole.packed, ahead=ahead)
         if not clear:
@@ -220,7 +235,9 @@ class Cache(NamedTuple):
             self.client.state.slots.see(document, await self.client.tokens_by_slot())
 
     async def _clear(self, slot: int | None) -> None:
-        """Evaluate something foreign in *slot*; the policy learns from the first time what that does."""
+        """
+        Evaluate something foreign in *slot*; the policy learns from the first time what that does.
+        """
         slots = self.client.state.slots
         before = await self.client.tokens_by_slot() if slots.is_learning else None
         answer, _ = await self.client.run("", ids([self.foreign]), PREFILL, slot)
@@ -230,7 +247,10 @@ class Cache(NamedTuple):
     def _next_part(
         self, whole: Ids, step: int, slot: int | None, seams: Sequence[int], *, moves: bool
     ) -> Ids:
-        """Return the beginning of *whole* of which *step* tokens are not held yet; all of it if fewer are not."""
+        """
+        Return the beginning of *whole* of which *step* tokens are not held yet; all of it if fewer
+        are not.
+        """
         mirror = self.client.state.mirror
         seams = [seam for seam in seams if seam + checkpoints.GAP + TAIL < whole.n]
         known = mirror.expect_reused(whole.packed, slot, moves=moves)

@@ -2,15 +2,17 @@
 The rules by which llama.cpp rolls back a model's memory. Pure.
 
 Keys and values can be cut off behind any token. A recurrent state (Mamba, gated delta nets, short
-convolutions) cannot: it is of one length, and goes on from there. So the server copies it now and then while it
-evaluates a prompt: 4 tokens before its end, a micro-batch before that, and where a short evaluation starts; never
-while it decodes. A prompt that differs from what a slot holds goes on from the last of these *checkpoints*
-before the difference, or from the start. Where there are as many as may be, the oldest goes that is within
-`--checkpoint-min-step` of one before it, else the oldest of all. These are the rules of llama.cpp's
-tools/server (server-context.cpp: `create_checkpoint`, `pre_decode`) in builds since September 2026.
+convolutions) cannot: it is of one length, and goes on from there. So the server copies it now and
+then while it evaluates a prompt: 4 tokens before its end, a micro-batch before that, and where a
+short evaluation starts; never while it decodes. A prompt that differs from what a slot holds goes
+on from the last of these *checkpoints* before the difference, or from the start. Where there are as
+many as may be, the oldest goes that is within `--checkpoint-min-step` of one before it, else the
+oldest of all. These are the rules of llama.cpp's tools/server (server-context.cpp:
+`create_checkpoint`, `pre_decode`) in builds since September 2026.
 
-A sliding window's keys and values can be cut a little, and there are checkpoints for the rest; what exactly
-is reused depends on more than is known here. With `--swa-full` such a model is like any other.
+A sliding window's keys and values can be cut a little, and there are checkpoints for the rest; what
+exactly is reused depends on more than is known here. With `--swa-full` such a model is like any
+other.
 """
 
 from __future__ import annotations
@@ -36,9 +38,11 @@ class Kind(enum.Enum):
 
 class Memory(NamedTuple):
     """
-    A model's memory on a server with these batch sizes and limits, llama-server's defaults if nothing is known.
+    A model's memory on a server with these batch sizes and limits, llama-server's defaults if
+    nothing is known.
 
-    *is_told*: it was read from the model's file; else requests show it. One state takes *state_bytes*.
+    *is_told*: it was read from the model's file; else requests show it. One state takes
+    *state_bytes*.
     """
 
     kind: Kind = Kind.UNKNOWN
@@ -74,12 +78,17 @@ class Compared(NamedTuple):
 
 
 def plain(compared: Compared) -> int:
-    """Return how many tokens of a prompt are reused where everything can be cut; the last is always evaluated."""
+    """
+    Return how many tokens of a prompt are reused where everything can be cut; the last is always
+    evaluated.
+    """
     return min(compared.n_shared, compared.n_prompt - 1)
 
 
 def count_resumable(points: Checkpoints, compared: Compared) -> int:
-    """Return how many are reused where only a checkpoint, the one made last, can be gone back to."""
+    """
+    Return how many are reused where only a checkpoint, the one made last, can be gone back to.
+    """
     if not compared.cuts:
         return compared.n_shared
     most = min(compared.n_shared, compared.n_prompt - 1)
@@ -100,7 +109,8 @@ def learn_memory(memory: Memory, points: Checkpoints, compared: Compared, n_reus
     """
     Return the memory as known after a request of which *n_reused* tokens were reused.
 
-    More than expected: the server keeps more of its checkpoints, as one that `fim-lsp serve` started does.
+    More than expected: the server keeps more of its checkpoints, as one that `fim-lsp serve`
+    started does.
     """
     back = count_resumable(points, compared)
     if memory.kind is Kind.RECURRENT and compared.cuts and not memory.is_told and back != n_reused:
@@ -151,8 +161,9 @@ def end_of_step(memory: Memory, known: int, step: int, seams: Sequence[int]) -> 
     Return the token at which a prompt's evaluation from *known* on should pause, after about *step*
     tokens.
 
-    At a *seam* prompts are likely to part. A checkpoint is made there if the evaluation pauses `GAP` tokens behind it,
-    and it stays if there is none within `min_step` before it: so the step before ends that much earlier.
+    At a *seam* prompts are likely to part. A checkpoint is made there if the evaluation pauses
+    `GAP` tokens behind it, and it stays if there is none within `min_step` before it: so the step
+    before ends that much earlier.
     """
     end = known + step
     seam = next((each for each in seams if each > known), None)

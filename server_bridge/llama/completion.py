@@ -75,8 +75,9 @@ def rate_tokens(
     """
     Return the tokens with their log-probabilities, where known.
 
-    There is one entry per token, or per character where that takes several; none for a cut last one. Where
-    tokens are *drafted* an accepted one is reported as certain, and a 0 means that nothing is known.
+    There is one entry per token, or per character where that takes several; none for a cut last
+    one. Where tokens are *drafted* an accepted one is reported as certain, and a 0 means that
+    nothing is known.
     """
     left = iter(entries)
     entry, rated = next(left, None), []
@@ -124,7 +125,8 @@ class StreamedReplies:
     """
     Turns the events of a streamed `/completion` into replies, a piece of text each.
 
-    An event's text may wait for a later one (see `answers.Event`); so its tokens do, and a reply has both.
+    An event's text may wait for a later one (see `answers.Event`); so its tokens do, and a reply
+    has both.
 
     One answer. *middle* are the tokens of the prompt's middle, *n_prompt* those of all of it.
 
@@ -151,7 +153,9 @@ class StreamedReplies:
         self._cost: Timings | None = None
 
     async def reply(self, event: Event, outlook: Outlook | None) -> Reply | None:
-        """Return the reply that *event* adds; None for one without text that does not end the answer."""
+        """
+        Return the reply that *event* adds; None for one without text that does not end the answer.
+        """
         self._ids += event.tokens
         self._entries += event.completion_probabilities
         return await self._reply(event, outlook) if event.content or event.stop else None

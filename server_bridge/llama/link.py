@@ -2,14 +2,15 @@
 A llama.cpp server that has proved its identity, and typed answers from it.
 
 What a user wrote goes only to the server that `meet` met: the same build, model, slots and context,
-with the same vocabulary. llama.cpp closes a connection after 5 s of silence and after 100 requests, its
-router after each, and another server may have its port by then. So each new connection is proved
-before it is used: by `/props`, and by a fixed text whose tokens must be those of before, because a model
-may be replaced under its own name and token ids mean nothing in another vocabulary. Of a router only
-itself is proved: which model it hands on to shows when it is met.
+with the same vocabulary. llama.cpp closes a connection after 5 s of silence and after 100 requests,
+its router after each, and another server may have its port by then. So each new connection is
+proved before it is used: by `/props`, and by a fixed text whose tokens must be those of before,
+because a model may be replaced under its own name and token ids mean nothing in another vocabulary.
+Of a router only itself is proved: which model it hands on to shows when it is met.
 
-llama.cpp's router, which has several models and hands on to a server for each, has two `/props`: its own, and behind
-`?model=` those of one model, which that loads (its README, "Using multiple models").
+llama.cpp's router, which has several models and hands on to a server for each, has two `/props`:
+its own, and behind `?model=` those of one model, which that loads (its README, "Using multiple
+models").
 """
 
 from __future__ import annotations
@@ -74,7 +75,8 @@ async def properties(http: Http) -> Identity:
 
 async def proof(http: Http) -> Identity | None:
     """
-    Return the server at the other end of the connection that is open now; None for llama.cpp's router.
+    Return the server at the other end of the connection that is open now; None for llama.cpp's
+    router.
 
     Raises BackendUnusable where it is not llama.cpp.
     """
@@ -90,9 +92,11 @@ async def proof(http: Http) -> Identity | None:
 
 async def open_to_pages(url: str) -> bool:
     """
-    Return whether every page in a browser on this machine may read what the server at *url* answers.
+    Return whether every page in a browser on this machine may read what the server at *url*
+    answers.
 
-    It cannot where the server asks for a key. llama.cpp by default lets all origins in (`--cors-origins`), and so does vLLM (`--allowed-origins`).
+    It cannot where the server asks for a key. llama.cpp by default lets all origins in
+    (`--cors-origins`), and so does vLLM (`--allowed-origins`).
     """
     http = Http(url, tags=Tags({"Origin": PAGE}))
     try:
@@ -107,7 +111,10 @@ async def open_to_pages(url: str) -> bool:
 
 
 def identity(props: Object, url: str) -> Identity:
-    """Return the server that has these properties. Raises UnexpectedAnswer if they are not llama.cpp's."""
+    """
+    Return the server that has these properties. Raises UnexpectedAnswer if they are not
+    llama.cpp's.
+    """
     facts = read(Props, props, f"{url}/props")
     n_ctx = facts.default_generation_settings.n_ctx
     return Identity(facts.build_info, facts.model_path, facts.total_slots, n_ctx)
@@ -141,9 +148,9 @@ class Link:
     *http* to one server, and a second connection for streams. Every method raises `BackendError`
     and nothing else.
 
-    Closing a stream closes its connection, and the next one needs another. That has the same server behind it while the
-    first connection, which was proved, is still open: this is looked at once the other one stands, and on another
-    machine it is asked.
+    Closing a stream closes its connection, and the next one needs another. That has the same server
+    behind it while the first connection, which was proved, is still open: this is looked at once
+    the other one stands, and on another machine it is asked.
     """
 
     def __init__(self, http: Http) -> None:
@@ -189,7 +196,10 @@ class Link:
         return read(list[kind], answer.get("list"), self.url + path)  # type: ignore[valid-type]
 
     async def _proven(self, send: Callable[[], Awaitable[Object]]) -> Object:
-        """Return the answer to what is sent, where it must be on a new connection that proved its server."""
+        """
+        Return the answer to what is sent, where it must be on a new connection that proved its
+        server.
+        """
         try:
             return await send()
         except Unproven:
@@ -209,7 +219,8 @@ class Link:
 
     async def _is_working(self) -> bool:
         """
-        Return whether the server computes: it answers a question that waits for its turn between two batches.
+        Return whether the server computes: it answers a question that waits for its turn between
+        two batches.
 
         Where it does not show its slots it answers something else, which is not known to be less.
         """
@@ -220,7 +231,9 @@ class Link:
         return True
 
     async def _check_identity(self) -> None:
-        """Look at the server again; a look holds nothing of the user's, so any server may be asked."""
+        """
+        Look at the server again; a look holds nothing of the user's, so any server may be asked.
+        """
 
     async def _check(self) -> None:
         """Raise BackendUnavailable if another server may be there by now."""

@@ -8,14 +8,15 @@ with it, if that is more than a tenth of the prompt, else to the one unused for 
 would lose more than half of its content first saves it to the host's memory (`--cache-ram`) and
 takes from there what serves the prompt better, if anything does; only an empty slot that was named
 does not look there. The other slots are saved, too, and with a unified cache (`-np auto`) emptied.
-The last token of a prompt is always evaluated, for its logits; a model's memory may have to go back further
-(`checkpoints`). A stream that was closed may have left a
-token or two more than it told: what goes on behind a content with an *open* end is not sure. These are the rules of llama.cpp's
+The last token of a prompt is always evaluated, for its logits; a model's memory may have to go back
+further (`checkpoints`). A stream that was closed may have left a token or two more than it told:
+what goes on behind a content with an *open* end is not sure. These are the rules of llama.cpp's
 tools/server (server-context.cpp, server-task.cpp); on mixed traces of 750 requests over five files
 they predicted every `cache_n` exactly.
 
 Sequences are packed ids compared as bytes: a `memcmp` is faster than any hash of them, and exact.
-What a failed request left behind is unknown; then the mirror forgets everything and predicts nothing.
+What a failed request left behind is unknown; then the mirror forgets everything and predicts
+nothing.
 """
 
 from __future__ import annotations
@@ -66,7 +67,10 @@ class Content(NamedTuple):
         return Compared(count_shared(self.tokens, prompt), n_held, n_tokens(prompt))
 
     def may_go_on(self, found: Compared) -> bool:
-        """Return whether what it was compared with goes on behind an open end, so that it is not known what must go."""
+        """
+        Return whether what it was compared with goes on behind an open end, so that it is not known
+        what must go.
+        """
         return self.is_open and found.n_shared == n_tokens(self.tokens)
 
 
@@ -74,7 +78,10 @@ NOTHING = Content()
 
 
 class Source(NamedTuple):
-    """The source that a prompt builds on: a *content* that lies in the slot, or is *saved* and to be loaded."""
+    """
+    The source that a prompt builds on: a *content* that lies in the slot, or is *saved* and to be
+    loaded.
+    """
 
     content: Content
     saved: bool = False
@@ -84,9 +91,10 @@ class Mirror:
     """
     The slots of one server. `settle` says what happened, `outlook` what would happen.
 
-    *unified*: idle slots are emptied; *saves*: the server has a `--cache-ram`; *moves*: it moves up what it is
-    asked to. All may be found out later, and so may what can be cut of the model's *memory*. *exclusive*: no other client uses the server, so nothing is
-    saved that we do not know of. *held* is the content by slot, the one used last at the end.
+    *unified*: idle slots are emptied; *saves*: the server has a `--cache-ram`; *moves*: it moves up
+    what it is asked to. All may be found out later, and so may what can be cut of the model's
+    *memory*. *exclusive*: no other client uses the server, so nothing is saved that we do not know
+    of. *held* is the content by slot, the one used last at the end.
     """
 
     def __init__(
@@ -107,7 +115,8 @@ class Mirror:
         self, prompt: bytes, slot: int | None = None, *, moves: bool = False
     ) -> Outlook | None:
         """
-        Predict what the server does with *prompt* in *slot*, or where it puts it; None: nothing is known.
+        Predict what the server does with *prompt* in *slot*, or where it puts it; None: nothing is
+        known.
 
         *moves*: it is asked to move up what lies further on.
         """
@@ -136,7 +145,9 @@ class Mirror:
         return outlook.reused if outlook else 0
 
     def expect_cleared(self, prompt: bytes) -> int:
-        """Return how many tokens are reused once all slots were saved and the one taken was cleared."""
+        """
+        Return how many tokens are reused once all slots were saved and the one taken was cleared.
+        """
         content = self._source(prompt, NOTHING, [*self._saved, *self.held.values()]).content
         return checkpoints.count_reused(self.memory, content.points, content.compare(prompt))
 
@@ -210,7 +221,9 @@ class Mirror:
         self._saved.clear()
 
     def predict_slot(self, prompt: bytes) -> int:
-        """Return the slot that a prompt goes to that names none; -1 for one that was not used yet."""
+        """
+        Return the slot that a prompt goes to that names none; -1 for one that was not used yet.
+        """
         if not self.held:
             return -1
         best = max(self.held, key=lambda slot: count_shared(self.held[slot].tokens, prompt))
@@ -219,7 +232,10 @@ class Mirror:
         return -1 if len(self.held) < self._n_slots else next(iter(self.held))
 
     def _points(self, content: Content, prompt: bytes, found: int | None) -> Checkpoints:
-        """Return the checkpoints after a request that went on from *content*; what it teaches of the memory."""
+        """
+        Return the checkpoints after a request that went on from *content*; what it teaches of the
+        memory.
+        """
         both = content.compare(prompt)
         expected = checkpoints.count_reused(self.memory, content.points, both)
         start = expected if found is None else found
@@ -231,7 +247,10 @@ class Mirror:
         return checkpoints.after(self.memory, content.points, start, both.n_prompt, self._n_tasks)
 
     def _source(self, prompt: bytes, content: Content, saved: list[Content]) -> Source:
-        """Return the one of *saved* that serves *prompt* better than *content*, the slot's own, or that."""
+        """
+        Return the one of *saved* that serves *prompt* better than *content*, the slot's own, or
+        that.
+        """
         found = Source(content)
         best, kept = _scores(content, prompt)
         for each in saved if self.saves else ():
@@ -248,13 +267,17 @@ class Mirror:
 
 
 def _is_set_aside(content: Content, prompt: bytes) -> bool:
-    """Return whether a slot with *content* saves it and looks for better before it takes *prompt*."""
+    """
+    Return whether a slot with *content* saves it and looks for better before it takes *prompt*.
+    """
     n, kept = _scores(content, prompt)
     return kept < KEEP or n <= SIMILAR * n_tokens(prompt)
 
 
 def _scores(content: Content, prompt: bytes) -> tuple[int, float]:
-    """Return how many tokens *prompt* shares with *content*, and which part of *content* that is."""
+    """
+    Return how many tokens *prompt* shares with *content*, and which part of *content* that is.
+    """
     n = count_shared(content.tokens, prompt)
     return n, n / n_tokens(content.tokens) if content.tokens else -1.0
 
@@ -266,9 +289,11 @@ def n_tokens(packed: bytes) -> int:
 
 def count_moved(held: bytes, prompt: bytes) -> int:
     """
-    Return how many tokens of *prompt* a server reuses that moves up what lies further on in what is *held*.
+    Return how many tokens of *prompt* a server reuses that moves up what lies further on in what is
+    *held*.
 
-    It looks there for the first `RUN` tokens behind the common beginning, and goes on as far as both agree.
+    It looks there for the first `RUN` tokens behind the common beginning, and goes on as far as
+    both agree.
     """
     start = count_shared(held, prompt) * WIDTH
     run = prompt[start : start + RUN * WIDTH]

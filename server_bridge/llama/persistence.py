@@ -1,17 +1,18 @@
 """
 The contents of slots, saved by the server and restored into an empty slot after a restart.
 
-Nothing here is needed for a completion: where the server cannot save, or what it saved is of no use any
-more, the prompt is evaluated. A restored slot counts only if the model says of the next token what it
-said when the state was saved (`agrees`).
+Nothing here is needed for a completion: where the server cannot save, or what it saved is of no use
+any more, the prompt is evaluated. A restored slot counts only if the model says of the next token
+what it said when the state was saved (`agrees`).
 
-The server writes a file, we write a note on its contents. The server checks the shape of what it restores (layers,
-context, types of the cache, flash attention), but not the model: with another one of the same shape it goes on, and
-answers nonsense (measured). So the note says which model, build and flags a state belongs to, and what the model then
-said next. Only the same weights with the same cache say the same.
+The server writes a file, we write a note on its contents. The server checks the shape of what it
+restores (layers, context, types of the cache, flash attention), but not the model: with another one
+of the same shape it goes on, and answers nonsense (measured). So the note says which model, build
+and flags a state belongs to, and what the model then said next. Only the same weights with the same
+cache say the same.
 
-A client has at most `N_FILES` files on a server, whose names are used again, because it cannot delete what lies on
-another machine.
+A client has at most `N_FILES` files on a server, whose names are used again, because it cannot
+delete what lies on another machine.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ Next = dict[int, float]  # the likeliest next tokens with their log-probabilitie
 
 class SavedSlot(Struct, frozen=True):
     """
-    One saved state; *held* are the packed ids in it, *next* what the model said after the first *n_asked* of them.
+    One saved state; *held* are the packed ids in it, *next* what the model said after the first
+    *n_asked* of them.
 
     *checkpoints* are the numbers of tokens after which the file has older states, too.
     """
@@ -82,8 +84,8 @@ def identify(facts: Mapping[str, object], model_path: str, *, ours: bool) -> str
     Return a hash of what must be the same for a state to be good: *facts* about the server, and its
     model's file.
 
-    The file is read only if the server is *ours*: the path that another one names may be anything. Such
-    a model is known by its name, and `agrees` tells models apart.
+    The file is read only if the server is *ours*: the path that another one names may be anything.
+    Such a model is known by its name, and `agrees` tells models apart.
     """
     file = _file(model_path) if ours else []
     return json.dumps({**facts, "path": model_path, "file": file}, sort_keys=True)
@@ -106,7 +108,8 @@ def best(folder: Path, identity: str, prompt: bytes) -> SavedSlot | None:
 
 def file_for(folder: Path, identity: str, document: str) -> str:
     """
-    Return the name under which the server is to save *document* now; what we knew of that file is void.
+    Return the name under which the server is to save *document* now; what we knew of that file is
+    void.
 
     The document's own, else a fresh one, else the one unused for longest.
     """
@@ -162,7 +165,10 @@ def _read_last_use(path: Path) -> float:
 
 
 def _file(model_path: str) -> list[object]:
-    """Return size, time and a hash of both ends of a model's file; empty if it is none that can be read."""
+    """
+    Return size, time and a hash of both ends of a model's file; empty if it is none that can be
+    read.
+    """
     try:
         with open(model_path, "rb", opener=_open) as file:
             facts = os.fstat(file.fileno())
@@ -180,10 +186,13 @@ def _open(path: str, flags: int) -> int:
     return os.open(path, flags | NONBLOCK)  # or a pipe would be waited for
 
 
-# The second token has the first one evaluated: so what is saved goes on behind what is asked again after a
-# restore. Builds before llama.cpp's #24110 end when a hybrid model is sent the very prompt that it holds.
+# The second token has the first one evaluated: so what is saved goes on behind what is asked again
+# after a restore. Builds before llama.cpp's #24110 end when a hybrid model is sent the very prompt
+# that it holds.
 NEXT = {"n_predict": 2, **completion.GREEDY, "n_probs": N_NEXT}
-BACK = 8  # tokens that are evaluated again where a state must be gone back to: its last checkpoint, or a window's
+# tokens that are evaluated again where a state must be gone back to: its last checkpoint, or a
+# window's
+BACK = 8
 
 
 class Owner(NamedTuple):
@@ -208,11 +217,16 @@ class Persistence:
 
     @property
     def is_possible(self) -> bool:
-        """Return whether there is a folder for notes; whether the server can save shows at the first save."""
+        """
+        Return whether there is a folder for notes; whether the server can save shows at the first
+        save.
+        """
         return self._owner.folder is not None
 
     async def save(self, document: str, whole: Ids, evaluated: Evaluated) -> int:
-        """Have the server write down what was just *evaluated*; returns its tokens, 0 if it cannot."""
+        """
+        Have the server write down what was just *evaluated*; returns its tokens, 0 if it cannot.
+        """
         if (folder := self._owner.folder) is None:
             return 0
         slot = evaluated.answer.id_slot
@@ -265,7 +279,9 @@ class Persistence:
         return False
 
     async def _agrees(self, document: str, state: SavedSlot, slot: int) -> bool:
-        """Return whether *slot* holds what was saved, and the model says of it what it said then."""
+        """
+        Return whether *slot* holds what was saved, and the model says of it what it said then.
+        """
         points = tuple(Checkpoint(n_tokens, 0) for n_tokens in state.checkpoints)
         self._client.state.mirror.note_contents(slot, state.held, points)
         asked = head(ids(array("i", state.held)), state.n_asked)
@@ -282,5 +298,6 @@ class Persistence:
             "engine": engine,
             "lora": to_builtins(await self._client.loras()),
         }
-        # A path that another server names is not ours to open: it may be a pipe, or another user's file.
+        # A path that another server names is not ours to open: it may be a pipe, or another user's
+        # file.
         return await asyncio.to_thread(identify, facts, server.model_path, ours=bool(engine))

@@ -1,9 +1,9 @@
 """
 Requests to the slots of one llama.cpp server, and their bookkeeping.
 
-`run` evaluates a prompt in a slot and decodes; then the mirror knows what the slot holds, and the rest of
-`CacheState` what it cost. Besides, slots are looked at, saved, restored and erased, where the server can.
-`cache.decode` is for the requests that are answered piece by piece.
+`run` evaluates a prompt in a slot and decodes; then the mirror knows what the slot holds, and the
+rest of `CacheState` what it cost. Besides, slots are looked at, saved, restored and erased, where
+the server can. `cache.decode` is for the requests that are answered piece by piece.
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ class _Outcome(NamedTuple):
 
 
 def unfit(build: str, memory: Memory) -> str:
-    """Return what is wrong with a server's *build* (`build_info`) or flags for such a *memory*; "" for nothing."""
+    """
+    Return what is wrong with a server's *build* (`build_info`) or flags for such a *memory*; "" for
+    nothing.
+    """
     number = re.match(r"b(\d{3,6})\b", build)
     if memory.kind in FUSSY and number and int(number[1]) < FIXED:
         return (
@@ -110,10 +113,11 @@ ENOUGH_MS = 100.0
 
 class CacheState:
     """
-    The state of the cache of one llama.cpp server, and what each request teaches about it. Pure but for the log.
+    The state of the cache of one llama.cpp server, and what each request teaches about it. Pure but
+    for the log.
 
-    The mirror knows what the slots hold, the policy which document was served where; besides, the speeds of the server,
-    and whether it reuses what it should.
+    The mirror knows what the slots hold, the policy which document was served where; besides, the
+    speeds of the server, and whether it reuses what it should.
 
     *exclusive*: no other client uses the server, and its slots do not share one cache.
     """
@@ -130,7 +134,10 @@ class CacheState:
     def note_slot(
         self, document: str, asked: int | None, slot: int, outlook: Outlook | None
     ) -> None:
-        """Note that a prompt of *document* ("" for none) that *asked* for a slot, or for none, went to *slot*."""
+        """
+        Note that a prompt of *document* ("" for none) that *asked* for a slot, or for none, went to
+        *slot*.
+        """
         if document and (asked is not None or outlook is None or outlook.reused <= COPY):
             self.slots.note_use(document, slot)
 
@@ -158,7 +165,9 @@ class CacheState:
             self.decode_ms.add(ms / (cost.predicted_n - 1))
 
     def _price_clearing(self) -> int:
-        """Return the cost of clearing a slot: the number of tokens that could be evaluated meanwhile."""
+        """
+        Return the cost of clearing a slot: the number of tokens that could be evaluated meanwhile.
+        """
         seconds = self.mirror.state_bytes / COPIED_PER_S
         return COPY + round(seconds * self.prefill_per_s.value)
 
@@ -217,7 +226,10 @@ class SlotClient:
         return slots if all(slot.id < self.server.n_slots for slot in slots) else None
 
     async def tokens_by_slot(self) -> dict[int, int] | None:
-        """Return how much each slot holds, something if it is busy; None where the server does not say."""
+        """
+        Return how much each slot holds, something if it is busy; None where the server does not
+        say.
+        """
         if (slots := await self.look()) is None:
             return None
         return {slot.id: slot.n_prompt_tokens or int(slot.is_processing) for slot in slots}
@@ -245,6 +257,8 @@ class SlotClient:
 
 
 def body(whole: Ids, options: Object, slot: int | None) -> str:
-    """Return a prompt and options as JSON. The ids are text already, so they go around json.dumps."""
+    """
+    Return a prompt and options as JSON. The ids are text already, so they go around json.dumps.
+    """
     named = {**options, "id_slot": -1 if slot is None else slot}
     return f'{{"prompt":[{whole.listed}],{json.dumps(named)[1:]}'

@@ -3,8 +3,8 @@ The policy for the slots of a llama.cpp server, by document: what both variants 
 
 Theory of operation. Left to itself the server gives a prompt to the slot that shares most with it.
 With a ring all documents share thousands of tokens, so all go to one slot, and because that slot
-keeps more than half of its content it is not saved first: coming back to a document costs its window
-again (measured: 127 tokens per request in a session over several files, 873 at most).
+keeps more than half of its content it is not saved first: coming back to a document costs its
+window again (measured: 127 tokens per request in a session over several files, 873 at most).
 
 So a document gets a slot, and comes back to what it left there. Where that serves it badly (it has
 none yet, another document took it, the ring was evaluated elsewhere) the slot is *cleared* first: a
@@ -12,8 +12,8 @@ prompt of one foreign token makes the server save all slots to the host's memory
 that has nothing in common with the next prompt it loads the best of all it ever saved. So nothing
 is evaluated twice, for the price of one token and a copy.
 
-On a server of our own every slot may be named (`ExclusiveSlots`). On one that others may use naming is
-dangerous, and hardly ever done (`SharedSlots`). A policy decides and never waits; `cache` acts.
+On a server of our own every slot may be named (`ExclusiveSlots`). On one that others may use naming
+is dangerous, and hardly ever done (`SharedSlots`). A policy decides and never waits; `cache` acts.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ class Slots(ABC):
 
     @abstractmethod
     def choose(self, document: str, prompt: bytes, *, ahead: bool = False) -> SlotChoice:
-        """Choose a slot for *prompt* of *document*; *ahead*: it is prefilled, and no request waits for it."""
+        """
+        Choose a slot for *prompt* of *document*; *ahead*: it is prefilled, and no request waits for
+        it.
+        """
 
     @abstractmethod
     def note_use(self, document: str, slot: int) -> None:
@@ -54,19 +57,28 @@ class Slots(ABC):
 
     @abstractmethod
     def home(self, document: str) -> int | None:
-        """Return the slot *document* owns or may take; None where none may be named, or need be any more."""
+        """
+        Return the slot *document* owns or may take; None where none may be named, or need be any
+        more.
+        """
 
     def reusable(
         self, document: str, prompt: bytes, *, ahead: bool = False, moves: bool = False
     ) -> int:
-        """Return how many tokens of *prompt* need not be evaluated where it goes; see `Mirror.outlook`."""
+        """
+        Return how many tokens of *prompt* need not be evaluated where it goes; see
+        `Mirror.outlook`.
+        """
         slot, clear = self.choose(document, prompt, ahead=ahead)
         if clear:
             return self._mirror.expect_cleared(prompt)
         return self._mirror.expect_reused(prompt, slot, moves=moves)
 
     def empty(self, document: str) -> int | None:
-        """Return the slot of *document* if there is nothing in it: then a saved state may be loaded there."""
+        """
+        Return the slot of *document* if there is nothing in it: then a saved state may be loaded
+        there.
+        """
         slot = self.home(document)
         return None if slot in self._mirror.held else slot
 
@@ -83,13 +95,14 @@ class Slots(ABC):
 
 class ExclusiveSlots(Slots):
     """
-    Slots of a server that only we use: each document owns one, and any may be named. State; decides only.
+    Slots of a server that only we use: each document owns one, and any may be named. State; decides
+    only.
 
     Loading takes a state out of the host's memory, but what lies idle in another slot is saved again each
     time: two slots serve any number of documents.
 
-    Where clearing gains nothing (no `--cache-ram`) a document is a *guest* in the slot that has most of
-    its prompt, and moves into its own when it is prefilled the next time.
+    Where clearing gains nothing (no `--cache-ram`) a document is a *guest* in the slot that has
+    most of its prompt, and moves into its own when it is prefilled the next time.
     """
 
     def __init__(
@@ -101,7 +114,9 @@ class ExclusiveSlots(Slots):
         self._guests: set[str] = set()
 
     def choose(self, document: str, prompt: bytes, *, ahead: bool = False) -> SlotChoice:
-        """Choose its own slot, cleared where that pays; a guest's prompt goes where most of it is."""
+        """
+        Choose its own slot, cleared where that pays; a guest's prompt goes where most of it is.
+        """
         mirror, home = self._mirror, self.home(document)
         here = mirror.expect_reused(prompt, home)
         if mirror.saves and mirror.expect_cleared(prompt) - here > self._price():
@@ -143,16 +158,17 @@ class SharedSlots(Slots):
     """
     Slots of a server that others may use, too: hardly ever named. State; decides only.
 
-    A slot is named once: for the first prompt of a document that may go where another one is, and only one
-    that `/slots` just showed empty. From then on the server finds it by its content; the current path tells
-    it from others with the same ring. Naming a busy slot is dangerous (builds since June 2026, seen in
-    b11549): before the server defers such a request it loads another prompt into the slot, in the middle of
-    another client's evaluation, which then ends wrong or never. Where no slot is empty everything is left to
-    the server: with more clients than slots, a document that comes back matches no slot, and the server
-    loads what it saved by itself.
+    A slot is named once: for the first prompt of a document that may go where another one is, and
+    only one that `/slots` just showed empty. From then on the server finds it by its content; the
+    current path tells it from others with the same ring. Naming a busy slot is dangerous (builds
+    since June 2026, seen in b11549): before the server defers such a request it loads another
+    prompt into the slot, in the middle of another client's evaluation, which then ends wrong or
+    never. Where no slot is empty everything is left to the server: with more clients than slots, a
+    document that comes back matches no slot, and the server loads what it saved by itself.
 
-    Whether a server keeps what is in its slots shows when the first one is cleared (`learn`): with one
-    unified cache (`-np auto`) it empties idle ones, and a named empty slot loads nothing, so none is named.
+    Whether a server keeps what is in its slots shows when the first one is cleared (`learn`): with
+    one unified cache (`-np auto`) it empties idle ones, and a named empty slot loads nothing, so
+    none is named.
 
     *_vacant* are the slots that `/slots` showed empty and that we have not used.
     """
@@ -174,7 +190,10 @@ class SharedSlots(Slots):
         return self._kind is SlotKind.UNKNOWN
 
     def choose(self, document: str, prompt: bytes, *, ahead: bool = False) -> SlotChoice:
-        """Return an empty slot for a new document where the server would put it upon another; else none."""
+        """
+        Return an empty slot for a new document where the server would put it upon another; else
+        none.
+        """
         if self._kind is SlotKind.HIDDEN:
             return SlotChoice(None)
         mirror, home = self._mirror, self.home(document)
@@ -207,7 +226,9 @@ class SharedSlots(Slots):
         return named and document not in self._slot_of and document not in self._without
 
     def see(self, document: str, tokens: dict[int, int] | None) -> None:
-        """Take in which slots are empty; a server that does not show them gets everything unnamed."""
+        """
+        Take in which slots are empty; a server that does not show them gets everything unnamed.
+        """
         if tokens is not None:
             ours = self._slot_of.values()
             self._vacant = {slot for slot, n in tokens.items() if not n and slot not in ours}

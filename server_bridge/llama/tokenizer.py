@@ -1,11 +1,12 @@
 """
 Texts into a llama.cpp server's token ids, each asked for once; and ids back into bytes.
 
-User text is never read as control tokens (`parse_special` is false). Frozen texts (chunks, windows) are
-kept as packed ids, middles as tokens with their bytes, so that a key inside a word costs no request.
+User text is never read as control tokens (`parse_special` is false). Frozen texts (chunks, windows)
+are kept as packed ids, middles as tokens with their bytes, so that a key inside a word costs no
+request.
 
-A server has a chat template in any case: for a model without one of its own it takes ChatML. It is the model's if the
-marks in it are single tokens there.
+A server has a chat template in any case: for a model without one of its own it takes ChatML. It is
+the model's if the marks in it are single tokens there.
 """
 
 from __future__ import annotations
@@ -38,10 +39,12 @@ from server_bridge.protocol import Token
 
 N_TEXTS = 256  # a ring of 16 chunks many times over; some megabytes
 N_RUNS = 256  # middles of some hundred characters, a few kilobytes each
-GUARD = "\x01"  # stands in no vocabulary, so that it is a byte of its own and never part of a longer token
+# stands in no vocabulary, so that it is a byte of its own and never part of a longer token
+GUARD = "\x01"
 SPACE = "\u2581"  # how SentencePiece writes one
 ENOUGH_CHARS = 200  # shorter texts say little about characters per token
-# A BOS token, the guard, and the space that SentencePiece puts first; no other token is less than a byte.
+# A BOS token, the guard, and the space that SentencePiece puts first; no other token is less than a
+# byte.
 MOST_EXTRA = 8
 
 T = TypeVar("T")
@@ -89,7 +92,10 @@ class Tokenizer:
         return self._runs.put(text, found)
 
     async def _around_spaces(self, text: str) -> tuple[Token, ...]:
-        """Return a run in which `SPACE` stands: SentencePiece takes it for the space that it is written for."""
+        """
+        Return a run in which `SPACE` stands: SentencePiece takes it for the space that it is
+        written for.
+        """
         first, *others = text.split(SPACE)
         spaces = tuple(token._replace(text=SPACE.encode()) for token in await self.run(" "))
         found = await self.run(first)
@@ -143,7 +149,10 @@ class Tokenizer:
         return Specials(PLAIN, self._start, (), (), (), (), ())
 
     async def add_instructions(self, fills: Specials, turn: Turn) -> Specials:
-        """Return a family that follows instructions, too: they stand behind its files as if those were an answer."""
+        """
+        Return a family that follows instructions, too: they stand behind its files as if those were
+        an answer.
+        """
         again = tuple(await self._tokenize(turn.again, parse_special=True))
         answer = tuple(await self._tokenize(turn.between, parse_special=True)) if again else ()
         return fills._replace(ask=again, again=again, answer=answer)
@@ -173,7 +182,10 @@ class Tokenizer:
         return await self._tokenize(text, parse_special=True) != await self._tokenize(text)
 
     async def read_turn(self) -> Turn | None:
-        """Return the turn of the model's template, None where it is not for chats or the server cannot tell."""
+        """
+        Return the turn of the model's template, None where it is not for chats or the server cannot
+        tell.
+        """
         try:
             question, answered = [await self._apply_template(lines) for lines in dialogues()]
         except (*WITHOUT, ServerError):  # an old build, or a template that fails

@@ -1,20 +1,22 @@
 """
 An OpenAI-style `/v1/completions` server as a `Backend`: prompts as text that we lay out ourselves.
 
-vLLM, SGLang, mlx_lm.server, Ollama, LM Studio, llama.cpp. Their `suffix` field is ignored, refused or
-left to a chat template, so the special tokens stand in the prompt. What such a server holds cannot be
-asked; it is estimated in characters and corrected by the usage at the end of an answer. Answers
-are streamed, for only then a server notices that the client is gone. mlx_lm.server does not, and forgets what it
-evaluated for a request that was cancelled: there nothing is ever cancelled on purpose. It decodes to the end even when
-the client is gone, and serves nothing else meanwhile; so it is asked for so much at a time that a newer key need not
-wait long (`stream_shortly`). Each reply costs the evaluation of one token at least.
+vLLM, SGLang, mlx_lm.server, Ollama, LM Studio, llama.cpp. Their `suffix` field is ignored, refused
+or left to a chat template, so the special tokens stand in the prompt. What such a server holds
+cannot be asked; it is estimated in characters and corrected by the usage at the end of an answer.
+Answers are streamed, for only then a server notices that the client is gone. mlx_lm.server does
+not, and forgets what it evaluated for a request that was cancelled: there nothing is ever cancelled
+on purpose. It decodes to the end even when the client is gone, and serves nothing else meanwhile;
+so it is asked for so much at a time that a newer key need not wait long (`stream_shortly`). Each
+reply costs the evaluation of one token at least.
 
-Token healing: the prompt ends before the half word, and the server is made to begin its answer with it where it can
-be (vLLM). Elsewhere an answer that does not begin with it is asked for again with the half word in the prompt.
+Token healing: the prompt ends before the half word, and the server is made to begin its answer with
+it where it can be (vLLM). Elsewhere an answer that does not begin with it is asked for again with
+the half word in the prompt.
 
 mlx_lm.server 0.32 dies of a prompt that is exactly what it has cached, an earlier prompt and its
-answer. So a request there makes one token more than is used, and where a prompt should be such a whole
-all the same, its last word is held back and forced likewise.
+answer. So a request there makes one token more than is used, and where a prompt should be such a
+whole all the same, its last word is held back and forced likewise.
 """
 
 from __future__ import annotations
@@ -50,8 +52,8 @@ from server_bridge.protocol import (
 )
 
 SHORT_S = 0.05  # of decoding: a newer key waits for it, and its delay is not felt
-# Two, so that a server's drafts are of use; eight, because a suggestion of a line is about as long, and
-# whatever is decoded past its end is waited for, too.
+# Two, so that a server's drafts are of use; eight, because a suggestion of a line is about as long,
+# and whatever is decoded past its end is waited for, too.
 SHORT_TOKENS = (2, 8)
 
 
@@ -219,7 +221,10 @@ class OpenAiServer:
         return client, completion.instructions(prompt) if prompt.turns else render(prompt, family)
 
     async def _text(self, prompt: Prompt, n_predict: int) -> tuple[TextClient, str]:
-        """Return the prompt as text. Raises `PromptTooLong` where *n_predict* tokens more are too many."""
+        """
+        Return the prompt as text. Raises `PromptTooLong` where *n_predict* tokens more are too
+        many.
+        """
         client, parts = await self._render(prompt)
         text = _join(parts)
         n_tokens = client.estimate.tokens(len(text)) + n_predict
@@ -267,7 +272,10 @@ class OpenAiServer:
             return [each async for each in answers][-1]
 
     async def _stream_replies(self, request: Request) -> AsyncGenerator[Reply, None]:
-        """Yield the replies to *request*; without token healing where the answer does not begin with the half word."""
+        """
+        Yield the replies to *request*; without token healing where the answer does not begin with
+        the half word.
+        """
         forced = request.prompt.forced
         client = await self._ensure_connected()
         if request.prompt.turns:  # the answer begins and ends its block itself

@@ -1,13 +1,14 @@
 """
 A `Request` into the options of an OpenAI-style `/v1/completions`, its answer into a `Reply`. Pure.
 
-mlx_lm.server 0.32 is special: it takes a stop string out of the text and goes on where it is not what
-the tokenizer makes of it alone, so none is sent; and a request there makes one token more than is used
-(see `backend`).
+mlx_lm.server 0.32 is special: it takes a stop string out of the text and goes on where it is not
+what the tokenizer makes of it alone, so none is sent; and a request there makes one token more than
+is used (see `backend`).
 
-A chat's server takes no answer that is begun for its model, as llama.cpp does (`fim.layout`); so the message ends with
-what is typed, and the model is asked to write the last line once more and go on. An answer counts only if it does so, in
-one block of code: then the code behind the cursor is what follows that line. Everything else is no answer.
+A chat's server takes no answer that is begun for its model, as llama.cpp does (`fim.layout`); so
+the message ends with what is typed, and the model is asked to write the last line once more and go
+on. An answer counts only if it does so, in one block of code: then the code behind the cursor is
+what follows that line. Everything else is no answer.
 """
 
 from __future__ import annotations
@@ -47,7 +48,10 @@ def options(request: Request, held: str, *, is_mlx: bool, guides: bool = False) 
 
 
 def guide(forced: str) -> Object:
-    """Return the option that makes an answer begin with *forced*; none where no regular expression can say it."""
+    """
+    Return the option that makes an answer begin with *forced*; none where no regular expression can
+    say it.
+    """
     if "\0" in forced:
         return {}
     return {GUIDE: {"regex": SIGNS.sub(r"\\\g<0>", forced) + r"[\s\S]*"}}
@@ -119,7 +123,8 @@ def _middle(text: str) -> tuple[Token, ...]:
 
 def _until(text: str, stops: tuple[str, ...], n_known: int = 0) -> tuple[str, bool]:
     """
-    Return the text before the first stop string, and whether there is one; half characters left out.
+    Return the text before the first stop string, and whether there is one; half characters left
+    out.
 
     There is none in the first *n_known* characters.
     """
@@ -132,7 +137,10 @@ def _until(text: str, stops: tuple[str, ...], n_known: int = 0) -> tuple[str, bo
 
 
 def _stop(answer: StreamedAnswer, request: Request, n_ctx: int) -> Stop:
-    """Return why decoding ended; a full context looks like a limit on the wire, a stop string like an end."""
+    """
+    Return why decoding ended; a full context looks like a limit on the wire, a stop string like an
+    end.
+    """
     made = answer.n_made or request.n_predict
     is_full = made < request.n_predict or answer.n_prompt + made >= n_ctx
     if answer.ended == "length" and is_full:
@@ -147,7 +155,8 @@ ASK = (
     "first the last line of that beginning, copied to the sign and completed, then the lines that belong behind it, "
     f"if any. Repeat nothing of what stands after {GAP}.\n\n"
 )
-# What begins or ends a turn of Gemma's and of Mistral's, besides `CONTROLS`; which model answers is not known here.
+# What begins or ends a turn of Gemma's and of Mistral's, besides `CONTROLS`; which model answers is
+# not known here.
 TURNS = r"<(?:start|end)_of_turn>|\[/?(?:SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]"
 MESSAGE = CHAT._replace(middle=ASK, stop="", controls=TURNS)
 
@@ -169,7 +178,10 @@ def fields(text: str, *, is_told: bool) -> Object:
 
 
 def instructions(prompt: Prompt) -> list[Part]:
-    """Return the parts of a prompt with turns: the files, then the turns, the first of them in the same message as the files."""
+    """
+    Return the parts of a prompt with turns: the files, then the turns, the first of them in the
+    same message as the files.
+    """
     files = render(replace(prompt, turns=(), middle=""), MESSAGE)[:-1]
     turns = [Part("turn", neutral(turn, MESSAGE)) for turn in prompt.turns]
     return [*files, turns[0]._replace(text=f"\n\n{turns[0].text}"), *turns[1:]]
@@ -217,7 +229,10 @@ def code(answer: StreamedAnswer, line: str) -> StreamedAnswer:
 
 
 def behind(said: str, line: str) -> tuple[str | None, bool]:
-    """Return the code behind *line* in what was *said* so far, None where it is not that; and whether more cannot come."""
+    """
+    Return the code behind *line* in what was *said* so far, None where it is not that; and whether
+    more cannot come.
+    """
     opening = OPENING.match(said)
     if not opening:
         return ("", False) if OPENS.fullmatch(said) else (None, True)

@@ -29,7 +29,9 @@ Positive = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
 
 class ListedModel(Struct):
-    """One of `GET /v1/models`. All but the name is sent by some servers only, in shapes of their own."""
+    """
+    One of `GET /v1/models`. All but the name is sent by some servers only, in shapes of their own.
+    """
 
     id: str = ""
     owned_by: object = None
@@ -137,7 +139,10 @@ def _context(model: ListedModel) -> int:
 
 
 def _family(model: str, template: str) -> Family:
-    """Return the family of that name of ours, else that of the model's; else it has to be asked in words."""
+    """
+    Return the family of that name of ours, else that of the model's; else it has to be asked in
+    words.
+    """
     if template in ("", completion.MESSAGE.name):
         return (find_by_model(model) if not template else None) or completion.MESSAGE
     if family := find_by_name(template):

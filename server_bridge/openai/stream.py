@@ -1,5 +1,6 @@
 """
-The events of an OpenAI-style `/v1/completions`, or of its chats, into one `StreamedAnswer`. Pure but for the clock.
+The events of an OpenAI-style `/v1/completions`, or of its chats, into one `StreamedAnswer`. Pure
+but for the clock.
 
 Servers differ in what they tell: llama.cpp and vLLM give log-probabilities in two shapes, mlx_lm
 none while streaming; some leave out the usage. Every field is taken where it is, none is needed but
@@ -43,7 +44,10 @@ class Said(Struct):
 
 
 class Choice(Struct):
-    """One text of an event, of a chat in *delta* or *message*; the shape of *logprobs* differs, see `_pieces`."""
+    """
+    One text of an event, of a chat in *delta* or *message*; the shape of *logprobs* differs, see
+    `_pieces`.
+    """
 
     text: str | None = None
     delta: Said | None = None
@@ -152,7 +156,10 @@ class StreamedAnswer:
         self.text, self.last, self.pieces = self.text.removesuffix(self.last), "", self.pieces[:-1]
 
     def tokens(self, text: str, first: int = 0) -> tuple[Token, ...]:
-        """Return tokens from the *first* piece on that spell *text* or its beginning; one where they are not known."""
+        """
+        Return tokens from the *first* piece on that spell *text* or its beginning; one where they
+        are not known.
+        """
         pieces = self.pieces[first:]
         if not pieces:
             return (Token(NO_ID, text.encode()),) if text else ()
@@ -164,7 +171,8 @@ async def growing(
     events: AsyncIterator[Object], url: str, n_predict: int
 ) -> AsyncGenerator[StreamedAnswer, None]:
     """
-    Yield the answer of *n_predict* tokens after each event, always the same object, and at its end once more.
+    Yield the answer of *n_predict* tokens after each event, always the same object, and at its end
+    once more.
 
     Raises BackendUnavailable where it breaks off, or what its error means.
     """

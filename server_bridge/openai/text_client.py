@@ -1,11 +1,11 @@
 """
 Texts to one OpenAI-style server, its answers as they grow, and what each teaches of it.
 
-What the server holds is estimated, how fast it is measured; whether it takes options for its chat template, and whether
-it lets an answer's beginning be given, shows when it refuses them.
+What the server holds is estimated, how fast it is measured; whether it takes options for its chat
+template, and whether it lets an answer's beginning be given, shows when it refuses them.
 
-Such servers keep beginnings of what they were sent, and say with each answer how many tokens that was. So
-`CacheEstimate` remembers what was sent, and learns how long tokens are.
+Such servers keep beginnings of what they were sent, and say with each answer how many tokens that
+was. So `CacheEstimate` remembers what was sent, and learns how long tokens are.
 """
 
 from __future__ import annotations
@@ -59,11 +59,17 @@ class CacheEstimate:
         return max((common_prefix(text, sent) for sent in self._texts), default=0)
 
     def count_reused(self, n_held: int) -> int:
-        """Return how many of so many tokens that it holds the server probably reuses: vLLM keeps whole blocks."""
+        """
+        Return how many of so many tokens that it holds the server probably reuses: vLLM keeps whole
+        blocks.
+        """
         return n_held - n_held % self._block if 0 < self._block <= LARGEST_BLOCK else n_held
 
     def learn(self, text: str, n_tokens: int, n_cached: int | None) -> None:
-        """Learn that *text* was *n_tokens* long, and that *n_cached* of these were reused, None if it is not known."""
+        """
+        Learn that *text* was *n_tokens* long, and that *n_cached* of these were reused, None if it
+        is not known.
+        """
         if n_cached or (n_cached == 0 and self.tokens(self.count_held(text)) >= ENOUGH_HELD):
             self.keeps = n_cached > 0
         self._block = math.gcd(self._block, n_cached or 0)
@@ -74,7 +80,10 @@ class CacheEstimate:
         self._texts.appendleft(text)
 
     def wholes(self, text: str, stops: Iterable[str]) -> None:
-        """Note that the server may hold *text*, a prompt and its answer, and with it what made it stop."""
+        """
+        Note that the server may hold *text*, a prompt and its answer, and with it what made it
+        stop.
+        """
         self._wholes.extend(hash(text + stop) for stop in ("", *stops))
 
     def is_whole(self, text: str) -> bool:
@@ -83,14 +92,17 @@ class CacheEstimate:
 
 
 def last_word(text: str) -> str:
-    """Return the last word, sign or space of *text*, with the space before a word: about a token."""
+    """
+    Return the last word, sign or space of *text*, with the space before a word: about a token.
+    """
     reversed_word = re.match(r"\w+\s?|[^\w\s]|\s", text[::-1])  # from the end: linear
     return reversed_word[0][::-1] if reversed_word else ""
 
 
 def cut(text: str, low: int, high: int) -> str:
     """
-    Return a beginning of *text* with more than *low* and at most *high* characters, whole lines if it can be.
+    Return a beginning of *text* with more than *low* and at most *high* characters, whole lines if
+    it can be.
 
     Such a beginning is split into the same tokens as the whole, up to there; but for blank lines.
     """
@@ -107,8 +119,8 @@ log = logging.getLogger(__name__)
 
 class TextClient:
     """
-    See the module. *state* has what was measured of the server before; *is_told*: it takes options for its chat
-    template, as far as is known.
+    See the module. *state* has what was measured of the server before; *is_told*: it takes options
+    for its chat template, as far as is known.
     """
 
     def __init__(
@@ -125,13 +137,19 @@ class TextClient:
 
     @property
     def guides(self) -> bool:
-        """Return whether an answer can be made to begin with a text; behind a router only an answer tells."""
+        """
+        Return whether an answer can be made to begin with a text; behind a router only an answer
+        tells.
+        """
         return self._engine.startswith("vllm") and not self._refuses_guides
 
     async def growing(
         self, text: str, options: Object
     ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
-        """Yield the answer to *text* after each event, and what it cost; closing this closes the request."""
+        """
+        Yield the answer to *text* after each event, and what it cost; closing this closes the
+        request.
+        """
         try:
             async with aclosing(self._ask(text, options)) as answers:
                 async for each in answers:
@@ -179,7 +197,10 @@ class TextClient:
 
     @contextmanager
     def _learning(self, text: str, *, is_asked: bool) -> Iterator[None]:
-        """Keep what a refusal says about the server, and about the length of *text*; *is_asked*: it follows instructions."""
+        """
+        Keep what a refusal says about the server, and about the length of *text*; *is_asked*: it
+        follows instructions.
+        """
         try:
             yield
         except BackendRejected as error:
@@ -193,7 +214,10 @@ class TextClient:
             raise refused from None
 
     def _timings(self, answer: StreamedAnswer, n_chars: int, n_held: int) -> Timings:
-        """Return the cost of a text of *n_chars*, of which the server should have held *n_held* tokens."""
+        """
+        Return the cost of a text of *n_chars*, of which the server should have held *n_held*
+        tokens.
+        """
         total = answer.n_prompt or max(1, self.estimate.tokens(n_chars))
         told = answer.n_cached
         reused = self.estimate.count_reused(n_held) if told is None else told
@@ -226,7 +250,10 @@ class TextServer:
         self._model = model
 
     async def continue_text(self, text: str, n_predict: int, stops: tuple[str, ...]) -> str | None:
-        """Return the continuation of *text* until one of *stops*; None where it was cut off. Raises BackendError."""
+        """
+        Return the continuation of *text* until one of *stops*; None where it was cut off. Raises
+        BackendError.
+        """
         body = {
             "model": self._model,
             "prompt": text,

@@ -1,4 +1,6 @@
-"""Vim 9 with coc.nvim, set up as docs/editors/vim.md says: ghost text, accepted with the page's key."""
+"""
+Vim 9 with coc.nvim, set up as docs/editors/vim.md says: ghost text, accepted with the page's key.
+"""
 
 from __future__ import annotations
 

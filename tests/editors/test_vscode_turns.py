@@ -1,4 +1,6 @@
-"""The VS Code extension starts one server, however often and fast it is asked to: its part in Node."""
+"""
+The VS Code extension starts one server, however often and fast it is asked to: its part in Node.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`fim_lsp.lsp.convert`: positions in every encoding against a walk over the characters, and items."""
+"""
+`fim_lsp.lsp.convert`: positions in every encoding against a walk over the characters, and items.
+"""
 
 from __future__ import annotations
 

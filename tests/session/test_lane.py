@@ -1,4 +1,7 @@
-"""The way to the model: steps that end whatever the server says, and permits that are asked at each call."""
+"""
+The way to the model: steps that end whatever the server says, and permits that are asked at each
+call.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Random sessions: a file that became private, or is gone, is in no later prompt and in no file on disk."""
+"""
+Random sessions: a file that became private, or is gone, is in no later prompt and in no file on
+disk.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
 """
-The subject of the next commit, written by the model from what is staged, in the form of the last subjects.
+The subject of the next commit, written by the model from what is staged, in the form of the last
+subjects.
 
-This is the one use of a file in `.git`: the document itself stays private, so it is in no other prompt and in no
-ring. Of it are used its first line, and the diff that `git commit --verbose` puts below its scissors; else git is
-asked (`workspace.git_commit`). Each file of a diff is judged before it is shown, and secrets are redacted.
+This is the one use of a file in `.git`: the document itself stays private, so it is in no other
+prompt and in no ring. Of it are used its first line, and the diff that `git commit --verbose` puts
+below its scissors; else git is asked (`workspace.git_commit`). Each file of a diff is judged before
+it is shown, and secrets are redacted.
 
 State: what git said last, for which index; the subject that is being written, or was written last.
 """
@@ -38,7 +40,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True, eq=False)
 class Writing:
-    """A subject that begins with *typed*: what *task* has *said* so far behind it, and what went wrong."""
+    """
+    A subject that begins with *typed*: what *task* has *said* so far behind it, and what went
+    wrong.
+    """
 
     staged: Staged
     typed: str
@@ -64,7 +69,9 @@ class CommitMessages:
         self._writing: Writing | None = None
 
     async def suggest(self, request: CompletionRequest) -> tuple[str, str]:
-        """Return the text to insert at the end of a message's first line; elsewhere nothing, and why."""
+        """
+        Return the text to insert at the end of a message's first line; elsewhere nothing, and why.
+        """
         at, line = request.position, request.document.lines[0].rstrip("\r\n")
         if at.line or at.column < len(line) or line.startswith("#"):
             return "", "the model writes only the first line of a commit message"
@@ -73,7 +80,10 @@ class CommitMessages:
         return await self.rest(request.document, line)
 
     async def rest(self, document: Document, typed: str) -> tuple[str, str]:
-        """Return the rest of the subject after *typed* for the message in *document*, or else why there is none."""
+        """
+        Return the rest of the subject after *typed* for the message in *document*, or else why
+        there is none.
+        """
         file = paths.local_path(document.uri)
         if not isinstance(file, type(PurePath())):
             return "", "the message is not a file of this machine"
@@ -173,7 +183,10 @@ class CommitMessages:
         writing.said = writing.said.rstrip()
 
     def _permit(self, writing: Writing) -> Permit:
-        """Return the permit of a subject: it ends with another one, and with a change of the rules of what is private."""
+        """
+        Return the permit of a subject: it ends with another one, and with a change of the rules of
+        what is private.
+        """
 
         def check(_prompt: Prompt) -> None:
             if self._writing is not writing:

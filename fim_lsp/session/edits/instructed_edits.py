@@ -1,9 +1,11 @@
 """
-Edits by instruction: lines of an open document and an instruction into the lines that take their place.
+Edits by instruction: lines of an open document and an instruction into the lines that take their
+place.
 
-The prompt begins as one for a suggestion does, so most of it is evaluated already; the lines and the instruction
-stand behind. A document keeps what its last instruction was asked behind (`Dialogue`), so the next one costs its own
-turn only. While an answer is written, requests for suggestions come in between.
+The prompt begins as one for a suggestion does, so most of it is evaluated already; the lines and
+the instruction stand behind. A document keeps what its last instruction was asked behind
+(`Dialogue`), so the next one costs its own turn only. While an answer is written, requests for
+suggestions come in between.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ LEAST_TOKENS = 256  # of an answer: a docstring, or a few lines more than there 
 TOO_LONG = "the selection is too long for the model: select fewer lines"
 GROWTH = 3  # how many times longer than the selection an answer may be
 
-# Between two looks at an answer that is being written, each of which reads all of it: seconds, or times its length.
+# Between two looks at an answer that is being written, each of which reads all of it: seconds, or
+# times its length.
 LOOK_S, GREW = 0.1, 1.1
 
 OnProgress = Callable[[Sequence[str]], bool]  # gets the lines so far; whether to go on
@@ -55,8 +58,8 @@ class Work:
     """
     One edit under way: what the model wrote so far (*text*), and what it cost.
 
-    *can_rest*: the answer was begun for the model, so it can be interrupted and resumed. *why_over* is why it ended
-    without a change, "" while it goes on.
+    *can_rest*: the answer was begun for the model, so it can be interrupted and resumed. *why_over*
+    is why it ended without a change, "" while it goes on.
     """
 
     def __init__(self, dialogue: Dialogue, on_progress: OnProgress) -> None:
@@ -75,7 +78,10 @@ class Work:
         self.tokens = self.tokens._replace(evaluated=self.tokens.evaluated + n_evaluated)
 
     def take(self, reply: Reply) -> bool:
-        """Take in a piece of the answer, the first one tells how that was begun; return whether to go on."""
+        """
+        Take in a piece of the answer, the first one tells how that was begun; return whether to go
+        on.
+        """
         if not self.text:
             self.text = b"".join(token.text for token in reply.middle).decode()
             self.can_rest = bool(self.text)
@@ -160,7 +166,9 @@ class InstructedEdits:
         return Edited(document, selection.first, selection.last, lines, "", work.tokens)
 
     async def _admit(self, uri: str) -> OpenDocument:
-        """Return the document, where it may be shown to a model that can do it. Raises Withdrawn."""
+        """
+        Return the document, where it may be shown to a model that can do it. Raises Withdrawn.
+        """
         state = await self._lane.wait_ready()
         doc = await self._judging.admit(uri)
         await doc.workspace.refresh(self._lane.config.privacy.exclude)
@@ -178,7 +186,9 @@ class InstructedEdits:
     def _permit(
         self, doc: OpenDocument, document: Document, number: int, why_over: Callable[[], str]
     ) -> Permit:
-        """Return the permit of an edit: it ends with a change of the text, and with another edit."""
+        """
+        Return the permit of an edit: it ends with a change of the text, and with another edit.
+        """
 
         def why() -> str:
             return "another edit was asked for" if number != self._n_asked else why_over()
@@ -188,7 +198,10 @@ class InstructedEdits:
     async def _question(
         self, doc: OpenDocument, document: Document, selection: Selection, asked: Instruction
     ) -> Dialogue:
-        """Return the question: the next turn of the last dialogue where that goes on, else the first of a new one."""
+        """
+        Return the question: the next turn of the last dialogue where that goes on, else the first
+        of a new one.
+        """
         last = self._last(doc)
         if dialogue := continue_dialogue(last, asked, selection.lines):
             return dialogue
@@ -217,7 +230,10 @@ class InstructedEdits:
     async def _begin(
         self, doc: OpenDocument, document: Document, selection: Selection, instruction: str
     ) -> Dialogue:
-        """Return the first question about *selection*, behind what the last one in the document was asked behind."""
+        """
+        Return the first question about *selection*, behind what the last one in the document was
+        asked behind.
+        """
         question = turn(selection, doc.file.path, document.language, instruction)
         last = self._last(doc)
         if last is not None and last.serves(selection):
@@ -271,7 +287,10 @@ class InstructedEdits:
 
 
 def _why_gone(doc: OpenDocument, dialogue: Dialogue) -> str:
-    """Return why *dialogue* must not be shown: it quotes a file that is gone, or private now; "" where it may be."""
+    """
+    Return why *dialogue* must not be shown: it quotes a file that is gone, or private now; "" where
+    it may be.
+    """
     shown = all(map(doc.workspace.shows, dialogue.others))
     return "" if shown else "a file that it is about is gone, or private now"
 

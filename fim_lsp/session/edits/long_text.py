@@ -1,9 +1,11 @@
 """
-A text at a place that may outgrow the model's context (`fim.continueLong`), filtered as a suggestion is.
+A text at a place that may outgrow the model's context (`fim.continueLong`), filtered as a
+suggestion is.
 
-It is streamed as a suggestion is. Once the context is full, the prompt stays, and the older half of what was
-written is no longer shown to the model (StreamingLLM: `n_keep` and `n_discard`). A llama.cpp server moves the
-newer half up; elsewhere it is evaluated again in steps, one token for each token that is written.
+It is streamed as a suggestion is. Once the context is full, the prompt stays, and the older half of
+what was written is no longer shown to the model (StreamingLLM: `n_keep` and `n_discard`). A
+llama.cpp server moves the newer half up; elsewhere it is evaluated again in steps, one token for
+each token that is written.
 """
 
 from __future__ import annotations
@@ -65,7 +67,10 @@ async def continue_long(  # noqa: PLR0913 (the parts of the session)
 
 
 async def _write(prompt: Prompt, writing: LongText, permit: Permit, lane: Lane) -> str:
-    """Have the model write behind *prompt*; return why it cannot go on, "" where it ended, or was ended."""
+    """
+    Have the model write behind *prompt*; return why it cannot go on, "" where it ended, or was
+    ended.
+    """
     shown: list[Reply] = []  # of what was written
     n_forced, n_portions, stop = len(prompt.forced), 0, Stop.LIMIT
 
@@ -102,7 +107,9 @@ def behind(prompt: Prompt, shown: Sequence[Reply]) -> Prompt:
 
 
 def newer_half(shown: Sequence[Reply]) -> Sequence[Reply]:
-    """Return the newer half of what was written, from the beginning of a line if one begins soon."""
+    """
+    Return the newer half of what was written, from the beginning of a line if one begins soon.
+    """
     half = len(shown) // 2
     lines = (n for n in range(half, half + half // 2) if shown[n - 1].text.endswith("\n"))
     return shown[next(lines, half) :]

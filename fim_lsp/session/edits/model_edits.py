@@ -23,7 +23,9 @@ log = logging.getLogger(__name__)
 
 
 class ModelEdits:
-    """See the module. *open_model* makes what the settings name, None for nothing, without waiting."""
+    """
+    See the module. *open_model* makes what the settings name, None for nothing, without waiting.
+    """
 
     def __init__(self, config: Config, open_model: Callable[[Config], TextModel | None]) -> None:
         self._open_model = open_model
@@ -90,7 +92,10 @@ class ModelEdits:
 
 
 def trouble(error: BackendError) -> str:
-    """Return the message of *error*, with the names of this section's settings in place of those of `fim.backend`."""
+    """
+    Return the message of *error*, with the names of this section's settings in place of those of
+    `fim.backend`.
+    """
     return str(error).replace("fim.backend.", "fim.nextEdit.server.")
 
 
@@ -100,6 +105,9 @@ def _compose(
     names: Mapping[str, str],
     before: window.ShownPart | None,
 ) -> tuple[window.ShownPart, window.Ask | None]:
-    """Return the beginning of the prompt, and the question; looking for secrets takes some milliseconds."""
+    """
+    Return the beginning of the prompt, and the question; looking for secrets takes some
+    milliseconds.
+    """
     begin = window.choose_shown(edits, lines, before)
     return begin, window.ask(edits, lines, names, begin)

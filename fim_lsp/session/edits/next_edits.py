@@ -1,9 +1,10 @@
 """
-The next edit in a session: documents' changes into the edit logs, and a proposal when one is asked for.
+The next edit in a session: documents' changes into the edit logs, and a proposal when one is asked
+for.
 
 Sources are tried in order: the same edit again in what is open, the same edit in files that are not
-open, then a model, if there is one. Only documents that may be used take part; the
-engine runs in a worker thread, on a snapshot. What is kept belongs to the workspace (`edit_history`).
+open, then a model, if there is one. Only documents that may be used take part; the engine runs in a
+worker thread, on a snapshot. What is kept belongs to the workspace (`edit_history`).
 """
 
 from __future__ import annotations
@@ -49,17 +50,23 @@ class NextEdits:
         """
         Take in *event*, which changed *doc*; *before* is what it said.
 
-        The first keys may come before the document is judged; if it is private they are forgotten then.
+        The first keys may come before the document is judged; if it is private they are forgotten
+        then.
         """
         if doc.verdict is not Verdict.PRIVATE:
             doc.workspace.edits.log.note_change(before, doc.document, event.edits, self._clock())
 
     def reopen(self, doc: OpenDocument) -> None:
-        """Take in that *doc* was opened: it may have been closed without saving, or changed since."""
+        """
+        Take in that *doc* was opened: it may have been closed without saving, or changed since.
+        """
         doc.workspace.edits.log.reopen(doc.document)
 
     def seconds_unsettled(self, uri: str) -> float:
-        """Return how many seconds the newest edit in the workspace of *uri* needs to be finished, if none follows."""
+        """
+        Return how many seconds the newest edit in the workspace of *uri* needs to be finished, if
+        none follows.
+        """
         doc = self._open.by_uri.get(uri)
         return doc.workspace.edits.log.seconds_unsettled(self._clock()) if doc else 0.0
 
@@ -102,7 +109,10 @@ class NextEdits:
     # -- what the user makes of it ---------------------------------------------------------------
 
     def mark(self, event: OfNextEdit) -> None:
-        """Take in that the editor drew a proposal, that it was applied, or that the user wants none like the last one."""
+        """
+        Take in that the editor drew a proposal, that it was applied, or that the user wants none
+        like the last one.
+        """
         if isinstance(event, NextEditDismissed):
             self._dismiss(event.uri)
             return
@@ -116,7 +126,10 @@ class NextEdits:
             self._stats.next_edits["shown"] += 1
 
     def _dismiss(self, uri: str) -> None:
-        """Take in that the user dismissed the proposal that was offered last in the workspace of *uri*."""
+        """
+        Take in that the user dismissed the proposal that was offered last in the workspace of
+        *uri*.
+        """
         doc = self._open.by_uri.get(uri)
         edits = doc.workspace.edits if doc else None
         if edits and edits.offered:
@@ -126,7 +139,10 @@ class NextEdits:
     # -- looking for one -------------------------------------------------------------------------
 
     def _question(self, doc: OpenDocument) -> Question | None:
-        """Return the question in the workspace of *doc* now; None where nothing was edited that may be used."""
+        """
+        Return the question in the workspace of *doc* now; None where nothing was edited that may be
+        used.
+        """
         workspace, edits = doc.workspace, doc.workspace.edits
         usable = {each.uri: each.document for each in self._open.of(workspace) if each.is_usable}
         for private in (each for each in self._open if not each.is_usable):
@@ -175,7 +191,10 @@ class NextEdits:
         return _edit_of(documents, proposal)
 
     async def _repeat_elsewhere(self, workspace: Workspace, question: Question) -> NextEdit | None:
-        """Repeat an earlier edit in a file that is not open, and that is read now unless it is private."""
+        """
+        Repeat an earlier edit in a file that is not open, and that is read now unless it is
+        private.
+        """
         doc = self._open.by_uri.get(question.edits[-1].uri)
         if question.files is None or doc is None:
             return None
@@ -198,7 +217,9 @@ class NextEdits:
         return _edit_of(question.documents, proposal)
 
     async def _is_unchanged(self, workspace: Workspace, edit: NextEdit) -> bool:
-        """Return whether an edit is still for what the document says, and that may still be used."""
+        """
+        Return whether an edit is still for what the document says, and that may still be used.
+        """
         uri = edit.document.uri
         if edit.path:
             document = await asyncio.to_thread(workspace.files.read, edit.path, self._config())

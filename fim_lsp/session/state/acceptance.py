@@ -1,14 +1,14 @@
 """
 The fate of suggestions: accepted, accepted in part or ignored, and how much of them stays. Pure.
 
-Operations: `offer` when suggestions go out, `hear` when the editor says something of them,
-`follow` when a text changes, `judge` to see what still stands after a while.
-Goal: numbers to believe, from any editor. Few report everything: Helix tells nothing, VS Code nothing of
-parts. So a change that inserts exactly what was offered, or a beginning that ends with a word, is
-taken for acceptance too, and what is both inferred and reported counts once.
-Plan: what stood on screen together is one `OfferedSuggestion`, from the answer that brought it through all keys
-that were typed along, whatever ids it had. Its text is a path: `passed` says how far along it the
-document is, `counted` how far acceptance has been counted.
+Operations: `offer` when suggestions go out, `hear` when the editor says something of them, `follow`
+when a text changes, `judge` to see what still stands after a while. Goal: numbers to believe, from
+any editor. Few report everything: Helix tells nothing, VS Code nothing of parts. So a change that
+inserts exactly what was offered, or a beginning that ends with a word, is taken for acceptance too,
+and what is both inferred and reported counts once. Plan: what stood on screen together is one
+`OfferedSuggestion`, from the answer that brought it through all keys that were typed along,
+whatever ids it had. Its text is a path: `passed` says how far along it the document is, `counted`
+how far acceptance has been counted.
 
 Every offer that was shown is exactly one of open, accepted, partly accepted and ignored; typing
 it out by hand is to ignore it. The numbers go into `fim/stats` and nowhere else.
@@ -48,7 +48,10 @@ class Fate(enum.Enum):
 
 @dataclass(slots=True, eq=False)
 class OfferedSuggestion:
-    """See the module; *edits* are what its suggestions would still change, the best first; *exposure* is for the record."""
+    """
+    See the module; *edits* are what its suggestions would still change, the best first; *exposure*
+    is for the record.
+    """
 
     edits: list[Edit]
     exposure: Exposure | None = None
@@ -58,7 +61,9 @@ class OfferedSuggestion:
 
 
 class Followed(NamedTuple):
-    """A suggestion by id: *edit* from *at* on the offer's path; *head* of its text stood there before."""
+    """
+    A suggestion by id: *edit* from *at* on the offer's path; *head* of its text stood there before.
+    """
 
     offer: OfferedSuggestion
     at: int
@@ -76,9 +81,11 @@ class Mark(NamedTuple):
 
 class Acceptance:
     """
-    State of one document: the offer on screen and what is learned from it, suggestions by id, accepted text not yet judged.
+    State of one document: the offer on screen and what is learned from it, suggestions by id,
+    accepted text not yet judged.
 
-    *quiet* learns what became of what was shown. *says_shown*: the client names each suggestion that it shows, so what it does not name is not on screen.
+    *quiet* learns what became of what was shown. *says_shown*: the client names each suggestion
+    that it shows, so what it does not name is not on screen.
     """
 
     def __init__(self, stats: Stats, quiet: Quietness, *, says_shown: bool = False) -> None:
@@ -119,7 +126,9 @@ class Acceptance:
         return self._offer.edits[0].start.line if self._offer else None
 
     def hear(self, event: Shown | Accepted | PartlyAccepted, now: float) -> None:
-        """Take in what the editor says of a suggestion; one that is not known any more is ignored."""
+        """
+        Take in what the editor says of a suggestion; one that is not known any more is ignored.
+        """
         self._says_shown |= isinstance(event, Shown)
         known = self._known.get(event.id)
         if known is None:
@@ -133,7 +142,10 @@ class Acceptance:
                 self._accept(known, max(0, n_chars - known.head), now)
 
     def follow(self, document: Document, edits: tuple[Edit | str, ...], now: float) -> None:
-        """Take in that *document* is about to be changed by *edits*, of which each counts on what the last one left."""
+        """
+        Take in that *document* is about to be changed by *edits*, of which each counts on what the
+        last one left.
+        """
         self.judge(document, now)
         for edit in edits:
             if isinstance(edit, Edit):
@@ -246,7 +258,9 @@ def _rest(offered: Edit, n_chars: int) -> Edit:
 
 
 def _ends_word(text: str, n_chars: int) -> bool:
-    """Return whether no word goes on behind the first *n_chars*: editors accept by words and lines."""
+    """
+    Return whether no word goes on behind the first *n_chars*: editors accept by words and lines.
+    """
     last, following = text[n_chars - 1], text[n_chars : n_chars + 1]
     return not ((last.isalnum() or last == "_") and (following.isalnum() or following == "_"))
 
@@ -260,7 +274,10 @@ def _move(mark: Mark, edit: Edit) -> Mark:
 
 
 def _standing(document: Document, mark: Mark) -> int:
-    """Return how many characters of the mark's lines, or parts of lines, stand about where they were put."""
+    """
+    Return how many characters of the mark's lines, or parts of lines, stand about where they were
+    put.
+    """
     parts = mark.text.splitlines(keepends=True)
     until = mark.line + len(parts) + NEAR_LINES
     around = unix("".join(document.lines[max(0, mark.line - NEAR_LINES) : until]))

@@ -1,7 +1,9 @@
 """
-The next edit in one workspace: what was edited, answered and offered there, and the searches under way.
+The next edit in one workspace: what was edited, answered and offered there, and the searches under
+way.
 
-Only the methods of `EditHistory` write its fields. `NextEdit` is the one record of an edit, from the source that finds it to the editor that draws it.
+Only the methods of `EditHistory` write its fields. `NextEdit` is the one record of an edit, from
+the source that finds it to the editor that draws it.
 """
 
 from __future__ import annotations
@@ -25,9 +27,11 @@ log = logging.getLogger(__name__)
 
 class NextEdit(NamedTuple):
     """
-    A proposal and the document that it is for; *path* is "" where that is open, else the file's in its workspace.
+    A proposal and the document that it is for; *path* is "" where that is open, else the file's in
+    its workspace.
 
-    Once it goes out it has an *id*, the words *why* it is proposed, and the time *at* which it was offered first.
+    Once it goes out it has an *id*, the words *why* it is proposed, and the time *at* which it was
+    offered first.
     """
 
     document: Document
@@ -59,8 +63,8 @@ class EditHistory:
     """
     What happened in one workspace, and what was *offered* there last.
 
-    *prompt* is what the model's prompts begin with. The searches are those in the texts as they are now,
-    finished ones, too.
+    *prompt* is what the model's prompts begin with. The searches are those in the texts as they are
+    now, finished ones, too.
     """
 
     def __init__(self) -> None:
@@ -83,8 +87,8 @@ class EditHistory:
         """
         Return the answer of *source* to *question*; concurrent callers share one *search*.
 
-        None, too, where the search failed, and where it was stopped because the text changed: that cancels
-        no request that waits for it.
+        None, too, where the search failed, and where it was stopped because the text changed: that
+        cancels no request that waits for it.
         """
         same = (
             each for each in self._searches if (each.source, each.question) == (source, question)
@@ -147,7 +151,9 @@ class EditHistory:
         self.offered = None
 
     def is_followed(self, edit: NextEdit, finished: Sequence[FinishedEdit]) -> bool:
-        """Return whether *edit* was drawn, and then made by hand; and remember what contradicts it."""
+        """
+        Return whether *edit* was drawn, and then made by hand; and remember what contradicts it.
+        """
         self.answers.note_edits(edit.proposal, finished, edit.at)
         return self._shown == edit.id and is_followed(edit.proposal, finished, edit.at)
 

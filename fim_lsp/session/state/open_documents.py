@@ -1,6 +1,6 @@
 """
-The open documents by URI: made and dropped here, and nowhere else. State, besides: how fast the user
-types.
+The open documents by URI: made and dropped here, and nowhere else. State, besides: how fast the
+user types.
 
 Nothing here waits. A new document is private until it is judged.
 """
@@ -23,7 +23,10 @@ from fim_lsp.workspace import paths
 
 
 class OpenDocuments:
-    """See the module. *workspaces* are those the documents belong to; *asked* is the URI of the last request."""
+    """
+    See the module. *workspaces* are those the documents belong to; *asked* is the URI of the last
+    request.
+    """
 
     def __init__(self, workspaces: Workspaces, stats: Stats, quiet: Quietness) -> None:
         self.workspaces = workspaces
@@ -47,7 +50,10 @@ class OpenDocuments:
         return [self._begin_again(doc) for doc in [*self]]
 
     def change(self, doc: OpenDocument, event: events.Changed) -> OpenDocument:
-        """Apply the edits of *event*; returns the document, begun again where it crossed the limit of size."""
+        """
+        Apply the edits of *event*; returns the document, begun again where it crossed the limit of
+        size.
+        """
         now = time.perf_counter()
         if event.is_a_key:
             self.pace.key(now * 1e3)
@@ -85,7 +91,10 @@ class OpenDocuments:
         return [each for each in reversed(self.by_uri.values()) if each.workspace is workspace]
 
     def lines(self, doc: OpenDocument) -> Iterator[str]:
-        """Return the lines of this file, of others that are open, and of the ring, that may be said again."""
+        """
+        Return the lines of this file, of others that are open, and of the ring, that may be said
+        again.
+        """
         others = {
             each.file.path: each.document.lines
             for each in self.of(doc.workspace)

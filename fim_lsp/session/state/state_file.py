@@ -45,7 +45,10 @@ class SavedDocument:
 
 @dataclass(frozen=True, slots=True)
 class SavedWorkspace:
-    """The saved state of a workspace: the ring, and the last places by URI; *version* is the program's."""
+    """
+    The saved state of a workspace: the ring, and the last places by URI; *version* is the
+    program's.
+    """
 
     ring: Ring = field(default_factory=Ring)
     documents: dict[str, SavedDocument] = field(default_factory=dict)
@@ -75,7 +78,10 @@ def store(cache: Path, workspace: str, kept: SavedWorkspace) -> None:
 
 
 def list_uris(cache: Path) -> dict[Path, set[str]]:
-    """Return the files whose text is in each workspace's file; those of one that cannot be read are one without a name."""
+    """
+    Return the files whose text is in each workspace's file; those of one that cannot be read are
+    one without a name.
+    """
     return {path: _uris(path) for path in (cache / "workspaces").glob("*.json")}
 
 

@@ -1,5 +1,6 @@
 """
-The workspaces of a session: made in one place, dropped in one place. Also the verdicts on documents.
+The workspaces of a session: made in one place, dropped in one place. Also the verdicts on
+documents.
 
 What is open in one workspace never shows in the prompts of another.
 """
@@ -39,16 +40,20 @@ _JUDGES = ThreadPoolExecutor(2, "judge")
 
 
 async def judge_apart(look: Callable[[], T]) -> T:
-    """Return what *look* sees on disk, which a verdict waits for, from a thread that only verdicts use."""
+    """
+    Return what *look* sees on disk, which a verdict waits for, from a thread that only verdicts
+    use.
+    """
     return await asyncio.get_running_loop().run_in_executor(_JUDGES, look)
 
 
 class Workspace:
     """
-    *key* tells it from all others, see `FileLocation.key`; *root* is its URI, "" for a folder outside of all.
+    *key* tells it from all others, see `FileLocation.key`; *root* is its URI, "" for a folder
+    outside of all.
 
-    *n_open* documents of it are open. *evaluated* are the chunks of the prompt that was evaluated last; *saved* is what an earlier run left, once
-    *loading* has read it.
+    *n_open* documents of it are open. *evaluated* are the chunks of the prompt that was evaluated
+    last; *saved* is what an earlier run left, once *loading* has read it.
     """
 
     def __init__(self, key: str, root: str, reader: SourceReader, progress: Progress) -> None:
@@ -85,7 +90,10 @@ class Workspace:
         self.saved = saved
 
     def open(self, source: Source) -> None:
-        """Take in a text that the editor shows and that may be used; it may spell the URI in its own way."""
+        """
+        Take in a text that the editor shows and that may be used; it may spell the URI in its own
+        way.
+        """
         if source.uri != (default := uri_of(self.root, source.name)):
             self.memory.note_deletion(default)
         self.memory.note_open(source)
@@ -102,7 +110,10 @@ class Workspace:
         self._shown[name] = uri
 
     def shows(self, name: str) -> bool:
-        """Return whether text of this file, of an earlier prompt, may still be shown: it is there, and not private."""
+        """
+        Return whether text of this file, of an earlier prompt, may still be shown: it is there, and
+        not private.
+        """
         return name in self._shown
 
     def withdraw(self, uri: str) -> None:
@@ -116,7 +127,9 @@ class Workspace:
             self.mark_evaluated(())
 
     async def update_ring(self, viewport: Viewport, limits: RingLimits, config: Config) -> bool:
-        """Choose the chunks again in a worker thread, if anything happened; whether the ring changed."""
+        """
+        Choose the chunks again in a worker thread, if anything happened; whether the ring changed.
+        """
         self.memory.limits = self.memory.limits.grow(limits)
         if not limits.n_chunks:
             return False
@@ -149,8 +162,8 @@ class Workspace:
 
     async def reverify(self, excludes: Iterable[str]) -> bool:
         """
-        After a change of the rules, judge again what is remembered of files that are not open; whether
-        any is gone or private now.
+        After a change of the rules, judge again what is remembered of files that are not open;
+        whether any is gone or private now.
         """
         async with self._refreshing:
             return not self._is_verified and await self._refresh(excludes)
@@ -161,7 +174,10 @@ class Workspace:
         self._updated = None
 
     def judge_again(self) -> None:
-        """The rules of what is private changed: trust nothing that is remembered until it is judged again."""
+        """
+        The rules of what is private changed: trust nothing that is remembered until it is judged
+        again.
+        """
         self._updated, self._is_verified, self.evaluated = None, False, ()
         self._shown.clear()
         self.edits.stop()  # a question that waits for its model has text of files
@@ -182,7 +198,9 @@ class Workspace:
         return update_ring(replace(snapshot, others=(*snapshot.others, *others)), read)
 
     async def _refresh(self, excludes: Iterable[str]) -> bool:
-        """Let what is remembered of files that are not open be as the disk has it; whether any left."""
+        """
+        Let what is remembered of files that are not open be as the disk has it; whether any left.
+        """
         unsure, trusting = self.memory.unsure(), self._is_verified
         if not unsure:
             return False
@@ -211,8 +229,8 @@ OUTSIDE = 8  # folders outside of all roots that are remembered with nothing ope
 
 class Workspaces:
     """
-    *roots* are the editor's folders; *progress* is called while files are indexed. *n_rules* counts how often the
-    rules of what is private changed.
+    *roots* are the editor's folders; *progress* is called while files are indexed. *n_rules* counts
+    how often the rules of what is private changed.
     """
 
     def __init__(self) -> None:
@@ -234,7 +252,9 @@ class Workspaces:
         return self._by_key[location.key]
 
     def _drop_unused(self) -> None:
-        """Keep no root that the editor closed, and only so many folders in which nothing is open."""
+        """
+        Keep no root that the editor closed, and only so many folders in which nothing is open.
+        """
         unused = [each for each in self._by_key.values() if not each.n_open]
         gone = [each for each in unused if each.root and each.root not in self.roots]
         outside = [each for each in unused if not each.root]
@@ -251,7 +271,9 @@ class Workspaces:
         return "not a file" if paths.path_to_judge(uri) is None else None
 
     async def verdict(self, uri: str, location: FileLocation, config: Config) -> str:
-        """Return why *uri* is private, "" when it is not. In a worker thread: it reads ignore files."""
+        """
+        Return why *uri* is private, "" when it is not. In a worker thread: it reads ignore files.
+        """
         servers = config.backend, config.next_edit.server.url
         if uri.startswith(paths.UNNAMED) and not is_local(*servers):
             return "it has no name, so that only a model of this machine may see it"
@@ -273,7 +295,10 @@ class Workspaces:
         return next(filter(None, (why_private(*place, excludes) for place in places)), "")
 
     def note_files(self, changed: Iterable[str], deleted: Iterable[str]) -> bool:
-        """Take in that files changed on disk; return whether the rules did, and every open document is to be judged."""
+        """
+        Take in that files changed on disk; return whether the rules did, and every open document is
+        to be judged.
+        """
         deleted = tuple(deleted)
         for uri in deleted:
             for workspace in self._by_key.values():
@@ -291,7 +316,9 @@ class Workspaces:
         return any(paths.changes_rules(uri, excludes_files()) for uri in uris)
 
     def judge_again(self) -> None:
-        """The rules changed: what is remembered is judged again; the caller judges the documents."""
+        """
+        The rules changed: what is remembered is judged again; the caller judges the documents.
+        """
         self.n_rules += 1
         for workspace in self._by_key.values():
             workspace.judge_again()
