@@ -1,10 +1,9 @@
 """
 Small llama.cpp models whose cache is not a plain list of keys and values, with random weights.
 
-A recurrent layer has one state that cannot be rolled back, and a layer with a sliding window
-forgets what lies behind it. They share the bundled model's vocabulary. Names of tensors and keys
-are those of gguf-py's constants, sizes are the smallest that llama.cpp loads. Run it to have one
-for trying out:
+A recurrent layer has one state that cannot be rolled back, and a layer with a sliding window forgets what lies
+behind it. They share the bundled model's vocabulary. Names of tensors and keys are those of gguf-py's
+constants, sizes are the smallest that llama.cpp loads. Run it to have one for trying out:
 
     python -m tests.architectures DIR [NAME…]
 """
@@ -88,7 +87,7 @@ def write(path: Path, name: str, *, n_ctx: int = 32768) -> Path:
     return path
 
 
-# -- parts of a layer ------------------------------------------------------------------------------
+# -- parts of a layer ---------------------------------------------------------------------------------
 
 
 def attention(random: Values, *, queries: int = 1, bias: bool = False) -> Weights:
@@ -143,7 +142,7 @@ def delta_net(random: Values) -> Weights:
     yield "ssm_out.weight", random(WIDTH, values)
 
 
-# -- the architectures -----------------------------------------------------------------------------
+# -- the architectures --------------------------------------------------------------------------------
 
 
 def _granite(out: gguf.GGUFWriter) -> None:

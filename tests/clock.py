@@ -1,7 +1,4 @@
-"""
-An event loop whose timers are due at once, one after the other: an hour takes no time, and a busy
-machine changes nothing.
-"""
+"""An event loop whose timers are due at once, one after the other: an hour takes no time, and a busy machine changes nothing."""
 
 from __future__ import annotations
 
@@ -45,10 +42,7 @@ class Loop(asyncio.SelectorEventLoop):
 
 
 def run(work: Coroutine[Any, Any, Result], monkeypatch: pytest.MonkeyPatch) -> Result:
-    """
-    Return the result of *work* on such a loop, which tells the time to all. It must not wait for
-    sockets or processes.
-    """
+    """Return the result of *work* on such a loop, which tells the time to all. It must not wait for sockets or processes."""
     with asyncio.Runner(loop_factory=Loop) as runner:
         loop = runner.get_loop()
         monkeypatch.setattr(time, "perf_counter", loop.time)

@@ -16,8 +16,8 @@ def unusual_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """
     Return the bundled model's weights with other vocabularies.
 
-    `sentencepiece` is in the manner of CodeLlama: a space before every text, characters in bytes.
-    `plain` has no tokens for a gap, and `chat` has those of ChatML instead.
+    `sentencepiece` is in the manner of CodeLlama: a space before every text, characters in bytes. `plain` has no tokens
+    for a gap, and `chat` has those of ChatML instead.
     """
     folder = tmp_path_factory.mktemp("unusual")
     families = {"sentencepiece": "codellama", "plain": "plain", "chat": "chat"}

@@ -1,11 +1,10 @@
 """
-A backend without a model, for tests of what a session decides. It is one of the kinds of
-`test_contract.py`, which says which rule it cannot keep, and why.
+A backend without a model, for tests of what a session decides. It is one of the kinds of `test_contract.py`, which says
+which rule it cannot keep, and why.
 
-A token is a run of up to five letters or eight blanks, or one other character. Two slots keep what
-was evaluated last, as a llama-server does. The text is what *says* returns for a prompt; without it
-the text goes on as `CORPUS` does behind the longest end of the prompt that is in it, so it is the
-same wherever it is interrupted.
+A token is a run of up to five letters or eight blanks, or one other character. Two slots keep what was evaluated last, as a
+llama-server does. The text is what *says* returns for a prompt; without it the text goes on as `CORPUS` does behind the
+longest end of the prompt that is in it, so it is the same wherever it is interrupted.
 """
 
 from __future__ import annotations
@@ -85,8 +84,7 @@ class FakeBackend:
     *says* gives the text behind a prompt and a sample's number; *seen* are the requests for text.
     *disk* is what was saved, by this one or by those before a restart.
 
-    A call that comes after `hold` has reached the backend, as *seen* tells, and goes on after
-    `release`.
+    A call that comes after `hold` has reached the backend, as *seen* tells, and goes on after `release`.
     """
 
     def __init__(
@@ -231,10 +229,7 @@ class FakeBackend:
         return max(_common(ids, slot) for slot in (*self._slots, *self._answer))
 
     def _evaluate(self, ids: Ids, slots: list[Ids]) -> int:
-        """
-        Put *ids* into that of *slots* with most of them, or the one used least lately; how many
-        were held.
-        """
+        """Put *ids* into that of *slots* with most of them, or the one used least lately; how many were held."""
         held = min(self._held_of(ids), len(ids) - 1)
         slot = max(slots, key=lambda each: _common(ids, each))
         slots.remove(slot if _common(ids, slot) > len(ids) // 10 else slots[0])
@@ -245,10 +240,7 @@ class FakeBackend:
         return self._answer if prompt.turns else self._slots
 
     def _made(self, request: Request, room: int) -> tuple[tuple[Token, ...], Stop]:
-        """
-        Return the tokens of the answer, where the context has *room* for so many, and why there are
-        no more.
-        """
+        """Return the tokens of the answer, where the context has *room* for so many, and why there are no more."""
         made = [*islice(self._pieces(request.prompt, request.sample), request.n_predict)]
         stop = Stop.LIMIT if len(made) == request.n_predict else Stop.END
         text = "".join(made)
@@ -274,10 +266,7 @@ class FakeBackend:
 
 
 def _parts(prompt: Prompt) -> list[Ids]:
-    """
-    Return the ids of repository, each chunk, path, prefix, suffix and middle, each behind a mark of
-    its own.
-    """
+    """Return the ids of repository, each chunk, path, prefix, suffix and middle, each behind a mark of its own."""
     texts = [prompt.repo, *(f"{c.name}\0{c.text}" for c in prompt.chunks), prompt.path]
     spelled = [_marked(tokenize(text)) for text in (*texts, prompt.prefix)]
     suffix = sum((_marked(tokenize(text)) for text in (prompt.suffix, *prompt.turns)), ())
@@ -285,9 +274,7 @@ def _parts(prompt: Prompt) -> list[Ids]:
 
 
 def _marked(tokens: tuple[Token, ...]) -> Ids:
-    """
-    Return the ids of a part, or of a turn, behind its mark: what was a middle may be a turn later.
-    """
+    """Return the ids of a part, or of a turn, behind its mark: what was a middle may be a turn later."""
     return (-1, *(token.id for token in tokens))
 
 

@@ -6,9 +6,8 @@ A proxy that does what networks and servers do on bad days, in front of a real s
 
 Faults apply to connections that are open and to new ones: `kill` (nothing listens any more), `hang`
 (bytes go in, none comes out), `drip` (a byte of the answer every so often), `half` (half an answer,
-then the end), `garbage` (200 and no JSON), `refuse` (401), `error` (500), `loading` (503). "" is a
-good day. `odd` has answers to single paths, a status and a body each, while all else works. With a
-*certificate* it speaks TLS.
+then the end), `garbage` (200 and no JSON), `refuse` (401), `error` (500), `loading` (503). "" is a good day. `odd` has answers to single paths, a status and a body each, while all else
+works. With a *certificate* it speaks TLS.
 """
 
 from __future__ import annotations
@@ -31,10 +30,7 @@ ANSWERS = {
 
 
 class FaultProxy:
-    """
-    State: today's fault, odd answers by path, the socket, the open connections, the requests
-    *heard*.
-    """
+    """State: today's fault, odd answers by path, the socket, the open connections, the requests *heard*."""
 
     def __init__(self, url: str, certificate: SSLContext | None = None) -> None:
         self._target = urlsplit(url)

@@ -1,8 +1,7 @@
 """
 How many random inputs a property is tested with.
 
-`scripts/test` takes few of them, to be run after each change; `scripts/test-security` sets
-FIM_FUZZ: so many times as many.
+`scripts/test` takes few of them, to be run after each change; `scripts/test-security` sets FIM_FUZZ: so many times as many.
 """
 
 from __future__ import annotations

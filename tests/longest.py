@@ -1,9 +1,7 @@
 """
-The files that take longest, each by one worker of `scripts/test`: begun first, so that no worker is
-left alone with one.
+The files that take longest, each by one worker of `scripts/test`: begun first, so that no worker is left alone with one.
 
-pytest-xdist would begin with the files of many tests, most of which are quick:
-`--no-loadscope-reorder`.
+pytest-xdist would begin with the files of many tests, most of which are quick: `--no-loadscope-reorder`.
 """
 
 from __future__ import annotations

@@ -45,9 +45,7 @@ SHAPE = {
 
 @contextmanager
 def mlx_server(folder: Path, port: int) -> Iterator[str]:
-    """
-    A running server; its Hugging Face cache is an empty folder, for it needs one to list models.
-    """
+    """A running server; its Hugging Face cache is an empty folder, for it needs one to list models."""
     model, cache = folder / "qwen-tiny", folder / "hub"
     cache.mkdir()
     subprocess.run([PYTHON, __file__, str(model)], check=True, capture_output=True)

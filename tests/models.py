@@ -2,9 +2,9 @@
 Small llama.cpp models with random weights, for tests that need another model than the bundled one.
 
 They share the bundled model's vocabulary; only the spellings of its special tokens differ, so one
-recipe makes a model of any FIM family, or of none. Others have the bundled model's weights, too.
-Run it to have one for trying out: with random weights in a size, or with those of the bundled model
-as a family of `fim.tokens`, as `plain`, or as `chat`.
+recipe makes a model of any FIM family, or of none. Others have the bundled model's weights, too. Run it to have one
+for trying out: with random weights in a size, or with those of the bundled model as a family of `fim.tokens`, as `plain`,
+or as `chat`.
 
     python tests/models.py OUT.gguf [tiny|mid] [N_CTX]
     python tests/models.py OUT.gguf FAMILY
@@ -59,9 +59,7 @@ SHAPES = {
 
 
 class Vocabulary(NamedTuple):
-    """
-    Tokens and their kinds; *merges* of a byte-level BPE, or *scores* of a SentencePiece model.
-    """
+    """Tokens and their kinds; *merges* of a byte-level BPE, or *scores* of a SentencePiece model."""
 
     tokens: list[str]
     kinds: list[gguf.TokenType]
@@ -116,8 +114,7 @@ def rewritten(
     """
     Write the bundled model, which completes Python, with another vocabulary for the same weights.
 
-    A *sentencepiece* one has the same pieces, with `▁` for a space; a byte that is no ASCII sign is
-    a byte token.
+    A *sentencepiece* one has the same pieces, with `▁` for a space; a byte that is no ASCII sign is a byte token.
     """
     bundled = gguf.GGUFReader(BUNDLED)
     out = gguf.GGUFWriter(path, "qwen2")
@@ -133,10 +130,7 @@ def rewritten(
 
 
 def of_family(path: Path, name: str) -> Path:
-    """
-    Write the bundled model as one of a family, in SentencePiece's vocabulary where the family has
-    such.
-    """
+    """Write the bundled model as one of a family, in SentencePiece's vocabulary where the family has such."""
     if name == "chat":
         marks = ("", "<|im_start|>", "<|im_end|>", "", "", "")
         return rewritten(path, specials=marks, chat_template=CHATML)

@@ -1,6 +1,4 @@
-"""
-The documentation: its links lead somewhere, what it names exists, and its numbers are the code's.
-"""
+"""The documentation: its links lead somewhere, what it names exists, and its numbers are the code's."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
 """
 No regular expression takes more than linear time, whatever text it is given.
 
-The patterns are found where they are: in the values of all modules, in calls of `re`, and in what
-functions make (`MADE`). Each is attacked with texts made of its own parts, repeated thousands of
-times. Compared are the processor times of a text and of one twice as long, so that a slow machine
-is as good as a fast one.
+The patterns are found where they are: in the values of all modules, in calls of `re`, and in what functions
+make (`MADE`). Each is attacked with texts made of its own parts, repeated thousands of times. Compared are the
+processor times of a text and of one twice as long, so that a slow machine is as good as a fast one.
 """
 
 from __future__ import annotations
@@ -27,17 +26,14 @@ from tests.test_tidy import parsed as syntax
 
 parser: Any = importlib.import_module("re._parser")
 
-# Characters of a text: the first sizes tell an exponential pattern and a cubic one. A repeat with a
-# bound looks quadratic in texts that are not much longer than the bound, so where it costs much
-# there, longer ones tell.
+# Characters of a text: the first sizes tell an exponential pattern and a cubic one. A repeat with a bound looks quadratic
+# in texts that are not much longer than the bound, so where it costs much there, longer ones tell.
 SIZES = (20, 125, 1000, 4000)
 BOUNDS = 3  # times the greatest bound: what is still quadratic in such a text is
 TOO_MUCH = 0.5  # seconds for a text of any of these sizes, linear or not
-# seconds from which twice the text is compared with once: steps of `re` take 2 ns or more
-MUCH = 0.003
-# Most attacks are known to be harmless at the second or third size: what costs no more than this
-# there costs less than `MUCH` at the last one, also if it is quadratic; and so does what costs
-# little more than eight times the cost of an eighth.
+MUCH = 0.003  # seconds from which twice the text is compared with once: steps of `re` take 2 ns or more
+# Most attacks are known to be harmless at the second or third size: what costs no more than this there costs less than
+# `MUCH` at the last one, also if it is quadratic; and so does what costs little more than eight times the cost of an eighth.
 LITTLE = {size: MUCH / (SIZES[-1] / size) ** 2 for size in SIZES[1:3]}
 MOST = 3.0  # twice the text costs twice the time, four times if it is quadratic
 TIMES = (1, 3, 10)  # runs, of which the fastest counts; more where it seems to cost more
@@ -110,9 +106,7 @@ def collected() -> Iterator[Used]:
 
 
 def written() -> Iterator[Used]:
-    """
-    Yield the patterns that stand in calls like `re.search("…", text)`; a variable there is refused.
-    """
+    """Yield the patterns that stand in calls like `re.search("…", text)`; a variable there is refused."""
     for path in PATHS:
         for node in ast.walk(syntax(path)):
             call = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
@@ -175,10 +169,7 @@ def sequences(items: Any) -> Iterator[list[Any]]:
 
 
 def words(items: list[Any]) -> Iterator[list[Any]]:
-    """
-    Yield the items of a sequence one by one, but literals that follow one another together: no part
-    of a word is repeated.
-    """
+    """Yield the items of a sequence one by one, but literals that follow one another together: no part of a word is repeated."""
     for is_word, run in itertools.groupby(items, lambda item: str(item[0]) == "LITERAL"):
         together = [*run]
         yield from [together] if is_word else [[item] for item in together]
@@ -205,9 +196,7 @@ def bound(pattern: re.Pattern[Any]) -> int:
 
 
 def traits(pattern: re.Pattern[Any]) -> Callable[[str], str]:
-    """
-    Return what replaces each character by the first of those that *pattern* cannot tell from it.
-    """
+    """Return what replaces each character by the first of those that *pattern* cannot tell from it."""
     items = [item for each in sequences(parsed(pattern)) for item in each]
     if any("GROUP" in str(item[0]) for item in items):  # compares characters with one another
         return str
@@ -229,8 +218,7 @@ def attacks(pattern: re.Pattern[Any]) -> Iterator[tuple[str, str, str]]:
     """
     Yield what stands in front, what is repeated, and how the text ends.
 
-    Of those that make the same text, or texts that *pattern* cannot tell from one another, only
-    one.
+    Of those that make the same text, or texts that *pattern* cannot tell from one another, only one.
     """
     made = {("", char) for char in CHARS}
     for n, items in itertools.product(range(N_SAMPLES), sequences(parsed(pattern))):
@@ -269,10 +257,7 @@ def cost(used: Used, attack: tuple[str, str, str], size: int, times: int) -> flo
 
 
 def is_linear(used: Used, attack: tuple[str, str, str]) -> bool:
-    """
-    Return whether twice the text costs twice the time, at the first size that tells where it costs
-    much.
-    """
+    """Return whether twice the text costs twice the time, at the first size that tells where it costs much."""
     enough = BOUNDS * bound(used.pattern)
     for size in sorted({*SIZES, enough} if enough > SIZES[2] else SIZES):
         once = cost(used, attack, size, 1)
@@ -290,10 +275,7 @@ def is_linear(used: Used, attack: tuple[str, str, str]) -> bool:
 
 
 def _doubles(used: Used, attack: tuple[str, str, str], size: int, times: int) -> bool:
-    """
-    Return whether a text of twice the *size* costs twice the time; the runs alternate, so that a
-    busy moment meets both.
-    """
+    """Return whether a text of twice the *size* costs twice the time; the runs alternate, so that a busy moment meets both."""
     runs = [[cost(used, attack, n, 1) for n in (size, 2 * size)] for _ in range(times)]
     once, twice = map(min, zip(*runs, strict=True))
     return twice <= MOST * once
@@ -328,10 +310,7 @@ def test_all_functions_that_make_patterns_are_known() -> None:
     ],
 )
 def test_the_attacks_tell_patterns_apart(pattern: str, linear: bool) -> None:
-    """
-    Exponential and quadratic ones are found; those that look at a text a bounded number of times
-    are not.
-    """
+    """Exponential and quadratic ones are found; those that look at a text a bounded number of times are not."""
     used = Used(pattern, re.compile(pattern), ())
     assert all(is_linear(used, attack) for attack in attacks(used.pattern)) == linear
 

@@ -1,6 +1,4 @@
-"""
-No reader of text that others wrote takes more than linear time and memory, whatever it is given.
-"""
+"""No reader of text that others wrote takes more than linear time and memory, whatever it is given."""
 
 from __future__ import annotations
 
@@ -221,9 +219,7 @@ READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
 
 
 def cost(reader: Reader, text: str, *, runs: int = 1) -> float:
-    """
-    Return the seconds of this process that *text* takes, without those for garbage of other tests.
-    """
+    """Return the seconds of this process that *text* takes, without those for garbage of other tests."""
     times = []
     gc.disable()
     try:

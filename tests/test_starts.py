@@ -1,9 +1,7 @@
 """
-Nothing of a repository is run: each side starts processes in one module, and a hostile folder stays
-unheard.
+Nothing of a repository is run: each side starts processes in one module, and a hostile folder stays unheard.
 
-A new way to start a process belongs into that module: there its program is absolute and its folder
-is ours.
+A new way to start a process belongs into that module: there its program is absolute and its folder is ours.
 """
 
 from __future__ import annotations
@@ -49,10 +47,7 @@ def starts(tree: ast.AST) -> set[str]:
 
 @pytest.mark.parametrize("path", PATHS, ids=name_of)
 def test_python_starts_processes_in_one_module(path: Path) -> None:
-    """
-    No other module of the packages can; those that are listed cannot pass on another program or
-    folder.
-    """
+    """No other module of the packages can; those that are listed cannot pass on another program or folder."""
     module = name_of(path)
     found = starts(parsed(path))
     if module == PYTHON:
@@ -83,8 +78,7 @@ def test_every_start_has_an_absolute_program_and_folder() -> None:
             assert "_refuse_relative(argv, cwd)" in ast.unparse(node), node.name
 
 
-# By language: its sources, the module that starts processes, what could start one, and what is
-# always beside it.
+# By language: its sources, the module that starts processes, what could start one, and what is always beside it.
 OTHERS = {
     "typescript": (
         [*(ROOT / "editors/vscode/src").glob("*.ts")],
@@ -103,9 +97,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_the_plugins_start_processes_in_one_module(language: str) -> None:
-    """
-    There, every start has an absolute program and a folder of ours; no other source has a way to.
-    """
+    """There, every start has an absolute program and a folder of ours; no other source has a way to."""
     sources, home, pattern, careful = OTHERS[language]
     assert any(path.name == home for path in sources)
     for path in sources:
@@ -151,9 +143,7 @@ def test_scripts_run_python_isolated(path: Path) -> None:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """
-    Return a cloned one: every module and program that we might ask for leaves a file when it runs.
-    """
+    """Return a cloned one: every module and program that we might ask for leaves a file when it runs."""
     folder = tmp_path / "repository"
     (folder / ".git").mkdir(parents=True)
     ran = f"open({str(folder)!r} + '/ran-' + __name__, 'w').close()\n"

@@ -1,6 +1,4 @@
-"""
-A callback that computes in our packages for too long is reported with its calls, and no other.
-"""
+"""A callback that computes in our packages for too long is reported with its calls, and no other."""
 
 from __future__ import annotations
 

@@ -18,8 +18,7 @@ ROOT = "file:///home/me/shop"
 
 
 QUICK = Config(completion=CompletionConfig(debounce_ms=0, min_confidence=0.0, candidates=1))
-# For real models, which take as long for a token as for ten of the prompt, where the length of the
-# text does not matter.
+# For real models, which take as long for a token as for ten of the prompt, where the length of the text does not matter.
 BRIEF = replace(QUICK, completion=replace(QUICK.completion, max_tokens=24))
 
 
@@ -29,17 +28,12 @@ def embedded(config: Config = QUICK, model: str = "") -> Session:
 
 
 def faked(config: Config = QUICK, says: Callable[[Prompt, int], str] | None = None) -> Session:
-    """
-    Return a session without a model, for what it decides by itself; *says* is the text, see
-    `FakeBackend`.
-    """
+    """Return a session without a model, for what it decides by itself; *says* is the text, see `FakeBackend`."""
     return Session(config, lambda _: FakeBackend(says))
 
 
 async def wait_judged(session: Session) -> None:
-    """
-    Wait until every document is judged: what the model would be shown is said after that only.
-    """
+    """Wait until every document is judged: what the model would be shown is said after that only."""
     await session.report("")
 
 

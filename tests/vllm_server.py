@@ -1,8 +1,8 @@
 """
 vLLM on a CPU with the bundled model, and routers in front of several, as processes of their own.
 
-They live in an environment of their own (scripts/install-vllm; its Python is in FIM_TEST_VLLM). The
-model is made there, in Hugging Face's layout, by this file run as a program:
+They live in an environment of their own (scripts/install-vllm; its Python is in FIM_TEST_VLLM). The model
+is made there, in Hugging Face's layout, by this file run as a program:
 
     python -m tests.vllm_server MODEL.gguf FOLDER
 """
@@ -62,9 +62,7 @@ def router(kind: str, policy: str, replicas: Sequence[Running], port: int, *more
 
 
 class Running:
-    """
-    A server that runs *command* and listens at *url*; it can be killed and started again there.
-    """
+    """A server that runs *command* and listens at *url*; it can be killed and started again there."""
 
     def __init__(self, command: Sequence[str], url: str) -> None:
         self.url = url

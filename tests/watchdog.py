@@ -28,10 +28,7 @@ stacks: list[str] = []  # where the callback was that runs now, whenever it was 
 
 
 def watch(report: Path) -> None:
-    """
-    Watch the event loops of the main thread; each callback that is too long adds its calls to
-    *report*.
-    """
+    """Watch the event loops of the main thread; each callback that is too long adds its calls to *report*."""
 
     def timed(handle: asyncio.Handle) -> None:
         stacks.clear()

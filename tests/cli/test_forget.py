@@ -10,10 +10,7 @@ from fim_lsp.cli import setup
 
 
 def test_everything_kept_is_deleted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """
-    States, rings the page of the last prompt and the counts by day are deleted, other files in the
-    folder stay, and a second run finds nothing.
-    """
+    """States, rings the page of the last prompt and the counts by day are deleted, other files in the folder stay, and a second run finds nothing."""
     for name in (
         "slots/a.bin",
         "slots/a.bin.json",

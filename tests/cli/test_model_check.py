@@ -70,10 +70,7 @@ async def test_a_named_server_that_does_not_answer_is_named(*, openai: bool) -> 
 async def test_speed_is_judged_by_what_this_machine_can_do(
     name: str, url: str, ms: float, level: str, fix: str
 ) -> None:
-    """
-    The model that suits the machine is quick enough on it; a larger one is slow where a smaller one
-    is not.
-    """
+    """The model that suits the machine is quick enough on it; a larger one is slow where a smaller one is not."""
     state = State(Health.READY, "llama-server" if url else "embedded", url, name)
     cost = Timings(cache_n=40, predicted_n=16, predicted_ms=16 * ms)
 

@@ -26,9 +26,7 @@ LARGE = MODELS[1]
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """
-    Nothing of the user's; the smallest model of the table is the bundled one under another name.
-    """
+    """Nothing of the user's; the smallest model of the table is the bundled one under another name."""
     for name, value in homes(tmp_path / "home").items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(download, "MODELS", (SMALL, LARGE))

@@ -152,9 +152,7 @@ def test_setup_gets_a_model_in_one_step(
     hub: Hub, flags: list[str], answers: list[str] | None, *, is_got: bool,
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
 ) -> None:  # fmt: skip
-    """
-    Downloaded after a clear yes only, checked, and named in the settings; then the doctor looks.
-    """
+    """Downloaded after a clear yes only, checked, and named in the settings; then the doctor looks."""
     left = iter(answers or ())
     monkeypatch.setattr(sys.stdin, "isatty", lambda: answers is not None, raising=False)
     monkeypatch.setattr("builtins.input", lambda _: next(left))
@@ -171,9 +169,7 @@ def test_setup_gets_a_model_in_one_step(
 
 @pytest.mark.usefixtures("alone")
 def test_what_is_here_is_served_without_a_question(hub: Hub) -> None:
-    """
-    What was downloaded last, unless the settings name another; nothing is asked or downloaded.
-    """
+    """What was downloaded last, unless the settings name another; nothing is asked or downloaded."""
     given = options.parser().parse_args(["serve", "--mirror", hub.url])
     assert models_command._program(given).model == str(BUNDLED)
     assert main(["setup", "--get", "qwen-0.5b", "--yes", "--mirror", hub.url]) == 0
@@ -227,10 +223,7 @@ def test_progress_is_a_bar_or_ten_lines(
 def test_a_dry_run_prints_the_command_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """
-    For a shell or a container; nothing is downloaded or written for it, and it says what is
-    missing.
-    """
+    """For a shell or a container; nothing is downloaded or written for it, and it says what is missing."""
     for name, value in homes(tmp_path).items():
         monkeypatch.setenv(name, value)
     assert main(["serve", "--dry-run", "--program", PROGRAM, "--get", "qwen-1.5b"]) == 1

@@ -36,10 +36,7 @@ TOY = str(BUNDLED)
     ],
 )
 def test_answers_become_settings(answers: list[str], values: Mapping[str, str]) -> None:
-    """
-    Enter takes the usual choice, an answer that cannot work is asked for again, the rest keeps its
-    default.
-    """
+    """Enter takes the usual choice, an answer that cannot work is asked for again, the rest keeps its default."""
     left = iter(answers)
     _, found = ask_user(lambda _: next(left))
     assert found == {**NOTHING, **values}

@@ -73,9 +73,7 @@ def generated() -> list[str]:
 
 
 def telling() -> list[str]:
-    """
-    Of the lines of the standard library and of packages, those with a word the rules look for.
-    """
+    """Of the lines of the standard library and of packages, those with a word the rules look for."""
     found = dict.fromkeys(line for line in _library() if TELLING.search(line))
     return list(found)
 

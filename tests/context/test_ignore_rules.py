@@ -1,6 +1,4 @@
-"""
-Ignore rules by hand, row by row (git's own verdicts on them: tests/workspace), and their cost.
-"""
+"""Ignore rules by hand, row by row (git's own verdicts on them: tests/workspace), and their cost."""
 
 from __future__ import annotations
 
@@ -167,9 +165,7 @@ def test_case_counts_unless_git_is_told_otherwise(
 
 
 def test_deeper_lists_count_over_upper_ones() -> None:
-    """
-    The innermost list that knows a name decides; what is open at a folder's door stays open to it.
-    """
+    """The innermost list that knows a name decides; what is open at a folder's door stays open to it."""
     top = scope([compile_rules(b"*.log\nshut/\n", "top"), compile_rules(b"*.py\n", "least")])
     inner = below(top, b"a", compile_rules(b"!x.log\n/y.py\n", "inner"))
 

@@ -124,10 +124,7 @@ def test_places_that_were_looked_at_or_edited_come_before_the_others_of_a_file()
 
 
 def test_pieces_move_with_their_lines_and_break_when_edited() -> None:
-    """
-    Typing above a piece moves it; typing in it hides it until the next update shows it as it is
-    now.
-    """
+    """Typing above a piece moves it; typing in it hides it until the next update shows it as it is now."""
     editor = Editor(a=functions("one", "two"), b=functions("three"))
     elsewhere = Viewport(B, 0, 0, 10)
     editor.update_ring(B, 0)

@@ -186,9 +186,7 @@ def test_places_of_the_system_are_never_shown(path: str) -> None:
 
 @pytest.mark.parametrize("path", PERMITTED.split())
 def test_other_places_are_permitted(path: str) -> None:
-    """
-    A workspace may lie among temporary files, and folders may be called like those of the system.
-    """
+    """A workspace may lie among temporary files, and folders may be called like those of the system."""
     for root in ("/w", path.rpartition("/")[0], "/none"):
         assert why(path, (), root=root, files={}) == ""
 

@@ -141,9 +141,7 @@ def test_the_front_is_evicted_in_bulk_when_interest_moves() -> None:
 
 
 def test_pieces_that_do_not_fill_their_chunks_count_as_the_chunks_they_make() -> None:
-    """
-    Two pieces of eight lines go into a chunk of 20, so four of them fill two chunks, not five.
-    """
+    """Two pieces of eight lines go into a chunk of 20, so four of them fill two chunks, not five."""
     news = [piece("a", at * 8, [f"name{at}{n}" for n in range(8)]) for at in range(9)]
     interest = Interest(surroundings({"name11"}, FILES, dict.fromkeys(news[3].words, 1)), news)
     ring = refill(Ring(), news, interest, RingLimits(2, 20, 100_000), lambda _: False)

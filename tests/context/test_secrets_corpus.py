@@ -34,10 +34,7 @@ def shown(secret: str, text: str) -> bool:
 def test_secrets_of_many_shapes_are_blotted(
     shapes: Callable[[], list[Shape]], at_least: int, found: float
 ) -> None:
-    """
-    Formats of issuers, assignments, settings, commands, URLs, headers, keys; missed ones of the
-    first two are printed.
-    """
+    """Formats of issuers, assignments, settings, commands, URLs, headers, keys; missed ones of the first two are printed."""
     all_of_them = shapes()
     missed = [shape for shape in all_of_them if shown(shape.secret, scrub_text(shape.text))]
 
@@ -107,10 +104,7 @@ def test_harmless_lines_are_left_alone(lines: Callable[[], list[str]], at_least:
 
 
 def test_real_code_is_left_alone() -> None:
-    """
-    Of 20,000 lines of whole files of the standard library and of packages, at most one in 2,000 is
-    touched.
-    """
+    """Of 20,000 lines of whole files of the standard library and of packages, at most one in 2,000 is touched."""
     touched: list[str] = []
     n_lines = 0
     for text in harmless_lines.files(20_000):

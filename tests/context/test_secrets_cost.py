@@ -61,10 +61,7 @@ def cost(parts: tuple[str, ...]) -> float:
 
 
 def is_at_most(limit: float, parts: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    """
-    Return whether *parts* cost no more than *limit* times *others*; the scans alternate, so that a
-    busy moment meets both.
-    """
+    """Return whether *parts* cost no more than *limit* times *others*; the scans alternate, so that a busy moment meets both."""
     for times in TIMES:
         scans = [(cost(parts), cost(others)) for _ in range(times)]
         ours, theirs = map(min, zip(*scans, strict=True))

@@ -120,10 +120,7 @@ def test_the_part_where_a_secret_begins_takes_the_blot(
 
 
 def test_harmless_lines_stay_whole_while_they_are_typed() -> None:
-    """
-    Cut at every column, one place in a hundred at most is touched: values of names that say
-    password.
-    """
+    """Cut at every column, one place in a hundred at most is touched: values of names that say password."""
     lines = harmless_lines.generated()[::6] + harmless_lines.telling()[::50]
     lines += harmless_lines.listed()[::5]
     cuts = [(line[:at], line[at:]) for line in lines for at in range(1, len(line) + 1)]

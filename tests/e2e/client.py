@@ -169,8 +169,7 @@ class Editor(Client):
     """
     A client that started the server itself; *home* is where its user's settings are.
 
-    *before* is code that the server runs first, to have something in it hang. With a *template* it
-    is forked.
+    *before* is code that the server runs first, to have something in it hang. With a *template* it is forked.
     """
 
     def __init__(

@@ -1,10 +1,8 @@
 """
-Servers without their start-up, which is most of what a short test costs: forked from a process that
-has imported everything.
+Servers without their start-up, which is most of what a short test costs: forked from a process that has imported everything.
 
-What happens in one is what happens in a server that was started, from `main` on: its own process,
-pipes, environment and exit. tests/e2e/test_life.py starts its servers as an editor does; so does
-every test where processes cannot be forked so.
+What happens in one is what happens in a server that was started, from `main` on: its own process, pipes, environment and
+exit. tests/e2e/test_life.py starts its servers as an editor does; so does every test where processes cannot be forked so.
 """
 
 from __future__ import annotations
@@ -26,8 +24,7 @@ from tests.watchdog import watch
 
 ROOT = Path(__file__).parents[2]
 CAN_FORK = sys.platform == "linux"
-# As an editor's child has them: tests that run in the background of a shell, or under nohup, ignore
-# the first two.
+# As an editor's child has them: tests that run in the background of a shell, or under nohup, ignore the first two.
 SIGNALS: dict[int, Any] = (
     {
         signal.SIGINT: signal.default_int_handler,
@@ -75,10 +72,7 @@ class Template:
     def start(
         self, arguments: Sequence[str], before: str, env: dict[str, str], *, hears_errors: bool
     ) -> Forked:
-        """
-        Return a server with *arguments* that runs the code *before* first; *hears_errors*: its
-        stderr is a pipe.
-        """
+        """Return a server with *arguments* that runs the code *before* first; *hears_errors*: its stderr is a pipe."""
         read_in, write_in = os.pipe()
         read_out, write_out = os.pipe()
         read_errors, write_errors = os.pipe() if hears_errors else (-1, os.dup(2))

@@ -17,9 +17,7 @@ def text(name: str, content: str) -> dict[str, object]:
 
 
 def test_a_cell_gets_suggestions_at_its_own_lines(editor: Editor) -> None:
-    """
-    Cells are opened, edited, moved and closed; ranges are the cell's, in the editor's columns.
-    """
+    """Cells are opened, edited, moved and closed; ranges are the cell's, in the editor's columns."""
     capabilities = editor.initialize(
         capabilities={**GHOST_TEXT, "notebookDocument": {"synchronization": {}}},
         initializationOptions={"fim.backend.kind": "embedded"},

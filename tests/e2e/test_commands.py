@@ -44,10 +44,7 @@ def test_switching_off_and_on(editor: Editor) -> None:
 
 
 def test_not_now(editor: Editor) -> None:
-    """
-    Quiet for some minutes: nothing while typing, something by hand; the status says until when, and
-    that it is over.
-    """
+    """Quiet for some minutes: nothing while typing, something by hand; the status says until when, and that it is over."""
     options = {"fim.backend.kind": "embedded", "fim.status.notify": True}
     editor.initialize(initializationOptions=options)
     editor.open(A, "def area(width, height):\n    return wi\n")
@@ -71,9 +68,7 @@ def test_not_now(editor: Editor) -> None:
 
 
 def test_what_the_model_sees(editor: Editor) -> None:
-    """
-    By part, of the document asked about last; opened to read where that can be, for no other user.
-    """
+    """By part, of the document asked about last; opened to read where that can be, for no other user."""
     editor.initialize(
         capabilities={**GHOST_TEXT, "window": {"showDocument": {"support": True}}},
         initializationOptions={"fim.backend.kind": "embedded"},
@@ -101,9 +96,7 @@ def test_what_the_model_sees(editor: Editor) -> None:
 
 
 def test_writing_on(editor: Editor) -> None:
-    """
-    A long text is inserted where the cursor was, in whole lines and with progress; typing ends it.
-    """
+    """A long text is inserted where the cursor was, in whole lines and with progress; typing ends it."""
     editor.initialize(
         capabilities={**GHOST_TEXT, "window": {"workDoneProgress": True}},
         initializationOptions={"fim": {"backend": {"kind": "embedded"}}},
@@ -158,10 +151,7 @@ def test_the_text_is_for_the_version_it_was_written_for(editor: Editor, versione
 
 
 def test_typing_ends_writing_on(editor: Editor, tmp_path: Path) -> None:
-    """
-    A text that is being written is dropped when the user types, or asks for another one; a message
-    says so.
-    """
+    """A text that is being written is dropped when the user types, or asks for another one; a message says so."""
     endless = write_model(tmp_path / "endless.gguf")  # its text never ends by itself
     editor.initialize(
         capabilities={**GHOST_TEXT, "window": {"workDoneProgress": True}},
@@ -197,10 +187,7 @@ def methods(editor: Editor) -> list[str]:
 
 
 def test_why_there_is_no_suggestion(editor: Editor) -> None:
-    """
-    The session at work answers, for the text that it has: how the last request ended, or else how
-    one would.
-    """
+    """The session at work answers, for the text that it has: how the last request ended, or else how one would."""
     editor.initialize(initializationOptions={"fim.backend.kind": "embedded"})
     editor.open(A, "def area(width, height):\n    return width\n")
 

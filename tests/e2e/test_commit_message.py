@@ -27,10 +27,7 @@ def run(editor: Editor, command: str, *arguments: object) -> Any:
 
 
 def test_the_command_writes_one_line(editor: Editor, message: Path) -> None:
-    """
-    By one edit at the end of the first line, with progress; the code action runs it; a folder gets
-    it as text.
-    """
+    """By one edit at the end of the first line, with progress; the code action runs it; a folder gets it as text."""
     capabilities = {**GHOST_TEXT, "window": {"workDoneProgress": True}}
     editor.initialize(capabilities=capabilities, initializationOptions=EMBEDDED)
     uri, at = message.as_uri(), {"line": 0, "character": 0}

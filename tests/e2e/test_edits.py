@@ -192,9 +192,7 @@ def test_what_another_server_found_wrong_can_be_fixed(ready: Editor, server: Scr
 
 
 def test_a_fix_is_tried_again_for_the_same_lines(ready: Editor, server: Scripted) -> None:
-    """
-    Whether the client names the fault or the range of the answer, also where more lines follow.
-    """
+    """Whether the client names the fault or the range of the answer, also where more lines follow."""
     name = A.replace("a.py", "b.py")
     ready.open(name, f"{TEXT}\nx = 1\n")
     fault = {"start": {"line": 5, "character": 4}, "end": {"line": 5, "character": 9}}

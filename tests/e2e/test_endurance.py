@@ -1,6 +1,4 @@
-"""
-A long session of fast typing, cancelling at every moment: at the end all is as at the beginning.
-"""
+"""A long session of fast typing, cancelling at every moment: at the end all is as at the beginning."""
 
 from __future__ import annotations
 
@@ -20,9 +18,7 @@ EMBEDDED = {"fim": {"backend": {"kind": "embedded"}, "completion": {"debounceMs"
 
 
 def test_hundreds_of_requests_given_up(editor: Editor, tmp_path: Path) -> None:
-    """
-    Each key asks, and gives up what older ones asked, sometimes late; the last one is answered.
-    """
+    """Each key asks, and gives up what older ones asked, sometimes late; the last one is answered."""
     rng = random.Random(7)
     uri = (tmp_path / "parser.py").as_uri()
     editor.initialize(rootUri=tmp_path.as_uri(), initializationOptions=EMBEDDED)

@@ -1,6 +1,4 @@
-"""
-The local port of a real server: opened for its page, or by the setting, and gone with the editor.
-"""
+"""The local port of a real server: opened for its page, or by the setting, and gone with the editor."""
 
 from __future__ import annotations
 
@@ -22,8 +20,7 @@ from tests.e2e.client import GHOST_TEXT, Editor
 from tests.e2e.forked import ROOT
 
 A = "file:///shop/a.py"
-# What follows is sure and whole: how much of it has come when the answer is made, on a busy
-# machine, changes nothing.
+# What follows is sure and whole: how much of it has come when the answer is made, on a busy machine, changes nothing.
 CART = "class Cart:\n    def __init__(self, width, height):\n        self.width = width\n"
 HEIGHT = "        self.height = hei"
 BROWSER = {**GHOST_TEXT, "window": {"showDocument": {"support": True}}}
@@ -75,10 +72,7 @@ def test_the_page_of_an_editor(editor: Editor) -> None:
 
 
 def test_the_setting_opens_it(launch: Callable[..., Editor], tmp_path: Path) -> None:
-    """
-    Other programs' clients get suggestions of the editor's session; a client without a browser is
-    told the address.
-    """
+    """Other programs' clients get suggestions of the editor's session; a client without a browser is told the address."""
     settings = {"fim.backend.kind": "embedded", "fim.http.port": 0}
     (tmp_path / "shop").mkdir()
     editor = launch()
@@ -97,10 +91,7 @@ def test_the_setting_opens_it(launch: Callable[..., Editor], tmp_path: Path) -> 
 
 
 def test_the_command_line(tmp_path: Path) -> None:
-    """
-    It prints where it is, answers, is found by the doctor, and leaves nothing behind when it is
-    ended.
-    """
+    """It prints where it is, answers, is found by the doctor, and leaves nothing behind when it is ended."""
     home = {f"XDG_{name}_HOME": str(tmp_path / name) for name in ("CONFIG", "CACHE", "STATE")}
     (tmp_path / "CONFIG" / "fim-lsp").mkdir(parents=True)
     (tmp_path / "CONFIG" / "fim-lsp" / "config.toml").write_text('backend.kind = "embedded"\n')

@@ -116,9 +116,7 @@ def test_a_lost_editor_is_1(editor: Editor, leave: Callable[[Editor], int]) -> N
 
 
 def test_out_of_order_is_refused(editor: Editor) -> None:
-    """
-    Requests before `initialize`, a second `initialize` and requests after `shutdown` get errors.
-    """
+    """Requests before `initialize`, a second `initialize` and requests after `shutdown` get errors."""
     assert editor.error("fim/stats") == -32002
     editor.initialize()
     assert editor.error("initialize", {"capabilities": {}}) == -32600

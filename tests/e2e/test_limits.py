@@ -1,7 +1,4 @@
-"""
-What is too long, too deep or no message at all, on a real process: one answer, and the session goes
-on.
-"""
+"""What is too long, too deep or no message at all, on a real process: one answer, and the session goes on."""
 
 from __future__ import annotations
 
@@ -62,10 +59,7 @@ BAD_HEADERS = {
 def test_a_header_that_is_none_ends_the_session(
     launch: Callable[..., Editor], capfd: pytest.CaptureFixture[str], header: str
 ) -> None:
-    """
-    It cannot be told where the next message begins: one error that says what was wrong, exit code
-    1.
-    """
+    """It cannot be told where the next message begins: one error that says what was wrong, exit code 1."""
     editor = launch()
     editor.initialize()
     editor.write(b"", BAD_HEADERS[header].decode("latin-1").replace("{", "{{").replace("}", "}}"))

@@ -180,10 +180,7 @@ def inline_edits(editor: Editor, uri: str = A, **context: object) -> list[dict[s
 
 
 def test_it_is_drawn_by_clients_of_copilots_protocol(editor: Editor) -> None:
-    """
-    One request is enough: it waits until the edit is finished. Counted as shown, once, and
-    explained.
-    """
+    """One request is enough: it waits until the edit is finished. Counted as shown, once, and explained."""
     editor.initialize()
     editor.open(A, "print(hight)\r\ncheck(hight)\r\narea = hight * width\r\n")
     editor.open(B, "print(width)\n")

@@ -1,7 +1,4 @@
-"""
-A model for next edits behind the server: a scripted one for answers, llama.cpp for what an ask
-costs.
-"""
+"""A model for next edits behind the server: a scripted one for answers, llama.cpp for what an ask costs."""
 
 from __future__ import annotations
 
@@ -87,10 +84,7 @@ def test_the_model_proposes_where_no_rule_does(editor: Editor) -> None:
 
 
 def test_a_newer_text_cancels_no_request(editor: Editor) -> None:
-    """
-    What waits for an edit of the older one gets none, and a code action has all else that it
-    offers.
-    """
+    """What waits for an edit of the older one gets none, and a code action has all else that it offers."""
     place = {"line": 0, "character": 0}
     inline = {"textDocument": {"uri": A}, "position": place, "context": {"triggerKind": 2}}
     bulb = {
@@ -125,10 +119,7 @@ def test_a_newer_text_cancels_no_request(editor: Editor) -> None:
 def test_a_private_file_that_waits_for_the_model_is_not_sent(
     editor: Editor, tmp_path: Path
 ) -> None:
-    """
-    Another file's question holds the connection; a rule names the file whose question waits behind
-    it.
-    """
+    """Another file's question holds the connection; a rule names the file whose question waits behind it."""
     root = tmp_path / "work"
     root.mkdir()
     uris = [(root / name).as_uri() for name in ("main.py", "shop.py")]
@@ -164,10 +155,7 @@ def test_no_server_no_edit(editor: Editor) -> None:
 
 @pytest.mark.parametrize("model", ["zeta-2", "zeta-2.1", "sweep-next-edit-1.5B"])
 def test_an_ask_costs_little(model: str) -> None:
-    """
-    Sixteen edits down a real file, on a real llama.cpp: 260 evaluated tokens per ask at the median,
-    at most.
-    """
+    """Sixteen edits down a real file, on a real llama.cpp: 260 evaluated tokens per ask at the median, at most."""
     costs = []
     with llama_server(BUNDLED, n_ctx=16384, n_parallel=1) as url:
         for prompt in prompts(model):

@@ -119,10 +119,7 @@ def test_status_is_told_to_those_who_want_it(editor: Editor, tmp_path: Path) -> 
 
 
 def test_the_next_endpoint_completes_and_is_named_once(editor: Editor) -> None:
-    """
-    The first of several servers is not there: suggestions come all the same, and one sentence says
-    so.
-    """
+    """The first of several servers is not there: suggestions come all the same, and one sentence says so."""
     absent = {"url": "http://127.0.0.1:9", "kind": "llama-server"}
     editor.initialize(
         capabilities=GHOST_TEXT,
@@ -199,9 +196,7 @@ def test_settings_saved_in_the_editor_are_read_again(
 
 
 def test_settings_written_beside_the_editor_are_found(editor: Editor, tmp_path: Path) -> None:
-    """
-    `fim-lsp setup` in a terminal needs no restart: the next suggestions are by the new settings.
-    """
+    """`fim-lsp setup` in a terminal needs no restart: the next suggestions are by the new settings."""
     editor.initialize(initializationOptions={"fim": {"backend": {"kind": "embedded"}}})
     editor.open("file:///a.py", "def area(width, height):\n    return wi\n")
     user = tmp_path / "home/fim-lsp/config.toml"

@@ -39,9 +39,7 @@ def code(client: Client, request: int) -> object:
 
 
 def test_the_newest_request_of_a_document_wins(editor: Editor, silent: dict[str, object]) -> None:
-    """
-    The one before gets -32800, also from editors that never cancel; other documents do not mind.
-    """
+    """The one before gets -32800, also from editors that never cancel; other documents do not mind."""
     editor.initialize(initializationOptions=silent)
     editor.open(A, "\n")
     editor.open(B, "\n")
@@ -75,9 +73,7 @@ def test_nothing_to_offer_is_an_empty_list(editor: Editor, silent: dict[str, obj
 
 
 def test_a_huge_line_does_not_stall(editor: Editor, silent: dict[str, object]) -> None:
-    """
-    A minified file of one line: fifty keys in less time than pygls' own mirror takes for five.
-    """
+    """A minified file of one line: fifty keys in less time than pygls' own mirror takes for five."""
     editor.initialize(initializationOptions=silent)
     editor.open(A, "漢" * 500_000)
     for version in range(2, 52):
@@ -174,9 +170,7 @@ class Cart:
 
 
 def test_lines_are_shown_while_the_model_writes_on(editor: Editor) -> None:
-    """
-    To a client that says a `partialResultToken`; the answer has all of the text for every client.
-    """
+    """To a client that says a `partialResultToken`; the answer has all of the text for every client."""
     completion = {"minConfidence": 0, "debounceMs": 0, "deadlineMs": 20_000, "patienceMs": 20_000}
     settings = {"fim": {"backend": {"kind": "embedded"}, "completion": completion}}
     editor.initialize(initializationOptions=settings)

@@ -108,9 +108,7 @@ print(connection.recv(4096))
 @pytest.mark.skipif(sys.platform != "linux", reason="the system does not tell whose process it is")
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="takes another user")
 def test_another_user_is_refused(launch: Callable[..., Editor]) -> None:
-    """
-    A process of another user connects first: nothing is answered, and the user's own is served.
-    """
+    """A process of another user connects first: nothing is answered, and the user's own is served."""
     server = launch("--tcp", "127.0.0.1:0")
     host, port = server.address()
     program = [sys.executable, "-I", "-c", CONNECT, host, str(port), framed(HELLO).hex()]

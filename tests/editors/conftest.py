@@ -1,6 +1,4 @@
-"""
-A home folder with `fim-lsp` on the PATH and nothing set but the embedded backend; a small project.
-"""
+"""A home folder with `fim-lsp` on the PATH and nothing set but the embedded backend; a small project."""
 
 from __future__ import annotations
 
@@ -33,8 +31,8 @@ REST_OF_LINE = "eight in weights:"
 # A server that did not see it typed gets another prompt: then "weights in weights:" may come.
 REST_OF_WORD = "eight"
 
-# A person waits two seconds at most; a test machine that also runs other things may take longer.
-# And several lines are to be drawn, of which so small a model is never sure.
+# A person waits two seconds at most; a test machine that also runs other things may take longer. And several lines are
+# to be drawn, of which so small a model is never sure.
 CONFIG = """\
 [backend]
 kind = "embedded"

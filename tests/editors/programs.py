@@ -1,8 +1,8 @@
 """
 Where the editors are: unpacked Debian packages and npm packages in a cache folder.
 
-`scripts/install-editors` fills it and sets the Debian programs' loader and libraries, so that they
-run on an older system; the folders they would look for under /usr are named here.
+`scripts/install-editors` fills it and sets the Debian programs' loader and libraries, so that they run
+on an older system; the folders they would look for under /usr are named here.
 """
 
 from __future__ import annotations
@@ -34,9 +34,7 @@ def needs(*names: str) -> list[pytest.MarkDecorator]:
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """
-    Return a home folder, the programs in it and on the real PATH, and nothing else of the caller's.
-    """
+    """Return a home folder, the programs in it and on the real PATH, and nothing else of the caller's."""
     return {
         "HOME": str(home),
         "XDG_CACHE_HOME": str(home / ".cache"),
@@ -54,10 +52,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 def processes(words: str, ancestor: int) -> list[psutil.Process]:
-    """
-    Return the processes with *words* in their command line that *ancestor* started, or one of
-    those.
-    """
+    """Return the processes with *words* in their command line that *ancestor* started, or one of those."""
     found = []
     for child in psutil.Process(ancestor).children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -73,11 +68,10 @@ def process(words: str, ancestor: int) -> psutil.Process:
 
 def written(file: Path, since_ns: int, writer: int) -> bool:
     """
-    Return whether *file* was written after *since_ns* and closed by *writer* and the processes it
-    started.
+    Return whether *file* was written after *since_ns* and closed by *writer* and the processes it started.
 
-    An editor that empties the file before it writes has it open meanwhile; one that moves the old
-    file away (Helix) has none there for a moment.
+    An editor that empties the file before it writes has it open meanwhile; one that moves the old file away (Helix) has
+    none there for a moment.
     """
     try:
         if file.stat().st_mtime_ns <= since_ns:

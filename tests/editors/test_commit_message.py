@@ -1,7 +1,4 @@
-"""
-A commit message in real editors: git waits in Neovim, the source control view of VS Code is asked
-by its button.
-"""
+"""A commit message in real editors: git waits in Neovim, the source control view of VS Code is asked by its button."""
 
 from __future__ import annotations
 
@@ -36,10 +33,7 @@ def message(tmp_path: Path) -> Path:
     not programs.program("nvim").exists(), reason="no Neovim: run scripts/install-editors"
 )
 def test_neovim(home: Path, message: Path) -> None:
-    """
-    Ghost text on the empty line in insert mode; `:Fim commit` inserts the same, and one undo takes
-    it back.
-    """
+    """Ghost text on the empty line in insert mode; `:Fim commit` inserts the same, and one undo takes it back."""
     editor = Neovim(home, message.parents[1], INIT)
     try:
         editor.edit(message)

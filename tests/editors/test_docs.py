@@ -22,9 +22,7 @@ def blocks(editor: str, language: str) -> list[str]:
 
 
 def follow(home: Path, editor: str) -> None:
-    """
-    Run the page's commands, from the checkout that they ask for; the program is there already.
-    """
+    """Run the page's commands, from the checkout that they ask for; the program is there already."""
     [commands] = blocks(editor, "sh")
     commands = "".join(line for line in commands.splitlines(True) if "pipx" not in line)
     subprocess.run(
@@ -53,9 +51,7 @@ def test_neovim(file: Path, tmp_path: Path) -> None:
 
 
 def test_neovim_with_lazy(file: Path, tmp_path: Path) -> None:
-    """
-    The specification for lazy.nvim, done as lazy.nvim does it after it has cloned this repository.
-    """
+    """The specification for lazy.nvim, done as lazy.nvim does it after it has cloned this repository."""
     specification, *_ = blocks("neovim", "lua")
     steps = f"local plugin = {specification} plugin.init() plugin.config({{ dir = '{{}}' }})"
     check_neovim(tmp_path, file, steps.replace("{}", str(programs.REPOSITORY)))
@@ -66,10 +62,7 @@ LAZY = programs.CACHE / "lazy.nvim"  # a checkout of it
 
 @pytest.mark.skipif(not LAZY.exists(), reason=f"needs a checkout of lazy.nvim in {LAZY}")
 def test_neovim_with_lazy_itself(file: Path, tmp_path: Path) -> None:
-    """
-    From an empty home lazy.nvim clones this repository, runs the specification's build there, and
-    sets the plugin up.
-    """
+    """From an empty home lazy.nvim clones this repository, runs the specification's build there, and sets the plugin up."""
     specification, *_ = blocks("neovim", "lua")
     pipx = tmp_path / ".local/bin/pipx"  # the program is there already
     pipx.write_text('#!/bin/sh\necho "$PWD: $*" > "$HOME/pipx"\n')

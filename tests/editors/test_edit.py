@@ -1,7 +1,4 @@
-"""
-Edits by instruction in a real Neovim with our plugin: drawn as they are written, applied, tried
-again, sent away.
-"""
+"""Edits by instruction in a real Neovim with our plugin: drawn as they are written, applied, tried again, sent away."""
 
 from __future__ import annotations
 
@@ -92,10 +89,7 @@ def test_escape_sends_a_change_away(opened: Neovim) -> None:
 def test_lines_are_edited_by_an_instruction_that_is_asked_for(
     opened: Neovim, server: Scripted
 ) -> None:
-    """
-    With a range; a further instruction goes on with the answer, and another try says the same
-    again.
-    """
+    """With a range; a further instruction goes on with the answer, and another try says the same again."""
     opened.send(":4,6Fim edit\r")
     opened.wait_until(lambda: "Edit:" in opened.text, "the prompt")
     opened.send("explain it\r")

@@ -67,10 +67,7 @@ def _type_until_offered(helix: Helix) -> None:
 
 
 def test_accepting_from_the_menu(editor: Helix) -> None:
-    """
-    Beside the other server's entry; moving to ours shows it in the text, Enter keeps all of its
-    lines.
-    """
+    """Beside the other server's entry; moving to ours shows it in the text, Enter keeps all of its lines."""
 
     def previewed() -> bool:
         editor.send("\t")

@@ -1,7 +1,4 @@
-"""
-The import of a name that was just used, in a real Neovim: what real language servers of others
-propose.
-"""
+"""The import of a name that was just used, in a real Neovim: what real language servers of others propose."""
 
 from __future__ import annotations
 
@@ -108,10 +105,7 @@ def accept(editor: Neovim) -> None:
 
 
 def test_an_import_of_python(editor: Neovim, project: Path) -> None:
-    """
-    At its place, after the name was typed; the reason names the server, and the keys are the next
-    edit's.
-    """
+    """At its place, after the name was typed; the reason names the server, and the keys are the next edit's."""
     opened(editor, project / "main.py", MAIN)
     editor.send("Gofreight_of(1)\x1b")
     editor.wait_for("from ship import freight_of")
@@ -173,10 +167,7 @@ def test_a_dismissed_import_is_not_proposed_again(editor: Neovim, project: Path)
 def test_a_hostile_server_is_given_no_work_and_proposes_nothing(
     editor: Neovim, project: Path
 ) -> None:
-    """
-    Actions with no title, no text or no place, of other files, of commands, of 600 kB, and a
-    thousand to resolve.
-    """
+    """Actions with no title, no text or no place, of other files, of commands, of 600 kB, and a thousand to resolve."""
     opened(editor, project / "list.txt", "one\n")
     editor.send("Gothing\x1b")
     publish = """(function()

@@ -1,6 +1,4 @@
-"""
-The plugin in a real Neovim, with the real server and model; each test in both ways to draw text.
-"""
+"""The plugin in a real Neovim, with the real server and model; each test in both ways to draw text."""
 
 from __future__ import annotations
 
@@ -242,10 +240,7 @@ def test_health_and_help(typed: Neovim) -> None:
 
 
 def test_the_statusline_names_the_model(typed: Neovim) -> None:
-    """
-    The model that answers stands in the statusline, from the state that the server sent, and what
-    it does.
-    """
+    """The model that answers stands in the statusline, from the state that the server sent, and what it does."""
     typed.wait_for("FIM bundled model ready")
     phase = "require('fim.status').phase({{ kind = 'Normal', busy = {}, firstLookS = {} }})"
     assert typed.lua(phase.format("true", 0)) == "loading"
@@ -331,9 +326,7 @@ def test_ghost_text_is_in_one_window(typed: Neovim) -> None:
 
 
 def test_the_log_has_no_errors(typed: Neovim, home: Path) -> None:
-    """
-    What the server writes to stderr is an error for Neovim: requests that end early write nothing.
-    """
+    """What the server writes to stderr is an error for Neovim: requests that end early write nothing."""
     typed.send("e" * 20)
     typed.settle()
     log = (home / ".local/state/nvim/lsp.log").read_text()
@@ -364,8 +357,7 @@ def test_how_far_a_text_is_while_it_is_written(typed: Neovim) -> None:
     """
     The screen says how many lines there are.
 
-    These are the server's messages, sent by the test: of a text that is written at once there are
-    none.
+    These are the server's messages, sent by the test: of a text that is written at once there are none.
     """
     typed.send(ESCAPE)
     typed.wait_until(lambda: REST_OF_LINE not in typed.text, "no ghost text")
@@ -398,10 +390,7 @@ def test_a_server_that_dies_comes_back(typed: Neovim) -> None:
 
 
 def test_the_key_that_asks_by_hand(tmp_path: Path) -> None:
-    """
-    Alt and backslash asks without a setting, told at the start; where nothing comes, a message says
-    why.
-    """
+    """Alt and backslash asks without a setting, told at the start; where nothing comes, a message says why."""
     furnish(tmp_path)
     (tmp_path / "shop/.git").mkdir(parents=True)
     file = tmp_path / "shop/.env"
@@ -425,9 +414,7 @@ def test_the_key_that_asks_by_hand(tmp_path: Path) -> None:
 
 
 def test_setup_takes_effect_at_once(tmp_path: Path) -> None:
-    """
-    :Fim setup runs in a window; when it ends, the model that it wrote into the settings answers.
-    """
+    """:Fim setup runs in a window; when it ends, the model that it wrote into the settings answers."""
     furnish(tmp_path)
     model = tmp_path / "another.gguf"
     model.write_bytes(BUNDLED.read_bytes())
@@ -464,9 +451,7 @@ def test_the_page_in_a_browser(typed: Neovim, home: Path) -> None:
 
 
 def test_nothing_of_a_repository_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    With a relative folder on the PATH, server and browser are those of the user, and run at home.
-    """
+    """With a relative folder on the PATH, server and browser are those of the user, and run at home."""
     furnish(tmp_path)
     late = tmp_path / "late"
     (tmp_path / ".local/bin").rename(late)

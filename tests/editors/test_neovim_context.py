@@ -57,9 +57,7 @@ MAIN = "from ship import freight_of\nfrom tolls import toll_of\n\nprice = freigh
 
 @pytest.fixture
 def editor(home: Path, project: Path) -> Iterator[Neovim]:
-    """
-    Neovim with both servers in a project with a file that is not open, and an installed package.
-    """
+    """Neovim with both servers in a project with a file that is not open, and an installed package."""
     installed = home / "env/site-packages/tolls.py"
     installed.parent.mkdir(parents=True, exist_ok=True)
     installed.write_text('"""Tolls."""\n\ndef toll_of(fare):\n    return secret_way(fare)\n')

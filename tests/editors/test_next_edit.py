@@ -99,9 +99,7 @@ def counted(editor: Neovim) -> dict[str, int]:
 
 
 def test_it_is_shown_and_moves_nothing(renamed: Neovim) -> None:
-    """
-    The place is marked, one line below the cursor; text and cursor stay, and it counts as shown.
-    """
+    """The place is marked, one line below the cursor; text and cursor stay, and it counts as shown."""
     assert renamed.buffer == RENAMED.rstrip("\n")
     assert renamed.lua(CURSOR)[0] == 2
     assert "total = hight + 1" in renamed.text  # one at a time
@@ -226,9 +224,7 @@ def renamed_twice(editor: Neovim, file: Path, name: str) -> None:
 
 
 def test_in_a_file_that_is_not_open(editor: Neovim, project: Path) -> None:
-    """
-    It is named; the key opens the file, then applies the edit, and the next one follows there.
-    """
+    """It is named; the key opens the file, then applies the edit, and the next one follows there."""
     here, there = shelf(project, "lenght")
     renamed_twice(editor, here, "lenght")
     assert editor.lua(f"vim.fn.bufloaded('{there}')") == 0

@@ -22,8 +22,7 @@ def offered(helix: Helix, title: str) -> bool:
     """
     Rename twice and open the menu; whether *title* is in it.
 
-    Helix does not tell when the server has the file, or knows the others: begin again until it
-    does.
+    Helix does not tell when the server has the file, or knows the others: begin again until it does.
     """
     helix.command("reload")
     helix.settle()
@@ -60,10 +59,7 @@ def test_helix(home: Path, project: Path) -> None:
 
 
 def test_helix_in_a_file_that_is_not_open(home: Path, project: Path) -> None:
-    """
-    The action names it; Helix opens it, applies the edit and shows the place. Nothing is saved
-    unasked.
-    """
+    """The action names it; Helix opens it, applies the edit and shows the place. Nothing is saved unasked."""
     folder = project / "helix"
     folder.mkdir()
     file, other = folder / "box.py", folder / "shelf.py"
@@ -102,10 +98,7 @@ BOTH_CLIENTS = pytest.mark.parametrize(
 
 
 def act(editor: Terminal, command: str) -> None:
-    """
-    Run the client's command; eglot asks which of one, and before it changes a file without a
-    buffer.
-    """
+    """Run the client's command; eglot asks which of one, and before it changes a file without a buffer."""
     editor.send(f"{META_X}{command}{ENTER}")
     editor.settle(1.0)
     for question, answer in (("Apply the next edit", ENTER), ("Proceed?", "y")):

@@ -1,7 +1,4 @@
-"""
-The page of a local port in a real browser: its pictures, its keyboard, its words; nothing from
-elsewhere, no markup from files.
-"""
+"""The page of a local port in a real browser: its pictures, its keyboard, its words; nothing from elsewhere, no markup from files."""
 
 from __future__ import annotations
 
@@ -61,9 +58,7 @@ async def looked_at(folder: Path, cache: Path, token: str = "") -> dict[str, Any
 
 
 async def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    Readable on a screen and a phone, in dark and in light; every part can be opened by keyboard.
-    """
+    """Readable on a screen and a phone, in dark and in light; every part can be opened by keyboard."""
     (tmp_path / "shop").mkdir()
     opened = local_port.open_local_port
 

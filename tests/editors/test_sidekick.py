@@ -79,10 +79,7 @@ def drawn(neovim: Neovim, namespace: str) -> Callable[[], bool]:
 
 
 def test_sidekick(home: Path, project: Path, tmp_path: Path) -> None:
-    """
-    It draws the edit, its key goes there and applies it, and the server counts it; then the next
-    one.
-    """
+    """It draws the edit, its key goes there and applies it, and the server counts it; then the next one."""
     with guest(home, project, "sidekick.nvim", SIDEKICK) as neovim:
         rename_twice(neovim, tmp_path)
         neovim.wait_until(drawn(neovim, "sidekick.ui"), "the edit")

@@ -1,6 +1,4 @@
-"""
-Vim 9 with coc.nvim, set up as docs/editors/vim.md says: ghost text, accepted with the page's key.
-"""
+"""Vim 9 with coc.nvim, set up as docs/editors/vim.md says: ghost text, accepted with the page's key."""
 
 from __future__ import annotations
 

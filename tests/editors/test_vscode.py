@@ -46,9 +46,7 @@ def workbench(home: Path, project: Path) -> Iterator[Workbench]:
 def typed(
     workbench: Workbench, project: Path, request: pytest.FixtureRequest
 ) -> Iterator[Workbench]:
-    """
-    Return a fresh copy of the shop, and the suggestion on screen; empty afterwards: it is context.
-    """
+    """Return a fresh copy of the shop, and the suggestion on screen; empty afterwards: it is context."""
     file = project / f"{request.node.name}.py"
     file.write_text(SHOP)
     workbench.open(file)
@@ -177,10 +175,7 @@ def test_cuts_reach_the_ring_and_the_clipboard(tmp_path: Path) -> None:
 
 @needs_workbench
 def test_first_steps(project: Path, tmp_path: Path) -> None:
-    """
-    A wrong path is named and can be cleared; then the server runs, and a real model is offered,
-    once.
-    """
+    """A wrong path is named and can be cleared; then the server runs, and a real model is offered, once."""
     furnish(tmp_path)
     machine = tmp_path / "data/Machine/settings.json"  # where a remote window keeps such settings
     machine.parent.mkdir(parents=True)
@@ -203,9 +198,7 @@ def test_first_steps(project: Path, tmp_path: Path) -> None:
 
 @needs_workbench
 def test_an_installation_that_fails(project: Path, tmp_path: Path) -> None:
-    """
-    Without a program the extension installs its own; offline that fails, and is offered again.
-    """
+    """Without a program the extension installs its own; offline that fails, and is offered again."""
     pip = tmp_path / ".config/pip/pip.conf"
     pip.parent.mkdir(parents=True)
     pip.write_text("[global]\nno-index = true\n")
@@ -248,9 +241,7 @@ def test_the_settings_are_those_of_the_schema() -> None:
 
 @needs_workbench
 def test_the_page_from_the_menu(workbench: Workbench) -> None:
-    """
-    The browser is sent to the server's own port, and there the page shows what this session does.
-    """
+    """The browser is sent to the server's own port, and there the page shows what this session does."""
     workbench.wait_until_ready()
     workbench("click", STATUS)
     workbench.wait_until(lambda: workbench("exists", ".quick-input-list .focused"), "the menu")

@@ -1,7 +1,4 @@
-"""
-What VS Code's other language servers know reaches the prompt: the extension's part in Node, and a
-real TypeScript server.
-"""
+"""What VS Code's other language servers know reaches the prompt: the extension's part in Node, and a real TypeScript server."""
 
 from __future__ import annotations
 
@@ -18,8 +15,7 @@ from tests.editors.vscode import Workbench
 
 pytestmark = pytest.mark.editors
 
-# Pauses in a document of one line, with another server behind VS Code's commands: what it was
-# asked, and what ours was sent.
+# Pauses in a document of one line, with another server behind VS Code's commands: what it was asked, and what ours was sent.
 PAUSES = """
 import { mock } from "node:test";
 import * as vscode from "vscode";
@@ -118,9 +114,7 @@ def items(case: dict[str, Any]) -> list[object]:
 
 
 def test_each_name_is_asked_for_once_and_six_in_a_pause(paused: dict[str, Any]) -> None:
-    """
-    Sent is the code in the workspace, the signature outside of it, and nothing that is in view.
-    """
+    """Sent is the code in the workspace, the signature outside of it, and nothing that is in view."""
     assert paused["known"]["asked"] == NAMES
     assert items(paused["known"]) == [SHIP, THREE]
 
@@ -167,10 +161,7 @@ FILES = {
 
 @needs_workbench
 def test_a_typescript_server_is_asked(tmp_path: Path) -> None:
-    """
-    Definitions, a signature and an error are in the prompt when the cursor rests, and nothing of an
-    ignored file.
-    """
+    """Definitions, a signature and an error are in the prompt when the cursor rests, and nothing of an ignored file."""
     furnish(tmp_path)
     (tmp_path / "ferry/.git").mkdir(parents=True)
     for name, text in FILES.items():

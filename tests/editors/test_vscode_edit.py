@@ -1,6 +1,4 @@
-"""
-Edits by instruction in a real VS Code workbench: asked for, shown as a diff, and only then applied.
-"""
+"""Edits by instruction in a real VS Code workbench: asked for, shown as a diff, and only then applied."""
 
 from __future__ import annotations
 
@@ -152,8 +150,7 @@ def test_fixing_what_another_extension_found(workbench: Workbench, server: Scrip
     assert workbench.saved() == '{\n  "a": 1\n}\n'
 
 
-# A code action of one file, which is run when another one is in front; what the server is asked,
-# and what is edited.
+# A code action of one file, which is run when another one is in front; what the server is asked, and what is edited.
 ACTION = """
 import * as vscode from "vscode";
 import { Edits } from "./edit";
@@ -196,10 +193,7 @@ console.log(JSON.stringify({ asked, edited, said }));
 
 @pytest.mark.skipif(not CAN_RUN, reason="no node, or run scripts/build-vscode first")
 def test_a_code_action_is_for_the_text_that_it_was_made_for(tmp_path: Path) -> None:
-    """
-    Whatever is in front when it runs; one of a text that was changed or closed since changes
-    nothing.
-    """
+    """Whatever is in front when it runs; one of a text that was changed or closed since changes nothing."""
     said = json.loads(run(ACTION, tmp_path, tmp_path))
     assert said["asked"] == [{"uri": "file:///other.py", "version": 3}]
     assert said["edited"] == ["file:///other.py"]

@@ -1,6 +1,4 @@
-"""
-The extension's installer in a cloned repository: the real sources in Node, the real Python and pip.
-"""
+"""The extension's installer in a cloned repository: the real sources in Node, the real Python and pip."""
 
 from __future__ import annotations
 
@@ -30,16 +28,13 @@ const context = {
 await installServer(context);
 console.log(ownProgram(context));
 """
-# What `-m`, an import of theirs, or a relative folder of the PATH would take from the current
-# folder.
+# What `-m`, an import of theirs, or a relative folder of the PATH would take from the current folder.
 MODULES = ("venv", "pip", "ensurepip", "sitecustomize", "argparse", "logging")
 PROGRAMS = ("python3", "python", "py")
 
 
 def hostile(repository: Path) -> Path:
-    """
-    Return a cloned repository with modules and programs that leave the file `ran` when they run.
-    """
+    """Return a cloned repository with modules and programs that leave the file `ran` when they run."""
     repository.mkdir()
     for name in MODULES:
         (repository / f"{name}.py").write_text(f"open({str(repository / 'ran')!r}, 'w').close()\n")

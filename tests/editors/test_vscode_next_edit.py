@@ -1,7 +1,4 @@
-"""
-The next edit in a real VS Code workbench: decorations, one key to go there and apply, another to
-dismiss.
-"""
+"""The next edit in a real VS Code workbench: decorations, one key to go there and apply, another to dismiss."""
 
 from __future__ import annotations
 
@@ -34,9 +31,7 @@ DISMISSED = re.compile(r"next edits applied\s*(\d+) dismissed")
 
 
 def named(text: str, name: str) -> str:
-    """
-    Return *text* with a name that no other file has, so that there is nothing to edit in those.
-    """
+    """Return *text* with a name that no other file has, so that there is nothing to edit in those."""
     return text.replace("hight", f"hight_{name}").replace("height", f"height_{name}")
 
 

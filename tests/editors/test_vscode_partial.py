@@ -1,7 +1,4 @@
-"""
-How much of a suggestion was accepted in VS Code, as the extension tells the server: its part in
-Node.
-"""
+"""How much of a suggestion was accepted in VS Code, as the extension tells the server: its part in Node."""
 
 from __future__ import annotations
 

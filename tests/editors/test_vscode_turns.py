@@ -1,6 +1,4 @@
-"""
-The VS Code extension starts one server, however often and fast it is asked to: its part in Node.
-"""
+"""The VS Code extension starts one server, however often and fast it is asked to: its part in Node."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""
-VS Code's walkthrough from an empty home: the built extension alone, followed to a first suggestion.
-"""
+"""VS Code's walkthrough from an empty home: the built extension alone, followed to a first suggestion."""
 
 from __future__ import annotations
 
@@ -44,10 +42,7 @@ def index(tmp_path: Path) -> Path:
 
 @needs_workbench
 def test_from_an_empty_home_to_a_suggestion(tmp_path: Path, index: Path) -> None:
-    """
-    The server is installed from the extension's own wheel, the terminal asks for a model, ghost
-    text comes.
-    """
+    """The server is installed from the extension's own wheel, the terminal asks for a model, ghost text comes."""
     home = tmp_path / "home"
     pip = home / ".config/pip/pip.conf"
     pip.parent.mkdir(parents=True)

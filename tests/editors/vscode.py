@@ -164,10 +164,7 @@ class Workbench:
         self.wait_until(lambda: self("exists", focused), "the text in focus")
 
     def choose(self, label: str) -> None:
-        """
-        Click a button of a message; its text is there before its buttons, and it hides after some
-        seconds.
-        """
+        """Click a button of a message; its text is there before its buttons, and it hides after some seconds."""
         button = f"a.monaco-button::-p-text({label})"
         hidden = time.monotonic() + HIDES_S
 

@@ -1,7 +1,4 @@
-"""
-Completion clients without an editor: a text and a cursor, and the requests that plugins make of
-them.
-"""
+"""Completion clients without an editor: a text and a cursor, and the requests that plugins make of them."""
 
 from __future__ import annotations
 
@@ -54,9 +51,7 @@ async def served(
 def vim(
     text: str, row: int, column: int, *, n_prefix: int = 256, n_suffix: int = 64
 ) -> dict[str, Any]:
-    """
-    Return what llama.vim asks with the cursor there; a line of spaces is shown as an empty one.
-    """
+    """Return what llama.vim asks with the cursor there; a line of spaces is shown as an empty one."""
     lines = text.split("\n")
     here = lines[row] if lines[row].strip() else ""
     below = lines[row + 1 : row + 1 + n_suffix]

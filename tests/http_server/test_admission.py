@@ -43,9 +43,7 @@ async def test_dns_rebinding(at_port: Served) -> None:
 
 
 async def test_web_pages(at_port: Served) -> None:
-    """
-    Whatever a page asks, its browser says that it does; and no other origin may read anything.
-    """
+    """Whatever a page asks, its browser says that it does; and no other origin may read anything."""
     for path, headers, method in itertools.product(PATHS, FOREIGN, ("GET", "POST", "OPTIONS")):
         answer = await at_port.client.request(method, path, headers=headers)
         assert answer.status_code == 403
@@ -114,9 +112,7 @@ async def test_there_is_always_a_token(tmp_path: Path) -> None:
 
 
 async def test_the_pages_token_is_for_the_page(at_port: Served) -> None:
-    """
-    A browser shows its address to others: what is in it ends with the process, and asks no model.
-    """
+    """A browser shows its address to others: what is in it ends with the process, and asks no model."""
     said = {"authorization": f"Bearer {at_port.port.page_url.partition('#')[2]}"}
 
     assert (await at_port.client.get("/page/state", headers=said)).status_code == 200
@@ -126,10 +122,7 @@ async def test_the_pages_token_is_for_the_page(at_port: Served) -> None:
 
 
 def test_the_key_is_kept(tmp_path: Path) -> None:
-    """
-    Made once, for the user alone; one that others could read is replaced; it works where nothing
-    can be kept.
-    """
+    """Made once, for the user alone; one that others could read is replaced; it works where nothing can be kept."""
     file = tmp_path / "state" / "client-key"
     key = local_port.own_key(file)
     assert key == local_port.own_key(file)

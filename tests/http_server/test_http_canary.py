@@ -78,8 +78,7 @@ async def test_private_files_reach_neither_the_model_nor_the_page(
 ) -> None:
     """
     Named, as part of a ring, and without a name where the model is elsewhere: what git or the user
-    excludes is in no prompt, and on no page. On this machine a text without a name is in its own
-    prompts only.
+    excludes is in no prompt, and on no page. On this machine a text without a name is in its own prompts only.
     """
     session = faked(replace(QUICK, backend=BackendConfig(url=url)))
     asked: list[Request] = requests_to(session.connection.backend)

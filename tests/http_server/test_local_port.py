@@ -34,9 +34,7 @@ async def at_port(tmp_path: Path) -> AsyncIterator[Served]:
 
 
 async def test_typing_costs_what_it_costs_in_an_editor(at_port: Served) -> None:
-    """
-    With windows that slide, each key evaluates a few tokens; llama.vim's own prompt costs hundreds.
-    """
+    """With windows that slide, each key evaluates a few tokens; llama.vim's own prompt costs hundreds."""
     lines = (PROJECT / "window.py").read_text().split("\n")
     typed = "def doubled(value: int) -> int:\n    return value * 2\n"
     text, row, costs = [*lines[:120], "", *lines[120:]], 120, []
@@ -106,10 +104,7 @@ async def test_zeta2_in_a_file(at_port: Served) -> None:
 
 
 async def test_zed_gets_the_next_edit(at_port: Served, tmp_path: Path) -> None:
-    """
-    What was done twice is proposed where it is needed next; each edit is known by the request after
-    it.
-    """
+    """What was done twice is proposed where it is needed next; each edit is known by the request after it."""
     text = "print(hight)\nx = 1\ncheck(hight)\ny = 2\narea = hight * width\n"
     (tmp_path / "shop" / "sizes.py").write_text(text)
 
@@ -176,9 +171,7 @@ async def test_what_is_asked_ahead_changes_no_text(at_port: Served) -> None:
 
 
 async def test_accepted_text_is_counted(at_port: Served) -> None:
-    """
-    The client does not say so; its next request shows it, also where it has asked ahead meanwhile.
-    """
+    """The client does not say so; its next request shows it, also where it has asked ahead meanwhile."""
     text = ABOVE + "def subtract(first, second):\n    ret"
     answer = await at_port.post("/infill", vim(text, 5, 7))
     text += answer["content"]
@@ -285,10 +278,7 @@ async def test_the_client_says_how_long_an_answer_may_be(at_port: Served) -> Non
 
 
 async def test_other_files_that_a_client_shows(at_port: Served) -> None:
-    """
-    Its ring becomes part of ours, as documents that are open; a request without a text only shows
-    it.
-    """
+    """Its ring becomes part of ours, as documents that are open; a request without a text only shows it."""
     extra = {"filename": "prices.py", "text": "def price(item):\n    return item.cost * 2\n" * 3}
     warm_up = {"input_prefix": "", "input_suffix": "", "prompt": "", "n_predict": 0}
 

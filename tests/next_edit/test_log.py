@@ -1,6 +1,4 @@
-"""
-Changes of documents into finished edits: grouped by place, undone ones forgotten, places carried.
-"""
+"""Changes of documents into finished edits: grouped by place, undone ones forgotten, places carried."""
 
 from __future__ import annotations
 

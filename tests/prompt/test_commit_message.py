@@ -84,10 +84,7 @@ def test_the_diff_in_a_message() -> None:
 
 
 def test_the_prompt() -> None:
-    """
-    The subjects stand in the order of time in front of the gap; secrets are blotted out of all of
-    it.
-    """
+    """The subjects stand in the order of time in front of the gap; secrets are blotted out of all of it."""
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
     diffs = [FileDiff(("a.py",), f"+token = '{secret}'\n")]
     subjects = (f"newest {secret}", "oldest")
@@ -150,10 +147,7 @@ OLD, NEW = (
     ],
 )
 def test_secrets_of_several_lines(hunk: str, secrets: str) -> None:
-    """
-    They are found on each side of a diff, whatever signs stand in front of their lines; the other
-    lines stay.
-    """
+    """They are found on each side of a diff, whatever signs stand in front of their lines; the other lines stay."""
     head = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@ def f():\n"
     shown = scrub_diff(f"{head}{hunk}+plain = 1\n{CART}")
     assert shown.startswith(head)
@@ -170,9 +164,7 @@ def test_a_secret_that_begins_above_its_hunk() -> None:
 
 
 def test_a_line_that_has_other_line_ends_is_one() -> None:
-    """
-    A form feed ends no line of a diff, so what follows it has a sign, and is no name of a file.
-    """
+    """A form feed ends no line of a diff, so what follows it has a sign, and is no name of a file."""
     text = CART.replace("+total = 1", "+total = 1\f--- a/other\x85rename to key.pem")
     assert file_diffs(text)[0].text.count("\n") == CART.count("\n") - 1
     header = (

@@ -46,9 +46,7 @@ def test_a_window_takes_no_more_than_a_share_of_a_small_context(
 
 
 def test_the_ring_has_what_the_largest_window_leaves() -> None:
-    """
-    Chunks and their lines as configured, characters by the context; none where it is too small.
-    """
+    """Chunks and their lines as configured, characters by the context; none where it is too small."""
     config = dataclasses.replace(Config(), ring=RingConfig(chunks=7, chunk_lines=32))
     limits = ring_limits(config, READY)
     assert (limits.n_chunks, limits.chunk_lines) == (7, 32)

@@ -63,9 +63,7 @@ def check(text: str, fragment: str) -> None:
     ],
 )
 def test_the_fragment_is_the_last_pretoken(text: str, fragment: str) -> None:
-    """
-    What was typed since the last pre-token boundary is forced, unless it is no half-typed name.
-    """
+    """What was typed since the last pre-token boundary is forced, unless it is no half-typed name."""
     check(text, fragment)
 
 
@@ -79,8 +77,7 @@ def test_it_cuts_where_the_model_s_own_pattern_cuts() -> None:
                 assert heal("x\n" + line[:end])[1] == expected, line[:end]
 
 
-# The documented difference, the separators 1c–1f, and what one Unicode table knows and the other
-# does not.
+# The documented difference, the separators 1c–1f, and what one Unicode table knows and the other does not.
 OURS: Final = ("Nl", "No", "Cc", "Cn", "Cs")
 anything = st.text(st.characters(exclude_categories=OURS) | st.sampled_from("\n\t '_"))
 

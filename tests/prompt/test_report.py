@@ -58,9 +58,7 @@ def test_the_page_is_for_reading() -> None:
 
 
 async def test_a_session_shows_what_it_would_send() -> None:
-    """
-    The parts are those of the next prompt, and their tokens are all of it but the control tokens.
-    """
+    """The parts are those of the next prompt, and their tokens are all of it but the control tokens."""
     session = faked()
     try:
         typist = Typist(session, "def area(width, height):\n    return wi")

@@ -27,9 +27,7 @@ def tokens(*texts: bytes) -> tuple[Token, ...]:
     ],
 )
 def test_only_the_last_word_keeps_its_tokens(made: tuple[bytes, ...], n_kept: int) -> None:
-    """
-    Finished words are left to the tokenizer; a token that reaches before the last word stays whole.
-    """
+    """Finished words are left to the tokenizer; a token that reaches before the last word stays whole."""
     tape = tokens(*made)
     prompt = resume(PROMPT, b"".join(made).decode(), tape)
     assert prompt.tape == tape[len(tape) - n_kept :]

@@ -20,18 +20,12 @@ Place = tuple[Any, ...]
 
 
 def some(n: int) -> tuple[Any, ...]:
-    """
-    Return values for the *n*-th place: one in `SHARE`, others in the next place; all with FIM_FUZZ,
-    see scripts/test-security.
-    """
+    """Return values for the *n*-th place: one in `SHARE`, others in the next place; all with FIM_FUZZ, see scripts/test-security."""
     return ODD if FUZZ > 1 else ODD[n % SHARE :: SHARE]
 
 
 def places(value: Any, depth: int = 6) -> Iterator[Place]:
-    """
-    Yield where something stands in *value*: keys and indices from the outside in, the first two of
-    a list.
-    """
+    """Yield where something stands in *value*: keys and indices from the outside in, the first two of a list."""
     inner: Iterator[tuple[Any, Any]] = iter(())
     if isinstance(value, dict):
         inner = iter(value.items())

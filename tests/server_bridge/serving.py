@@ -24,10 +24,7 @@ PATIENCE_S = 60.0  # the slowest of Debian's CPU backends on a busy machine
 async def served(
     tmp_path: Path, machine: Machine | None = None, **wishes: Any
 ) -> AsyncIterator[LlamaServer]:
-    """
-    A running llama-server that is started as `fim-lsp serve` does on *machine*, here with one
-    thread.
-    """
+    """A running llama-server that is started as `fim-lsp serve` does on *machine*, here with one thread."""
     plan = replace(Plan(port=free_port()), **wishes)
     machine = machine or programs.machine(None)._replace(cores=1)
     program = programs.outside(PROGRAM, machine, programs.build(PROGRAM), plan, tmp_path)

@@ -40,9 +40,7 @@ async def test_a_backend_starts_nothing_before_it_is_asked() -> None:
 
 
 async def test_auto_takes_what_is_there(url: str, no_fim_model: Path) -> None:
-    """
-    First the named server, then a usual port with llama.cpp and a fitting model, then our own.
-    """
+    """First the named server, then a usual port with llama.cpp and a fitting model, then our own."""
     with recorder() as other, llama_server(no_fim_model) as chat:
         for settings, expected in [
             (BackendSettings(url=url, usual_urls=(other.url,)), url),
@@ -57,9 +55,7 @@ async def test_auto_takes_what_is_there(url: str, no_fim_model: Path) -> None:
 
 
 async def test_auto_does_not_hide_that_the_named_server_is_wrong() -> None:
-    """
-    A server that the user named and that cannot do the work is a message, not a silent detour.
-    """
+    """A server that the user named and that cannot do the work is a message, not a silent detour."""
     with recorder() as other:
         backend = open_backend(BackendSettings(url=other.url))
         with pytest.raises(BackendUnusable, match=r"not a llama\.cpp server"):
@@ -122,9 +118,7 @@ async def test_auto_takes_the_server_that_comes_up_later() -> None:
 
 
 async def test_auto_waits_for_a_server_that_loads() -> None:
-    """
-    A llama.cpp on a usual port that is still loading is waited for: no toy is started meanwhile.
-    """
+    """A llama.cpp on a usual port that is still loading is waited for: no toy is started meanwhile."""
     loading = b'{"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}'
     with recorder(503, loading) as server:
         backend = open_backend(BackendSettings(usual_urls=(NO_SERVER, server.url)))

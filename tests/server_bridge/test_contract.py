@@ -1,10 +1,8 @@
 """
-What every backend keeps, on real llama.cpp; and the one without a model, so that a test that it
-carries can be believed.
+What every backend keeps, on real llama.cpp; and the one without a model, so that a test that it carries can be believed.
 
-Where a backend deals in text (`openai`), counts are estimates and an end may be a stop string.
-`fake` computes nothing, so it takes no time: it has no speed to measure, and that is the one rule
-it cannot keep.
+Where a backend deals in text (`openai`), counts are estimates and an end may be a stop string. `fake` computes nothing, so
+it takes no time: it has no speed to measure, and that is the one rule it cannot keep.
 """
 
 from __future__ import annotations
@@ -81,9 +79,7 @@ def counts(backend: Model) -> bool:
 
 
 def partial_block(backend: Model) -> int:
-    """
-    Return how many tokens at the end of a prompt are evaluated each time: vLLM keeps whole blocks.
-    """
+    """Return how many tokens at the end of a prompt are evaluated each time: vLLM keeps whole blocks."""
     return BLOCK - 1 if backend.state.model == vllm_server.MODEL else 0
 
 
@@ -130,9 +126,7 @@ async def test_control_tokens_in_a_file_are_text(backend: Model) -> None:
 
 
 async def test_greedy_is_repeatable_and_spelled_by_its_tokens(backend: Model) -> None:
-    """
-    The same request gives the same text, and the tokens spell it with their log-probabilities.
-    """
+    """The same request gives the same text, and the tokens spell it with their log-probabilities."""
     request = Request(prompt("    def __init__("), n_predict=12)
     first, second = await backend.complete(request), await backend.complete(request)
     assert first.text == second.text != ""
@@ -307,9 +301,7 @@ async def test_warming_goes_in_steps_and_pays(backend: Model) -> None:
 
 
 async def test_small_steps_of_an_unfamiliar_prompt_come_to_an_end(backend: Model) -> None:
-    """
-    Each step goes on where the last one ended, also while a slot holds under a tenth of the prompt.
-    """
+    """Each step goes on where the last one ended, also while a slot holds under a tenth of the prompt."""
     for at in (300, 600):
         await backend.complete(Request(prompt(at=at), n_predict=1))
     fresh = replace(prompt(at=1200), repo="somewhere else")
@@ -401,9 +393,7 @@ CALLS: dict[str, Callable[[Model], Awaitable[object]]] = {
 
 @pytest.mark.parametrize("call", CALLS)
 async def test_the_fake_one_holds_a_call_until_it_is_released(call: str) -> None:
-    """
-    A call waits after `hold`, also where it alone is named, and ends after `release`; others go on.
-    """
+    """A call waits after `hold`, also where it alone is named, and ends after `release`; others go on."""
     assert tuple(CALLS) == fake_backend.CALLS
     model = fake_backend.FakeBackend()
     for held in ((), (call,)):

@@ -1,9 +1,8 @@
 """
-Models whose memory cannot be cut behind any token, on real servers: hybrid, and with sliding
-windows.
+Models whose memory cannot be cut behind any token, on real servers: hybrid, and with sliding windows.
 
-What is typed costs a few tokens, a jump its window, each is foretold, and a restart costs nothing.
-The first of each kind runs always, the others with scripts/test-server.
+What is typed costs a few tokens, a jump its window, each is foretold, and a restart costs nothing. The first of
+each kind runs always, the others with scripts/test-server.
 """
 
 from __future__ import annotations
@@ -77,10 +76,7 @@ async def warm(backend: Model, prompt: Prompt) -> list[int]:
 
 
 async def typed(backend: Model, at: Prompt) -> tuple[list[int], int]:
-    """
-    Return tokens evaluated at each key of a text that the model never suggests, and wrong
-    predictions.
-    """
+    """Return tokens evaluated at each key of a text that the model never suggests, and wrong predictions."""
     costs, n_wrong = [], 0
     text = "".join(f"    name_{n} = {n}\n" for n in range(N_KEYS))
     for n in range(N_KEYS):
@@ -99,9 +95,7 @@ def at_share(values: Sequence[int], share: float) -> int:
 async def test_typing_and_jumps_cost_what_is_new(
     name: str, *, outside: bool, tmp_path: Path
 ) -> None:
-    """
-    A few tokens per key, and the window after a jump, although the server cannot cut its state.
-    """
+    """A few tokens per key, and the window after a jump, although the server cannot cut its state."""
     async with running(name, tmp_path, outside=outside) as backend:
         first, second = window(200), window(1200)
         assert max(await warm(backend, first)) <= 3 * STEP

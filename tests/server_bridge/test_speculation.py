@@ -1,6 +1,4 @@
-"""
-Speculation by a real llama-server: the same text, sooner; and told when it is off in spite of all.
-"""
+"""Speculation by a real llama-server: the same text, sooner; and told when it is off in spite of all."""
 
 from __future__ import annotations
 
@@ -76,9 +74,8 @@ async def test_the_same_suggestions_are_shown_with_and_without(tmp_path: Path) -
     """
     The session shows what the server writes, in the same pieces.
 
-    Without the gate: an accepted draft has no honest probability, and which tokens are drafted
-    depends on when a stream was left (tests/suggest/test_confidence.py has what the gate makes of
-    them).
+    Without the gate: an accepted draft has no honest probability, and which tokens are drafted depends on when a stream
+    was left (tests/suggest/test_confidence.py has what the gate makes of them).
     """
     quick = make_config({
         "completion.debounceMs": 0, "completion.deadlineMs": 60_000, "completion.minConfidence": 0.0,

@@ -52,9 +52,7 @@ def server() -> Iterator[tuple[str, int]]:
 async def test_a_small_context_is_never_too_small(
     n_ctx: int, text: str, caplog: pytest.LogCaptureFixture, short_rests: None
 ) -> None:
-    """
-    Whatever the text weighs, typing into it gets answers, and no prompt is longer than the context.
-    """
+    """Whatever the text weighs, typing into it gets answers, and no prompt is longer than the context."""
     session = Session(BRIEF, lambda _: FakeBackend(n_ctx=n_ctx))
     try:
         Typist(session, CHINESE, f"{ROOT}/app/other.py")
@@ -81,9 +79,7 @@ async def test_a_small_context_is_never_too_small(
 
 @pytest.mark.engine
 async def test_a_completion_that_fills_the_context_is_kept(server: tuple[str, int]) -> None:
-    """
-    Where the context ends in the middle of a suggestion, what was said so far is the suggestion.
-    """
+    """Where the context ends in the middle of a suggestion, what was said so far is the suggestion."""
     url, n_ctx = server
     backend = open_backend(BackendSettings(kind="llama-server", url=url))
     empty = Prompt("shop", (), "a.py", "", "", "")

@@ -1,6 +1,5 @@
 """
-Canaries: private texts planted everywhere, an hour of work played, every byte to the model
-searched.
+Canaries: private texts planted everywhere, an hour of work played, every byte to the model searched.
 
 The session, both kinds of backend and llama.cpp are real; only the wire is tapped.
 """
@@ -165,10 +164,7 @@ async def test_no_canary_ever_reaches_the_model(project: Project) -> None:
 
 
 async def test_no_canary_reaches_the_model_by_an_instruction(project: Project) -> None:
-    """
-    Neither of the file that is edited, nor in the instruction, nor in what another server found
-    wrong.
-    """
+    """Neither of the file that is edited, nor in the instruction, nor in what another server found wrong."""
     main = Typist(project.session, MAIN, project.uri("main.py"), root=project.root.as_uri())
     for name in OPENED[:-2]:
         project.open(name)

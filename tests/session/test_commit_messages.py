@@ -1,6 +1,4 @@
-"""
-Commit messages: what a session shows a model of a real repository, and what it makes of the answer.
-"""
+"""Commit messages: what a session shows a model of a real repository, and what it makes of the answer."""
 
 from __future__ import annotations
 
@@ -91,9 +89,7 @@ async def test_a_subject_from_what_is_staged(top: Path) -> None:
 
 
 async def test_a_diff_in_the_message(top: Path) -> None:
-    """
-    That of `git commit --verbose` is taken, by the same rules; the rest of the message is not.
-    """
+    """That of `git commit --verbose` is taken, by the same rules; the rest of the message is not."""
     diff = "".join(
         f"diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n@@ -0,0 +1 @@\n+{text}"
         for name, text in {**FILES, "cart.py": "total = 'AMENDED'\n"}.items()
@@ -110,9 +106,7 @@ async def test_a_diff_in_the_message(top: Path) -> None:
 
 
 async def test_the_message_is_in_no_other_prompt(top: Path) -> None:
-    """
-    A request in a file of the repository, with the message open beside it, shows nothing of it.
-    """
+    """A request in a file of the repository, with the message open beside it, shows nothing of it."""
     work = Work(top)
     work.open("CANARY_subject = area(\n" + MESSAGE)
     await work.ask(0, len("CANARY_subject = area("))
@@ -202,9 +196,7 @@ async def test_nothing_that_may_be_shown(top: Path) -> None:
 
 
 async def test_a_diff_that_does_not_fit(top: Path) -> None:
-    """
-    Less of it is shown until the prompt fits, and a text of another model's context is no error.
-    """
+    """Less of it is shown until the prompt fits, and a text of another model's context is no error."""
     (top / "long.py").write_text("".join(f"name_{n} = {n}\n" for n in range(4000)))
     git("add", "long.py", cwd=top)
     work = Work(top)

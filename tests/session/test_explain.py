@@ -1,6 +1,4 @@
-"""
-Why there is no suggestion: the last answer at the place says it, else a request that shows nothing.
-"""
+"""Why there is no suggestion: the last answer at the place says it, else a request that shows nothing."""
 
 from __future__ import annotations
 
@@ -22,9 +20,7 @@ async def typist() -> AsyncIterator[Typist]:
 
 
 async def test_the_indentation_that_an_editor_takes_back_is_no_deletion(typist: Typist) -> None:
-    """
-    Neovim takes it off a line that is left empty: the answer where the user typed is what counts.
-    """
+    """Neovim takes it off a line that is left empty: the answer where the user typed is what counts."""
     typist.type(HEADER)
     typist.type("\n    ")
     await typist.ask()
@@ -49,10 +45,7 @@ async def test_a_deletion_is_one(typist: Typist, taken: int) -> None:
 
 
 async def test_the_last_answer_is_that_of_its_place(typist: Typist) -> None:
-    """
-    Asked elsewhere, the session is asked; the user is shown nothing, and nothing is counted as
-    shown.
-    """
+    """Asked elsewhere, the session is asked; the user is shown nothing, and nothing is counted as shown."""
     typist.type(f"{HEADER}\n    return weight")
     await typist.ask(invoked=True)
     asked = await typist.session.explain(typist.uri, typist.cursor)

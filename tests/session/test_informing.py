@@ -1,7 +1,4 @@
-"""
-What other language servers told gets into the prompt, as far as the files that it names may be
-read.
-"""
+"""What other language servers told gets into the prompt, as far as the files that it names may be read."""
 
 from __future__ import annotations
 
@@ -88,10 +85,7 @@ async def test_a_definition_is_shown(project: Project) -> None:
 
 
 async def test_a_signature_comes_without_the_path_of_its_module(project: Project) -> None:
-    """
-    TypeScript's server says below it what an imported name stands for. It stands in no line of its
-    file.
-    """
+    """TypeScript's server says below it what an imported name stands for. It stands in no line of its file."""
     signature = "(alias) function freightOf(parcel: number, surcharge: number): number"
     told = f'{signature}\nimport freightOf\nmodule "{project.root}/lib/carrier"'
     uri = project.uri("lib/carrier.py")

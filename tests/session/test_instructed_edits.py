@@ -58,9 +58,7 @@ def typist(sessions: list[Session], backend: FakeBackend) -> Typist:
 async def test_an_edit_is_the_lines_that_take_the_place_of_the_selection(
     sessions: list[Session],
 ) -> None:
-    """
-    They are told as they are written; behind the file stand the selection and the instruction.
-    """
+    """They are told as they are written; behind the file stand the selection and the instruction."""
     backend, heard = says(ANSWER), list[Sequence[str]]()
     found = await edit(typist(sessions, backend), heard=heard)
     assert (found.first, found.last, found.lines, found.note) == (3, 5, NEW, "")
@@ -148,9 +146,7 @@ async def test_the_newest_edit_ends_the_one_before(sessions: list[Session]) -> N
 
 
 async def test_a_further_instruction_goes_on_with_the_last_answer(sessions: list[Session]) -> None:
-    """
-    The turns before stay as they were, so only the new one is evaluated; again is another sample.
-    """
+    """The turns before stay as they were, so only the new one is evaluated; again is another sample."""
     backend = says(ANSWER)
     user = typist(sessions, backend)
     await edit(user)
@@ -213,10 +209,7 @@ FILE = "\n\n".join(f"def area_{n}(w, h):\n    return w * h * {n}" for n in range
 async def test_an_instruction_costs_its_own_turn_and_the_next_key_what_was_typed(
     sessions: list[Session],
 ) -> None:
-    """
-    The file is evaluated once for suggestions and instructions, and both find theirs as they left
-    it.
-    """
+    """The file is evaluated once for suggestions and instructions, and both find theirs as they left it."""
     sessions.append(Session(QUICK, lambda _: says(ANSWER)))
     user = Typist(sessions[-1], FILE)
     user.type("\n\ndef total(w, h):\n    return ")

@@ -1,7 +1,4 @@
-"""
-The way to the model: steps that end whatever the server says, and permits that are asked at each
-call.
-"""
+"""The way to the model: steps that end whatever the server says, and permits that are asked at each call."""
 
 from __future__ import annotations
 

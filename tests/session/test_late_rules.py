@@ -1,7 +1,4 @@
-"""
-Rules that change while work waits for the model: nothing of the file is sent after its verdict, or
-left on disk.
-"""
+"""Rules that change while work waits for the model: nothing of the file is sent after its verdict, or left on disk."""
 
 from __future__ import annotations
 
@@ -31,9 +28,7 @@ OTHER = "from shop import freight\n\n\ndef price(weight):\n    return fre"
 
 
 class Held:
-    """
-    A session with two files, *main* and the *other*, whose model can be held; all that it was sent.
-    """
+    """A session with two files, *main* and the *other*, whose model can be held; all that it was sent."""
 
     def __init__(self, root: Path, cache: Path) -> None:
         self.root = root
@@ -145,10 +140,7 @@ RULES = [watched, saved, configured]
 async def test_nothing_is_sent_after_the_verdict(
     held: Held, work: Callable[[Held], Coroutine[Any, Any, Any]], rule: Callable[[Held], None]
 ) -> None:
-    """
-    Another file's request holds the model; what waited behind it is dropped once the file is
-    private.
-    """
+    """Another file's request holds the model; what waited behind it is dropped once the file is private."""
     held.backend.hold()
     held.begin(held.main.ask(invoked=True))
     await soon()
@@ -178,10 +170,7 @@ async def test_the_verdict_does_not_wait_for_the_model(
 
 
 async def test_the_verdict_does_not_wait_for_other_threads(held: Held) -> None:
-    """
-    All threads are busy, with a name that does not resolve, or with long texts: a rule is judged at
-    once.
-    """
+    """All threads are busy, with a name that does not resolve, or with long texts: a rule is judged at once."""
     released = threading.Event()
     work = [asyncio.create_task(asyncio.to_thread(released.wait, 20.0)) for _ in range(64)]
     held.tasks += work
@@ -244,10 +233,7 @@ def switched_off(held: Held) -> None:
 async def test_a_save_under_way_leaves_nothing(
     held: Held, rule: Callable[[Held], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """
-    The model takes its time to save; meanwhile the user wants nothing kept, or the file became
-    private.
-    """
+    """The model takes its time to save; meanwhile the user wants nothing kept, or the file became private."""
     monkeypatch.setattr("fim_lsp.session.persistence.REST_S", 0.05)
     monkeypatch.setattr(held.backend, "save", _save_all(held.backend))
     await held.shop.ask(invoked=True)
@@ -278,10 +264,7 @@ def _save_all(backend: FakeBackend) -> Callable[[Prompt], Coroutine[Any, Any, in
 async def test_what_an_earlier_session_saved_is_judged_at_the_start(
     held: Held, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, change: str, *, is_opened: bool
 ) -> None:
-    """
-    Also where the file is not opened, or nothing is: neither its text nor the model's state of it
-    stays.
-    """
+    """Also where the file is not opened, or nothing is: neither its text nor the model's state of it stays."""
     monkeypatch.setattr(held.backend, "save", _save_all(held.backend))
     await held.shop.ask(invoked=True)
     await held.session.aclose()

@@ -1,7 +1,4 @@
-"""
-A text that outgrows the context, on the backend without a model: nothing is lost, and the prompt
-stays.
-"""
+"""A text that outgrows the context, on the backend without a model: nothing is lost, and the prompt stays."""
 
 from __future__ import annotations
 
@@ -49,9 +46,7 @@ async def write(backend: FakeBackend, n_tokens: int, before: str = "") -> tuple[
 
 
 async def test_no_line_is_lost_and_the_prompt_stays() -> None:
-    """
-    Many contexts of text come, and each prompt is the first one with less of the text behind it.
-    """
+    """Many contexts of text come, and each prompt is the first one with less of the text behind it."""
     backend = FakeBackend(count_on)
     backend.state = replace(backend.state, n_ctx=400)
     text, note = await write(backend, 3000)

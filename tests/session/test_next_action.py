@@ -46,9 +46,7 @@ def test_a_menu_does_not_wait_for_a_first_text() -> None:
 def test_a_stream_goes_on(
     n_waiting: int, lingers: bool, is_newest: bool, is_paused: bool, alone: bool, wanted: bool
 ) -> None:
-    """
-    For whom it is of use, and for a moment for the next key; never in the way of a newer request.
-    """
+    """For whom it is of use, and for a moment for the next key; never in the way of a newer request."""
     rest = {"lingers": lingers, "is_newest": is_newest, "is_paused": is_paused}
     assert goes_on(n_waiting, **rest, is_wire_wanted=False) is alone
     assert goes_on(n_waiting, **rest, is_wire_wanted=True) is wanted

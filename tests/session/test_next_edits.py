@@ -1,7 +1,4 @@
-"""
-Changes of open documents into what to edit next: per workspace, nothing private, learning from
-"no".
-"""
+"""Changes of open documents into what to edit next: per workspace, nothing private, learning from "no"."""
 
 from __future__ import annotations
 
@@ -83,9 +80,7 @@ class Desk:
 
 
 async def test_what_was_done_twice_is_proposed_at_the_next_place() -> None:
-    """
-    And at the one after it, when that was done; counted once each, however often it is asked for.
-    """
+    """And at the one after it, when that was done; counted once each, however often it is asked for."""
     desk = Desk(A)
     desk.rename(A, 0)
     desk.rename(A, 1)
@@ -100,9 +95,7 @@ async def test_what_was_done_twice_is_proposed_at_the_next_place() -> None:
 
 
 async def test_two_that_ask_at_once_are_both_answered() -> None:
-    """
-    An inline edit and a code action, which may read other files and be asked from another document.
-    """
+    """An inline edit and a code action, which may read other files and be asked from another document."""
     desk = Desk(A, B)
     desk.rename(A, 0)
     desk.rename(A, 1)
@@ -139,9 +132,7 @@ async def test_a_search_in_an_older_text_ends() -> None:
 async def test_a_source_that_fails_has_no_edit(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    One line in the log, however many wait for it; the later ones are asked, and it is asked again.
-    """
+    """One line in the log, however many wait for it; the later ones are asked, and it is asked again."""
     desk, asked, works = Desk(A), list[object](), propose
 
     def fail(*_: object) -> None:
@@ -309,9 +300,7 @@ async def test_workspaces_do_not_mix(uri: str) -> None:
 
 
 async def test_nothing_of_a_private_document() -> None:
-    """
-    What was edited before it became private is not used, and while it is nothing is remembered.
-    """
+    """What was edited before it became private is not used, and while it is nothing is remembered."""
     desk = Desk(A, B)
     desk.rename(A, 0)
     desk.rename(A, 1)
@@ -384,10 +373,7 @@ def test_files_that_are_not_open(
     title: str | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """
-    None where that is switched off, none that is private, and none that is no file of the
-    workspace.
-    """
+    """None where that is switched off, none that is private, and none that is no file of the workspace."""
     assert run(named(shop, settle(shop)), monkeypatch) == title
 
 

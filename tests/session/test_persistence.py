@@ -127,9 +127,7 @@ async def test_the_first_completion_after_a_restart_costs_nothing(
 
 @pytest.mark.engine
 async def test_only_the_owner_may_read_what_is_kept(real: Machine, root: Path) -> None:
-    """
-    Everything lies in folders of mode 0700 and files of mode 0600, and forgetting leaves nothing.
-    """
+    """Everything lies in folders of mode 0700 and files of mode 0600, and forgetting leaves nothing."""
     await work(real, root)
     kept = [*real.cache.rglob("*")]
     assert [path for path in kept if path.suffix == ".bin"]

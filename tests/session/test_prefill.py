@@ -12,10 +12,7 @@ FEW = 24  # tokens
 
 
 async def test_the_first_rest_evaluates_the_window_after_its_chunks() -> None:
-    """
-    Chunks are chosen for the window that the next request gets, so the window is not evaluated
-    twice.
-    """
+    """Chunks are chosen for the window that the next request gets, so the window is not evaluated twice."""
     session = faked()
     try:
         typist = Typist(session, CODE)

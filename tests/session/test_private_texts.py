@@ -1,7 +1,4 @@
-"""
-Random sessions: a file that became private, or is gone, is in no later prompt and in no file on
-disk.
-"""
+"""Random sessions: a file that became private, or is gone, is in no later prompt and in no file on disk."""
 
 from __future__ import annotations
 

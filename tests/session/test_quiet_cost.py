@@ -38,10 +38,7 @@ class Writing(FakeBackend):
 
 
 class Typed(NamedTuple):
-    """
-    What keys cost: requests for text, tokens that the model wrote, and all that it computed;
-    suggestions hidden.
-    """
+    """What keys cost: requests for text, tokens that the model wrote, and all that it computed; suggestions hidden."""
 
     requests: int
     written: int
@@ -50,9 +47,7 @@ class Typed(NamedTuple):
 
 
 async def typed(seed: int, *, learn: bool) -> Typed:
-    """
-    Return the keys of *seed*, and what the user says of what is shown: keys do not depend on it.
-    """
+    """Return the keys of *seed*, and what the user says of what is shown: keys do not depend on it."""
     rng = random.Random(seed)
     completion = replace(QUICK.completion, learn=learn, min_confidence=0.001, debounce_ms=None)
     config = replace(QUICK, completion=completion, ring=RingConfig(files=False))
@@ -97,11 +92,9 @@ def history(rng: random.Random) -> quiet.Record:
 
 def test_nothing_costs_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    With every history no more requests, and of tokens written and computed no more than `ROUNDING`;
-    fewer of each in the sum.
+    With every history no more requests, and of tokens written and computed no more than `ROUNDING`; fewer of each in the sum.
 
-    A token that is typed is evaluated once, or was written before: so there may be more of the one
-    and fewer of the other.
+    A token that is typed is evaluated once, or was written before: so there may be more of the one and fewer of the other.
     """
     learning, without = (
         [run(typed(seed, learn=learn), monkeypatch) for seed in range(N_HISTORIES)]

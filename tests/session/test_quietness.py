@@ -1,6 +1,4 @@
-"""
-A session that is quiet: by hand everything works, and what became of suggestions is learned from.
-"""
+"""A session that is quiet: by hand everything works, and what became of suggestions is learned from."""
 
 from __future__ import annotations
 
@@ -112,10 +110,7 @@ def test_what_was_shown_in_part_is_shown() -> None:
 
 
 def test_one_suggestion_is_judged_once() -> None:
-    """
-    Taking its first line is to take it, whatever becomes of the rest; one that is not on screen
-    says nothing.
-    """
+    """Taking its first line is to take it, whatever becomes of the rest; one that is not on screen says nothing."""
     quiet = Clocks().quietness()
     exposure = weigh(quiet, request())
     quiet.judge(exposure, accepted=True)
@@ -168,10 +163,7 @@ def test_a_file_that_makes_no_sense(tmp_path: Path, said: bytes) -> None:
 
 
 async def test_not_now() -> None:
-    """
-    The backend is not asked, and next edits stay away; by hand both come; the client hears of the
-    beginning and the end.
-    """
+    """The backend is not asked, and next edits stay away; by hand both come; the client hears of the beginning and the end."""
     backend = FakeBackend(lambda prompt, n: "dth")
     session = Session(Config(), lambda _: backend)
     told: list[str] = []

@@ -66,9 +66,7 @@ class Project:
         return [repr(request.prompt) for request in self.requests]
 
     async def save(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """
-        Rest, until what is saved then is on disk: the model's states, and behind them the ring.
-        """
+        """Rest, until what is saved then is on disk: the model's states, and behind them the ring."""
         monkeypatch.setattr("fim_lsp.session.persistence.REST_S", 0.0)
         self.main.type("\n")
         await self.main.ask(invoked=True)
@@ -162,10 +160,7 @@ async def test_what_was_saved_of_it_is_deleted(
 
 @pytest.mark.parametrize("change", [watched, saved, configured])
 async def test_the_engine_holds_nothing_of_it_any_more(real: Project, change) -> None:
-    """
-    The prompt of before the rule is evaluated from its beginning, not found in a slot or a copy of
-    one.
-    """
+    """The prompt of before the rule is evaluated from its beginning, not found in a slot or a copy of one."""
     connection, request = real.session.connection, real.request
     assert (await (await connection.model()).measure(request.prompt)).cached > SEEN
     change(real)

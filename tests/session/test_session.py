@@ -1,7 +1,4 @@
-"""
-What a session asks for and what that costs; on the backend without a model, and where the model
-matters on llama.cpp.
-"""
+"""What a session asks for and what that costs; on the backend without a model, and where the model matters on llama.cpp."""
 
 from __future__ import annotations
 
@@ -25,8 +22,7 @@ from tests.fake_backend import FakeBackend
 from tests.typist import BRIEF, QUICK, ROOT, Typist, embedded, faked
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
-# Tokens: what was typed, and one a stream. The prompts have over a thousand; how it is split into
-# requests differs.
+# Tokens: what was typed, and one a stream. The prompts have over a thousand; how it is split into requests differs.
 FEW = 24
 KEYS = "\ndef total(items, rate):\n    price = sum(item.price for item in items)\n    re"
 HALF = "\nclass Parser:\n    def __init__(self, na"  # the text goes on with `me`
@@ -41,9 +37,7 @@ async def session() -> AsyncIterator[Session]:
 
 @pytest.fixture(params=["bundled", "plain"])
 async def real(request: pytest.FixtureRequest) -> AsyncIterator[Session]:
-    """
-    Return a session on llama.cpp with the bundled model, and with one that has no tokens for a gap.
-    """
+    """Return a session on llama.cpp with the bundled model, and with one that has no tokens for a gap."""
     is_plain = request.param == "plain"
     models = request.getfixturevalue("unusual_models") if is_plain else {}
     session = embedded(BRIEF, str(models.get(request.param, "")))
@@ -54,9 +48,7 @@ async def real(request: pytest.FixtureRequest) -> AsyncIterator[Session]:
 
 @pytest.mark.engine
 async def test_a_key_costs_about_what_it_typed(real: Session) -> None:
-    """
-    After the first request the backend evaluates a few tokens per request, and we know how many.
-    """
+    """After the first request the backend evaluates a few tokens per request, and we know how many."""
     typist = Typist(real, CODE)
     await typist.ask()
     await real.wait_idle()
@@ -83,9 +75,7 @@ async def test_nothing_is_evaluated_again_at_rest(session: Session, short_rests:
 
 
 async def test_a_place_looked_at_is_evaluated_before_the_first_key() -> None:
-    """
-    Who moves the cursor, looks for a moment and types waits for what was typed, not for the window.
-    """
+    """Who moves the cursor, looks for a moment and types waits for what was typed, not for the window."""
     session = faked(Config())
     try:
         typist = Typist(session, CODE)
@@ -121,9 +111,7 @@ async def test_a_new_place_costs_a_small_window(session: Session) -> None:
 
 
 async def test_typing_what_was_suggested_sends_no_request(session: Session) -> None:
-    """
-    The backend hears nothing while the suggestion on screen is typed, taken back and typed again.
-    """
+    """The backend hears nothing while the suggestion on screen is typed, taken back and typed again."""
     typist = Typist(session, CODE + HALF)
     [suggestion] = await typist.ask(invoked=True)
     streams = typist.counted("streams")
@@ -259,9 +247,7 @@ async def test_a_document_that_is_opened_again_begins_from_nothing(session: Sess
 
 
 async def test_other_open_files_stand_in_the_prompt(session: Session) -> None:
-    """
-    While idle, chunks of what was opened and edited join the prompt; the window's own lines never.
-    """
+    """While idle, chunks of what was opened and edited join the prompt; the window's own lines never."""
     other = "class Freight:\n    def __init__(self, name, weight):\n        self.weight = weight\n"
     Typist(session, other, f"{ROOT}/app/freight.py")
     typist = Typist(session, f"{CODE}\nfreight = Freight('box', 3){HALF}")
@@ -359,9 +345,7 @@ class Stumbling(FakeBackend):
 async def test_an_engine_that_starts_is_waited_for(
     kind: str, n_failures: int, n_texts: int
 ) -> None:
-    """
-    Until the deadline, also where the first start failed: the first key of a session has an answer.
-    """
+    """Until the deadline, also where the first start failed: the first key of a session has an answer."""
     completion = dataclasses.replace(QUICK.completion, deadline_ms=1000)
     backend = Stumbling(kind, n_failures)
     session = Session(dataclasses.replace(QUICK, completion=completion), lambda _: backend)
@@ -372,9 +356,7 @@ async def test_an_engine_that_starts_is_waited_for(
 
 
 async def test_without_a_backend_lines_in_sight_are_offered() -> None:
-    """
-    What stands in another open file and begins as what is typed is a suggestion without any model.
-    """
+    """What stands in another open file and begins as what is typed is a suggestion without any model."""
     alone = Session(
         QUICK,
         lambda _: open_backend(BackendSettings(kind="llama-server", url="http://127.0.0.1:9")),

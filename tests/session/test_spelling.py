@@ -1,6 +1,4 @@
-"""
-What stands before the cursor is shown to the model in the tokens that its tokenizer makes of it.
-"""
+"""What stands before the cursor is shown to the model in the tokens that its tokenizer makes of it."""
 
 from __future__ import annotations
 
@@ -71,9 +69,7 @@ async def qwen() -> AsyncIterator[Spelling]:
 
 
 def middles_of(session: Session) -> list[tuple[Prompt, tuple[Token, ...]]]:
-    """
-    Return the prompts that are sent from now on, and the tokens that their middles were sent in.
-    """
+    """Return the prompts that are sent from now on, and the tokens that their middles were sent in."""
     seen: list[tuple[Prompt, tuple[Token, ...]]] = []
     model = model_of(session)
     stream = model.stream
@@ -111,9 +107,7 @@ async def edited(typist: Typist, rng: random.Random) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_finished_words_have_their_own_tokens(fake: Spelling, seed: int) -> None:
-    """
-    After any typing, accepting and taking back; only a word that is being made may have others.
-    """
+    """After any typing, accepting and taking back; only a word that is being made may have others."""
     await check(fake, seed)
 
 

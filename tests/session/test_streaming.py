@@ -1,6 +1,4 @@
-"""
-A completion is one stream: joined, closed, shown before its end, and never waited for too long.
-"""
+"""A completion is one stream: joined, closed, shown before its end, and never waited for too long."""
 
 from __future__ import annotations
 
@@ -78,9 +76,7 @@ async def test_a_completion_is_one_request(session: Session) -> None:
 
 
 async def test_a_line_is_shown_before_the_text_is_whole(session: Session) -> None:
-    """
-    What is whole is shown when patience ends, the rest with the next key, all of it in one request.
-    """
+    """What is whole is shown when patience ends, the rest with the next key, all of it in one request."""
     [whole] = await Typist(session, BLOCK, uri="file:///home/me/shop/whole.py").ask(invoked=True)
     await session.wait_idle()
     slow, typist = Slow(session), Typist(session, BLOCK)
@@ -135,10 +131,7 @@ async def test_what_is_not_sure_is_not_waited_for(session: Session) -> None:
 
 
 async def test_a_key_that_agrees_makes_the_rest_certain_again(session: Session) -> None:
-    """
-    The first word is unlikely; typed by the user it is not, and a request that joins is shown what
-    follows.
-    """
+    """The first word is unlikely; typed by the user it is not, and a request that joins is shown what follows."""
     config = session.config
     session.configure(replace(config, completion=replace(config.completion, min_confidence=0.5)))
     typist = Typist(session, BLOCK)
@@ -179,9 +172,7 @@ async def test_a_key_that_contradicts_closes_the_stream(session: Session) -> Non
 
 
 async def test_keys_ahead_of_the_stream_that_it_contradicts(session: Session) -> None:
-    """
-    The request that joined it is answered by another stream, and the first one writes no more.
-    """
+    """The request that joined it is answered by another stream, and the first one writes no more."""
     slow, typist = Slow(session), Typist(session, BLOCK)
     first = asyncio.create_task(typist.ask())
     while not typist.counted("streams"):

@@ -37,8 +37,7 @@ KEY_S = 0.2  # between keys
 
 class Troubled(FakeBackend):
     """
-    Connects at once, however it does otherwise: completions fail with *error* after so many
-    seconds.
+    Connects at once, however it does otherwise: completions fail with *error* after so many seconds.
 
     *refuses* is what connecting fails with, too. State: those, and how often it was asked.
     """
@@ -126,10 +125,7 @@ def slow(server: Troubled, *, is_slow: bool) -> None:
 
 
 def test_a_slow_server_is_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    It answers at once which model it has, and no completion in time: one message in a minute, two
-    states.
-    """
+    """It answers at once which model it has, and no completion in time: one message in a minute, two states."""
 
     async def work() -> None:
         member = Member(monkeypatch)
@@ -161,9 +157,7 @@ def test_a_slow_server_is_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_over_is_not_told_again(
     first: BackendError, then: BackendError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A key that is revoked and given back, a replica or a router that is started again: one message.
-    """
+    """A key that is revoked and given back, a replica or a router that is started again: one message."""
 
     async def work() -> None:
         member = Member(monkeypatch)

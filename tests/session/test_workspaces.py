@@ -1,6 +1,4 @@
-"""
-The workspace beside the editor: files that are not open, files that change, rules that change.
-"""
+"""The workspace beside the editor: files that are not open, files that change, rules that change."""
 
 from __future__ import annotations
 

@@ -25,10 +25,7 @@ from fim_lsp.settings.backend import BackendConfig, remote_servers
     ],
 )
 def test_the_ways_that_leave_this_machine(url: str, hosts: list[str]) -> None:
-    """
-    By the rule that also decides about proxies (server_bridge.machine.addresses); no password is
-    shown.
-    """
+    """By the rule that also decides about proxies (server_bridge.machine.addresses); no password is shown."""
     ways = [*remote_servers(BackendConfig(url=url))]
     assert [way.host for way in ways] == hosts
     assert not any("pw" in way.warning for way in ways)

@@ -100,9 +100,7 @@ SERVERS = 'a list of servers like {"url": "http://127.0.0.1:8012", "kind": "llam
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_named_and_left_out(raw: object, sentence: str) -> None:
-    """
-    The sentence says where, what and how it should be; the default stays, keys are not repeated.
-    """
+    """The sentence says where, what and how it should be; the default stays, keys are not repeated."""
     assert merge_layers([Layer("editor", raw)]) == (Config(), (f"editor: {sentence}",))
 
 
@@ -169,9 +167,7 @@ def test_the_last_layer_wins() -> None:
 
 
 def test_lists_add_to_their_default() -> None:
-    """
-    Naming one more secret file does not bare all the others; a later list replaces an earlier.
-    """
+    """Naming one more secret file does not bare all the others; a later list replaces an earlier."""
     layers = [
         Layer("a", {"privacy.exclude": ["x"]}),
         Layer("b", {"privacy.exclude": ["!*.crt", "*.key"]}),
@@ -216,9 +212,7 @@ def test_a_project_may_tune_and_restrict(user, project, key, value, sentence) ->
 
 @pytest.mark.parametrize("option", SCHEMA.values(), ids=SCHEMA)
 def test_what_names_something_of_this_machine_is_not_for_tcp(option) -> None:
-    """
-    Files, commands and variables: over TCP a sentence that names the fix, over stdio a setting.
-    """
+    """Files, commands and variables: over TCP a sentence that names the fix, over stdio a setting."""
     keys = ("apiKeyEnv", "apiKeyFile", "apiKeyCommand", "caFile")
     named = {*(f"backend.{key}" for key in keys), "log.file"}
     raw = {
@@ -448,9 +442,7 @@ def test_the_settings_of_the_extension_are_in_step() -> None:
 
 
 def test_a_workspace_of_vs_code_cannot_loosen_what_protects() -> None:
-    """
-    A cloned repository brings `.vscode/settings.json`, and VS Code lets it win over the user's.
-    """
+    """A cloned repository brings `.vscode/settings.json`, and VS Code lets it win over the user's."""
     manifest = json.loads((ROOT / "editors/vscode/package.json").read_text("utf-8"))
     sections = manifest["contributes"]["configuration"]
     settings = {key: about for each in sections for key, about in each["properties"].items()}

@@ -1,10 +1,10 @@
 """
 Golden cases: one TOML file each, in `golden/<filter>/`.
 
-`text` is a file with the cursor `▮` and behind it what the model wrote, `⟦…⟧`. `expected` is what
-is to be inserted, `replaces` how many characters on the right it takes the place of (0), `by` the
-filters that changed something, in order. `whole = false` says that a budget ended the text.
-`unsure` is where in the text the model stops being sure of it.
+`text` is a file with the cursor `▮` and behind it what the model wrote, `⟦…⟧`. `expected` is what is
+to be inserted, `replaces` how many characters on the right it takes the place of (0), `by` the filters
+that changed something, in order. `whole = false` says that a budget ended the text. `unsure` is where in the text
+the model stops being sure of it.
 """
 
 from __future__ import annotations
@@ -31,10 +31,7 @@ def cases() -> dict[str, dict[str, Any]]:
 
 
 def parsed(text: str, language: str = "python", path: str = "src/app.py") -> tuple[Cursor, str]:
-    """
-    Return the place of the cursor mark and the raw text in brackets behind it, "" where there is
-    none.
-    """
+    """Return the place of the cursor mark and the raw text in brackets behind it, "" where there is none."""
     head, _, tail = text.partition(CURSOR)
     raw = ""
     if tail.startswith(OPEN):

@@ -131,9 +131,7 @@ def test_a_boundary_stays_where_it_is(place_text: tuple[str, str], text: str) ->
     ],
 )
 def test_quiet(text: str, keywords: dict[str, Any], reason: str) -> None:
-    """
-    An automatic request shows nothing while a word is edited, text deleted, or a comment written.
-    """
+    """An automatic request shows nothing while a word is edited, text deleted, or a comment written."""
     cursor, _ = parsed(text)
     assert (
         quiet(cursor, **{"deleted": False, "scope": "", "excluded": {"comment"}, **keywords})

@@ -91,10 +91,7 @@ def test_what_was_typed_is_certain() -> None:
 
 
 def test_an_unknown_token_is_not_certain() -> None:
-    """
-    Servers that speculate tell the odds of some tokens only; the others count less than those do in
-    the mean.
-    """
+    """Servers that speculate tell the odds of some tokens only; the others count less than those do in the mean."""
     known = said(("a", 0.5), (" b", 0.5), (" c", 0.5), (" d", 0.5))
     some = said(("a", 0.5), (" b", None), (" c", None), (" d", 0.5))
     for least in (0.05, 0.1, 0.2, 0.3, 0.6):
@@ -113,10 +110,7 @@ def test_a_clear_line_in_sight_beats_an_unsure_model() -> None:
 
 
 def test_where_both_say_the_same_line_it_is_certain() -> None:
-    """
-    The line in sight is a reason to trust it; what the model says behind it is as sure as the model
-    says.
-    """
+    """The line in sight is a reason to trust it; what the model says behind it is as sure as the model says."""
     model = said(("weight in weights:", 0.2), ("\n        total += weight", 0.2))
     shown = prefer(model, 0.2, Candidate("weight in weights:"))
     assert likely(shown, 0.9).text == "weight in weights:"

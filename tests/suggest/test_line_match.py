@@ -27,7 +27,5 @@ from tests.suggest.golden_cases import parsed
     ],
 )
 def test_continued(text: str, elsewhere: list[str], rest: str) -> None:
-    """
-    The rest of the line that most lines beginning alike have, of equals the nearest; else nothing.
-    """
+    """The rest of the line that most lines beginning alike have, of equals the nearest; else nothing."""
     assert continue_line(parsed(text)[0], elsewhere).text == rest

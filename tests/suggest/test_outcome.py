@@ -33,10 +33,7 @@ DOWN = {"state": "down", "message": "nothing answers at http://127.0.0.1:8080"}
     ],
 )
 def test_why_there_is_nothing(outcome: str, backend: dict[str, str], words: str) -> None:
-    """
-    A filter, a place, the model or the lack of one; an end without words of its own is shown as it
-    is.
-    """
+    """A filter, a place, the model or the lack of one; an end without words of its own is shown as it is."""
     assert reason(outcome, backend) == words
 
 

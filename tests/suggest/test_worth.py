@@ -46,9 +46,7 @@ def test_without_a_record_everything_is_shown(place: Prospect) -> None:
 
 @given(st.lists(st.tuples(places, st.booleans()), max_size=60), places)
 def test_a_record_has_bounds(history: list[tuple[Prospect, bool]], place: Prospect) -> None:
-    """
-    Whatever happened: weights near the beginning, few languages, a probability; it survives JSON.
-    """
+    """Whatever happened: weights near the beginning, few languages, a probability; it survives JSON."""
     record = Record()
     for each, taken in history:
         record = learn(record, each, taken=taken)

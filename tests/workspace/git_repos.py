@@ -162,9 +162,7 @@ def commit(top: Path, subject: str) -> None:
 
 
 def commit_message(top: Path, text: str) -> Path:
-    """
-    Return the message, *text*, of a commit in a new repository *top* that changes a little Python.
-    """
+    """Return the message, *text*, of a commit in a new repository *top* that changes a little Python."""
     top.mkdir()
     git("init", "-q", cwd=top)
     for subject in ("def add(self, value):", "def pop(self):", "def clear(self):"):
@@ -180,10 +178,7 @@ def commit_message(top: Path, text: str) -> Path:
 def repository(
     random: Random, top: Path, n_paths: int, *, linked_to: Path | None = None
 ) -> Repository:
-    """
-    Return a new repository in the folder *top*; *linked_to* keeps its `.git` elsewhere, as of a
-    worktree.
-    """
+    """Return a new repository in the folder *top*; *linked_to* keeps its `.git` elsewhere, as of a worktree."""
     top.mkdir(parents=True)
     folders = _folders(random)
     paths = _paths(random, folders, n_paths)

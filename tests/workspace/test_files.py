@@ -84,9 +84,7 @@ def test_the_nearest_files_come_first(root: Path, monkeypatch: pytest.MonkeyPatc
 def test_folders_that_are_not_there_cost_nothing(
     root: Path, near: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A client may call a text whatever it likes: the workspace is listed once, and nothing above it.
-    """
+    """A client may call a text whatever it likes: the workspace is listed once, and nothing above it."""
     asked: list[Path] = []
     rules = ignore_files.rules_at
 

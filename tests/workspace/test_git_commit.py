@@ -155,10 +155,7 @@ def test_a_diff_is_read_to_a_limit(top: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.skipif(sys.platform == "win32", reason="links")
 @pytest.mark.parametrize("made_of", ["commondir", "refs", "branch", "index", "folder", "pointer"])
 def test_a_repository_that_is_made_of_another_one(made_of: str, top: Path, tmp_path: Path) -> None:
-    """
-    A stranger's archive names one of the user's, of which other rules hold: nothing of that is
-    read.
-    """
+    """A stranger's archive names one of the user's, of which other rules hold: nothing of that is read."""
     archive, theirs = tmp_path / "archive", top / ".git"
     ours = archive / ".git"
     ours.mkdir(parents=True)
@@ -223,9 +220,7 @@ def canary(top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="scripts")
 def test_nothing_that_a_repository_names_is_run(top: Path, canary: Path) -> None:
-    """
-    Not its filters, textconv, external diff, fsmonitor, hooks, pager, aliases or signature checker.
-    """
+    """Not its filters, textconv, external diff, fsmonitor, hooks, pager, aliases or signature checker."""
     for command in (["diff", "--cached"], ["status"], ["log", "-1"]):  # as git does it, they are
         subprocess.run(["git", *command], cwd=top, capture_output=True, check=False)
         assert canary.exists(), command

@@ -68,9 +68,7 @@ def test_a_value_on_a_condition_stands_beside_the_one_it_may_replace(tmp_path: P
 
 
 def test_a_file_that_includes_itself_ends(tmp_path: Path) -> None:
-    """
-    Three times in each of ten levels would be 60,000 reads; a repository may bring such a file.
-    """
+    """Three times in each of ten levels would be 60,000 reads; a repository may bring such a file."""
     (tmp_path / "a").write_text("[include]\n" + "path = a\n" * 50 + "[core]\nx = 1\n")
 
     assert values([tmp_path / "a"], "core.x")[-1].value == "1"

@@ -63,10 +63,7 @@ def repositories(
 
 
 def test_git_says_the_same_of_every_path(tmp_path: Path, home: Path) -> None:
-    """
-    Nothing that git ignores is shown; what we hide beyond that is a rule that versions of git read
-    differently.
-    """
+    """Nothing that git ignores is shown; what we hide beyond that is a rule that versions of git read differently."""
     counts: Counter[str] = Counter()
     wrong = []
     for seed, found in repositories(tmp_path, home, REPOSITORIES):
@@ -86,9 +83,7 @@ def test_git_says_the_same_of_every_path(tmp_path: Path, home: Path) -> None:
 
 
 def hides(top: Path, random: Random):
-    """
-    Return what says whether a path below *top* is private, for a workspace at *top* or below it.
-    """
+    """Return what says whether a path below *top* is private, for a workspace at *top* or below it."""
 
     def hidden(path: bytes) -> bool:
         file = top / os.fsdecode(path)
@@ -128,9 +123,7 @@ def test_git_says_the_same_of_the_rows_written_by_hand(tmp_path: Path) -> None:
 
 
 def test_a_repository_in_a_repository_is_judged_by_both(tmp_path: Path, home: Path) -> None:
-    """
-    A submodule has its own verdicts, and what the repository around it ignores is private, too.
-    """
+    """A submodule has its own verdicts, and what the repository around it ignores is private, too."""
     counts: Counter[str] = Counter()
     for seed in range(NESTED):
         random = Random(-seed)

@@ -1,7 +1,4 @@
-"""
-Verdicts on files on disk: hostile ignore files, links, git's own files, files outside of all
-workspaces.
-"""
+"""Verdicts on files on disk: hostile ignore files, links, git's own files, files outside of all workspaces."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""
-The process that reads syntax: no text of a repository ends the session, or keeps the next one from
-being read.
-"""
+"""The process that reads syntax: no text of a repository ends the session, or keeps the next one from being read."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""
-A router with two replicas of which one is dead: the other one serves within seconds, whatever the
-router still says.
-"""
+"""A router with two replicas of which one is dead: the other one serves within seconds, whatever the router still says."""
 
 from __future__ import annotations
 
@@ -28,8 +25,8 @@ MOVES_AFTER = 2  # completions that fail: vllm-router's circuit breaker
 
 class Router(ThreadingHTTPServer):
     """
-    As vllm-router 0.1.17 with its own settings was seen to be: it goes on asking the dead replica
-    which models there are, and moves completions on after a few that failed.
+    As vllm-router 0.1.17 with its own settings was seen to be: it goes on asking the dead replica which models
+    there are, and moves completions on after a few that failed.
     """
 
     is_dead = False

@@ -91,10 +91,7 @@ async def test_a_bad_day_costs_no_completion_where_there_are_two(
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_bad_day_of_the_only_server_is_survived(fault: str, url: str) -> None:
-    """
-    Without another server there are errors, each of them ours, and completions soon after it is
-    back.
-    """
+    """Without another server there are errors, each of them ours, and completions soon after it is back."""
     async with fault_proxy(url) as proxy:
         backend = open_backend(BackendSettings("llama-server", proxy.url))
         await backend.complete(REQUEST)
@@ -108,9 +105,7 @@ async def test_a_bad_day_of_the_only_server_is_survived(fault: str, url: str) ->
 
 
 async def test_a_name_that_is_unknown_is_an_endpoint_that_is_down(other_url: str) -> None:
-    """
-    A DNS failure is like any other: the next endpoint serves, and the message names the address.
-    """
+    """A DNS failure is like any other: the next endpoint serves, and the message names the address."""
     nowhere = BackendSettings("llama-server", "http://no-such-host.invalid:8012")
     backend = open_backend(
         BackendSettings(endpoints=(nowhere, BackendSettings("llama-server", other_url)))
@@ -159,9 +154,7 @@ class Slow:
 def test_moving_to_a_cold_server_warms_it_for_a_moment_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """
-    Where the other server has long to read, the completion is given up, and what was read stays.
-    """
+    """Where the other server has long to read, the completion is given up, and what was read stays."""
 
     async def move() -> None:
         first, second = Slow("a", 0), Slow("b", 1000)

@@ -101,9 +101,7 @@ async def test_another_user_in_earnest() -> None:
 
 
 class Silent:
-    """
-    Listeners that accept and say nothing; *most* is how many were connected to at the same time.
-    """
+    """Listeners that accept and say nothing; *most* is how many were connected to at the same time."""
 
     def __init__(self) -> None:
         self.open = self.most = 0
@@ -156,9 +154,7 @@ async def test_a_server_beside_silent_ones_is_found(url: str) -> None:
 
 @pytest.mark.parametrize(("status", "answer"), ODD)
 async def test_what_is_no_model_server_is_left_alone(status: int, answer: bytes) -> None:
-    """
-    It is asked once in half a minute; it is gone, and what came in its place is asked at once.
-    """
+    """It is asked once in half a minute; it is gone, and what came in its place is asked at once."""
     seconds = 1000.0
     with recorder(status, answer) as server:
         servers = LocalServers((server.url,), now=lambda: seconds)

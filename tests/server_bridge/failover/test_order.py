@@ -1,6 +1,4 @@
-"""
-The first server that is well answers; one that is dead costs moments, and only the first time.
-"""
+"""The first server that is well answers; one that is dead costs moments, and only the first time."""
 
 from __future__ import annotations
 
@@ -86,9 +84,7 @@ def endpoint(fake: Fake, **kind: Any) -> Endpoint:
 
 @pytest.mark.parametrize("n", [1, 3])
 async def test_silent_servers_cost_nothing_where_another_is_well(n: int, url: str) -> None:
-    """
-    They are all asked at once: the one that answers serves, however many before it are silent.
-    """
+    """They are all asked at once: the one that answers serves, however many before it are silent."""
     async with silent(n) as urls:
         backend = open_backend(BackendSettings(usual_urls=(*urls, url)))
         assert (await backend.complete(REQUEST)).text
@@ -112,9 +108,7 @@ async def timed(backend: Endpoints) -> tuple[str, float]:
 async def test_dead_servers_stop_completions_for_a_moment(
     n: int, kind: Literal["llama-server", "openai"], *, is_silent: bool
 ) -> None:
-    """
-    However many stand before the one that is well; the next completions wait for none of them.
-    """
+    """However many stand before the one that is well; the next completions wait for none of them."""
     well = Fake("well")
     well.may_connect.set()
     async with silent(n) as urls:

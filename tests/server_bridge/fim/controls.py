@@ -1,8 +1,7 @@
 """
 The control tokens of each family's tokenizer besides its FIM tokens, as they could stand in a file.
 
-From the models' tokenizer_config.json and special_tokens_map.json; for Codestral from
-mistral-common.
+From the models' tokenizer_config.json and special_tokens_map.json; for Codestral from mistral-common.
 """
 
 from __future__ import annotations

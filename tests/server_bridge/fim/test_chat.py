@@ -7,8 +7,7 @@ import pytest
 from server_bridge.fim import layout
 from server_bridge.fim.layout import ANSWER, QUESTION, Turn
 
-# Templates of 2025 and 2026, as rendered: (what comes next with thinking off, an answer before
-# another question, turn).
+# Templates of 2025 and 2026, as rendered: (what comes next with thinking off, an answer before another question, turn).
 RENDERED = {
     "chatml": (
         f"<|im_start|>user\n{QUESTION}<|im_end|>\n<|im_start|>assistant\n",

@@ -86,10 +86,7 @@ def test_spelled_tokens_spell_a_beginning(text: str, cut: int, other: str) -> No
 
 @given(st.text(), st.integers(0, 9))
 def test_text_and_tape_spell_the_middle(middle: str, cut: int) -> None:
-    """
-    Wherever the tape begins, even inside a character, the text before it and the tape together are
-    the middle.
-    """
+    """Wherever the tape begins, even inside a character, the text before it and the tape together are the middle."""
     data = middle.encode()
     tape = tuple(Token(byte, bytes([byte])) for byte in data[cut:])
     text, kept = split_tape(middle, tape)

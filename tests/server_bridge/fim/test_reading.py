@@ -27,10 +27,7 @@ def names_files(family: Family) -> bool:
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_what_is_rendered_is_read_back(family: Family) -> None:
-    """
-    For every family of the table: the same text on both sides of the cursor, and the files where
-    they are marked.
-    """
+    """For every family of the table: the same text on both sides of the cursor, and the files where they are marked."""
     text = "".join(part.text for part in render(PROMPT, family))
 
     found = read(text)

@@ -56,9 +56,7 @@ def test_each_family_is_written_as_it_was_trained(family: Family) -> None:
 
 @pytest.mark.parametrize(("model", "family"), NAMES.items())
 def test_the_name_of_a_model_tells_its_family(model: str, family: str | None) -> None:
-    """
-    Names as their makers write them, on Hugging Face and in Ollama; of others nothing is guessed.
-    """
+    """Names as their makers write them, on Hugging Face and in Ollama; of others nothing is guessed."""
     found = find_by_model(model)
     assert (found and found.name) == family
 

@@ -79,9 +79,7 @@ async def test_a_key_that_was_changed_works_without_a_restart(tmp_path: Path) ->
 async def test_an_organisations_certificate_is_trusted_when_it_is_named(
     url: str, tmp_path: Path
 ) -> None:
-    """
-    https with a certificate of an unknown authority is refused with the fix, and works with it.
-    """
+    """https with a certificate of an unknown authority is refused with the fix, and works with it."""
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
@@ -115,9 +113,7 @@ async def test_what_is_wrong_with_a_certificate_is_said(
     name: str, not_before: datetime | None, not_after: datetime | None, says: str, url: str,
     tmp_path: Path,
 ) -> None:  # fmt: skip
-    """
-    The authority is known: the file of certificates has nothing to do with it, and is not named.
-    """
+    """The authority is known: the file of certificates has nothing to do with it, and is not named."""
     authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     certificate = authority.issue_cert(name, not_before=not_before, not_after=not_after)
     certificate.configure_cert(context)

@@ -1,6 +1,4 @@
-"""
-Answers that are too long, too slow or not what was asked for: read no further than they may be.
-"""
+"""Answers that are too long, too slow or not what was asked for: read no further than they may be."""
 
 from __future__ import annotations
 
@@ -36,10 +34,7 @@ EVENTS = HEAD + "Content-Type: text/event-stream\r\n\r\n"
 
 
 class Server:
-    """
-    Answers every request with *head* and *pieces*; *n_sent* counts their bytes, *asked* is the
-    request.
-    """
+    """Answers every request with *head* and *pieces*; *n_sent* counts their bytes, *asked* is the request."""
 
     def __init__(self, head: str, pieces: Iterator[bytes], wait_s: float = 0) -> None:
         self.head, self.pieces, self.wait_s = head, pieces, wait_s
@@ -125,9 +120,7 @@ async def test_what_is_compressed_is_not_unpacked(encoding: str, way: str) -> No
 
 
 async def test_pieces_of_a_byte_leave_others_their_turn() -> None:
-    """
-    What has arrived already is given out without a wait; that must not keep the editor waiting.
-    """
+    """What has arrived already is given out without a wait; that must not keep the editor waiting."""
     turns = 0
 
     async def others() -> None:
@@ -230,9 +223,7 @@ ECHOES = [
 async def test_what_a_failed_answer_repeats_is_not_told(
     answer: str, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    Servers repeat the request in their errors: no message has it, and no log but a developer's.
-    """
+    """Servers repeat the request in their errors: no message has it, and no log but a developer's."""
     caplog.set_level(logging.INFO)
     with recorder(status, answer.encode()) as server:
         http = Http(server.url)

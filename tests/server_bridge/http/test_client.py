@@ -132,9 +132,7 @@ async def test_the_key_is_sent_and_never_shown(caplog: pytest.LogCaptureFixture)
 async def test_proxies_have_no_business_on_this_machine(
     host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A proxy from the environment is not used for a server on this machine, however it is written.
-    """
+    """A proxy from the environment is not used for a server on this machine, however it is written."""
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     with recorder() as server:
@@ -146,9 +144,7 @@ async def test_proxies_have_no_business_on_this_machine(
 async def test_a_password_in_the_address_is_sent_and_never_shown(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """
-    Basic authentication goes to the server, and into no message and no log, whatever its level.
-    """
+    """Basic authentication goes to the server, and into no message and no log, whatever its level."""
     caplog.set_level(logging.DEBUG)
     shown = []
     for status in (200, 404, 500):
@@ -219,9 +215,7 @@ async def turns(n: int) -> None:
 
 @pytest.mark.parametrize("again", [None, 0, 1, 2, 3])
 async def test_cancelled_at_any_moment_it_goes_on(again: int | None) -> None:
-    """
-    Who types cancels requests at every moment of theirs, some twice; the next one is answered.
-    """
+    """Who types cancels requests at every moment of theirs, some twice; the next one is answered."""
     with llama_server(BUNDLED) as url:
         http = Http(url, patience_s=1.0)
         for moment in range(80):
@@ -239,10 +233,7 @@ async def test_cancelled_at_any_moment_it_goes_on(again: int | None) -> None:
 
 @pytest.mark.parametrize("how", ["closed", "cancelled"])
 async def test_a_stream_ended_at_any_moment_leaves_the_next_one_alone(how: str) -> None:
-    """
-    A text that is not wanted any more is closed at every moment of its stream; the next one comes
-    whole.
-    """
+    """A text that is not wanted any more is closed at every moment of its stream; the next one comes whole."""
     body = json.dumps({"prompt": "def area(", "n_predict": 24, "stream": True}).encode()
     with llama_server(BUNDLED) as url:
         http = Http(url, patience_s=5.0)

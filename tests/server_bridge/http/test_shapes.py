@@ -1,6 +1,4 @@
-"""
-JSON from a server that may be broken or hostile: a value of the right shape, or one of our errors.
-"""
+"""JSON from a server that may be broken or hostile: a value of the right shape, or one of our errors."""
 
 from __future__ import annotations
 

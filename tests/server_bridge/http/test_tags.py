@@ -44,9 +44,7 @@ async def heard(url: str, settings: BackendSettings, *, found: bool = False) -> 
 async def test_every_request_is_tagged(
     url: str, kind: Literal["llama-server", "openai", "auto"]
 ) -> None:
-    """
-    Header and fields stand in every request, the header also in those that only ask who is there.
-    """
+    """Header and fields stand in every request, the header also in those that only ask who is there."""
     requests = await heard(url, BackendSettings(kind, **TAGS))
     assert all(SAID in request for request in requests)
     posted = [json.loads(r.partition(b"\r\n\r\n")[2]) for r in requests if r.startswith(b"POST")]

@@ -1,7 +1,4 @@
-"""
-A server that computes is told from one that hangs by what it answers meanwhile, not by the time it
-takes.
-"""
+"""A server that computes is told from one that hangs by what it answers meanwhile, not by the time it takes."""
 
 from __future__ import annotations
 
@@ -42,10 +39,7 @@ async def computing(answer: bytes) -> AsyncIterator[tuple[str, asyncio.Event]]:
 
 
 def client(url: str, done: asyncio.Event, looks: int) -> Http:
-    """
-    Return a client that finds at each look that the server works, and has it end at the last of
-    *looks*.
-    """
+    """Return a client that finds at each look that the server works, and has it end at the last of *looks*."""
     http = Http(url, patience_s=PATIENCE_S)
     seen = 0
 

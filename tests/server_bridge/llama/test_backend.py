@@ -35,9 +35,7 @@ REQUEST = Request(prompt("    def "), n_predict=4)
 
 
 async def test_a_model_without_the_tokens_is_named_with_the_fix(no_fim_model: Path) -> None:
-    """
-    Where the user named no server one clear sentence says what to start, or how to use this one.
-    """
+    """Where the user named no server one clear sentence says what to start, or how to use this one."""
     with llama_server(no_fim_model) as url:
         server = LlamaServer(url, must_fill=True)
         with pytest.raises(
@@ -108,10 +106,7 @@ async def test_a_wrong_key_says_where_the_right_one_goes() -> None:
 
 
 async def test_a_server_may_stand_below_a_path_and_want_its_models_name() -> None:
-    """
-    Behind a reverse proxy or llama-swap the address has a path; a name is no harm where one model
-    is.
-    """
+    """Behind a reverse proxy or llama-swap the address has a path; a name is no harm where one model is."""
     with llama_server(BUNDLED, api_prefix="/upstream/coder") as url:
         settings = BackendSettings("llama-server", url + "/upstream/coder/", model="coder")
         backend = open_backend(settings)
@@ -192,9 +187,7 @@ async def test_a_connection_lasts_no_longer_than_the_server_likes(url: str) -> N
 
 
 async def test_a_cold_request_encodes_its_prompt_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    It is measured, evaluated in steps, measured again and decoded; a further key is another prompt.
-    """
+    """It is measured, evaluated in steps, measured again and decoded; a further key is another prompt."""
     spelled: list[str] = []
     spell = LlamaServer._spell
 

@@ -91,9 +91,7 @@ def _problem(mirror: Mirror, outlooks: list[Outlook | None], found: list[int]) -
 
 
 def test_a_slip_now_and_then_is_no_problem() -> None:
-    """
-    Two wrong predictions in fifty are accidents, and a problem is forgotten when all is well again.
-    """
+    """Two wrong predictions in fifty are accidents, and a problem is forgotten when all is well again."""
     check = CacheCheck()
     for n in range(RECENT):
         check.compare(SLOT, 0 if n in (3, 30) else 90, Mirror(1))

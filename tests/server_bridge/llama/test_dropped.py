@@ -37,10 +37,7 @@ def behind(shown: list[Reply], *, dropped: bool) -> Prompt:
 async def test_a_full_context_goes_on_with_the_newer_half(
     tmp_path: Path, *, shifts: bool, moves: bool
 ) -> None:
-    """
-    What stays is moved up, or else evaluated, as was predicted; the prompt is still there
-    afterwards.
-    """
+    """What stays is moved up, or else evaluated, as was predicted; the prompt is still there afterwards."""
     endless = write_model(tmp_path / "endless.gguf")  # its text never ends by itself
     flags = {"n_ctx": N_CTX, "n_parallel": 1, "n_batch": 64, "ctx_shift": shifts}
     with llama_server(endless, endpoint_slots=True, **flags) as url:
@@ -49,8 +46,7 @@ async def test_a_full_context_goes_on_with_the_newer_half(
         for n_drops in range(4):
             prompt = behind(shown, dropped=moves and n_drops > 0)
             measure, n_shown = await server.measure(prompt), len(shown)
-            # Of a character of several tokens the server tells one: what it holds is known up to
-            # there.
+            # Of a character of several tokens the server tells one: what it holds is known up to there.
             is_known = "".join(reply.text for reply in shown).isascii()
             shown += [reply async for reply in server.stream(Request(prompt, 1000))]
             assert shown[-1].stop is Stop.FULL

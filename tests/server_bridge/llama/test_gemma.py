@@ -1,6 +1,4 @@
-"""
-A real base model without tokens for a gap: Gemma 3 270M, whose window of attention slides, too.
-"""
+"""A real base model without tokens for a gap: Gemma 3 270M, whose window of attention slides, too."""
 
 from __future__ import annotations
 
@@ -27,8 +25,7 @@ pytestmark = [
 ]
 
 AREA = Prompt("", (), "shapes.py", "def area(width, height):\n", "", "    ")
-# What a word that is cut may cost: a window of 512 tokens that slid is evaluated from its last
-# checkpoint.
+# What a word that is cut may cost: a window of 512 tokens that slid is evaluated from its last checkpoint.
 FEW = 40
 
 
@@ -51,9 +48,7 @@ async def test_it_goes_on_with_the_line(gemma: str) -> None:
 
 
 async def test_texts_are_spelled_as_they_are(gemma: str) -> None:
-    """
-    Its pieces hold line breaks and long runs of spaces; characters that it does not have are bytes.
-    """
+    """Its pieces hold line breaks and long runs of spaces; characters that it does not have are bytes."""
     server = LlamaServer(Http(gemma))
     for text in ("\n", "\n\n\n\tx", "       y", "# größe 🎉 ▁ 𒀀\n"):
         reply = await server.complete(Request(replace(AREA, middle=text), 1))

@@ -43,9 +43,7 @@ def shifted(path: Path) -> None:
 async def test_another_vocabulary_under_the_same_name_is_noticed(
     tmp_path: Path, change: Callable[[Path], None]
 ) -> None:
-    """
-    No prompt is sent in the numbers of the old vocabulary: not the frozen parts, and not the tape.
-    """
+    """No prompt is sent in the numbers of the old vocabulary: not the frozen parts, and not the tape."""
     model = write_model(tmp_path / "model.gguf")
     with llama_server(model) as url:
         wire = Heard(url)

@@ -61,9 +61,7 @@ def test_what_a_slot_would_lose_is_saved_and_comes_back() -> None:
 
 
 def test_an_idle_slot_is_saved_before_it_is_taken() -> None:
-    """
-    What lay in another slot is found again even when that slot has been used for something else.
-    """
+    """What lay in another slot is found again even when that slot has been used for something else."""
     mirror = Mirror(2)
     run(mirror, 1, *range(50))
     run(mirror, 0, *range(100, 150))
@@ -88,9 +86,7 @@ def test_after_a_failure_nothing_is_known() -> None:
 
 
 def test_clearing_brings_back_what_another_slot_holds() -> None:
-    """
-    A named slot with foreign content loads a copy of the best there is; an empty one loads nothing.
-    """
+    """A named slot with foreign content loads a copy of the best there is; an empty one loads nothing."""
     mirror = Mirror(2)
     run(mirror, 0, *range(50))
     prompt = packed(*range(40), 7)
@@ -103,10 +99,7 @@ def test_clearing_brings_back_what_another_slot_holds() -> None:
 
 
 def test_copies_of_states_are_counted() -> None:
-    """
-    What clearing a slot copies besides keys and values, every state of every slot, may cost too
-    much.
-    """
+    """What clearing a slot copies besides keys and values, every state of every slot, may cost too much."""
     mirror = Mirror(2, memory=Memory(Kind.RECURRENT, state_bytes=1000))
     long, other = packed(*range(100)), packed(*range(40), *range(200, 220))
     mirror.settle(0, long, long)
@@ -122,9 +115,7 @@ def test_copies_of_states_are_counted() -> None:
 
 
 def test_what_others_may_have_saved_is_not_foretold() -> None:
-    """
-    On a shared server a prompt that is looked for in the memory may find more than we know of.
-    """
+    """On a shared server a prompt that is looked for in the memory may find more than we know of."""
     mirror = Mirror(2, exclusive=False)
     run(mirror, 0, *range(50))
     assert mirror.outlook(packed(*range(50), 7), 0) == Outlook(50, loaded=False, cut=False)

@@ -1,6 +1,4 @@
-"""
-llama.cpp's answers with one thing wrong: errors of ours, no absurd figures, and then as before.
-"""
+"""llama.cpp's answers with one thing wrong: errors of ours, no absurd figures, and then as before."""
 
 from __future__ import annotations
 

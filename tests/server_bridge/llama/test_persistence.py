@@ -1,7 +1,4 @@
-"""
-States over a restart of a real llama.cpp: restored, verified, refused where anything else is at
-work.
-"""
+"""States over a restart of a real llama.cpp: restored, verified, refused where anything else is at work."""
 
 from __future__ import annotations
 
@@ -54,10 +51,7 @@ def states(folder: Path) -> list[Path]:
 
 
 async def test_after_a_restart_the_first_completion_costs_nothing(tmp_path: Path) -> None:
-    """
-    What was saved of two documents is there again, in a new process, and nothing is foretold
-    wrongly.
-    """
+    """What was saved of two documents is there again, in a new process, and nothing is foretold wrongly."""
     settings = EmbeddedSettings(slots_dir=str(tmp_path / "slots"))
     before = Embedded(settings)
     cold = [await cost(before, at) for at in (500, 900)]
@@ -110,9 +104,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def test_a_swapped_model_is_refused(
     models: Path, tmp_path: Path, hidden: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A file replaced by another model of the same shape gets its own evaluation, not the old one's.
-    """
+    """A file replaced by another model of the same shape gets its own evaluation, not the old one's."""
     if hidden:
         monkeypatch.setattr(persistence, "_file", lambda _: [])
     model = tmp_path / "model.gguf"
@@ -132,9 +124,7 @@ async def test_a_swapped_model_is_refused(
 async def test_a_damaged_file_costs_nothing_but_the_time(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    Truncated, exchanged or missing states and unreadable notes are dropped with a line in the log.
-    """
+    """Truncated, exchanged or missing states and unreadable notes are dropped with a line in the log."""
     settings = EmbeddedSettings(slots_dir=str(tmp_path))
     backend = Embedded(settings)
     await cost(backend)
@@ -158,9 +148,7 @@ async def test_a_damaged_file_costs_nothing_but_the_time(
 
 
 async def test_a_server_of_the_users_saves_in_its_own_folder(tmp_path: Path) -> None:
-    """
-    With --slot-save-path a restarted llama-server goes on where it was; without, nothing happens.
-    """
+    """With --slot-save-path a restarted llama-server goes on where it was; without, nothing happens."""
     folder = tmp_path / "server"
     folder.mkdir()
     for flags, n_saved in (({}, 0), ({"slot_save_path": f"{folder}/"}, 1)):

@@ -1,6 +1,5 @@
 """
-Vocabularies of SentencePiece on a real llama.cpp: a space before every text, pieces across words,
-characters in bytes.
+Vocabularies of SentencePiece on a real llama.cpp: a space before every text, pieces across words, characters in bytes.
 
 What all backends keep is in test_contract.py, which runs with such a model, too.
 """
@@ -37,9 +36,7 @@ TEXTS = [
 
 
 async def test_texts_are_spelled_as_they_are(unusual_models: dict[str, Path]) -> None:
-    """
-    No space more and none less, also before a line break, which may be a piece with the next one.
-    """
+    """No space more and none less, also before a line break, which may be a piece with the next one."""
     with llama_server(unusual_models["sentencepiece"]) as url:
         server = LlamaServer(url)
         for text in TEXTS:

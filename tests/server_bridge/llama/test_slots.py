@@ -1,8 +1,7 @@
 """
 Documents alternate in the slots of llama.cpp servers of every kind, with a long ring in common.
 
-What is decided is seen on a server that does what `Mirror` says llama.cpp does; that it does so is
-seen on real ones.
+What is decided is seen on a server that does what `Mirror` says llama.cpp does; that it does so is seen on real ones.
 """
 
 from __future__ import annotations
@@ -102,18 +101,13 @@ def editor(server: Server, *, exclusive: bool = False) -> Cache:
 
 
 def whole(n_document: int, n_round: int, more: int = 0) -> Ids:
-    """
-    Return the prompt of the n-th document: a ring that all share, a window, and three tokens for
-    each round.
-    """
+    """Return the prompt of the n-th document: a ring that all share, a window, and three tokens for each round."""
     window = range(2000 + 1000 * n_document, 2000 + 1000 * n_document + WINDOW - FEW)
     return ids([*range(100, 100 + 3 * WINDOW), *window, *range(10, 13 + 3 * n_round + more)])
 
 
 async def see(cache: Cache, n_document: int, n_round: int) -> int:
-    """
-    Ask twice in a document; returns the tokens evaluated at first. Everything must be foretold.
-    """
+    """Ask twice in a document; returns the tokens evaluated at first. Everything must be foretold."""
     costs = []
     for more in range(2):
         prompt, options = whole(n_document, n_round, more), {**PREFILL, "n_predict": 2}
@@ -134,10 +128,7 @@ async def warm(cache: Cache, n_document: int) -> None:
     ("kind", "n_documents"), [("ours", 2), ("ours", 4), ("separate", 2), ("four", 4)]
 )
 async def test_coming_back_costs_a_few_tokens(kind: str, n_documents: int) -> None:
-    """
-    Documents that take turns are evaluated once each: any number on our own server, one per slot
-    elsewhere.
-    """
+    """Documents that take turns are evaluated once each: any number on our own server, one per slot elsewhere."""
     cache = editor(Server(**KINDS[kind]), exclusive=kind == "ours")
     first = [await see(cache, n, 0) for n in range(n_documents)]
     assert first[0] > 3 * WINDOW
@@ -148,10 +139,7 @@ async def test_coming_back_costs_a_few_tokens(kind: str, n_documents: int) -> No
 
 @pytest.mark.parametrize("kind", ["unified", "one slot", "hidden", "separate"])
 async def test_where_slots_cannot_be_named_the_ring_stays(kind: str) -> None:
-    """
-    Of three documents the one that comes back pays for its window at most, and we know it
-    beforehand.
-    """
+    """Of three documents the one that comes back pays for its window at most, and we know it beforehand."""
     cache = editor(Server(**KINDS[kind]))
     for n_round in range(3):
         costs = [await see(cache, n, n_round) for n in range(3)]
@@ -170,9 +158,7 @@ async def test_without_memory_a_document_moves_into_its_own_slot_while_idle() ->
 
 
 async def test_editors_on_one_server_leave_each_other_alone() -> None:
-    """
-    Two editors with two documents each on four slots: switching in one costs the other nothing.
-    """
+    """Two editors with two documents each on four slots: switching in one costs the other nothing."""
     server = Server(**KINDS["four"])
     editors = [editor(server), editor(server)]
     for n_round in range(4):
@@ -183,9 +169,7 @@ async def test_editors_on_one_server_leave_each_other_alone() -> None:
 
 
 async def test_an_editor_that_finds_no_slot_leaves_it_to_the_server() -> None:
-    """
-    Where others hold all slots the third editor names none, asks once, and gets its completions.
-    """
+    """Where others hold all slots the third editor names none, asks once, and gets its completions."""
     server = Server(**KINDS["separate"])
     editors = [editor(server) for _ in range(3)]
     for n, cache in enumerate(editors[:2]):
@@ -250,9 +234,7 @@ async def running(kind: str, n: int = 1) -> AsyncIterator[list[Endpoints | Llama
 
 
 async def visit(backend: Model, n_document: int, middle: str) -> int:
-    """
-    Ask twice in a document; returns the tokens evaluated at first. Everything must be foretold.
-    """
+    """Ask twice in a document; returns the tokens evaluated at first. Everything must be foretold."""
     costs = []
     for typed in (middle, middle + "x"):
         reply = await backend.complete(Request(in_document(n_document, typed), n_predict=2))
@@ -284,9 +266,7 @@ async def test_real_servers_do_as_the_mirror_says(kind: str, n_documents: int, m
 @engine
 @patient
 async def test_editors_that_begin_together_get_their_answers() -> None:
-    """
-    Six editors on four slots, all asking at once: all get answers, and most keys cost a few tokens.
-    """
+    """Six editors on four slots, all asking at once: all get answers, and most keys cost a few tokens."""
     async with running("four", 6) as editors:
 
         async def ask(n: int, n_round: int) -> int:

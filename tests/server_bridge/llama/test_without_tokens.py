@@ -1,7 +1,4 @@
-"""
-Models that have no tokens for a gap, on a real llama.cpp: what they are shown, and what a key
-costs.
-"""
+"""Models that have no tokens for a gap, on a real llama.cpp: what they are shown, and what a key costs."""
 
 from __future__ import annotations
 
@@ -24,9 +21,7 @@ N_KEYS = 40
 
 @pytest.mark.parametrize("kind", ["plain", "chat"])
 async def test_a_key_costs_what_it_types(unusual_models: dict[str, Path], kind: str) -> None:
-    """
-    The prompt only grows: after the first request a few tokens are evaluated per key, as foretold.
-    """
+    """The prompt only grows: after the first request a few tokens are evaluated per key, as foretold."""
     with llama_server(unusual_models[kind]) as url:
         server, costs = LlamaServer(url), []
         for middle, half in [*keystrokes()][:N_KEYS]:
@@ -59,9 +54,7 @@ async def test_a_base_model_is_shown_what_stands_above(unusual_models: dict[str,
 
 
 async def test_a_chat_model_is_asked_and_its_answer_begun(unusual_models: dict[str, Path]) -> None:
-    """
-    The frozen parts are the question in the model's own template, what is typed the answer so far.
-    """
+    """The frozen parts are the question in the model's own template, what is typed the answer so far."""
     shown = await shown_to(unusual_models["chat"])
     files = "\n\n--- a.py ---\nA = 1\n\n\n--- b.py ---\nB = 2\n"
     question = (

@@ -42,9 +42,7 @@ def test_this_machine_is_known_however_it_is_written(url: str, *, here: bool) ->
      ("0.0.0.0", False), ("::", False), ("::ffff:0.0.0.0", False), ("10.0.0.7", False), ("", False)],
 )  # fmt: skip
 def test_what_listens_for_all_machines_is_not_local(host: str, *, alone: bool) -> None:
-    """
-    One connects to 0.0.0.0 as to oneself, but a server that listens there is reached by others.
-    """
+    """One connects to 0.0.0.0 as to oneself, but a server that listens there is reached by others."""
     assert is_loopback_host(host) is alone
 
 

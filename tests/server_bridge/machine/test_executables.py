@@ -24,10 +24,7 @@ def script(path: Path, says: str) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """
-    Return a cloned repository that has a program of its own called `pass`, and is the current
-    folder.
-    """
+    """Return a cloned repository that has a program of its own called `pass`, and is the current folder."""
     folder = script(tmp_path / "project" / "pass", "project").parent
     script(tmp_path / "home" / "mine" / "pass", "home")
     monkeypatch.chdir(folder)

@@ -18,10 +18,7 @@ from server_bridge.machine import sockets
 def test_a_connection_of_our_own_is_ours(
     host: str, is_told: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    Over both families, also where its sending half is shut down; once it is closed nothing is
-    known.
-    """
+    """Over both families, also where its sending half is shut down; once it is closed nothing is known."""
     if not is_told:
         monkeypatch.setattr(sockets, "_SOCK_DIAG", 31)  # there is no such protocol
     own = host.removeprefix("::ffff:")

@@ -1,7 +1,4 @@
-"""
-`server_bridge.machine.sockets`: what Linux's tables say of sockets; the kernel's answers are tested
-where they are used.
-"""
+"""`server_bridge.machine.sockets`: what Linux's tables say of sockets; the kernel's answers are tested where they are used."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""
-OpenAI-style servers as they differ from each other; what they have in common is in test_contract.
-"""
+"""OpenAI-style servers as they differ from each other; what they have in common is in test_contract."""
 
 from __future__ import annotations
 
@@ -141,9 +139,7 @@ async def test_a_refusal_in_words_is_one_in_numbers(server: str) -> None:
 
 
 async def test_half_a_word_is_filtered_or_asked_for() -> None:
-    """
-    An answer that begins with the half word is taken; else it is asked for with it in the prompt.
-    """
+    """An answer that begins with the half word is taken; else it is asked for with it in the prompt."""
     half = replace(REQUEST, prompt=prompt("    x = ", "retur"))
     reply, body = await reply_to(events(said("return y", "length")), half)
     assert (reply.text, body["prompt"][-4:]) == ("return y", "x = ")
@@ -219,10 +215,7 @@ async def test_which_of_several_models_is_for_the_user_to_say() -> None:
 
 
 async def test_a_template_decides_where_a_name_says_nothing() -> None:
-    """
-    One of ours as it spells a gap, `plain` without a gap; a name that is none of them lists all,
-    and no text goes out.
-    """
+    """One of ours as it spells a gap, `plain` without a gap; a name that is none of them lists all, and no text goes out."""
     model = {"id": "my-finetune", "owned_by": "vllm"}
     with recorder(answer=server_with(events(said("x", "stop")), model)) as server:
         backend = OpenAiServer(Http(server.url), template="qwenn")
@@ -242,9 +235,7 @@ async def test_a_template_decides_where_a_name_says_nothing() -> None:
 
 @pytest.mark.parametrize("lists", [True, False])
 async def test_mlx_is_not_told_to_load_another_model(lists: bool) -> None:
-    """
-    mlx_lm.server loads whatever name it is told and may fail to list its own: it is told none.
-    """
+    """mlx_lm.server loads whatever name it is told and may fail to list its own: it is told none."""
     answers = {"/health": b"{}", "/v1/completions": events(said("x", "stop"))}
     if lists:
         answers["/v1/models"] = b'{"data": [{"id": "other/llama"}, {"id": "/m/qwen-tiny"}]}'

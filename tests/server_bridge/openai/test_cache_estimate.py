@@ -19,9 +19,7 @@ def test_common_is_the_longest_common_beginning(same: str, a: str, b: str) -> No
 
 @given(st.text("ab\n", min_size=2), st.data())
 def test_a_cut_goes_on_and_prefers_whole_lines(text: str, data: st.DataObject) -> None:
-    """
-    Each cut is longer than what was there, never longer than asked, and ends a line if it can.
-    """
+    """Each cut is longer than what was there, never longer than asked, and ends a line if it can."""
     low = data.draw(st.integers(0, len(text) - 1))
     high = data.draw(st.integers(low + 1, len(text) + 3))
     part = cut(text, low, high)

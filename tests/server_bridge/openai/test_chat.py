@@ -1,7 +1,4 @@
-"""
-Chat models behind an OpenAI-style server that is scripted: what they are asked, which of their
-answers count.
-"""
+"""Chat models behind an OpenAI-style server that is scripted: what they are asked, which of their answers count."""
 
 from __future__ import annotations
 
@@ -81,9 +78,7 @@ async def streamed(backend: OpenAiServer, request: Request) -> list[Reply]:
 
 
 async def test_a_model_is_asked_in_words(backends: list[OpenAiServer]) -> None:
-    """
-    Other files, the file with its gap, the task, and what is typed at the very end; thinking off.
-    """
+    """Other files, the file with its gap, the task, and what is typed at the very end; thinking off."""
     with script() as server:
         backends.append(OpenAiServer(Http(server.url)))
         reply = await backends[0].complete(ASKED)
@@ -132,10 +127,7 @@ async def test_a_message_only_grows(backends: list[OpenAiServer]) -> None:
 
 
 async def test_a_stream_gives_the_text_of_one_request(backends: list[OpenAiServer]) -> None:
-    """
-    Piece by piece, and closed at a stop string, which is not sent: it may stand in the line that is
-    repeated.
-    """
+    """Piece by piece, and closed at a stop string, which is not sent: it may stand in the line that is repeated."""
     with script() as server:
         backends.append(OpenAiServer(Http(server.url)))
         replies = await streamed(backends[0], ASKED)
@@ -210,9 +202,7 @@ CODE = st.text(alphabet="ab `=\n\t", max_size=24).filter(lambda text: "```" not 
 
 @given(st.sampled_from(["", "    ", "    x = ", "def f("]), CODE)
 def test_code_grows_with_what_is_said(line: str, code: str) -> None:
-    """
-    However an answer is cut, its code begins that of the whole, and nothing of the marks is in it.
-    """
+    """However an answer is cut, its code begins that of the whole, and nothing of the marks is in it."""
     said = f"```py\n{line}{code}\n```\nI hope that helps."
     cuts = [completion.behind(said[:end], line) for end in range(len(said) + 1)]
     whole = cuts[-1][0]
@@ -244,10 +234,7 @@ def test_an_answer_begins_with_the_line(said: str, found: str | None) -> None:
 async def test_a_real_server_takes_such_a_message(
     unusual_models: dict[str, Path], backends: list[OpenAiServer]
 ) -> None:
-    """
-    llama.cpp knows the options of a template; what a model of 4 million parameters answers is no
-    block of code.
-    """
+    """llama.cpp knows the options of a template; what a model of 4 million parameters answers is no block of code."""
     with llama_server(unusual_models["chat"]) as url:
         backends.append(OpenAiServer(Http(url), template="chat"))
         warmed = await backends[0].warm(ASKED.prompt, 4096)

@@ -87,9 +87,7 @@ async def test_what_odd_details_spoil_is_done_without() -> None:
 
 
 class Reporting(Http):
-    """
-    A vLLM that reports the numbers of cached tokens *told*, over and over; "none" for no report.
-    """
+    """A vLLM that reports the numbers of cached tokens *told*, over and over; "none" for no report."""
 
     def __init__(self, told: Sequence[object]) -> None:
         super().__init__("http://127.0.0.1:1")

@@ -28,8 +28,8 @@ SECRET = "open_sesame"
 EVIL = "https://evil.example"
 OUTSIDE = pytest.param("llama-server", marks=pytest.mark.server)
 KINDS = ["embedded", "serve", *([OUTSIDE] if PROGRAM else [])]
-# A page as it comes, a page whose name was made to lead here (DNS rebinding), a frame in a sandbox,
-# a page from this machine, a program of another user.
+# A page as it comes, a page whose name was made to lead here (DNS rebinding), a frame in a sandbox, a
+# page from this machine, a program of another user.
 ATTACKERS = {
     "page": {"Origin": EVIL},
     "rebound": {"Host": "evil.example", "Origin": "http://evil.example"},
@@ -144,9 +144,7 @@ async def test_without_the_key_nothing_is_told(attacked: Attacked, attacker: str
 async def test_no_page_from_elsewhere_may_read(
     attacked: Attacked, attacker: str, *, keyed: bool
 ) -> None:
-    """
-    The browser is told so for every answer and before every question, even where there is a key.
-    """
+    """The browser is told so for every answer and before every question, even where there is a key."""
     headers = {
         **ATTACKERS[attacker],
         **({"Authorization": f"Bearer {attacked.key}"} if keyed else {}),

@@ -1,6 +1,4 @@
-"""
-The server of `fim-lsp serve`: it comes up, it comes back, it goes with us, and failing it says why.
-"""
+"""The server of `fim-lsp serve`: it comes up, it comes back, it goes with us, and failing it says why."""
 
 from __future__ import annotations
 
@@ -101,10 +99,7 @@ async def ready(states: AsyncGenerator[State, None]) -> AsyncIterator[State]:
 
 
 async def test_every_run_has_a_key_that_editors_of_the_user_find(make: Make) -> None:
-    """
-    It is random, in a file of the user's alone, on no command line, in no log, and gone with the
-    run.
-    """
+    """It is random, in a file of the user's alone, on no command line, in no log, and gone with the run."""
     first, second = (make(Plan(port=free_port())) for _ in range(2))
     assert len({first.key, second.key}) == 2
     async with kept(first) as states:
@@ -226,9 +221,7 @@ def test_something_else_is_no_llama_server(name: str) -> None:
 
 @pytest.mark.parametrize("missing", ["--host", "--api-key-file"])
 def test_a_build_that_would_serve_others_is_not_started(missing: str, tmp_path: Path) -> None:
-    """
-    One that cannot be told where to listen, or to ask for a key, is refused, not started without.
-    """
+    """One that cannot be told where to listen, or to ask for a key, is refused, not started without."""
     options = {"--model", "--port", "--host", "--api-key-file"} - {missing}
     program = tmp_path / "llama-server"
     lines = "\n".join(f"{option} VALUE  text" for option in options)

@@ -21,8 +21,7 @@ QWEN_1_5B = {
 MIXED = {**QWEN_1_5B, "attention.head_count_kv": [2, 0, 4], "attention.key_length": 256}
 
 
-# Granite-4.0-H-tiny: 36 Mamba-2 layers and 4 with attention. Qwen3.5-2B's proportions: attention in
-# every fourth layer.
+# Granite-4.0-H-tiny: 36 Mamba-2 layers and 4 with attention. Qwen3.5-2B's proportions: attention in every fourth layer.
 GRANITE_H = {
     "context_length": 131072, "embedding_length": 1536, "block_count": 40, "attention.head_count": 12,
     "attention.head_count_kv": ([0] * 9 + [4]) * 4, "ssm.conv_kernel": 4, "ssm.inner_size": 3072,
@@ -37,9 +36,7 @@ MIB = 1 << 20
 
 
 def test_the_bundled_model_is_read() -> None:
-    """
-    What its header says, and what that costs: 2,576 bytes a token were measured in saved files.
-    """
+    """What its header says, and what that costs: 2,576 bytes a token were measured in saved files."""
     found = command_line.read_facts(BUNDLED)
     assert (found["context_length"], found["block_count"]) == (4096, 5)
     assert command_line.bytes_per_token(found) == 2560

@@ -49,9 +49,7 @@ def test_restarts_become_rarer(n_deaths: int, delay: float) -> None:
 async def test_an_end_is_made_where_it_is_not_heard(
     *, stopped: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A child that ignores SIGTERM or was stopped goes after a short grace, with all that it started.
-    """
+    """A child that ignores SIGTERM or was stopped goes after a short grace, with all that it started."""
     assert supervisor.GRACE_S < 1
     monkeypatch.setattr(supervisor, "GRACE_S", 0.01)
     one = Supervisor()
@@ -112,9 +110,7 @@ async def test_a_key_in_our_environment_is_not_the_childs(monkeypatch: pytest.Mo
 async def test_threads_do_not_spin_for_long(
     given: dict[str, str], expected: list[str | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    Threads of a model server soon sleep where they wait, unless the user says how they are to wait.
-    """
+    """Threads of a model server soon sleep where they wait, unless the user says how they are to wait."""
     names = ["GOMP_SPINCOUNT", "OMP_WAIT_POLICY"]
     for name in names:
         monkeypatch.delenv(name, raising=False)

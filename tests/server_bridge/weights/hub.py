@@ -25,10 +25,9 @@ def model(content: bytes = CONTENT) -> OfferedModel:
 @dataclass
 class Hub:
     """
-    What it holds, and how it answers: *ranges* or all of it always, *status* instead, and after so
-    many bytes each of *cuts* ends one answer; half of a file comes only once it *goes_on*. *page*,
-    a status and a text of unknown length, is all that it ever answers. *asked* are the first bytes
-    that were asked for.
+    What it holds, and how it answers: *ranges* or all of it always, *status* instead, and after so many
+    bytes each of *cuts* ends one answer; half of a file comes only once it *goes_on*. *page*, a status and a text
+    of unknown length, is all that it ever answers. *asked* are the first bytes that were asked for.
     """
 
     content: bytes = CONTENT

@@ -1,6 +1,4 @@
-"""
-Downloads from a real server on this machine: whole or not at all, gone on with, and clear in words.
-"""
+"""Downloads from a real server on this machine: whole or not at all, gone on with, and clear in words."""
 
 from __future__ import annotations
 
@@ -178,10 +176,7 @@ def test_https_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_answers_that_end_too_early_are_not_asked_for_again_and_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, text: bytes
 ) -> None:
-    """
-    A login page in chunks is a whole answer, not a broken one: it counts as an attempt, with its
-    pause.
-    """
+    """A login page in chunks is a whole answer, not a broken one: it counts as an attempt, with its pause."""
     pauses: list[float] = []
     monkeypatch.setattr(download, "WAITS_S", (1.0, 2.0, 4.0))
     monkeypatch.setattr(time, "sleep", pauses.append)

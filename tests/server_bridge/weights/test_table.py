@@ -59,10 +59,7 @@ def test_only_what_everybody_may_use_is_chosen_unasked() -> None:
 
 
 def test_estimates_are_what_is_read_and_computed() -> None:
-    """
-    1.5 billion weights of 8.5 bits over 40 GB/s; two operations a weight for a window on four
-    threads.
-    """
+    """1.5 billion weights of 8.5 bits over 40 GB/s; two operations a weight for a window on four threads."""
     offer = find_offer(offers(LAPTOP, {}), "qwen-1.5b")
     assert offer.ms_per_token == pytest.approx(40.9, abs=0.1)
     assert offer.ms_per_token < MOST_MS
