@@ -172,10 +172,11 @@ def _halves(pair: str) -> list[str]:
 
 def _spell_name(name: str) -> list[str]:
     """
-    Return a name as it stands, and without the prefix of its side (`a/`, or another by git's
-    settings).
+    Return a name as it stands, and without each folder at its beginning: that may be the prefix of
+    its side (`a/`, or `one/two/` by git's settings).
     """
-    return [name, bare] if (bare := name.partition("/")[2]) else [name]
+    folders = name.split("/")
+    return [tail for n in range(len(folders)) if (tail := "/".join(folders[n:]))]
 
 
 def _unquote(name: str) -> str:

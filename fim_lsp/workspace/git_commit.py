@@ -316,7 +316,7 @@ def of_message(
             return Staged(note=NO_GIT.format(error)), None
         known = None
     found = known.commit if known else NextCommit("", ())
-    return _judge(folder, diff or found.diff, found.subjects, rules), known
+    return _judge(folder, diff or found.diff, found.subjects, rules, found.diff), known
 
 
 def of_index(top: Path, rules: Rules) -> Staged:
@@ -333,9 +333,14 @@ def of_index(top: Path, rules: Rules) -> Staged:
     return _judge(folder, *found, rules)
 
 
-def _judge(folder: Path, diff: str, subjects: tuple[str, ...], rules: Rules) -> Staged:
+def _judge(
+    folder: Path, diff: str, subjects: tuple[str, ...], rules: Rules, own_diff: str = ""
+) -> Staged:
     """
     Return *diff* without the files that are private in the work tree of the repository in *folder*.
+
+    *own_diff* is git's answer with prefixes that are known: its private names are looked for behind
+    any prefix.
     """
     top = work_tree(folder)
     if top is None:
@@ -343,9 +348,15 @@ def _judge(folder: Path, diff: str, subjects: tuple[str, ...], rules: Rules) -> 
     root = paths.local_path(paths.root_of(top, rules.roots)) or top
     if reason := why_private(top / FILE, root, rules.excludes):
         return Staged(note=f"the commit message is private ({reason})")
+
+    def is_private(name: str) -> bool:
+        return bool(why_private(top / name, root, rules.excludes))
+
+    own_names = {name for own in file_diffs(own_diff)[:MOST_FILES] for name in own.names}
+    private = tuple(filter(is_private, own_names))
     shown = [
         file_diff
         for file_diff in file_diffs(diff)[:MOST_FILES]
-        if not any(why_private(top / name, root, rules.excludes) for name in file_diff.names)
+        if not any(is_private(name) or name.endswith(private) for name in file_diff.names)
     ]
     return Staged(top.name, tuple(shown), subjects, "" if shown else NOTHING)

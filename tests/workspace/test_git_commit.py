@@ -243,3 +243,25 @@ def test_what_is_missing_is_fetched_from_nowhere(top: Path, canary: Path) -> Non
     with pytest.raises(OSError, match="git failed"):
         staged(top)
     assert not canary.exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "destination"),
+    [("a/", "b/"), ("", ""), ("one/two/", "three/four/"), ("old", "new"), ("x", "x"), ("p/q", "r")],
+)
+def test_a_private_file_is_left_out_behind_any_prefix(
+    top: Path, source: str, destination: str
+) -> None:
+    """`git commit --verbose` shows the diff with the prefixes that the user's settings name."""
+    (top / ".fimignore").write_text("/keys/prod.py\n/till.py\n")
+    (top / "keys").mkdir()
+    (top / "keys/prod.py").write_text("CANARY = 1\n")
+    (top / "till.py").write_text("CANARY = 2\n")
+    git("add", "keys", "till.py", cwd=top)
+    prefixes = f"--src-prefix={source}", f"--dst-prefix={destination}"
+    command = ["git", "diff", "--cached", *prefixes]
+    diff = subprocess.run(command, cwd=top, capture_output=True, text=True, check=True).stdout
+    assert "CANARY = 1" in diff
+    message, _ = git_commit.of_message(top / ".git", diff, git_commit.Rules((), ()), None)
+    assert "CANARY" not in repr(message.diffs)
+    assert "total = 1" in repr(message.diffs)
