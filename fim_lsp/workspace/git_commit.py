@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path, PurePath
 from typing import NamedTuple, Protocol
 
@@ -346,17 +347,14 @@ def _judge(
     if top is None:
         return Staged(note=NO_TREE)
     root = paths.local_path(paths.root_of(top, rules.roots)) or top
-    if reason := why_private(top / FILE, root, rules.excludes):
+    judge = partial(why_private, root=root, excludes=rules.excludes)
+    if reason := judge(top / FILE):
         return Staged(note=f"the commit message is private ({reason})")
-
-    def is_private(name: str) -> bool:
-        return bool(why_private(top / name, root, rules.excludes))
-
     own_names = {name for own in file_diffs(own_diff)[:MOST_FILES] for name in own.names}
-    private = tuple(filter(is_private, own_names))
+    private = tuple(name for name in own_names if judge(top / name))
     shown = [
         file_diff
         for file_diff in file_diffs(diff)[:MOST_FILES]
-        if not any(is_private(name) or name.endswith(private) for name in file_diff.names)
+        if not any(judge(top / name) or name.endswith(private) for name in file_diff.names)
     ]
     return Staged(top.name, tuple(shown), subjects, "" if shown else NOTHING)
