@@ -110,6 +110,7 @@ VALUES: dict[str, Make] = {
     "hard": lambda m: m.of(ALNUM + "!@#$%^&*()-_=+", m.number(8, 28)),
     "blanks": lambda m: m.of(ALNUM, 1) + m.of(ALNUM + "!@#$%^&*()-_=+   ", 18) + m.of(ALNUM, 1),
     "phrase5": lambda m: " ".join(m.word() for _ in range(5)),
+    "word1": lambda m: m.of(string.ascii_uppercase, 9) + m.digits(1),
     "salt": lambda m: m.of(ALNUM + SYMBOLS + "[]{}<>()|;:,+= ", 64),
     "basic": lambda m: m.basic(),
     "aws short": lambda m: "AC" + "CA" + m.of(UPPER, 16).translate(str.maketrans("8901", "2345")),

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from fim_lsp.context.secrets.values import (
     Span,
+    is_given,
     is_password,
     is_random_so_far,
     is_reference,
@@ -34,6 +35,7 @@ class CredentialForm(NamedTuple):
 _RANDOM = 2  # oddities of a token that has no name
 _OPTION = r"[^\n|;]{0,100}?[ \t]"  # from a command to one of its options
 _WORD = r"[^\s\"']"
+_QUOTED = r"[^\n\"'`]"
 _COOKIES = r"(?:[\w.-]{1,40}=[^;\s\"']{0,200};[ ]?){0,8}"
 _SESSION = r"[\w.-]{0,20}(?:sess|sid|auth|token|jwt)[\w.-]{0,20}"
 
@@ -59,25 +61,28 @@ _SYNTAX = (
     ("password", "-pass", r"(?:in|out)?[ \t]{1,4}[\"']?pass:", _WORD, "5,200", ""),
     ("password", "echo", r"[ \t]{1,4}[\"']?", r"[^\s\"'|]", "6,200",
      r"[\"']?[ \t]{0,4}\|[^\n]{0,80}--password-stdin"),
-    ("password", "securestring", r"[ \t]{1,8}(?:-string[ \t]{1,8})?[\"']", _WORD, "5,200",
+    ("password", "securestring", r"[ \t]{1,8}(?:-string[ \t]{1,8})?[\"']", _QUOTED, "5,200",
      r"[\"']"),
     ("password", "identified", r"[ \t]{1,8}(?:with[ \t]{1,8}\w{1,40}[ \t]{1,8})?by[ \t]{1,8}[\"']",
-     _WORD, "5,200", r"[\"']"),
+     _QUOTED, "5,200", r"[\"']"),
     ("password", "jwt.sign jwt.verify jwt.encode jwt.decode sign( verify(",
-     r"\(?[^\n\"'`]{0,100}?,[ \t]{0,4}b?[\"'`]", _WORD, "6,200", r"[\"'`][ \t]{0,4}[,)]"),
+     r"\(?[^\n\"'`]{0,100}?,[ \t]{0,4}b?[\"'`]", _QUOTED, "6,200", r"[\"'`][ \t]{0,4}[,)]"),
     ("password", "createhmac createcipheriv hmac.hexdigest hash_hmac hmac.digest",
      (r"[ \t]?\([^\n\"'`]{0,30}[\"'`]?[\w-]{0,20}[\"'`]?,[ \t]{0,4}(?:\$\w{1,30},[ \t]{0,4}"
-     r")?b?[\"'`]"), _WORD, "6,200", r"[\"'`]"),
+     r")?b?[\"'`]"), _QUOTED, "6,200", r"[\"'`]"),
     ("password", ("cookieparser hmac.new fernet signer serializer cookiesigner basicauth "
     "setpassword hs256 withsecret secretstr"),
-     r"[ \t]?\(b?[\"'`]", _WORD, "6,200", r"[\"'`]"),
+     r"[ \t]?\(b?[\"'`]", _QUOTED, "6,200", r"[\"'`]"),
+    ("password", "/user: /u:",
+     r"(?:(?<=\s/user:)|(?<=\s/u:))[\w.@\\-]{1,64}[ \t]{1,8}(?:/p:)?[\"']?(?![/-])", _WORD,
+     "5,200", ""),
     ("password", "7z 7za 7zz unrar rar", rf"{_OPTION}-h?p[\"']?(?!-)", _WORD, "5,200", ""),
     ("password", "zip", rf"{_OPTION}(?:-p|--password)[ \t]{{1,4}}[\"']?(?!-)", _WORD, "5,200", ""),
     ("token", "cookie", rf"[\"']?[:,=][ \t]{{0,4}}[\"'`]?{_COOKIES}{_SESSION}=", r"[\w.~+/=%:-]",
      "12,2000", ""),
     ("password", "auth login credential connect pdo",
-     r"(?:s|ion)?[ =]{0,3}\([^()\n]{0,80}?[\"'][^\"'\n]{1,64}[\"'],[ \t]{0,4}[\"']", _WORD, "6,200",
-     r"[\"']"),
+     r"(?:s|ion)?[ =]{0,3}\([^()\n]{0,80}?[\"'][^\"'\n]{1,64}[\"'],[ \t]{0,4}[\"']", _QUOTED,
+     "6,200", r"[\"']"),
 )  # fmt: skip
 _FORMS = tuple(
     CredentialForm(
@@ -122,9 +127,7 @@ def credentials(text: str, lower: str) -> Iterator[Span]:
     """
     for form in _FORMS:
         for match in _matches(form.words, form.whole, text, lower):
-            odd = oddities(match[1])
-            value = match[1]
-            if odd >= _RANDOM or (form.named and (is_password(value) or is_strange(value))):
+            if oddities(match[1]) >= _RANDOM or (form.named and is_given(match[1])):
                 yield Span(*match.span(1), form.name)
     for match in _URL_PASSWORD.finditer(text):
         user, password = match.groups()
@@ -159,7 +162,7 @@ def _cells(text: str, lower: str) -> Iterator[Span]:
                 break
             for n in columns:
                 value = text[slice(*spans[n])]
-                if is_password(value) or oddities(value) >= _RANDOM or is_strange(value):
+                if is_given(value) or oddities(value) >= _RANDOM:
                     yield Span(*spans[n], "column of a table")
             done = end + 1
 

@@ -288,9 +288,13 @@ def _values(
                 return
 
 
+_SAME = {"", "_base", "_key", "_key_base", "_value"}  # behind a word that tells as much as without
+
+
 def is_clear(field: Field, value: str) -> bool:
     """Return whether a name that tells has a literal that is no name, reference or placeholder."""
-    least = 2 if field.rank is Rank.PASSWORD or not field.rest else 3
+    set_here = field.rank is Rank.PASSWORD and field.kind is ValueKind.LITERAL
+    least = 2 if set_here or field.rest.lower() in _SAME else 3
     return len(value) >= _LEAST[Rank.TOKEN] - 2 and is_strange(value, least=least)
 
 
@@ -298,21 +302,24 @@ def is_secret(field: Field, value: str) -> bool:
     """Return whether *value* is one for a name of that rank."""
     if field.kind is ValueKind.LINE:
         return oddities(value) >= _LINE_ODD[field.rank]
-    if field.kind is ValueKind.SPACED:
+    if len(value.split()) > 1:
         named = field.rank is not Rank.KEY
-        return named and (is_spaced(value) or (not field.rest and is_phrase(value)))
-    if field.kind is ValueKind.LITERAL and field.rank is not Rank.KEY and is_clear(field, value):
+        return named and (is_spaced(value) or (field.rest.lower() in _SAME and is_phrase(value)))
+    quoted = field.kind in {ValueKind.LITERAL, ValueKind.PASSED}
+    if quoted and field.rank is not Rank.KEY and is_clear(field, value):
         return True
     if field.rank is Rank.PASSWORD:
-        odd = field.kind is not ValueKind.LOOSE or oddities(value) > 0
+        odd = field.kind not in {ValueKind.LOOSE, ValueKind.PASSED} or oddities(value) > 0
         return (is_password(value) and odd) or (
             field.kind in {ValueKind.LITERAL, ValueKind.GIVEN, ValueKind.ELEMENT} and is_word(value)
         )
     if field.rank is Rank.TOKEN:
+        chosen = field.kind is ValueKind.LITERAL and not field.rest and value.isalnum()
         mixed = (
             field.kind in {ValueKind.LITERAL, ValueKind.GIVEN}
             and len(value) >= _LEAST[Rank.KEY]
             and is_mixed(value, kinds=3)
         )
-        return len(value) >= _LEAST[Rank.TOKEN] and oddities(value) + mixed >= _TOKEN_ODD
+        odd = oddities(value) + mixed >= _TOKEN_ODD or (chosen and is_password(value))
+        return len(value) >= _LEAST[Rank.TOKEN] and odd
     return len(value) >= _LEAST[Rank.KEY] and oddities(value) >= _KEY_ODD and not is_uuid(value)

@@ -133,7 +133,7 @@ class ValueKind(enum.Enum):
     FALLBACK = enum.auto()  # a literal further on, that the name has if nothing else sets it
     BARE = enum.auto()  # unquoted: in a program, it may be a variable
     LINE = enum.auto()  # likewise, all signs up to the end of the line
-    SPACED = enum.auto()  # a literal with blanks
+    PASSED = enum.auto()  # a literal that a call, a macro or a statement of SQL has for the name
     ELEMENT = enum.auto()  # of XML
     LOOSE = enum.auto()  # another argument, the argument of a call, the next word
 
@@ -165,18 +165,21 @@ _BLOCK = (  # YAML, heredocs of shells, Terraform, Ruby and PHP, texts of severa
 )
 _ELSE = r"(?::?[-=?]|:)[\"']?"  # in `${x:-v}`
 _TAG = r"[\w.:-]{1,40}"
+_VALUE = (
+    rf"(?:[,;]|[ \t]?/>)?{_GAP}{_NEXT_LINE}?[\"'<]?[\w:]{{0,12}}value[\"']?"
+    r"[ \t]{0,4}[:=][ \t]{0,4}"
+)
+_CALL = r"(?:new[ \t])?[\w.:]{1,40}!?[({](?:[\"'][\w.-]{1,60}[\"'],)?"
 _NO_CALL = r"(?![(\[{|])"
 
 # kind, what stands before the value, the value's characters ("" for a quoted one), what ends it
 _SYNTAX = (
     (ValueKind.LITERAL, _SET + _OPENED, "", ""),
-    (ValueKind.SPACED, _SET + _OPENED + "[a-z]{0,2}", "spaced", ""),
     (ValueKind.GIVEN, _SET + _YAML_TAG + _BLOCK, r"[^\s\"']",
      r"(?=[\"' \t]{0,8}(?:\r?\n|\Z|[\"'#]))"),
     # `name: X, value: y`, over a line end
-    (ValueKind.GIVEN,
-     (rf"(?:[,;]|[ \t]?/>)?{_GAP}{_NEXT_LINE}?[\"'<]?[\w:]{{0,12}}value[\"']?[ \t]{{0,4}}"
-     rf"[:=][ \t]{{0,4}}[\"']?"), r"[^\s\"'<>]", ""),
+    (ValueKind.LITERAL, _VALUE, "", ""),
+    (ValueKind.GIVEN, _VALUE + "[\"']?", r"[^\s\"'<>]", ""),
     (ValueKind.LINE, rf"{_GAP}\*{{0,2}}(?:[:?+]?=|[:：])\*{{0,2}}{_GAP}{_YAML_TAG}(?!\$[{{(])",
      r"[^\s\"'`;&]", r"(?<!,)(?=[;&\"']|[ \t]{0,8}(?:\r?\n|#|\Z)|[ \t]\w{2,20}=)"),
     (ValueKind.BARE, rf"{_GAP}(?:[:?+]?=|:){_GAP}{_YAML_TAG}", BARE, _NO_CALL),
@@ -195,7 +198,9 @@ _SYNTAX = (
     (ValueKind.LITERAL,
      rf"[ \t]?\{{[^{{}}]{{0,200}}?\b(?:default|value)[ \t]{{0,12}}=[ \t]{{0,4}}(?:{_BLOCK})?", "",
      ""),
-    (ValueKind.LOOSE, rf"(?:{_GAP}[,({{])?[ \t]{{1,40}}", "", r"(?=[\s;,)}\]]|\Z)"),
+    # `f("x", "v")`, `x("v")`, `x{"v"}`, `x = f("v")`, `#define x "v"`
+    (ValueKind.PASSED, rf"(?:{_SET}{_CALL}|{_GAP}[,({{]|(?=[ \t]))[ \t]{{0,40}}", "",
+     r"(?=[\s;)}]|\Z)"),
     (ValueKind.LOOSE, r"[ \t]{1,40}", BARE, r"(?=[\s;,)}\]]|\Z)"),
 )  # fmt: skip
 
@@ -210,20 +215,7 @@ def _forms(*, whole: bool) -> tuple[ValueForm, ...]:
 
 def _inner(value: str, *, whole: bool) -> str:
     """Return the pattern of a value of these characters, or of a string."""
-    if value == "spaced":
-        return _pattern_with_blanks(whole=whole)
     return _value(value, whole=whole) if value else _string_pattern(whole=whole)
-
-
-def _pattern_with_blanks(*, whole: bool) -> str:
-    """
-    Return a string of one line, which may have blanks; one that is not closed where the text ends.
-    """
-    rows = enumerate("\"'`", 1)
-    return "(?:" + "|".join(
-        quote + _value(rf"[^{quote}\r\n]", whole=whole, group=n) + (quote if whole else "")
-        for n, quote in rows
-    ) + ")"  # fmt: skip
 
 
 def _value(chars: str, *, whole: bool, group: int = 1) -> str:
@@ -237,19 +229,21 @@ def _value(chars: str, *, whole: bool, group: int = 1) -> str:
 
 def _string_pattern(*, whole: bool) -> str:
     """
-    Return a string in any language, or one that the line ends before it is closed; prose is none.
+    Return a string in any language, or one without blanks that the line ends before it is closed.
     """
     rows = (
         (r"\"(?:\"\")?", '"'), ("'(?:'')?", "'"), ("`", "`"), (r"\[\[", r"\]"), (r"q[qw]?\{",
         r"\}"),
     )  # fmt: skip
-    strings = "|".join(
+    patterns = [
         opening
-        + _value(rf"[^{closing}\s]", whole=whole, group=n)
-        + (rf"(?![ \t]){closing}?" if whole else "")
-        for n, (opening, closing) in enumerate(rows, 1)
-    )
-    return rf"[a-z%@$#]{{0,3}}\(?\\{{0,2}}(?:{strings})"
+        + _value(rf"[^{closing}{blanks}]", whole=whole, group=n)
+        + (rf"(?![ \t]){closing}?" if blanks == r"\s" else closing) * whole
+        for n, (opening, closing, blanks) in enumerate(
+            [(*row, r"\s") for row in rows] + [(*row, r"\r\n") for row in rows[:3]], 1
+        )
+    ]
+    return rf"[a-z%@$#]{{0,3}}\(?\\{{0,2}}(?:{'|'.join(patterns)})"
 
 
 WHOLE = _forms(whole=True)

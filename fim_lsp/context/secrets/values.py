@@ -165,7 +165,7 @@ _KINDS = str.maketrans(
     string.ascii_letters + string.digits, "a" * 26 + "A" * 26 + "0" * 10
 )  # other characters are signs
 _CHANGE = re.compile(  # of the kind of character; a sign that joins no words; an odd capital
-    r"a(?=[A0])|A(?=0|a(?!aa))|0(?=[aA])|[^aA0\s_./:-]"
+    r"a(?=[A0])|A(?=0|a(?!aa))|0(?=[aA])|[^\w\s./:-]"
 )
 # what stands for another value, or describes others, whatever signs a secret has
 _CLOSED = re.compile(
@@ -184,7 +184,7 @@ _PART = re.compile(
     r"|[-–—=+*&|/.…]{1,3}"
 )
 _BETWEEN = re.compile(r"\A[,;:+)\]}]{0,3}\s|\s[+(\[{,]{0,3}\Z")  # between two strings of a line
-_PHRASE = re.compile(r"[a-z]{3,12}(?: [a-z]{3,12}){3,11}")
+_PHRASE = re.compile(r"[a-z]{3,12}(?: [a-z]{3,12}){2,11}(?: [a-z]{3,12}| \d{1,6}[!?.]?)")
 _PROSE = frozenset({
     "and", "are", "can", "cannot", "could", "did", "does", "for", "from", "has", "have", "how",
     "must", "not", "only", "our", "please", "should", "that", "the", "their", "this", "used",
@@ -228,6 +228,13 @@ def is_phrase(value: str) -> bool:
         and _PROSE.isdisjoint(value.split())
         and _WORDS.search(value) is None
     )
+
+
+def is_given(value: str) -> bool:
+    """Return whether *value* is a password where only a password can stand."""
+    if len(value.split()) > 1:
+        return is_spaced(value) or is_phrase(value)
+    return is_password(value) or is_strange(value)
 
 
 def is_word(value: str) -> bool:
