@@ -175,7 +175,7 @@ class Field(NamedTuple):
 
 # The rest of the name, a closing quote, brackets, the size of an array: `_HASH"]`, `[32]`.
 _NAME_END = re.compile(
-    r"(?P<rest>[\w.-]{0,40})(?:\\{0,2}[\"'`])?(?:[\])]{1,2}|\[\w{0,16}\]|\$)?(?=[\s=:：,;({<>"
+    r"(?P<rest>[\w.-]{0,40})(?:\\{0,2}[\"'`])?(?:[\])]{1,2}|\[\w{0,16}\]|\$|\}(?=[ \t]=))?(?=[\s=:：,;({<>"
     r"|?!+.*-])"
 )
 
@@ -314,7 +314,7 @@ def is_secret(field: Field, value: str) -> bool:
             field.kind in {ValueKind.LITERAL, ValueKind.GIVEN, ValueKind.ELEMENT} and is_word(value)
         )
     if field.rank is Rank.TOKEN:
-        chosen = field.kind is ValueKind.LITERAL and not field.rest and value.isalnum()
+        chosen = quoted and not field.rest and value.isalnum()
         mixed = (
             field.kind in {ValueKind.LITERAL, ValueKind.GIVEN}
             and len(value) >= _LEAST[Rank.KEY]

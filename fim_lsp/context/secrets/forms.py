@@ -169,7 +169,10 @@ _VALUE = (
     rf"(?:[,;]|[ \t]?/>)?{_GAP}{_NEXT_LINE}?[\"'<]?[\w:]{{0,12}}value[\"']?"
     r"[ \t]{0,4}[:=][ \t]{0,4}"
 )
-_CALL = r"(?:new[ \t])?[\w.:]{1,40}!?[({](?:[\"'][\w.-]{1,60}[\"'],)?"
+_CALL = (  # `= x or "v"`, `= f("v")`, `= f("x", "v")`
+    r"(?:[^\n=;]{1,80}?(?:\bor|\|\||\?\?|\?:)"
+    r"|(?:new[ \t])?[\w.:]{1,40}!?[({](?:[\"'][\w.-]{1,60}[\"'],)?)"
+)
 _NO_CALL = r"(?![(\[{|])"
 
 # kind, what stands before the value, the value's characters ("" for a quoted one), what ends it
@@ -192,7 +195,7 @@ _SYNTAX = (
     # `<x>v</x>`, `<key>x</key><string>v</string>`, over line ends
     (ValueKind.ELEMENT,
      (rf"(?=[ \t<>])[^<>\n]{{0,60}}(?:(?:</{_TAG}>\s{{0,40}}<{_TAG}|>\s{{0,40}}<(?:value|string))"
-     rf")?>\s{{0,40}}"), r"[^<>\s\"']", r"\s{0,40}<"),
+     rf")?>\s{{0,40}}"), r"[^<>\r\n\"']", r"\s{0,40}<"),
     (ValueKind.ELEMENT, r">\s{0,40}<!\[cdata\[", r"[^<>\s\"'\]]", r"\]\]>"),
     # Terraform's `variable "x" { … default = "y" }`, over line ends
     (ValueKind.LITERAL,
@@ -207,15 +210,14 @@ _SYNTAX = (
 
 def _forms(*, whole: bool) -> tuple[ValueForm, ...]:
     """Return the forms of *whole* values, or of those that end where the text ends."""
+    string, tail = _string_pattern(whole=whole), "" if whole else r"\Z"
     return tuple(
-        ValueForm(kind, re.compile(before + _inner(value, whole=whole) + (end if whole else r"\Z")))
+        ValueForm(
+            kind,
+            re.compile(before + (_value(value, whole=whole) if value else string) + (tail or end)),
+        )
         for kind, before, value, end in _SYNTAX
     )
-
-
-def _inner(value: str, *, whole: bool) -> str:
-    """Return the pattern of a value of these characters, or of a string."""
-    return _value(value, whole=whole) if value else _string_pattern(whole=whole)
 
 
 def _value(chars: str, *, whole: bool, group: int = 1) -> str:
@@ -232,17 +234,15 @@ def _string_pattern(*, whole: bool) -> str:
     Return a string in any language, or one without blanks that the line ends before it is closed.
     """
     rows = (
-        (r"\"(?:\"\")?", '"'), ("'(?:'')?", "'"), ("`", "`"), (r"\[\[", r"\]"), (r"q[qw]?\{",
-        r"\}"),
+        (r"\"(?:\"\")?", '"', "?"), ("'(?:'')?", "'", "?"), ("`", "`", "?"), (r"\[\[", r"\]", "?"),
+        (r"q[qw]?\{", r"\}", "?"), ('"', '"', ""), ("'", "'", ""), ("`", "`", ""),
     )  # fmt: skip
-    patterns = [
+    patterns = (
         opening
-        + _value(rf"[^{closing}{blanks}]", whole=whole, group=n)
-        + (rf"(?![ \t]){closing}?" if blanks == r"\s" else closing) * whole
-        for n, (opening, closing, blanks) in enumerate(
-            [(*row, r"\s") for row in rows] + [(*row, r"\r\n") for row in rows[:3]], 1
-        )
-    ]
+        + _value("[^" + closing + (r"\s]" if maybe else r"\r\n]"), whole=whole, group=n)
+        + (f"(?![ \t]){closing}{maybe}" if maybe else closing) * whole
+        for n, (opening, closing, maybe) in enumerate(rows, 1)
+    )
     return rf"[a-z%@$#]{{0,3}}\(?\\{{0,2}}(?:{'|'.join(patterns)})"
 
 
