@@ -14,6 +14,7 @@ import re
 import subprocess
 import tokenize
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -297,6 +298,14 @@ def test_the_english_is_plain() -> None:
         if literary(line)
     ]
     assert not found, "\n".join(found)
+
+
+def test_no_class_name_stands_twice() -> None:
+    """One name says one thing in the whole product."""
+    counts = Counter(
+        node.name for path in PATHS for node in parsed(path).body if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, n in counts.items() if n > 1] == []
 
 
 IRREGULAR = (

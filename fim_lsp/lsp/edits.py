@@ -60,7 +60,7 @@ class Preview:
         self._sent, self._due = lines, now + 1 / PER_S
 
 
-class Place(NamedTuple):
+class EditPlace(NamedTuple):
     """
     The place of an edit: a *cell* (or document) that begins *above* lines below the top of *uri*.
     """
@@ -133,7 +133,7 @@ async def _edit(editor: Editor, given: Params, goes_on: Callable[[], bool]) -> P
 
 
 async def _apply(
-    editor: Editor, place: Place, found: Edited, lines: tuple[str, ...], *, preview: bool
+    editor: Editor, place: EditPlace, found: Edited, lines: tuple[str, ...], *, preview: bool
 ) -> Params:
     """Apply what was found, or hand it to the client."""
     cell, encoding = place.cell, editor.encoding
@@ -171,7 +171,9 @@ def _answer_unchanged(editor: Editor, found: Edited, *, preview: bool) -> Params
     return {"applied": False, "note": found.note, "tokens": tokens}
 
 
-def _show(editor: Editor, place: Place, token: int | str, first: int, lines: Sequence[str]) -> None:
+def _show(
+    editor: Editor, place: EditPlace, token: int | str, first: int, lines: Sequence[str]
+) -> None:
     """Send the lines from *first* on that are written so far."""
     value = {"line": first, "newText": "".join(line + place.cell.eol for line in lines)}
     editor.protocol.notify(types.PROGRESS, types.ProgressParams(token, value))
@@ -186,7 +188,7 @@ def _text(
     return {"range": convert.client_range(cell, start, end, editor.encoding), "newText": text}
 
 
-def _place(editor: Editor, given: Params) -> Place | None:
+def _place(editor: Editor, given: Params) -> EditPlace | None:
     """Return the place of the edit; None where the document is not open, or the range is none."""
     match given:
         case {"textDocument": {"uri": str(uri)}, "range": {"start": first, "end": last}}:
@@ -199,11 +201,11 @@ def _place(editor: Editor, given: Params) -> Place | None:
                 if given.get("diagnostics") and not is_known:  # a fix may take more than the fault
                     lines = around(cell, start.line, end.line)
                     start, end = selection.span(cell, lines.start, lines.stop)
-                return Place(cell, *editor.notebooks.place(uri), start, end)
+                return EditPlace(cell, *editor.notebooks.place(uri), start, end)
     return None
 
 
-def _read_asked(place: Place, given: Params) -> Instruction:
+def _read_asked(place: EditPlace, given: Params) -> Instruction:
     problems = tuple(
         str(each["message"])
         for each in given.get("diagnostics") or ()

@@ -28,7 +28,7 @@ from fim_lsp.workspace.files import reread
 log = logging.getLogger(__name__)
 
 
-class Place(NamedTuple):
+class SnippetPlace(NamedTuple):
     """
     The workspace's folder, its root URI, what is open and may be used by URI, and the user's
     excludes.
@@ -76,7 +76,7 @@ class Informing:
             return
         beside = (each for each in self._open.of(doc.workspace) if each.is_usable)
         opened = {each.uri: source(each.document, each.file) for each in beside}
-        place = Place(Path(folder), doc.file.root, opened, self._config().privacy.exclude)
+        place = SnippetPlace(Path(folder), doc.file.root, opened, self._config().privacy.exclude)
         found = await asyncio.to_thread(_pieces, event.snippets, place)
         if doc.current is None:
             return  # closed, or the rules changed
@@ -85,7 +85,7 @@ class Informing:
             self._prefill.prefill_next(doc)
 
 
-def _pieces(snippets: Collection[Snippet], place: Place) -> list[Piece]:
+def _pieces(snippets: Collection[Snippet], place: SnippetPlace) -> list[Piece]:
     """Read the files, and the ignore files above them, in a worker thread."""
     sources: dict[str, Source | None] = {}
     found = []
@@ -99,7 +99,7 @@ def _pieces(snippets: Collection[Snippet], place: Place) -> list[Piece]:
     return found
 
 
-def _source(uri: str, place: Place) -> Source | None:
+def _source(uri: str, place: SnippetPlace) -> Source | None:
     """Return the text that *uri* names; None where it may not be used."""
     if uri in place.opened:
         return place.opened[uri]

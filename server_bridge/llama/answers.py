@@ -56,13 +56,13 @@ class RouterModels(Struct):
     data: list[RouterModel]
 
 
-class Ids(Struct):
+class TokenIds(Struct):
     """`POST /tokenize`."""
 
     tokens: list[Count]
 
 
-class Piece(Struct):
+class SpelledToken(Struct):
     """A token with its text: a string, or bytes where it is not valid UTF-8 by itself."""
 
     id: Count
@@ -77,7 +77,7 @@ class Piece(Struct):
 class Pieces(Struct):
     """`POST /tokenize` with `with_pieces`."""
 
-    tokens: list[Piece]
+    tokens: list[SpelledToken]
 
 
 class Detokenized(Struct):
@@ -86,7 +86,7 @@ class Detokenized(Struct):
     content: str
 
 
-class Dialogue(Struct):
+class TemplateAnswer(Struct):
     """`POST /apply-template`."""
 
     prompt: str
@@ -104,7 +104,7 @@ class Slot(Struct):
     speculative: bool = False
 
 
-class Saved(Struct):
+class SaveAnswer(Struct):
     """`POST /slots/{id}?action=…`: tokens written or read, and bytes of the file."""
 
     n_saved: Count = 0
@@ -120,7 +120,7 @@ class Lora(Struct):
     scale: float
 
 
-class Candidate(Struct):
+class CandidateToken(Struct):
     """A token that might have come next. A log-probability of minus infinity is sent as null."""
 
     id: Count
@@ -133,10 +133,10 @@ class Entry(Struct):
 
     id: Count
     logprob: float | None = None
-    top_logprobs: list[Candidate] = []
+    top_logprobs: list[CandidateToken] = []
 
 
-class Cost(Struct):
+class SlotCost(Struct):
     """`timings`: tokens and milliseconds."""
 
     prompt_n: Count
@@ -157,7 +157,7 @@ class Completion(Struct):
     truncated: bool
     id_slot: Count
     tokens_cached: Count
-    timings: Cost
+    timings: SlotCost
     completion_probabilities: list[Entry] = []
     drafters: object = field(name=DRAFTERS, default="")  # comma-separated; a detail of the build
 
@@ -180,6 +180,6 @@ class Event(Struct):
     tokens_predicted: Count = 0
     tokens_evaluated: Count = 0
     tokens_cached: Count = 0  # what the slot holds, with the last event
-    timings: Cost | None = None
+    timings: SlotCost | None = None
     completion_probabilities: list[Entry] = []
     drafters: object = field(name=DRAFTERS, default="")  # with the last event

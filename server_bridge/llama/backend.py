@@ -24,10 +24,10 @@ from server_bridge.http.client import Http
 from server_bridge.http.responses import state_after
 from server_bridge.llama import completion
 from server_bridge.llama.cache import Cache
-from server_bridge.llama.checkpoints import Memory
+from server_bridge.llama.checkpoints import ModelMemory
 from server_bridge.llama.completion import StreamedReplies
 from server_bridge.llama.link import Known, Link
-from server_bridge.llama.persistence import Owner, Persistence
+from server_bridge.llama.persistence import Owner, SlotPersistence
 from server_bridge.llama.slot_client import Evaluated, SlotClient, unfit
 from server_bridge.llama.tokenizer import Tokenizer
 from server_bridge.machine.addresses import is_loopback
@@ -124,11 +124,11 @@ class LlamaServer:
         kind: str = "llama-server",
         *,
         engine: str = "",
-        memory: Memory | None = None,
+        memory: ModelMemory | None = None,
         state_dir: str = "",
         must_fill: bool = False,
     ) -> None:
-        self._memory = memory or Memory()
+        self._memory = memory or ModelMemory()
         self._link = Link(Http(http) if isinstance(http, str) else http)
         self._state = State(Health.UNKNOWN, kind, self._link.url)
         self._connecting = asyncio.Lock()
@@ -286,7 +286,7 @@ class LlamaServer:
         is_here = self._engine or is_loopback(self._link.url)
         folder = self._state_dir if is_here else None
         owner = Owner(known.identity, self._link.url, self._engine, folder)
-        return Cache(client, Persistence(client, owner), foreign)
+        return Cache(client, SlotPersistence(client, owner), foreign)
 
     @contextmanager
     def _noting_failures(self) -> Iterator[None]:

@@ -22,7 +22,7 @@ from server_bridge.http.responses import Object
 from server_bridge.llama import checkpoints, completion
 from server_bridge.llama.answers import Event
 from server_bridge.llama.mirror import Outlook
-from server_bridge.llama.persistence import NEXT, Persistence
+from server_bridge.llama.persistence import NEXT, SlotPersistence
 from server_bridge.llama.slot_client import Evaluated, SlotClient, body
 from server_bridge.llama.slots import COPY
 from server_bridge.protocol import BackendError, BackendUnavailable, Warmed
@@ -32,7 +32,7 @@ SOON_S = 0.003  # a look takes as long as two tokens of the smallest model
 BLIND_S = 0.125  # waited at most, twice where the server does not show its slots
 
 
-class Closed(NamedTuple):
+class ClosedStream(NamedTuple):
     """
     The slot of a closed stream, and how many tokens are there now; None where that is not known.
     """
@@ -107,17 +107,17 @@ async def decode(
     state.note_slot(document, slot, closed.slot, outlook)
 
 
-def _parse_end(last: Event, url: str) -> Closed:
+def _parse_end(last: Event, url: str) -> ClosedStream:
     """
     Return where a stream ended, by its *last* event. Raises BackendUnavailable where it should not
     be the last.
     """
     if not last.stop:
         raise BackendUnavailable(f"{url} broke off in the middle of an answer")
-    return Closed(last.id_slot, last.tokens_cached)
+    return ClosedStream(last.id_slot, last.tokens_cached)
 
 
-async def _wait_closed(client: SlotClient, slot: int | None, whole: Ids) -> Closed:
+async def _wait_closed(client: SlotClient, slot: int | None, whole: Ids) -> ClosedStream:
     """Wait until what was closed has left its slot."""
     expected = client.state.mirror.predict_slot(whole.packed) if slot is None else slot
     served = None if expected < 0 else expected
@@ -131,14 +131,14 @@ async def _wait_closed(client: SlotClient, slot: int | None, whole: Ids) -> Clos
             if slot is None and served not in busy and len(busy) == 1:
                 [served] = busy
             if served is None:
-                return Closed(None)
+                return ClosedStream(None)
             if served not in busy:
                 held = {each.id: each.n_prompt_tokens for each in slots}
-                return Closed(served, held.get(served) or None)
+                return ClosedStream(served, held.get(served) or None)
     except BackendError:
-        return Closed(None)
+        return ClosedStream(None)
     await asyncio.sleep(step_s)
-    return Closed(served)
+    return ClosedStream(served)
 
 
 TAIL = 8  # so few tokens cost no more than the request that would evaluate them ahead
@@ -150,7 +150,7 @@ class Cache(NamedTuple):
     """The slots of one server. *foreign* is a token that no prompt begins with."""
 
     client: SlotClient
-    persistence: Persistence
+    persistence: SlotPersistence
     foreign: int
 
     def reusable(self, document: str, whole: Ids, *, moves: bool = False) -> int:

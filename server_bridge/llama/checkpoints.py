@@ -36,7 +36,7 @@ class Kind(enum.Enum):
     SLIDING = "sliding window"
 
 
-class Memory(NamedTuple):
+class ModelMemory(NamedTuple):
     """
     A model's memory on a server with these batch sizes and limits, llama-server's defaults if
     nothing is known.
@@ -96,7 +96,7 @@ def count_resumable(points: Checkpoints, compared: Compared) -> int:
     return next(fitting, 0)
 
 
-def count_reused(memory: Memory, points: Checkpoints, compared: Compared) -> int:
+def count_reused(memory: ModelMemory, points: Checkpoints, compared: Compared) -> int:
     """Return how many tokens of a prompt are reused, as far as the kind of memory is known."""
     if memory.kind is Kind.RECURRENT:
         return count_resumable(points, compared)
@@ -105,7 +105,9 @@ def count_reused(memory: Memory, points: Checkpoints, compared: Compared) -> int
     return plain(compared)
 
 
-def learn_memory(memory: Memory, points: Checkpoints, compared: Compared, n_reused: int) -> Memory:
+def learn_memory(
+    memory: ModelMemory, points: Checkpoints, compared: Compared, n_reused: int
+) -> ModelMemory:
     """
     Return the memory as known after a request of which *n_reused* tokens were reused.
 
@@ -114,7 +116,7 @@ def learn_memory(memory: Memory, points: Checkpoints, compared: Compared, n_reus
     """
     back = count_resumable(points, compared)
     if memory.kind is Kind.RECURRENT and compared.cuts and not memory.is_told and back != n_reused:
-        return memory._replace(min_step=CLOSE_STEP if n_reused > back else Memory().min_step)
+        return memory._replace(min_step=CLOSE_STEP if n_reused > back else ModelMemory().min_step)
     if not memory.is_told and compared.cuts and back < plain(compared):
         if 0 < n_reused == back:
             return memory._replace(kind=Kind.RECURRENT)
@@ -125,7 +127,9 @@ def learn_memory(memory: Memory, points: Checkpoints, compared: Compared, n_reus
     return memory
 
 
-def after(memory: Memory, points: Checkpoints, start: int, n_prompt: int, task: int) -> Checkpoints:
+def after(
+    memory: ModelMemory, points: Checkpoints, start: int, n_prompt: int, task: int
+) -> Checkpoints:
     """Return the checkpoints once a prompt was evaluated from *start* on."""
     kept = [point for point in points if point.n_tokens <= start + 1]
     for at in _place_checkpoints(memory, start, n_prompt) if memory.n_checkpoints else ():
@@ -133,7 +137,7 @@ def after(memory: Memory, points: Checkpoints, start: int, n_prompt: int, task: 
     return tuple(kept)
 
 
-def _place_checkpoints(memory: Memory, start: int, n_prompt: int) -> Iterator[int]:
+def _place_checkpoints(memory: ModelMemory, start: int, n_prompt: int) -> Iterator[int]:
     """Yield the places of checkpoints: before each batch that ends near the prompt's end."""
     ends = [n_prompt - min(memory.n_batch, gap) for gap in (GAP + memory.n_ubatch, GAP)]
     while start < n_prompt:
@@ -143,7 +147,7 @@ def _place_checkpoints(memory: Memory, start: int, n_prompt: int) -> Iterator[in
         start = end
 
 
-def _with(memory: Memory, points: list[Checkpoint], new: Checkpoint) -> list[Checkpoint]:
+def _with(memory: ModelMemory, points: list[Checkpoint], new: Checkpoint) -> list[Checkpoint]:
     kept = list(points)
     last, idx = -1, 0
     while len(kept) + 1 >= memory.n_checkpoints and idx < len(kept):
@@ -156,7 +160,7 @@ def _with(memory: Memory, points: list[Checkpoint], new: Checkpoint) -> list[Che
     return [*(point for point in kept if point.n_tokens != new.n_tokens), new]
 
 
-def end_of_step(memory: Memory, known: int, step: int, seams: Sequence[int]) -> int:
+def end_of_step(memory: ModelMemory, known: int, step: int, seams: Sequence[int]) -> int:
     """
     Return the token at which a prompt's evaluation from *known* on should pause, after about *step*
     tokens.

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from server_bridge.fim.layout import grammar
 from server_bridge.http.responses import Object, answer_error, label
-from server_bridge.llama.answers import DRAFTERS, Completion, Cost, Entry, Event
+from server_bridge.llama.answers import DRAFTERS, Completion, Entry, Event, SlotCost
 from server_bridge.llama.mirror import RUN, Outlook
 from server_bridge.llama.tokenizer import Tokenizer
 from server_bridge.protocol import Reply, Request, Stop, Timings, Token
@@ -91,7 +91,7 @@ def rate_tokens(
     return tuple(rated)
 
 
-def timings(cost: Cost, expected: int | None) -> Timings:
+def timings(cost: SlotCost, expected: int | None) -> Timings:
     """Return the cost, beside what we *expected* to be cached."""
     return Timings(
         prompt_n=cost.prompt_n,

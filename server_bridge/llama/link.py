@@ -24,7 +24,7 @@ from typing import NamedTuple, TypeVar
 from server_bridge.fim.tokens import FAMILIES
 from server_bridge.http.client import Http, Tags, Unproven
 from server_bridge.http.responses import Loading, Object, Refused, UnexpectedAnswer, label, read
-from server_bridge.llama.answers import Event, Ids, Props, RouterModels
+from server_bridge.llama.answers import Event, Props, RouterModels, TokenIds
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
@@ -255,4 +255,4 @@ class Link:
     async def _probe(self, http: Http) -> tuple[int, ...]:
         question = {"content": PROBE, "add_special": False, "parse_special": True}
         answer = await http.post("/tokenize", json.dumps(question).encode())
-        return tuple(read(Ids, answer, f"{self.url}/tokenize").tokens)
+        return tuple(read(TokenIds, answer, f"{self.url}/tokenize").tokens)

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from server_bridge.fim.layout import WIDTH, common_prefix
 from server_bridge.llama import checkpoints
-from server_bridge.llama.checkpoints import Checkpoints, Compared, Kind, Memory
+from server_bridge.llama.checkpoints import Checkpoints, Compared, Kind, ModelMemory
 
 SIMILAR = 0.10  # llama.cpp's --slot-prompt-similarity
 KEEP = 0.5  # a slot that keeps less of its content saves it first
@@ -77,7 +77,7 @@ class Content(NamedTuple):
 NOTHING = Content()
 
 
-class Source(NamedTuple):
+class StateSource(NamedTuple):
     """
     The source that a prompt builds on: a *content* that lies in the slot, or is *saved* and to be
     loaded.
@@ -98,12 +98,12 @@ class Mirror:
     """
 
     def __init__(
-        self, n_slots: int, *, exclusive: bool = True, memory: Memory | None = None
+        self, n_slots: int, *, exclusive: bool = True, memory: ModelMemory | None = None
     ) -> None:
         self.unified = False
         self.saves = True
         self.moves = True
-        self.memory = memory or Memory()
+        self.memory = memory or ModelMemory()
         self.held: dict[int, Content] = {}
         self.exclusive = exclusive
         self._n_slots = n_slots
@@ -124,7 +124,7 @@ class Mirror:
             return None
         found = self.held.get(self.predict_slot(prompt) if slot is None else slot, NOTHING)
         searches = (bool(found.tokens) or slot is None) and _is_set_aside(found, prompt)
-        source = self._source(prompt, found, self._saved) if searches else Source(found)
+        source = self._source(prompt, found, self._saved) if searches else StateSource(found)
         both = source.content.compare(prompt)
         if moves and self.moves and self.memory.kind in MOVABLE:
             reused = count_moved(source.content.tokens, prompt)
@@ -181,7 +181,7 @@ class Mirror:
         *open_end*: and maybe something behind it. *found* tokens were reused, if that is known.
         """
         before = self.held.pop(slot, NOTHING)
-        source = Source(before)
+        source = StateSource(before)
         if (before.tokens or not named) and _is_set_aside(before, prompt):
             source = self._source(prompt, before, self._saved)
             self._save(before)
@@ -246,17 +246,17 @@ class Mirror:
             return ()  # some was moved up: no checkpoint outlives that
         return checkpoints.after(self.memory, content.points, start, both.n_prompt, self._n_tasks)
 
-    def _source(self, prompt: bytes, content: Content, saved: list[Content]) -> Source:
+    def _source(self, prompt: bytes, content: Content, saved: list[Content]) -> StateSource:
         """
         Return the one of *saved* that serves *prompt* better than *content*, the slot's own, or
         that.
         """
-        found = Source(content)
+        found = StateSource(content)
         best, kept = _scores(content, prompt)
         for each in saved if self.saves else ():
             n, keeps = _scores(each, prompt)
             if n > best and keeps > kept and keeps >= WORTH:
-                found, best, kept = Source(each, saved=True), n, keeps
+                found, best, kept = StateSource(each, saved=True), n, keeps
         return found
 
     def _save(self, content: Content) -> None:

@@ -208,7 +208,7 @@ class Owner(NamedTuple):
     folder: Path | None
 
 
-class Persistence:
+class SlotPersistence:
     """The saved states of one server."""
 
     def __init__(self, client: SlotClient, owner: Owner) -> None:

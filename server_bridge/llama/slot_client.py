@@ -18,8 +18,8 @@ from server_bridge import running_mean
 from server_bridge.fim.layout import WIDTH, Ids, ids
 from server_bridge.http.responses import Object, answer_error
 from server_bridge.llama import answers, completion
-from server_bridge.llama.answers import Cost
-from server_bridge.llama.checkpoints import CLOSE_STEP, Kind, Memory
+from server_bridge.llama.answers import SlotCost
+from server_bridge.llama.checkpoints import CLOSE_STEP, Kind, ModelMemory
 from server_bridge.llama.link import WITHOUT, Identity, Link
 from server_bridge.llama.mirror import Mirror, Outlook
 from server_bridge.llama.slots import COPY, ExclusiveSlots, SharedSlots, Slots
@@ -55,7 +55,7 @@ class _Outcome(NamedTuple):
     found: int
 
 
-def unfit(build: str, memory: Memory) -> str:
+def unfit(build: str, memory: ModelMemory) -> str:
     """
     Return what is wrong with a server's *build* (`build_info`) or flags for such a *memory*; "" for
     nothing.
@@ -122,7 +122,9 @@ class CacheState:
     *exclusive*: no other client uses the server, and its slots do not share one cache.
     """
 
-    def __init__(self, server: Identity, state: State, memory: Memory, *, exclusive: bool) -> None:
+    def __init__(
+        self, server: Identity, state: State, memory: ModelMemory, *, exclusive: bool
+    ) -> None:
         self.mirror = Mirror(server.n_slots, exclusive=exclusive, memory=memory)
         policy = ExclusiveSlots if exclusive else SharedSlots
         self.slots: Slots = policy(self.mirror, server.n_slots, self._price_clearing)
@@ -141,7 +143,7 @@ class CacheState:
         if document and (asked is not None or outlook is None or outlook.reused <= COPY):
             self.slots.note_use(document, slot)
 
-    def learn_prefill(self, cost: Cost, outlook: Outlook | None) -> None:
+    def learn_prefill(self, cost: SlotCost, outlook: Outlook | None) -> None:
         """Learn from what a prompt cost, beside what we had expected."""
         prompt_ms = completion.milliseconds(cost.prompt_ms)
         log.debug(
@@ -158,7 +160,7 @@ class CacheState:
         if self.check.problem and not before:
             log.warning("the server evaluates more than it should: %s", self.check.problem)
 
-    def learn_decoding(self, cost: Cost) -> None:
+    def learn_decoding(self, cost: SlotCost) -> None:
         """Learn how fast tokens came."""
         if cost.predicted_n > 1:  # the first token comes of the prompt
             ms = completion.milliseconds(cost.predicted_ms)
@@ -190,7 +192,7 @@ class SlotClient:
     """
 
     def __init__(
-        self, link: Link, server: Identity, state: State, memory: Memory, *, exclusive: bool
+        self, link: Link, server: Identity, state: State, memory: ModelMemory, *, exclusive: bool
     ) -> None:
         self.link = link
         self.server = server
@@ -234,14 +236,14 @@ class SlotClient:
             return None
         return {slot.id: slot.n_prompt_tokens or int(slot.is_processing) for slot in slots}
 
-    async def act(self, slot: int, action: str, file: str = "") -> answers.Saved:
+    async def act(self, slot: int, action: str, file: str = "") -> answers.SaveAnswer:
         """Save, restore or erase a slot; an empty answer where the server cannot or will not."""
         asked = json.dumps({"filename": file} if file else {})
         try:
-            return await self.link.post(answers.Saved, f"/slots/{slot}?action={action}", asked)
+            return await self.link.post(answers.SaveAnswer, f"/slots/{slot}?action={action}", asked)
         except WITHOUT as error:
             log.info("slot %d: no %s: %s", slot, action, error)
-            return answers.Saved()
+            return answers.SaveAnswer()
 
     async def loras(self) -> list[answers.Lora] | None:
         """Return the adapters that the model runs with; None where the server does not say."""

@@ -195,7 +195,9 @@ class Tokenizer:
 
     async def _apply_template(self, messages: list[dict[str, str]]) -> str:
         question = {"messages": messages, "chat_template_kwargs": NO_THINKING}
-        answer = await self._link.post(answers.Dialogue, "/apply-template", json.dumps(question))
+        answer = await self._link.post(
+            answers.TemplateAnswer, "/apply-template", json.dumps(question)
+        )
         return answer.prompt
 
     async def foreign(self) -> int:
@@ -230,11 +232,11 @@ class Tokenizer:
 
     async def _tokenize(self, text: str, **flags: bool) -> list[int]:
         """Tokenize into ids; control tokens only where asked for."""
-        found = (await self._ask(answers.Ids, text, flags)).tokens
+        found = (await self._ask(answers.TokenIds, text, flags)).tokens
         self._check_count(len(found), text)
         return found
 
-    async def _pieces_of(self, text: str) -> list[answers.Piece]:
+    async def _pieces_of(self, text: str) -> list[answers.SpelledToken]:
         """Tokenize into ids with their texts."""
         found = (await self._ask(answers.Pieces, text, {"with_pieces": True})).tokens
         self._check_count(len(found), text)

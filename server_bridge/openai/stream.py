@@ -34,7 +34,7 @@ LIMIT = re.compile(r"context length[^0-9]{0,80}(\d{1,9})")
 COUNTS = re.compile(r"(\d{1,9}) (?:\w{1,20} )?tokens")  # "8193 input tokens"
 LONGEST = 2000  # characters of a refusal that are looked at
 
-Piece = tuple[bytes, "float | None"]
+SpelledPiece = tuple[bytes, "float | None"]
 
 
 class Said(Struct):
@@ -120,7 +120,7 @@ class StreamedAnswer:
     ended: str = ""
     engine: str = ""  # its name and version, where it tells
     usage: Usage = field(default_factory=Usage)
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[SpelledPiece] = field(default_factory=list)
     prompt_ms: float = 0.0
     total_ms: float = 0.0
 
@@ -203,7 +203,7 @@ def _take(answer: StreamedAnswer, event: CompletionEvent, url: str) -> None:
         answer.pieces += _pieces(choice.logprobs)
 
 
-def _pieces(logprobs: object) -> list[Piece]:
+def _pieces(logprobs: object) -> list[SpelledPiece]:
     """Return tokens in llama.cpp's shape, or in OpenAI's for completions; none in any other."""
     if llama := optional(LlamaLogprobs, logprobs):
         tokens = [token for token in llama.content if token.bytes is not None]

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from server_bridge.llama.checkpoints import CLOSE_STEP, Kind, Memory
+from server_bridge.llama.checkpoints import CLOSE_STEP, Kind, ModelMemory
 from server_bridge.machine.addresses import USUAL_PORTS
 
 # -- sizing ------------------------------------------------------------------------------------
@@ -81,11 +81,11 @@ def set_aside(facts: Facts, n_slots: int, memory: int) -> int:
     return max(0, memory // SHARE - copies)
 
 
-def memory_of(facts: Facts, n_batch: int, n_slots: int, memory: int) -> Memory:
+def memory_of(facts: Facts, n_batch: int, n_slots: int, memory: int) -> ModelMemory:
     """
     Return the model's memory on a server that is started as `command_line` and `embedded_child` do.
     """
-    return Memory(
+    return ModelMemory(
         kind=Kind.RECURRENT if state_bytes(facts) else Kind.PLAIN,  # a window is of full size
         n_batch=n_batch,
         n_ubatch=n_batch,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from server_bridge.http.client import Http, Trust
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.llama.checkpoints import Memory
+from server_bridge.llama.checkpoints import ModelMemory
 from server_bridge.process import command_line, programs
 from server_bridge.process.programs import EmbeddedSettings
 from server_bridge.process.supervisor import Supervisor
@@ -157,7 +157,7 @@ def _why_not(model: str, error: str) -> str:
     )
 
 
-def _memory(settings: EmbeddedSettings) -> Memory:
+def _memory(settings: EmbeddedSettings) -> ModelMemory:
     """Return the model's memory, by the header of its file."""
     facts = command_line.read_facts(Path(settings.model))
     return command_line.memory_of(

@@ -13,7 +13,7 @@ from server_bridge.http.responses import (
     read,
     seconds_of,
 )
-from server_bridge.llama.answers import Completion, Piece
+from server_bridge.llama.answers import Completion, SpelledToken
 from server_bridge.protocol import BackendError, BackendUnavailable
 
 HOSTILE = {
@@ -54,9 +54,9 @@ def test_an_answer_of_another_shape_is_named_by_its_place() -> None:
 
 def test_what_can_be_done_without_is_none_in_another_shape() -> None:
     """An optional value is there, or it is not."""
-    assert optional(Piece, {"id": 1, "piece": [195]}) == Piece(1, [195])
-    assert optional(Piece, {"id": 1, "piece": [256]}) is None
-    assert optional(Piece, None) is None
+    assert optional(SpelledToken, {"id": 1, "piece": [195]}) == SpelledToken(1, [195])
+    assert optional(SpelledToken, {"id": 1, "piece": [256]}) is None
+    assert optional(SpelledToken, None) is None
 
 
 @pytest.mark.parametrize("name", ["a\nb", "x" * 999, "\x1b[2J", "a\u202eb"])

@@ -13,7 +13,7 @@ from fim_lsp.settings.config import Config
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Object
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.llama.checkpoints import Kind, Memory
+from server_bridge.llama.checkpoints import Kind, ModelMemory
 from server_bridge.llama.link import open_to_pages
 from server_bridge.llama.mirror import Mirror, Outlook
 from server_bridge.llama.slot_client import RECENT, CacheCheck, unfit
@@ -56,7 +56,7 @@ def test_persistent_disagreement_has_a_likely_reason(
 )
 def test_where_only_cuts_fall_short_the_model_is_named(kind: Kind, says: str) -> None:
     """Other clients have nothing to do with it."""
-    problem = _problem(Mirror(1, memory=Memory(kind)), [SLOT, CUT], [90, 10])
+    problem = _problem(Mirror(1, memory=ModelMemory(kind)), [SLOT, CUT], [90, 10])
     assert says in problem
     assert "client" not in problem
 
@@ -74,7 +74,7 @@ def test_builds_that_lose_checkpoints_are_named(
     build: str, kind: Kind, *, is_outdated: bool
 ) -> None:
     """By number, and only where the model needs them."""
-    assert ("b10864" in unfit(build, Memory(kind))) == is_outdated
+    assert ("b10864" in unfit(build, ModelMemory(kind))) == is_outdated
 
 
 def test_no_other_client_uses_a_server_of_our_own() -> None:

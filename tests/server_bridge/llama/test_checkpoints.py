@@ -17,7 +17,7 @@ from server_bridge.llama.checkpoints import (
     Checkpoint,
     Compared,
     Kind,
-    Memory,
+    ModelMemory,
     after,
     count_resumable,
     count_reused,
@@ -28,7 +28,7 @@ from server_bridge.llama.mirror import Mirror
 from tests import architectures
 from tests.llama_server import llama_server
 
-FEW = Memory(Kind.RECURRENT, 512, 512, n_checkpoints=6, min_step=40, is_told=True)
+FEW = ModelMemory(Kind.RECURRENT, 512, 512, n_checkpoints=6, min_step=40, is_told=True)
 POINTS = (Checkpoint(50, 1), Checkpoint(80, 2), Checkpoint(96, 3))
 
 
@@ -64,13 +64,13 @@ def test_a_state_is_gone_back_to(n_shared: int, n_held: int, n_prompt: int, n_re
 )
 def test_checkpoints_lie_near_the_end(start: int, n_prompt: int, made: list[int]) -> None:
     """Four tokens before it, a micro-batch before that, and where a short evaluation starts."""
-    points = after(Memory(Kind.RECURRENT), (), start, n_prompt, 1)
+    points = after(ModelMemory(Kind.RECURRENT), (), start, n_prompt, 1)
     assert [point.n_tokens for point in points] == made
 
 
 def test_a_step_ends_where_prompts_part() -> None:
     """So that a checkpoint lies there, and none so near before it that it would go first."""
-    own = Memory(Kind.RECURRENT, min_step=CLOSE_STEP)
+    own = ModelMemory(Kind.RECURRENT, min_step=CLOSE_STEP)
     seam, known, ends = 1000, 0, []
     while known < seam:
         known = end_of_step(own, known, 300, [seam, 1100])
@@ -78,9 +78,9 @@ def test_a_step_ends_where_prompts_part() -> None:
     assert ends[-2:] == [seam - CLOSE_STEP - 1, seam + GAP]
     assert end_of_step(own, known, 300, [seam, 1100]) == 1100 + GAP
     assert end_of_step(own, 1200, 300, [seam, 1100]) == 1500
-    assert end_of_step(Memory(Kind.SLIDING), 900, 300, [seam]) == seam + GAP
+    assert end_of_step(ModelMemory(Kind.SLIDING), 900, 300, [seam]) == seam + GAP
     for kind in (Kind.PLAIN, Kind.UNKNOWN):
-        assert end_of_step(Memory(kind), 900, 300, [seam]) == 1200
+        assert end_of_step(ModelMemory(kind), 900, 300, [seam]) == 1200
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_step_ends_where_prompts_part() -> None:
 def test_one_observation_tells_the_kind(found: int, kind: Kind) -> None:
     """Of a prompt that differs from what is held after 97 of 100 tokens."""
     cut = Compared(97, 100, 103)
-    memory = learn_memory(Memory(), POINTS, cut, found)
+    memory = learn_memory(ModelMemory(), POINTS, cut, found)
     assert memory.kind is kind
     assert learn_memory(FEW._replace(kind=Kind.PLAIN), POINTS, cut, found).kind is Kind.PLAIN
     if kind in {Kind.RECURRENT, Kind.PLAIN}:
@@ -99,7 +99,7 @@ def test_one_observation_tells_the_kind(found: int, kind: Kind) -> None:
 
 def test_a_server_that_keeps_more_is_one_of_ours() -> None:
     """How near checkpoints may lie is not told; what is reused shows it."""
-    memory = Memory(Kind.RECURRENT)
+    memory = ModelMemory(Kind.RECURRENT)
     closer = learn_memory(memory, POINTS, Compared(97, 100, 103), 97)
     assert closer.min_step == CLOSE_STEP
     assert learn_memory(closer, POINTS, Compared(97, 100, 103), 50) == memory

@@ -7,7 +7,7 @@ from array import array
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server_bridge.llama.checkpoints import Kind, Memory
+from server_bridge.llama.checkpoints import Kind, ModelMemory
 from server_bridge.llama.mirror import Mirror, Outlook, count_shared
 from server_bridge.llama.slots import ExclusiveSlots
 
@@ -100,7 +100,7 @@ def test_clearing_brings_back_what_another_slot_holds() -> None:
 
 def test_copies_of_states_are_counted() -> None:
     """What clearing a slot copies besides keys and values, every state of every slot, may cost too much."""
-    mirror = Mirror(2, memory=Memory(Kind.RECURRENT, state_bytes=1000))
+    mirror = Mirror(2, memory=ModelMemory(Kind.RECURRENT, state_bytes=1000))
     long, other = packed(*range(100)), packed(*range(40), *range(200, 220))
     mirror.settle(0, long, long)
     mirror.settle(1, other, other, named=True)

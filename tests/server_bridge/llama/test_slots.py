@@ -23,10 +23,10 @@ from server_bridge.fim.layout import WIDTH, Ids, ids
 from server_bridge.llama import answers
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.cache import PREFILL, Cache
-from server_bridge.llama.checkpoints import Memory
+from server_bridge.llama.checkpoints import ModelMemory
 from server_bridge.llama.link import Identity, Link
 from server_bridge.llama.mirror import Mirror, n_tokens
-from server_bridge.llama.persistence import Owner, Persistence
+from server_bridge.llama.persistence import Owner, SlotPersistence
 from server_bridge.llama.slot_client import SlotClient
 from server_bridge.protocol import BackendUnusable, Chunk, Health, Model, Prompt, Request, State
 from tests.llama_server import llama_server
@@ -67,7 +67,7 @@ class Server:
         return answers.Completion(
             content="", tokens=[5] * made.n, stop_type="limit", truncated=False, id_slot=slot,
             tokens_cached=n_tokens(held),
-            timings=answers.Cost(prompt.n - reused, reused, made.n, 1.0, 1.0),
+            timings=answers.SlotCost(prompt.n - reused, reused, made.n, 1.0, 1.0),
         )  # fmt: skip
 
     async def get(self, kind: type, path: str) -> list[answers.Slot]:
@@ -96,8 +96,8 @@ def editor(server: Server, *, exclusive: bool = False) -> Cache:
     identity = Identity("b20000", "model.gguf", server.n_slots, 4096)
     state = State(Health.READY, "llama-server")
     link = cast("Link", server)
-    client = SlotClient(link, identity, state, Memory(), exclusive=exclusive)
-    return Cache(client, Persistence(client, Owner(identity, server.url, "", None)), foreign=1)
+    client = SlotClient(link, identity, state, ModelMemory(), exclusive=exclusive)
+    return Cache(client, SlotPersistence(client, Owner(identity, server.url, "", None)), foreign=1)
 
 
 def whole(n_document: int, n_round: int, more: int = 0) -> Ids:
