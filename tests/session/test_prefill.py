@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import optparse
 
-from tests.typist import Typist, faked
+from tests.typist import ROOT, Typist, faked
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
+OTHER = inspect.getsource(optparse)  # one file has a third of the ring at most
 FEW = 24  # tokens
 
 
@@ -15,6 +17,7 @@ async def test_the_first_rest_evaluates_the_window_after_its_chunks() -> None:
     """Chunks are chosen for the window that the next request gets, so the window is not evaluated twice."""
     session = faked()
     try:
+        Typist(session, OTHER, f"{ROOT}/app/till.py")
         typist = Typist(session, CODE)
         typist.type("\n")
         await typist.ask()
