@@ -183,6 +183,10 @@ _SYNTAX = (
     # `name: X, value: y`, over a line end
     (ValueKind.LITERAL, _VALUE, "", ""),
     (ValueKind.GIVEN, _VALUE + "[\"']?", r"[^\s\"'<>]", ""),
+    # `x = f("v")`, `f("x", default="v")`, `f("x", "v")`, `x("v")`, `x{"v"}`, `#define x "v"`
+    (ValueKind.PASSED,
+     (rf"(?:{_SET}{_CALL}|,[^\n]{{0,80}}?\b(?:default|fallback)(?:value)?{_GAP}=|{_GAP}[,({{]"
+     r"|(?=[ \t]))[ \t]{0,40}"), "", r"(?=[\s;).}]|\Z)"),
     (ValueKind.LINE, rf"{_GAP}\*{{0,2}}(?:[:?+]?=|[:：])\*{{0,2}}{_GAP}{_YAML_TAG}(?!\$[{{(])",
      r"[^\s\"'`;&]", r"(?<!,)(?=[;&\"']|[ \t]{0,8}(?:\r?\n|#|\Z)|[ \t]\w{2,20}=)"),
     (ValueKind.BARE, rf"{_GAP}(?:[:?+]?=|:){_GAP}{_YAML_TAG}", BARE, _NO_CALL),
@@ -201,10 +205,6 @@ _SYNTAX = (
     (ValueKind.LITERAL,
      rf"[ \t]?\{{[^{{}}]{{0,200}}?\b(?:default|value)[ \t]{{0,12}}=[ \t]{{0,4}}(?:{_BLOCK})?", "",
      ""),
-    # `x = f("v")`, `f("x", default="v")`, `f("x", "v")`, `x("v")`, `x{"v"}`, `#define x "v"`
-    (ValueKind.PASSED,
-     (rf"(?:{_SET}{_CALL}|,[^\n]{{0,80}}?\b(?:default|fallback)(?:value)?{_GAP}=|{_GAP}[,({{]"
-     r"|(?=[ \t]))[ \t]{0,40}"), "", r"(?=[\s;).}]|\Z)"),
     (ValueKind.LOOSE, r"[ \t]{1,40}", BARE, r"(?=[\s;,)}\]]|\Z)"),
 )  # fmt: skip
 
@@ -236,7 +236,7 @@ def _string_pattern(*, whole: bool) -> str:
     """
     rows = (
         (r"\"(?:\"\")?", '"', "?"), ("'(?:'')?", "'", "?"), ("`", "`", "?"), (r"\[\[", r"\]", "?"),
-        (r"q[qw]?\{", r"\}", "?"), ('"', '"', ""), ("'", "'", ""), ("`", "`", ""),
+        (r"q[qw]?\{", r"\}", "?"), (r"\"(?:\"\")?", '"', ""), ("'(?:'')?", "'", ""), ("`", "`", ""),
     )  # fmt: skip
     patterns = (
         opening
