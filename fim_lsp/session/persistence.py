@@ -54,6 +54,7 @@ class Persistence:
         self._saving: asyncio.Task[None] | None = None
         self._sweeping: asyncio.Task[None] | None = None
         self._auditing: set[asyncio.Task[None]] = set()
+        self._turn = asyncio.Lock()
         # how often all was deleted: what was begun before is not written after it
         self._n_forgotten = 0
 
@@ -144,15 +145,14 @@ class Persistence:
 
     def begin_audit(self) -> None:
         """
-        Judge what is on disk of earlier sessions, opened or not; delete what is private now, or of
-        files that are gone.
+        Judge what is on disk, of earlier sessions too, opened or not; delete what is private now, or
+        of files that are gone.
 
-        Called at the start, and when the rules of what is private changed.
+        Called at the start, and when files are gone or the rules of what is private changed. One
+        that waits for its turn sees all that comes until then.
         """
-        if self._cache is not None:
-            excludes = self._connection.config.privacy.exclude
-            audit = asyncio.to_thread(self._audit, self._cache, excludes)
-            task = asyncio.create_task(audit, name="audit")
+        if self._cache is not None and len(self._auditing) <= 1:
+            task = asyncio.create_task(self._audit_in_turn(self._cache), name="audit")
             self._auditing.add(task)
             task.add_done_callback(self._auditing.discard)
 
@@ -160,6 +160,11 @@ class Persistence:
         """Wait until what is on disk is judged; for tests."""
         while self._auditing:
             await asyncio.wait(self._auditing)
+
+    async def _audit_in_turn(self, cache: Path) -> None:
+        async with self._turn:
+            excludes = self._connection.config.privacy.exclude
+            await asyncio.to_thread(self._audit, cache, excludes)
 
     def _audit(self, cache: Path, excludes: Collection[str]) -> None:
         workspaces = self._open_documents.workspaces

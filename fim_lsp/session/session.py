@@ -153,7 +153,7 @@ class Session:
                 self._persistence.begin_audit()
                 self._judging.begin(self._open.reopen())
             case events.FilesChanged():
-                self._judging.begin(self._open.change_files(event))
+                self._change_files(event)
             case events.Shown() | events.Accepted() | events.PartlyAccepted() | events.Dismissed():
                 self._open.hear(event)
             case events.NextEditShown() | events.NextEditTaken() | events.NextEditDismissed():
@@ -167,6 +167,11 @@ class Session:
                 self._handle_in(doc, event)
             case events.Saved(uri) if self.workspaces.changes_rules(uri):
                 self._judge_again()
+
+    def _change_files(self, event: events.FilesChanged) -> None:
+        self._judging.begin(self._open.change_files(event))
+        if event.deleted:
+            self._persistence.begin_audit()
 
     def _handle_in(self, doc: OpenDocument, event: events.InDocument) -> None:
         """Take in what happened to, or in, a document that is open."""

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from fim_lsp import events
 from fim_lsp.documents import Position
 from fim_lsp.instruct.selection import Instruction
+from fim_lsp.session import prefill
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import PrivacyConfig
 from server_bridge.protocol import Prompt, Request
@@ -230,7 +231,7 @@ Step = tuple[Callable[[Model, str], Awaitable[None]], str]
 @settings(deadline=None)
 def test_what_is_private_is_sent_no_more(steps: list[Step]) -> None:
     """Whatever the order in which files are used, and the rules change."""
-    asyncio.run(_play([(open_, NAMES[0]), (open_, NAMES[1]), *steps]))
+    _run([(open_, NAMES[0]), (open_, NAMES[1]), *steps])
 
 
 CASES = {
@@ -242,6 +243,9 @@ CASES = {
         (open_, "cart.py"), (open_, "shop.py"), (ask, "shop.py"), (fix, "shop.py"), (delete, "cart.py"),
         (again, "shop.py"), (edit, "shop.py"), (prepare, "shop.py"), (fix, "shop.py"),
     ],
+    "a file that was deleted after it was saved": [
+        (open_, "shop.py"), (ask, "shop.py"), (save_state, "shop.py"), (delete, "shop.py"),
+    ],
     "a restart after a rule that no session saw": [
         (open_, "cart.py"), (ask, "cart.py"), (ignore_between, "cart.py"), (open_, "cart.py"),
     ],
@@ -251,7 +255,15 @@ CASES = {
 @pytest.mark.parametrize("steps", CASES.values(), ids=CASES)
 def test_what_was_found_once(steps: list[Step]) -> None:
     """Each was a leak in an earlier version."""
-    asyncio.run(_play(steps))
+    _run(steps)
+
+
+def _run(steps: list[Step]) -> None:
+    """A pause that is as good as none is a rest."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prefill, "IDLE_S", 0.01)
+        patch.setattr(prefill, "REST_S", 0.01)
+        asyncio.run(_play(steps))
 
 
 async def _play(steps: list[Step]) -> None:
