@@ -145,8 +145,8 @@ class Persistence:
 
     def begin_audit(self) -> None:
         """
-        Judge what is on disk, of earlier sessions too, opened or not; delete what is private now, or
-        of files that are gone.
+        Judge what is on disk, of earlier sessions too, opened or not; delete what is private now,
+        or of files that are gone.
 
         Called at the start, and when files are gone or the rules of what is private changed. One
         that waits for its turn sees all that comes until then.
