@@ -128,8 +128,10 @@ def sampled(item: Any, n: int) -> str:
         return chr(value)
     if op in {"NOT_LITERAL", "ANY", "IN"}:
         found = [char for char in CHARS if accepts(item, char)]
+        if found:
+            return found[n % len(found)]
         last = value[-1][1]  # a character, or the first and the last one of a range
-        return found[n % len(found)] if found else chr(last if isinstance(last, int) else last[1])
+        return chr(last if isinstance(last, int) else last[1])
     if op == "BRANCH":
         return joined(value[1][n % len(value[1])], n)
     if op.endswith("_REPEAT"):
