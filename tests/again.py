@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.watchdog import HELD_UP
+
 AGAIN = 75  # EX_TEMPFAIL of sysexits.h; pytest's own codes are below 10
 FOLDER, MARKS = "tests/e2e/", {"editors", "server", "engine", "timed"}
 
@@ -16,8 +18,9 @@ failures: list[pytest.TestReport] = []
 
 
 def may_be_run_again(report: pytest.TestReport) -> bool:
-    """Return whether the test of *report* is one of those."""
-    return report.nodeid.startswith(FOLDER) or not MARKS.isdisjoint(report.keywords)
+    """Return whether the test of *report* is one of those, or its event loop took too long."""
+    is_slow = report.when == "teardown" and HELD_UP in report.longreprtext
+    return is_slow or report.nodeid.startswith(FOLDER) or not MARKS.isdisjoint(report.keywords)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

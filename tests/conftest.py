@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.models import of_family
-from tests.watchdog import watch
+from tests.watchdog import HELD_UP, watch
 
 
 @pytest.fixture(scope="session")
@@ -42,4 +42,4 @@ def watchdog(too_long: Path) -> Iterator[None]:
     if too_long.stat().st_size:
         text = too_long.read_text()
         too_long.write_text("")
-        pytest.fail(text, pytrace=False)
+        pytest.fail(f"{HELD_UP}\n{text}", pytrace=False)

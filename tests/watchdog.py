@@ -17,6 +17,7 @@ from time import thread_time
 from types import FrameType
 
 LONGEST_S = 0.1
+HELD_UP = "the event loop was held up"
 LOOK_S = 0.02
 PACKAGES = tuple(str(Path(__file__).parents[1] / name) for name in ("fim_lsp", "server_bridge"))
 # Once in a process, before there is an answer that could be late.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
@@ -86,11 +87,13 @@ class Replay(Http):
         return answer
 
     async def get(self, path: str, *, named: bool = True, opens: bool = True) -> Object:
+        await asyncio.sleep(0)  # as for a network: each answer is a turn of the event loop
         answer = self._answer(path, b"")
         inner = answer.get("list") if isinstance(answer, dict) and "list" in answer else answer
         return object_in(path, 200, json.dumps(inner).encode())
 
     async def post(self, path: str, body: bytes) -> Object:
+        await asyncio.sleep(0)
         return object_in(path, 200, json.dumps(self._answer(path, body)).encode())
 
     def another(self, guard: Any) -> Replay:
@@ -99,6 +102,7 @@ class Replay(Http):
     async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         events = self._answer("stream", body)
         for event in events if isinstance(events, list) else [events]:
+            await asyncio.sleep(0)
             yield object_in(path, 200, json.dumps(event).encode())
 
 
