@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from fim_lsp.context.ring import RingLimits
 from fim_lsp.context.secrets.scan import scrub_parts, scrub_text
 from fim_lsp.documents import Edit
 from fim_lsp.prompt import window
@@ -237,13 +236,9 @@ def budget(config: Config, state: State, scale: float = 1.0) -> Budget:
     )
 
 
-def ring_limits(config: Config, state: State) -> RingLimits:
-    """
-    Return the size limits of a ring: as configured, in what the largest window leaves of the
-    context.
-    """
+def ring_chars(config: Config, state: State) -> int:
+    """Return how many characters a ring may have: what the largest window leaves of the context."""
     size = budget(config, state)
     window = 2 * size.prefix + size.suffix + 2 * size.middle
     spare = (state.n_ctx or SMALL_CONTEXT) - config.completion.max_tokens - SCAFFOLD
-    n_chars = max(0, int(spare * state.chars_per_token) - window)
-    return RingLimits(config.ring.chunks, config.ring.chunk_lines, n_chars)
+    return max(0, int(spare * state.chars_per_token) - window)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from fim_lsp.context.ring import RingLimits
 from fim_lsp.documents import Document, Position
 from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt.frame import Frame, Header
@@ -94,7 +95,8 @@ class Prefill:
         if (doc.frame is not None or is_new) and doc.position is not None and document:
             config = self._lane.config
             viewport = doc.viewport(self._framing.widest(doc, document, doc.position))
-            limits = frames.ring_limits(config, self._lane.state)
+            n_chars = frames.ring_chars(config, self._lane.state)
+            limits = RingLimits(config.ring.chunks, config.ring.chunk_lines, n_chars)
             await doc.workspace.update_ring(viewport, limits, config)
         return False
 

@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from fim_lsp.prompt.frame import Frame, Header, budget, compose, ring_limits
+from fim_lsp.prompt.frame import Frame, Header, budget, compose, ring_chars
 from fim_lsp.prompt.window import Window
-from fim_lsp.settings.config import Config, RingConfig
+from fim_lsp.settings.config import Config
 from server_bridge.protocol import Chunk, Health, State
 
 HEADER = Header("shop", (Chunk("b.py", "rate = 3\n"),), "a.py")
@@ -46,12 +46,9 @@ def test_a_window_takes_no_more_than_a_share_of_a_small_context(
 
 
 def test_the_ring_has_what_the_largest_window_leaves() -> None:
-    """Chunks and their lines as configured, characters by the context; none where it is too small."""
-    config = dataclasses.replace(Config(), ring=RingConfig(chunks=7, chunk_lines=32))
-    limits = ring_limits(config, READY)
-    assert (limits.n_chunks, limits.chunk_lines) == (7, 32)
-    assert 0 < limits.n_chars < 3 * 12_000
-    assert ring_limits(config, dataclasses.replace(READY, n_ctx=300)).n_chars == 0
+    """In characters, by the context; none where that is too small."""
+    assert 0 < ring_chars(Config(), READY) < 3 * 12_000
+    assert ring_chars(Config(), dataclasses.replace(READY, n_ctx=300)) == 0
 
 
 @pytest.mark.security
