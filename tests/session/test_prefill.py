@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import inspect
 import optparse
+from dataclasses import replace
 
-from tests.typist import ROOT, Typist, faked
+from fim_lsp.settings.config import RingConfig
+from tests.typist import QUICK, ROOT, Typist, faked
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
 OTHER = inspect.getsource(optparse)  # one file has a third of the ring at most
@@ -29,5 +31,19 @@ async def test_the_first_rest_evaluates_the_window_after_its_chunks() -> None:
             await typist.ask()
             await session.wait_idle()
         assert typist.counted("tokens", "background") - background <= FEW
+    finally:
+        await session.aclose()
+
+
+async def test_the_ring_has_the_size_of_the_settings() -> None:
+    """Chunks and their lines as configured."""
+    session = faked(replace(QUICK, ring=RingConfig(chunks=7, chunk_lines=32)))
+    try:
+        typist = Typist(session, CODE)
+        await typist.ask()
+        await session.wait_idle()
+        [workspace] = session.workspaces
+        limits = workspace.memory.limits
+        assert (limits.n_chunks, limits.chunk_lines) == (7, 32)
     finally:
         await session.aclose()
