@@ -143,11 +143,7 @@ class FakeBackend:
         ids = sum(parts, ())
         cached = self._held_of(ids)
         return Measure(
-            sum(counts),
-            min(cached, len(ids) - 1),
-            counts[0],
-            tuple(counts[1:-4]),
-            *counts[-4:],
+            sum(counts), min(cached, len(ids) - 1), counts[0], tuple(counts[1:-4]), *counts[-4:]
         )
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:

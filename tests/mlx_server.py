@@ -24,16 +24,9 @@ from pathlib import Path
 PYTHON = os.environ.get("FIM_TEST_MLX", "")
 START_S = 60.0
 SPECIALS = (
-    "<|endoftext|>",
-    "<|im_start|>",
-    "<|im_end|>",
-    "<|fim_prefix|>",
-    "<|fim_middle|>",
-    "<|fim_suffix|>",
-    "<|fim_pad|>",
-    "<|repo_name|>",
-    "<|file_sep|>",
-)
+    "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|fim_prefix|>", "<|fim_middle|>",
+    "<|fim_suffix|>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>",
+)  # fmt: skip
 SHAPE = {
     "hidden_size": 64,
     "intermediate_size": 128,

@@ -27,11 +27,7 @@ HOOKS = "from tests.again import pytest_runtest_logreport, pytest_sessionfinish"
 
 @pytest.mark.parametrize(
     ("folder", "mark", "n_failures", "code", "n_runs"),
-    [
-        ("process", "server", 1, 0, 2),
-        ("e2e", "slow", 2, 75, 2),
-        ("session", "slow", 1, 1, 1),
-    ],
+    [("process", "server", 1, 0, 2), ("e2e", "slow", 2, 75, 2), ("session", "slow", 1, 1, 1)],
 )
 def test_who_gets_a_second_run(
     tmp_path: Path, folder: str, mark: str, n_failures: int, code: int, n_runs: int

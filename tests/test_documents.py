@@ -184,8 +184,7 @@ def test_eol_is_that_of_the_first_line(text: str, eol: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [("a\r\nb\rc\n", "a\nb\nc\n"), ("a\fb\u2028c", "a\fb\u2028c"), ("", "")],
+    ("text", "expected"), [("a\r\nb\rc\n", "a\nb\nc\n"), ("a\fb\u2028c", "a\fb\u2028c"), ("", "")]
 )
 def test_unix_changes_line_ends_only(text: str, expected: str) -> None:
     """Models see `\\n`; form feeds and the like stay."""

@@ -25,9 +25,7 @@ CALLS = re.compile(
     r"|(.*\.)?(create_subprocess_\w+|subprocess_exec|subprocess_shell|Popen|ProcessPoolExecutor|start_io)"
 )
 # What may be named elsewhere: pygls starts its server itself, with our command and our folder.
-ALLOWED = {
-    "fim_lsp.cli.client": {"start_io(*python_command('fim_lsp', '--stdio'), cwd=PACKAGES)"},
-}
+ALLOWED = {"fim_lsp.cli.client": {"start_io(*python_command('fim_lsp', '--stdio'), cwd=PACKAGES)"}}
 
 
 def starts(tree: ast.AST) -> set[str]:

@@ -53,10 +53,7 @@ def fim_lsp(*arguments: str, cwd: Path, **environ: str) -> subprocess.CompletedP
     [
         (["--version"], [f"fim-lsp {__version__}"]),
         (["--help"], ["--stdio", "--tcp", "demo", "doctor", "complete", "fim-lsp setup"]),
-        (
-            ["serve", "--help"],
-            ["LLAMA_API_KEY", "--get", "--dry-run", "this machine only"],
-        ),
+        (["serve", "--help"], ["LLAMA_API_KEY", "--get", "--dry-run", "this machine only"]),
         (["complete", "--help"], ["count from 1", "Exit code", "--json"]),
         (["demo", "--help"], ["Type a session into a sample project"]),
         (["doctor", "--help"], ["say what to change", "Exit code"]),

@@ -56,14 +56,7 @@ def test_an_empty_value_is_removed(before: str, after: str) -> None:
     assert set_values(before, "backend", {"url": ""}) == after
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[backend\n",
-        "backend = 3\n",
-        "[[backend]]\nkind = 'auto'\n",
-    ],
-)
+@pytest.mark.parametrize("text", ["[backend\n", "backend = 3\n", "[[backend]]\nkind = 'auto'\n"])
 def test_a_file_that_cannot_be_changed_is_left_alone(text: str) -> None:
     """Better no change than a wrong one."""
     with pytest.raises(CannotEdit):

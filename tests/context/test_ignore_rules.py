@@ -121,10 +121,7 @@ SPACES: list[tuple[bytes, list[str], list[str]]] = [
     (b" a", [" a"], ["a"]),
     (b"a\\", [], ["a", "a\\"]),
 ]
-CASES = [
-    *((rules, yes.split(), no.split()) for rules, yes, no in ROWS),
-    *SPACES,
-]
+CASES = [*((rules, yes.split(), no.split()) for rules, yes, no in ROWS), *SPACES]
 
 
 def verdict(rules: bytes, path: str, *, fold: bool = False) -> bool:

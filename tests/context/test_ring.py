@@ -25,13 +25,7 @@ def surroundings(
 ) -> Surroundings:
     ranks = {uri: rank for rank, uri in enumerate(files)}
     return Surroundings(
-        "",
-        frozenset(),
-        frozenset({"seen"}),
-        frozenset(near),
-        {},
-        ages or {},
-        ranks,
+        "", frozenset(), frozenset({"seen"}), frozenset(near), {}, ages or {}, ranks
     )
 
 

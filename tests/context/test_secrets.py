@@ -61,14 +61,8 @@ CLEAN = [
     "tokenizer = AutoTokenizer.from_pretrained(model_name)",
 ]
 PASSWORDS = [
-    "P@$$w0rd-9x",
-    "!Qaz2wsx3",
-    "x{9Kp}2mQ",
-    "a&B7-c9!d",
-    "Adm1n$hop",
-    "@dm1nShop",
-    "k(12)Cd9",
-]
+    "P@$$w0rd-9x", "!Qaz2wsx3", "x{9Kp}2mQ", "a&B7-c9!d", "Adm1n$hop", "@dm1nShop", "k(12)Cd9",
+]  # fmt: skip
 REFERENCES = [
     "$DB_PASSWORD_2", "${DB_PASS2}", "$(pass db2)", "prefix-$PASS2", "{password2}", "{{ db2 }}", "%(pass2)s",
     "%PASS2%", "<password2>", "!Ref", "@annotation", "*alias2", "settings::PASS2", "get_pass2()", "[A-Z0-9]{8}",

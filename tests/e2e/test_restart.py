@@ -34,11 +34,7 @@ def first_completion(editor: Editor, folder: Path) -> dict[str, Any]:
     position = {"line": last, "character": len(text.splitlines()[-1])}
     editor.request(
         "textDocument/inlineCompletion",
-        {
-            "textDocument": {"uri": uri},
-            "position": position,
-            "context": {"triggerKind": 1},
-        },
+        {"textDocument": {"uri": uri}, "position": position, "context": {"triggerKind": 1}},
     )
     stats: dict[str, Any] = editor.request("fim/stats")
     return stats

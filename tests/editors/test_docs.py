@@ -95,9 +95,7 @@ def check_neovim(home: Path, file: Path, settings: str) -> None:
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text(settings)
     neovim = Terminal(
-        [str(programs.program("nvim")), str(file)],
-        env=programs.environment(home),
-        cwd=file.parent,
+        [str(programs.program("nvim")), str(file)], env=programs.environment(home), cwd=file.parent
     )
     try:
         neovim.wait_for("A little shop")

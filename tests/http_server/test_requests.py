@@ -34,8 +34,7 @@ def test_llama_vim_at_a_line() -> None:
     asked = dialects.read_infill(VIM)
 
     assert asked == ClientRequest(
-        Excerpt("import os\nx = str(", ")\n\nprint(x)\n"),
-        (Chunk("a.py", "def f(x):\n"),),
+        Excerpt("import os\nx = str(", ")\n\nprint(x)\n"), (Chunk("a.py", "def f(x):\n"),)
     )
 
 

@@ -20,21 +20,8 @@ WIDTH = {
     "utf-32": lambda c: 1,
 }
 TRICKY = [
-    "a",
-    "b",
-    " ",
-    "\t",
-    "é",
-    "e\u0301",
-    "漢",
-    "😀",
-    "👩‍👩‍👧",
-    "\n",
-    "\r\n",
-    "\r",
-    "\f",
-    "\u2028",
-]
+    "a", "b", " ", "\t", "é", "e\u0301", "漢", "😀", "👩‍👩‍👧", "\n", "\r\n", "\r", "\f", "\u2028",
+]  # fmt: skip
 texts = st.lists(st.sampled_from(TRICKY), max_size=20).map("".join)
 encodings = st.sampled_from(ENCODINGS)
 places = st.builds(types.Position, st.integers(0, 8), st.integers(0, 30))

@@ -66,9 +66,7 @@ async def test_the_progress_of_a_text_is_told_as_seldom() -> None:
         end=lambda *_: None,
     )
     server: Any = SimpleNamespace(
-        offers=lambda _: False,
-        work_done_progress=progress,
-        later=asyncio.ensure_future,
+        offers=lambda _: False, work_done_progress=progress, later=asyncio.ensure_future
     )
     with Messages(server).writing("Editing", "token") as on_progress:
         await asyncio.sleep(0)

@@ -17,17 +17,9 @@ from fim_lsp.next_edit.window import Ask, NamedEdit, ShownPart, ask, choose_show
 URI = "file:///w/box.py"
 NAMES = {URI: "box.py"}
 BEFORE = (
-    "import area",
-    "",
-    "def draw(colour):",
-    "    print(colour)",
-    "    check(colour)",
-    "    return colour",
-    "",
-    "class Box:",
-    "    colour = 1",
-    "    width = 2",
-)
+    "import area", "", "def draw(colour):", "    print(colour)", "    check(colour)",
+    "    return colour", "", "class Box:", "    colour = 1", "    width = 2",
+)  # fmt: skip
 FIRST = FinishedEdit(URI, 2, BEFORE[2:3], ("def draw(color):",), at=1.0)
 NEWEST = FinishedEdit(URI, 3, BEFORE[3:4], ("    print(color)",), at=2.0)
 NOW = (*BEFORE[:2], *FIRST.after, *NEWEST.after, *BEFORE[4:])

@@ -76,8 +76,7 @@ def test_lines_deleted_one_after_the_other_are_one_edit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "n_edits"),
-    [("a\nx\ny\nb\n", 1), ("a\nb\n", 0), ("a\n", 0), ("a\ny\nx\n", 0)],
+    ("text", "n_edits"), [("a\nx\ny\nb\n", 1), ("a\nb\n", 0), ("a\n", 0), ("a\ny\nx\n", 0)]
 )
 def test_a_text_that_is_opened_again_without_its_edits_has_none(text: str, n_edits: int) -> None:
     """It was closed unsaved, or changed since; what still says what they left keeps them."""
@@ -158,10 +157,7 @@ def test_a_message_of_many_edits_and_a_whole_text_say_the_same(end: str) -> None
     text = end.join(["old = 1", "", "print(old)", ""])
     parts, whole = Editor(text), Editor(text)
     parts.apply(
-        [
-            Edit(Position(2, 6), Position(2, 9), "new"),
-            Edit(Position(0, 0), Position(0, 3), "new"),
-        ]
+        [Edit(Position(2, 6), Position(2, 9), "new"), Edit(Position(0, 0), Position(0, 3), "new")]
     )
     whole.apply([text.replace("old", "new")])
 

@@ -95,10 +95,7 @@ def test_hunks_are_those_of_git() -> None:
     (commit,) = hunks_of(DIFF)
 
     assert commit.id == "1234"
-    assert commit.hunks == [
-        Hunk("a.py", 1, ("-- x",), ("++ y", "b")),
-        Hunk("a.py", 5, (), ("c",)),
-    ]
+    assert commit.hunks == [Hunk("a.py", 1, ("-- x",), ("++ y", "b")), Hunk("a.py", 5, (), ("c",))]
 
 
 def test_what_was_refused_is_not_shown_again() -> None:

@@ -34,8 +34,7 @@ def test_the_edit_that_is_repeated(
 
 
 @pytest.mark.parametrize(
-    ("n", "more"),
-    [(1, ""), (2, ", as 1 earlier edit did"), (3, ", as 2 earlier edits did")],
+    ("n", "more"), [(1, ""), (2, ", as 1 earlier edit did"), (3, ", as 2 earlier edits did")]
 )
 def test_how_many_edits_did_the_same(n: int, more: str) -> None:
     """The one that is named is not counted."""

@@ -31,8 +31,7 @@ def test_a_prompt_grows_by_what_is_typed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_ctx", "prefix", "suffix"),
-    [(0, 682, 341), (600, 100, 50), (1_000_000, 1024, 512)],
+    ("n_ctx", "prefix", "suffix"), [(0, 682, 341), (600, 100, 50), (1_000_000, 1024, 512)]
 )
 def test_a_window_takes_no_more_than_a_share_of_a_small_context(
     n_ctx: int, prefix: int, suffix: int

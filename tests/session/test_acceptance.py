@@ -116,24 +116,12 @@ TOLD: dict[str, tuple[list[Step], dict[str, int]]] = {
         {"shown": 1, "accepted": 1, "acceptedChars": 6},
     ),
     "typed half, accepted the rest": (
-        [
-            ("offer", "urn x"),
-            ("type", "u"),
-            ("type", "r"),
-            ("type", "n x"),
-            ("all", 1),
-        ],
+        [("offer", "urn x"), ("type", "u"), ("type", "r"), ("type", "n x"), ("all", 1)],
         {"shown": 1, "accepted": 1, "acceptedChars": 3},
     ),
     "an unknown id": ([("all", 7), ("part", 7, 2), ("shown", 7)], {}),
     "two words, told in all": (
-        [
-            ("offer", "urn x + y"),
-            ("part", 1, 3),
-            ("type", "urn"),
-            ("part", 1, 5),
-            ("type", " x"),
-        ],
+        [("offer", "urn x + y"), ("part", 1, 3), ("type", "urn"), ("part", 1, 5), ("type", " x")],
         {"shown": 1, "partlyAccepted": 1, "acceptedChars": 5},
     ),
     "a word at a time, asked again in between, to the end": (
@@ -147,22 +135,13 @@ TOLD: dict[str, tuple[list[Step], dict[str, int]]] = {
         ],
         {"shown": 1, "accepted": 1, "acceptedChars": 5},
     ),
-    "nothing of it accepted": (
-        [("offer", "urn x"), ("part", 1, 0)],
-        {"shown": 1},
-    ),
+    "nothing of it accepted": ([("offer", "urn x"), ("part", 1, 0)], {"shown": 1}),
     "what the item puts back is not counted": (
         [("over", "return x", 3, 0), ("part", 1, 6)],
         {"shown": 1, "partlyAccepted": 1, "acceptedChars": 3},
     ),
     "an editor that says what it shows": (
-        [
-            ("offer", "urn x"),
-            ("shown", 1),
-            ("shown", 1),
-            ("offer", "urn y"),
-            ("offer", "urn z"),
-        ],
+        [("offer", "urn x"), ("shown", 1), ("shown", 1), ("offer", "urn y"), ("offer", "urn z")],
         {"shown": 1, "ignored": 1},
     ),
     "the second of several": (
@@ -251,25 +230,13 @@ TAKEN = {"shown": 1, "accepted": 1, "acceptedChars": 15}
 KEPT: dict[str, tuple[list[Step], int]] = {
     "too early to say": ([("wait", 29)], 0),
     "all of it": ([("wait", 30), ("wait", 30)], 15),
-    "judged before the change that comes later": (
-        [("sleep", 31), ("change", "")],
-        15,
-    ),
+    "judged before the change that comes later": ([("sleep", 31), ("change", "")], 15),
     "lines above": (
-        [
-            ("edit", Position(0, 0), Position(0, 0), "import re\n" * 20),
-            ("wait", 30),
-        ],
+        [("edit", Position(0, 0), Position(0, 0), "import re\n" * 20), ("wait", 30)],
         15,
     ),
-    "lines above gone": (
-        [("edit", Position(0, 0), Position(1, 0), ""), ("wait", 30)],
-        15,
-    ),
-    "one of two lines": (
-        [("edit", Position(2, 4), Position(2, 9), "z = 3"), ("wait", 30)],
-        6,
-    ),
+    "lines above gone": ([("edit", Position(0, 0), Position(1, 0), ""), ("wait", 30)], 15),
+    "one of two lines": ([("edit", Position(2, 4), Position(2, 9), "z = 3"), ("wait", 30)], 6),
     "undone": ([("change", TEXT), ("wait", 30)], 0),
     "closed with it": ([("close",)], 15),
 }
@@ -301,9 +268,4 @@ def test_only_the_last_ids_are_known() -> None:
         driver.offer(f"urn {number}")
     driver.all(1)
     driver.all(100)
-    assert driver.counts() == {
-        "shown": 100,
-        "accepted": 1,
-        "ignored": 99,
-        "acceptedChars": 6,
-    }
+    assert driver.counts() == {"shown": 100, "accepted": 1, "ignored": 99, "acceptedChars": 6}

@@ -227,10 +227,7 @@ async def test_an_earlier_subject_is_not_said_again(top: Path) -> None:
 async def test_for_a_repository(top: Path) -> None:
     """Without a message: for what is staged now, and behind what is typed."""
     work = Work(top)
-    assert await work.session.write_commit_message(top, "cart: ") == (
-        "count the items",
-        "",
-    )
+    assert await work.session.write_commit_message(top, "cart: ") == ("count the items", "")
     text, note = await work.session.write_commit_message(top.parent, "")
     assert (text, note) == ("", "there is no git repository")
     git("reset", "-q", cwd=top)

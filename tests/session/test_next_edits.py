@@ -368,10 +368,7 @@ def outside(shop: Path) -> Config:
     ],
 )
 def test_files_that_are_not_open(
-    shop: Path,
-    settle: Callable[[Path], Config],
-    title: str | None,
-    monkeypatch: pytest.MonkeyPatch,
+    shop: Path, settle: Callable[[Path], Config], title: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """None where that is switched off, none that is private, and none that is no file of the workspace."""
     assert run(named(shop, settle(shop)), monkeypatch) == title

@@ -208,21 +208,8 @@ async def _remove(model: Model, name: str) -> None:
 
 
 USE = [
-    open_,
-    open_,
-    close,
-    ask,
-    ask,
-    ask,
-    yank,
-    edit,
-    fix,
-    again,
-    more,
-    prepare,
-    save_state,
-    restart,
-]
+    open_, open_, close, ask, ask, ask, yank, edit, fix, again, more, prepare, save_state, restart,
+]  # fmt: skip
 RULES = [ignore_watched, ignore_between, ignore_saved, exclude, delete, rename]
 Step = tuple[Callable[[Model, str], Awaitable[None]], str]
 

@@ -30,14 +30,9 @@ def test_every_filter_has_golden_cases() -> None:
 
 
 FILES = [
-    "def f(x):\n    ▮\n    return x\n",
-    "print(▮)\n",
-    "if (a) {\n\t▮\n}\n",
-    'x = ["▮"]',
-    "def f(▮",
-    "▮",
-    "a = b▮ + c\n",
-]
+    "def f(x):\n    ▮\n    return x\n", "print(▮)\n", "if (a) {\n\t▮\n}\n", 'x = ["▮"]', "def f(▮",
+    "▮", "a = b▮ + c\n",
+]  # fmt: skip
 PIECES = [
     "\n", "    ", "\t", "x", "return x", "(", ")", "]", "{", "}", '"', "'", ", ", ":", "else:",
     "# ", "<|fim_pad|>", "def f(a):\n", "`", "é", "🙂", "\\", "```", "// a/b.c\n", '"""', "\ufffd", ";",

@@ -18,13 +18,8 @@ HOOKS = (
     "post-index-change", "fsmonitor-watchman", "query-watchman", "pre-commit", "post-checkout", "reference-transaction",
 )  # fmt: skip
 NAMED = [
-    "core.pager",
-    "core.editor",
-    "core.askPass",
-    "core.sshCommand",
-    "gpg.program",
-    "diff.external",
-]
+    "core.pager", "core.editor", "core.askPass", "core.sshCommand", "gpg.program", "diff.external",
+]  # fmt: skip
 
 
 @pytest.fixture

@@ -20,19 +20,9 @@ from tests.server_bridge.prompts import prompt, short
 pytestmark = pytest.mark.usefixtures("patient")
 
 TEXTS = [
-    "\n",
-    "\n\n",
-    "\n\n\n    x",
-    " x",
-    "  ",
-    "    return x\n",
-    "\t\tx = 1",
-    "🎉",
-    "é\n größe",
-    "日本\n語",
-    "a▁b ▁▁",
-    "\x01",
-]
+    "\n", "\n\n", "\n\n\n    x", " x", "  ", "    return x\n", "\t\tx = 1", "🎉", "é\n größe",
+    "日本\n語", "a▁b ▁▁", "\x01",
+]  # fmt: skip
 
 
 async def test_texts_are_spelled_as_they_are(unusual_models: dict[str, Path]) -> None:

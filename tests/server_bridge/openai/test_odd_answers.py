@@ -108,16 +108,9 @@ class Reporting(Http):
 
 LONG = prompt("    def f(self", at=900)
 REPORTS = [
-    (0,),
-    ("none",),
-    (-1,),
-    (10**6,),
-    (2**31,),
-    ("x",),
-    (0, 900, 0),
-    (10**6, 0, "none", -1),
+    (0,), ("none",), (-1,), (10**6,), (2**31,), ("x",), (0, 900, 0), (10**6, 0, "none", -1),
     (1.5, None),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("told", REPORTS)

@@ -11,14 +11,7 @@ from typing import Any
 import pytest
 
 from server_bridge.process import command_line, programs
-from server_bridge.process.command_line import (
-    Machine,
-    Plan,
-    arguments,
-    build,
-    gpu,
-    usual_threads,
-)
+from server_bridge.process.command_line import Machine, Plan, arguments, build, gpu, usual_threads
 
 GIB = 1 << 30
 LAPTOP = Machine(16 * GIB, 8)
