@@ -68,7 +68,7 @@ async def shown(session: Session, number: int, lines: list[str]) -> list[Shown]:
         found.append(Shown(n_tokens, ms, len(suggestion.text.strip().splitlines())))
 
     place = colon._replace(column=colon.column + 1)
-    answer = await session.complete(uri, place, invoked=False, client=Requester(hear=hear))
+    answer = await session.complete(uri, place, invoked=False, client=Requester(on_progress=hear))
     for all_of_it in answer.suggestions:
         hear(all_of_it)
     await session.wait_idle()

@@ -9,7 +9,7 @@ from fim_lsp import events
 from fim_lsp.documents import Document, Edit, Position
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import CompletionConfig, Config
-from fim_lsp.suggest.request import Selected, Suggestion
+from fim_lsp.suggest.request import Suggestion
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Prompt
 from tests.fake_backend import FakeBackend
@@ -85,9 +85,7 @@ class Typist:
         self.cursor = Position(suggestion.start.line + len(lines) - 1, column)
         self.session.handle(events.Accepted(suggestion.id))
 
-    async def ask(
-        self, *, invoked: bool = False, selected: Selected | None = None
-    ) -> list[Suggestion]:
+    async def ask(self, *, invoked: bool = False, selected: Edit | None = None) -> list[Suggestion]:
         answer = await self.session.complete(
             self.uri, self.cursor, invoked=invoked, selected=selected
         )

@@ -99,7 +99,7 @@ class _Typist:
                 asked.cancel()
 
         complete = self.session.complete(
-            self._uri, self._at, invoked=True, client=Requester(hear=hear)
+            self._uri, self._at, invoked=True, client=Requester(on_progress=hear)
         )
         asked = asyncio.ensure_future(complete)
         with contextlib.suppress(asyncio.CancelledError):

@@ -26,7 +26,6 @@ from fim_lsp.documents import Document, Edit, Position, after, difference, unix
 from fim_lsp.http_server.dialects import ClientRequest
 from fim_lsp.http_server.excerpt import Excerpt, Placed, alone, place_excerpt
 from fim_lsp.session.session import Session
-from fim_lsp.suggest.request import Selected
 from fim_lsp.workspace.files import on_disk, uri_of
 from fim_lsp.workspace.paths import UNNAMED
 from server_bridge.protocol import Chunk
@@ -56,7 +55,7 @@ class ClientPlace(NamedTuple):
 
     text: ClientText
     cursor: Position
-    selected: Selected | None = None
+    selected: Edit | None = None
 
 
 class ClientDocuments:
@@ -225,7 +224,7 @@ class ClientDocuments:
             return None
         if inserted is not None:
             if request.ahead or (request.may_be_ahead and inserted == text.suggested):
-                return ClientPlace(text, where.cursor, Selected(text.cursor, text.cursor, inserted))
+                return ClientPlace(text, where.cursor, Edit(text.cursor, text.cursor, inserted))
             self._insert(text, inserted)
         elif lines != document.lines:
             self._change(text, difference(document.lines, lines))

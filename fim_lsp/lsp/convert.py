@@ -18,7 +18,7 @@ from fim_lsp.display import printable, sanitize
 from fim_lsp.documents import Document, Edit, Position, apply, body_length, difference
 from fim_lsp.events import FilesChanged, Focused, Opened, PartlyAccepted, Shown, Yanked
 from fim_lsp.lsp.rpc import ClientPosition, ContentChange, raw_position, types
-from fim_lsp.suggest.request import Selected, Suggestion
+from fim_lsp.suggest.request import Suggestion
 from server_bridge.protocol import Health, State
 from server_bridge.weights.table import is_bundled
 
@@ -120,16 +120,12 @@ def edits_stepwise(
     yield tuple(result)
 
 
-def parse_selected(
-    document: Document, info: types.SelectedCompletionInfo, encoding: str
-) -> Selected:
+def parse_selected(document: Document, info: types.SelectedCompletionInfo, encoding: str) -> Edit:
     """
     Return the item selected in the client's completion menu: what it would replace, and by what.
     """
     start = position(document, info.range.start, encoding)
-    return Selected(
-        start, position(document, info.range.end, encoding), replace_surrogates(info.text)
-    )
+    return Edit(start, position(document, info.range.end, encoding), replace_surrogates(info.text))
 
 
 def inline_list(

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from fim_lsp import __version__
 from fim_lsp.context.privacy import IGNORE_FILES
 from fim_lsp.display import sanitize
-from fim_lsp.documents import Document, Position
+from fim_lsp.documents import Document, Edit, Position
 from fim_lsp.events import Closed, CursorMoved, Event, Focused, FoldersChanged, RulesChanged, Yanked
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.ending import log_to
@@ -33,11 +33,11 @@ from fim_lsp.session.state.state_file import PAGE
 from fim_lsp.settings.backend import remote_servers
 from fim_lsp.settings.config import Config, LogConfig
 from fim_lsp.settings.files import PROJECT_FILE, Sources, cache_folder, user_file
-from fim_lsp.suggest.request import EDITOR, TOO_LARGE, Requester, Selected, Suggestion, reason
+from fim_lsp.suggest.request import EDITOR, TOO_LARGE, Requester, Suggestion, reason
 from fim_lsp.workspace import paths
 from server_bridge.protocol import State
 
-Ranged = TypeVar("Ranged", Selected, Suggestion)
+Ranged = TypeVar("Ranged", Edit, Suggestion)
 
 # For saving and ending while the client waits for the answer to `shutdown`: VS Code waits 2 s.
 SHUTDOWN_S = 2.0
@@ -276,7 +276,7 @@ class Editor(LanguageServer):
         position: Position,
         *,
         invoked: bool,
-        selected: Selected | None = None,
+        selected: Edit | None = None,
         client: Requester = EDITOR,
         show: Callable[[Suggestion], None] | None = None,
     ) -> list[Suggestion]:
@@ -296,7 +296,7 @@ class Editor(LanguageServer):
         try:
             uri, first = self.notebooks.place(document.uri)
 
-            def hear(suggestion: Suggestion) -> None:
+            def show_moved(suggestion: Suggestion) -> None:
                 if show is not None:
                     show(_move(suggestion, -first))
 
@@ -305,7 +305,9 @@ class Editor(LanguageServer):
                 _lower(position, first),
                 invoked=invoked,
                 selected=selected and _move(selected, first),
-                client=client._replace(hear=hear if show else None, waits_ms=self._waits_ms),
+                client=client._replace(
+                    on_progress=show_moved if show else None, waits_ms=self._waits_ms
+                ),
             )
             if answer.outcome == TOO_LARGE:
                 self._show_large(document.uri)

@@ -45,6 +45,11 @@ class FinishedEdit(NamedTuple):
     below: str = ""
     at: float = 0.0
 
+    @property
+    def end(self) -> int:
+        """The line behind the last one."""
+        return self.line + len(self.after)
+
 
 class Change(NamedTuple):
     """
@@ -83,15 +88,15 @@ def examples(edits: Sequence[FinishedEdit], limit: int) -> list[Example]:
 
 
 def _examples(edit: FinishedEdit) -> Iterator[Example]:
-    parts, shift, found = changes(edit.before, edit.after), 0, list[Example]()
+    parts, shift, from_top = changes(edit.before, edit.after), 0, list[Example]()
     around = (edit.above, *edit.after, edit.below)
     for part in parts:
         first = part.offset + shift
         above, below = around[first], around[first + len(part.after) + 1]
         line = edit.line + first
-        found.append(Example(edit.uri, line, *part[1:], above, below, alone=len(parts) == 1))
+        from_top.append(Example(edit.uri, line, *part[1:], above, below, alone=len(parts) == 1))
         shift += len(part.after) - len(part.before)
-    return reversed(found)
+    return reversed(from_top)
 
 
 @lru_cache(maxsize=256)
@@ -103,15 +108,15 @@ def changes(before: Lines, after: Lines) -> tuple[Change, ...]:
     is_long = max(len(before), len(after)) > ALIGNED_LINES
     if not before or not after or is_long or len(before) == len(after) == 1:
         return (Change(0, before, after),)
-    found: list[Change] = []
+    parts: list[Change] = []
     i = j = 0
     for row, column in [*_pairs(before, after), (len(before), len(after))]:
         if row > i or column > j:
-            found.append(Change(i, before[i:row], after[j:column]))
+            parts.append(Change(i, before[i:row], after[j:column]))
         if row < len(before) and before[row] != after[column]:
-            found.append(Change(row, before[row : row + 1], after[column : column + 1]))
+            parts.append(Change(row, before[row : row + 1], after[column : column + 1]))
         i, j = row + 1, column + 1
-    return tuple(found)
+    return tuple(parts)
 
 
 def _pairs(before: Lines, after: Lines) -> list[tuple[int, int]]:
@@ -122,18 +127,18 @@ def _pairs(before: Lines, after: Lines) -> list[tuple[int, int]]:
     alike = [[_likeness(old, new) for new in after] for old in before]
     for i in reversed(range(len(before))):
         for j in reversed(range(len(after))):
-            pair = sums[i + 1][j + 1] + alike[i][j] if alike[i][j] >= ALIKE else 0.0
-            sums[i][j] = max(pair, sums[i + 1][j], sums[i][j + 1])
-    found, i, j = [], 0, 0
+            paired = sums[i + 1][j + 1] + alike[i][j] if alike[i][j] >= ALIKE else 0.0
+            sums[i][j] = max(paired, sums[i + 1][j], sums[i][j + 1])
+    pairs, i, j = [], 0, 0
     while i < len(before) and j < len(after):
         if alike[i][j] >= ALIKE and sums[i][j] == sums[i + 1][j + 1] + alike[i][j]:
-            found.append((i, j))
+            pairs.append((i, j))
             i, j = i + 1, j + 1
         elif sums[i][j] == sums[i + 1][j]:
             i += 1
         else:
             j += 1
-    return found
+    return pairs
 
 
 def _likeness(old: str, new: str) -> float:
@@ -205,4 +210,4 @@ def adds_errors(text: EditedText, line: int, before: Lines, after: Lines) -> boo
     cursor = Cursor(text.language, above=above, below=text.lines[end : end + BELOW_LINES])
     errors = SyntaxErrors(cursor)
     n_before, n_after = errors.n("\n".join(before)), errors.n("\n".join(after))
-    return errors.known and n_after > n_before
+    return errors.is_known and n_after > n_before

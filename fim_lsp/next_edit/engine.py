@@ -9,7 +9,7 @@ lines takes some milliseconds, so this is for a pause, and for a worker thread.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from fim_lsp.display import sanitize
@@ -19,9 +19,8 @@ from fim_lsp.next_edit.evidence import (
     SURE_UNOPENED,
     RulePlace,
     RuleRecord,
-    Standing,
-    collect_known,
     confidence,
+    make_record,
     of_place,
     of_result,
     of_rule,
@@ -127,10 +126,9 @@ def propose_unopened(
     Return the surest next edit in files that are not open, where `propose` has none in the *texts*
     that are.
     """
-    found = in_unopened(edits, texts, unopened)
     likely = [
         proposal
-        for proposal in found
+        for proposal in in_unopened(edits, texts, unopened)
         if proposal.is_renaming or proposal.confidence >= SURE_UNOPENED
     ]
     return _surest(likely, unopened, refused, SURE)
@@ -143,14 +141,17 @@ def in_unopened(
     Return all places in *unopened* files that were judged, beside *texts*, for what was done twice.
     """
     uris = {text.uri for text in unopened}
-    found = proposals(edits, [*texts, *unopened]) if unopened else []
-    return [proposal for proposal in found if proposal.uri in uris and proposal.n_examples > 1]
+    everywhere = proposals(edits, [*texts, *unopened]) if unopened else []
+    return [proposal for proposal in everywhere if proposal.uri in uris and proposal.n_examples > 1]
 
 
 def _surest(
-    found: Sequence[Proposal], texts: Sequence[EditedText], refused: Collection[object], sure: float
+    candidates: Iterable[Proposal],
+    texts: Sequence[EditedText],
+    refused: Collection[object],
+    sure: float,
 ) -> Proposal | None:
-    for proposal in sorted(found, key=lambda proposal: -proposal.confidence):
+    for proposal in sorted(candidates, key=lambda proposal: -proposal.confidence):
         if proposal.confidence < sure:
             return None
         if not proposal.is_refused(refused) and not breaks(proposal, texts):
@@ -172,21 +173,20 @@ def proposals(edits: Sequence[FinishedEdit], texts: Sequence[EditedText]) -> lis
     ]
     results: dict[tuple[str, int], list[Lines]] = {}
     for _, place, _ in places:
-        results.setdefault((place.uri, place.line), []).append(place.after)
+        results.setdefault((place.text.uri, place.line), []).append(place.after)
     proposals = []
     for record, place, shared in places:
-        evidence = {**shared, **of_result(place.after, results[place.uri, place.line])}
-        n = len(record.examples)
-        where = place.uri, place.line, place.before, place.after
-        sure = confidence(evidence, n)
-        proposals.append(Proposal(*where, sure, record.rule, n, evidence, record.examples[0]))
+        uri, n = place.text.uri, len(record.examples)
+        evidence = {**shared, **of_result(place.after, results[uri, place.line])}
+        sure, newest = confidence(evidence, n), record.examples[0]
+        proposals.append(Proposal(uri, *place[1:], sure, record.rule, n, evidence, newest))
     return proposals
 
 
 def _learn(history: Sequence[Example]) -> list[RuleRecord]:
     """Return the rules of the newest changes, each once, with what speaks for it."""
     rules = {rule.key: rule for rule in reversed([*_rules(history)])}
-    records = [collect_known(rule, history) for rule in reversed(rules.values())]
+    records = [make_record(rule, history) for rule in reversed(rules.values())]
     return [
         record
         for record in records
@@ -212,36 +212,35 @@ def _rules(history: Sequence[Example]) -> Iterator[Rule | Block]:
 
 
 def _judge(
-    each: RuleRecord,
+    record: RuleRecord,
     last: Example,
     edited: Edited,
     texts: Sequence[EditedText],
     learned: Sequence[RuleRecord],
 ) -> Iterator[tuple[RulePlace, dict[str, float]]]:
     """Yield the places of one rule that are worth a look, each with its evidence."""
-    by_file = {text.uri: _places(each.rule, text, edited) for text in texts}
+    by_file = {text.uri: _places(record.rule, text, edited) for text in texts}
     here = by_file.get(last.uri, [])
-    first = min((e.line for e in each.examples if e.uri == last.uri), default=last.line)
+    first = min((e.line for e in record.examples if e.uri == last.uri), default=last.line)
     n_between = sum(first <= place.line < last.line for place in here)
-    total = sum(map(len, by_file.values()))
-    shared = of_rule(each, Standing(n_between, len(here) - n_between, total))
+    shared = of_rule(record, n_between, len(here), sum(map(len, by_file.values())))
     below = [place for place in here if place.line >= last.line][:BELOW]
     above = [place for place in here if place.line < last.line][-ABOVE:]
-    beside = [other.rule for other in learned if _goes_with(other.rule, each.rule)]
+    beside = [other.rule for other in learned if _goes_with(other.rule, record.rule)]
     for uri, places in by_file.items():
         for place in below + above if uri == last.uri else places[:ELSEWHERE]:
             whole = _also(place, beside)
-            yield whole, {**shared, **of_place(each, whole, last)}
+            yield whole, {**shared, **of_place(record, whole, last)}
 
 
 def _places(rule: Rule | Block, text: EditedText, edited: Edited) -> list[RulePlace]:
     """
     Return the places where a rule holds in a text, but for the lines that the user just edited.
     """
-    found = (rule.at(text.lines, line) for line in text.holding(rule.needle))
+    changes = (rule.at(text.lines, line) for line in text.holding(rule.needle))
     return [
-        RulePlace(text.uri, text.language, text.lines, *change)
-        for change in found
+        RulePlace(text, *change)
+        for change in changes
         if change and (text.uri, change[0]) not in edited
     ]
 

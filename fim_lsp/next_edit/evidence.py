@@ -13,7 +13,7 @@ from difflib import SequenceMatcher
 from math import exp, log1p
 from typing import NamedTuple
 
-from fim_lsp.next_edit.edits import Example, Lines
+from fim_lsp.next_edit.edits import EditedText, Example, Lines
 from fim_lsp.next_edit.rule import Rule, TokenKind, token_changes, tokens
 from fim_lsp.next_edit.rules import Block, holds
 from fim_lsp.suggest.cursor import is_comment
@@ -91,27 +91,17 @@ class RuleRecord(NamedTuple):
     contradicted: int  # changes it holds for, but which became something else
 
 
-class Standing(NamedTuple):
-    """The number of places of a rule: in the file of the last edit, and in all texts."""
-
-    between: int  # the first example and the last edit: the user went past them
-    others: int  # elsewhere in that file
-    total: int
-
-
 class RulePlace(NamedTuple):
     """The lines *before* at *line* of a text, which a rule makes *after* of."""
 
-    uri: str
-    language: str
-    lines: Lines
+    text: EditedText
     line: int
     before: Lines
     after: Lines
 
 
-def collect_known(rule: Rule | Block, history: Sequence[Example]) -> RuleRecord:
-    """Collect what is known of *rule*; *history* has the newest change first."""
+def make_record(rule: Rule | Block, history: Sequence[Example]) -> RuleRecord:
+    """Return what is known of *rule*; *history* has the newest change first."""
     made = [n for n, example in enumerate(history) if _holds(rule, example)]
     missed = [n for n, example in enumerate(history) if n not in made and rule.is_missed(example)]
     return RuleRecord(rule, tuple(history[n] for n in made), made[0] if made else 0, len(missed))
@@ -121,9 +111,12 @@ def _holds(rule: Rule | Block, example: Example) -> bool:
     return rule.holds(example) if isinstance(rule, Block) else holds(rule, example)
 
 
-def of_rule(known: RuleRecord, standing: Standing) -> dict[str, float]:
-    """Return the evidence that is the same at all places."""
-    rule, n = known.rule, len(known.examples)
+def of_rule(record: RuleRecord, n_between: int, n_here: int, n_all: int) -> dict[str, float]:
+    """
+    Return the evidence that is the same at all places, of which there are *n_all* in all texts,
+    *n_here* in the file of the last edit, and *n_between* where the user went past them.
+    """
+    rule, n = record.rule, len(record.examples)
     old, new = rule.old[:_AKIN_CHARS], rule.new[:_AKIN_CHARS]
     return {
         "bias": 1.0,
@@ -132,29 +125,29 @@ def of_rule(known: RuleRecord, standing: Standing) -> dict[str, float]:
         "delete": float(rule.kind is TokenKind.DELETE),
         "length": min(_LONG, len(rule.old)) / _LONG,
         "akin": SequenceMatcher(None, old, new, autojunk=False).ratio(),
-        "alone": sum(example.alone for example in known.examples) / n,
-        "changes": log1p(_n_changes(known.examples[0])),
-        "contradicted": min(_CONTRADICTED, known.contradicted),
-        "age": log1p(known.age),
-        "done": n / (n + standing.between + standing.others),
-        "between": log1p(standing.between),
-        "total": log1p(standing.total),
+        "alone": sum(example.alone for example in record.examples) / n,
+        "changes": log1p(_n_changes(record.examples[0])),
+        "contradicted": min(_CONTRADICTED, record.contradicted),
+        "age": log1p(record.age),
+        "done": n / (n + n_here),
+        "between": log1p(n_between),
+        "total": log1p(n_all),
     }
 
 
-def of_place(known: RuleRecord, place: RulePlace, last: Example) -> dict[str, float]:
+def of_place(record: RuleRecord, place: RulePlace, last: Example) -> dict[str, float]:
     """Return the evidence of one place; *last* is the newest change."""
-    compared = known.examples[:COMPARED]
-    old = place.before[0] if place.before else known.rule.needle
-    left, right = max((_around(known.rule, example, place) for example in compared), key=sum)
+    compared = record.examples[:COMPARED]
+    old = place.before[0] if place.before else record.rule.needle
+    left, right = max((_around(record.rule, example, place) for example in compared), key=sum)
     firsts = [example.before[0] for example in compared if example.before]
-    is_here = place.uri == last.uri
+    is_here = place.text.uri == last.uri
     return {
         "left": left / NEAR,
         "right": right / NEAR,
         "same_text": float(any(line.strip() == old.strip() for line in firsts)),
         "same_line": float(old in firsts),
-        "comment": float(is_comment(old, place.language)),
+        "comment": float(is_comment(old, place.text.language)),
         "same_file": float(is_here),
         "is_below": float(is_here and place.line >= last.line),
     }
@@ -179,9 +172,9 @@ def _around(rule: Rule | Block, example: Example, place: RulePlace) -> tuple[int
     Return how much before and after the place is as it was in the example, `NEAR` at most each.
     """
     if isinstance(rule, Block):
-        end = place.line + len(place.before)
-        above = place.lines[place.line - 1].strip() if place.line else ""
-        below = place.lines[end].strip() if end < len(place.lines) else ""
+        lines, end = place.text.lines, place.line + len(place.before)
+        above = lines[place.line - 1].strip() if place.line else ""
+        below = lines[end].strip() if end < len(lines) else ""
         return NEAR * (above == example.above.strip()), NEAR * (below == example.below.strip())
     line, other = place.before[0].strip(), example.before[0].strip()
     here, there = rule.places(line), rule.places(other)

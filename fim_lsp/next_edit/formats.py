@@ -50,13 +50,13 @@ def sweep_answer(ask: Ask, text: str) -> Lines | None:
     """Return the window rewritten; None where the answer is none."""
     for stop in SWEEP_SPECIAL:
         text = text.partition(stop)[0]
-    given, made = _begin_answer(ask), text.removesuffix("\n").split("\n")
-    rest = ask.now[len(given) :]
+    begun, made = _begin_answer(ask), text.removesuffix("\n").split("\n")
+    rest = ask.now[len(begun) :]
     if not text.strip() or "<|" in text:
         return None
     if _alike(made[0], rest[0]) < FIRST_ALIKE or _alike(made[-1], rest[-1]) < LAST_ALIKE:
         return None
-    return (*given, *made)
+    return (*begun, *made)
 
 
 def _begin_answer(ask: Ask) -> Lines:
@@ -180,22 +180,22 @@ def format_of(model: str) -> Format | None:
     return next((row for row in FORMATS if row.models.search(model)), None)
 
 
-def prompt_of(asked: Format, ask: Ask) -> str | None:
+def prompt_of(family: Format, ask: Ask) -> str | None:
     """Return the prompt; None where the user's text holds one of the model's own marks."""
-    given = [ask.path, *ask.shown, *ask.then, *ask.now, *ask.above]
+    lines = [ask.path, *ask.shown, *ask.then, *ask.now, *ask.above]
     for edit in (*ask.edits, ask.newest):
-        given += (edit.path, *edit.before, *edit.after)
-    if any(mark in line for line in given for mark in asked.special):
+        lines += (edit.path, *edit.before, *edit.after)
+    if any(mark in line for line in lines for mark in family.special):
         return None
-    return asked.prompt(ask)
+    return family.prompt(ask)
 
 
-def proposal_of(asked: Format, ask: Ask, text: str, document: EditedText) -> Proposal | None:
+def proposal_of(family: Format, ask: Ask, text: str, document: EditedText) -> Proposal | None:
     """
     Return the proposal in the answer *text* for *document*; None where it changes nothing, or is
     unusable.
     """
-    made = asked.answer(ask, text)
+    made = family.answer(ask, text)
     if made is None or made in (ask.now, ask.then) or _loops(made, ask.now):
         return None
     above, below = alike(ask.now, made)

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
-from fim_lsp.documents import LINE_CHARS, Document, Edit, apply, body, difference
-from fim_lsp.next_edit.edits import FinishedEdit, Lines
+from fim_lsp.documents import LINE_CHARS, Document, Edit, alike, apply, body, difference
+from fim_lsp.next_edit.edits import FinishedEdit
 
 EDITS = 60
 """Edits remembered; the engine looks at 40 changed lines."""
@@ -30,26 +29,11 @@ SETTLED = 0.4
 keys of a word is about half of it."""
 
 
-@dataclass(slots=True)
-class _Entry:
-    uri: str
-    line: int
-    before: Lines
-    after: Lines
-    above: str
-    below: str
-    at: float
-
-    @property
-    def end(self) -> int:
-        return self.line + len(self.after)
-
-
 class EditLog:
     """All that was edited in one workspace lately, oldest first."""
 
     def __init__(self) -> None:
-        self._entries: list[_Entry] = []
+        self._edits: list[FinishedEdit] = []
         self._settled = -math.inf  # what was edited until then is finished
 
     def note_change(
@@ -58,9 +42,9 @@ class EditLog:
         """
         Take in that *edits*, each on the result of the one before, turned *before* into *after*.
         """
-        given = [*edits]
-        parts = [edit for edit in given if isinstance(edit, Edit)]
-        if len(parts) < len(given) or len(parts) > PARTS:
+        steps = [*edits]
+        parts = [step for step in steps if isinstance(step, Edit)]
+        if len(parts) < len(steps) or len(parts) > PARTS:
             parts = [difference(before.lines, after.lines)]
         old: Sequence[str] = before.lines
         for part in parts[:-1]:
@@ -70,34 +54,30 @@ class EditLog:
             old = new
         for part in parts[-1:]:
             self._note(after.uri, old, after.lines, part, now)
-        del self._entries[:-EDITS]
+        del self._edits[:-EDITS]
 
     def forget(self, uri: str) -> None:
         """Forget all edits of a document: it became private, or is gone."""
-        self._entries = [entry for entry in self._entries if entry.uri != uri]
+        self._edits = [edit for edit in self._edits if edit.uri != uri]
 
     def reopen(self, document: Document) -> None:
         """Forget the edits of a document that is opened again and does not say what they left."""
         lines = document.lines
-        mine = [entry for entry in self._entries if entry.uri == document.uri]
-        if any(tuple(map(body, lines[e.line : e.end])) != e.after for e in mine):
+        own = [edit for edit in self._edits if edit.uri == document.uri]
+        if any(tuple(map(body, lines[edit.line : edit.end])) != edit.after for edit in own):
             self.forget(document.uri)
 
     def list_finished(self, now: float) -> tuple[FinishedEdit, ...]:
         """Return the edits, oldest first; the newest only if the user paused since."""
-        done = [*self._entries]
-        if self.seconds_unsettled(now) > 0:
-            done.pop()
-        return tuple(
-            FinishedEdit(e.uri, e.line, e.before, e.after, e.above, e.below, e.at) for e in done
-        )
+        n_unsettled = int(self.seconds_unsettled(now) > 0)
+        return tuple(self._edits[: len(self._edits) - n_unsettled])
 
     def seconds_unsettled(self, now: float) -> float:
         """
         Return how many seconds from *now* the newest edit is finished, if the user pauses; 0 when
         it is.
         """
-        newest = self._entries[-1].at if self._entries else -math.inf
+        newest = self._edits[-1].at if self._edits else -math.inf
         return max(0.0, newest + SETTLED - now) if newest > self._settled else 0.0
 
     def settle(self, now: float) -> None:
@@ -110,81 +90,74 @@ class EditLog:
         touched = _find_touched(uri, old, new, edit, now)
         if touched is None:
             return
-        newest = self._entries[-1] if self._entries else None
+        newest = self._edits[-1] if self._edits else None
         if newest is not None and newest.uri == uri and _meet(newest, touched):
-            self._entries.pop()
+            self._edits.pop()
             touched = _merge(newest, touched, old)
         self._move(touched, len(new) - len(old))
-        touched.above = body(new[touched.line - 1]) if touched.line else ""
-        touched.below = body(new[touched.end]) if touched.end < len(new) else ""
-        if touched.before == touched.after or self._took_back(touched):
+        if touched.before == touched.after or self._took_back(touched) or not _is_kept(touched):
             return
-        if _is_kept(touched):
-            self._entries.append(touched)
+        above = body(new[touched.line - 1]) if touched.line else ""
+        below = body(new[touched.end]) if touched.end < len(new) else ""
+        self._edits.append(touched._replace(above=above, below=below))
 
-    def _move(self, touched: _Entry, n_more: int) -> None:
+    def _move(self, touched: FinishedEdit, n_more: int) -> None:
         """Move the other edits of the document to where their lines went."""
-        for entry in self._entries:
-            if entry.uri == touched.uri and entry.line > touched.line:
-                entry.line = max(touched.line, entry.line + n_more)
+        for n, edit in enumerate(self._edits):
+            if edit.uri == touched.uri and edit.line > touched.line:
+                self._edits[n] = edit._replace(line=max(touched.line, edit.line + n_more))
 
-    def _took_back(self, touched: _Entry) -> bool:
+    def _took_back(self, touched: FinishedEdit) -> bool:
         """Return whether *touched* undid an older edit, which is then forgotten, too."""
-        for n, entry in enumerate(self._entries):
-            if (entry.uri, entry.line) == (touched.uri, touched.line) and (
-                (entry.before, entry.after) == (touched.after, touched.before)
-            ):
-                del self._entries[n]
+        undone = touched.uri, touched.line, touched.after, touched.before
+        for n, edit in enumerate(self._edits):
+            if edit[:4] == undone:
+                del self._edits[n]
                 return True
         return False
 
 
 def _find_touched(
     uri: str, old: Sequence[str], new: Sequence[str], edit: Edit, now: float
-) -> _Entry | None:
+) -> FinishedEdit | None:
     """Return the lines that one edit changed; None where they are as they were."""
     first = min(edit.start.line, len(old) - 1)
     last = min(edit.end.line, len(old) - 1)
     first = max(0, first - 1)  # a line end may have been joined to one above
-    before = [*map(body, old[first : last + 1])]
-    after = [*map(body, new[first : last + 1 + len(new) - len(old)])]
-    while before and after and before[0] == after[0]:
-        del before[0], after[0]
-        first += 1
-    while before and after and before[-1] == after[-1]:
-        del before[-1], after[-1]
-    if not before and not after:
-        return None
-    return _Entry(uri, first, tuple(before), tuple(after), "", "", now)
+    before = tuple(map(body, old[first : last + 1]))
+    after = tuple(map(body, new[first : last + 1 + len(new) - len(old)]))
+    return _trim(FinishedEdit(uri, first, before, after, at=now)) if before != after else None
 
 
-def _meet(entry: _Entry, touched: _Entry) -> bool:
+def _trim(edit: FinishedEdit) -> FinishedEdit:
+    """Return an edit without the lines at its beginning and its end that stay as they were."""
+    head, tail = alike(edit.before, edit.after)
+    before, after = (lines[head : len(lines) - tail] for lines in (edit.before, edit.after))
+    return edit._replace(line=edit.line + head, before=before, after=after)
+
+
+def _meet(edit: FinishedEdit, touched: FinishedEdit) -> bool:
     """
     Return whether a change goes on with an edit: on its lines, or at its edge where lines come or
     go.
     """
     end = touched.line + len(touched.before)
-    if max(entry.line, touched.line) < min(entry.end, end):
+    if max(edit.line, touched.line) < min(edit.end, end):
         return True
-    comes_or_goes = not touched.before or not entry.after
-    return comes_or_goes and touched.line <= entry.end and entry.line <= end
+    comes_or_goes = not touched.before or not edit.after
+    return comes_or_goes and touched.line <= edit.end and edit.line <= end
 
 
-def _merge(entry: _Entry, touched: _Entry, old: Sequence[str]) -> _Entry:
+def _merge(edit: FinishedEdit, touched: FinishedEdit, old: Sequence[str]) -> FinishedEdit:
     """Merge both into one edit; *old* has the lines after the first and before the second."""
     end = touched.line + len(touched.before)
-    first, last = min(entry.line, touched.line), max(entry.end, end)
+    first, last = min(edit.line, touched.line), max(edit.end, end)
     middle = tuple(map(body, old[first:last]))
-    before = (*middle[: entry.line - first], *entry.before, *middle[entry.end - first :])
+    before = (*middle[: edit.line - first], *edit.before, *middle[edit.end - first :])
     after = (*middle[: touched.line - first], *touched.after, *middle[end - first :])
-    while before and after and before[0] == after[0]:
-        before, after, first = before[1:], after[1:], first + 1
-    while before and after and before[-1] == after[-1]:
-        before, after = before[:-1], after[:-1]
-    return _Entry(entry.uri, first, before, after, "", "", touched.at)
+    return _trim(FinishedEdit(edit.uri, first, before, after, at=touched.at))
 
 
-def _is_kept(entry: _Entry) -> bool:
-    lines = (*entry.before, *entry.after)
-    is_short = max(len(entry.before), len(entry.after)) <= EDIT_LINES
-    return is_short and all(len(line) <= LINE_CHARS for line in lines)
+def _is_kept(edit: FinishedEdit) -> bool:
+    is_short = max(len(edit.before), len(edit.after)) <= EDIT_LINES
+    return is_short and all(len(line) <= LINE_CHARS for line in (*edit.before, *edit.after))

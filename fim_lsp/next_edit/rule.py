@@ -59,20 +59,17 @@ def token_changes(before: str, after: str) -> tuple[TokenChange, ...]:
     old, new = tokens(before), tokens(after)
     if max(len(old), len(new)) > TOKENS:
         return ()
-    found: list[TokenChange] = []
+    changes: list[TokenChange] = []
     matcher = SequenceMatcher(None, old, new, autojunk=False)
-    for tag, i, end, j, new_end in matcher.get_opcodes():
+    for tag, start, end, new_start, new_end in matcher.get_opcodes():
         if tag == "equal":
             continue
-        if found and _is_weak(old[found[-1].end : i]):
-            last = found.pop()
-            start_new = j - (i - last.end) - len(last.new)
-            found.append(
-                TokenChange(last.start, end, old[last.start : end], new[start_new:new_end])
-            )
-        else:
-            found.append(TokenChange(i, end, old[i:end], new[j:new_end]))
-    return tuple(found)
+        is_joined = bool(changes) and _is_weak(old[changes[-1].end : start])
+        last = changes.pop() if is_joined else TokenChange(start, start, (), ())
+        n_before = start - last.end + len(last.new)
+        tokens_after = new[new_start - n_before : new_end]
+        changes.append(TokenChange(last.start, end, old[last.start : end], tokens_after))
+    return tuple(changes)
 
 
 def _is_weak(between: tuple[str, ...]) -> bool:
@@ -117,18 +114,18 @@ def find(parts: Sequence[Part], line: str, *, whole: bool = False) -> Iterator[T
     *whole* line.
     """
     if whole:
-        found = _at(parts, line, 0)
-        if found is not None and found.end == len(line):
-            yield found
+        match = _at(parts, line, 0)
+        if match is not None and match.end == len(line):
+            yield match
         return
     first = parts[0]
     assert isinstance(first, str)
     at = _find(first, line, 0)
     while at >= 0:
-        found = _at(parts, line, at) if len(parts) > 1 else TemplateMatch(at, at + len(first), ())
-        if found is not None:
-            yield found
-        at = _find(first, line, found.end if found else at + 1)
+        match = _at(parts, line, at) if len(parts) > 1 else TemplateMatch(at, at + len(first), ())
+        if match is not None:
+            yield match
+        at = _find(first, line, match.end if match else at + 1)
 
 
 def fill(filling: Sequence[Filling], held: Sequence[str]) -> str:
@@ -221,16 +218,16 @@ class Rule:
     old: str
     new: str
 
-    def at(self, lines: Lines, found: int) -> tuple[int, Lines, Lines] | None:
+    def at(self, lines: Lines, line: int) -> tuple[int, Lines, Lines] | None:
         """
-        Return the change at *found*, a line with the needle: the line that changes, it, and the new
+        Return the change at *line*, which has the needle: the line that changes, it, and the new
         one.
         """
-        old = lines[found]
+        old = lines[line]
         if self.kind in (TokenKind.INSERT, TokenKind.ARGUMENT) and self.new.strip() in old:
             return None  # it is done already
         new = self.apply(old)
-        return (found, (old,), (new,)) if new != old else None
+        return (line, (old,), (new,)) if new != old else None
 
     def is_missed(self, example: Example) -> bool:
         """Return whether it holds for what stood there, but something else was made of it."""
@@ -239,9 +236,9 @@ class Rule:
     def apply(self, line: str) -> str:
         """Return the line with every place changed; the same line where there is none."""
         body, made, end = line.strip(), "", 0
-        for found in self.places(body):
-            made += body[end : found.start] + fill(self.filling, found.held)
-            end = found.end
+        for match in self.places(body):
+            made += body[end : match.start] + fill(self.filling, match.held)
+            end = match.end
         if not end:
             return line
         start = len(line) - len(line.lstrip())
@@ -267,10 +264,10 @@ def needle_of(parts: Iterable[Part]) -> str:
 
 def join_parts(parts: Iterable[Part]) -> tuple[Part, ...]:
     """Join neighbouring literals."""
-    found: list[Part] = []
+    joined: list[Part] = []
     for part in parts:
-        if isinstance(part, str) and found and isinstance(found[-1], str):
-            found[-1] += part
+        if isinstance(part, str) and joined and isinstance(joined[-1], str):
+            joined[-1] += part
         else:
-            found.append(part)
-    return tuple(found)
+            joined.append(part)
+    return tuple(joined)

@@ -27,7 +27,7 @@ from fim_lsp.next_edit.rule import (
     token_changes,
     tokens,
 )
-from fim_lsp.suggest.cursor import indent
+from fim_lsp.suggest.cursor import WORD, indent
 
 MAX_CHANGES = 4
 """Changes of one line that are read as one pattern; a line with more was rewritten."""
@@ -43,11 +43,11 @@ def rules(before: str, after: str) -> tuple[Rule, ...]:
     if not changes or len(changes) > 2 * MAX_CHANGES:
         return ()
     old = tokens(before)
-    found: dict[object, Rule] = {}
+    by_key: dict[object, Rule] = {}
     for rule in _all(old, changes):
         if rule is not None and len(rule.needle) >= NEEDLE_CHARS:
-            found.setdefault(rule.key, rule)
-    return tuple(found.values())
+            by_key.setdefault(rule.key, rule)
+    return tuple(by_key.values())
 
 
 def holds(rule: Rule, example: Example) -> bool:
@@ -76,10 +76,8 @@ def _of_change(old: Sequence[str], change: TokenChange) -> Iterator[Rule | None]
     text, new = "".join(change.old), "".join(change.new)
     kind = TokenKind.REPLACE if change.new else TokenKind.DELETE
     if _is_telling(change):
-        if len(change.old) == len(change.new) == 1 and is_word(new):
-            yield _literal(TokenKind.RENAME, "", text, "", new)
-        else:
-            yield _literal(kind, "", text, "", new)
+        is_renaming = len(change.old) == len(change.new) == 1 and is_word(new)
+        yield _literal(TokenKind.RENAME if is_renaming else kind, "", text, "", new)
         return
     if not change.old:
         kind = TokenKind.INSERT
@@ -138,17 +136,8 @@ def _pattern(old: Sequence[str], changes: Sequence[TokenChange]) -> Rule | None:
             return None
         parts.append(text)
         filling.append(new)
-    needle = needle_of(parts)
-    if not any(map(is_word, needle)):
-        return None
-    return Rule(
-        TokenKind.PATTERN,
-        tuple(parts),
-        tuple(filling),
-        needle,
-        " ".join("".join(c.old) for c in changes),
-        " ".join("".join(c.new) for c in changes),
-    )
+    rule = _of_line(TokenKind.PATTERN, tuple(parts), filling, changes)
+    return rule if any(map(is_word, rule.needle)) else None
 
 
 def _shape(old: Sequence[str], changes: Sequence[TokenChange]) -> Rule | None:
@@ -171,16 +160,19 @@ def _shape(old: Sequence[str], changes: Sequence[TokenChange]) -> Rule | None:
             filling.append(n_holes if wild else token)
             n_holes += wild
             idx += 1
-    joined = join_parts(parts)
-    needle = needle_of(joined)
-    return Rule(
-        TokenKind.SHAPE,
-        joined,
-        tuple(filling),
-        needle,
-        " ".join("".join(c.old) for c in changes),
-        " ".join("".join(c.new) for c in changes),
-    )
+    return _of_line(TokenKind.SHAPE, join_parts(parts), filling, changes)
+
+
+def _of_line(
+    kind: TokenKind,
+    parts: tuple[Part, ...],
+    filling: Sequence[Filling],
+    changes: Sequence[TokenChange],
+) -> Rule:
+    """Return the rule that makes all *changes* of a line."""
+    old = " ".join("".join(change.old) for change in changes)
+    new = " ".join("".join(change.new) for change in changes)
+    return Rule(kind, parts, tuple(filling), needle_of(parts), old, new)
 
 
 # -- pairs -------------------------------------------------------------------------------------
@@ -221,34 +213,24 @@ def pair_rule(before: str, after: str, other_before: str, other_after: str) -> R
 
 
 def _hole(held: tuple[str, str]) -> Part:
-    return (
-        Hole.WORD
-        if all(
-            is_word(text) and text.isalnum() | ("_" in text and text.replace("_", "a").isalnum())
-            for text in held
-        )
-        else Hole.ANY
-    )
+    return Hole.WORD if all(map(WORD.fullmatch, held)) else Hole.ANY
 
 
 def _common(one: tuple[str, ...], other: tuple[str, ...]) -> Common:
     if max(len(one), len(other)) > TOKENS:
         return []
-    found: Common = []
-    for tag, i, end, j, other_end in SequenceMatcher(
-        None, one, other, autojunk=False
-    ).get_opcodes():
+    parts: Common = []
+    matcher = SequenceMatcher(None, one, other, autojunk=False)
+    for tag, i, end, j, other_end in matcher.get_opcodes():
         here, there = "".join(one[i:end]), "".join(other[j:other_end])
-        if tag == "equal" and not (here.isspace() and found):
-            found.append(here)
-        elif found and not isinstance(found[-1], str):
-            last = found.pop()
-            found.append((last[0] + here, last[1] + there))
-        elif tag == "equal":
-            found.append(here)
+        if tag == "equal" and not (here.isspace() and parts):
+            parts.append(here)
+        elif parts and not isinstance(parts[-1], str):
+            last = parts.pop()
+            parts.append((last[0] + here, last[1] + there))
         else:
-            found.append((here, there))
-    return found
+            parts.append((here, there))
+    return parts
 
 
 # -- blocks ------------------------------------------------------------------------------------
@@ -292,16 +274,16 @@ class Block:
         """The lines that replace them."""
         return "\n".join(self.after)
 
-    def at(self, lines: Lines, found: int) -> tuple[int, Lines, Lines] | None:
+    def at(self, lines: Lines, line: int) -> tuple[int, Lines, Lines] | None:
         """
-        Return the change at *found*, a line with the needle: the first line that changes, the
-        lines, the new ones.
+        Return the change at *line*, which has the needle: the first line that changes, the lines,
+        the new ones.
         """
         if not self.before:
-            if lines[found].strip() != self.above or self._is_there(lines, found + 1):
+            if lines[line].strip() != self.above or self._is_there(lines, line + 1):
                 return None
-            return found + 1, (), _indent(self.after, indent(lines[found]))
-        start = found - self.before.index(self.needle)
+            return line + 1, (), _indent(self.after, indent(lines[line]))
+        start = line - self.before.index(self.needle)
         old = lines[max(0, start) : start + len(self.before)]
         if start < 0 or _flush(old) != self.before:
             return None
@@ -329,13 +311,8 @@ def block(example: Example) -> Block | None:
     n_chars = sum(len("".join(line.split())) for line in before or (above,))
     if n_chars < BLOCK_CHARS or not needle.strip():
         return None
-    kind = (
-        TokenKind.REMOVED
-        if not example.after
-        else TokenKind.BLOCK
-        if before
-        else TokenKind.INSERTED
-    )
+    kind = TokenKind.BLOCK if before else TokenKind.INSERTED
+    kind = kind if example.after else TokenKind.REMOVED
     margin = indent(example.above) if not before else _margin(example.before)
     after = tuple(line.removeprefix(margin) for line in example.after)
     return Block(kind, above, before, after, needle)

@@ -34,7 +34,6 @@ from fim_lsp.suggest.request import (
     EDITOR,
     CompletionRequest,
     Requester,
-    Selected,
     Suggestion,
     reason,
     request_at,
@@ -92,7 +91,7 @@ class Completer:
         position: Position,
         *,
         invoked: bool,
-        selected: Selected | None = None,
+        selected: Edit | None = None,
         client: Requester = EDITOR,
     ) -> Answer:
         """Return the suggestions at *position*; raises nothing but `CancelledError`."""
@@ -288,7 +287,9 @@ class Completer:
         """Return how long the request waits for what from now on."""
         debounce_s = self._debounce_s(request, typed=doc.take_typed())
         lasts = request.client.cancels or request.invoked
-        if request.client.hear is not None:  # shown line by line, so all of it can be waited for
+        if (
+            request.client.on_progress is not None
+        ):  # shown line by line, so all of it can be waited for
             on_lines = partial(self._tell, request, doc)
             return Wait(debounce_s, until, until, grows=False, lasts=lasts, on_lines=on_lines)
         fixed = request.config.completion.patience_ms
@@ -302,12 +303,12 @@ class Completer:
         """Send the client of *request* what there is before the answer."""
         candidate = polish(so_far, request.cursor, request.sure)
         found = suggestion(request, candidate, str(next(self._numbers)))
-        if request.client.hear is None or found is None:
+        if request.client.on_progress is None or found is None:
             return
         if exposure := self._weigh(request, doc, candidate, so_far=True):
             if request.client.offers and request.selected is None:
                 _offer(doc, request.document, [found], exposure)
-            request.client.hear(found)
+            request.client.on_progress(found)
 
     def _weigh(
         self, request: CompletionRequest, doc: OpenDocument, candidate: Candidate, *, so_far: bool

@@ -23,6 +23,7 @@ from fim_lsp.suggest.cursor import (
     first_visible,
     goes_on,
     is_comment,
+    is_word_sign,
     may_go_on,
     open_quote,
     opens_block,
@@ -104,7 +105,7 @@ def quiet(cursor: Cursor, *, deleted: bool, scope: str, excluded: Collection[str
     reasons = {
         "after a deletion": deleted,
         f"in a {scope}": scope in excluded,
-        "inside a word": _is_word(before[-1:]) and _is_word(after[:1]),
+        "inside a word": is_word_sign(before[-1:]) and is_word_sign(after[:1]),
         "before other code": not closes_only(after) and not closes_only(after.lstrip()[:1]),
         "before the body of a block": opens and _has_body(cursor),
         "in an empty text": not before.strip() and not any(map(str.strip, around)),
@@ -124,10 +125,6 @@ def scope(cursor: Cursor) -> str:
 def too_long(cursor: Cursor) -> bool:
     """Return whether the line is longer than one typed by hand; not even `Invoked` tries there."""
     return len(cursor.before) + len(cursor.after) > LINE_CHARS
-
-
-def _is_word(sign: str) -> bool:
-    return sign.isalnum() or sign == "_"
 
 
 def _in_empty_block(cursor: Cursor) -> bool:

@@ -28,7 +28,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import takewhile
 
-from fim_lsp.suggest.cursor import CLOSER, Candidate, Cursor, Odds, brackets, width
+from fim_lsp.suggest.cursor import (
+    CLOSER,
+    Candidate,
+    Cursor,
+    Odds,
+    brackets,
+    is_word_sign,
+    width,
+)
 from server_bridge.protocol import Token
 
 # -- repeats -----------------------------------------------------------------------------------
@@ -64,24 +72,21 @@ TELLING_CHARS = 12
 
 def typed_again(candidate: Candidate, cursor: Cursor) -> Candidate:
     """Drop the line's beginning where the model says it once more (Granite, StarCoder)."""
-    typed, said = cursor.before.lstrip(), candidate.text.lstrip(" \t")
-    if len(typed) < TYPED_AGAIN_CHARS or not said.startswith(typed):
+    typed, text = cursor.before.lstrip(), candidate.text.lstrip(" \t")
+    if len(typed) < TYPED_AGAIN_CHARS or not text.startswith(typed):
         return candidate
-    return candidate.change(said[len(typed) :], "begins with what was typed")
+    return candidate.change(text[len(typed) :], "begins with what was typed")
 
 
 def looping_lines(candidate: Candidate, cursor: Cursor) -> Candidate:
     """Cut before a line, or a block of them, that says the same as the one right above it."""
-    above = cursor.above[-ABOVE_LINES:]
-    first, *rest = candidate.text.split("\n")
-    parts = [*above, cursor.before + first, *rest]
+    above, own = cursor.above[-ABOVE_LINES:], candidate.text.split("\n")
+    parts = [*above, cursor.before + own[0], *own[1:]]
     for second in range(len(above), len(parts)):
         for n_lines in range(1, min(second, len(parts) - second, LOOP_LINES) + 1):
             block = parts[second - n_lines : second]
             if block == parts[second : second + n_lines] and LETTER.search("".join(block)):
-                return candidate.cut(
-                    max(0, _offset(candidate.text, second - len(above)) - 1), "lines go round"
-                )
+                return candidate.cut_lines(second - len(above), "lines go round")
     return candidate
 
 
@@ -107,9 +112,7 @@ def lines_below(candidate: Candidate, cursor: Cursor) -> Candidate:
         line = cursor.before + part if idx == 0 else part
         closes = bool(line.strip()) and not ONLY_CLOSES.sub("", line)
         if (depth <= 0 and _is_next(line, following)) or (closes and _is_next(line, following[:1])):
-            return candidate.cut(
-                max(0, _offset(candidate.text, idx) - 1), "repeats the lines below"
-            )
+            return candidate.cut_lines(idx, "repeats the lines below")
         for _, sign in brackets(line, cursor.language):
             depth += 1 if sign in CLOSER else -1
     return candidate
@@ -129,23 +132,12 @@ def _is_next(line: str, following: list[str]) -> bool:
     Return whether *line* is the next one, or one soon after it that is long enough not to be there
     twice by chance.
     """
-    said, here = line.strip(), width(line)
+    code, here = line.strip(), width(line)
     same_block = takewhile(lambda other: width(other) >= here, following)
     return any(
-        said == other.strip() and here == width(other) and (idx == 0 or len(said) >= TELLING_CHARS)
+        code == other.strip() and here == width(other) and (idx == 0 or len(code) >= TELLING_CHARS)
         for idx, other in enumerate(same_block)
     )
-
-
-def _offset(text: str, n_lines: int) -> int:
-    """
-    Return the offset of the line with this number; one past the end for the line after the last.
-    """
-    at = 0
-    for _ in range(n_lines):
-        newline = text.find("\n", at)
-        at = len(text) + 1 if newline < 0 else newline + 1
-    return at
 
 
 # A line in sight (`local`) beats a model that is less sure than this in the mean. On 340 places of
@@ -168,7 +160,7 @@ def odds(tokens: Iterable[Token], skipped: str, text: str) -> tuple[Odds, ...]:
     half of it was known.
     """
     begin = len(skipped.encode())
-    found: list[Odds] = []
+    token_odds: list[Odds] = []
     at = n_characters = 0
     for token in tokens:
         starts, at = at, at + len(token.text)
@@ -177,40 +169,40 @@ def odds(tokens: Iterable[Token], skipped: str, text: str) -> tuple[Odds, ...]:
         n_characters += _n_characters(token.text[max(0, begin - starts) :])
         if n_characters > len(text):
             break
-        found.append(Odds(n_characters, token.logprob if starts >= begin else None))
-    return tuple(found)
+        token_odds.append(Odds(n_characters, token.logprob if starts >= begin else None))
+    return tuple(token_odds)
 
 
-def behind(known: Iterable[Odds], n_typed: int) -> tuple[Odds, ...]:
+def behind(token_odds: Iterable[Odds], n_typed: int) -> tuple[Odds, ...]:
     """
     Return the odds of what is left of a text after *n_typed* characters of it, or, below 0, with as
     many before it.
     """
     left: list[Odds] = [Odds(-n_typed, None)] if n_typed < 0 else []
     starts = 0
-    for end, logprob in known:
+    for end, logprob in token_odds:
         if end > n_typed:
             left.append(Odds(end - n_typed, logprob if starts >= n_typed else None))
         starts = end
     return tuple(left)
 
 
-def respell(known: tuple[Odds, ...], said: str, text: str) -> tuple[Odds, ...]:
+def respell(token_odds: tuple[Odds, ...], old: str, text: str) -> tuple[Odds, ...]:
     """
-    Return the odds of *text*, which is *said* with other white space, maybe without some of its
+    Return the odds of *text*, which is *old* with other white space, maybe without some of its
     beginning or its end.
 
     So the visible characters of a token are the same in both.
     """
-    if not known or said.startswith(text):
-        return known
-    visible, wanted = "".join(said.split()), "".join(text.split())
+    if not token_odds or old.startswith(text):
+        return token_odds
+    visible, wanted = "".join(old.split()), "".join(text.split())
     n_lost = max(0, visible.find(wanted))
     ends = [0, *(at for at, sign in enumerate(text, 1) if not sign.isspace())]
     left: list[Odds] = []
     starts = n_visible = at = 0
-    for end, logprob in known:
-        n_visible += len("".join(said[at:end].split()))
+    for end, logprob in token_odds:
+        n_visible += len("".join(old[at:end].split()))
         at = end
         if n_visible > n_lost:
             here = ends[min(n_visible - n_lost, len(ends) - 1)]
@@ -219,12 +211,12 @@ def respell(known: tuple[Odds, ...], said: str, text: str) -> tuple[Odds, ...]:
     return tuple(left)
 
 
-def confidence(known: Iterable[Odds], text: str) -> float:
+def confidence(token_odds: Iterable[Odds], text: str) -> float:
     """
     Return the geometric mean of the probabilities of *text*'s tokens; 1.0 where none is known.
     """
     starts, logprobs = 0, list[float]()
-    for end, logprob in known:
+    for end, logprob in token_odds:
         if logprob is not None and starts < len(text):
             logprobs.append(logprob)
         starts = end
@@ -250,10 +242,10 @@ def likely(candidate: Candidate, sure: float) -> Candidate:
     Return the longest beginning of *candidate*, cut between words, that is right with a probability
     of *sure*.
     """
-    known = [logprob for _, logprob in candidate.odds if logprob is not None]
-    if not known or sure <= 0:
+    logprobs = [logprob for _, logprob in candidate.odds if logprob is not None]
+    if not logprobs or sure <= 0:
         return candidate
-    limit, unknown = least(sure), min(sum(known) / len(known), DRAFTED)
+    limit, unknown = least(sure), min(sum(logprobs) / len(logprobs), DRAFTED)
     total, sure_until = 0.0, 0
     for end, logprob in candidate.odds:
         if sure_until >= len(candidate.text):  # what follows was cut away
@@ -271,14 +263,10 @@ def likely(candidate: Candidate, sure: float) -> Candidate:
 def _cut(candidate: Candidate, end: int) -> Candidate:
     """Return *candidate* up to the last place before *end* where a word or a line ends."""
     text = candidate.text
-    if _is_word(text[end : end + 1]):
-        while _is_word(text[end - 1 : end]):
+    if is_word_sign(text[end : end + 1]):
+        while is_word_sign(text[end - 1 : end]):
             end -= 1
     return replace(candidate, text=text[:end].rstrip(), whole=False, why=NOT_SURE)
-
-
-def _is_word(sign: str) -> bool:
-    return sign.isalnum() or sign == "_"
 
 
 def _n_characters(data: bytes) -> int:
@@ -298,5 +286,5 @@ def prefer(model: Candidate, sure: float, local: Candidate) -> Candidate:
     line = model.text.partition("\n")[0]
     if line.rstrip() != local.text.rstrip():
         return local
-    known = (Odds(end, 0.0 if end <= len(line) else logprob) for end, logprob in model.odds)
-    return replace(model, odds=tuple(known))
+    token_odds = (Odds(end, 0.0 if end <= len(line) else logprob) for end, logprob in model.odds)
+    return replace(model, odds=tuple(token_odds))

@@ -64,15 +64,15 @@ class Continuations:
     def __repr__(self) -> str:
         return f"<Continuations paths={self._n_paths} chars={self._n_chars}>"
 
-    def put(self, cursor: Cursor, said: Candidate, key: str) -> None:
+    def put(self, cursor: Cursor, candidate: Candidate, key: str) -> None:
         """
-        Keep what was *said* at *cursor*, also when that was nothing.
+        Keep the *candidate* for *cursor*, also an empty one.
 
         *key* names the model that said it, and what of the prompt is not around the cursor. What is
         put first is found first among equals.
         """
-        root = _root(cursor, 0, key)
-        path = Path(cursor.before + said.text, len(cursor.before), said.whole, said.odds)
+        root, text = _root(cursor, 0, key), cursor.before + candidate.text
+        path = Path(text, len(cursor.before), candidate.whole, candidate.odds)
         paths = self._paths.setdefault(root, [])
         self._paths.move_to_end(root)
         for idx, other in enumerate(paths):
@@ -238,20 +238,21 @@ def lines_in_sight(
 
 
 def choose(
-    said: Candidate,
+    candidate: Candidate,
     tokens: Iterable[Token],
     forced: str,
     cursor: Cursor,
     elsewhere: Iterable[str] | None,
 ) -> Candidate:
     """
-    Return the candidate to remember at *cursor* for what the model *said* there.
+    Return the candidate to remember at *cursor*, where the model's is *candidate*.
 
     *tokens* spell *forced* and then the text. *elsewhere* are lines out of sight that may be said
     again, the likeliest first; None where lines may not be offered at all.
     """
-    said = replace(said, odds=odds(tokens, forced, said.text))
+    candidate = replace(candidate, odds=odds(tokens, forced, candidate.text))
     local = Candidate("") if elsewhere is None else continue_line(cursor, elsewhere)
     if not local.text:
-        return said
-    return prefer(said, confidence(said.odds, polish(said, cursor).text), local)
+        return candidate
+    sure = confidence(candidate.odds, polish(candidate, cursor).text)
+    return prefer(candidate, sure, local)

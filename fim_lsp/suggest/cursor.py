@@ -81,6 +81,11 @@ def indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
+def is_word_sign(sign: str) -> bool:
+    """Return whether the character may stand in a name."""
+    return sign.isalnum() or sign == "_"
+
+
 def width(line: str) -> int:
     """Return the column of a line's first visible character."""
     return len(indent(line).expandtabs(TAB_COLUMNS))
@@ -162,8 +167,8 @@ def walk_brackets(text: str, language: str) -> Iterator[tuple[Bracket, list[Brac
 
 def find_unclosed(text: str, language: str) -> list[Bracket]:
     """Return the brackets that *text* leaves open, outermost first."""
-    found = [*walk_brackets(text, language)]
-    return found[-1][1] if found else []
+    steps = [*walk_brackets(text, language)]
+    return steps[-1][1] if steps else []
 
 
 def opens_block(line: str, language: str) -> bool:
@@ -252,8 +257,14 @@ class Candidate:
         """Return the candidate up to *end*: a chosen place, so what is left is whole."""
         return replace(self, text=self.text[:end], whole=True, why=why)
 
+    def cut_lines(self, n_lines: int, why: str) -> Candidate:
+        """Return the first *n_lines* of the candidate, without the last one's end."""
+        return self.cut(len("\n".join(self.text.split("\n")[:n_lines])), why)
+
     def change(self, text: str, why: str, replaces: int = 0) -> Candidate:
-        """Return the candidate with another text."""
+        """Return the candidate with another text; as it is where that is the same."""
+        if text == self.text and not replaces:
+            return self
         return replace(self, text=text, why=why, replaces=self.replaces + replaces)
 
 

@@ -38,6 +38,7 @@ from fim_lsp.suggest.cursor import (
     find_unclosed,
     first_visible,
     indent,
+    is_word_sign,
     mark,
     open_quote,
     opens_block,
@@ -84,13 +85,11 @@ def closed_below(candidate: Candidate, cursor: Cursor) -> Candidate:
             if CLOSER[opened[-1].sign] != sign:
                 return candidate.cut(at - n_before, "closes another bracket than was opened")
         elif following.lstrip().startswith(sign):
-            start = text.rfind("\n", 0, at) + 1
+            why, start = "closes what the line below closes", text.rfind("\n", 0, at) + 1
             if text[start:at].strip():
-                return candidate.cut(at - n_before, "closes what the line below closes")
+                return candidate.cut(at - n_before, why)
             if width(text[start : at + 1]) == width(following):
-                return candidate.cut(
-                    max(0, start - 1 - n_before), "closes what the line below closes"
-                )
+                return candidate.cut(max(0, start - 1 - n_before), why)
     return candidate
 
 
@@ -155,7 +154,7 @@ def _meets(text: str, after: str, n_chars: int) -> bool:
 
 
 def _inside_word(text: str, at: int) -> bool:
-    return 0 < at < len(text) and text[at - 1 : at + 1].replace("_", "x").isalnum()
+    return 0 < at < len(text) and all(map(is_word_sign, text[at - 1 : at + 1]))
 
 
 Filter = Callable[[Candidate, Cursor], Candidate]
@@ -269,12 +268,8 @@ def empty_comment(candidate: Candidate, cursor: Cursor) -> Candidate:
     kept = candidate.text.split("\n")
     while kept and kept[-1].strip(" \t") and not kept[-1].strip(" \t").replace(sign, ""):
         kept.pop()
-    text = "\n".join(kept)
-    return (
-        candidate
-        if text == candidate.text
-        else candidate.cut(len(text), "ends with an empty comment")
-    )
+    is_same = len(kept) == candidate.text.count("\n") + 1
+    return candidate if is_same else candidate.cut_lines(len(kept), "ends with an empty comment")
 
 
 def reindented(candidate: Candidate, cursor: Cursor) -> Candidate:
@@ -283,12 +278,7 @@ def reindented(candidate: Candidate, cursor: Cursor) -> Candidate:
     n_spaces = _step(parts) if cursor.unit == "\t" else len(cursor.unit)
     first = 1 if cursor.before.strip() else 0
     parts[first:] = (_respell_indent(part, cursor.unit, n_spaces) for part in parts[first:])
-    text = "\n".join(parts)
-    return (
-        candidate
-        if text == candidate.text
-        else candidate.change(text, "indentation as in the file")
-    )
+    return candidate.change("\n".join(parts), "indentation as in the file")
 
 
 def trailing_space(candidate: Candidate, cursor: Cursor) -> Candidate:
@@ -299,19 +289,15 @@ def trailing_space(candidate: Candidate, cursor: Cursor) -> Candidate:
     text = "\n".join((*(line.rstrip(" \t") for line in above), last))
     if not cursor.after[candidate.replaces :].strip():
         text = text.rstrip()
-    return (
-        candidate if text == candidate.text else candidate.change(text, "white space at line ends")
-    )
+    return candidate.change(text, "white space at line ends")
 
 
 def too_short(candidate: Candidate, _: Cursor) -> Candidate:
     """Drop a text whose acceptance saves no key."""
     n_visible = len("".join(candidate.text.split()))
-    return (
-        candidate
-        if n_visible >= VISIBLE_CHARS
-        else candidate.cut(0, "too short" if n_visible else "blank")
-    )
+    if n_visible >= VISIBLE_CHARS:
+        return candidate
+    return candidate.cut(0, "too short" if n_visible else "blank")
 
 
 MEANT: tuple[Filter, ...] = (
@@ -349,7 +335,8 @@ def polish(
     if left is not meant:
         left = replace(left, cuts=(*meant.cuts, FilterCut(NOT_SURE, left.why)))
     left = _apply(left, cursor, LEFT, off)
-    return left if left.text else _nothing(left)
+    is_nothing = not left.text and not left.cuts
+    return replace(left, cuts=(FilterCut("model", "says nothing"),)) if is_nothing else left
 
 
 def _apply(
@@ -360,19 +347,11 @@ def _apply(
             continue
         after = step(candidate, cursor)
         if (after.text, after.replaces) != (candidate.text, candidate.replaces):
-            known = respell(candidate.odds, candidate.text, after.text)
+            odds = respell(candidate.odds, candidate.text, after.text)
             cuts = (*candidate.cuts, FilterCut(step.__name__, after.why))
-            after = replace(after, odds=known, cuts=cuts)
+            after = replace(after, odds=odds, cuts=cuts)
         candidate = after
     return candidate
-
-
-def _nothing(candidate: Candidate) -> Candidate:
-    return (
-        candidate
-        if candidate.cuts
-        else replace(candidate, cuts=(FilterCut("model", "says nothing"),))
-    )
 
 
 def _step(parts: list[str]) -> int:

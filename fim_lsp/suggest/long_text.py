@@ -53,12 +53,12 @@ class LongText:
     def finish(self, trouble: str = "") -> tuple[str, str]:
         """Return the text to insert, and why that is not all, "" where it is."""
         text = whole_lines(self.text) if trouble or self.is_over else self.text
-        found = polish(Candidate(text), self.cursor, off=OFF)
-        cut = next((cut for cut in found.cuts if cut.filter in _ENDS), None)
-        if trouble or (cut is None and found.text):
-            return found.text, trouble
-        cut = cut or found.cuts[-1]
-        return found.text, reason(cut.filter, {"state": "ready"})
+        left = polish(Candidate(text), self.cursor, off=OFF)
+        cut = next((cut for cut in left.cuts if cut.filter in _ENDS), None)
+        if trouble or (cut is None and left.text):
+            return left.text, trouble
+        cut = cut or left.cuts[-1]
+        return left.text, reason(cut.filter, {"state": "ready"})
 
     def _is_wrong(self) -> bool:
         """Return whether the last lines are such that what follows would be cut."""

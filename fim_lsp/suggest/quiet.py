@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import NamedTuple
 
-from fim_lsp.suggest.cursor import Cursor
+from fim_lsp.suggest.cursor import Cursor, is_word_sign
 
 # -- debounce ----------------------------------------------------------------------------------
 # The wait between a key and the request to the model: the debounce, from the user's pace. Pure.
@@ -81,8 +81,7 @@ class TypingPace:
         Return how long an automatic request at *cursor* waits, the client having waited
         *client_ms*.
         """
-        last = cursor.before[-1:]
-        if not (last.isalnum() or last == "_"):
+        if not is_word_sign(cursor.before[-1:]):
             return 0.0
         return max(0.0, min(self.interval_ms * WORD_SHARE, MAX_WAIT_MS) - client_ms)
 
@@ -233,7 +232,6 @@ class Record:
 
 def features(place: Prospect) -> tuple[float, ...]:
     """Return the numbers that the model weighs, each about as large as the others."""
-    word = place.before[-1:].isalnum() or place.before[-1:] == "_"
     low, high = PAUSE_S
     return (
         1.0,
@@ -241,7 +239,7 @@ def features(place: Prospect) -> tuple[float, ...]:
         math.log(max(1, place.n_chars) / 12),
         float(place.n_lines > 1),
         float(not place.before.strip()),
-        float(word),
+        float(is_word_sign(place.before[-1:])),
         math.log(max(low, min(place.pause_s, high))),
     )
 

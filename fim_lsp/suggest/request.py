@@ -181,28 +181,18 @@ class Suggestion(NamedTuple):
     text: str
 
 
-class Selected(NamedTuple):
-    """
-    An entry of the editor's completion menu that is selected: as if *text* stood there already.
-    """
-
-    start: Position
-    end: Position
-    text: str
-
-
 class Requester(NamedTuple):
     """
     The client of a request. *offers*: the user is shown the suggestions now, the client does not
-    only want to know them. *config* are the settings that it follows, None for the user's. *hear*
-    gets the suggestion line by line, as it becomes known. *cancels*: it cancels a request that a
-    newer one replaces, so none comes too late. *waits_ms*: what it waits after a key before it
-    asks.
+    only want to know them. *config* are the settings that it follows, None for the user's.
+    *on_progress* gets the suggestion line by line, as it becomes known. *cancels*: it cancels a
+    request that a newer one replaces, so none comes too late. *waits_ms*: what it waits after a key
+    before it asks.
     """
 
     offers: bool = True
     config: Config | None = None
-    hear: Callable[[Suggestion], None] | None = None
+    on_progress: Callable[[Suggestion], None] | None = None
     cancels: bool = True
     waits_ms: float = 0.0
 
@@ -216,8 +206,9 @@ class CompletionRequest:
     """
     One request: where, what stands around, and whether the user *invoked* it by hand.
 
-    With a selected menu entry, *document* and *position* are as if it had been accepted. *path* is
-    the document's within its workspace; *config* and *state* are those of the moment it came.
+    *selected* is the edit that the selected entry of the editor's menu would make: *document* and
+    *position* are as if it had been accepted. *path* is the document's within its workspace;
+    *config* and *state* are those of the moment it came.
     """
 
     document: Document
@@ -227,7 +218,7 @@ class CompletionRequest:
     config: Config
     state: State
     invoked: bool = False
-    selected: Selected | None = None
+    selected: Edit | None = None
     client: Requester = EDITOR
 
     @property
@@ -247,12 +238,12 @@ def request_at(  # noqa: PLR0913 (a value of that many parts)
     state: State,
     *,
     invoked: bool = False,
-    selected: Selected | None = None,
+    selected: Edit | None = None,
     client: Requester = EDITOR,
 ) -> CompletionRequest:
     """Return the request for *position*, with the menu's selected entry in place."""
     if selected is not None:
-        document = apply_edits(document, [Edit(*selected)], document.version)
+        document = apply_edits(document, [selected], document.version)
         position = after(selected.start, selected.text)
     cursor = cursor_at(document, position, path, by_hand=invoked)
     return CompletionRequest(

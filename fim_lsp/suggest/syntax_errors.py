@@ -21,7 +21,7 @@ from typing import NamedTuple
 from tree_sitter import Parser, Tree
 
 from fim_lsp.context.grammars import grammar_of
-from fim_lsp.context.syntax import parse_bytes, parser_of
+from fim_lsp.context.syntax import Parse, parse_bytes, parser_of
 from fim_lsp.suggest.cursor import Candidate, Cursor, find_unclosed, open_quote, scanner, width
 
 # All figures are of 1,970 places in twelve languages, with half a line typed in each.
@@ -78,18 +78,11 @@ class Around(NamedTuple):
     operations: int
 
 
-class BoundedTree(NamedTuple):
-    """A tree of a text that takes no long time, or None; what that took."""
-
-    tree: Tree | None
-    operations: int
-
-
 class SyntaxErrors:
-    """The errors around one cursor; *known* is False from the first text on that takes too long."""
+    """The errors around a cursor; not *is_known* from the first text on that takes too long."""
 
     def __init__(self, cursor: Cursor) -> None:
-        self.known = True
+        self.is_known = True
         above = tuple(_within(cursor.above[::-1], ABOVE_CHARS))
         self._lines = cursor.language, above[::-1], tuple(_within(cursor.below, BELOW_CHARS))
         self._weight = WEIGHT.get(cursor.language, 1)
@@ -100,17 +93,17 @@ class SyntaxErrors:
         Return how many with *here* as the cursor's line; 0 where there is no grammar or they are
         not known.
         """
-        if not self.known or grammar_of(self._lines[0]) is None:
+        if not self.is_known or grammar_of(self._lines[0]) is None:
             return 0
         if len(here) > HERE_CHARS:
-            self.known = False
+            self.is_known = False
             return 0
         closing = _closing(*self._lines, here)
         around = _around(*self._lines, closing)
         n_found, operations = _n_errors(*self._lines, closing, here)
         self._operations = self._operations or around.operations
         self._operations += operations
-        self.known = n_found >= 0 and self._operations * self._weight <= ALL_OPERATIONS
+        self.is_known = n_found >= 0 and self._operations * self._weight <= ALL_OPERATIONS
         return max(0, n_found)
 
 
@@ -129,24 +122,20 @@ def _n_errors(
 
     Remembered, because typing through a suggestion asks the same text of every key.
     """
-    around, text, operations = (
-        _around(language, above, below, closing),
-        here.encode("utf-8", "replace"),
-        0,
-    )
-    trees = around.trees
+    around, text = _around(language, above, below, closing), here.encode("utf-8", "replace")
+    trees, operations = around.trees, 0
     if trees and len(text) + len(trees[-1][0]) <= AGAIN:
         trees = trees[-1:]
-    found = BoundedTree(None, 0)
+    parse = Parse(None, 0)
     for after, tree in trees:
-        found = _parse_edited(around, text, after, tree.copy())
-        operations += found.operations
-        if found.tree is None:
+        parse = _parse_edited(around, text, after, tree.copy())
+        operations += parse.operations
+        if parse.tree is None:
             break
-    return (_count_errors(found.tree) if found.tree else -1), operations
+    return (_count_errors(parse.tree) if parse.tree else -1), operations
 
 
-def _parse_edited(around: Around, text: bytes, after: bytes, tree: Tree) -> BoundedTree:
+def _parse_edited(around: Around, text: bytes, after: bytes, tree: Tree) -> Parse:
     """Return the lines around with *text* between them; *tree* is that of the lines alone."""
     at, row = len(around.before), around.before.count(b"\n")
     end = _end_of(around.before + text)
@@ -164,12 +153,12 @@ def _around(language: str, above: Lines, below: Lines, closing: str) -> Around:
     assert grammar is not None
     reader = BoundedParser(parser_of(grammar), OPERATIONS // WEIGHT.get(language, 1))
     starts = {_first(above, language, quote) for quote in ("", '"""\n')}
-    found: list[Around] = []
+    choices: list[Around] = []
     for start in sorted(starts):
-        found.append(_parse_around(reader, above[start:], below, closing))
-        if not found[-1].trees:
-            return found[-1]
-    return min(found, key=lambda around: _count_errors(around.trees[-1][1]))
+        choices.append(_parse_around(reader, above[start:], below, closing))
+        if not choices[-1].trees:
+            return choices[-1]
+    return min(choices, key=lambda around: _count_errors(around.trees[-1][1]))
 
 
 def _closing(language: str, above: Lines, below: Lines, here: str) -> str:
@@ -184,25 +173,25 @@ def _closing(language: str, above: Lines, below: Lines, here: str) -> str:
 def _parse_around(reader: BoundedParser, above: Lines, below: Lines, closing: str) -> Around:
     before = "".join(f"{line}\n" for line in above).encode("utf-8", "replace")
     after = ("\n" + "\n".join(below) + closing).encode("utf-8", "replace")
-    found = _calm(reader, before[:STAGE])
+    parse = _calm(reader, before[:STAGE])
     size, trees = min(STAGE, len(before)), []
     for part in dict.fromkeys((after[:NEAR_BELOW], after)):
-        found, size = _grow(reader, before + part, size, found), len(before) + len(part)
-        if found.tree is None:
-            return Around(reader, before, (), found.operations)
-        trees.append((part, found.tree.copy()))
-    return Around(reader, before, tuple(trees), found.operations)
+        parse, size = _grow(reader, before + part, size, parse), len(before) + len(part)
+        if parse.tree is None:
+            return Around(reader, before, (), parse.operations)
+        trees.append((part, parse.tree.copy()))
+    return Around(reader, before, tuple(trees), parse.operations)
 
 
-def _grow(reader: BoundedParser, text: bytes, size: int, found: BoundedTree) -> BoundedTree:
-    """Return the tree of *text*, where *found* is that of its first *size* bytes."""
-    tree, operations = found
+def _grow(reader: BoundedParser, text: bytes, size: int, begun: Parse) -> Parse:
+    """Return the tree of *text*, of which the first *size* bytes are parsed: *begun*."""
+    tree, operations = begun
     while tree is not None and size < len(text):
         end, more = _end_of(text[:size]), text[: size + STAGE]
         tree.edit(size, size, len(more), end, end, _end_of(more))
         (tree, used), size = _calm(reader, more, tree), len(more)
         operations += used
-    return BoundedTree(tree, operations)
+    return Parse(tree, operations)
 
 
 def _end_of(text: bytes) -> tuple[int, int]:
@@ -210,12 +199,12 @@ def _end_of(text: bytes) -> tuple[int, int]:
     return text.count(b"\n"), len(text) - text.rfind(b"\n") - 1
 
 
-def _calm(reader: BoundedParser, text: bytes, old_tree: Tree | None = None) -> BoundedTree:
+def _calm(reader: BoundedParser, text: bytes, old_tree: Tree | None = None) -> Parse:
     """Return the tree of *text*, None where it takes too long or a longer one may."""
     tree, operations = parse_bytes(reader.parser, text, reader.operations, old_tree)
     n_errors = SOME_ERRORS + len(text) // ERROR_BYTES
     is_calm = tree is not None and not _is_deep(tree) and _count_errors(tree) <= n_errors
-    return BoundedTree(tree if is_calm else None, operations)
+    return Parse(tree if is_calm else None, operations)
 
 
 def _count_errors(tree: Tree) -> int:
@@ -303,7 +292,7 @@ def _judge(candidate: Candidate, cursor: Cursor) -> Candidate:
         n_open_blocks = sum(sign == "{" for _, sign in find_unclosed(text, cursor.language))
         if n_found > n_open_blocks:  # those are closed later
             n_allowed = _n_allowed(candidate, cursor, text, errors)
-        if not errors.known or errors.n(cursor.before + cursor.after) > CODE_ERRORS:
+        if not errors.is_known or errors.n(cursor.before + cursor.after) > CODE_ERRORS:
             return candidate
         if n_found <= n_allowed + n_open_blocks:
             whole = end == len(candidate.text)

@@ -11,10 +11,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from fim_lsp import events
-from fim_lsp.documents import Position
+from fim_lsp.documents import Edit, Position
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
-from fim_lsp.suggest.request import Selected
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Backend, BackendUnavailable, Health
 from tests.asked import requests_to
@@ -191,7 +190,7 @@ async def test_a_selected_menu_entry_is_extended() -> None:
     session = faked(says=lambda _, __: "(prog)\n")
     typist = Typist(session, CODE + "\ndef main():\n    parser = Arg")
     at = typist.cursor
-    selected = Selected(at._replace(column=at.column - 3), at, "ArgumentParser")
+    selected = Edit(at._replace(column=at.column - 3), at, "ArgumentParser")
     [suggestion] = await typist.ask(invoked=True, selected=selected)
     assert suggestion.text == "ArgumentParser(prog)"
     assert suggestion.start == selected.start

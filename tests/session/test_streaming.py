@@ -102,7 +102,7 @@ async def test_a_client_that_hears_lines_gets_all_of_them(session: Session) -> N
     slow, typist = Slow(session), Typist(session, BLOCK)
     before = typist.counted("streams"), typist.counted("requests")
     heard: list[str] = []
-    client = Requester(hear=lambda suggestion: heard.append(suggestion.text))
+    client = Requester(on_progress=lambda suggestion: heard.append(suggestion.text))
     asked = asyncio.create_task(
         session.complete(typist.uri, typist.cursor, invoked=False, client=client)
     )

@@ -6,12 +6,11 @@ import dataclasses
 
 import pytest
 
-from fim_lsp.documents import Position, open_document
+from fim_lsp.documents import Edit, Position, open_document
 from fim_lsp.settings.config import CompletionConfig, Config
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.request import (
     CompletionRequest,
-    Selected,
     Suggestion,
     accept,
     request_at,
@@ -26,7 +25,7 @@ READY = State(Health.READY, "llama-server")
 
 
 def request(
-    config: Config | None = None, *, invoked: bool = False, selected: Selected | None = None
+    config: Config | None = None, *, invoked: bool = False, selected: Edit | None = None
 ) -> CompletionRequest:
     document = open_document("file:///a.py", "python", 1, TEXT)
     return request_at(
@@ -63,7 +62,7 @@ def test_a_suggestion_replaces_the_closers_it_brings() -> None:
 def test_a_selected_menu_entry_is_part_of_the_suggestion() -> None:
     """The request sees it as typed; what is inserted begins with it and replaces what it would."""
     start = Position(1, 11)
-    chosen = request(selected=Selected(start, HERE, "width"))
+    chosen = request(selected=Edit(start, HERE, "width"))
     assert chosen.document.text.splitlines()[1] == "    return width"
     found = suggestion(chosen, Candidate(" * 2"), "7")
     assert found == Suggestion("7", start, HERE, "width * 2")
