@@ -5,6 +5,7 @@ Data and words.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -15,9 +16,8 @@ from fim_lsp.display import sanitize
 TITLE_CHARS = 60
 MOST_PROBLEMS = 3  # of a place; the first is often the cause of the others
 MESSAGE_CHARS = 400
-LOOKED_AT = (
-    4 * MESSAGE_CHARS
-)  # of a message, for secrets: one that is cut off is not known any more
+# of a message, for secrets: one that is cut off is not known any more
+LOOKED_AT = 4 * MESSAGE_CHARS
 
 
 class Preset(NamedTuple):
@@ -86,8 +86,8 @@ def names(problems: Iterable[str], lines: Iterable[str]) -> list[str]:
     text = "\n".join(problems)
     quoted = [name for part in QUOTED.findall(text) for name in NAME.findall(part)]
     used = {name for line in lines for name in NAME.findall(line)}
-    said = [name for name in NAME.findall(text) if name in used]
-    return [*dict.fromkeys((*quoted, *said))][:MOST_NAMES]
+    repeated = [name for name in NAME.findall(text) if name in used]
+    return [*dict.fromkeys((*quoted, *repeated))][:MOST_NAMES]
 
 
 def definitions(
@@ -104,19 +104,15 @@ def definitions(
 
 
 def _defines(line: str, name: str) -> bool:
-    found = DEFINES.match(line)
-    return found is not None and found[1] == name
+    head = DEFINES.match(line)
+    return head is not None and head[1] == name
 
 
 def _whole(lines: Sequence[str], at: int) -> list[str]:
     """Return the line *at* and those below that are indented more, some of them."""
-    indent = _indent(lines[at])
-    found = [lines[at].rstrip()]
-    for line in lines[at + 1 : at + MOST_LINES]:
-        if line.strip() and _indent(line) <= indent:
-            break
-        found.append(line.rstrip())
-    return found
+    indent, below = _indent(lines[at]), lines[at + 1 : at + MOST_LINES]
+    inside = itertools.takewhile(lambda line: not line.strip() or _indent(line) > indent, below)
+    return [lines[at].rstrip(), *map(str.rstrip, inside)]
 
 
 def _indent(line: str) -> int:

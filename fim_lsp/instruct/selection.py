@@ -119,7 +119,7 @@ def further(instruction: str) -> str:
 
 def _indent(lines: tuple[str, ...]) -> str:
     """Return the indentation that all lines share, blank ones aside."""
-    indents = [line[: len(line) - len(line.lstrip())] for line in lines if line.strip()]
+    indents = [_indent_of(line) for line in lines if line.strip()]
     shared = min(indents, key=len, default="")
     while not all(indent.startswith(shared) for indent in indents):
         shared = shared[:-1]
@@ -211,18 +211,18 @@ class Dialogue:
 
 
 def continue_dialogue(
-    last: Dialogue | None, asked: Instruction, lines: tuple[str, ...]
+    last: Dialogue | None, question: Instruction, lines: tuple[str, ...]
 ) -> Dialogue | None:
     """
-    Return the *last* dialogue with the next question, where *asked* goes on with it; *lines* are
+    Return the *last* dialogue with the next *question*, where that goes on with it; *lines* are
     those to be replaced.
     """
     if last is None or not last.is_about(lines):
         return None
-    if asked.again:
+    if question.again:
         return replace(last, answer="", sample=last.sample + 1)
-    if asked.more and last.answer:
-        turns = (*last.turns, last.answer, further(asked.instruction))
+    if question.more and last.answer:
+        turns = (*last.turns, last.answer, further(question.instruction))
         return replace(last, turns=turns, answer="", sample=0)
     return None
 
@@ -248,12 +248,12 @@ class AnswerBlock(NamedTuple):
     is_whole: bool
 
 
-def block(said: str, *, ended: bool = False) -> AnswerBlock:
-    """Return the first block of code in what the model *said*, as far as its lines are whole."""
-    opening = OPENING.search(said)
+def block(answer: str, *, ended: bool = False) -> AnswerBlock:
+    """Return the first block of code in the model's *answer*, as far as its lines are whole."""
+    opening = OPENING.search(answer)
     if opening is None:
         return AnswerBlock((), is_whole=False)
-    lines = said[opening.end() :].split("\n")
+    lines = answer[opening.end() :].split("\n")
     closing = next((n for n, line in enumerate(lines) if line.strip() == opening[1]), None)
     if closing is not None:
         lines = lines[:closing]
@@ -277,14 +277,14 @@ def place_lines(selection: Selection, lines: Sequence[str]) -> tuple[str, ...]:
     for shown, line in zip(reversed(selection.clean), reversed(selection.lines), strict=True):
         if shown != line:
             secrets[shown.strip()].append(line)
-    found, own = [], {*"".join(selection.lines)}
+    placed, own = [], {*"".join(selection.lines)}
     for line in (drop_controls(raw, own) for raw in lines):
         moved = old + line.removeprefix(new) if line.startswith(new) else shift + line
         moved = moved if line.strip() else ""
         if secrets and secrets.get(moved.strip()):
             moved = secrets[moved.strip()].pop()
-        found.append(moved)
-    return tuple(found)
+        placed.append(moved)
+    return tuple(placed)
 
 
 def loses_secret(selection: Selection, lines: Sequence[str]) -> bool:

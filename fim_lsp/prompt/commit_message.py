@@ -61,7 +61,7 @@ def below_scissors(message: str) -> str:
 
 def file_diffs(diff: str) -> list[FileDiff]:
     """Return a diff by files, without those whose name is not clear."""
-    bounds = [*(found.start() for found in _FILE.finditer(diff)), len(diff)]
+    bounds = [*(match.start() for match in _FILE.finditer(diff)), len(diff)]
     diffs = [_file_diff(diff[start:end]) for start, end in itertools.pairwise(bounds)]
     return [file_diff for file_diff in diffs if file_diff.names]
 
@@ -109,27 +109,23 @@ def scrub_diff(diff: str) -> str:
     looked at as the text that it was. A secret may begin in the line that a hunk names, which
     stands somewhere above it.
     """
-    lines, start, found = diff.split("\n"), 0, list[str]()
-    for end in [
-        *(n for n, line in enumerate(lines) if line.startswith(("@@", "diff --"))),
-        len(lines),
-    ]:
-        found += _scrub_hunk(lines[start:end])
-        start = end
-    return "\n".join(found)
+    lines = diff.split("\n")
+    heads = (n for n, line in enumerate(lines) if line.startswith(("@@", "diff --")))
+    hunks = itertools.pairwise((0, *heads, len(lines)))
+    return "\n".join(line for start, end in hunks for line in _scrub_hunk(lines[start:end]))
 
 
-def line_of(said: str, prompt: Prompt, typed: str) -> str:
-    """Return the part of the model's words that follows *typed* in its line."""
-    said = drop_controls(said)
-    if not said.startswith(prompt.forced):
+def line_of(answer: str, prompt: Prompt, typed: str) -> str:
+    """Return the part of the model's *answer* that follows *typed* in its line."""
+    answer = drop_controls(answer)
+    if not answer.startswith(prompt.forced):
         return ""
     if prompt.turns and not prompt.middle + prompt.forced:
-        lines = (line.strip() for line in said.split("\n"))
+        lines = (line.strip() for line in answer.split("\n"))
         line = next((line for line in lines if line and not line.startswith("```")), "")
         line = line[1:-1] if len(line) > 1 and line[0] == line[-1] in "`\"'" else line
         return line.removeprefix(typed) if line.startswith(typed) else ""
-    line = said.removeprefix(prompt.forced).partition("\n")[0]
+    line = answer.removeprefix(prompt.forced).partition("\n")[0]
     return line if typed and not typed.endswith(" ") else line.lstrip()
 
 
@@ -143,7 +139,7 @@ def _scrub_hunk(lines: Sequence[str]) -> list[str]:
     texts = [lines[0][at:], *(line[n_signs:] for line in lines[1:])]
     clean = [*texts]
     for other in "+-":
-        side = [n for n, each in enumerate(signs) if other not in each]
+        side = [n for n, sign in enumerate(signs) if other not in sign]
         shown = scrub_text("\n".join(texts[n] for n in side)).split("\n")
         for n, line in zip(side, shown, strict=True):
             if line != texts[n]:
@@ -153,14 +149,13 @@ def _scrub_hunk(lines: Sequence[str]) -> list[str]:
 
 def _file_diff(text: str) -> FileDiff:
     header, _, _ = text.partition("\n@@")
-    first, *rest = header.split(
-        "\n"
-    )  # names and lines may hold what Python takes for further line ends
+    # names and lines may hold what Python takes for further line ends
+    first, *rest = header.split("\n")
     names = [_unquote(line[len(key) :]) for line in rest for key in _NAMED if line.startswith(key)]
     names = names or _halves(first.removeprefix("diff --git "))
-    known = {shorter for name in names if name != "/dev/null" for shorter in _spell_name(name)}
+    tails = {tail for name in names if name != "/dev/null" for tail in _spell_name(name)}
     lines = [line for line in text.removesuffix("\n").split("\n") if not line.startswith(_NOISE)]
-    return FileDiff(tuple(sorted(known)), "".join(f"{line}\n" for line in lines))
+    return FileDiff(tuple(sorted(tails)), "".join(f"{line}\n" for line in lines))
 
 
 def _halves(pair: str) -> list[str]:
@@ -184,16 +179,16 @@ def _unquote(name: str) -> str:
     name = name.removesuffix("\t")
     if not (len(name) > 1 and name[0] == name[-1] == '"'):
         return name
-    plain = _QUOTED.sub(
-        lambda found: (
-            chr(int(found[1], 8)) if len(found[1]) > 1 else _LETTERS.get(found[1], found[1])
-        ),
-        name[1:-1],
-    )
+    plain = _QUOTED.sub(_unescape, name[1:-1])
     try:
         return plain.encode("latin-1").decode("utf-8", "surrogateescape")
     except UnicodeEncodeError:  # core.quotePath is off: only some characters were quoted
         return plain
+
+
+def _unescape(match: re.Match[str]) -> str:
+    escape = match[1]
+    return chr(int(escape, 8)) if len(escape) > 1 else _LETTERS.get(escape, escape)
 
 
 def _fit(diffs: Sequence[FileDiff], n_chars: int) -> str:

@@ -44,6 +44,12 @@ class Frame:
     header: Header
     window: Window
 
+    def with_chunks(self, chunks: Chunks) -> Frame:
+        """Return the frame with other chunks; as it is where they are the same."""
+        if chunks == self.header.chunks:
+            return self
+        return replace(self, header=replace(self.header, chunks=chunks))
+
 
 def move(frame: Frame, edit: Edit) -> Frame:
     """Return *frame* after an edit: its window moves with edits above it."""
@@ -72,20 +78,14 @@ def before_withdrawn(frame: Frame, shows: Callable[[str], bool]) -> Frame:
     """
     chunks = frame.header.chunks
     n = next((n for n, chunk in enumerate(chunks) if not shows(chunk.name)), len(chunks))
-    return (
-        frame
-        if n == len(chunks)
-        else replace(frame, header=replace(frame.header, chunks=chunks[:n]))
-    )
+    return frame.with_chunks(chunks[:n])
 
 
 def affordable(frame: Frame, measure: Measure) -> Frame:
     """Return a measured *frame* without the chunks that the backend does not hold."""
     ends = itertools.accumulate(measure.chunks, initial=measure.repo)
     n_held = sum(end <= measure.cached for end in list(ends)[1:])
-    if n_held == len(measure.chunks):
-        return frame
-    return replace(frame, header=replace(frame.header, chunks=frame.header.chunks[:n_held]))
+    return frame.with_chunks(frame.header.chunks[:n_held])
 
 
 def still_true(frame: Frame, chunks: Chunks) -> Frame:
@@ -95,7 +95,7 @@ def still_true(frame: Frame, chunks: Chunks) -> Frame:
     """
     pairs = zip(frame.header.chunks, chunks, strict=False)
     alike = itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)
-    return replace(frame, header=replace(frame.header, chunks=tuple(old for old, _ in alike)))
+    return frame.with_chunks(tuple(old for old, _ in alike))
 
 
 # -- healing -----------------------------------------------------------------------------------
@@ -196,23 +196,11 @@ def compose(frame: Frame, typed: str) -> Prompt:
     if forced != half:  # the output cannot begin with what is redacted
         middle, forced = middle + forced, ""
     header = _scrub_names(frame.header)
-    return Prompt(
-        repo=header.repo,
-        chunks=header.chunks,
-        path=header.path,
-        prefix=prefix,
-        suffix=suffix,
-        middle=middle,
-        forced=forced,
-    )
+    return Prompt(header.repo, header.chunks, header.path, prefix, suffix, middle, forced=forced)
 
 
-@lru_cache(maxsize=64)  # one cursor is composed for several times: measured, prefilled, asked
-def _scrub(parts: tuple[str, ...]) -> tuple[str, ...]:
-    """
-    Return the text around the cursor without what looks like a secret, half-typed ones included.
-    """
-    return scrub_parts(parts)
+# One cursor is composed for several times: measured, prefilled, asked.
+_scrub = lru_cache(maxsize=64)(scrub_parts)
 
 
 @lru_cache(maxsize=16)

@@ -216,14 +216,7 @@ def _near(window: Window, document: Document, position: Position) -> bool:
 
 def _anchor(document: Document, line: int, budget: Budget) -> int:
     """Return the line at which the middle begins: a few above the cursor, in half of its budget."""
-    anchor, size = line, 0
-    while (
-        anchor > max(0, line - LEAD)
-        and size + len(document.lines[anchor - 1]) <= budget.middle // 2
-    ):
-        anchor -= 1
-        size += len(document.lines[anchor])
-    return anchor
+    return _first_fresh(document, line, budget.middle // 2, max(0, line - LEAD))
 
 
 def _find_shared_first(
@@ -245,10 +238,10 @@ def _find_shared_first(
     return old.first if alike and len(text) <= 2 * budget.prefix and n_new <= n_fresh else None
 
 
-def _first_fresh(document: Document, anchor: int, n_chars: int) -> int:
-    """Return the first of the lines above *anchor* that fit into *n_chars*."""
+def _first_fresh(document: Document, anchor: int, n_chars: int, top: int = 0) -> int:
+    """Return the first of the lines from *top* to *anchor* that fit into *n_chars*."""
     first, size = anchor, 0
-    while first > 0 and size + len(document.lines[first - 1]) <= n_chars:
+    while first > top and size + len(document.lines[first - 1]) <= n_chars:
         first -= 1
         size += len(document.lines[first])
     return first
