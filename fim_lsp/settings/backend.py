@@ -31,7 +31,7 @@ class Project(enum.Enum):
 def option(  # noqa: PLR0913 (what is known of a setting)
     default: T,
     doc: str,
-    project: Project,
+    project: Project = Project.NEVER,
     *,
     of: type | None = None,
     within: tuple[float, float] = (0, 0),
@@ -39,14 +39,14 @@ def option(  # noqa: PLR0913 (what is known of a setting)
     local: bool = False,
 ) -> T:
     """
-    Return a field with what is known of a setting; *of* is its type where the default does not
-    tell.
+    Return a field with what is known of a setting, as `merge.Option` has it; *of* is its type where
+    the default does not tell.
 
     What is *local* names a file, a command or a variable of this machine: not for clients over TCP.
     """
     about = {
-        "doc": doc, "project": project, "of": of, "within": within, "choices": choices,
-        "local": local,
+        "type": of or type(default), "doc": doc, "project": project, "low": within[0],
+        "high": within[1], "choices": choices, "local": local,
     }  # fmt: skip
     return field(default=default, metadata=about)
 
@@ -63,55 +63,41 @@ class BackendConfig:
         "auto",
         "`auto` uses the server at `url`, else a llama-server that you run on one of this "
         f"machine's usual ports {USUAL_PORTS}, else the embedded model.",
-        Project.NEVER,
         choices=("auto", "llama-server", "openai", "embedded"),
     )
     url: str = option(
-        "",
-        "The server's address, like `http://127.0.0.1:8012`. Your code is sent there.",
-        Project.NEVER,
+        "", "The server's address, like `http://127.0.0.1:8012`. Your code is sent there."
     )
     # a llama-server has one; the embedded engine has its own
     model: str = option(
-        "",
-        "The model to use if a server has several; for the embedded engine, a `.gguf` file.",
-        Project.NEVER,
+        "", "The model to use if a server has several; for the embedded engine, a `.gguf` file."
     )
     # no key is sent unless the user names one
     api_key_env: str = option(
-        "", "The environment variable that holds the server's API key.", Project.NEVER, local=True
+        "", "The environment variable that holds the server's API key.", local=True
     )
-    api_key_file: str = option(
-        "", "A file that holds the server's API key.", Project.NEVER, local=True
-    )
+    api_key_file: str = option("", "A file that holds the server's API key.", local=True)
     api_key_command: str = option(
-        "",
-        "A command that prints the server's API key, like `pass show llm`.",
-        Project.NEVER,
-        local=True,
+        "", "A command that prints the server's API key, like `pass show llm`.", local=True
     )
     # the system's certificates are trusted anyway
     ca_file: str = option(
         "",
         "A file of certificates to trust besides the usual ones, for a server with `https`.",
-        Project.NEVER,
         local=True,
     )
     # the model's name tells it, as a rule
     template: str = option(
         "",
-        "The model's fill-in-the-middle format, if kind is `openai` and the model's name does "
-        "not tell it: `qwen`, `starcoder2`, `deepseek`, `codellama`, … (docs/backends.md lists "
-        "them); "
+        "The model's fill-in-the-middle format, if kind is `openai` and the model's name does not "
+        "tell it: `qwen`, `starcoder2`, `deepseek`, `codellama`, … (docs/backends.md lists them); "
         "`plain` or `chat` for a model without one.",
-        Project.NEVER,
     )
     # servers that do not tell it cut at 4,096, as a rule, without an error
     context_tokens: int = option(
         0,
         "The context of one request, in tokens, if kind is `openai` and the server does not "
         "report it; 4,096 by default.",
-        Project.NEVER,
         within=(0, 10_000_000),
     )
     # only routers and gateways need any
@@ -120,7 +106,6 @@ class BackendConfig:
         'Headers of every request, for routers and gateways: `{"X-Session-ID": "{session}"}`. '
         "`{session}` is a random value, the same in every request of one run, so that a router "
         "that reads it sends them all to the same cache (docs/scaling.md).",
-        Project.NEVER,
         of=dict,
     )
     # a salt is kept like a key
@@ -129,14 +114,12 @@ class BackendConfig:
         "Fields of every request's JSON: `cache_salt`, with which vLLM shares what it evaluated "
         "only between clients that send the same, or `user`, the name under which a gateway "
         "counts.",
-        Project.NEVER,
         of=dict,
     )
     endpoints: tuple[BackendConfig, ...] = option(
         (),
         "Several servers instead of one, the best first, each with the settings of this "
         "section (docs/backends.md).",
-        Project.NEVER,
         of=list,
     )
 

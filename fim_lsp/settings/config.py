@@ -61,9 +61,8 @@ class CompletionConfig:
     # after that a menu is in the way
     deadline_ms: int = option(
         2000,
-        "After this time, a completion menu opens without the model's suggestion. Ghost text waits "
-        "as long as the "
-        "model computes.",
+        "After this time, a completion menu opens without the model's suggestion. Ghost text waits"
+        " as long as the model computes.",
         Project.LOWER,
         within=(50, 60_000),
     )
@@ -71,8 +70,7 @@ class CompletionConfig:
     patience_ms: int | None = option(
         None,
         "After this time, by default 250, a suggestion of several lines is shown as soon as its "
-        "first line is known; the rest "
-        "follows as you type or accept.",
+        "first line is known; the rest follows as you type or accept.",
         Project.TUNE,
         of=int,
         within=(0, 60_000),
@@ -85,8 +83,7 @@ class CompletionConfig:
     min_confidence: float = option(
         0.35,
         "How sure the model must be of an automatic suggestion: the probability, by the model's "
-        "own estimate, that all of "
-        "it is right. A suggestion is cut where the model is less sure.",
+        "own estimate, that all of it is right. A suggestion is cut where the model is less sure.",
         Project.TUNE,
         within=(0, 1),
     )
@@ -94,8 +91,7 @@ class CompletionConfig:
     learn: bool = option(
         True,
         "Show fewer suggestions for some minutes after you dismiss some, and learn, on this "
-        "machine only, which ones you "
-        "take.",
+        "machine only, which ones you take.",
         Project.OFF,
     )
     # prose is completed well, too
@@ -105,8 +101,7 @@ class CompletionConfig:
     disabled_for: tuple[str, ...] = option(
         (),
         "Languages (`markdown`) and files, as in a `.gitignore` (`*.csv`, `docs/`), without "
-        "automatic suggestions; `!` "
-        "makes an exception (`*.*`, `!*.py`).",
+        "automatic suggestions; `!` makes an exception (`*.*`, `!*.py`).",
         Project.ADD,
     )
     # about a hundred lines
@@ -148,7 +143,6 @@ class NextEditConfig:
         "a table with `url` (llama.cpp's, or any with `/v1/completions`; your code is sent there), "
         "`model` (its name tells the format: `zeta-2`, `zeta-2.1`, `sweep-next-edit-1.5B`) and, as "
         "in `fim.backend`, `apiKeyEnv`, `apiKeyFile`, `apiKeyCommand`, `caFile`.",
-        Project.NEVER,
     )
 
 
@@ -177,12 +171,11 @@ class StateConfig:
 class LogConfig:
     """What is logged: names and numbers, and no text of your files unless the level is `debug`."""
 
-    file: str = option("", "Log to this file instead of stderr.", Project.NEVER, local=True)
+    file: str = option("", "Log to this file instead of stderr.", local=True)
     # editors keep all of stderr
     level: str = option(
         "warning",
         "The least severe messages to log.",
-        Project.NEVER,
         choices=("error", "warning", "info", "debug"),
     )
 
@@ -192,7 +185,7 @@ class StatusConfig:
     """For editors that show the state in their status line."""
 
     # Helix logs unknown notifications as errors
-    notify: bool = option(False, "Send `didChangeStatus` notifications.", Project.NEVER)
+    notify: bool = option(False, "Send `didChangeStatus` notifications.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +197,6 @@ class HttpConfig:
         None,
         "Answer llama.vim, llama.vscode, minuet, Zed and your browser at this port of 127.0.0.1; "
         "0 takes a free one.",
-        Project.NEVER,
         of=int,
         within=(0, 65_535),
     )

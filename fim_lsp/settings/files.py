@@ -41,22 +41,18 @@ class Sources:
 
     def __init__(self, flags: Mapping[str, object], *, over_tcp: bool = False) -> None:
         self._over_tcp = over_tcp
-        self._found = FileLayers((), ())
+        self._files = FileLayers((), ())
         self._written = 0
-        self._said: dict[str, object] = {
-            **dict.fromkeys(_EDITOR),
-            "command line": flags,
-            "fim.toggle": None,
-        }
+        self._raw = {**dict.fromkeys(_EDITOR), "command line": flags, "fim.toggle": None}
 
     def say(self, source: str, raw: object) -> None:
         """Replace what one of the sources above said before."""
-        self._said[source] = raw
+        self._raw[source] = raw
 
     def read(self, roots: tuple[Path, ...]) -> None:
         """Read the user's file and those of the workspace's *roots* again."""
         self._written = _read_mtime(user_file())
-        self._found = find_layers(roots)
+        self._files = find_layers(roots)
 
     def is_stale(self) -> bool:
         """
@@ -66,12 +62,12 @@ class Sources:
 
     def config(self) -> tuple[Config, tuple[str, ...]]:
         """Return the merged settings, and what is wrong with them."""
-        said = (
+        others = (
             Layer(source, raw, over_tcp=self._over_tcp and source in _EDITOR)
-            for source, raw in self._said.items()
+            for source, raw in self._raw.items()
         )
-        config, problems = merge_layers([*self._found.layers, *said])
-        return config, self._found.problems + problems
+        config, problems = merge_layers([*self._files.layers, *others])
+        return config, self._files.problems + problems
 
 
 class FileLayers(NamedTuple):

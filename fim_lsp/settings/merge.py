@@ -65,18 +65,8 @@ def _schema() -> Iterator[Option]:
     for section in dataclasses.fields(Config):
         default = getattr(_DEFAULT, section.name)
         for row in dataclasses.fields(default):
-            value, about = getattr(default, row.name), row.metadata
-            yield Option(
-                key=_key(section.name, row.name),
-                default=value,
-                type=about["of"] or type(value),
-                doc=about["doc"],
-                project=about["project"],
-                low=about["within"][0],
-                high=about["within"][1],
-                choices=about["choices"],
-                local=about["local"],
-            )
+            key, value = _key(section.name, row.name), getattr(default, row.name)
+            yield Option(key, value, **row.metadata)
 
 
 def _key(section: str, name: str) -> str:
@@ -130,12 +120,12 @@ def merge_layers(layers: Iterable[Layer]) -> tuple[Config, tuple[str, ...]]:
     restrictions: list[_Value] = []
     for layer in layers:
         wrong: list[str] = []
-        for found in _values(layer, wrong):
-            option = found.option
+        for setting in _values(layer, wrong):
+            option = setting.option
             if layer.trusted or option.project is Project.TUNE:
-                values[option.key] = _add_default(option.default, found.value)
+                values[option.key] = _add_default(option.default, setting.value)
             else:
-                restrictions.append(found)
+                restrictions.append(setting)
         problems += _first(wrong, layer)
     for option, value, layer in restrictions:
         before = values.get(option.key, option.default)
@@ -153,7 +143,7 @@ def _first(wrong: list[str], layer: Layer) -> list[str]:
 
 
 def _values(layer: Layer, problems: list[str]) -> Iterator[_Value]:
-    """Yield every known key with a value that is right and that the layer may set."""
+    """Yield each setting whose value is right and that the layer may set."""
     for key, value in _own(layer.raw):
         option = SCHEMA.get(key)
         if option is None:
@@ -210,12 +200,8 @@ def _flat(raw: Mapping[object, object], prefix: str, depth: int) -> Iterator[tup
 
 def _valid(option: Option, value: object) -> object:
     """Return the value as the option's type, or None."""
-    if option.type is list:
-        return _endpoints(value)
-    if option.type is BackendConfig:
-        return _server(value)
-    if option.type is dict:
-        return _table(value)
+    if parse := _PARSERS.get(option.type):
+        return parse(value)
     if option.type is tuple:
         texts = isinstance(value, list) and all(isinstance(v, str) and v for v in value)
         return tuple(cast("list[str]", value)) if texts else None
@@ -251,13 +237,16 @@ def _endpoint(value: object) -> BackendConfig | None:
     """
     if not isinstance(value, Mapping):
         return None
-    given: dict[str, object] = {}
-    for key, said in value.items():
+    values: dict[str, object] = {}
+    for key, raw in value.items():
         option = SCHEMA.get(f"backend.{key}")
-        if option is None or option.type is list or (valid := _valid(option, said)) is None:
+        if option is None or option.type is list or (valid := _valid(option, raw)) is None:
             return None
-        given[option.key] = valid
-    return make_config(given).backend
+        values[option.key] = valid
+    return make_config(values).backend
+
+
+_PARSERS = {list: _endpoints, BackendConfig: _server, dict: _table}
 
 
 def _number(option: Option, value: object) -> object:
