@@ -89,7 +89,7 @@ def write_model(
     out.add_head_count_kv(shape.n_kv_heads)
     out.add_layer_norm_rms_eps(1e-6)
     out.add_rope_freq_base(1e6)
-    _add_vocabulary(out, words)
+    add_vocabulary(out, words)
     weights = _weights(shape, len(words.tokens), words.kinds, np.random.default_rng(seed))
     for name, values in weights:
         if values.ndim == 2:
@@ -97,7 +97,7 @@ def write_model(
             out.add_tensor(name, gguf.quants.quantize(values, kind), raw_dtype=kind)
         else:
             out.add_tensor(name, values)
-    return _written(out, path)
+    return finish(out, path)
 
 
 def rewritten(
@@ -117,12 +117,12 @@ def rewritten(
     for name, field in bundled.fields.items():
         if name.startswith("qwen2.") or name == "general.file_type":
             out.add_key_value(name, field.contents(), field.types[0])
-    _add_vocabulary(out, _sentencepiece(specials) if sentencepiece else bytelevel(specials))
+    add_vocabulary(out, _sentencepiece(specials) if sentencepiece else bytelevel(specials))
     if chat_template:
         out.add_chat_template(chat_template)
     for tensor in bundled.tensors:
         out.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
-    return _written(out, path)
+    return finish(out, path)
 
 
 def of_family(path: Path, name: str) -> Path:
@@ -136,7 +136,8 @@ def of_family(path: Path, name: str) -> Path:
     return rewritten(path, specials=spellings, sentencepiece=name == "codellama")
 
 
-def _add_vocabulary(out: gguf.GGUFWriter, words: Vocabulary) -> None:
+def add_vocabulary(out: gguf.GGUFWriter, words: Vocabulary) -> None:
+    """Add tokens, their kinds, and what a tokenizer needs besides."""
     out.add_token_list(words.tokens)
     out.add_token_types(words.kinds)
     out.add_bos_token_id(words.start)
@@ -152,7 +153,8 @@ def _add_vocabulary(out: gguf.GGUFWriter, words: Vocabulary) -> None:
         out.add_add_space_prefix(True)
 
 
-def _written(out: gguf.GGUFWriter, path: Path) -> Path:
+def finish(out: gguf.GGUFWriter, path: Path) -> Path:
+    """Write all that was added, and close the file."""
     out.write_header_to_file()
     out.write_kv_data_to_file()
     out.write_tensors_to_file()
