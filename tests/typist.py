@@ -91,6 +91,14 @@ class Typist:
         )
         return answer.suggestions
 
+    async def cost(self, text: str = "", *, invoked: bool = False) -> int:
+        """Type *text* and ask; returns how many tokens were evaluated for it."""
+        before = self.counted("tokens", "evaluated")
+        if text:
+            self.type(text)
+        await self.ask(invoked=invoked)
+        return self.counted("tokens", "evaluated") - before
+
     def counted(self, *path: str) -> int:
         """Return a number of `fim/stats` by its path."""
         value: object = self.session.stats()

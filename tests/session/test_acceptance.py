@@ -39,11 +39,13 @@ class Driver:
     def type(self, text: str, left: int = 0) -> None:
         """One change, which replaces *left* characters before the cursor."""
         start, end = self._around(left, 0)
-        self.edit(start, end, text)
+        self.change(Edit(start, end, text))
         self.cursor = after(start, text)
 
-    def edit(self, start: Position, end: Position, text: str) -> None:
-        self.change(Edit(start, end, text))
+    def edit(self, *place_and_text: Any) -> None:
+        """A change elsewhere: the line and column where it begins and ends, and a text."""
+        *place, text = place_and_text
+        self.change(Edit(Position(*place[:2]), Position(*place[2:]), text))
 
     def change(self, *edits: Edit | str) -> None:
         self.acceptance.follow(self.document, edits, self.now)
@@ -83,162 +85,73 @@ class Driver:
 
     def counts(self) -> dict[str, Any]:
         snapshot = self.stats.snapshot(State(Health.READY, "x"), {}, None)
-        names = ("shown", "accepted", "partlyAccepted", "ignored", "acceptedChars", "retainedChars")
-        return {name: snapshot[name] for name in names if snapshot[name]}
+        return {name: snapshot[name] for name in COUNTED if snapshot[name]}
 
 
-Step = tuple[Any, ...]  # a method of `Driver` and its arguments
+COUNTED = ("shown", "accepted", "partlyAccepted", "ignored", "acceptedChars", "retainedChars")
 
 
-def check(steps: list[Step], expected: dict[str, int], text: str = TEXT) -> None:
-    """The one caller of `Acceptance` here."""
-    driver = Driver(text)
-    for name, *arguments in steps:
-        getattr(driver, name)(*arguments)
-    assert driver.counts() == expected
+def check(steps: str, *counts: int) -> None:
+    """The one caller of `Acceptance` here: *steps* are methods of `Driver`, with their arguments."""
+    driver = Driver()
+    for step in steps.split("; "):
+        name, has_arguments, arguments = step.partition(":")
+        values = arguments.split(",") if has_arguments else ()
+        getattr(driver, name)(*(int(value) if value.isdigit() else value for value in values))
+    expected = zip(COUNTED, counts, strict=False)
+    assert driver.counts() == {name: count for name, count in expected if count}
 
 
-TOLD: dict[str, tuple[list[Step], dict[str, int]]] = {
-    "accepted: the change, then the command": (
-        [("offer", "urn x"), ("type", "urn x"), ("all", 1)],
-        {"shown": 1, "accepted": 1, "acceptedChars": 5},
-    ),
-    "accepted: the command, then the change": (
-        [("offer", "urn x"), ("all", 1), ("type", "urn x")],
-        {"shown": 1, "accepted": 1, "acceptedChars": 5},
-    ),
-    "accepted twice is once": (
-        [("offer", "urn x"), ("all", 1), ("all", 1)],
-        {"shown": 1, "accepted": 1, "acceptedChars": 5},
-    ),
-    "accepted though the editor wrote something else": (
-        [("offer", "urn  x"), ("type", "urn x"), ("all", 1)],
-        {"shown": 1, "accepted": 1, "acceptedChars": 6},
-    ),
-    "typed half, accepted the rest": (
-        [("offer", "urn x"), ("type", "u"), ("type", "r"), ("type", "n x"), ("all", 1)],
-        {"shown": 1, "accepted": 1, "acceptedChars": 3},
-    ),
-    "an unknown id": ([("all", 7), ("part", 7, 2), ("shown", 7)], {}),
+TOLD: dict[str, tuple[str, *tuple[int, ...]]] = {
+    "accepted: the change, then the command": ("offer:urn x; type:urn x; all:1", 1, 1, 0, 0, 5),
+    "accepted: the command, then the change": ("offer:urn x; all:1; type:urn x", 1, 1, 0, 0, 5),
+    "accepted twice is once": ("offer:urn x; all:1; all:1", 1, 1, 0, 0, 5),
+    "accepted, written otherwise": ("offer:urn  x; type:urn x; all:1", 1, 1, 0, 0, 6),
+    "typed half": ("offer:urn x; type:u; type:r; type:n x; all:1", 1, 1, 0, 0, 3),
+    "an unknown id": ("all:7; part:7,2; shown:7",),
     "two words, told in all": (
-        [("offer", "urn x + y"), ("part", 1, 3), ("type", "urn"), ("part", 1, 5), ("type", " x")],
-        {"shown": 1, "partlyAccepted": 1, "acceptedChars": 5},
+        "offer:urn x + y; part:1,3; type:urn; part:1,5; type: x", 1, 0, 1, 0, 5,
     ),
     "a word at a time, asked again in between, to the end": (
-        [
-            ("offer", "urn x"),
-            ("type", "urn"),
-            ("part", 1, 3),
-            ("offer", " x"),
-            ("type", " x"),
-            ("part", 2, 2),
-        ],
-        {"shown": 1, "accepted": 1, "acceptedChars": 5},
+        "offer:urn x; type:urn; part:1,3; offer: x; type: x; part:2,2", 1, 1, 0, 0, 5,
     ),
-    "nothing of it accepted": ([("offer", "urn x"), ("part", 1, 0)], {"shown": 1}),
-    "what the item puts back is not counted": (
-        [("over", "return x", 3, 0), ("part", 1, 6)],
-        {"shown": 1, "partlyAccepted": 1, "acceptedChars": 3},
-    ),
+    "nothing of it accepted": ("offer:urn x; part:1,0", 1),
+    "what the item puts back is not counted": ("over:return x,3,0; part:1,6", 1, 0, 1, 0, 3),
     "an editor that says what it shows": (
-        [("offer", "urn x"), ("shown", 1), ("shown", 1), ("offer", "urn y"), ("offer", "urn z")],
-        {"shown": 1, "ignored": 1},
+        "offer:urn x; shown:1; shown:1; offer:urn y; offer:urn z", 1, 0, 0, 1,
     ),
-    "the second of several": (
-        [("offer", "urn x", "urn y", "urn z"), ("all", 2)],
-        {"shown": 1, "accepted": 1, "acceptedChars": 5},
-    ),
-}
-INFERRED: dict[str, tuple[list[Step], dict[str, int]]] = {
-    "all of it": (
-        [("offer", "urn x"), ("type", "urn x")],
-        {"shown": 1, "accepted": 1, "acceptedChars": 5},
-    ),
-    "the second of several": (
-        [("offer", "urn x", "urn y"), ("type", "urn y")],
-        {"shown": 1, "accepted": 1, "acceptedChars": 5},
-    ),
-    "a menu's item, with the word it completes": (
-        [("offer", "urn x"), ("type", "return x", 3)],
-        {"shown": 1, "accepted": 1, "acceptedChars": 5},
-    ),
-    "with the line ends of the document": (
-        [("offer", "urn [\n    ]"), ("type", "return [\r\n    ]", 3)],
-        {"shown": 1, "accepted": 1, "acceptedChars": 11},
-    ),
-    "a word of it": (
-        [("offer", "urn x"), ("type", "urn")],
-        {"shown": 1, "partlyAccepted": 1, "acceptedChars": 3},
-    ),
-    "a line of it, then the rest": (
-        [
-            ("offer", "urn [\n    ]"),
-            ("type", "urn [\n"),
-            ("type", "    ]"),
-        ],
-        {"shown": 1, "accepted": 1, "acceptedChars": 11},
-    ),
-    "typed by hand": (
-        [("offer", "urn x"), *(("type", key) for key in "urn x")],
-        {"shown": 1, "ignored": 1},
-    ),
-    "keys that an editor sends together": (
-        [("offer", "urn x"), ("type", "ur"), ("type", "n ")],
-        {"shown": 1},
-    ),
-    "part of a word": ([("offer", "urned_x"), ("type", "urn")], {"shown": 1}),
-    "asked again at every key": (
-        [
-            ("offer", "urn x"),
-            ("type", "u"),
-            ("offer", "rn x"),
-            ("type", "r"),
-            ("offer", "n x + 1"),
-        ],
-        {"shown": 1},
-    ),
-    "a bracket that the editor closes": (
-        [
-            ("offer", "(x)"),
-            ("type", "()"),
-            ("back",),
-            ("over", "x)", 0, 1),
-        ],
-        {"shown": 1},
-    ),
-    "something else typed": ([("offer", "urn x"), ("type", "a")], {"shown": 1, "ignored": 1}),
-    "something else offered": (
-        [("offer", "urn x"), ("offer", "urn y")],
-        {"shown": 2, "ignored": 1},
-    ),
-    "nothing to offer any more": (
-        [("offer", "urn x"), ("offer",)],
-        {"shown": 1, "ignored": 1},
-    ),
-    "the whole text replaced": (
-        [("offer", "urn x"), ("change", "y = 1\n")],
-        {"shown": 1, "ignored": 1},
-    ),
-    "a change that changes nothing": (
-        [("offer", "urn x"), ("type", "ret", 3)],
-        {"shown": 1},
-    ),
-    "closed": ([("offer", "urn x"), ("close",)], {"shown": 1, "ignored": 1}),
+    "the second of several": ("offer:urn x,urn y,urn z; all:2", 1, 1, 0, 0, 5),
 }  # fmt: skip
-ACCEPT: list[Step] = [("offer", "urn x\n    y = 2"), ("type", "urn x\n    y = 2")]
-TAKEN = {"shown": 1, "accepted": 1, "acceptedChars": 15}
-KEPT: dict[str, tuple[list[Step], int]] = {
-    "too early to say": ([("wait", 29)], 0),
-    "all of it": ([("wait", 30), ("wait", 30)], 15),
-    "judged before the change that comes later": ([("sleep", 31), ("change", "")], 15),
-    "lines above": (
-        [("edit", Position(0, 0), Position(0, 0), "import re\n" * 20), ("wait", 30)],
-        15,
-    ),
-    "lines above gone": ([("edit", Position(0, 0), Position(1, 0), ""), ("wait", 30)], 15),
-    "one of two lines": ([("edit", Position(2, 4), Position(2, 9), "z = 3"), ("wait", 30)], 6),
-    "undone": ([("change", TEXT), ("wait", 30)], 0),
-    "closed with it": ([("close",)], 15),
+INFERRED: dict[str, tuple[str, *tuple[int, ...]]] = {
+    "all of it": ("offer:urn x; type:urn x", 1, 1, 0, 0, 5),
+    "the second of several": ("offer:urn x,urn y; type:urn y", 1, 1, 0, 0, 5),
+    "a menu's item, with the word it completes": ("offer:urn x; type:return x,3", 1, 1, 0, 0, 5),
+    "other line ends": ("offer:urn [\n    ]; type:return [\r\n    ],3", 1, 1, 0, 0, 11),
+    "a word of it": ("offer:urn x; type:urn", 1, 0, 1, 0, 3),
+    "a line, then the rest": ("offer:urn [\n    ]; type:urn [\n; type:    ]", 1, 1, 0, 0, 11),
+    "typed by hand": ("offer:urn x; type:u; type:r; type:n; type: ; type:x", 1, 0, 0, 1),
+    "keys that an editor sends together": ("offer:urn x; type:ur; type:n ", 1),
+    "part of a word": ("offer:urned_x; type:urn", 1),
+    "asked again at every key": ("offer:urn x; type:u; offer:rn x; type:r; offer:n x + 1", 1),
+    "a bracket that the editor closes": ("offer:(x); type:(); back; over:x),0,1", 1),
+    "something else typed": ("offer:urn x; type:a", 1, 0, 0, 1),
+    "something else offered": ("offer:urn x; offer:urn y", 2, 0, 0, 1),
+    "nothing to offer any more": ("offer:urn x; offer", 1, 0, 0, 1),
+    "the whole text replaced": ("offer:urn x; change:y = 1\n", 1, 0, 0, 1),
+    "a change that changes nothing": ("offer:urn x; type:ret,3", 1),
+    "closed": ("offer:urn x; close", 1, 0, 0, 1),
+}
+IMPORTS = "import re\n" * 20
+ACCEPT = "offer:urn x\n    y = 2; type:urn x\n    y = 2"
+KEPT = {
+    "too early to say": ("wait:29", 0),
+    "all of it": ("wait:30; wait:30", 15),
+    "judged before the change that comes later": ("sleep:31; change:", 15),
+    "lines above": (f"edit:0,0,0,0,{IMPORTS}; wait:30", 15),
+    "lines above gone": ("edit:0,0,1,0,; wait:30", 15),
+    "one of two lines": ("edit:2,4,2,9,z = 3; wait:30", 6),
+    "undone": (f"change:{TEXT}; wait:30", 0),
+    "closed with it": ("close", 15),
 }
 
 
@@ -257,8 +170,8 @@ def test_what_an_editor_does_not_tell_is_seen(name: str) -> None:
 @pytest.mark.parametrize("name", KEPT)
 def test_what_stands_later_is_retained(name: str) -> None:
     """Thirty seconds after, wherever other edits moved it."""
-    steps, retained = KEPT[name]
-    check([*ACCEPT, *steps], TAKEN | ({"retainedChars": retained} if retained else {}))
+    steps, n_retained = KEPT[name]
+    check(f"{ACCEPT}; {steps}", 1, 1, 0, 0, 15, n_retained)
 
 
 def test_only_the_last_ids_are_known() -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +16,7 @@ from fim_lsp.session.session import Session
 from fim_lsp.settings.config import CompletionConfig, Config, PrivacyConfig
 from server_bridge.protocol import Prompt
 from tests.fake_backend import FakeBackend
+from tests.session.conftest import OpenSession
 from tests.workspace.git_repos import commit, git
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
@@ -26,6 +30,9 @@ FILES = {
 }
 MESSAGE = "\n# Please enter the commit message for your changes. CANARY_comment\n"
 SAID = "cart: count the items"
+
+
+Begin = Callable[..., "Work"]
 
 
 @pytest.fixture
@@ -43,58 +50,68 @@ def top(tmp_path: Path) -> Path:
 
 
 class Work:
-    """A session with the message of *top* open, on a backend that says *said*."""
+    """A session with the message of *top* open, on *backend*."""
 
-    def __init__(self, top: Path, config: Config | None = None, said: str = SAID) -> None:
-        self.backend = FakeBackend(lambda prompt, _: self._rest(prompt, said))
-        config = config or Config()
-        excluded = PrivacyConfig((*config.privacy.exclude, "excluded.py"))
-        config = Config(config.backend, config.completion, privacy=excluded)
-        self.session = Session(config, lambda _: self.backend)
+    def __init__(self, top: Path, session: Session, backend: FakeBackend) -> None:
+        self.session, self.backend = session, backend
         self.top, self.uri = top, (top / ".git/COMMIT_EDITMSG").as_uri()
         self.session.handle(events.FoldersChanged((top.as_uri(),)))
         self.open(MESSAGE)
 
     reason = ""
 
-    @staticmethod
-    def _rest(prompt: Prompt, said: str) -> str:
-        typed = prompt.middle + prompt.forced
-        return said.removeprefix(typed) if said.startswith(typed) else "and so on"
-
     def open(self, text: str) -> None:
         self.session.handle(events.Closed(self.uri))
         self.session.handle(events.Opened(self.uri, "gitcommit", 1, text))
 
     async def ask(self, line: int = 0, column: int = 0, *, invoked: bool = False) -> list[str]:
-        found = await self.session.complete(self.uri, Position(line, column), invoked=invoked)
-        self.reason = found.reason
-        return [each.text for each in found.suggestions]
+        answer = await self.session.complete(self.uri, Position(line, column), invoked=invoked)
+        self.reason = answer.reason
+        return [suggestion.text for suggestion in answer.suggestions]
 
     @property
     def seen(self) -> str:
         return repr([request.prompt for request in self.backend.seen])
 
 
-async def test_a_subject_from_what_is_staged(top: Path) -> None:
+@pytest.fixture
+def begin(top: Path, open_session: OpenSession) -> Begin:
+    """Begins work on a backend that says a text, or goes on with what is typed of it."""
+
+    def begin(completion: CompletionConfig | None = None, said: str = SAID) -> Work:
+        def rest(prompt: Prompt, _: int) -> str:
+            typed = prompt.middle + prompt.forced
+            return said.removeprefix(typed) if said.startswith(typed) else "and so on"
+
+        privacy = PrivacyConfig((*Config().privacy.exclude, "excluded.py"))
+        config = Config(completion=completion or CompletionConfig(), privacy=privacy)
+        backend = FakeBackend(rest)
+        return Work(top, open_session(config, backend), backend)
+
+    return begin
+
+
+@pytest.fixture
+async def work(begin: Begin) -> Work:
+    return begin()
+
+
+async def test_a_subject_from_what_is_staged(work: Work) -> None:
     """On the empty first line; the model sees the public files, the last subjects and no secret."""
-    work = Work(top)
     assert await work.ask() == [SAID]
     assert "PUBLIC" in work.seen
     assert "till: ring" in work.seen
     assert "REDACTED" in work.seen
     assert "CANARY" not in work.seen
     assert SECRET[:12] not in work.seen
-    await work.session.aclose()
 
 
-async def test_a_diff_in_the_message(top: Path) -> None:
+async def test_a_diff_in_the_message(work: Work) -> None:
     """That of `git commit --verbose` is taken, by the same rules; the rest of the message is not."""
     diff = "".join(
         f"diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n@@ -0,0 +1 @@\n+{text}"
         for name, text in {**FILES, "cart.py": "total = 'AMENDED'\n"}.items()
     )
-    work = Work(top)
     scissors = "# ------------------------ >8 ------------------------\n"
     work.open(f"{MESSAGE}{scissors}# CANARY_scissors\n{diff}")
     assert await work.ask() == [SAID]
@@ -102,16 +119,14 @@ async def test_a_diff_in_the_message(top: Path) -> None:
     assert "PUBLIC" not in work.seen
     assert "CANARY" not in work.seen
     assert SECRET[:12] not in work.seen
-    await work.session.aclose()
 
 
-async def test_the_message_is_in_no_other_prompt(top: Path) -> None:
+async def test_the_message_is_in_no_other_prompt(work: Work) -> None:
     """A request in a file of the repository, with the message open beside it, shows nothing of it."""
-    work = Work(top)
     work.open("CANARY_subject = area(\n" + MESSAGE)
     await work.ask(0, len("CANARY_subject = area("))
     work.backend.seen.clear()
-    uri = (top / "cart.py").as_uri()
+    uri = (work.top / "cart.py").as_uri()
     work.session.handle(events.Opened(uri, "python", 1, "CANARY = 1\nx = CANARY_s"))
     await work.session.complete(uri, Position(1, 12), invoked=True)
     await work.session.wait_idle()
@@ -119,12 +134,10 @@ async def test_the_message_is_in_no_other_prompt(top: Path) -> None:
     assert "CANARY_subject" not in work.seen
     assert "till: ring" not in work.seen
     assert "private" in (await work.session.report(work.uri)).note
-    await work.session.aclose()
 
 
-async def test_typing_along_asks_once(top: Path) -> None:
+async def test_typing_along_asks_once(work: Work) -> None:
     """What agrees with the subject that is known gets its rest; another beginning is asked for."""
-    work = Work(top)
     await work.ask()
     work.open("cart: cou" + MESSAGE)
     assert await work.ask(0, 9) == ["nt the items"]
@@ -132,12 +145,10 @@ async def test_typing_along_asks_once(top: Path) -> None:
     work.open("fix: this " + MESSAGE)
     assert await work.ask(0, 10) == ["and so on"]
     assert len(work.backend.seen) == 2
-    await work.session.aclose()
 
 
-async def test_a_request_that_was_cancelled_is_joined(top: Path) -> None:
+async def test_a_request_that_was_cancelled_is_joined(work: Work) -> None:
     """A key that agrees takes up what is being written."""
-    work = Work(top)
     first = asyncio.create_task(work.ask())
     while not work.backend.seen:
         await asyncio.sleep(0)
@@ -145,7 +156,6 @@ async def test_a_request_that_was_cancelled_is_joined(top: Path) -> None:
     work.open("c" + MESSAGE)
     assert await work.ask(0, 1) == [SAID[1:]]
     assert len(work.backend.seen) == 1
-    await work.session.aclose()
 
 
 @pytest.mark.parametrize(
@@ -158,78 +168,58 @@ async def test_a_request_that_was_cancelled_is_joined(top: Path) -> None:
     ],
 )
 async def test_only_at_the_end_of_the_first_line(
-    top: Path, message: str, line: int, column: int
+    work: Work, message: str, line: int, column: int
 ) -> None:
     """Elsewhere nothing comes, not even by hand, and the reason is given."""
-    work = Work(top)
     work.open(message)
     assert await work.ask(line, column, invoked=True) == []
     assert "first line" in work.reason
     assert work.backend.seen == []
-    await work.session.aclose()
 
 
-async def test_switched_off(top: Path) -> None:
+@pytest.mark.parametrize("off", [{"disabled_for": ("gitcommit",)}, {"auto": False}])
+async def test_switched_off(begin: Begin, off: dict[str, Any]) -> None:
     """By language or as a whole: then by hand only."""
-    for config in (
-        Config(completion=CompletionConfig(disabled_for=("gitcommit",))),
-        Config(completion=CompletionConfig(auto=False)),
-    ):
-        work = Work(top, config)
-        assert await work.ask() == []
-        assert await work.ask(invoked=True) == [SAID]
-        await work.session.aclose()
+    work = begin(CompletionConfig(**off))
+    assert await work.ask() == []
+    assert await work.ask(invoked=True) == [SAID]
 
 
-async def test_nothing_that_may_be_shown(top: Path) -> None:
+async def test_nothing_that_may_be_shown(work: Work) -> None:
     """With private files only, and with none, there is no subject, and the reason is given."""
-    work = Work(top)
-    git("rm", "-q", "--cached", "cart.py", "key.py", ".fimignore", cwd=top)
+    git("rm", "-q", "--cached", "cart.py", "key.py", ".fimignore", cwd=work.top)
     assert await work.ask() == []
     assert "nothing is staged" in work.reason
-    (top / ".fimignore").write_text("COMMIT_EDITMSG\n")
-    git("add", "-f", "cart.py", cwd=top)
+    (work.top / ".fimignore").write_text("COMMIT_EDITMSG\n")
+    git("add", "-f", "cart.py", cwd=work.top)
     assert await work.ask() == []
     assert "the commit message is private" in work.reason
     assert work.backend.seen == []
-    await work.session.aclose()
 
 
-async def test_a_diff_that_does_not_fit(top: Path) -> None:
+async def test_a_diff_that_does_not_fit(work: Work) -> None:
     """Less of it is shown until the prompt fits, and a text of another model's context is no error."""
-    (top / "long.py").write_text("".join(f"name_{n} = {n}\n" for n in range(4000)))
-    git("add", "long.py", cwd=top)
-    work = Work(top)
-    work.backend.state = type(work.backend.state)(
-        **{
-            **{n: getattr(work.backend.state, n) for n in work.backend.state.__slots__},
-            "n_ctx": 900,
-            "prefill_per_s": 9e9,
-        }
-    )
+    (work.top / "long.py").write_text("".join(f"name_{n} = {n}\n" for n in range(4000)))
+    git("add", "long.py", cwd=work.top)
+    work.backend.state = replace(work.backend.state, n_ctx=900, prefill_per_s=9e9)
     assert await work.ask() == [SAID]
     assert "name_7" in work.seen
-    await work.session.aclose()
 
 
-async def test_an_earlier_subject_is_not_said_again(top: Path) -> None:
+async def test_an_earlier_subject_is_not_said_again(work: Work, begin: Begin) -> None:
     """Another answer is asked for, and if all are earlier subjects, the reason is given."""
-    work = Work(top)
     work.backend._says = lambda _, sample: "till: open" if sample else "till: ring"
     assert await work.ask() == ["till: open"]
-    work = Work(top, said="till: ring")
+    work = begin(said="till: ring")
     assert await work.ask() == []
     assert "repeats" in work.reason
     assert len(work.backend.seen) == 3
-    await work.session.aclose()
 
 
-async def test_for_a_repository(top: Path) -> None:
+async def test_for_a_repository(work: Work) -> None:
     """Without a message: for what is staged now, and behind what is typed."""
-    work = Work(top)
-    assert await work.session.write_commit_message(top, "cart: ") == ("count the items", "")
-    text, note = await work.session.write_commit_message(top.parent, "")
-    assert (text, note) == ("", "there is no git repository")
-    git("reset", "-q", cwd=top)
-    assert (await work.session.write_commit_message(top, ""))[1].startswith("nothing is")
-    await work.session.aclose()
+    assert await work.session.write_commit_message(work.top, "cart: ") == ("count the items", "")
+    nowhere = await work.session.write_commit_message(work.top.parent, "")
+    assert nowhere == ("", "there is no git repository")
+    git("reset", "-q", cwd=work.top)
+    assert (await work.session.write_commit_message(work.top, ""))[1].startswith("nothing is")

@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 
 from fim_lsp import events
-from fim_lsp.session.session import Session
 from tests.fake_backend import FakeBackend
+from tests.session.conftest import OpenSession
 from tests.typist import BRIEF, Typist, wait_judged
 
 TYPED = "class Cart:\n    def __init__(self, na"  # the text goes on with `me`
 
 
 @pytest.fixture
-def backend() -> FakeBackend:
-    return FakeBackend()
-
-
-@pytest.fixture
-async def typist(backend: FakeBackend) -> AsyncIterator[Typist]:
-    session = Session(BRIEF, lambda _: backend)
-    typist = Typist(session, TYPED)
-    await session.connection.wait_ready()
-    await wait_judged(session)
-    yield typist
-    await session.aclose()
+async def typist(open_session: OpenSession, backend: FakeBackend) -> Typist:
+    typist = Typist(open_session(BRIEF, backend), TYPED)
+    await typist.session.connection.wait_ready()
+    await wait_judged(typist.session)
+    return typist
 
 
 async def asked(typist: Typist, backend: FakeBackend) -> asyncio.Task[list[str]]:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from fim_lsp.documents import Position
-from tests.typist import Typist, faked
+from fim_lsp.session.session import Session
+from tests.typist import Typist
 
 HEADER = "def price(weight):"
 
 
 @pytest.fixture
-async def typist() -> AsyncIterator[Typist]:
-    typist = Typist(faked())
-    yield typist
-    await typist.session.aclose()
+async def typist(session: Session) -> Typist:
+    return Typist(session)
 
 
 async def test_the_indentation_that_an_editor_takes_back_is_no_deletion(typist: Typist) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 import pytest
 
@@ -12,10 +12,10 @@ from fim_lsp import events
 from fim_lsp.documents import Position
 from fim_lsp.instruct.selection import Edited, Instruction
 from fim_lsp.session.edits.instructed_edits import TOO_LONG
-from fim_lsp.session.session import Session
 from server_bridge.protocol import Health, Reply, Request, State, Stop, Timings
 from tests.fake_backend import FakeBackend
-from tests.typist import QUICK, Typist
+from tests.session.conftest import OpenSession
+from tests.typist import Typist
 
 CODE = "import os\n\n\ndef area(w, h):\n    return w * h\n\n\ndef volume(w, h, d):\n    return w * h * d\n"
 AREA = Instruction(Position(3, 0), Position(5, 0), "add a comment")
@@ -42,26 +42,20 @@ async def edit(
     return await user.session.edits.edit(user.uri, asked, hear)
 
 
+Write = Callable[[FakeBackend], Typist]
+
+
 @pytest.fixture
-async def sessions() -> AsyncIterator[list[Session]]:
-    opened: list[Session] = []
-    yield opened
-    for session in opened:
-        await session.aclose()
+def typist(open_session: OpenSession) -> Write:
+    """Returns a user in a file with `CODE`."""
+    return lambda backend: Typist(open_session(backend=backend), CODE)
 
 
-def typist(sessions: list[Session], backend: FakeBackend) -> Typist:
-    sessions.append(Session(QUICK, lambda _: backend))
-    return Typist(sessions[-1], CODE)
-
-
-async def test_an_edit_is_the_lines_that_take_the_place_of_the_selection(
-    sessions: list[Session],
-) -> None:
+async def test_an_edit_is_the_lines_that_take_the_place_of_the_selection(typist: Write) -> None:
     """They are told as they are written; behind the file stand the selection and the instruction."""
     backend, heard = says(ANSWER), list[Sequence[str]]()
-    found = await edit(typist(sessions, backend), heard=heard)
-    assert (found.first, found.last, found.lines, found.note) == (3, 5, NEW, "")
+    answer = await edit(typist(backend), heard=heard)
+    assert (answer.first, answer.last, answer.lines, answer.note) == (3, 5, NEW, "")
     assert NEW[:1] in heard
     prompt = backend.seen[-1].prompt
     assert "def volume" in prompt.prefix + prompt.suffix
@@ -77,23 +71,23 @@ async def test_an_edit_is_the_lines_that_take_the_place_of_the_selection(
     ],
 )
 async def test_an_answer_that_is_none_changes_nothing(
-    sessions: list[Session], answer: str, note: str
+    typist: Write, answer: str, note: str
 ) -> None:
     """And the note says why."""
-    found = await edit(typist(sessions, says(answer)))
-    assert (found.lines, found.note) == (None, note)
+    edited = await edit(typist(says(answer)))
+    assert (edited.lines, edited.note) == (None, note)
 
 
-async def test_what_is_far_too_long_is_not_looked_at(sessions: list[Session]) -> None:
+async def test_what_is_far_too_long_is_not_looked_at(typist: Write) -> None:
     """Not by the model, and not for secrets either."""
-    user = typist(sessions, backend := says(ANSWER))
+    user = typist(backend := says(ANSWER))
     user.session.handle(events.Opened(user.uri, "python", 9, "password: (foo, 'ab1cd' " * 40_000))
-    found = await edit(user, Instruction(Position(0, 0), Position(0, 5), "shorten it"))
-    assert found.note == TOO_LONG
+    answer = await edit(user, Instruction(Position(0, 0), Position(0, 5), "shorten it"))
+    assert answer.note == TOO_LONG
     assert not backend.seen
 
 
-async def test_a_server_that_does_not_stop_is_left(sessions: list[Session]) -> None:
+async def test_a_server_that_does_not_stop_is_left(typist: Write) -> None:
     """It was told how long an answer may be."""
     backend = says("")
     piece = Reply("x = 1\n", (), (), Stop.LIMIT, Timings(predicted_n=1))
@@ -104,51 +98,54 @@ async def test_a_server_that_does_not_stop_is_left(sessions: list[Session]) -> N
         raise AssertionError("it was not left")
 
     backend.stream = endless  # type: ignore[method-assign]
-    found = await edit(typist(sessions, backend))
-    assert (found.lines, "broke off" in found.note) == (None, True)
+    answer = await edit(typist(backend))
+    assert (answer.lines, "broke off" in answer.note) == (None, True)
 
 
-async def test_a_model_that_only_fills_in_says_so(sessions: list[Session]) -> None:
-    """In one sentence, and it is not asked."""
+@pytest.mark.parametrize(
+    ("state", "note"),
+    [
+        (
+            dataclasses.replace(FakeBackend().state, fills_only="it only fills in"),
+            "it only fills in",
+        ),
+        (State(Health.UNUSABLE, "fake", message="set a key"), "set a key"),
+    ],
+)
+async def test_a_model_that_cannot_says_so(typist: Write, state: State, note: str) -> None:
+    """In one sentence, what is known of it; it is not asked."""
     backend = says(ANSWER)
-    backend.state = dataclasses.replace(backend.state, fills_only="it can only fill in")
-    found = await edit(typist(sessions, backend))
-    assert (found.lines, found.note, backend.seen) == (None, "it can only fill in", [])
+    backend.state = state
+    answer = await edit(typist(backend))
+    assert (answer.lines, answer.note, backend.seen) == (None, note, [])
 
 
-async def test_no_server_changes_nothing(sessions: list[Session]) -> None:
-    """The note is what is known of it."""
-    backend = says(ANSWER)
-    backend.state = State(Health.UNUSABLE, "fake", message="set a key")
-    assert (await edit(typist(sessions, backend))).note == "set a key"
-
-
-async def test_a_change_of_the_text_ends_an_edit(sessions: list[Session]) -> None:
+async def test_a_change_of_the_text_ends_an_edit(typist: Write) -> None:
     """What the answer was to replace is not there any more."""
-    user = typist(sessions, says(ANSWER))
+    user = typist(says(ANSWER))
 
     def hear(lines: Sequence[str]) -> bool:
         if lines:
             user.replace(Position(0, 0), Position(0, 0), "#")
         return True
 
-    found = await user.session.edits.edit(user.uri, AREA, hear)
-    assert (found.lines, found.note) == (None, "the text was changed meanwhile")
+    answer = await user.session.edits.edit(user.uri, AREA, hear)
+    assert (answer.lines, answer.note) == (None, "the text was changed meanwhile")
 
 
-async def test_the_newest_edit_ends_the_one_before(sessions: list[Session]) -> None:
+async def test_the_newest_edit_ends_the_one_before(typist: Write) -> None:
     """And a user who cancels gets none."""
-    user = typist(sessions, says(ANSWER))
+    user = typist(says(ANSWER))
     first, second = await asyncio.gather(edit(user), edit(user))
     assert (first.note, second.lines) == ("another edit was asked for", NEW)
     cancelled = await user.session.edits.edit(user.uri, AREA, lambda _: False)
     assert cancelled.note == "it was cancelled"
 
 
-async def test_a_further_instruction_goes_on_with_the_last_answer(sessions: list[Session]) -> None:
+async def test_a_further_instruction_goes_on_with_the_last_answer(typist: Write) -> None:
     """The turns before stay as they were, so only the new one is evaluated; again is another sample."""
     backend = says(ANSWER)
-    user = typist(sessions, backend)
+    user = typist(backend)
     await edit(user)
     await edit(user, AREA._replace(again=True))
     await edit(user, AREA._replace(instruction="shorter", more=True))
@@ -159,10 +156,10 @@ async def test_a_further_instruction_goes_on_with_the_last_answer(sessions: list
     assert more.turns[2].endswith("shorter")
 
 
-async def test_a_suggestion_comes_while_an_answer_is_written(sessions: list[Session]) -> None:
+async def test_a_suggestion_comes_while_an_answer_is_written(typist: Write) -> None:
     """It waits for one token of the answer, not for all of it."""
     backend = says("\n".join(["y = 1"] * 20 + ["```"]))
-    user, order = typist(sessions, backend), list[str]()
+    user, order = typist(backend), list[str]()
 
     async def suggest() -> None:
         await user.session.complete(user.uri, Position(8, 20), invoked=True)
@@ -175,19 +172,17 @@ async def test_a_suggestion_comes_while_an_answer_is_written(sessions: list[Sess
             tasks.append(asyncio.create_task(suggest()))
         return True
 
-    found = await user.session.edits.edit(user.uri, AREA, hear)
+    answer = await user.session.edits.edit(user.uri, AREA, hear)
     order.append("edit")
     await asyncio.gather(*tasks)
     assert order == ["suggestion", "edit"]
-    assert found.lines == ("y = 1",) * 20
+    assert answer.lines == ("y = 1",) * 20
 
 
-async def test_a_fix_is_asked_for_with_definitions_from_other_files(
-    sessions: list[Session],
-) -> None:
+async def test_a_fix_is_asked_for_with_definitions_from_other_files(typist: Write) -> None:
     """Those that are open in the same workspace; a file that is private is not looked at."""
     backend = says(ANSWER)
-    user = typist(sessions, backend)
+    user = typist(backend)
     for name, text in (
         ("shop.py", "class Money:\n    cents: int\n"),
         (".env", "class Money:\n    secret: str\n"),
@@ -207,11 +202,10 @@ FILE = "\n\n".join(f"def area_{n}(w, h):\n    return w * h * {n}" for n in range
 
 
 async def test_an_instruction_costs_its_own_turn_and_the_next_key_what_was_typed(
-    sessions: list[Session],
+    open_session: OpenSession,
 ) -> None:
     """The file is evaluated once for suggestions and instructions, and both find theirs as they left it."""
-    sessions.append(Session(QUICK, lambda _: says(ANSWER)))
-    user = Typist(sessions[-1], FILE)
+    user = Typist(open_session(backend=says(ANSWER)), FILE)
     user.type("\n\ndef total(w, h):\n    return ")
     await user.ask(invoked=True)
     await user.session.wait_idle()
@@ -232,10 +226,7 @@ async def test_an_instruction_costs_its_own_turn_and_the_next_key_what_was_typed
     await user.session.edits.prepare(user.uri, asked.start, asked.end)
     assert (await edit(user, asked)).tokens.evaluated < 24
 
-    before = user.session.counters.evaluated
-    user.type("w")
-    await user.ask(invoked=True)
-    assert user.session.counters.evaluated - before <= 8
+    assert await user.cost("w", invoked=True) <= 8
 
 
 async def _tokens(user: Typist) -> int:
@@ -244,11 +235,11 @@ async def _tokens(user: Typist) -> int:
 
 
 async def test_an_instruction_that_was_begun_and_left_changes_nothing_of_the_last_one(
-    sessions: list[Session],
+    typist: Write,
 ) -> None:
     """Another try is one at what was asked."""
     backend = says(ANSWER)
-    user = typist(sessions, backend)
+    user = typist(backend)
     await edit(user)
     await user.session.edits.prepare(user.uri, AREA.start, AREA.end)
     await edit(user, AREA._replace(again=True))

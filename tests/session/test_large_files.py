@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 from hypothesis import given
@@ -26,18 +25,6 @@ LARGE, SMALL = LINE * 4, LINE * 2
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sizes that tests can reach."""
     monkeypatch.setattr(limits, "DOCUMENT_CHARS", MOST)
-
-
-@pytest.fixture
-async def backend() -> FakeBackend:
-    return FakeBackend()
-
-
-@pytest.fixture
-async def session(backend: FakeBackend) -> AsyncIterator[Session]:
-    session = Session(QUICK, lambda _: backend)
-    yield session
-    await session.aclose()
 
 
 def start(session: Session, uri: str, text: str) -> None:

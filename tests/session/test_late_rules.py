@@ -79,36 +79,13 @@ async def soon() -> None:
 # -- the work that waits ---------------------------------------------------------------------------
 
 
-def complete(held: Held) -> Coroutine[Any, Any, Any]:
-    return held.shop.ask()
-
-
-def complete_by_hand(held: Held) -> Coroutine[Any, Any, Any]:
-    return held.shop.ask(invoked=True)
-
-
-def edit(held: Held) -> Coroutine[Any, Any, Any]:
-    asked = Instruction(Position(0, 0), Position(2, 0), "add types")
-    return held.session.edits.edit(held.uri, asked, lambda _: True)
-
-
-def prepare(held: Held) -> Coroutine[Any, Any, Any]:
-    return held.session.edits.prepare(held.uri, Position(0, 0), Position(2, 0))
-
-
-def continue_long(held: Held) -> Coroutine[Any, Any, Any]:
-    return held.session.continue_long(held.uri, held.shop.cursor, lambda _: True)
+EDIT = Instruction(Position(0, 0), Position(2, 0), "add types")
 
 
 async def rest(held: Held) -> None:
     """Have the prompt of the resting cursor evaluated."""
     held.session.handle(events.CursorMoved(held.uri, Position(1, 4)))
     await asyncio.sleep(0.4)
-
-
-async def show(held: Held) -> None:
-    """Count the prompt for `:Fim context`."""
-    await held.session.report(held.uri)
 
 
 # -- the rules that change -------------------------------------------------------------------------
@@ -131,20 +108,30 @@ def configured(held: Held) -> None:
     held.session.configure(dataclasses.replace(QUICK, privacy=privacy))
 
 
-WORK = [complete, complete_by_hand, edit, prepare, continue_long, rest, show]
+WORK: dict[str, Callable[[Held], Coroutine[Any, Any, Any]]] = {
+    "complete": lambda held: held.shop.ask(),
+    "complete by hand": lambda held: held.shop.ask(invoked=True),
+    "edit": lambda held: held.session.edits.edit(held.uri, EDIT, lambda _: True),
+    "prepare": lambda held: held.session.edits.prepare(held.uri, EDIT.start, EDIT.end),
+    "a long text": lambda held: held.session.continue_long(
+        held.uri, held.shop.cursor, lambda _: True
+    ),
+    "rest": rest,
+    "count the prompt for a page": lambda held: held.session.report(held.uri),
+}
 RULES = [watched, saved, configured]
 
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("work", WORK)
 async def test_nothing_is_sent_after_the_verdict(
-    held: Held, work: Callable[[Held], Coroutine[Any, Any, Any]], rule: Callable[[Held], None]
+    held: Held, work: str, rule: Callable[[Held], None]
 ) -> None:
     """Another file's request holds the model; what waited behind it is dropped once the file is private."""
     held.backend.hold()
     held.begin(held.main.ask(invoked=True))
     await soon()
-    held.begin(work(held))
+    held.begin(WORK[work](held))
     await soon()
     rule(held)
     await wait_judged(held.session)
@@ -155,7 +142,7 @@ async def test_nothing_is_sent_after_the_verdict(
     assert CANARY not in repr(held.sent)
 
 
-@pytest.mark.parametrize("rule", [watched, saved, configured])
+@pytest.mark.parametrize("rule", RULES)
 async def test_the_verdict_does_not_wait_for_the_model(
     held: Held, rule: Callable[[Held], None]
 ) -> None:

@@ -30,6 +30,7 @@ from fim_lsp.session.stats import Stats
 from fim_lsp.settings.config import Config, NextEditConfig, PrivacyConfig, RingConfig
 from server_bridge.bridge import Unusable
 from tests.clock import run
+from tests.session.conftest import OpenSession
 
 A, B, OUT = "file:///w/a.py", "file:///w/b.py", "file:///x/c.py"
 TEXT = "print(hight)\ncheck(hight)\narea = hight * width\ntotal = hight + 1\n"
@@ -46,7 +47,10 @@ class Desk:
         self.open = OpenDocuments(workspaces, self.stats, Quietness(None, lambda: 0.0))
         self.next_edits = NextEdits(self.open, self.stats, lambda: self.now, self.model, Config)
         for uri in uris:
-            self.open.open(uri, "python", 1, TEXT).allow()
+            self.add(uri)
+
+    def add(self, uri: str, text: str = TEXT) -> None:
+        self.open.open(uri, "python", 1, text).allow()
 
     def rename(self, uri: str, line: int) -> None:
         """One more `hight` becomes `height`."""
@@ -71,20 +75,21 @@ class Desk:
 
     async def proposed(self, uri: str = A) -> tuple[str, int, str] | None:
         self.now += 1
-        found = await self.next_edits.propose(uri)
-        return found and (
-            found.document.uri,
-            found.proposal.line,
-            "".join(found.proposal.after[:1]),
-        )
+        edit = await self.next_edits.propose(uri)
+        return edit and (edit.document.uri, edit.proposal.line, "".join(edit.proposal.after[:1]))
 
 
-async def test_what_was_done_twice_is_proposed_at_the_next_place() -> None:
-    """And at the one after it, when that was done; counted once each, however often it is asked for."""
+@pytest.fixture
+def desk() -> Desk:
+    """Return one with a document in which the first two lines were renamed."""
     desk = Desk(A)
     desk.rename(A, 0)
     desk.rename(A, 1)
+    return desk
 
+
+async def test_what_was_done_twice_is_proposed_at_the_next_place(desk: Desk) -> None:
+    """And at the one after it, when that was done; counted once each, however often it is asked for."""
     assert await desk.proposed() == (A, 2, "area = height * width")
     assert await desk.proposed() == (A, 2, "area = height * width")
     desk.next_edits.mark(NextEditTaken("1"))
@@ -94,11 +99,9 @@ async def test_what_was_done_twice_is_proposed_at_the_next_place() -> None:
     assert desk.stats.next_edits == {"offered": 2, "taken": 1}
 
 
-async def test_two_that_ask_at_once_are_both_answered() -> None:
+async def test_two_that_ask_at_once_are_both_answered(desk: Desk) -> None:
     """An inline edit and a code action, which may read other files and be asked from another document."""
-    desk = Desk(A, B)
-    desk.rename(A, 0)
-    desk.rename(A, 1)
+    desk.add(B)
     desk.now += 1
 
     one, two, three = await asyncio.gather(
@@ -111,11 +114,8 @@ async def test_two_that_ask_at_once_are_both_answered() -> None:
     assert desk.stats.next_edits == {"offered": 1}
 
 
-async def test_a_search_in_an_older_text_ends() -> None:
+async def test_a_search_in_an_older_text_ends(desk: Desk) -> None:
     """The request that waits for it gets no edit, and no later source looks for one."""
-    desk = Desk(A)
-    desk.rename(A, 0)
-    desk.rename(A, 1)
     desk.now += 1
     old = asyncio.create_task(desk.next_edits.propose(A))
     await asyncio.sleep(0)
@@ -130,27 +130,23 @@ async def test_a_search_in_an_older_text_ends() -> None:
 
 
 async def test_a_source_that_fails_has_no_edit(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """One line in the log, however many wait for it; the later ones are asked, and it is asked again."""
-    desk, asked, works = Desk(A), list[object](), propose
+    questions, works = list[object](), propose
 
     def fail(*_: object) -> None:
         raise IndexError
 
     async def ask_model(*arguments: object) -> None:
-        asked.append(arguments)
+        questions.append(arguments)
 
     monkeypatch.setattr(desk.model, "propose", ask_model)
     monkeypatch.setattr(next_edits, "propose", fail)
-    desk.rename(A, 0)
-    desk.rename(A, 1)
     desk.now += 1
     one, two = await asyncio.gather(desk.next_edits.propose(A), desk.next_edits.propose(A))
-    assert one is None
-    assert two is None
-    assert len(asked) == 1
-    assert [each.message for each in caplog.records] == ["no next edit from open documents"]
+    assert (one, two, len(questions)) == (None, None, 1)
+    assert [record.message for record in caplog.records] == ["no next edit from open documents"]
 
     monkeypatch.setattr(next_edits, "propose", works)
     assert await desk.proposed() == (A, 2, "area = height * width")
@@ -171,11 +167,8 @@ async def test_the_model_is_asked_once_for_all(monkeypatch: pytest.MonkeyPatch) 
     assert len(asked) == 1
 
 
-async def test_a_dismissed_pattern_is_not_proposed_again() -> None:
+async def test_a_dismissed_pattern_is_not_proposed_again(desk: Desk) -> None:
     """At no other place either."""
-    desk = Desk(A)
-    desk.rename(A, 0)
-    desk.rename(A, 1)
     assert await desk.proposed()
     desk.next_edits.mark(NextEditDismissed(A))
 
@@ -183,11 +176,8 @@ async def test_a_dismissed_pattern_is_not_proposed_again() -> None:
     assert again is None or "height" not in again[2]
 
 
-async def test_what_was_applied_is_counted_where_the_editor_does_not_say_so() -> None:
+async def test_what_was_applied_is_counted_where_the_editor_does_not_say_so(desk: Desk) -> None:
     """copilot-lsp does not run the command; what it says is that it drew the edit."""
-    desk = Desk(A)
-    desk.rename(A, 0)
-    desk.rename(A, 1)
     assert await desk.proposed()
     desk.next_edits.mark(NextEditShown("1"))
     desk.rename(A, 2)
@@ -196,11 +186,8 @@ async def test_what_was_applied_is_counted_where_the_editor_does_not_say_so() ->
     assert desk.stats.next_edits == {"offered": 2, "shown": 1, "taken": 1}
 
 
-async def test_what_was_applied_and_undone_is_not_proposed_again() -> None:
+async def test_what_was_applied_and_undone_is_not_proposed_again(desk: Desk) -> None:
     """By no other rule either; the same lines further down are, once they stand alone."""
-    desk = Desk(A)
-    desk.rename(A, 0)
-    desk.rename(A, 1)
     assert await desk.proposed() == (A, 2, "area = height * width")
     desk.rename(A, 2)
     desk.next_edits.mark(NextEditTaken("1"))
@@ -214,7 +201,7 @@ async def test_what_was_applied_and_undone_is_not_proposed_again() -> None:
 async def test_lines_that_are_removed_one_after_the_other() -> None:
     """The next one comes to stand where the last one stood: that is no undo."""
     desk = Desk()
-    desk.open.open(A, "python", 1, "log(first)\na = 1\n" * 2 + "log(first)\n" * 3).allow()
+    desk.add(A, "log(first)\na = 1\n" * 2 + "log(first)\n" * 3)
     desk.remove(A, 0)
     desk.remove(A, 1)
     assert await desk.proposed() == (A, 2, "")
@@ -224,53 +211,48 @@ async def test_lines_that_are_removed_one_after_the_other() -> None:
     assert await desk.proposed() == (A, 2, "")
 
 
-async def test_ghost_text_above_inserted_lines_comes_first() -> None:
-    """Both would be drawn below the same line."""
-    session = Session(Config(), lambda _: Unusable("openai", "there is none"))
-    session.handle(FoldersChanged(("file:///w",)))
-    session.handle(Opened(A, "python", 1, "open_the_till()\nx = 1\n" * 3))
-    for n, line in enumerate((1, 4)):
-        at = Position(line, 0)
-        session.handle(Changed(A, n + 2, (Edit(at, at, "close_the_till()\n"),)))
-    found = await session.next_edit(A, unasked=True)
-    assert found
-    assert (found.proposal.line, found.proposal.before) == (7, ())
-    line_end = Position(6, 15)
-    session._open.by_uri[A].acceptance.offer(
-        session.documents[A], [("1", Edit(line_end, line_end, "\nnow()"))]
-    )
-
-    assert await session.next_edit(A, unasked=True) is None
-    assert await session.next_edit(A) == found
-    await session.aclose()
-
-
-async def test_ghost_text_has_its_line_for_itself() -> None:
+@pytest.mark.parametrize(
+    ("text", "edits", "place", "ghost"),
+    [  # both would be drawn below the same line, or on it
+        (
+            "open_the_till()\nx = 1\n" * 3, [(1, 0, "close_the_till()\n"), (4, 0, "close_the_till()\n")],
+            (7, ()), Edit(Position(6, 15), Position(6, 15), "\nnow()"),
+        ),
+        (
+            TEXT, [(0, 7, "e"), (1, 7, "e")],
+            (2, ("area = hight * width",)), Edit(Position(2, 20), Position(2, 20), " / 2"),
+        ),
+    ],
+)  # fmt: skip
+async def test_ghost_text_comes_first(
+    open_session: OpenSession, text: str, edits: list[tuple[int, int, str]],
+    place: tuple[int, tuple[str, ...]], ghost: Edit,
+) -> None:  # fmt: skip
     """What is on screen unasked is left alone; a code action is asked for, and comes."""
-    session = Session(Config(), lambda _: Unusable("openai", "there is none"))
-    session.handle(FoldersChanged(("file:///w",)))
-    session.handle(Opened(A, "python", 1, TEXT))
-    for line in (0, 1):
-        at = session.documents[A].lines[line].index("ight")
-        edit = Edit(Position(line, at), Position(line, at), "e")
-        session.handle(Changed(A, line + 2, (edit,)))
-    found = await session.next_edit(A, unasked=True)
-    assert found
-    assert found.proposal.line == 2
-
-    line_end = Position(2, 20)
-    text = [("1", Edit(line_end, line_end, " / 2"))]
-    session._open.by_uri[A].acceptance.offer(session.documents[A], text)
+    session = edited(open_session, A, text, edits)
+    edit = await session.next_edit(A, unasked=True)
+    assert edit
+    assert (edit.proposal.line, edit.proposal.before) == place
+    session._open.by_uri[A].acceptance.offer(session.documents[A], [("1", ghost)])
     assert await session.next_edit(A, unasked=True) is None
-    assert await session.next_edit(A) == found
-    await session.aclose()
+    assert await session.next_edit(A) == edit
 
 
-async def test_after_a_proposal_the_next_one_comes_at_once() -> None:
+def edited(
+    open_session: OpenSession, uri: str, text: str, edits: list[tuple[int, int, str]]
+) -> Session:
+    """Return a session without a server in which a document was opened and changed."""
+    session = open_session(Config(), Unusable("openai", "there is none"))
+    session.handle(FoldersChanged(("file:///w",)))
+    session.handle(Opened(uri, "python", 1, text))
+    for version, (line, column, new) in enumerate(edits, 2):
+        at = Position(line, column)
+        session.handle(Changed(uri, version, (Edit(at, at, new),)))
+    return session
+
+
+async def test_after_a_proposal_the_next_one_comes_at_once(desk: Desk) -> None:
     """It is a finished edit."""
-    desk = Desk(A)
-    desk.rename(A, 0)
-    desk.rename(A, 1)
     assert await desk.proposed()
     desk.rename(A, 2)
     assert desk.next_edits.seconds_unsettled(A) > 0
@@ -299,41 +281,27 @@ async def test_workspaces_do_not_mix(uri: str) -> None:
     assert (found is not None and found[0] == B) is (uri == B)
 
 
-async def test_nothing_of_a_private_document() -> None:
-    """What was edited before it became private is not used, and while it is nothing is remembered."""
-    desk = Desk(A, B)
-    desk.rename(A, 0)
-    desk.rename(A, 1)
-    desk.open.by_uri[A].refuse("ignored")
-    desk.rename(A, 2)
-
+@pytest.mark.parametrize("is_closed", [True, False])
+async def test_nothing_of_a_document_that_is_closed_or_private(desk: Desk, is_closed: bool) -> None:
+    """What was edited before is not used, and while it is private nothing is remembered."""
+    desk.add(B)
+    if is_closed:
+        desk.open.close(desk.open.by_uri[A])
+    else:
+        desk.open.by_uri[A].refuse("ignored")
+        desk.rename(A, 2)
     assert await desk.proposed(A) is None
     assert await desk.proposed(B) is None
 
 
-async def test_nothing_of_a_closed_document() -> None:
-    """It is asked for where it was edited, and the file is gone."""
-    desk = Desk(A, B)
-    desk.rename(A, 0)
-    desk.rename(A, 1)
-    desk.open.close(desk.open.by_uri[A])
-
-    assert await desk.proposed(A) is None
-    assert await desk.proposed(B) is None
-
-
-async def test_edits_that_were_not_saved_are_none_when_the_document_is_opened_again() -> None:
+async def test_edits_that_were_not_saved_are_none_when_the_document_is_opened_again(
+    open_session: OpenSession,
+) -> None:
     """What it says now was never renamed, so nothing is to be repeated."""
-    session = Session(Config(), lambda _: Unusable("openai", "there is none"))
-    session.handle(FoldersChanged(("file:///w",)))
-    session.handle(Opened(A, "python", 1, TEXT))
-    for line in (0, 1):
-        at = Position(line, TEXT.split("\n")[line].index("ight"))
-        session.handle(Changed(A, 2 + line, (Edit(at, at, "e"),)))
+    session = edited(open_session, A, TEXT, [(0, 7, "e"), (1, 7, "e")])
     session.handle(Closed(A))
     session.handle(Opened(A, "python", 1, TEXT))
     assert await session.next_edit(A, unasked=True) is None
-    await session.aclose()
 
 
 @pytest.fixture

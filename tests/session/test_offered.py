@@ -7,18 +7,11 @@ import pytest
 from fim_lsp.session.session import Session
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.request import request_at
-from tests.typist import QUICK, Typist, faked
-
-
-@pytest.fixture
-async def session():
-    session = faked()
-    yield session
-    await session.aclose()
+from tests.typist import QUICK, Typist
 
 
 @pytest.mark.parametrize(
-    ("said", "offered"),
+    ("texts", "offered"),
     [
         (["dth", "de", "dth  "], ["dth", "de"]),  # equal behind the filters: the greedy one counts
         (["dth", "dth", "de"], ["dth", "de"]),
@@ -26,7 +19,7 @@ async def session():
     ],
 )
 async def test_the_greedy_candidate_stays_first(
-    session: Session, said: list[str], offered: list[str]
+    session: Session, texts: list[str], offered: list[str]
 ) -> None:
     """Alternatives follow in the order they came, none twice."""
     typist = Typist(session, "def area(width):\n    return wi")
@@ -34,6 +27,6 @@ async def test_the_greedy_candidate_stays_first(
         typist.document, typist.cursor, "a.py", QUICK, session.connection.state, invoked=True
     )
     doc = session._open.by_uri[typist.uri]
-    candidates = [Candidate(text) for text in said]
+    candidates = [Candidate(text) for text in texts]
     answer = session._completer._polish(request, doc, "backend", candidates)
-    assert [each.text for each in answer.suggestions] == offered
+    assert [suggestion.text for suggestion in answer.suggestions] == offered

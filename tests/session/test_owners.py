@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from fim_lsp.documents import Position
 from fim_lsp.session.session import Session
 from fim_lsp.session.state.workspaces import OUTSIDE
 from tests.fake_backend import FakeBackend
+from tests.session.conftest import OpenSession
 from tests.typist import QUICK, Typist, wait_judged
 
 CANARY = "def freight(weight):\n    C4N4RY = weight * 7\n    return C4N4RY\n" * 3
@@ -24,15 +25,8 @@ pytestmark = pytest.mark.usefixtures("short_rests")
 
 
 @pytest.fixture
-def backend() -> FakeBackend:
-    return FakeBackend()
-
-
-@pytest.fixture
-async def session(backend: FakeBackend, tmp_path: Path) -> AsyncIterator[Session]:
-    session = Session(QUICK, lambda _: backend, tmp_path / "cache")
-    yield session
-    await session.aclose()
+async def session(open_session: OpenSession, backend: FakeBackend, tmp_path: Path) -> Session:
+    return open_session(QUICK, backend, tmp_path / "cache")
 
 
 def typist(session: Session, file: Path, text: str) -> Typist:
@@ -94,7 +88,7 @@ async def test_nothing_is_kept_of_what_was_closed(session: Session, tmp_path: Pa
         session.handle(events.Closed(user.uri))
         await wait_judged(session)
 
-    named = {folder for each in _strings(session) for folder in re.findall(r"closed-\d+", each)}
+    named = {folder for text in _strings(session) for folder in re.findall(r"closed-\d+", text)}
     assert named <= {f"closed-{n}" for n in range(N_FOLDERS - OUTSIDE - 1, N_FOLDERS)}
 
 
@@ -103,18 +97,17 @@ def _strings(session: Session) -> Iterator[str]:
     gc.collect()
     seen, todo = set[int](), list[object]([session])
     while todo:
-        each = todo.pop()
-        if id(each) in seen:
+        value = todo.pop()
+        if id(value) in seen:
             continue
-        seen.add(id(each))
-        if isinstance(each, str | Path):
-            yield str(each)
-        elif _is_state(each):
-            todo += gc.get_referents(each)
+        seen.add(id(value))
+        if isinstance(value, str | Path):
+            yield str(value)
+        elif _is_state(value):
+            todo += gc.get_referents(value)
 
 
-def _is_state(each: object) -> bool:
-    module = type(each).__module__
-    return module.startswith(("fim_lsp", "collections", "server_bridge", "asyncio")) or isinstance(
-        each, dict | list | set | tuple
-    )
+def _is_state(value: object) -> bool:
+    if isinstance(value, dict | list | set | tuple):
+        return True
+    return type(value).__module__.startswith(("fim_lsp", "collections", "server_bridge", "asyncio"))

@@ -11,7 +11,6 @@ import pytest
 from fim_lsp.documents import Position, open_document
 from fim_lsp.events import Snoozed
 from fim_lsp.session.quietness import FILE, NOT_NOW, Exposure, Quietness
-from fim_lsp.session.session import Session
 from fim_lsp.session.state.state_file import forget
 from fim_lsp.settings.config import CompletionConfig, Config
 from fim_lsp.suggest import quiet
@@ -20,6 +19,7 @@ from fim_lsp.suggest.quiet import AGAIN, Record
 from fim_lsp.suggest.request import CompletionRequest, request_at
 from server_bridge.protocol import Health, State
 from tests.fake_backend import FakeBackend
+from tests.session.conftest import OpenSession
 from tests.typist import Typist
 
 READY = State(Health.READY, "llama-server")
@@ -144,7 +144,7 @@ HUGE = '{"n": 1%s, "start": %s, "weights": %s, "languages": {}}'
 
 
 @pytest.mark.parametrize(
-    "said",
+    "content",
     [
         b"",
         b"[]",
@@ -155,17 +155,17 @@ HUGE = '{"n": 1%s, "start": %s, "weights": %s, "languages": {}}'
         (HUGE % ("e999", [*quiet.START], [*quiet.START])).encode(),
     ],
 )
-def test_a_file_that_makes_no_sense(tmp_path: Path, said: bytes) -> None:
+def test_a_file_that_makes_no_sense(tmp_path: Path, content: bytes) -> None:
     """It is begun again."""
-    (tmp_path / FILE).write_bytes(said)
+    (tmp_path / FILE).write_bytes(content)
     (tmp_path / FILE).chmod(0o600)
     assert Clocks().quietness(tmp_path).record == Record()
 
 
-async def test_not_now() -> None:
+async def test_not_now(open_session: OpenSession) -> None:
     """The backend is not asked, and next edits stay away; by hand both come; the client hears of the beginning and the end."""
     backend = FakeBackend(lambda prompt, n: "dth")
-    session = Session(Config(), lambda _: backend)
+    session = open_session(Config(), backend)
     told: list[str] = []
     session.on_status = lambda status: told.append(status.quiet_until)
     typist = Typist(session, "def area(width):\n    return wi")
@@ -179,4 +179,3 @@ async def test_not_now() -> None:
     typist.type("d")
     assert await typist.ask()
     assert told[-2:] == [until, ""]
-    await session.aclose()

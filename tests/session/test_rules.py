@@ -11,12 +11,13 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.session.session import Session
-from fim_lsp.settings.config import PrivacyConfig, StateConfig
+from fim_lsp.settings.config import StateConfig
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Backend, Request
 from tests.asked import requests_to
 from tests.fake_backend import FakeBackend
 from tests.server_bridge.waiting import until
+from tests.session.test_late_rules import RULES
 from tests.typist import QUICK, Typist, wait_judged
 
 pytestmark = pytest.mark.security
@@ -31,19 +32,18 @@ class Project:
 
     def __init__(self, root: Path, cache: Path, open_backend: Callable[[], Backend]) -> None:
         self.root, self.cache = root, cache
-        self.open_backend = open_backend
         self.requests: list[Request] = []
         self.request: Request  # the last one before the rule
-        self.session = Session(QUICK, lambda _: self.noting(), cache)
+
+        def start() -> Backend:
+            backend = open_backend()
+            requests_to(backend, self.requests)
+            return backend
+
+        self.session = Session(QUICK, lambda _: start(), cache)
         (root / "shop.py").write_text(SHOP)
         (root / "main.py").write_text(MAIN)
         self.main: Typist
-
-    def noting(self) -> Backend:
-        """Return a backend whose requests are noted."""
-        backend = self.open_backend()
-        requests_to(backend, self.requests)
-        return backend
 
     async def begin(self) -> None:
         """Both files open, the ring at work, the frame in use."""
@@ -70,11 +70,15 @@ class Project:
         monkeypatch.setattr("fim_lsp.session.persistence.REST_S", 0.0)
         self.main.type("\n")
         await self.main.ask(invoked=True)
+        await self.until_kept(1)
 
-        async def is_saved() -> bool:
-            return bool(self.kept("*.json"))
+    async def until_kept(self, least: int, name: str = "*.json") -> None:
+        """Wait until so many of these files are on disk, or none."""
 
-        await until(is_saved)
+        async def is_so() -> bool:
+            return len(self.kept(name)) >= least if least else not self.kept(name)
+
+        await until(is_so)
 
     def kept(self, name: str = "*") -> list[Path]:
         """Return the files of the cache folder."""
@@ -112,26 +116,7 @@ async def began(tmp_path: Path, open_backend: Callable[[], Backend]) -> AsyncIte
     await project.session.aclose()
 
 
-def watched(project: Project) -> None:
-    (project.root / ".gitignore").write_text("shop.py\n")
-    uri = f"{project.root.as_uri()}/.gitignore"
-    project.session.handle(events.FilesChanged((uri,), ()))
-
-
-def saved(project: Project) -> None:
-    """In an editor that watches no files."""
-    uri = f"{project.root.as_uri()}/.gitignore"
-    project.session.handle(events.Opened(uri, "ignore", 1, "shop.py\n"))
-    (project.root / ".gitignore").write_text("shop.py\n")
-    project.session.handle(events.Saved(uri))
-
-
-def configured(project: Project) -> None:
-    privacy = PrivacyConfig(exclude=("shop.py",))
-    project.session.configure(dataclasses.replace(QUICK, privacy=privacy))
-
-
-@pytest.mark.parametrize("change", [watched, saved, configured])
+@pytest.mark.parametrize("change", RULES)
 @pytest.mark.parametrize("is_open", [True, False])
 async def test_the_next_prompt_follows_a_new_rule(project: Project, change, is_open: bool) -> None:
     """Open or closed, in the ring or in the frame: what is private now is in no later prompt."""
@@ -143,7 +128,7 @@ async def test_the_next_prompt_follows_a_new_rule(project: Project, change, is_o
     assert [prompt for prompt in project.prompts if "C4N4RY" in prompt] == []
 
 
-@pytest.mark.parametrize("change", [watched, saved, configured])
+@pytest.mark.parametrize("change", RULES)
 @pytest.mark.parametrize("is_open", [True, False])
 async def test_what_was_saved_of_it_is_deleted(
     real: Project, change, is_open: bool, monkeypatch: pytest.MonkeyPatch
@@ -158,7 +143,7 @@ async def test_what_was_saved_of_it_is_deleted(
     assert real.kept() == []
 
 
-@pytest.mark.parametrize("change", [watched, saved, configured])
+@pytest.mark.parametrize("change", RULES)
 async def test_the_engine_holds_nothing_of_it_any_more(real: Project, change) -> None:
     """The prompt of before the rule is evaluated from its beginning, not found in a slot or a copy of one."""
     connection, request = real.session.connection, real.request
@@ -177,8 +162,4 @@ async def test_what_was_saved_goes_when_saving_is_switched_off(
     """The files are deleted at once, not at the next start."""
     await real.save(monkeypatch)
     real.session.configure(dataclasses.replace(QUICK, state=StateConfig(save=False)))
-
-    async def is_gone() -> bool:
-        return not real.kept()
-
-    await until(is_gone)
+    await real.until_kept(0, "*")

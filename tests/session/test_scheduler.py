@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from fim_lsp.session.scheduler import Scheduler
 
 
@@ -50,32 +52,27 @@ async def test_a_foreground_step_waits_for_the_one_on_the_wire_only() -> None:
     assert work.ran == ["warm", "front", "warm", "warm"]
 
 
-async def test_the_newest_background_job_of_a_kind_wins() -> None:
-    """A waiting job that is out of date never runs."""
-    work, scheduler = Work(), Scheduler(("warm",))
-    front = asyncio.create_task(scheduler.foreground(work.step("front")))
-    await settled()
-    scheduler.background("warm", work.step("old"))
-    scheduler.background("warm", work.step("new"))
-    for gate in work.gates.values():
-        gate.set()
-    await front
-    await scheduler.wait_idle()
-    assert work.ran == ["front", "new"]
-
-
-async def test_kinds_are_served_in_their_order() -> None:
-    """What is on screen comes before what may come."""
+@pytest.mark.parametrize(
+    ("jobs", "ran"),
+    [
+        ([("warm", "old"), ("warm", "new")], ["new"]),  # what is out of date never runs
+        ([("warm", "warm"), ("speculate", "speculate")], ["speculate", "warm"]),  # on screen first
+    ],
+)
+async def test_background_jobs_behind_a_request(
+    jobs: list[tuple[str, str]], ran: list[str]
+) -> None:
+    """The newest of a kind runs, and the kinds are served in their order."""
     work, scheduler = Work(), Scheduler(("speculate", "warm"))
     front = asyncio.create_task(scheduler.foreground(work.step("front")))
     await settled()
-    scheduler.background("warm", work.step("warm"))
-    scheduler.background("speculate", work.step("speculate"))
+    for kind, name in jobs:
+        scheduler.background(kind, work.step(name))
     for gate in work.gates.values():
         gate.set()
     await front
     await scheduler.wait_idle()
-    assert work.ran == ["front", "speculate", "warm"]
+    assert work.ran == ["front", *ran]
 
 
 async def test_a_failing_job_ends_alone() -> None:

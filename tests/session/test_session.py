@@ -18,20 +18,14 @@ from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Backend, BackendUnavailable, Health
 from tests.asked import requests_to
 from tests.fake_backend import FakeBackend
-from tests.typist import BRIEF, QUICK, ROOT, Typist, embedded, faked
+from tests.session.conftest import OpenSession
+from tests.typist import BRIEF, QUICK, ROOT, Typist, embedded
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
 # Tokens: what was typed, and one a stream. The prompts have over a thousand; how it is split into requests differs.
 FEW = 24
 KEYS = "\ndef total(items, rate):\n    price = sum(item.price for item in items)\n    re"
 HALF = "\nclass Parser:\n    def __init__(self, na"  # the text goes on with `me`
-
-
-@pytest.fixture
-async def session() -> AsyncIterator[Session]:
-    session = faked()
-    yield session
-    await session.aclose()
 
 
 @pytest.fixture(params=["bundled", "plain"])
@@ -43,6 +37,10 @@ async def real(request: pytest.FixtureRequest) -> AsyncIterator[Session]:
     await session.connection.wait_ready()
     yield session
     await session.aclose()
+
+
+def no_server() -> Backend:
+    return open_backend(BackendSettings(kind="llama-server", url="http://127.0.0.1:9"))
 
 
 @pytest.mark.engine
@@ -73,27 +71,23 @@ async def test_nothing_is_evaluated_again_at_rest(session: Session, short_rests:
     assert typist.counted("tokens", "background") - before <= 8 * FEW
 
 
-async def test_a_place_looked_at_is_evaluated_before_the_first_key() -> None:
+async def test_a_place_looked_at_is_evaluated_before_the_first_key(
+    open_session: OpenSession,
+) -> None:
     """Who moves the cursor, looks for a moment and types waits for what was typed, not for the window."""
-    session = faked(Config())
-    try:
-        typist = Typist(session, CODE)
-        await typist.ask(invoked=True)
-        await session.wait_idle()
-        typist.cursor = Position(40, len(typist.document.lines[40].rstrip("\n")))
-        steps = typist.counted("warmSteps")
-        looking = asyncio.create_task(typist.ask())
-        while not looking.done() and typist.counted("warmSteps") == steps:
-            await asyncio.sleep(0)
-        await session.wait_idle()  # the prefill may take several steps
-        assert not looking.done()
-        looking.cancel()
-        before = typist.counted("tokens", "evaluated")
-        typist.type("\n    total = pri")
-        await typist.ask(invoked=True)
-        assert typist.counted("tokens", "evaluated") - before <= FEW
-    finally:
-        await session.aclose()
+    session = open_session(Config())
+    typist = Typist(session, CODE)
+    await typist.ask(invoked=True)
+    await session.wait_idle()
+    typist.cursor = Position(40, len(typist.document.lines[40].rstrip("\n")))
+    steps = typist.counted("warmSteps")
+    looking = asyncio.create_task(typist.ask())
+    while not looking.done() and typist.counted("warmSteps") == steps:
+        await asyncio.sleep(0)
+    await session.wait_idle()  # the prefill may take several steps
+    assert not looking.done()
+    looking.cancel()
+    assert await typist.cost("\n    total = pri", invoked=True) <= FEW
 
 
 async def test_a_new_place_costs_a_small_window(session: Session) -> None:
@@ -102,11 +96,8 @@ async def test_a_new_place_costs_a_small_window(session: Session) -> None:
     await typist.ask()
     await session.wait_idle()
     for line in (700, 100, 710, 400):
-        before = typist.counted("tokens", "evaluated")
         typist.cursor = Position(line, len(typist.document.lines[line].rstrip("\n")))
-        typist.type("\n        total = pri")
-        await typist.ask()
-        assert typist.counted("tokens", "evaluated") - before <= 330, line
+        assert await typist.cost("\n        total = pri") <= 330, line
 
 
 async def test_typing_what_was_suggested_sends_no_request(session: Session) -> None:
@@ -134,10 +125,7 @@ async def test_a_client_that_does_not_ask_while_one_types_along(session: Session
     await typist.ask()
     typist.type("ces")
     await session.wait_idle()
-    before = typist.counted("tokens", "evaluated")
-    typist.type(" + self")
-    await typist.ask(invoked=True)
-    assert typist.counted("tokens", "evaluated") - before <= FEW
+    assert await typist.cost(" + self", invoked=True) <= FEW
 
 
 async def test_an_accepted_suggestion_is_in_the_cache_already(session: Session) -> None:
@@ -147,10 +135,7 @@ async def test_an_accepted_suggestion_is_in_the_cache_already(session: Session) 
     await session.wait_idle()
     [suggestion] = await typist.ask(invoked=True)
     typist.accept(suggestion)
-    before = typist.counted("tokens", "evaluated")
-    await typist.ask(invoked=True)
-    evaluated = typist.counted("tokens", "evaluated") - before
-    assert evaluated <= FEW
+    assert await typist.cost(invoked=True) <= FEW
     assert typist.counted("accepted") == 1
 
 
@@ -161,40 +146,36 @@ async def test_a_closing_bracket_of_the_editor_moves_nothing(session: Session) -
     await session.wait_idle()
     typist.type("()")
     typist.cursor = typist.cursor._replace(column=typist.cursor.column - 1)
-    before = typist.counted("tokens", "evaluated")
-    await typist.ask(invoked=True)
-    assert typist.counted("tokens", "evaluated") - before <= FEW
+    assert await typist.cost(invoked=True) <= FEW
 
 
-async def test_a_user_who_types_along_joins_what_is_being_decoded(session: Session) -> None:
+async def test_a_user_who_types_along_joins_what_is_being_decoded(
+    session: Session, open_session: OpenSession
+) -> None:
     """A key that agrees with the text on its way starts nothing new."""
     [suggestion] = await Typist(session, CODE + HALF).ask(invoked=True)
-    fresh = faked()
-    try:
-        typist = Typist(fresh, CODE + HALF)
-        first = asyncio.create_task(typist.ask(invoked=True))
-        while not typist.counted("completions"):
-            await asyncio.sleep(0)
-        typist.type(suggestion.text[0])
-        second = asyncio.create_task(typist.ask(invoked=True))
-        first.cancel()
-        [joined] = await second
-        assert joined.text == suggestion.text[1:]
-        assert typist.counted("outcomes", "superseded") == 1
-    finally:
-        await fresh.aclose()
+    fresh = open_session()
+    typist = Typist(fresh, CODE + HALF)
+    first = asyncio.create_task(typist.ask(invoked=True))
+    while not typist.counted("completions"):
+        await asyncio.sleep(0)
+    typist.type(suggestion.text[0])
+    second = asyncio.create_task(typist.ask(invoked=True))
+    first.cancel()
+    [joined] = await second
+    assert joined.text == suggestion.text[1:]
+    assert typist.counted("outcomes", "superseded") == 1
 
 
-async def test_a_selected_menu_entry_is_extended() -> None:
+async def test_a_selected_menu_entry_is_extended(open_session: OpenSession) -> None:
     """With `selectedCompletionInfo`, the suggestion begins with the entry's text."""
-    session = faked(says=lambda _, __: "(prog)\n")
+    session = open_session(backend=FakeBackend(lambda _, __: "(prog)\n"))
     typist = Typist(session, CODE + "\ndef main():\n    parser = Arg")
     at = typist.cursor
     selected = Edit(at._replace(column=at.column - 3), at, "ArgumentParser")
     [suggestion] = await typist.ask(invoked=True, selected=selected)
     assert suggestion.text == "ArgumentParser(prog)"
     assert suggestion.start == selected.start
-    await session.aclose()
 
 
 async def test_an_unknown_document_gets_nothing(session: Session) -> None:
@@ -203,25 +184,21 @@ async def test_an_unknown_document_gets_nothing(session: Session) -> None:
     assert (answer.suggestions, answer.reason) == ([], "the file is not open")
 
 
-async def test_without_a_backend_the_session_lives_and_recovers() -> None:
+async def test_without_a_backend_the_session_lives_and_recovers(open_session: OpenSession) -> None:
     """Events are kept while the backend is down; once it is there, completions come."""
-    down = open_backend(BackendSettings(kind="llama-server", url="http://127.0.0.1:9"))
-    now: list[Backend] = [down]
-    session = Session(Config(), lambda _: now[0])
+    now = [no_server()]
+    session = open_session(Config(), lambda: now[0])
     told: list[str] = []
     session.on_status = lambda status: told.append(status.state.health.value)
-    try:
-        typist = Typist(session, CODE + HALF)
-        assert await typist.ask() == []
-        await session.connection.wait_ready(0.01)
-        assert session.connection.state.health is Health.DOWN
-        assert await typist.ask() == []
-        now[0] = FakeBackend()
-        session.connection.reopen()
-        assert await typist.ask(invoked=True)
-        assert [health for health in told if health != "loading"] == ["down", "ready"]
-    finally:
-        await session.aclose()
+    typist = Typist(session, CODE + HALF)
+    assert await typist.ask() == []
+    await session.connection.wait_ready(0.01)
+    assert session.connection.state.health is Health.DOWN
+    assert await typist.ask() == []
+    now[0] = FakeBackend()
+    session.connection.reopen()
+    assert await typist.ask(invoked=True)
+    assert [health for health in told if health != "loading"] == ["down", "ready"]
 
 
 async def test_prompts_name_the_repository_and_the_path_within(session: Session) -> None:
@@ -260,28 +237,24 @@ async def test_other_open_files_stand_in_the_prompt(session: Session) -> None:
     assert not [part for part in chunks if part.text.strip() in window]
 
 
-async def test_a_private_file_gets_nothing_and_tells_nothing(tmp_path) -> None:
+async def test_a_private_file_gets_nothing_and_tells_nothing(session: Session, tmp_path) -> None:
     """An ignored file has no completions, and nothing of it is in any prompt."""
     (tmp_path / ".gitignore").write_text("secret.py\n")
-    session = faked()
-    try:
-        typist = Typist(session, CODE + HALF, f"{ROOT}/app/a.py")
-        session.handle(events.FoldersChanged((tmp_path.as_uri(),)))
-        session.handle(
-            events.Opened(f"{tmp_path.as_uri()}/secret.py", "python", 1, "CANARY = 'c4n4ry'\n" * 9)
-        )
-        private = f"{tmp_path.as_uri()}/secret.py"
-        assert not (await session.complete(private, Position(3, 3), invoked=True)).suggestions
-        session.handle(events.Opened(f"{tmp_path.as_uri()}/open.py", "python", 1, CODE + HALF))
-        uri = f"{tmp_path.as_uri()}/open.py"
-        await session.complete(uri, Position(len(CODE.splitlines()) + 2, 22), invoked=True)
-        await session.wait_idle()
-        shown = await session.report(uri)
-        assert shown.segments
-        assert "c4n4ry" not in repr(shown)
-        assert any(outcome.startswith("private") for outcome in typist.session.stats()["outcomes"])  # type: ignore[attr-defined]
-    finally:
-        await session.aclose()
+    typist = Typist(session, CODE + HALF, f"{ROOT}/app/a.py")
+    session.handle(events.FoldersChanged((tmp_path.as_uri(),)))
+    session.handle(
+        events.Opened(f"{tmp_path.as_uri()}/secret.py", "python", 1, "CANARY = 'c4n4ry'\n" * 9)
+    )
+    private = f"{tmp_path.as_uri()}/secret.py"
+    assert not (await session.complete(private, Position(3, 3), invoked=True)).suggestions
+    session.handle(events.Opened(f"{tmp_path.as_uri()}/open.py", "python", 1, CODE + HALF))
+    uri = f"{tmp_path.as_uri()}/open.py"
+    await session.complete(uri, Position(len(CODE.splitlines()) + 2, 22), invoked=True)
+    await session.wait_idle()
+    shown = await session.report(uri)
+    assert shown.segments
+    assert "c4n4ry" not in repr(shown)
+    assert any(outcome.startswith("private") for outcome in typist.session.stats()["outcomes"])  # type: ignore[attr-defined]
 
 
 async def test_what_follows_a_suggestion_is_there_when_it_is_accepted(session: Session) -> None:
@@ -306,17 +279,14 @@ async def test_what_follows_a_suggestion_is_there_when_it_is_accepted(session: S
     ],
 )
 async def test_comments_and_strings_may_be_left_alone(
-    before: str, quiet_in: tuple[str, ...], asks: bool
+    before: str, quiet_in: tuple[str, ...], asks: bool, open_session: OpenSession
 ) -> None:
     """Automatic suggestions stay out of the places the user names; by hand they come everywhere."""
     completion = dataclasses.replace(QUICK.completion, quiet_in=quiet_in)
-    quiet = faked(dataclasses.replace(QUICK, completion=completion))
-    try:
-        typist = Typist(quiet, CODE + "\n" + before)
-        await typist.ask()
-        assert (typist.counted("completions") > 0) is asks
-    finally:
-        await quiet.aclose()
+    quiet = open_session(dataclasses.replace(QUICK, completion=completion))
+    typist = Typist(quiet, CODE + "\n" + before)
+    await typist.ask()
+    assert (typist.counted("completions") > 0) is asks
 
 
 class Stumbling(FakeBackend):
@@ -342,29 +312,20 @@ class Stumbling(FakeBackend):
     [("embedded", 0, 1), ("embedded", 1, 1), ("embedded", 99, 0), ("llama-server", 1, 0)],
 )
 async def test_an_engine_that_starts_is_waited_for(
-    kind: str, n_failures: int, n_texts: int
+    kind: str, n_failures: int, n_texts: int, open_session: OpenSession
 ) -> None:
     """Until the deadline, also where the first start failed: the first key of a session has an answer."""
     completion = dataclasses.replace(QUICK.completion, deadline_ms=1000)
     backend = Stumbling(kind, n_failures)
-    session = Session(dataclasses.replace(QUICK, completion=completion), lambda _: backend)
-    try:
-        assert len(await Typist(session, CODE + HALF).ask()) == n_texts
-    finally:
-        await session.aclose()
+    session = open_session(dataclasses.replace(QUICK, completion=completion), backend)
+    assert len(await Typist(session, CODE + HALF).ask()) == n_texts
 
 
-async def test_without_a_backend_lines_in_sight_are_offered() -> None:
+async def test_without_a_backend_lines_in_sight_are_offered(open_session: OpenSession) -> None:
     """What stands in another open file and begins as what is typed is a suggestion without any model."""
-    alone = Session(
-        QUICK,
-        lambda _: open_backend(BackendSettings(kind="llama-server", url="http://127.0.0.1:9")),
-    )
-    try:
-        Typist(alone, "import os\nlogging.getLogger(__name__).setLevel(1)\n", f"{ROOT}/app/log.py")
-        typist = Typist(alone, "import sys\nlogging.getL")
-        [suggestion] = await typist.ask()
-        assert suggestion.text == "ogger(__name__).setLevel(1)"
-        assert typist.counted("outcomes", "local") == 1
-    finally:
-        await alone.aclose()
+    alone = open_session(backend=no_server())
+    Typist(alone, "import os\nlogging.getLogger(__name__).setLevel(1)\n", f"{ROOT}/app/log.py")
+    typist = Typist(alone, "import sys\nlogging.getL")
+    [suggestion] = await typist.ask()
+    assert suggestion.text == "ogger(__name__).setLevel(1)"
+    assert typist.counted("outcomes", "local") == 1

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
-
-import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Position, body
 from fim_lsp.session.session import Session
 from tests.asked import requests_to
-from tests.typist import ROOT, Typist, faked
+from tests.fake_backend import FakeBackend
+from tests.session.conftest import OpenSession
+from tests.typist import ROOT, Typist
 
 HEAD = "class Parser:\n"
 BODY = "    def __init__(self, na"  # the text goes on with `me…`
@@ -27,13 +27,6 @@ BEFORE = {
     "nothing": "\ufeff",
 }
 TYPED = "def area(width, height):\n    area = width * height\n    if area > 1000:\n        pri"
-
-
-@pytest.fixture
-async def session() -> AsyncIterator[Session]:
-    session = faked()
-    yield session
-    await session.aclose()
 
 
 async def check(session: Session, text: str, name: str = "a") -> list[str]:
@@ -74,13 +67,12 @@ async def test_line_ends(session: Session) -> None:
         assert here == first
 
 
-async def test_tabs() -> None:
+async def test_tabs(open_session: OpenSession) -> None:
     """In a file indented with tabs, suggestions are, too."""
-    said = "\n        if self.width:\n            return self.width\n"
-    session = faked(says=lambda _, __: said)
+    text = "\n        if self.width:\n            return self.width\n"
+    session = open_session(backend=FakeBackend(lambda _, __: text))
     [suggestion] = await Typist(session, "class A:\n\tdef area(self):").ask(invoked=True)
     assert suggestion.text == "\n\t\tif self.width:\n\t\t\treturn self.width"
-    await session.aclose()
 
 
 async def test_nothing_at_all(session: Session) -> None:
