@@ -232,10 +232,11 @@ def test_lines_that_are_too_long_become_fewer() -> None:
 
 
 FACADE = {
-    "handle", "configure", "config", "documents", "document", "asked",
+    "handle", "configure", "config", "documents", "document", "last_uri",
     "complete", "explain", "report", "continue_long", "edit", "prepare_edit", "write_commit_message",
     "next_edit", "wants_next_edit", "check_next_edit",
-    "status", "on_status", "on_index", "stats", "counters", "by_day", "backend", "reach", "aclose",
+    "status", "on_status", "on_index", "stats", "counters", "by_day", "backend",
+    "start_connecting", "aclose",
 }  # fmt: skip
 
 

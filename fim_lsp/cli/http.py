@@ -107,7 +107,7 @@ async def _serve(
         try:
             for line in _addresses(local, key_file):
                 screen.line(line)
-            session.reach()
+            session.start_connecting()
             await ended.wait()
         finally:
             await local.aclose()

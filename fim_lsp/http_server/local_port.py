@@ -163,8 +163,8 @@ def why_refused(target: str, headers: Mapping[str, str], port: int) -> str:
 def knows(headers: Mapping[str, str], token: str) -> bool:
     """Return whether a request carries the secret *token*, as `Authorization: Bearer`."""
     scheme, _, secret = headers.get("authorization", "").partition(" ")
-    given = secret.strip().encode("utf-8", "surrogateescape")
-    is_right = hmac.compare_digest(given, token.encode())
+    shown = secret.strip().encode("utf-8", "surrogateescape")
+    is_right = hmac.compare_digest(shown, token.encode())
     return bool(token) and scheme.lower() == "bearer" and is_right
 
 

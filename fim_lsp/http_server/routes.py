@@ -113,7 +113,7 @@ class Routes:
         if path in {"/health", "/v1/health"}:
             if state.health is Health.READY:
                 return respond({"status": "ok"})
-            self._session.reach()
+            self._session.start_connecting()
             return error(DOWN, state.message or "the model is not ready yet")
         if path in {"/v1/models", "/models"}:
             model = {"id": state.model, "object": "model", "created": 0, "owned_by": "fim-lsp"}
@@ -213,7 +213,7 @@ class Page:
         """
         Return the report on the prompt at the place of the last request; measured once per change.
         """
-        uri = self._session.asked
+        uri = self._session.last_uri
         if not uri:
             return PromptReport("nothing yet: type something in your editor")
         document = self._session.document(uri)

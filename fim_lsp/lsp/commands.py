@@ -45,7 +45,7 @@ def read_params(arguments: tuple[object, ...]) -> dict[str, Any]:
 
 def accept(editor: Editor, *arguments: object) -> None:
     """Take in that an item was inserted."""
-    editor.hear(Accepted(first_text(arguments)))
+    editor.forward(Accepted(first_text(arguments)))
 
 
 def toggle(editor: Editor, *_: object) -> bool:
@@ -84,7 +84,7 @@ async def show_context(editor: Editor, *arguments: object) -> dict[str, object]:
     Editors that can open documents open it to read, too; where the local port is open, its page in
     a browser.
     """
-    uri = first_text(arguments, editor.session.asked)
+    uri = first_text(arguments, editor.session.last_uri)
     shown = await editor.session.report(editor.notebooks.place(uri)[0])
     if editor.offers("window.show_document.support"):
         if editor.page.is_open:
@@ -133,11 +133,11 @@ async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]
     ends it, and so do another such text and the editor's button to cancel, which keeps what came so
     far. A message says what came of it.
     """
-    given = read_params(arguments)
-    uri = str(given.get("uri") or editor.session.asked)
+    params = read_params(arguments)
+    uri = str(params.get("uri") or editor.session.last_uri)
     name, first_line = editor.notebooks.place(uri)
     document, cell = editor.session.document(name), editor.document(uri)
-    position = convert.place_of(given.get("position"), cell, editor.encoding)
+    position = convert.place_of(params.get("position"), cell, editor.encoding)
     if position is not None:
         position = position._replace(line=position.line + first_line)
     editor.n_texts += 1
@@ -163,12 +163,12 @@ async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]
 async def _insert(editor: Editor, edit: types.WorkspaceEdit | None, text: str, note: str) -> None:
     """Have the editor insert a long text, and say what came of it."""
     if edit is not None and not await apply_edit(editor, edit, "text by fim-lsp"):
-        said = "fim-lsp inserted nothing: the text was changed meanwhile"
+        message = "fim-lsp inserted nothing: the text was changed meanwhile"
     else:
         n_lines = text.count("\n") + 1
         wrote = f"{n_lines} line{'s' * (n_lines > 1)}" if text else "nothing"
-        said = f"fim-lsp wrote {wrote}" + (f": {note}" if note else "")
-    editor.messages.show(said)
+        message = f"fim-lsp wrote {wrote}" + (f": {note}" if note else "")
+    editor.messages.show(message)
 
 
 def workspace_edit(
@@ -225,13 +225,13 @@ def snooze(editor: Editor, *arguments: object) -> str:
     where they come.
     """
     editor.session.handle(Snoozed(minutes_in(arguments)))
-    return _tell_until(editor)
+    return _show_until(editor)
 
 
 def resume(editor: Editor, *_: object) -> str:
     """Suggest again at once."""
     editor.session.handle(Snoozed(0))
-    return _tell_until(editor)
+    return _show_until(editor)
 
 
 def dismiss(editor: Editor, *arguments: object) -> None:
@@ -245,17 +245,17 @@ def minutes_in(arguments: tuple[object, ...]) -> float:
     Return the minutes that a client says, as a number or as text; `MINUTES` where it says none that
     make sense.
     """
-    said = arguments[0] if arguments else None
-    if isinstance(said, dict):
-        said = said.get("minutes")
+    value = arguments[0] if arguments else None
+    if isinstance(value, dict):
+        value = value.get("minutes")
     try:
-        minutes = float(said) if isinstance(said, int | float | str) else MINUTES
+        minutes = float(value) if isinstance(value, int | float | str) else MINUTES
     except (ValueError, OverflowError):
         return MINUTES
     return minutes if minutes >= 0 else MINUTES  # NaN is neither
 
 
-def _tell_until(editor: Editor) -> str:
+def _show_until(editor: Editor) -> str:
     """Tell the user, who may have no status line."""
     until = editor.session.status().quiet_until
     words = (
@@ -273,7 +273,7 @@ def _tell_until(editor: Editor) -> str:
 async def why(editor: Editor, params: object) -> str:
     """Return the reason in words, for `{"uri", "position"}`."""
     given = params if isinstance(params, dict) else {}
-    uri = str(given.get("uri") or editor.session.asked)
+    uri = str(given.get("uri") or editor.session.last_uri)
     document = editor.document(uri)
     if document is None:
         return "The server does not have this text: the file is too large, or not open."
@@ -285,10 +285,10 @@ async def why(editor: Editor, params: object) -> str:
     stats = cast("dict[str, dict[str, Any]]", editor.session.stats())
     answer, note, rarer = last.answer, notice(stats["backend"]), stats["quiet"]["why"]
     text = answer.suggestions[0].text if answer.suggestions else ""
-    said = report(text, answer.outcome, answer.reason, by_hand=last.by_hand)
+    answer_text = report(text, answer.outcome, answer.reason, by_hand=last.by_hand)
     title = "By hand" if last.by_hand else "While typing"
-    lines = [f"{title} {said}"]
-    lines += [f"The model: {note}"] if note and note not in said else []
+    lines = [f"{title} {answer_text}"]
+    lines += [f"The model: {note}"] if note and note not in answer_text else []
     lines += [f"Rarer now: {rarer}."] if rarer else []
     return "\n".join(lines)
 
@@ -318,7 +318,7 @@ _ERROR = 1  # of DiagnosticSeverity
 def hear_context(editor: Editor, params: object) -> None:
     """Handle `fim/context`: code from other language servers for the names near the cursor."""
     if (event := parse_context(params)) is not None:
-        editor.hear(event._replace(uri=editor.notebooks.place(event.uri)[0]))
+        editor.forward(event._replace(uri=editor.notebooks.place(event.uri)[0]))
 
 
 def parse_context(params: object) -> Informed | None:

@@ -363,7 +363,7 @@ def waits_ms(name: str) -> float:
     known.
     """
     lower = name.lower()
-    return next((ms for known, ms in _WAITS_MS.items() if lower.startswith(known)), 0.0)
+    return next((ms for editor, ms in _WAITS_MS.items() if lower.startswith(editor)), 0.0)
 
 
 def has_ghost_text_unsaid(name: str) -> bool:

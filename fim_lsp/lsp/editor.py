@@ -157,8 +157,8 @@ class Editor(LanguageServer):
             return
         items = types.ConfigurationParams([types.ConfigurationItem(section="fim")])
         with contextlib.suppress(JsonRpcException):  # it cannot after all
-            said = await self.workspace_configuration_async(items)
-            self.sources.say("workspace/configuration", said[0] if said else None)
+            answers = await self.workspace_configuration_async(items)
+            self.sources.say("workspace/configuration", answers[0] if answers else None)
             self.configure()
 
     async def register(self) -> None:
@@ -232,7 +232,7 @@ class Editor(LanguageServer):
         """Return an open document, or cell of a notebook, as the editor knows it."""
         return self.notebooks.cells.get(uri) or self.session.document(uri)
 
-    def hear(self, *events: Event) -> None:
+    def forward(self, *events: Event) -> None:
         """Hand on what happened; an event of a cell is one of the document that it is part of."""
         for event in events:
             if isinstance(event, Focused | Yanked):
@@ -245,7 +245,7 @@ class Editor(LanguageServer):
         evaluated.
         """
         whole, first = self.notebooks.place(uri)
-        self.hear(CursorMoved(whole, _lower(position, first)))
+        self.forward(CursorMoved(whole, _lower(position, first)))
 
     def note_skipped(self, message: Skipped) -> None:
         """Go on after a message that was too long: its documents, or files, may be out of step."""
@@ -255,7 +255,7 @@ class Editor(LanguageServer):
             self.session.handle(RulesChanged())
             return
         for uri in message.uris:
-            self.hear(*self.notebooks.arrange(uri, (), ()), Closed(uri))
+            self.forward(*self.notebooks.arrange(uri, (), ()), Closed(uri))
             self._show_large(uri)
 
     def _show_large(self, uri: str) -> None:
@@ -296,7 +296,7 @@ class Editor(LanguageServer):
         try:
             uri, first = self.notebooks.place(document.uri)
 
-            def show_moved(suggestion: Suggestion) -> None:
+            def on_suggestion(suggestion: Suggestion) -> None:
                 if show is not None:
                     show(_move(suggestion, -first))
 
@@ -306,7 +306,7 @@ class Editor(LanguageServer):
                 invoked=invoked,
                 selected=selected and _move(selected, first),
                 client=client._replace(
-                    on_progress=show_moved if show else None, waits_ms=self._waits_ms
+                    on_progress=on_suggestion if show else None, waits_ms=self._waits_ms
                 ),
             )
             if answer.outcome == TOO_LARGE:

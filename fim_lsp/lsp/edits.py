@@ -2,8 +2,8 @@
 Edits by instruction, and commit messages: the commands `fim.edit`, `fim.edit.prepare` and
 `fim.commitMessage`.
 
-See docs/protocol.md. What comes of an instruction is applied as the fewest whole lines, in one
-step, or handed to a client that shows it first.
+See docs/protocol.md. The result is applied as a minimal set of whole-line edits, in one step, or
+handed to a client that shows it first.
 """
 
 from __future__ import annotations
@@ -81,15 +81,15 @@ async def edit(editor: Editor, *arguments: object) -> Params:
     See docs/protocol.md; a request that is cancelled ends the edit, but not in the middle of a
     step.
     """
-    given = read_params(arguments)
+    params = read_params(arguments)
     answer: Params = {}
     is_cancelled = False
 
     async def work() -> None:
-        answer.update(await _edit(editor, given, lambda: not is_cancelled))
+        answer.update(await _edit(editor, params, lambda: not is_cancelled))
 
     task = editor.later(work(), "edit")
-    if given.get("wait") is False:
+    if params.get("wait") is False:
         return {"applied": None, "note": ""}
     try:
         await asyncio.shield(task)
@@ -107,68 +107,68 @@ async def prepare(editor: Editor, *arguments: object) -> None:
         editor.later(editor.session.prepare_edit(place.uri, start, end), "prepare edit")
 
 
-async def _edit(editor: Editor, given: Params, goes_on: Callable[[], bool]) -> Params:
-    place, preview = _place(editor, given), given.get("preview") is True
+async def _edit(editor: Editor, params: Params, goes_on: Callable[[], bool]) -> Params:
+    place, preview = _place(editor, params), params.get("preview") is True
     if place is None:
         return _answer_unchanged(editor, Edited(note="the document is not open"), preview=preview)
-    version = (given.get("textDocument") or {}).get("version")
+    version = (params.get("textDocument") or {}).get("version")
     if isinstance(version, int) and version != place.cell.version:
         return _answer_unchanged(editor, Edited(note=CHANGED), preview=preview)
-    token = given.get("partialResultToken") if preview else None
+    token = params.get("partialResultToken") if preview else None
     clock = asyncio.get_running_loop().time
     shown = Preview(partial(_show, editor, place, token), clock) if token is not None else None
-    with editor.messages.writing("Editing", given.get("workDoneToken")) as on_progress:
+    with editor.messages.writing("Editing", params.get("workDoneToken")) as on_progress:
 
         def on_lines(lines: Sequence[str]) -> bool:
             if shown is not None:
                 shown.show(lines)
             return goes_on() and on_progress(len(lines))
 
-        found = await editor.session.edit(place.uri, _read_asked(place, given), on_lines)
-    if found.lines is None:
-        return _answer_unchanged(editor, found, preview=preview)
+        result = await editor.session.edit(place.uri, _read_asked(place, params), on_lines)
+    if result.lines is None:
+        return _answer_unchanged(editor, result, preview=preview)
     if editor.document(place.cell.uri) is not place.cell:
-        return _answer_unchanged(editor, found._replace(note=CHANGED, lines=None), preview=preview)
-    return await _apply(editor, place, found, found.lines, preview=preview)
+        return _answer_unchanged(editor, result._replace(note=CHANGED, lines=None), preview=preview)
+    return await _apply(editor, place, result, result.lines, preview=preview)
 
 
 async def _apply(
-    editor: Editor, place: EditPlace, found: Edited, lines: tuple[str, ...], *, preview: bool
+    editor: Editor, place: EditPlace, result: Edited, lines: tuple[str, ...], *, preview: bool
 ) -> Params:
-    """Apply what was found, or hand it to the client."""
+    """Apply an edit, or hand it to the client."""
     cell, encoding = place.cell, editor.encoding
-    first, last = found.first - place.above, min(found.last - place.above, len(place.cell.lines))
+    first, last = result.first - place.above, min(result.last - place.above, len(place.cell.lines))
     edits = [
-        types.TextEdit(convert.client_range(cell, each.start, each.end, encoding), each.text)
-        for each in selection.edits(cell, first, last, lines)
+        types.TextEdit(convert.client_range(cell, edit.start, edit.end, encoding), edit.text)
+        for edit in selection.edits(cell, first, last, lines)
     ]
-    tokens = found.tokens._asdict()
+    tokens = result.tokens._asdict()
     if preview:
         return {
             "uri": cell.uri,
             "version": cell.version,
             **_text(editor, cell, first, last, lines),
             "edits": edits,
-            "note": found.note,
+            "note": result.note,
             "tokens": tokens,
         }
     whole = workspace_edit(editor, cell.uri, cell.version, *edits)
     if not await apply_edit(editor, whole, "edit by fim-lsp"):
-        return _answer_unchanged(editor, found._replace(note=CHANGED), preview=False)
-    return {"applied": True, "note": found.note, "tokens": tokens}
+        return _answer_unchanged(editor, result._replace(note=CHANGED), preview=False)
+    return {"applied": True, "note": result.note, "tokens": tokens}
 
 
-def _answer_unchanged(editor: Editor, found: Edited, *, preview: bool) -> Params:
+def _answer_unchanged(editor: Editor, result: Edited, *, preview: bool) -> Params:
     """
     Return the answer where nothing is changed; a client that shows nothing itself has its user told
     why.
     """
-    tokens = found.tokens._asdict()
+    tokens = result.tokens._asdict()
     if preview:
-        return {"edits": [], "note": found.note, "tokens": tokens}
-    message = f"fim-lsp changed nothing: {found.note}."
+        return {"edits": [], "note": result.note, "tokens": tokens}
+    message = f"fim-lsp changed nothing: {result.note}."
     editor.messages.show(message)
-    return {"applied": False, "note": found.note, "tokens": tokens}
+    return {"applied": False, "note": result.note, "tokens": tokens}
 
 
 def _show(
@@ -188,36 +188,36 @@ def _text(
     return {"range": convert.client_range(cell, start, end, editor.encoding), "newText": text}
 
 
-def _place(editor: Editor, given: Params) -> EditPlace | None:
+def _place(editor: Editor, params: Params) -> EditPlace | None:
     """Return the place of the edit; None where the document is not open, or the range is none."""
-    match given:
+    match params:
         case {"textDocument": {"uri": str(uri)}, "range": {"start": first, "end": last}}:
             cell = editor.document(uri)
             start = convert.place_of(first, cell, editor.encoding)
             end = convert.place_of(last, cell, editor.encoding)
             if cell is not None and start is not None and end is not None:
                 is_whole = start.column == end.column == 0 and start.line < end.line
-                is_known = given.get("again") is True and is_whole  # the range of the last answer
-                if given.get("diagnostics") and not is_known:  # a fix may take more than the fault
+                is_known = params.get("again") is True and is_whole  # the range of the last answer
+                if params.get("diagnostics") and not is_known:  # a fix may take more than the fault
                     lines = around(cell, start.line, end.line)
                     start, end = selection.span(cell, lines.start, lines.stop)
                 return EditPlace(cell, *editor.notebooks.place(uri), start, end)
     return None
 
 
-def _read_asked(place: EditPlace, given: Params) -> Instruction:
+def _read_asked(place: EditPlace, params: Params) -> Instruction:
     problems = tuple(
-        str(each["message"])
-        for each in given.get("diagnostics") or ()
-        if isinstance(each, dict) and each.get("message")
+        str(problem["message"])
+        for problem in params.get("diagnostics") or ()
+        if isinstance(problem, dict) and problem.get("message")
     )
     return Instruction(
         place.lower(place.start),
         place.lower(place.end),
-        str(given.get("instruction") or "").strip(),
+        str(params.get("instruction") or "").strip(),
         problems,
-        again=given.get("again") is True,
-        more=given.get("more") is True,
+        again=params.get("again") is True,
+        more=params.get("more") is True,
     )
 
 
@@ -233,13 +233,13 @@ async def write_commit_message(editor: Editor, *arguments: object) -> dict[str, 
     typed of the subject, it is in the answer only: `text` is what follows, `note` says why there is
     nothing.
     """
-    given = read_params(arguments)
-    document = editor.document(str(given.get("uri") or editor.session.asked))
-    top = paths.local_path(str(given.get("folder", "")))
+    params = read_params(arguments)
+    document = editor.document(str(params.get("uri") or editor.session.last_uri))
+    top = paths.local_path(str(params.get("folder", "")))
     write = editor.session.write_commit_message
     with editor.messages.writing("Writing a commit message"):
         if isinstance(top, type(PurePath())) and top.name:
-            text, note = await write(Path(top), str(given.get("typed") or ""))
+            text, note = await write(Path(top), str(params.get("typed") or ""))
             return {"text": text, "note": note}
         if document is None or not is_message(paths.local_path(document.uri)):
             text, note = "", NO_MESSAGE

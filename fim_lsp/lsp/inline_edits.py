@@ -47,18 +47,18 @@ async def inline_edit(editor: Editor, params: object) -> dict[str, object]:
     return {"edits": [_item(edit, editor.encoding)]}
 
 
-def _item(found: NextEdit, encoding: str) -> dict[str, object]:
-    document, edit = found.document, text_edit(found, encoding)
-    version = None if found.path else document.version
+def _item(proposed: NextEdit, encoding: str) -> dict[str, object]:
+    document, edit = proposed.document, text_edit(proposed, encoding)
+    version = None if proposed.path else document.version
     item = {
         "textDocument": {"uri": document.uri, "version": version},
         "range": edit.range,
         "text": unix(edit.new_text),
-        "command": make_applied_command(found),
-        "why": found.why,
+        "command": make_applied_command(proposed),
+        "why": proposed.why,
     }
-    if found.path:
-        item["oldText"] = unix(document.between(*_find_replaced(found)[:2]))
+    if proposed.path:
+        item["oldText"] = unix(document.between(*_find_replaced(proposed)[:2]))
     return item
 
 
@@ -70,18 +70,18 @@ async def next_edit(
     one cell.
     """
     joined = editor.notebooks.place(uri)[0]
-    found = await editor.session.next_edit(joined, unasked=unasked, unopened=unopened)
-    if found is None or found.path:
-        return found
-    proposal = found.proposal
+    proposed = await editor.session.next_edit(joined, unasked=unasked, unopened=unopened)
+    if proposed is None or proposed.path:
+        return proposed
+    proposal = proposed.proposal
     anchor = proposal.line - (not proposal.before)  # lines are inserted below a line
-    if at := editor.notebooks.cell_at(found.document.uri, max(0, anchor)):
+    if at := editor.notebooks.cell_at(proposed.document.uri, max(0, anchor)):
         cell, first = at
         if proposal.line + len(proposal.before) > first + len(cell.lines):
             return None  # of two cells
         moved = proposal._replace(uri=cell.uri, line=proposal.line - first)
-        return found._replace(document=cell, proposal=moved)
-    return found if editor.document(found.document.uri) is found.document else None
+        return proposed._replace(document=cell, proposal=moved)
+    return proposed if editor.document(proposed.document.uri) is proposed.document else None
 
 
 def did_show(editor: Editor, params: object) -> None:
@@ -91,9 +91,9 @@ def did_show(editor: Editor, params: object) -> None:
             editor.session.handle(NextEditShown(number))
 
 
-def make_applied_command(found: NextEdit) -> types.Command:
+def make_applied_command(proposed: NextEdit) -> types.Command:
     """Return the command that the client runs after it applied the edit."""
-    return types.Command("the next edit was applied", APPLIED, arguments=[found.id])
+    return types.Command("the next edit was applied", APPLIED, arguments=[proposed.id])
 
 
 def did_apply(editor: Editor, *arguments: object) -> None:
@@ -108,19 +108,19 @@ async def apply(editor: Editor, *arguments: object) -> bool:
     The answer comes last: eglot asks its user first, and an answer to the command would end the
     question.
     """
-    found = await editor.session.check_next_edit(first_text(arguments))
-    if found is None:
+    proposed = await editor.session.check_next_edit(first_text(arguments))
+    if proposed is None:
         editor.messages.show(GONE)
         return False
-    await asyncio.shield(editor.later(_apply(editor, found), "apply next edit"))
+    await asyncio.shield(editor.later(_apply(editor, proposed), "apply next edit"))
     return True
 
 
-async def _apply(editor: Editor, found: NextEdit) -> None:
-    uri, edit = found.document.uri, text_edit(found, editor.encoding)
+async def _apply(editor: Editor, proposed: NextEdit) -> None:
+    uri, edit = proposed.document.uri, text_edit(proposed, editor.encoding)
     whole = workspace_edit(editor, uri, None, edit)
     if await apply_edit(editor, whole, "the next edit by fim-lsp"):
-        editor.session.handle(NextEditTaken(found.id))
+        editor.session.handle(NextEditTaken(proposed.id))
         await show_place(editor, uri, edit.range.start)
 
 
@@ -135,20 +135,20 @@ async def why(editor: Editor, *arguments: object) -> str:
     """
     Show why there is a next edit, or that there is none; in the workspace of a document, as above.
     """
-    found = await next_edit(editor, _read_uri(editor, arguments), unasked=False)
-    reason = found.why if found else "No next edit is sure enough."
+    proposed = await next_edit(editor, _read_uri(editor, arguments), unasked=False)
+    reason = proposed.why if proposed else "No next edit is sure enough."
     editor.messages.show(reason)
     return reason
 
 
-def text_edit(found: NextEdit, encoding: str) -> types.TextEdit:
+def text_edit(proposed: NextEdit, encoding: str) -> types.TextEdit:
     """Return whole lines, with the line ends of the document."""
-    start, end, text = _find_replaced(found)
-    return types.TextEdit(convert.client_range(found.document, start, end, encoding), text)
+    start, end, text = _find_replaced(proposed)
+    return types.TextEdit(convert.client_range(proposed.document, start, end, encoding), text)
 
 
 def _read_uri(editor: Editor, arguments: tuple[object, ...]) -> str:
-    return first_text(arguments, editor.session.asked)
+    return first_text(arguments, editor.session.last_uri)
 
 
 def _reads(params: object, name: str) -> bool:
@@ -159,13 +159,17 @@ def _reads(params: object, name: str) -> bool:
     return False
 
 
-def _find_replaced(found: NextEdit) -> tuple[Position, Position, str]:
-    lines, eol = found.document.lines, found.document.eol
-    line, n_lines, after = found.proposal.line, len(found.proposal.before), found.proposal.after
+def _find_replaced(proposed: NextEdit) -> tuple[Position, Position, str]:
+    lines, eol = proposed.document.lines, proposed.document.eol
+    line, n_lines, after = (
+        proposed.proposal.line,
+        len(proposed.proposal.before),
+        proposed.proposal.after,
+    )
     if n_lines and after:  # from the beginning of the first to the end of the last, without its end
         last = line + n_lines - 1
         return Position(line, 0), Position(last, body_length(lines[last])), eol.join(after)
-    text = "".join(each + eol for each in after)
+    text = "".join(line_after + eol for line_after in after)
     if line + n_lines < len(lines):
         return Position(line, 0), Position(line + n_lines, 0), text
     last = len(lines) - 1  # the last line has no end: that of the line above goes, or comes
@@ -193,33 +197,36 @@ async def code_action(
         editor.rest_at(document.uri, end)
     if actions := edits.commit_message_action(params.text_document.uri):
         return actions if _wants(params, REWRITE) else None
-    found = [*_fixes(editor, params), *_presets(editor, params)]
+    actions = [*_fixes(editor, params), *_presets(editor, params)]
     if _wants(params, REWRITE):
-        found = [*await _next_edit_actions(editor, params.text_document.uri), *found]
-    return found or None
+        actions = [*await _next_edit_actions(editor, params.text_document.uri), *actions]
+    return actions or None
 
 
 def _wants(params: types.CodeActionParams, kind: types.CodeActionKind) -> bool:
     wanted = params.context.only
     return not wanted or any(
-        each in ("", kind) or kind.startswith(f"{each}.")  # "" is the root of all kinds
-        for each in wanted
+        wanted_kind in ("", kind)
+        or kind.startswith(f"{wanted_kind}.")  # "" is the root of all kinds
+        for wanted_kind in wanted
     )
 
 
 async def _next_edit_actions(editor: Editor, uri: str) -> list[types.CodeAction]:
     """Return at most one action."""
-    found = await next_edit(editor, uri, unasked=False, unopened=applies_edits(editor))
-    if found is None:
+    proposed = await next_edit(editor, uri, unasked=False, unopened=applies_edits(editor))
+    if proposed is None:
         return []
-    title = _title(found)
-    if found.path:  # looked at again when it is applied
-        command = types.Command(title, APPLY, arguments=[found.id])
+    title = _title(proposed)
+    if proposed.path:  # looked at again when it is applied
+        command = types.Command(title, APPLY, arguments=[proposed.id])
         return [types.CodeAction(title, kind=REWRITE, command=command)]
-    document = found.document
-    change = text_edit(found, editor.encoding)
+    document = proposed.document
+    change = text_edit(proposed, editor.encoding)
     edit = workspace_edit(editor, document.uri, document.version, change)
-    return [types.CodeAction(title, kind=REWRITE, edit=edit, command=make_applied_command(found))]
+    return [
+        types.CodeAction(title, kind=REWRITE, edit=edit, command=make_applied_command(proposed))
+    ]
 
 
 def _presets(editor: Editor, params: types.CodeActionParams) -> list[types.CodeAction]:
@@ -245,12 +252,12 @@ def _fixes(editor: Editor, params: types.CodeActionParams) -> list[types.CodeAct
     first = min(problem.range.start.line for problem in problems)
     last = max(problem.range.end.line for problem in problems)
     messages = [problem.message for problem in problems]
-    asked = {
+    params_of_edit = {
         "textDocument": {"uri": document.uri, "version": document.version},
         "range": types.Range(types.Position(first, 0), types.Position(last, 0)),
         "diagnostics": [{"message": message} for message in messages],
     }
-    return [_action(presets.fix(messages).title, FIX, asked)]
+    return [_action(presets.fix(messages).title, FIX, params_of_edit)]
 
 
 def _editable(editor: Editor, uri: str) -> Document | None:
@@ -262,23 +269,23 @@ def _editable(editor: Editor, uri: str) -> Document | None:
     return editor.document(uri) if can else None
 
 
-def _action(title: str, kind: types.CodeActionKind, asked: dict[str, object]) -> types.CodeAction:
+def _action(title: str, kind: types.CodeActionKind, params: dict[str, object]) -> types.CodeAction:
     """
     Return an action that is carried out by a command; some editors wait for its answer and stand
     still, so it comes at once.
     """
-    command = types.Command(title, edits.EDIT, arguments=[{**asked, "wait": False}])
+    command = types.Command(title, edits.EDIT, arguments=[{**params, "wait": False}])
     return types.CodeAction(title, kind=kind, command=command)
 
 
-def _title(found: NextEdit) -> str:
-    proposal = found.proposal
+def _title(proposed: NextEdit) -> str:
+    proposal = proposed.proposal
     line, n_removed = proposal.line + 1, len(proposal.before)
-    where = f" {sanitize(found.path, TITLE_CHARS)}" * bool(found.path)
+    where = f" {sanitize(proposed.path, TITLE_CHARS)}" * bool(proposed.path)
     if not proposal.after:
         n_lines = f"{n_removed} line{'s'[: n_removed > 1]}"
         return f"Apply the next edit:{where} remove {n_lines} at line {line}"
-    first = next((each for each in proposal.after if each.strip()), "")
+    first = next((text for text in proposal.after if text.strip()), "")
     return f"Apply the next edit,{where} line {line}: {sanitize(first.strip(), TITLE_CHARS)}"
 
 

@@ -132,7 +132,7 @@ class Messages:
 
     @contextlib.contextmanager
     def writing(
-        self, title: str = "Writing on", token: int | str | None = None
+        self, title: str = "Writing", token: int | str | None = None
     ) -> Iterator[Callable[[int], bool]]:
         """
         Show that a text is being written, as the progress *token* of the client if it gave one.
@@ -170,7 +170,7 @@ class Messages:
         loop, work = asyncio.get_running_loop(), self._in_progress.get(DOWNLOAD)
         last = -1
 
-        def hear(n_here: int, n_all: int) -> bool:
+        def on_progress(n_here: int, n_all: int) -> bool:
             nonlocal last
             if work is None:
                 return True
@@ -181,7 +181,7 @@ class Messages:
             return not self._is_cancelled(work)
 
         try:
-            yield hear
+            yield on_progress
         finally:
             self._end(DOWNLOAD)
 

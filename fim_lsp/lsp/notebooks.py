@@ -48,7 +48,9 @@ class Notebooks:
             return uri, 0
         notebook, order = self._around(uri)
         before = map(self.cells.get, order[: order.index(uri)])
-        n_lines = sum(len(each.lines) for each in before if each and each.language == cell.language)
+        n_lines = sum(
+            len(other.lines) for other in before if other and other.language == cell.language
+        )
         return _uri(notebook, cell.language), n_lines
 
     def cell_at(self, uri: str, line: int) -> tuple[Document, int] | None:
@@ -58,12 +60,12 @@ class Notebooks:
         """
         if uri not in self._joined:
             return None
-        language, first, found = self._joined[uri].language, 0, None
+        language, first, place = self._joined[uri].language, 0, None
         for cell in filter(None, map(self.cells.get, self.order(uri.rpartition("#")[0]))):
             if cell.language == language and first <= line:
-                found = cell, first
+                place = cell, first
                 first += len(cell.lines)
-        return found
+        return place
 
     def arrange(
         self, notebook: str, order: tuple[str, ...], fresh: Iterable[Opened]

@@ -78,8 +78,8 @@ async def offer(editor: Editor, find: Find, path: Path | None = None) -> None:
 
 async def _get(editor: Editor, real: RealModel) -> None:
     try:
-        with editor.messages.downloading() as hear:
-            await asyncio.to_thread(real.get, hear)
+        with editor.messages.downloading() as on_progress:
+            await asyncio.to_thread(real.get, on_progress)
     except NotGot as error:
         editor.messages.show(f"fim-lsp: {error}", types.MessageType.Warning)
         return

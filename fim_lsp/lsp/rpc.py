@@ -333,9 +333,9 @@ class InlineParams(types.InlineCompletionParams):
 
 def inline_params(params: types.InlineCompletionParams, token: object) -> InlineParams:
     """Return *params* with *token*, where that is one."""
-    found = InlineParams(params.context, params.text_document, params.position)
-    found.partial_result_token = token if isinstance(token, int | str) else None
-    return found
+    parsed = InlineParams(params.context, params.text_document, params.position)
+    parsed.partial_result_token = token if isinstance(token, int | str) else None
+    return parsed
 
 
 def content_change(raw: object) -> ContentChange:
@@ -368,10 +368,10 @@ def _converter() -> Converter:
     def notification(data: dict[str, Any], _: type) -> JsonRPCNotification:
         return JsonRPCNotification(data["method"], data["jsonrpc"], data.get("params"))
 
-    known = converter.get_structure_hook(types.InlineCompletionParams)
+    structure = converter.get_structure_hook(types.InlineCompletionParams)
 
     def inline_completion(data: dict[str, Any], kind: type) -> InlineParams:
-        return inline_params(known(data, kind), data.get("partialResultToken"))
+        return inline_params(structure(data, kind), data.get("partialResultToken"))
 
     def execute_command(data: dict[str, Any], kind: type) -> types.ExecuteCommandParams:
         """Put the progress token into the first argument: handlers get the arguments only."""

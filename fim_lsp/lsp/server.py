@@ -217,7 +217,7 @@ async def did_open(editor: Editor, params: types.DidOpenTextDocumentParams) -> N
     """Keep the text from now on."""
     opened = convert.parse_open(params.text_document)
     lines = await _in_slices(split_stepwise(opened.text))
-    editor.hear(opened._replace(lines=tuple(lines)))
+    editor.forward(opened._replace(lines=tuple(lines)))
 
 
 async def did_change(editor: Editor, params: types.DidChangeTextDocumentParams) -> None:
@@ -227,7 +227,7 @@ async def did_change(editor: Editor, params: types.DidChangeTextDocumentParams) 
     if document is not None:
         changes: list[Any] = [*params.content_changes]  # `rpc.ContentChange`, by our converter
         edits = convert.edits_stepwise(document, changes, editor.encoding)
-        editor.hear(Changed(uri, params.text_document.version, await _in_slices(edits)))
+        editor.forward(Changed(uri, params.text_document.version, await _in_slices(edits)))
 
 
 async def _in_slices(steps: Iterator[Result]) -> Result:
@@ -249,13 +249,13 @@ def did_save(editor: Editor, params: types.DidSaveTextDocumentParams) -> None:
     Take in a saved text, which may be worth a place in the ring, or be a settings file or an ignore
     file.
     """
-    editor.hear(Saved(params.text_document.uri))
+    editor.forward(Saved(params.text_document.uri))
     editor.reread(params.text_document.uri)
 
 
 def did_close(editor: Editor, params: types.DidCloseTextDocumentParams) -> None:
     """Forget the text; the file may have been saved unnoticed."""
-    editor.hear(Closed(params.text_document.uri))
+    editor.forward(Closed(params.text_document.uri))
     editor.reread(params.text_document.uri)
 
 
@@ -267,7 +267,7 @@ def did_open_cells(editor: Editor, params: types.DidOpenNotebookDocumentParams) 
     book = params.notebook_document
     order = tuple(cell.document for cell in book.cells)
     fresh = map(convert.parse_open, params.cell_text_documents)
-    editor.hear(*editor.notebooks.arrange(book.uri, order, fresh))
+    editor.forward(*editor.notebooks.arrange(book.uri, order, fresh))
 
 
 async def did_change_cells(editor: Editor, params: types.DidChangeNotebookDocumentParams) -> None:
@@ -280,7 +280,7 @@ async def did_change_cells(editor: Editor, params: types.DidChangeNotebookDocume
             cell.document for cell in array.cells or ()
         ]
         fresh = map(convert.parse_open, cells.structure.did_open or ())
-        editor.hear(*editor.notebooks.arrange(uri, tuple(order), fresh))
+        editor.forward(*editor.notebooks.arrange(uri, tuple(order), fresh))
     contents: dict[str, list[Any]] = {}
     versions = {}
     for change in (cells and cells.text_content) or ():
@@ -291,17 +291,17 @@ async def did_change_cells(editor: Editor, params: types.DidChangeNotebookDocume
         cell = editor.notebooks.cells[cell_uri]
         edits = convert.edits_stepwise(cell, contents[cell_uri], editor.encoding)
         changed.append(Changed(cell_uri, versions[cell_uri], await _in_slices(edits)))
-    editor.hear(*editor.notebooks.change(*changed))
+    editor.forward(*editor.notebooks.change(*changed))
 
 
 def did_save_cells(editor: Editor, params: types.DidSaveNotebookDocumentParams) -> None:
     """Take in that the text of all cells was saved: it may be worth a place in the ring."""
-    editor.hear(*map(Saved, editor.notebooks.documents(params.notebook_document.uri)))
+    editor.forward(*map(Saved, editor.notebooks.documents(params.notebook_document.uri)))
 
 
 def did_close_cells(editor: Editor, params: types.DidCloseNotebookDocumentParams) -> None:
     """Forget the cells."""
-    editor.hear(*editor.notebooks.arrange(params.notebook_document.uri, (), ()))
+    editor.forward(*editor.notebooks.arrange(params.notebook_document.uri, (), ()))
 
 
 # -- workspace -----------------------------------------------------------------------------------
@@ -333,7 +333,7 @@ def did_change_files(
 ) -> None:
     """Take in that files were made, changed, renamed or deleted, by any program."""
     event = convert.parse_file_changes(params)
-    editor.hear(event)
+    editor.forward(event)
     editor.reread_settings(event.changed + event.deleted)
 
 
@@ -345,7 +345,7 @@ def _forward(read: Callable[[object], Event | None]) -> Callable[[Editor, object
 
     def handler(editor: Editor, params: object) -> None:
         if event := read(params):
-            editor.hear(event)
+            editor.forward(event)
 
     return handler
 

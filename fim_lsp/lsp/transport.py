@@ -129,15 +129,15 @@ class Client:
                 if isinstance(frame, bytes) and _EXIT.fullmatch(frame):
                     left()  # even if the loop is held and never comes to read it
                 self._room.get()
-                self._tell(frame)
+                self._queue(frame)
         except BadFrame as error:
-            self._tell(error)
+            self._queue(error)
         except OSError:
             pass  # the connection broke: the client is gone
         left()
-        self._tell(None)
+        self._queue(None)
 
-    def _tell(self, frame: Frame | BadFrame | None) -> None:
+    def _queue(self, frame: Frame | BadFrame | None) -> None:
         self._call(self._received.put_nowait, frame)
 
     def _send_at_once(self, sink: Writable, data: bytes) -> bytes:
@@ -160,7 +160,7 @@ class Client:
                 sink.flush()
                 self._call(self._count_sent)
         except OSError:
-            self._tell(None)
+            self._queue(None)
 
     def _count_sent(self) -> None:
         self._n_unsent -= 1
@@ -208,9 +208,9 @@ def frames(source: BinaryIO) -> Iterator[Frame]:
             yield Skipped("a header without Content-Length")
         elif length > MOST_BYTES:
             reason = f"a message of {length} bytes; {MOST_BYTES} are the most"
-            found = set(_members(source, length))
+            members = set(_members(source, length))
             methods, uris = (
-                frozenset(value for name, value in found if name == wanted)
+                frozenset(value for name, value in members if name == wanted)
                 for wanted in (b"method", b"uri")
             )
             yield Skipped(reason, methods, uris)
@@ -311,10 +311,10 @@ def _admit(connection: socket.socket, token: str) -> Iterator[Frame]:
         raise NotAdmitted("the system does not tell whose process it is; set FIM_LSP_TOKEN")
     received = frames(connection.makefile("rb"))
     first = next(received, b"")
-    said = _token(first) if isinstance(first, bytes) else None
-    if said is None:
+    client_token = _token(first) if isinstance(first, bytes) else None
+    if client_token is None:
         raise NotAdmitted("it did not send initialize")
-    if token and not hmac.compare_digest(_bytes(said), _bytes(token)):
+    if token and not hmac.compare_digest(_bytes(client_token), _bytes(token)):
         raise NotAdmitted("its fim.token is missing or wrong")
     return itertools.chain((first,), received)
 
@@ -329,12 +329,12 @@ def _token(body: bytes) -> str | None:
         case {
             "method": "initialize",
             "params": {
-                "initializationOptions": {"fim": {"token": str(said)}}
-                | {"fim.token": str(said)}
-                | {"token": str(said)}
+                "initializationOptions": {"fim": {"token": str(token)}}
+                | {"fim.token": str(token)}
+                | {"token": str(token)}
             },
         }:
-            return said
+            return token
         case {"method": "initialize"}:
             return ""
     return None

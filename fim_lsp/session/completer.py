@@ -94,9 +94,9 @@ class Completer:
         selected: Edit | None = None,
         client: Requester = EDITOR,
     ) -> Answer:
-        """Return the suggestions at *position*; raises nothing but `CancelledError`."""
+        """Return the suggestions at *position*; only raises `CancelledError`."""
         started, answer = time.perf_counter(), SUPERSEDED
-        self._open.asked = uri
+        self._open.last_uri = uri
         doc = self._open.by_uri.get(uri)
         version = doc.document.version if doc else 0
         try:
@@ -120,14 +120,14 @@ class Completer:
         except BackendError as error:
             log.warning("no completion: %s", error)
             if isinstance(error, BackendUnavailable):
-                self._connection.reach()
+                self._connection.start_connecting()
             answer = Answer([], type(error).__name__, str(error), is_failure=True)
             return answer
         finally:
             if doc := self._open.by_uri.get(uri):
                 doc.note_answer(LastAnswer(version, position, invoked, answer))
             self._stats.count_answer(answer, (time.perf_counter() - started) * 1e3)
-            self._connection.tell()
+            self._connection.report_state()
 
     async def _in_time(self, request: CompletionRequest, uri: str) -> Answer:
         """
@@ -174,17 +174,17 @@ class Completer:
         if why := why_not(request, deleted=doc.deleted):
             return Answer([], why)
         if (rest := self._find_displayed_rest(request, doc)) is not None:
-            found = suggestion(request, rest, str(next(self._numbers)))
-            return Answer([found] if found else [], "cache")
+            suggested = suggestion(request, rest, str(next(self._numbers)))
+            return Answer([suggested] if suggested else [], "cache")
         return await self._ask(request, doc, until)
 
     async def _ask(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Answer:
         """Answer from a known continuation, from the model, or else from the lines in sight."""
         n_wanted = request.config.completion.candidates if request.invoked else 1
-        found = doc.continuations.find(request.cursor, self._connection.state.model)
-        if found and (len(found) >= n_wanted or not request.invoked):
-            return self._polish(request, doc, "cache", found[:n_wanted])
-        line = found or [self._in_sight(request, doc)]
+        candidates = doc.continuations.find(request.cursor, self._connection.state.model)
+        if candidates and (len(candidates) >= n_wanted or not request.invoked):
+            return self._polish(request, doc, "cache", candidates[:n_wanted])
+        line = candidates or [self._in_sight(request, doc)]
         if not await self._is_ready(request, has_line=bool(line[0].text)):
             answer = self._polish(request, doc, "local", line)
             if answer.suggestions or not request.invoked:
@@ -220,7 +220,7 @@ class Completer:
         candidates: list[Candidate],
     ) -> Answer:
         """Return the suggestions that the filters leave of *candidates*, in order."""
-        polished = [polish(each, request.cursor, request.sure) for each in candidates]
+        polished = [polish(candidate, request.cursor, request.sure) for candidate in candidates]
         for candidate in polished:
             self._stats.cuts.update(cut.filter for cut in candidate.cuts)
         lasting = outcome != "local" and candidates[0].whole and request.selected is None
@@ -231,8 +231,11 @@ class Completer:
         for candidate in polished:
             if candidate.text:
                 different.setdefault(candidate.text, candidate)
-        made = (suggestion(request, each, str(next(self._numbers))) for each in different.values())
-        suggestions = [each for each in made if each]
+        made = (
+            suggestion(request, candidate, str(next(self._numbers)))
+            for candidate in different.values()
+        )
+        suggestions = [item for item in made if item]
         if not suggestions:
             return Answer([], _why_none(polished))
         exposure = self._weigh(request, doc, polished[0], so_far=False)
@@ -262,7 +265,7 @@ class Completer:
         Return whether the backend can be asked: soon, if it is just starting and no line can be
         offered.
         """
-        self._connection.reach()
+        self._connection.start_connecting()
         if request.invoked:
             await self._connection.wait_ready()
         elif not has_line:
@@ -290,7 +293,7 @@ class Completer:
         if (
             request.client.on_progress is not None
         ):  # shown line by line, so all of it can be waited for
-            on_lines = partial(self._tell, request, doc)
+            on_lines = partial(self._send_so_far, request, doc)
             return Wait(debounce_s, until, until, grows=False, lasts=lasts, on_lines=on_lines)
         fixed = request.config.completion.patience_ms
         patience_s = (PATIENCE_MS if fixed is None else fixed) / 1000
@@ -299,16 +302,18 @@ class Completer:
         early = asyncio.get_running_loop().time() + debounce_s + patience_s
         return Wait(debounce_s, min(early, until), until, grows=not request.invoked, lasts=lasts)
 
-    def _tell(self, request: CompletionRequest, doc: OpenDocument, so_far: Candidate) -> None:
+    def _send_so_far(
+        self, request: CompletionRequest, doc: OpenDocument, so_far: Candidate
+    ) -> None:
         """Send the client of *request* what there is before the answer."""
         candidate = polish(so_far, request.cursor, request.sure)
-        found = suggestion(request, candidate, str(next(self._numbers)))
-        if request.client.on_progress is None or found is None:
+        suggested = suggestion(request, candidate, str(next(self._numbers)))
+        if request.client.on_progress is None or suggested is None:
             return
         if exposure := self._weigh(request, doc, candidate, so_far=True):
             if request.client.offers and request.selected is None:
-                _offer(doc, request.document, [found], exposure)
-            request.client.on_progress(found)
+                _offer(doc, request.document, [suggested], exposure)
+            request.client.on_progress(suggested)
 
     def _weigh(
         self, request: CompletionRequest, doc: OpenDocument, candidate: Candidate, *, so_far: bool
@@ -339,7 +344,7 @@ def _offer(
     doc: OpenDocument, document: Document, suggestions: list[Suggestion], exposure: Exposure | None
 ) -> None:
     """Remember what the user is shown in *document*, the text that the request was about."""
-    edits = [(each.id, Edit(each.start, each.end, each.text)) for each in suggestions]
+    edits = [(item.id, Edit(item.start, item.end, item.text)) for item in suggestions]
     doc.acceptance.offer(document, edits, exposure)
 
 

@@ -55,7 +55,7 @@ class Connection:
         self.backend = open_backend(config)
         self._reaching: asyncio.Task[None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
-        self._told: tuple[object, ...] = ()
+        self._reported: tuple[object, ...] = ()
 
     @property
     def state(self) -> State:
@@ -78,7 +78,7 @@ class Connection:
         """
         return self.state.kind == "embedded" and self.state.health is Health.DOWN
 
-    def reach(self) -> None:
+    def start_connecting(self) -> None:
         """Begin to reach the backend, unless it is ready or that is under way."""
         ready = self.state.health is Health.READY
         if not ready and (self._reaching is None or self._reaching.done()):
@@ -86,7 +86,7 @@ class Connection:
 
     async def wait_ready(self, seconds: float = CONNECT_S) -> State:
         """Return the state as soon as the backend is ready or unusable, or *seconds* from now."""
-        self.reach()
+        self.start_connecting()
         clock, settled = asyncio.get_running_loop().time, (Health.READY, Health.UNUSABLE)
         deadline = clock() + seconds
         while self.state.health not in settled and clock() < deadline:
@@ -106,7 +106,7 @@ class Connection:
         """Close the backend and open the one that the settings name now."""
         old, self.backend = self.backend, self._open(self.config)
         self._stop_reaching()
-        self.reach()
+        self.start_connecting()
         self._close(asyncio.create_task(old.aclose(), name="close backend"))
 
     def forget(self) -> None:
@@ -119,7 +119,7 @@ class Connection:
         if self.state.kind == "embedded":
             self.reopen()
 
-    def tell(self, *, again: bool = False) -> None:
+    def report_state(self, *, again: bool = False) -> None:
         """
         Pass on a change, once: of the server, its health and model, and of whether all is as it
         should be. That it answers again, as yet without a completion, is none. *again*: in any
@@ -127,15 +127,15 @@ class Connection:
         """
         state = self.state
         is_trouble = state.health in (Health.DOWN, Health.READY) and bool(state.cause)
-        told = (state.url, is_trouble or state.health, bool(state.message), state.model)
-        if (again or told != self._told) and state.health is not Health.UNKNOWN:
-            self._told = told
+        reported = (state.url, is_trouble or state.health, bool(state.message), state.model)
+        if (again or reported != self._reported) and state.health is not Health.UNKNOWN:
+            self._reported = reported
             log.info(
                 "backend %s: %s %s", state.kind, state.health.value, state.message or state.url
             )
             self.on_status()
 
-    def looks(self, left: int) -> None:
+    def note_first_look(self, left: int) -> None:
         """
         Take in that a first look lacks *left* tokens, 0 for none; without more of this it has
         ended.
@@ -147,14 +147,14 @@ class Connection:
             self._look_ends = None
         if look_s:
             loop = asyncio.get_running_loop()
-            self._look_ends = loop.call_later(LOOK_ENDS_S, self.looks, 0)
+            self._look_ends = loop.call_later(LOOK_ENDS_S, self.note_first_look, 0)
         if look_s != self.look_s:
             self.look_s = look_s
             self.on_status()
 
     async def aclose(self) -> None:
         """Give up reaching and let the backend go."""
-        self.looks(0)
+        self.note_first_look(0)
         self._stop_reaching()
         await asyncio.gather(*self._closing, return_exceptions=True)
         await self.backend.aclose()
@@ -174,14 +174,14 @@ class Connection:
         waits = itertools.chain(RETRY_S, itertools.repeat(RETRY_S[-1]))
         me = asyncio.current_task()
         while self._reaching is me:  # before Python 3.12 `wait_for` may swallow a cancellation
-            slow = asyncio.get_running_loop().call_later(SLOW_S, self.tell)
+            slow = asyncio.get_running_loop().call_later(SLOW_S, self.report_state)
             try:
                 await backend.connect()
             except BackendError as error:
                 log.info("backend not reached: %s", error)
             finally:
                 slow.cancel()
-            self.tell()
+            self.report_state()
             if backend.state.health is Health.READY:
                 return
             unusable = backend.state.health is Health.UNUSABLE

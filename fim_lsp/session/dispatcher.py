@@ -123,8 +123,8 @@ class Dispatcher:
             whole = wait._replace(early=wait.until)
             more = await self._wait(another, doc, request, another.typed, whole)
             cost = cost.with_sample(more)
-        found = doc.continuations.find(request.cursor, self._model)
-        return found[:n_wanted] or [self._so_far(generation, doc, typed)], cost
+        candidates = doc.continuations.find(request.cursor, self._model)
+        return candidates[:n_wanted] or [self._so_far(generation, doc, typed)], cost
 
     async def _start(
         self, request: CompletionRequest, doc: OpenDocument, sample: int = 0
@@ -225,7 +225,7 @@ class Dispatcher:
         )
 
     def _keep(self, generation: Generation, doc: OpenDocument) -> None:
-        """Keep what a generation brought, once it is whole."""
+        """Store the text of a finished generation as a known continuation."""
         doc.release(generation)
         if generation.hand_over():
             candidate = self._choose(generation, doc)
@@ -234,8 +234,8 @@ class Dispatcher:
     def _choose(self, generation: Generation, doc: OpenDocument) -> Candidate:
         """Return the text of *generation* so far, or a line in sight that is surer."""
         lines = self._open_documents.lines(doc)
-        said = generation.candidate(generation.typed)
-        return choose(said, generation.tokens, generation.forced, generation.cursor, lines)
+        candidate = generation.candidate(generation.typed)
+        return choose(candidate, generation.tokens, generation.forced, generation.cursor, lines)
 
     def _is_settled(
         self, generation: Generation, doc: OpenDocument, request: CompletionRequest, typed: str

@@ -73,7 +73,7 @@ class Framing:
         if all(cost >= COLD for cost, _ in costs):
             for frame in self._quick(doc, document, position):
                 costs += await _costs_by_chunks(frame, measure)
-        return min(costs, key=lambda each: each[0])[1]
+        return min(costs, key=lambda option: option[0])[1]
 
     def ahead(self, doc: OpenDocument, document: Document, position: Position) -> Frame:
         """Return the frame that the next request should find evaluated."""

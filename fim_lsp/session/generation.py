@@ -2,14 +2,14 @@
 A generation: one completion, decoded in one stream until it is whole or not wanted any more.
 
 Operations: advance by a step, run to the end, ask what it says at a middle that was typed since.
-Goal: a keystroke that agrees with what is being decoded joins it instead of starting another, and
-one that does not stops it within a token. Plan: a generation belongs to the session, not to the
-request that began it. It knows the middle it began at (`typed`) and what came so far (`text`), so
-each request at a middle that `typed + text` begins with can wait for it. Requests come and go as
-`waiting`; without one the stream goes on `until` a moment later, because the next key may bring
-another, then rests and can be resumed. A key that contradicts it pauses it at once. `news` wakes
-those that wait: a line is whole, the text is not sure any more, or it rests. When it has ended, its
-text goes into the known continuations.
+Goal: a keystroke that agrees with what is being decoded joins it instead of starting another, and a
+keystroke that disagrees stops it within one token. Plan: a generation belongs to the session, not
+to the request that began it. It knows the middle it began at (`typed`) and what came so far
+(`text`), so each request at a middle that `typed + text` begins with can wait for it. Requests come
+and go as `waiting`; without one the stream goes on `until` a moment later, because the next key may
+bring another, then rests and can be resumed. A key that contradicts it pauses it at once. `news`
+wakes those that wait: a line is whole, the text is not sure any more, or it rests. When it has
+ended, its text goes into the known continuations.
 
     PREFILL ─ evaluated ─▶ DECODE ─ the text is complete ─▶ WHOLE
        │                     ├──── budget or context used ─▶ SHORT
@@ -54,9 +54,9 @@ class Wait(NamedTuple):
     """
     The deadlines of a request: *debounce_s* for the next key, until *early* for all of the text
     that may be shown, then for its first line, and never past *until*; times of the event loop.
-    *grows*: where a line was shown already, what there is by now is shown at once. *lasts*: with
-    less than a line by then it waits on, as long as the backend computes. *on_lines* gets what was
-    said so far, line by line.
+    *grows*: where a line was shown already, what there is by now is shown at once. *lasts*: past
+    the deadline, keep waiting for a first line while the backend is computing. *on_lines* gets the
+    text so far, line by line.
     """
 
     debounce_s: float

@@ -74,29 +74,29 @@ class Informing:
         folder = paths.local_path(doc.file.root) if doc and doc.file.root else None
         if doc is None or not doc.is_usable or folder is None:
             return
-        beside = (each for each in self._open.of(doc.workspace) if each.is_usable)
-        opened = {each.uri: source(each.document, each.file) for each in beside}
+        usable = (other for other in self._open.of(doc.workspace) if other.is_usable)
+        opened = {other.uri: source(other.document, other.file) for other in usable}
         place = SnippetPlace(Path(folder), doc.file.root, opened, self._config().privacy.exclude)
-        found = await asyncio.to_thread(_pieces, event.snippets, place)
+        pieces = await asyncio.to_thread(_pieces, event.snippets, place)
         if doc.current is None:
             return  # closed, or the rules changed
-        instead = {each.uri for each in event.snippets if each.replaces}
-        if doc.workspace.memory.note_server_pieces(found, instead):
+        instead = {snippet.uri for snippet in event.snippets if snippet.replaces}
+        if doc.workspace.memory.note_server_pieces(pieces, instead):
             self._prefill.prefill_next(doc)
 
 
 def _pieces(snippets: Collection[Snippet], place: SnippetPlace) -> list[Piece]:
     """Read the files, and the ignore files above them, in a worker thread."""
     sources: dict[str, Source | None] = {}
-    found = []
-    for each in snippets:
-        if each.uri not in sources:
-            sources[each.uri] = _source(each.uri, place)
-        home = sources[each.uri]
-        piece = read_server_text(home, each.text) if home else None
+    pieces = []
+    for snippet in snippets:
+        if snippet.uri not in sources:
+            sources[snippet.uri] = _source(snippet.uri, place)
+        file = sources[snippet.uri]
+        piece = read_server_text(file, snippet.text) if file else None
         if piece is not None:
-            found.append(piece)
-    return found
+            pieces.append(piece)
+    return pieces
 
 
 def _source(uri: str, place: SnippetPlace) -> Source | None:
@@ -111,7 +111,7 @@ def _source(uri: str, place: SnippetPlace) -> Source | None:
         return None
     name = location.path if location.root else f"{location.repo}/{location.path}"
     unread = Source(uri, name, language_of(name), -1, ())
-    found = reread(file, place.folder, place.excludes, unread)
-    if found is None:
+    text = reread(file, place.folder, place.excludes, unread)
+    if text is None:
         log.debug("context for %s is not used: the file is private, or not there", name)
-    return found
+    return text

@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 
 class Judged(NamedTuple):
     """
-    *reason* is why nothing of the document may be used, "" when it may. *left*: of other files of
-    its workspace that were remembered, some are gone or private now.
+    *reason* is why nothing of the document may be used, "" when it may. *left*: some remembered
+    files of its workspace were deleted or became private.
     """
 
     doc: OpenDocument
@@ -51,9 +51,11 @@ class Judging:
         Judge *documents*, all of them before any is used; what is too large is not used at all.
         """
         documents = [doc for doc in documents if doc.verdict is Verdict.UNJUDGED]
-        known = [self._workspaces.quick_verdict(each.uri) for each in documents]
-        if all(reason is not None for reason in known):
-            self._decide([Judged(*each) for each in zip(documents, map(str, known), strict=True)])
+        reasons = [self._workspaces.quick_verdict(doc.uri) for doc in documents]
+        if all(reason is not None for reason in reasons):
+            self._decide(
+                [Judged(*verdict) for verdict in zip(documents, map(str, reasons), strict=True)]
+            )
         else:
             self._begin(self._judge(documents))
 
@@ -96,9 +98,9 @@ class Judging:
         Act on *verdicts*: first forget what is private, on disk and in the engine as well, then use
         the rest.
         """
-        now = [each for each in verdicts if not each.doc.is_retired]
-        refused = [each for each in now if each.reason]
-        if any(each.left for each in verdicts) or any(map(_was_used, refused)):
+        now = [judged for judged in verdicts if not judged.doc.is_retired]
+        refused = [judged for judged in now if judged.reason]
+        if any(judged.left for judged in verdicts) or any(map(_was_used, refused)):
             self._connection.forget()
             self._begin(self._persistence.forget())
         for doc, why, _ in refused:

@@ -116,7 +116,7 @@ class Persistence:
         if self._cache is None or not self._connection.config.state.save:
             return
         loop = asyncio.get_running_loop()
-        doc.use(loop.time())
+        doc.mark_used(loop.time())
         if self._rest is not None:
             self._rest.cancel()
         self._rest = loop.call_later(REST_S, self._begin)
@@ -196,10 +196,10 @@ class Persistence:
         """
         if self._cache is None or not self._connection.config.state.save:
             return
-        used = [each for each in self._open_documents if each.used and each.workspace.root]
-        recent = sorted(used, key=lambda each: each.used)[-N_DOCUMENTS:]
-        for workspace in dict.fromkeys(each.workspace for each in recent):
-            here = [each for each in recent if each.workspace is workspace]
+        used = [doc for doc in self._open_documents if doc.used and doc.workspace.root]
+        recent = sorted(used, key=lambda doc: doc.used)[-N_DOCUMENTS:]
+        for workspace in dict.fromkeys(doc.workspace for doc in recent):
+            here = [doc for doc in recent if doc.workspace is workspace]
             try:
                 await self._save(self._cache, workspace, here)
             except (BackendError, OSError, Withdrawn) as error:

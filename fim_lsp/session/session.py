@@ -74,9 +74,9 @@ class Session:
         self.on_status: Callable[[SessionStatus], None] = lambda _: None
         self.connection = Connection(config, open_backend)
         self.connection.on_status = lambda: self.on_status(self.status())
-        self.reach = self.connection.reach
+        self.start_connecting = self.connection.start_connecting
         self.workspaces = Workspaces()
-        self._stats = Stats(on_left=self.connection.looks)
+        self._stats = Stats(on_left=self.connection.note_first_look)
         clock = time.perf_counter
         self.quiet = Quietness(cache, clock)
         self._waking: asyncio.TimerHandle | None = None
@@ -124,9 +124,9 @@ class Session:
         return self.connection.config
 
     @property
-    def asked(self) -> str:
+    def last_uri(self) -> str:
         """The URI of the document that was asked about last, "" for none."""
-        return self._open.asked
+        return self._open.last_uri
 
     @property
     def documents(self) -> Mapping[str, Document]:
@@ -141,13 +141,13 @@ class Session:
     # -- what the editor tells ------------------------------------------------------------------
 
     def handle(self, event: events.Event) -> None:
-        """Take in one event; fast, and never waits."""
+        """Apply one event; never waits."""
         match event:
             case events.Opened():
                 opened = self._open.open(*event)
                 self.next_edits.reopen(opened)
                 self._judging.begin([opened])
-                self.connection.reach()
+                self.connection.start_connecting()
             case events.FoldersChanged(roots):
                 self.workspaces.roots = roots
                 self._persistence.begin_audit()
@@ -155,12 +155,12 @@ class Session:
             case events.FilesChanged():
                 self._change_files(event)
             case events.Shown() | events.Accepted() | events.PartlyAccepted() | events.Dismissed():
-                self._open.hear(event)
+                self._open.note_report(event)
             case events.NextEditShown() | events.NextEditTaken() | events.NextEditDismissed():
                 self.next_edits.mark(event)
             case events.Snoozed(minutes):
                 self.quiet.snooze(minutes)
-                self._tell_quiet()
+                self._report_quiet()
             case events.RulesChanged():
                 self._judge_again()
             case _ if (doc := self._open.by_uri.get(event.uri)) is not None:
@@ -228,8 +228,8 @@ class Session:
         for doc in self._open:
             doc.acceptance.judge(doc.document, time.perf_counter())
         ring = {**self.workspaces.stats(), "capacity": self.config.ring.chunks}
-        asked = self._open.by_uri.get(self.asked)
-        last = asked.last_answer.answer if asked and asked.last_answer else None
+        newest = self._open.by_uri.get(self.last_uri)
+        last = newest.last_answer.answer if newest and newest.last_answer else None
         stats = self._stats.snapshot(self.connection.state, ring, last)
         return {**stats, "quiet": self.quiet.snapshot()}
 
@@ -238,17 +238,17 @@ class Session:
         connection = self.connection
         return SessionStatus(connection.state, connection.look_s, self.quiet.until)
 
-    def _tell_quiet(self) -> None:
+    def _report_quiet(self) -> None:
         """
         Show the client that there are no automatic suggestions, and later that they come again.
         """
-        self.connection.tell(again=True)
+        self.connection.report_state(again=True)
         if self._waking is not None:
             self._waking.cancel()
             self._waking = None
         if left_s := self.quiet.left_s:
             loop = asyncio.get_running_loop()
-            self._waking = loop.call_later(left_s, self._tell_quiet)
+            self._waking = loop.call_later(left_s, self._report_quiet)
 
     async def by_day(self) -> dict[str, Day]:
         """Return the fate of suggestions on each day; kept where state may be."""
@@ -278,7 +278,7 @@ class Session:
         return describe(prompt, measure, doc.workspace.memory.ring.chunks)
 
     async def continue_long(
-        self, uri: str, position: Position | None, hear: Callable[[str], bool]
+        self, uri: str, position: Position | None, go_on: Callable[[str], bool]
     ) -> tuple[Position, str, str]:
         """
         Return a long text at *position* (None: where a suggestion was asked for last), and why it
@@ -295,7 +295,7 @@ class Session:
             return at, "", state.message or "there is no model server"
 
         text, note = await continue_long(
-            doc, document, at, hear, config=self.config, lane=self._lane, framing=self._framing
+            doc, document, at, go_on, config=self.config, lane=self._lane, framing=self._framing
         )
         if doc.current is not document:
             return at, "", "you typed"
@@ -323,25 +323,25 @@ class Session:
         One that is shown *unasked* waits until the newest edit is finished, and leaves the line to
         a suggestion that is on screen there. *unopened*: it may be in a file that is not open.
         """
-        self._open.asked = uri
+        self._open.last_uri = uri
         if not self.wants_next_edit(unasked=unasked):
             return None
         while unasked and (left := self.next_edits.seconds_unsettled(uri)) > 0:
             await asyncio.sleep(left)
         await self._judging.wait_judged()
-        found = await self.next_edits.propose(uri, unopened=unopened)
-        return None if unasked and found and self._is_taken(found) else found
+        edit = await self.next_edits.propose(uri, unopened=unopened)
+        return None if unasked and edit and self._is_taken(edit) else edit
 
     def wants_next_edit(self, *, unasked: bool = True) -> bool:
         """Return whether the settings and the user want one now."""
         return self.config.next_edit.enabled and not self.quiet.why_silent(invoked=not unasked)
 
-    def _is_taken(self, found: NextEdit) -> bool:
+    def _is_taken(self, edit: NextEdit) -> bool:
         """
-        Return whether ghost text is on a line that *found* changes, or below which it inserts
+        Return whether ghost text is on a line that *edit* changes, or below which it inserts
         lines.
         """
-        doc, proposal = self._open.by_uri.get(found.document.uri), found.proposal
+        doc, proposal = self._open.by_uri.get(edit.document.uri), edit.proposal
         line = doc.acceptance.line if doc else None
         start = proposal.line - (not proposal.before)
         end = proposal.line + max(1, len(proposal.before))

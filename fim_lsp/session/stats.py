@@ -245,7 +245,7 @@ class Stats:
 
     def _by_model(self) -> list[float]:
         """Return how long the last answers took for which the model was asked."""
-        return [each.ms for each in self.answers if each.outcome == "backend"]
+        return [answer.ms for answer in self.answers if answer.outcome == "backend"]
 
 
 def _describe_last(last: Answer) -> dict[str, object]:
@@ -312,8 +312,8 @@ class Days:
         self._written = now
         days = _read(self._path) if self._path else {}
         if any(fresh.values()):
-            known = days.get(today.isoformat(), {})
-            days[today.isoformat()] = {name: known.get(name, 0) + fresh[name] for name in NAMES}
+            counts = days.get(today.isoformat(), {})
+            days[today.isoformat()] = {name: counts.get(name, 0) + fresh[name] for name in NAMES}
             days = dict(sorted(days.items())[-N_DAYS:])
             if self._path:
                 with contextlib.suppress(OSError):

@@ -34,7 +34,7 @@ STATES = {
     "saving that cannot be cancelled": "import asyncio\nfrom fim_lsp.session.session import Session\n"
     "async def aclose(self):\n    while True:\n        try:\n            await asyncio.sleep(600)\n"
     "        except asyncio.CancelledError:\n            pass\nSession.aclose = aclose\n",
-    "the event loop": HANG + "from fim_lsp.lsp import server\nserver.Editor.hear = hang\n",
+    "the event loop": HANG + "from fim_lsp.lsp import server\nserver.Editor.forward = hang\n",
     "the log": HANG + "import logging\nlogging.shutdown = hang\n",
     "a thread that is no daemon": HANG
     + "import threading\nthreading.Thread(target=hang).start()\n",

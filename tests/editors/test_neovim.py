@@ -362,7 +362,7 @@ def test_how_far_a_text_is_while_it_is_written(typed: Neovim) -> None:
     typed.send(ESCAPE)
     typed.wait_until(lambda: REST_OF_LINE not in typed.text, "no ghost text")
     typed.settle()
-    for value in ("{kind='begin', title='Writing on'}", "{kind='report', message='3 lines'}"):
+    for value in ("{kind='begin', title='Writing'}", "{kind='report', message='3 lines'}"):
         typed.lua(
             "(function(client) client.handlers['$/progress']"
             f"(nil, {{token='t', value={value}}}, {{client_id=client.id}}) return 1 end)"

@@ -52,13 +52,13 @@ class Driver:
         self.document = apply_edits(self.document, edits, self.document.version + 1)
 
     def all(self, id: int) -> None:
-        self.acceptance.hear(Accepted(str(id)), self.now)
+        self.acceptance.note_report(Accepted(str(id)), self.now)
 
     def part(self, id: int, length: int) -> None:
-        self.acceptance.hear(PartlyAccepted(str(id), length), self.now)
+        self.acceptance.note_report(PartlyAccepted(str(id), length), self.now)
 
     def shown(self, id: int) -> None:
-        self.acceptance.hear(Shown(str(id)), self.now)
+        self.acceptance.note_report(Shown(str(id)), self.now)
 
     def back(self) -> None:
         """The cursor goes a character to the left."""

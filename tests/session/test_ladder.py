@@ -117,7 +117,7 @@ async def test_a_look_that_is_left_is_not_told_for_ever(
     monkeypatch.setattr("fim_lsp.session.connection.LOOK_ENDS_S", 0.01)
     typist = at_rest(session, backend, 20.0)
     told = seconds_told(typist)
-    typist.session.connection.looks(100)
+    typist.session.connection.note_first_look(100)
     async with asyncio.timeout(60):
         while told[-1]:
             await asyncio.sleep(0)

@@ -41,20 +41,20 @@ log = logging.getLogger(__name__)
 @dataclass(slots=True, eq=False)
 class Writing:
     """
-    A subject that begins with *typed*: what *task* has *said* so far behind it, and what went
+    A subject that begins with *typed*: what *task* wrote so far behind it (*text*), and what went
     wrong.
     """
 
     staged: Staged
     typed: str
     n_rules: int  # see `Workspaces`
-    said: str = ""
+    text: str = ""
     trouble: str = ""
     task: asyncio.Task[None] | None = None
 
     def agrees(self, typed: str) -> bool:
         """Return whether a user who *typed* so much may come to this subject."""
-        whole = self.typed + self.said
+        whole = self.typed + self.text
         is_over = self.task is not None and self.task.done()
         return whole.startswith(typed) or (not is_over and typed.startswith(whole))
 
@@ -136,7 +136,7 @@ class CommitMessages:
             if writing.trouble:
                 self._writing = None
                 return "", writing.trouble
-            whole = writing.typed + writing.said
+            whole = writing.typed + writing.text
             if whole.startswith(typed):
                 rest = whole[len(typed) :]
                 return rest, "" if rest else NOTHING_SAID
@@ -157,9 +157,9 @@ class CommitMessages:
             try:
                 await self._lane.evaluate(permit, prompt)
                 await self._say(writing, permit, prompt, sample)
-                if writing.typed + writing.said not in staged.subjects:
+                if writing.typed + writing.text not in staged.subjects:
                     return
-                writing.said, sample = "", sample + 1
+                writing.text, sample = "", sample + 1
                 writing.trouble = REPEATED if sample == SAMPLES else ""
             except BackendError as error:
                 n_chars //= 2
@@ -176,11 +176,11 @@ class CommitMessages:
         def take(reply: Reply) -> bool:
             nonlocal text
             text += reply.text
-            writing.said = commit_message.line_of(text, prompt, writing.typed)
+            writing.text = commit_message.line_of(text, prompt, writing.typed)
             return True
 
         await self._lane.write(permit, request, take)
-        writing.said = writing.said.rstrip()
+        writing.text = writing.text.rstrip()
 
     def _permit(self, writing: Writing) -> Permit:
         """

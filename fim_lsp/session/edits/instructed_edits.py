@@ -132,13 +132,13 @@ class InstructedEdits:
             selection = _select(document, start, end)
             dialogue = await self._begin(doc, document, selection, "")
             if last is None or dialogue.context is not last.context:
-                doc.discuss(dialogue)  # else the last one may still be asked for again
+                doc.set_dialogue(dialogue)  # else the last one may still be asked for again
             permit = self._permit(doc, document, number, lambda: "")
             await self._lane.evaluate(permit, _prompt(dialogue, document), to_end=True)
 
-    async def edit(self, uri: str, asked: Instruction, on_progress: OnProgress) -> Edited:
+    async def edit(self, uri: str, wanted: Instruction, on_progress: OnProgress) -> Edited:
         """
-        Return the lines that come of *asked*; *on_progress* gets them as they are written.
+        Return the lines that come of *wanted*; *on_progress* gets them as they are written.
 
         A change of the document ends it, and so does another edit.
         """
@@ -146,9 +146,9 @@ class InstructedEdits:
         try:
             doc = await self._admit(uri)
             document = doc.document
-            selection = _select(document, asked.start, asked.end)
-            dialogue = await self._question(doc, document, selection, asked)
-            doc.discuss(dialogue)
+            selection = _select(document, wanted.start, wanted.end)
+            dialogue = await self._question(doc, document, selection, wanted)
+            doc.set_dialogue(dialogue)
             work = Work(dialogue, on_progress)
             permit = self._permit(
                 doc, document, number, lambda: work.why_over or _why_gone(doc, dialogue)
@@ -162,7 +162,7 @@ class InstructedEdits:
         except (Withdrawn, BackendError) as error:
             return Edited(note=str(error), tokens=work.tokens if work else Tokens())
         answer = f"{work.text}\n{FENCE}" if work.stop is Stop.WORD else work.text
-        doc.discuss(replace(work.dialogue, answer=answer, result=lines))
+        doc.set_dialogue(replace(work.dialogue, answer=answer, result=lines))
         return Edited(document, selection.first, selection.last, lines, "", work.tokens)
 
     async def _admit(self, uri: str) -> OpenDocument:
@@ -196,25 +196,25 @@ class InstructedEdits:
         return doc.permit(document, why)
 
     async def _question(
-        self, doc: OpenDocument, document: Document, selection: Selection, asked: Instruction
+        self, doc: OpenDocument, document: Document, selection: Selection, wanted: Instruction
     ) -> Dialogue:
         """
         Return the question: the next turn of the last dialogue where that goes on, else the first
         of a new one.
         """
         last = self._last(doc)
-        if dialogue := continue_dialogue(last, asked, selection.lines):
+        if dialogue := continue_dialogue(last, wanted, selection.lines):
             return dialogue
-        if asked.instruction or not asked.problems:
-            if not asked.instruction:
+        if wanted.instruction or not wanted.problems:
+            if not wanted.instruction:
                 raise Withdrawn("there is no instruction")
-            return await self._begin(doc, document, selection, asked.instruction)
-        wanted = presets.names(asked.problems, selection.lines)
-        definitions = [*presets.definitions(wanted, self._texts(doc, selection, document))]
-        instruction = presets.fix(asked.problems, definitions).instruction
+            return await self._begin(doc, document, selection, wanted.instruction)
+        names = presets.names(wanted.problems, selection.lines)
+        definitions = [*presets.definitions(names, self._texts(doc, selection, document))]
+        instruction = presets.fix(wanted.problems, definitions).instruction
         dialogue = await self._begin(doc, document, selection, instruction)
         own = doc.file.path
-        others = tuple(each.path for each in definitions if each.path != own)
+        others = tuple(other.path for other in definitions if other.path != own)
         return replace(dialogue, others=others)
 
     @staticmethod

@@ -55,26 +55,26 @@ class ModelEdits:
 
         *history* keeps what the prompts begin with; *names* are the documents' paths by URI.
         """
-        asked = format_of(self._settings.server.model)
-        if self._model is None or asked is None:
+        form = format_of(self._settings.server.model)
+        if self._model is None or form is None:
             return None
         text = text_of(question.documents[0])
         begin, ask = await asyncio.to_thread(
             _compose, question.edits, text.lines, names, history.prompt
         )
         history.begin_prompt(begin)
-        prompt = prompt_of(asked, ask) if ask else None
+        prompt = prompt_of(form, ask) if ask else None
         if ask is None or prompt is None:
             return None
         try:
-            answer = await self._model.continue_text(prompt, ANSWER_TOKENS, asked.stops)
+            answer = await self._model.continue_text(prompt, ANSWER_TOKENS, form.stops)
         except BackendError as error:
             log.info("no next edit from %s: %s", self.name, trouble(error))
             return None
         if answer is None:
             return None
-        found = await asyncio.to_thread(proposal_of, asked, ask, answer, text)
-        return None if found is None or found.is_refused(question.refused) else found
+        proposal = await asyncio.to_thread(proposal_of, form, ask, answer, text)
+        return None if proposal is None or proposal.is_refused(question.refused) else proposal
 
     def _open(self, config: Config) -> TextModel | None:
         model, name = self._open_model(config), config.next_edit.server.model

@@ -144,11 +144,13 @@ class NextEdits:
         used.
         """
         workspace, edits = doc.workspace, doc.workspace.edits
-        usable = {each.uri: each.document for each in self._open.of(workspace) if each.is_usable}
-        for private in (each for each in self._open if not each.is_usable):
+        usable = {
+            other.uri: other.document for other in self._open.of(workspace) if other.is_usable
+        }
+        for private in (other for other in self._open if not other.is_usable):
             edits.log.forget(private.uri)
         finished = edits.log.list_finished(self._clock())
-        mine = tuple(each for each in finished if each.uri in usable)
+        mine = tuple(edit for edit in finished if edit.uri in usable)
         if not mine:
             return None
         if edits.offered is not None and edits.is_followed(edits.offered, mine):
@@ -158,7 +160,7 @@ class NextEdits:
         if config.ring.files:
             workspace.files.explore(doc.file.path, config)
             index = workspace.files.index
-        documents = tuple(usable[each] for each in order)
+        documents = tuple(usable[uri] for uri in order)
         return Question(mine, documents, edits.answers.refused, index)
 
     async def _search(
@@ -212,7 +214,7 @@ class NextEdits:
 
     async def _ask_model(self, workspace: Workspace, question: Question) -> NextEdit | None:
         """Ask the model, where there is one."""
-        names = {each.uri: each.file.path for each in self._open}
+        names = {doc.uri: doc.file.path for doc in self._open}
         proposal = await self._model.propose(workspace.edits, question, names)
         return _edit_of(question.documents, proposal)
 
@@ -256,11 +258,13 @@ class NextEdits:
 
     def _open_paths(self, workspace: Workspace) -> set[str]:
         """Return the paths of all open files, also of those that are private."""
-        return {each.file.path for each in self._open.of(workspace)}
+        return {doc.file.path for doc in self._open.of(workspace)}
 
 
 def _edit_of(documents: Sequence[Document], proposal: Proposal | None) -> NextEdit | None:
     """Return *proposal* with the one of *documents* that it is for."""
     if proposal is None:
         return None
-    return NextEdit(next(each for each in documents if each.uri == proposal.uri), proposal)
+    return NextEdit(
+        next(document for document in documents if document.uri == proposal.uri), proposal
+    )

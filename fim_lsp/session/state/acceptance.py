@@ -1,14 +1,14 @@
 """
 The fate of suggestions: accepted, accepted in part or ignored, and how much of them stays. Pure.
 
-Operations: `offer` when suggestions go out, `hear` when the editor says something of them, `follow`
-when a text changes, `judge` to see what still stands after a while. Goal: numbers to believe, from
-any editor. Few report everything: Helix tells nothing, VS Code nothing of parts. So a change that
-inserts exactly what was offered, or a beginning that ends with a word, is taken for acceptance too,
-and what is both inferred and reported counts once. Plan: what stood on screen together is one
-`OfferedSuggestion`, from the answer that brought it through all keys that were typed along,
-whatever ids it had. Its text is a path: `passed` says how far along it the document is, `counted`
-how far acceptance has been counted.
+Operations: `offer` when suggestions go out, `note_report` when the editor says something of them,
+`follow` when a text changes, `judge` to see what still stands after a while. Goal: numbers to
+believe, from any editor. Few report everything: Helix tells nothing, VS Code nothing of parts. So a
+change that inserts exactly what was offered, or a beginning that ends with a word, is taken for
+acceptance too, and what is both inferred and reported counts once. Plan: what stood on screen
+together is one `OfferedSuggestion`, from the answer that brought it through all keys that were
+typed along, whatever ids it had. Its text is a path: `passed` says how far along it the document
+is, `counted` how far acceptance has been counted.
 
 Every offer that was shown is exactly one of open, accepted, partly accepted and ignored; typing
 it out by hand is to ignore it. The numbers go into `fim/stats` and nowhere else.
@@ -125,21 +125,21 @@ class Acceptance:
         """The line in which a suggestion is, or may be, on screen."""
         return self._offer.edits[0].start.line if self._offer else None
 
-    def hear(self, event: Shown | Accepted | PartlyAccepted, now: float) -> None:
+    def note_report(self, event: Shown | Accepted | PartlyAccepted, now: float) -> None:
         """
-        Take in what the editor says of a suggestion; one that is not known any more is ignored.
+        Take in what the editor says of a suggestion; one that is not followed any more is ignored.
         """
         self._says_shown |= isinstance(event, Shown)
-        known = self._known.get(event.id)
-        if known is None:
+        followed = self._known.get(event.id)
+        if followed is None:
             return
         match event:
-            case Shown() if known.offer.fate is Fate.UNSEEN:
-                self._become(known.offer, Fate.OPEN)
+            case Shown() if followed.offer.fate is Fate.UNSEEN:
+                self._become(followed.offer, Fate.OPEN)
             case Accepted():
-                self._accept(known, len(known.edit.text), now)
+                self._accept(followed, len(followed.edit.text), now)
             case PartlyAccepted(_, n_chars):
-                self._accept(known, max(0, n_chars - known.head), now)
+                self._accept(followed, max(0, n_chars - followed.head), now)
 
     def follow(self, document: Document, edits: tuple[Edit | str, ...], now: float) -> None:
         """
@@ -175,18 +175,18 @@ class Acceptance:
 
     # -- counting -------------------------------------------------------------------------------
 
-    def _accept(self, known: Followed, n_chars: int, now: float) -> None:
-        whole = n_chars >= len(known.edit.text)
-        text = known.edit.text[:n_chars]
+    def _accept(self, followed: Followed, n_chars: int, now: float) -> None:
+        whole = n_chars >= len(followed.edit.text)
+        text = followed.edit.text[:n_chars]
         if n_chars:
-            self._quiet.judge(known.offer.exposure, accepted=True)
-        self._take(known.offer, known.at, Edit(*known.edit[:2], text), now)
+            self._quiet.judge(followed.offer.exposure, accepted=True)
+        self._take(followed.offer, followed.at, Edit(*followed.edit[:2], text), now)
         if whole:
-            self._become(known.offer, Fate.ACCEPTED)
-            if self._offer is known.offer:
+            self._become(followed.offer, Fate.ACCEPTED)
+            if self._offer is followed.offer:
                 self._offer = None
-        elif n_chars and known.offer.fate is not Fate.ACCEPTED:
-            self._become(known.offer, Fate.PARTLY)
+        elif n_chars and followed.offer.fate is not Fate.ACCEPTED:
+            self._become(followed.offer, Fate.PARTLY)
 
     def _pass(self, offer: OfferedSuggestion, edit: Edit, now: float) -> None:
         """Go along *offer* as far as *edit* agrees with it; what does not ends it."""
@@ -201,7 +201,9 @@ class Acceptance:
             self._end()
             return
         for text in (edit.text, edit.text.rstrip(PAIRED)):
-            left = [each for each in offer.edits if text and _begins(each, edit, text)]
+            left = [
+                edit_left for edit_left in offer.edits if text and _begins(edit_left, edit, text)
+            ]
             if left:
                 break
         else:
@@ -211,7 +213,7 @@ class Acceptance:
             self._take(offer, offer.passed, edit._replace(text=text), now)
             self._quiet.judge(offer.exposure, accepted=True)
             self._become(offer, Fate.PARTLY)
-        offer.edits = [_rest(each, len(text)) for each in left]
+        offer.edits = [_rest(edit_left, len(text)) for edit_left in left]
         offer.passed += len(text)
 
     def _take(self, offer: OfferedSuggestion, at: int, edit: Edit, now: float) -> None:

@@ -91,7 +91,9 @@ class EditHistory:
         cancels no request that waits for it.
         """
         same = (
-            each for each in self._searches if (each.source, each.question) == (source, question)
+            search
+            for search in self._searches
+            if (search.source, search.question) == (source, question)
         )
         if (shared := next(same, None)) is None:
             task = asyncio.create_task(search(), name=f"next edit from {source}")
@@ -112,7 +114,9 @@ class EditHistory:
         for search in self._searches:
             if self.is_outdated(search.question):
                 search.answer.cancel()
-        self._searches = [each for each in self._searches if not self.is_outdated(each.question)]
+        self._searches = [
+            search for search in self._searches if not self.is_outdated(search.question)
+        ]
 
     def stop(self) -> None:
         """End all searches under way."""
@@ -120,12 +124,12 @@ class EditHistory:
 
     def forget_results(self) -> None:
         """Let everything be looked for again: a file that is not open has changed."""
-        self._searches = [each for each in self._searches if not each.answer.done()]
+        self._searches = [search for search in self._searches if not search.answer.done()]
 
     def _drop_failed(self, task: asyncio.Task[NextEdit | None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("no %s", task.get_name(), exc_info=error)
-            self._searches = [each for each in self._searches if each.answer is not task]
+            self._searches = [search for search in self._searches if search.answer is not task]
 
     # -- what the user makes of it ---------------------------------------------------------------
 

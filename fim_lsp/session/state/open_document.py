@@ -3,8 +3,8 @@ An open document: its text and all that the session keeps of it. State, and deci
 
 Only its methods write. A frame that is being prefilled (`next`) takes the place of the current one when it is
 evaluated, not before. `usable` and `quick` are frames for a request that waits, `ahead` is the one to prefill while
-none does. A document whose rules or folder changed is begun again (`again`): what still works on the old one finds
-that nothing of it is `current`.
+none does. A document whose rules or folder changed is begun again (`restart`): work still running
+on the old object sees `current is None`.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class OpenDocument:
 
     # -- what happens to it --------------------------------------------------------------------
 
-    def again(
+    def restart(
         self, document: Document, file: FileLocation, workspace: Workspace, most_chars: int
     ) -> OpenDocument:
         """Return the document begun again, to be judged; what the user was shown stays on screen."""
@@ -201,7 +201,7 @@ class OpenDocument:
 
     # -- what is done for it --------------------------------------------------------------------
 
-    def use(self, now: float) -> None:
+    def mark_used(self, now: float) -> None:
         """Note that a request is served at *now* (loop time)."""
         self.used = now
 
@@ -230,7 +230,7 @@ class OpenDocument:
         """Note that the backend has evaluated the chunks of *frame*."""
         self.workspace.mark_evaluated(frame.header.chunks)
 
-    def discuss(self, dialogue: Dialogue) -> None:
+    def set_dialogue(self, dialogue: Dialogue) -> None:
         """Remember the last edit by instruction, which a further one may continue."""
         self.dialogue = dialogue
 
@@ -264,7 +264,8 @@ class OpenDocument:
         """
         old = [frame.window for frame in (self.frame, self.next) if frame]
         windows = dict.fromkeys(
-            window.place_window(document, position, budget, each, share) for each in (*old, None)
+            window.place_window(document, position, budget, old_window, share)
+            for old_window in (*old, None)
         )
         made = (Frame(header(run, new), new) for new in windows for run in runs)
         return list(dict.fromkeys(made))
@@ -362,7 +363,9 @@ class OpenDocument:
             return None
         shown = self.frame.window
         typed = window.middle(shown, document, position)
-        return next((each for each in self.generations if each.agrees(shown, typed)), None)
+        return next(
+            (generation for generation in self.generations if generation.agrees(shown, typed)), None
+        )
 
     def begin(self, generation: Generation) -> None:
         """Add *generation* to those under way."""

@@ -24,7 +24,7 @@ from fim_lsp.workspace import paths
 
 class OpenDocuments:
     """
-    See the module. *workspaces* are those the documents belong to; *asked* is the URI of the last
+    See the module. *workspaces* are those the documents belong to; *last_uri* is that of the last
     request.
     """
 
@@ -32,7 +32,7 @@ class OpenDocuments:
         self.workspaces = workspaces
         self.by_uri: dict[str, OpenDocument] = {}
         self.pace = TypingPace()
-        self.asked = ""
+        self.last_uri = ""
         self._stats, self._quiet = stats, quiet
         self._says_shown = False  # the client, of each suggestion
 
@@ -73,22 +73,22 @@ class OpenDocuments:
         if self.workspaces.note_files(event.changed, event.deleted):
             return self.reopen()
         documents = [self.by_uri[uri] for uri in self.by_uri.keys() & {*event.changed}]
-        unknown = [each for each in documents if not each.workspace.memory.knows(each.uri)]
+        unknown = [doc for doc in documents if not doc.workspace.memory.knows(doc.uri)]
         return [self._begin_again(doc) for doc in unknown]
 
-    def hear(self, event: events.OfSuggestion) -> None:
+    def note_report(self, event: events.OfSuggestion) -> None:
         """Take in what the client says of a suggestion."""
         if isinstance(event, events.Dismissed):
             if doc := self.by_uri.get(event.uri):
                 doc.acceptance.dismiss()
             return
         self._says_shown |= isinstance(event, events.Shown)
-        for each in self:
-            each.acceptance.hear(event, time.perf_counter())
+        for doc in self:
+            doc.acceptance.note_report(event, time.perf_counter())
 
     def of(self, workspace: Workspace) -> list[OpenDocument]:
         """Return the documents of *workspace*, the one opened last first."""
-        return [each for each in reversed(self.by_uri.values()) if each.workspace is workspace]
+        return [doc for doc in reversed(self.by_uri.values()) if doc.workspace is workspace]
 
     def lines(self, doc: OpenDocument) -> Iterator[str]:
         """
@@ -96,9 +96,9 @@ class OpenDocuments:
         again.
         """
         others = {
-            each.file.path: each.document.lines
-            for each in self.of(doc.workspace)
-            if each is not doc and each.is_usable
+            other.file.path: other.document.lines
+            for other in self.of(doc.workspace)
+            if other is not doc and other.is_usable
         }
         shown = doc.frame.header.chunks if doc.frame else ()
         open_paths = {doc.file.path, *others}
@@ -112,9 +112,9 @@ class OpenDocuments:
     def _begin(self, document: Document, most_chars: int) -> OpenDocument:
         location = paths.locate(document.uri, self.workspaces.roots)
         workspace = self.workspaces.of(location)
-        known = self.by_uri.get(document.uri)
-        if known is not None:
-            doc = known.again(document, location, workspace, most_chars)
+        before = self.by_uri.get(document.uri)
+        if before is not None:
+            doc = before.restart(document, location, workspace, most_chars)
         else:
             acceptance = Acceptance(self._stats, self._quiet, says_shown=self._says_shown)
             doc = OpenDocument(document, location, workspace, acceptance, most_chars)

@@ -72,7 +72,7 @@ def store(cache: Path, workspace: str, kept: SavedWorkspace) -> None:
     """Keep it, and forget workspaces that were not opened for longest."""
     path = _path(cache, workspace)
     private_files.write(path, _json.dumps(kept).encode())
-    files = sorted(path.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)
+    files = sorted(path.parent.glob("*.json"), key=lambda file: file.stat().st_mtime)
     for old in files[:-N_WORKSPACES]:
         old.unlink(missing_ok=True)
 

@@ -219,9 +219,9 @@ class Workspace:
 
     def _reread(self, old: Source, excludes: tuple[str, ...], *, trusting: bool) -> Source | None:
         file = paths.local_path(old.uri)
-        known = old if trusting else replace(old, version=-1)
-        new = reread(file, self.files.folder, excludes, known) if file else None
-        return old if new is known else new
+        last = old if trusting else replace(old, version=-1)
+        new = reread(file, self.files.folder, excludes, last) if file else None
+        return old if new is last else new
 
 
 OUTSIDE = 8  # folders outside of all roots that are remembered with nothing open in them
@@ -255,12 +255,14 @@ class Workspaces:
         """
         Keep no root that the editor closed, and only so many folders in which nothing is open.
         """
-        unused = [each for each in self._by_key.values() if not each.n_open]
-        gone = [each for each in unused if each.root and each.root not in self.roots]
-        outside = [each for each in unused if not each.root]
-        for each in (*gone, *outside[: max(0, len(outside) - OUTSIDE)]):
-            self._by_key.pop(each.key).stop()
-            self._reader.forget(partial(self._is_in, each.key))
+        unused = [workspace for workspace in self._by_key.values() if not workspace.n_open]
+        gone = [
+            workspace for workspace in unused if workspace.root and workspace.root not in self.roots
+        ]
+        outside = [workspace for workspace in unused if not workspace.root]
+        for workspace in (*gone, *outside[: max(0, len(outside) - OUTSIDE)]):
+            self._by_key.pop(workspace.key).stop()
+            self._reader.forget(partial(self._is_in, workspace.key))
 
     def _is_in(self, key: str, uri: str) -> bool:
         return paths.locate(uri, self.roots).key == key
@@ -337,7 +339,7 @@ class Workspaces:
     def stats(self) -> dict[str, int]:
         """Return the sums over all workspaces, for `fim/stats`."""
         names = ("chunks", "queued", "evicted")
-        return {n: sum(each.memory.stats()[n] for each in self) for n in names}
+        return {n: sum(workspace.memory.stats()[n] for workspace in self) for n in names}
 
     def _report(self, root: str, n_done: int, n_files: int) -> None:
         self.progress(root, n_done, n_files)

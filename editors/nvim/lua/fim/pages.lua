@@ -2,7 +2,7 @@
 
 local M = {}
 
-local WRITING = 'Writing on' -- the server's title for `:Fim continue`
+local WRITING = 'Writing' -- the server's title for `:Fim continue`
 local writing ---@type string|integer? the token of its progress
 
 local float ---@type integer? the window that was shown last
