@@ -12,6 +12,8 @@ import asyncio
 import itertools
 import logging
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import partial
 
 from fim_lsp.documents import Document, Edit, Position
@@ -58,32 +60,20 @@ SUPERSEDED = Answer([], "superseded")
 log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False, repr=False)
 class Completer:
     """See the module."""
 
-    def __init__(  # noqa: PLR0913 (the parts of the session)
-        self,
-        *,
-        connection: Connection,
-        stats: Stats,
-        open_documents: OpenDocuments,
-        judging: Judging,
-        persistence: Persistence,
-        dispatcher: Dispatcher,
-        prefill: Prefill,
-        quiet: Quietness,
-        commit_messages: CommitMessages,
-    ) -> None:
-        self._connection = connection
-        self._stats = stats
-        self._open = open_documents
-        self._judging = judging
-        self._persistence = persistence
-        self._dispatcher = dispatcher
-        self._prefill = prefill
-        self._quiet = quiet
-        self._commit_messages = commit_messages
-        self._numbers = itertools.count(1)
+    _connection: Connection
+    _stats: Stats
+    _open: OpenDocuments
+    _judging: Judging
+    _persistence: Persistence
+    _dispatcher: Dispatcher
+    _prefill: Prefill
+    _quiet: Quietness
+    _commit_messages: CommitMessages
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     async def complete(
         self,

@@ -9,7 +9,8 @@ bring goes into their `OpenDocument`.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from fim_lsp.prompt import window
@@ -17,24 +18,23 @@ from fim_lsp.prompt.frame import Frame
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.generation import (
     Generation,
+    Phase,
     TextSoFar,
     Wait,
-    advance,
-    generate,
     goes_on,
     is_answered,
-    terms_of,
 )
-from fim_lsp.session.lane import Lane, Withdrawn
+from fim_lsp.session.lane import Lane, PermittedModel, Withdrawn
 from fim_lsp.session.scheduler import end_tasks
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.stats import Cost, Stats
+from fim_lsp.suggest import boundary
 from fim_lsp.suggest.confidence import NOT_SURE, behind, likely
 from fim_lsp.suggest.continuations import choose
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, accept
-from server_bridge.protocol import BackendError, PromptTooLong
+from server_bridge.protocol import BackendError, PromptTooLong, Request, Stop
 
 # A stream continues for this long after the last request left: the next key brings one that joins
 # it.
@@ -44,18 +44,16 @@ LINGER_S = 1.0
 AHEAD_TOKENS = 32
 
 
+@dataclass(eq=False, repr=False)
 class Dispatcher:
     """See the module."""
 
-    def __init__(
-        self, lane: Lane, stats: Stats, framing: Framing, open_documents: OpenDocuments
-    ) -> None:
-        self._lane = lane
-        self._stats = stats
-        self._framing = framing
-        self._open_documents = open_documents
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._latest: Generation | None = None  # the one that the newest request waits for
+    _lane: Lane
+    _stats: Stats
+    _framing: Framing
+    _open_documents: OpenDocuments
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _latest: Generation | None = None  # the one that the newest request waits for
 
     async def ask(
         self, request: CompletionRequest, doc: OpenDocument, wait: Wait, n_wanted: int
@@ -145,9 +143,11 @@ class Dispatcher:
         typed: str,
         sample: int = 0,
     ) -> Generation:
-        prompt = self._framing.compose(frame, typed)
-        terms = terms_of(request, sample)
-        generation = Generation(request.cursor, frame.window, typed, prompt, terms, terms.n_predict)
+        prompt, n_predict = (
+            self._framing.compose(frame, typed),
+            request.config.completion.max_tokens,
+        )
+        generation = Generation(request, frame.window, typed, prompt, n_predict, sample)
         if not sample:
             doc.begin(generation)
             self._stats.generations += 1
@@ -205,11 +205,55 @@ class Dispatcher:
             task.add_done_callback(self._tasks.discard)
 
     async def _generate(self, generation: Generation, doc: OpenDocument) -> None:
-        more = partial(self._goes_on, doc)
-        await generate(generation, self._lane, doc.permit(), self._stats, more)
+        """Decode until *generation* has ended or no request waits; never raises, see `fail`."""
+        advance = partial(self._advance, generation, doc)
+        try:
+            while generation.waiting and not (generation.ended or generation.is_paused):
+                await self._lane.run(doc.permit(), advance)
+        except Exception as error:  # noqa: BLE001  (each request that waits raises it)
+            generation.fail(error)
+        finally:
+            generation.release()
         self._keep(generation, doc)
 
-    def _goes_on(self, doc: OpenDocument, generation: Generation) -> bool:
+    async def _advance(
+        self, generation: Generation, doc: OpenDocument, model: PermittedModel
+    ) -> None:
+        """
+        Make one step on the wire: of a long prompt's evaluation, so that a newer generation waits
+        for no more than that, or else the stream.
+        """
+        if generation.phase is Phase.PREFILL:
+            warmed = await self._lane.step(generation.rest, generation.cost.evaluated, model)
+            generation.count_step(warmed.evaluated)
+            if warmed.evaluated:
+                self._stats.count_warm(warmed, waited_for=generation.waiting > 0)
+                return
+        if not generation.ended:
+            await self._decode(generation, doc, model)
+
+    async def _decode(
+        self, generation: Generation, doc: OpenDocument, model: PermittedModel
+    ) -> None:
+        stops = boundary.stops(generation.request.cursor)
+        request = Request(generation.rest, generation.left, stops, generation.sample)
+        self._stats.count_stream(waited_for=generation.waiting > 0)
+        try:
+            async with aclosing(model.stream(request)) as replies:
+                async for reply in replies:
+                    self._stats.count_reply(reply, waited_for=generation.waiting > 0)
+                    generation.take(reply)
+                    if reply.stop is not Stop.LIMIT or generation.left <= 0:
+                        # the last piece: a stream that is read to its end keeps its connection
+                        continue
+                    if generation.ended or not self._goes_on(generation, doc):
+                        return
+        except PromptTooLong:
+            if not generation.text:
+                raise
+        generation.end()  # its text so far fills the context
+
+    def _goes_on(self, generation: Generation, doc: OpenDocument) -> bool:
         """
         Return whether the stream of *generation* goes on, being asked after each piece of text.
         """
@@ -229,13 +273,15 @@ class Dispatcher:
         doc.release(generation)
         if generation.hand_over():
             candidate = self._choose(generation, doc)
-            doc.continuations.put(generation.cursor, candidate, self._model)
+            doc.continuations.put(generation.request.cursor, candidate, self._model)
 
     def _choose(self, generation: Generation, doc: OpenDocument) -> Candidate:
         """Return the text of *generation* so far, or a line in sight that is surer."""
         lines = self._open_documents.lines(doc)
         candidate = generation.candidate(generation.typed)
-        return choose(candidate, generation.tokens, generation.forced, generation.cursor, lines)
+        return choose(
+            candidate, generation.tokens, generation.forced, generation.request.cursor, lines
+        )
 
     def _is_settled(
         self, generation: Generation, doc: OpenDocument, request: CompletionRequest, typed: str
@@ -262,9 +308,7 @@ class Dispatcher:
             return False
         generation.go_ahead()
         try:
-            more = partial(self._goes_on, doc)
-            model = await self._lane.model(doc.permit())
-            await advance(generation, self._lane, self._stats, more, model)
+            await self._advance(generation, doc, await self._lane.model(doc.permit()))
         except (BackendError, Withdrawn) as error:
             generation.fail(error)
         self._keep(generation, doc)

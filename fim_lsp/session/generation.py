@@ -22,20 +22,17 @@ import asyncio
 import enum
 import math
 from collections.abc import Callable
-from contextlib import aclosing
 from dataclasses import dataclass, field
-from functools import partial
 from typing import NamedTuple
 
 from fim_lsp.prompt.frame import Tape, resume
 from fim_lsp.prompt.window import Window
-from fim_lsp.session.lane import Lane, Permit, PermittedModel
-from fim_lsp.session.stats import Cost, Stats
+from fim_lsp.session.stats import Cost
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.confidence import least, looping_lines, stuttering
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.request import CompletionRequest
-from server_bridge.protocol import Prompt, PromptTooLong, Reply, Request, Stop, Timings
+from server_bridge.protocol import Prompt, Reply, Stop, Timings
 
 
 class TextSoFar(NamedTuple):
@@ -123,36 +120,22 @@ LOOK_TOKENS = 8  # a loop is a dozen tokens and more
 ENDED = frozenset({Phase.WHOLE, Phase.SHORT, Phase.FAILED})
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """
-    The terms of decoding: *n_predict* tokens at most, until *enough* says of the text after the
-    cursor that it is whole. Text whose log-probability falls below *least* is not shown.
-    """
-
-    n_predict: int
-    enough: Callable[[str], bool]
-    stop: tuple[str, ...] = ()
-    sample: int = 0
-    least: float = -math.inf
-
-
 @dataclass(slots=True, eq=False)
 class Generation:
     """
-    *typed* is the middle at *cursor* where it began, *prompt* the one it began with. *raw* is all
-    that came: it begins with what the prompt forced, and *tokens* spell it. *left* is how many
-    tokens it may still decode. *is_idle*: no task runs it. *until* is a time of the event loop.
+    *typed* is the middle at the cursor of *request*, where it began, *prompt* the one it began with.
+    *left* is how many tokens it may still decode. *raw* is all that came: it begins with what the
+    prompt forced, and *tokens* spell it. *is_idle*: no task runs it. *until* is a time of the event loop.
     *is_shown*: a request was answered with a part of it; *is_kept*: what it says is among the known
     continuations. *cost* is what the model did for it so far.
     """
 
-    cursor: Cursor
+    request: CompletionRequest
     window: Window
     typed: str
     prompt: Prompt
-    terms: Terms
     left: int
+    sample: int = 0
     phase: Phase = Phase.PREFILL
     raw: str = ""
     tokens: Tape = ()
@@ -221,7 +204,7 @@ class Generation:
     @property
     def is_unsure(self) -> bool:
         """Return whether no more than a beginning of it can be shown where it began."""
-        return self.logprob < self.terms.least
+        return self.logprob < least(self.request.config.completion.min_confidence)
 
     def take(self, reply: Reply) -> None:
         """Append what a reply brought, and see whether that ends it."""
@@ -247,7 +230,7 @@ class Generation:
         if "\n" not in new and len(self.tokens) - self.n_judged < LOOK_TOKENS:
             return False
         self.n_judged = len(self.tokens)
-        return self.terms.enough(self.text)
+        return enough(self.text, self.request.cursor)
 
     def join(self) -> None:
         """Have a request wait for it, which decodes it further."""
@@ -307,84 +290,6 @@ class Generation:
         """End it; each request that waits raises *error*."""
         self.phase, self.error = Phase.FAILED, error
         self.news.set()
-
-
-async def generate(
-    generation: Generation,
-    lane: Lane,
-    permit: Permit,
-    stats: Stats,
-    goes_on: Callable[[Generation], bool],
-) -> None:
-    """Decode until *generation* has ended or no request waits; never raises, see `fail`."""
-    try:
-        while generation.waiting and not (generation.ended or generation.is_paused):
-            await lane.run(permit, partial(advance, generation, lane, stats, goes_on))
-    except Exception as error:  # noqa: BLE001  (each request that waits raises it)
-        generation.fail(error)
-    finally:
-        generation.release()
-
-
-async def advance(
-    generation: Generation,
-    lane: Lane,
-    stats: Stats,
-    goes_on: Callable[[Generation], bool],
-    model: PermittedModel,
-) -> None:
-    """
-    Make one step on the wire: of a long prompt's evaluation, so that a newer generation waits for
-    no more than that, or else the stream, for as long as *goes_on* says.
-    """
-    if generation.phase is Phase.PREFILL:
-        warmed = await lane.step(generation.rest, generation.cost.evaluated, model)
-        generation.count_step(warmed.evaluated)
-        if warmed.evaluated:
-            stats.count_warm(warmed, waited_for=generation.waiting > 0)
-            return
-    if not generation.ended:
-        await _decode(generation, model, stats, goes_on)
-
-
-async def _decode(
-    generation: Generation,
-    model: PermittedModel,
-    stats: Stats,
-    goes_on: Callable[[Generation], bool],
-) -> None:
-    terms = generation.terms
-    request = Request(generation.rest, generation.left, terms.stop, terms.sample)
-    stats.count_stream(waited_for=generation.waiting > 0)
-    try:
-        async with aclosing(model.stream(request)) as replies:
-            async for reply in replies:
-                stats.count_reply(reply, waited_for=generation.waiting > 0)
-                generation.take(reply)
-                if reply.stop is not Stop.LIMIT or generation.left <= 0:
-                    # the last piece: a stream that is read to its end keeps its connection
-                    continue
-                if generation.ended or not goes_on(generation):
-                    return
-    except PromptTooLong:
-        if not generation.text:
-            raise
-    generation.end()  # what it said so far fills the context
-
-
-# -- pacing --------------------------------------------------------------------------------------
-# How long to decode, and when a text is whole. Pure.
-
-
-def terms_of(request: CompletionRequest, sample: int = 0) -> Terms:
-    """Return how long to decode: until the text is syntactically whole."""
-    return Terms(
-        n_predict=request.config.completion.max_tokens,
-        enough=partial(enough, cursor=request.cursor),
-        stop=boundary.stops(request.cursor),
-        sample=sample,
-        least=least(request.config.completion.min_confidence),
-    )
 
 
 def enough(text: str, cursor: Cursor) -> bool:

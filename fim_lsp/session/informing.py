@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,21 +41,15 @@ class SnippetPlace(NamedTuple):
     excludes: Collection[str]
 
 
+@dataclass(eq=False, repr=False)
 class Informing:
     """See the module."""
 
-    def __init__(
-        self,
-        open_documents: OpenDocuments,
-        judging: Judging,
-        prefill: Prefill,
-        config: Callable[[], Config],
-    ) -> None:
-        self._open = open_documents
-        self._judging = judging
-        self._prefill = prefill
-        self._config = config
-        self._tasks: set[asyncio.Task[None]] = set()
+    _open: OpenDocuments
+    _judging: Judging
+    _prefill: Prefill
+    _config: Callable[[], Config]
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def begin(self, event: Informed) -> None:
         """Take in what was sent, once it is judged."""

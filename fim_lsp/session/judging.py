@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Coroutine, Iterable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fim_lsp.session.connection import Connection
@@ -34,24 +35,21 @@ class Judged(NamedTuple):
     left: bool = False
 
 
+@dataclass(eq=False, repr=False)
 class Judging:
     """See the module."""
 
-    def __init__(
-        self, connection: Connection, open_documents: OpenDocuments, persistence: Persistence
-    ) -> None:
-        self._connection = connection
-        self._open = open_documents
-        self._workspaces = open_documents.workspaces
-        self._persistence = persistence
-        self._tasks: set[asyncio.Task[None]] = set()
+    _connection: Connection
+    _open: OpenDocuments
+    _persistence: Persistence
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def begin(self, documents: Collection[OpenDocument]) -> None:
         """
         Judge *documents*, all of them before any is used; what is too large is not used at all.
         """
         documents = [doc for doc in documents if doc.verdict is Verdict.UNJUDGED]
-        reasons = [self._workspaces.quick_verdict(doc.uri) for doc in documents]
+        reasons = [self._open.workspaces.quick_verdict(doc.uri) for doc in documents]
         if all(reason is not None for reason in reasons):
             self._decide(
                 [Judged(*verdict) for verdict in zip(documents, map(str, reasons), strict=True)]
@@ -84,9 +82,9 @@ class Judging:
         config, workspace = self._connection.config, doc.workspace
         try:
             await self._persistence.restore_ring(workspace, config)
-            why = self._workspaces.quick_verdict(doc.uri)
+            why = self._open.workspaces.quick_verdict(doc.uri)
             if why is None:
-                why = await self._workspaces.verdict(doc.uri, doc.file, config)
+                why = await self._open.workspaces.verdict(doc.uri, doc.file, config)
             left = await workspace.reverify(config.privacy.exclude)
         except Exception:
             log.exception("%s is not judged: it counts as private", doc.file.path)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -35,28 +36,22 @@ N_DOCUMENTS = 2  # whose states are saved, of those used last: each costs up to 
 log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False, repr=False)
 class Persistence:
     """See the module. *cache* is a folder of our own, None to keep nothing."""
 
-    def __init__(
-        self,
-        cache: Path | None,
-        connection: Connection,
-        open_documents: OpenDocuments,
-        prefill: Prefill,
-    ) -> None:
-        self._cache = cache
-        self._open_documents = open_documents
-        self._connection = connection
-        self._prefill = prefill
-        self._restoring: set[asyncio.Task[None]] = set()
-        self._rest: asyncio.TimerHandle | None = None
-        self._saving: asyncio.Task[None] | None = None
-        self._sweeping: asyncio.Task[None] | None = None
-        self._auditing: set[asyncio.Task[None]] = set()
-        self._turn = asyncio.Lock()
-        # how often all was deleted: what was begun before is not written after it
-        self._n_forgotten = 0
+    _cache: Path | None
+    _connection: Connection
+    _open_documents: OpenDocuments
+    _prefill: Prefill
+    _restoring: set[asyncio.Task[None]] = field(default_factory=set)
+    _rest: asyncio.TimerHandle | None = None
+    _saving: asyncio.Task[None] | None = None
+    _sweeping: asyncio.Task[None] | None = None
+    _auditing: set[asyncio.Task[None]] = field(default_factory=set)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    # how often all was deleted: what was begun before is not written after it
+    _n_forgotten: int = 0
 
     # -- at the start ----------------------------------------------------------------------------
 

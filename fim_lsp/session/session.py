@@ -95,16 +95,9 @@ class Session:
         self.commit_messages = CommitMessages(self._lane, self.workspaces)
         self.edits = InstructedEdits(self._lane, self._framing, self._open, self._judging)
         self._completer = Completer(
-            connection=self.connection,
-            stats=self._stats,
-            open_documents=self._open,
-            judging=self._judging,
-            persistence=self._persistence,
-            dispatcher=self._dispatcher,
-            prefill=self._prefill,
-            quiet=self.quiet,
-            commit_messages=self.commit_messages,
-        )
+            self.connection, self._stats, self._open, self._judging, self._persistence,
+            self._dispatcher, self._prefill, self.quiet, self.commit_messages,
+        )  # fmt: skip
         self.complete = self._completer.complete
         self.edit, self.prepare_edit = self.edits.edit, self.edits.prepare
         self.write_commit_message = self.commit_messages.write

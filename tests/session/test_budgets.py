@@ -10,11 +10,11 @@ from collections.abc import Iterator
 import pytest
 
 from fim_lsp.documents import Position, open_document
+from fim_lsp.events import Opened
 from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.prompt.window import Window
-from fim_lsp.session.connection import Connection
-from fim_lsp.session.generation import Generation, Phase, Terms, advance
-from fim_lsp.session.lane import Lane
+from fim_lsp.session import generation as generation_module
+from fim_lsp.session.generation import Generation, Phase
 from fim_lsp.session.prefill import NOWHERE
 from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.session import Session
@@ -22,14 +22,14 @@ from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.session.stats import Stats
 from fim_lsp.settings.config import Config
-from fim_lsp.suggest.cursor import cursor_at
+from fim_lsp.suggest.request import request_at
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Chunk, Prompt
 from tests.asked import model_of
 from tests.fake_backend import FakeBackend
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
-from tests.typist import BRIEF, ROOT, Typist
+from tests.typist import BRIEF, ROOT, Typist, wait_judged
 
 PYTHON = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:400])
 # A token a character, where text is estimated to have a third of one.
@@ -78,25 +78,28 @@ async def test_a_small_context_is_never_too_small(
 
 
 @pytest.mark.engine
-async def test_a_completion_that_fills_the_context_is_kept(server: tuple[str, int]) -> None:
-    """Where the context ends in the middle of a suggestion, what was said so far is the suggestion."""
+async def test_a_completion_that_fills_the_context_is_kept(
+    server: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the context ends in the middle of a suggestion, its text so far is the suggestion."""
     url, n_ctx = server
     backend = open_backend(BackendSettings(kind="llama-server", url=url))
     empty = Prompt("shop", (), "a.py", "", "", "")
     room = n_ctx - (await backend.measure(empty)).total - 20
     prompt = dataclasses.replace(empty, middle="x\n" * (room // 2))
     document = open_document("file:///a.py", "python", 1, prompt.middle)
-    cursor = cursor_at(document, Position(len(document.lines) - 1, 0), "a.py")
-    terms = Terms(n_predict=128, enough=lambda _: False)
-    window = Window(0, 0, "", "")
-    generation = Generation(cursor, window, prompt.middle, prompt, terms, terms.n_predict)
-    lane = Lane(Connection(Config(), lambda _: backend), ())
-    model = await lane.model(lambda _: None)
-    while not generation.ended:
-        await advance(generation, lane, Stats(), lambda _: True, model)
+    session = Session(Config(), lambda _: backend)
+    session.handle(Opened(document.uri, "python", 1, prompt.middle))
+    await wait_judged(session)
+    place = Position(len(document.lines) - 1, 0)
+    request = request_at(document, place, "a.py", session.config, backend.state)
+    generation = Generation(request, Window(0, 0, "", ""), prompt.middle, prompt, 128)
+    monkeypatch.setattr(generation_module, "enough", lambda *_args, **_names: False)
+    generation.join()
+    await session._dispatcher._generate(generation, session._open.by_uri[document.uri])
     assert generation.phase is Phase.SHORT
     assert 8 <= len(generation.tokens) <= 24
-    await backend.aclose()
+    await session.aclose()
 
 
 WIDE = Frame(Header("shop", tuple(Chunk(f"{n}.py", "x\n") for n in range(5)), "a.py"), NOWHERE)

@@ -35,7 +35,7 @@ class Project:
         uri = (self.root / name).as_uri()
         document = open_document(uri, "python", 1, (self.root / name).read_text())
         location = paths.locate(uri, self.workspaces.roots)
-        workspace = self.workspaces.of(location)
+        workspace = self.workspaces.of(location, ())
         if await self.workspaces.verdict(uri, location, self.config):
             workspace.memory.note_deletion(uri)
         else:
@@ -44,7 +44,7 @@ class Project:
 
     @property
     def _here(self):
-        return self.workspaces.of(paths.locate(self.uri, self.workspaces.roots))
+        return self.workspaces.of(paths.locate(self.uri, self.workspaces.roots), ())
 
     def close(self, name: str) -> None:
         uri = (self.root / name).as_uri()
@@ -165,7 +165,9 @@ async def test_a_file_with_another_spelling_of_its_uri_is_one_file(project: Proj
     assert (await project.shown()).count("rate = 3") == 1
     odd = project.root.as_uri() + "/%73hop.py"
     location = paths.locate(odd, project.workspaces.roots)
-    project.workspaces.of(location).open(source(open_document(odd, "python", 1, SHOP), location))
+    project.workspaces.of(location, ()).open(
+        source(open_document(odd, "python", 1, SHOP), location)
+    )
 
     assert (await project.shown()).count("rate = 3") == 1
 
@@ -203,10 +205,10 @@ async def test_texts_without_a_file_are_judged_by_their_path(
 async def test_folders_of_one_name_outside_of_all_roots_share_nothing(tmp_path: Path) -> None:
     """What is open in one of them is not shown in the other."""
     workspaces = Workspaces()
-    here, there = (workspaces.of(paths.locate(f"file:///{x}/src/a.py", ())) for x in "ab")
+    here, there = (workspaces.of(paths.locate(f"file:///{x}/src/a.py", ()), ()) for x in "ab")
 
     assert here is not there
-    assert here is workspaces.of(paths.locate("file:///a/src/b.py", ()))
+    assert here is workspaces.of(paths.locate("file:///a/src/b.py", ()), ())
 
 
 @pytest.mark.parametrize("name", [".gitignore", ".fimignore", ".fim-lsp.toml", ".git/info/exclude"])

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from fim_lsp.documents import Document, Position
@@ -111,17 +111,15 @@ class Work:
         return place_lines(self.dialogue.selection, self.block(ended=ended).lines)
 
 
+@dataclass(eq=False, repr=False)
 class InstructedEdits:
     """See the module. State: the number of the newest edit, which ends the one before."""
 
-    def __init__(
-        self, lane: Lane, framing: Framing, open_documents: OpenDocuments, judging: Judging
-    ) -> None:
-        self._lane = lane
-        self._framing = framing
-        self._open = open_documents
-        self._judging = judging
-        self._n_asked = 0
+    _lane: Lane
+    _framing: Framing
+    _open: OpenDocuments
+    _judging: Judging
+    _n_asked: int = 0
 
     async def prepare(self, uri: str, start: Position, end: Position) -> None:
         """Evaluate all of a prompt but the instruction, which the user is typing."""

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 from fim_lsp.documents import Document
@@ -28,23 +29,16 @@ from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
 
 
+@dataclass(eq=False, repr=False)
 class NextEdits:
     """See the module."""
 
-    def __init__(
-        self,
-        open_documents: OpenDocuments,
-        stats: Stats,
-        clock: Callable[[], float],
-        model: ModelEdits,
-        config: Callable[[], Config],
-    ) -> None:
-        self._open = open_documents
-        self._stats = stats
-        self._clock = clock
-        self._model = model
-        self._config = config
-        self._numbers = itertools.count(1)
+    _open: OpenDocuments
+    _stats: Stats
+    _clock: Callable[[], float]
+    _model: ModelEdits
+    _config: Callable[[], Config]
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def follow(self, doc: OpenDocument, before: Document, event: Changed) -> None:
         """

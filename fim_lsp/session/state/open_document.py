@@ -13,6 +13,7 @@ import asyncio
 import enum
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.ring import Viewport
@@ -47,6 +48,7 @@ class Verdict(enum.Enum):
     TOO_LARGE = TOO_LARGE
 
 
+@dataclass(eq=False, repr=False)
 class OpenDocument:
     """
     See the module. *most_chars* is at least as many as the document has. *why_private* is "" where it may be used.
@@ -55,39 +57,33 @@ class OpenDocument:
     in which version and where a suggestion was last shown, *used* when a request was served last (0: never).
     """
 
-    def __init__(
-        self,
-        document: Document,
-        file: FileLocation,
-        workspace: Workspace,
-        acceptance: Acceptance,
-        most_chars: int,
-    ) -> None:
-        self.document = document
-        self.file = file
-        self.workspace = workspace
-        self.acceptance = acceptance
-        self.verdict, self.why_private = Verdict.UNJUDGED, UNJUDGED
-        self.frame: Frame | None = None
-        self.next: Frame | None = None
-        self.position: Position | None = None
-        self.deleted = False
-        self.typed = False
-        self.max_chunks: int | None = None  # fewer chunks, then a smaller window …
-        self.scale = 1.0  # … where a prompt turned out too long
-        self.continuations = Continuations()
-        self.displayed: Displayed | None = None
-        self.shown_at: tuple[int, Position] | None = None
-        self.last_answer: LastAnswer | None = None
-        self.dialogue: Dialogue | None = None  # about the last edit by instruction
-        self.generations: deque[Generation] = deque(maxlen=RESTING)
-        self.restoring: asyncio.Task[None] | None = None  # what an earlier run saved
-        self.saved: SavedDocument | None = None  # what is on disk of it
-        self.used = 0.0
-        self.is_retired = False
-        self.most_chars = most_chars
-        workspace.count_open(+1)
-        if most_chars > DOCUMENT_CHARS:
+    document: Document
+    file: FileLocation
+    workspace: Workspace
+    acceptance: Acceptance
+    most_chars: int
+    verdict: Verdict = Verdict.UNJUDGED
+    why_private: str = UNJUDGED
+    frame: Frame | None = None
+    next: Frame | None = None
+    position: Position | None = None
+    deleted: bool = False
+    typed: bool = False
+    max_chunks: int | None = None  # fewer chunks, then a smaller window …
+    scale: float = 1.0  # … where a prompt turned out too long
+    continuations: Continuations = field(default_factory=Continuations)
+    displayed: Displayed | None = None
+    shown_at: tuple[int, Position] | None = None
+    last_answer: LastAnswer | None = None
+    dialogue: Dialogue | None = None  # about the last edit by instruction
+    generations: deque[Generation] = field(default_factory=lambda: deque(maxlen=RESTING))
+    restoring: asyncio.Task[None] | None = None  # what an earlier run saved
+    saved: SavedDocument | None = None  # what is on disk of it
+    used: float = 0.0
+    is_retired: bool = False
+
+    def __post_init__(self) -> None:
+        if self.most_chars > DOCUMENT_CHARS:
             self.refuse(Verdict.TOO_LARGE.value, Verdict.TOO_LARGE)
 
     @property
@@ -183,9 +179,7 @@ class OpenDocument:
 
     def retire(self) -> None:
         """Stop decoding for this object: it was closed, or is judged again."""
-        if not self.is_retired:
-            self.is_retired = True
-            self.workspace.count_open(-1)
+        self.is_retired = True
         self.stop()
 
     def stop(self) -> None:

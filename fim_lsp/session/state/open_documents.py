@@ -111,7 +111,7 @@ class OpenDocuments:
 
     def _begin(self, document: Document, most_chars: int) -> OpenDocument:
         location = paths.locate(document.uri, self.workspaces.roots)
-        workspace = self.workspaces.of(location)
+        workspace = self.workspaces.of(location, {doc.workspace for doc in self})
         before = self.by_uri.get(document.uri)
         if before is not None:
             doc = before.restart(document, location, workspace, most_chars)

@@ -52,7 +52,7 @@ class Workspace:
     *key* tells it from all others, see `FileLocation.key`; *root* is its URI, "" for a folder
     outside of all.
 
-    *n_open* documents of it are open. *evaluated* are the chunks of the prompt that was evaluated
+    *evaluated* are the chunks of the prompt that was evaluated
     last; *saved* is what an earlier run left, once *loading* has read it.
     """
 
@@ -61,7 +61,6 @@ class Workspace:
         self.root = root
         self.memory = Memory(NO_ROOM)
         self.files = Explorer(root, reader, progress)
-        self.n_open = 0
         self.evaluated: Chunks = ()
         self.edits = EditHistory()
         self.saved: SavedWorkspace | None = None
@@ -71,10 +70,6 @@ class Workspace:
         self._is_verified = True  # what is remembered of closed files is not private
         self._refreshing = asyncio.Lock()
         self._shown: dict[str, str] = {}  # the files whose text prompts may have: URI by name
-
-    def count_open(self, difference: int) -> None:
-        """Note how many more of its documents are open, or less."""
-        self.n_open += difference
 
     def mark_evaluated(self, chunks: Chunks) -> None:
         """Note that the backend has evaluated these chunks last."""
@@ -243,19 +238,19 @@ class Workspaces:
     def __iter__(self) -> Iterator[Workspace]:
         return iter(self._by_key.values())
 
-    def of(self, location: FileLocation) -> Workspace:
-        """Return the workspace that a document belongs to."""
+    def of(self, location: FileLocation, in_use: Collection[Workspace]) -> Workspace:
+        """Return the workspace that a document belongs to; *in_use* are those with open documents."""
         if location.key not in self._by_key:
-            self._drop_unused()
+            self._drop_unused(in_use)
             made = Workspace(location.key, location.root, self._reader, self._report)
             self._by_key[location.key] = made
         return self._by_key[location.key]
 
-    def _drop_unused(self) -> None:
+    def _drop_unused(self, in_use: Collection[Workspace]) -> None:
         """
         Keep no root that the editor closed, and only so many folders in which nothing is open.
         """
-        unused = [workspace for workspace in self._by_key.values() if not workspace.n_open]
+        unused = [workspace for workspace in self._by_key.values() if workspace not in in_use]
         gone = [
             workspace for workspace in unused if workspace.root and workspace.root not in self.roots
         ]
