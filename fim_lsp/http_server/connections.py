@@ -61,6 +61,14 @@ Handler = Callable[[HttpRequest], Awaitable[Response]]
 Log = Callable[[str], None]
 
 
+class ClientConnection(NamedTuple):
+    """A connection as h11 has it, and its two directions."""
+
+    http: h11.Connection
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+
 class ListeningPort(NamedTuple):
     """A port that is open, and the connections there."""
 
@@ -94,15 +102,17 @@ async def listen(port: int, refuse: Refuse, handle: Handler, refused: Log) -> Li
         task = asyncio.current_task()
         assert task is not None
         before = [*open_now.values()]
-        open_now[task] = connection = writer.get_extra_info("socket")
+        open_now[task] = end = writer.get_extra_info("socket")
+        http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
+        connection = ClientConnection(http, reader, writer)
         try:
-            if len(open_now) <= IN_ALL and (why := await _why_refused(connection)):
+            if len(open_now) <= IN_ALL and (why := await _why_refused(end)):
                 refused(why)
-            elif await _are_too_many(before, connection):
+            elif await _are_too_many(before, end):
                 refused("too many connections")
-                await _end_with(h11.Connection(h11.SERVER), reader, writer, Response(503, {}))
+                await _end_with(connection, Response(503, {}))
             else:
-                await _serve(reader, writer, refuse, handle)
+                await _serve(connection, refuse, handle)
         except (TimeoutError, OSError, h11.ProtocolError, asyncio.CancelledError) as error:
             log.debug("a connection ended: %r", error)
         except Exception:
@@ -141,30 +151,28 @@ async def _why_refused(connection: socket.socket) -> str:
     return "" if uid == os.getuid() else "another user's process"
 
 
-async def _serve(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, refuse: Refuse, handle: Handler
-) -> None:
-    wire, seconds = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES), HEAD_S
+async def _serve(connection: ClientConnection, refuse: Refuse, handle: Handler) -> None:
+    http, seconds = connection.http, HEAD_S
     while True:
-        head = await asyncio.wait_for(_event(wire, reader, writer), seconds)
+        head = await asyncio.wait_for(_event(connection), seconds)
         if not isinstance(head, h11.Request):
             return
         headers = _combine(head)
         target = head.target.decode("latin-1").partition("?")[0]
         request = HttpRequest(head.method.decode(), target, headers, b"")
         if refusal := refuse(request):
-            await _end_with(wire, reader, writer, refusal)
+            await _end_with(connection, refusal)
             return
-        body = await asyncio.wait_for(_body(wire, reader, writer), BODY_S)
+        body = await asyncio.wait_for(_body(connection), BODY_S)
         if body is None:
-            await _end_with(wire, reader, writer, Response(413, {}))
+            await _end_with(connection, Response(413, {}))
             return
-        handled = _handle(wire, writer, handle, request._replace(body=body))
-        if not await _while_there(reader, wire, handled):
+        handled = _handle(connection, handle, request._replace(body=body))
+        if not await _while_there(connection, handled):
             return
-        if wire.our_state is not h11.DONE or wire.their_state is not h11.DONE:
+        if http.our_state is not h11.DONE or http.their_state is not h11.DONE:
             return
-        wire.start_next_cycle()
+        http.start_next_cycle()
         seconds = IDLE_S
 
 
@@ -180,17 +188,12 @@ def _combine(head: h11.Request) -> dict[str, str]:
     return headers
 
 
-async def _end_with(
-    wire: h11.Connection,
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-    response: Response,
-) -> None:
+async def _end_with(connection: ClientConnection, response: Response) -> None:
     """Answer and hang up, so that a page holds none of the few connections."""
     headers = {**response.headers, "connection": "close"}
-    await _answer(wire, writer, response._replace(headers=headers))
+    await _answer(connection, response._replace(headers=headers))
     with contextlib.suppress(asyncio.TimeoutError):  # what is unread would reset the connection
-        await asyncio.wait_for(_discard(reader), UNREAD_S)
+        await asyncio.wait_for(_discard(connection.reader), UNREAD_S)
 
 
 async def _discard(reader: asyncio.StreamReader) -> None:
@@ -198,9 +201,7 @@ async def _discard(reader: asyncio.StreamReader) -> None:
         pass
 
 
-async def _handle(
-    wire: h11.Connection, writer: asyncio.StreamWriter, handle: Handler, request: HttpRequest
-) -> None:
+async def _handle(connection: ClientConnection, handle: Handler, request: HttpRequest) -> None:
     try:
         response = await handle(request)
     except asyncio.CancelledError as error:
@@ -211,15 +212,13 @@ async def _handle(
     except Exception:
         log.exception("a request failed")
         response = Response(500, {})
-    await _answer(wire, writer, response)
+    await _answer(connection, response)
 
 
-async def _while_there(
-    reader: asyncio.StreamReader, wire: h11.Connection, work: Coroutine[Any, Any, None]
-) -> bool:
+async def _while_there(connection: ClientConnection, work: Coroutine[Any, Any, None]) -> bool:
     """Do *work* unless the client hangs up; whether it was done."""
     working = asyncio.create_task(work, name="http request")
-    reading = asyncio.create_task(reader.read(READ_BYTES), name="http client")
+    reading = asyncio.create_task(connection.reader.read(READ_BYTES), name="http client")
     try:
         await asyncio.wait({working, reading}, return_when=asyncio.FIRST_COMPLETED)
         if reading.done() and not working.done() and reading.result():
@@ -233,45 +232,43 @@ async def _while_there(
         working.cancel()
         await asyncio.gather(working, reading, return_exceptions=True)
         if not reading.cancelled() and reading.exception() is None:
-            wire.receive_data(reading.result())
+            connection.http.receive_data(reading.result())
 
 
-async def _event(
-    wire: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> Any:
-    while (event := wire.next_event()) is h11.NEED_DATA:
-        if wire.they_are_waiting_for_100_continue:
+async def _event(connection: ClientConnection) -> Any:
+    http, reader, writer = connection
+    while (event := http.next_event()) is h11.NEED_DATA:
+        if http.they_are_waiting_for_100_continue:
             go_on = h11.InformationalResponse(status_code=100, headers=[])
-            writer.write(wire.send(go_on) or b"")
-        wire.receive_data(await reader.read(READ_BYTES))
+            writer.write(http.send(go_on) or b"")
+        http.receive_data(await reader.read(READ_BYTES))
     return event
 
 
-async def _body(
-    wire: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> bytes | None:
+async def _body(connection: ClientConnection) -> bytes | None:
     """Return the body of the request, None where it is too long."""
     body = bytearray()
-    while isinstance(event := await _event(wire, reader, writer), h11.Data):
+    while isinstance(event := await _event(connection), h11.Data):
         body += event.data
         if len(body) > BODY_BYTES:
             return None
     return bytes(body) if isinstance(event, h11.EndOfMessage) else None
 
 
-async def _answer(wire: h11.Connection, writer: asyncio.StreamWriter, response: Response) -> None:
+async def _answer(connection: ClientConnection, response: Response) -> None:
+    http, _, writer = connection
     headers = {**response.headers}
     if response.pieces is None:
         headers["content-length"] = str(len(response.body))
     phrase = HTTPStatus(response.status).phrase
     start = h11.Response(status_code=response.status, reason=phrase, headers=[*headers.items()])
-    writer.write(wire.send(start) or b"")
+    writer.write(http.send(start) or b"")
     if response.body:
-        writer.write(wire.send(h11.Data(data=response.body)) or b"")
+        writer.write(http.send(h11.Data(data=response.body)) or b"")
     if response.pieces is not None:
         async with aclosing(response.pieces) as pieces:
             async for piece in pieces:
-                writer.write(wire.send(h11.Data(data=piece)) or b"")
+                writer.write(http.send(h11.Data(data=piece)) or b"")
                 await writer.drain()
-    writer.write(wire.send(h11.EndOfMessage()) or b"")
+    writer.write(http.send(h11.EndOfMessage()) or b"")
     await writer.drain()

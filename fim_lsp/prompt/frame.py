@@ -34,9 +34,6 @@ class Header:
     path: str
 
 
-HeaderFor = Callable[[Window], Header]  # chunks must not repeat what the window shows
-
-
 @dataclass(frozen=True, slots=True)
 class Frame:
     """The frozen part of a prompt."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from fim_lsp.prompt import window
-from fim_lsp.prompt.frame import Frame
+from fim_lsp.prompt.frame import Frame, compose
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.generation import (
     Generation,
@@ -83,7 +83,7 @@ class Dispatcher:
             return
         shown = doc.frame.window
         here = window.middle(shown, request.document, request.position)
-        if self._framing.compose(doc.frame, here).suffix != shown.suffix:
+        if compose(doc.frame, here).suffix != shown.suffix:
             return  # the suggestion may come between a secret and the name that tells it is one
         typed = window.middle(shown, after.document, after.position)
         generation = self._new(after, doc, doc.frame, typed)
@@ -144,7 +144,7 @@ class Dispatcher:
         sample: int = 0,
     ) -> Generation:
         prompt, n_predict = (
-            self._framing.compose(frame, typed),
+            compose(frame, typed),
             request.config.completion.max_tokens,
         )
         generation = Generation(request, frame.window, typed, prompt, n_predict, sample)

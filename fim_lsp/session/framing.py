@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from fim_lsp.documents import Document, Position
 from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt import window
-from fim_lsp.prompt.frame import Chunks, Frame, Header, affordable, beside
+from fim_lsp.prompt.frame import Frame, affordable, beside
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.lane import Lane, PermittedModel
 from fim_lsp.session.state.open_document import OpenDocument
@@ -35,14 +35,10 @@ class Framing:
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
 
-    def compose(self, frame: Frame, typed: str) -> Prompt:
-        """Return the prompt for a cursor behind *typed*, the middle of the frame's window."""
-        return frames.compose(frame, typed)
-
     def prompt(self, frame: Frame, document: Document, position: Position) -> Prompt:
         """Return the prompt for *position* in *frame*."""
         typed = window.middle(frame.window, document, position)
-        return self.compose(frame, typed)
+        return frames.compose(frame, typed)
 
     def next_prompt(
         self, doc: OpenDocument, document: Document, position: Position | None = None
@@ -79,8 +75,7 @@ class Framing:
         """Return the frame that the next request should find evaluated."""
         doc.cut_withdrawn()
         budget = self._budget(doc)
-        share = self._first_share(budget)
-        return doc.ahead(document, position, budget, doc.fresh_header, share)
+        return doc.ahead(document, position, budget, self._first_share(budget))
 
     def widest(self, doc: OpenDocument, document: Document, position: Position) -> Window:
         """
@@ -107,17 +102,23 @@ class Framing:
 
     def _quick(self, doc: OpenDocument, document: Document, position: Position) -> list[Frame]:
         """
-        Return new small frames after chunks that were evaluated lately, or are being evaluated.
+        Return new frames with small windows, which continue what the backend may hold: the windows
+        at hand, and the chunks that were evaluated lately, or are being evaluated.
         """
-        at_hand = [frame.header.chunks for frame in (doc.frame, doc.next) if frame]
-        runs = dict.fromkeys([doc.workspace.evaluated, *at_hand])
-
-        def header(chunks: Chunks, shown: Window) -> Header:
-            return doc.header(beside(chunks, doc.file.path, shown))
-
         budget = self._budget(doc)
         share = self._first_share(budget)
-        return doc.quick(document, position, budget, runs, header, share)
+        at_hand = [frame for frame in (doc.frame, doc.next) if frame]
+        windows = dict.fromkeys(
+            window.place_window(document, position, budget, old, share)
+            for old in (*(frame.window for frame in at_hand), None)
+        )
+        runs = dict.fromkeys([doc.workspace.evaluated, *(f.header.chunks for f in at_hand)])
+        made = (
+            Frame(doc.header(beside(run, doc.file.path, shown)), shown)
+            for shown in windows
+            for run in runs
+        )
+        return list(dict.fromkeys(made))
 
     def _first_share(self, budget: window.Budget) -> float:
         """Return how much of the budget a first look gets."""

@@ -62,7 +62,7 @@ class Prefill:
         frame = doc.frame or Frame(header, NOWHERE)
         if not self._lane.is_ready:
             return
-        prompt = self._framing.compose(frame, typed)
+        prompt = frames.compose(frame, typed)
 
         async def load(model: PermittedModel) -> int:
             await model.restore(prompt)
@@ -79,7 +79,7 @@ class Prefill:
         """Have the backend save what it evaluated of a prompt; whether it did."""
         if not self._lane.is_ready:
             return False
-        prompt = self._framing.compose(frame, typed)
+        prompt = frames.compose(frame, typed)
 
         async def keep(model: PermittedModel) -> int:
             return await model.save(prompt)

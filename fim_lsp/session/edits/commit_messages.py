@@ -77,28 +77,23 @@ class CommitMessages:
             return "", "the model writes only the first line of a commit message"
         if line and not request.invoked:
             await asyncio.sleep(PAUSE_S)
-        return await self.rest(request.document, line)
-
-    async def rest(self, document: Document, typed: str) -> tuple[str, str]:
-        """
-        Return the rest of the subject after *typed* for the message in *document*, or else why
-        there is none.
-        """
-        file = paths.local_path(document.uri)
-        if not isinstance(file, type(PurePath())):
-            return "", "the message is not a file of this machine"
-        below = commit_message.below_scissors("".join(document.lines))
-        n_rules = self._workspaces.n_rules
-        look = partial(of_message, Path(file.parent), below, self._rules, self._known)
-        staged, self._known = await asyncio.to_thread(look)
-        return await self.write_subject(staged, typed, n_rules)
+        return await self.write(request.document, line)
 
     async def write(self, place: Document | Path, typed: str) -> tuple[str, str]:
-        """Return the same for a message, or for what is staged in the work tree with this top."""
-        if isinstance(place, Document):
-            return await self.rest(place, typed)
+        """
+        Return the rest of the subject after *typed*, or else why there is none: for the message in
+        a document, or for what is staged in the work tree with this top.
+        """
         n_rules = self._workspaces.n_rules
-        staged = await asyncio.to_thread(of_index, place, self._rules)
+        if isinstance(place, Document):
+            file = paths.local_path(place.uri)
+            if not isinstance(file, type(PurePath())):
+                return "", "the message is not a file of this machine"
+            below = commit_message.below_scissors("".join(place.lines))
+            look = partial(of_message, Path(file.parent), below, self._rules, self._known)
+            staged, self._known = await asyncio.to_thread(look)
+        else:
+            staged = await asyncio.to_thread(of_index, place, self._rules)
         return await self.write_subject(staged, typed, n_rules)
 
     async def aclose(self) -> None:

@@ -2,8 +2,8 @@
 An open document: its text and all that the session keeps of it. State, and decisions on it.
 
 Only its methods write. A frame that is being prefilled (`next`) takes the place of the current one when it is
-evaluated, not before. `usable` and `quick` are frames for a request that waits, `ahead` is the one to prefill while
-none does. A document whose rules or folder changed is begun again (`restart`): work still running
+evaluated, not before. `usable` are frames for a request that waits, `ahead` is the one to prefill while none
+does. A document whose rules or folder changed is begun again (`restart`): work still running
 on the old object sees `current is None`.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import enum
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from fim_lsp.context.chunks import Source
@@ -21,7 +21,7 @@ from fim_lsp.documents import DOCUMENT_CHARS, Document, Edit, Position, apply_ed
 from fim_lsp.instruct.selection import Dialogue
 from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt import window
-from fim_lsp.prompt.frame import Chunks, Frame, Header, HeaderFor
+from fim_lsp.prompt.frame import Chunks, Frame, Header
 from fim_lsp.prompt.window import Budget, Fit, Window
 from fim_lsp.session.generation import Generation
 from fim_lsp.session.lane import Permit, Withdrawn
@@ -246,33 +246,12 @@ class OpenDocument:
         fits = [window.fit(frame.window, document, position, budget) for frame in at_hand]
         return [frame for frame, fit in zip(at_hand, fits, strict=True) if fit is not Fit.LOST]
 
-    def quick(
-        self, document: Document, position: Position, budget: Budget, runs: Iterable[Chunks],
-        header: Callable[[Chunks, Window], Header], share: float,
-    ) -> list[Frame]:  # fmt: skip
-        """
-        Return new frames with small windows, *share* of the budget, for a request that waits.
-
-        They continue what the backend may hold: the windows at hand, and the headers with *runs* of
-        chunks.
-        """
-        old = [frame.window for frame in (self.frame, self.next) if frame]
-        windows = dict.fromkeys(
-            window.place_window(document, position, budget, old_window, share)
-            for old_window in (*old, None)
-        )
-        made = (Frame(header(run, new), new) for new in windows for run in runs)
-        return list(dict.fromkeys(made))
-
-    def ahead(
-        self, document: Document, position: Position, budget: Budget, header: HeaderFor,
-        share: float,
-    ) -> Frame:  # fmt: skip
+    def ahead(self, document: Document, position: Position, budget: Budget, share: float) -> Frame:
         """
         Return the frame to prefill: the one in use while nothing is better, else the next rung of the ladder.
 
-        First the window grows, from *share* of the budget on, with the chunks at hand; then come the chunks of
-        *header*. A window that does not fit any more is anchored again at its own size.
+        First the window grows, from *share* of the budget on, with the chunks at hand; then come the chunks
+        of the ring now. A window that does not fit any more is anchored again at its own size.
         """
         frame = self.frame
         if frame is None:
@@ -283,7 +262,7 @@ class OpenDocument:
             return self._prepare(
                 document, position, budget, frame, frame.window.share * window.RUNG
             )
-        if frame.header != (new := header(frame.window)):
+        if frame.header != (new := self._fresh_header(frame.window)):
             self.next = Frame(new, frame.window)
             return self.next
         return frame
@@ -318,7 +297,7 @@ class OpenDocument:
         """Return the header of a prompt of the document, with as many of *chunks* as fit."""
         return Header(self.file.repo, chunks[: self.max_chunks], self.file.path)
 
-    def fresh_header(self, shown: Window) -> Header:
+    def _fresh_header(self, shown: Window) -> Header:
         """Return the header of a prompt with the window *shown*: the chunks of the ring now."""
         return self.header(self.workspace.chunks(self.viewport(shown)))
 

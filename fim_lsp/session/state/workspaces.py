@@ -150,16 +150,16 @@ class Workspace:
             self.judge_again()
             await self.reverify(config.privacy.exclude)
 
-    async def refresh(self, excludes: Iterable[str]) -> None:
-        """Let what is remembered of files that are not open be as the disk has it now."""
+    async def refresh(self, excludes: Iterable[str]) -> bool:
+        """
+        Let what is remembered of files that are not open be as the disk has it now; whether any is
+        gone or private now.
+        """
         async with self._refreshing:
-            await self._refresh(excludes)
+            return await self._refresh(excludes)
 
     async def reverify(self, excludes: Iterable[str]) -> bool:
-        """
-        After a change of the rules, judge again what is remembered of files that are not open;
-        whether any is gone or private now.
-        """
+        """Do so after a change of the rules."""
         async with self._refreshing:
             return not self._is_verified and await self._refresh(excludes)
 
