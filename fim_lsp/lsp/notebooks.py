@@ -4,9 +4,11 @@ Notebooks into documents: the cells of one language are, in their order, one tex
 Operations: `arrange` takes in which cells a notebook has, `change` what happened to the text of
 some; both return what that means for the joined documents, as events like any other. `place` says
 which document a cell is part of and at which of its lines it begins.
-Goal: a cell is completed in view of the cells before it, and only the server needs to know of cells.
-Plan: a cell's lines are whole lines of the joined document, in the same columns: each gets a `\\n` of
-its own there. What changed is found by comparing, which copies a pointer per line of the notebook.
+Goal: a cell is completed in view of the cells before it, and only the server needs to know of
+cells.
+Plan: a cell's lines are whole lines of the joined document, in the same columns: each gets a `\\n`
+of its own there. What changed is found by comparing, which copies a pointer per line of the
+notebook.
 """
 
 from __future__ import annotations

@@ -1,17 +1,20 @@
 """
-Fixes for pygls: message bodies in, handlers called, exactly one answer per request; and LSP's types, imported quickly.
+Fixes for pygls: message bodies in, handlers called, exactly one answer per request; and LSP's
+types, imported quickly.
 
-What pygls 2.1 does and a client should not notice, each with the override that mends it, where its public interface
-has no way: it keeps a second copy of every document, split at the wrong characters, and ends the process where nothing
-reads the exit code (`_register_builtin_features`); leaves requests unanswered that are malformed (`receive`) or whose
-result cannot be written (`_send_data`), and answers some twice (`_send_response`); trips over missing params, and
-parses a change of a text 10 times slower than we do (`_converter`); runs an asynchronous handler of a notification
-with no order, and draws a random number for each (`_handle_notification`); cancels its own requests when a client
-cancels one of the same number (`_handle_cancel_notification`); shows every internal error to the user, and logs it
-with the user's text (`report_server_error`).
+What pygls 2.1 does and a client should not notice, each with the override that mends it, where its
+public interface has no way: it keeps a second copy of every document, split at the wrong
+characters, and ends the process where nothing reads the exit code (`_register_builtin_features`);
+leaves requests unanswered that are malformed (`receive`) or whose result cannot be written
+(`_send_data`), and answers some twice (`_send_response`); trips over missing params, and parses a
+change of a text 10 times slower than we do (`_converter`); runs an asynchronous handler of a
+notification with no order, and draws a random number for each (`_handle_notification`); cancels its
+own requests when a client cancels one of the same number (`_handle_cancel_notification`); shows
+every internal error to the user, and logs it with the user's text (`report_server_error`).
 
-lsprotocol defines some 500 classes; attrs writes and compiles a `__repr__` and an `__eq__` for each, which are never
-called, and builds each a second time to give it slots. Without these, the answer to `initialize` comes 140 ms earlier.
+lsprotocol defines some 500 classes; attrs writes and compiles a `__repr__` and an `__eq__` for
+each, which are never called, and builds each a second time to give it slots. Without these, the
+answer to `initialize` comes 140 ms earlier.
 """
 
 from __future__ import annotations
@@ -62,8 +65,8 @@ _OURS = (
     types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS,
     types.EXIT,
 )
-# Their handlers are tasks, because what they do may take a while, but the next message is about the text
-# that they leave.
+# Their handlers are tasks, because what they do may take a while, but the next message is about the
+# text that they leave.
 _IN_ORDER = (
     types.TEXT_DOCUMENT_DID_OPEN,
     types.TEXT_DOCUMENT_DID_CHANGE,
@@ -78,8 +81,8 @@ class Protocol(LanguageServerProtocol):
     """
     Receives message bodies; *ending* since the client said `shutdown`, *exited* since `exit`.
 
-    Of the message received last, *is_task* is whether its handler is a task, which has to begin before
-    the next message, and *task* the one that has to be done before that.
+    Of the message received last, *is_task* is whether its handler is a task, which has to begin
+    before the next message, and *task* the one that has to be done before that.
     """
 
     _server: LanguageServer  # type: ignore[mutable-override]  # it is set once, below
@@ -172,7 +175,10 @@ class Protocol(LanguageServerProtocol):
             self.refuse(data["id"], code, message)
 
     def _receive_answer(self, data: dict[str, Any]) -> None:
-        """Handle an answer to a request of ours; one that makes no sense is an error to the code that waits."""
+        """
+        Handle an answer to a request of ours; one that makes no sense is an error to the code that
+        waits.
+        """
         request = data.get("id")
         if not isinstance(request, str) or request not in self._result_types:
             log.debug("an answer to no request")
@@ -318,7 +324,10 @@ class ClientPosition(NamedTuple):
 
 
 class ContentChange(NamedTuple):
-    """LSP's `TextDocumentContentChangeEvent`: *start* and *end* of what *text* replaces, None for the whole document."""
+    """
+    LSP's `TextDocumentContentChangeEvent`: *start* and *end* of what *text* replaces, None for the
+    whole document.
+    """
 
     start: ClientPosition | None
     end: ClientPosition | None
@@ -326,16 +335,11 @@ class ContentChange(NamedTuple):
 
 
 class InlineParams(types.InlineCompletionParams):
-    """LSP's, with the token of "Partial Result Progress", which LSP 3.18 has not for this request."""
+    """
+    LSP's, with the token of "Partial Result Progress", which LSP 3.18 has not for this request.
+    """
 
     partial_result_token: int | str | None = None
-
-
-def inline_params(params: types.InlineCompletionParams, token: object) -> InlineParams:
-    """Return *params* with *token*, where that is one."""
-    parsed = InlineParams(params.context, params.text_document, params.position)
-    parsed.partial_result_token = token if isinstance(token, int | str) else None
-    return parsed
 
 
 def content_change(raw: object) -> ContentChange:
@@ -371,7 +375,10 @@ def _converter() -> Converter:
     structure = converter.get_structure_hook(types.InlineCompletionParams)
 
     def inline_completion(data: dict[str, Any], kind: type) -> InlineParams:
-        return inline_params(structure(data, kind), data.get("partialResultToken"))
+        params, token = structure(data, kind), data.get("partialResultToken")
+        parsed = InlineParams(params.context, params.text_document, params.position)
+        parsed.partial_result_token = token if isinstance(token, int | str) else None
+        return parsed
 
     def execute_command(data: dict[str, Any], kind: type) -> types.ExecuteCommandParams:
         """Put the progress token into the first argument: handlers get the arguments only."""
@@ -384,7 +391,7 @@ def _converter() -> Converter:
     commands = converter.get_structure_hook(types.ExecuteCommandParams)
     converter.register_structure_hook(types.ExecuteCommandParams, execute_command)
     converter.register_structure_hook(types.InlineCompletionParams, inline_completion)
-    # `types.TextDocumentContentChangeEvent` itself names two classes, and is not the type that the params have.
+    # `types.TextDocumentContentChangeEvent` itself names two classes: it is not the params' type.
     (change,) = get_args(get_type_hints(types.DidChangeTextDocumentParams)["content_changes"])
     converter.register_structure_hook(change, lambda data, _: content_change(data))
     converter.register_structure_hook(JsonRPCRequestMessage, request)

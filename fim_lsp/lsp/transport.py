@@ -2,8 +2,8 @@ r"""
 The bytes of one client into message bodies and back: over stdin and stdout, or over a socket.
 
 Each direction has a thread of its own: asyncio cannot wait for every kind of stdin (files, Windows
-pipes), and a client that does not read must not hold the event loop. What is printed goes to stderr:
-one stray line on stdout would end the session.
+pipes), and a client that does not read must not hold the event loop. What is printed goes to
+stderr: one stray line on stdout would end the session.
 
 A header has the two fields of LSP 3.17 ("Header Part") and no other. Anything else where a header
 should be ends the connection: it cannot be told where the next message begins, and an HTTP request,

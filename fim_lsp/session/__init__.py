@@ -2,11 +2,11 @@
 One editor's session: open documents, generations, and all waiting for the model.
 
 quietness: how quiet the session is: snoozed, after dismissals, and by what was learned
-stats: the answer to a request and its cost; the counters of `fim/stats`, and daily sums of them on disk
+stats: the answer to a request and its cost; the counters of `fim/stats`, and their daily sums
 connection: opens the backend, reconnects, and reports its state once
 scheduler: two lanes of short steps: foreground at once, background only while idle
 lane: the way to the model: work with a permit, which is asked before each call; steps and streams
-generation: one completion as it is decoded; every request that agrees with it joins it; when it is answered, and goes on
+generation: one completion as it is decoded, which requests join; when they are answered
 state: all that is kept of workspaces and open documents
 framing: chooses the frame that is cheapest to evaluate
 dispatcher: starts generations, lets requests wait for them, and decodes ahead

@@ -123,11 +123,11 @@ ENDED = frozenset({Phase.WHOLE, Phase.SHORT, Phase.FAILED})
 @dataclass(slots=True, eq=False)
 class Generation:
     """
-    *typed* is the middle at the cursor of *request*, where it began, *prompt* the one it began with.
-    *left* is how many tokens it may still decode. *raw* is all that came: it begins with what the
-    prompt forced, and *tokens* spell it. *is_idle*: no task runs it. *until* is a time of the event loop.
-    *is_shown*: a request was answered with a part of it; *is_kept*: what it says is among the known
-    continuations. *cost* is what the model did for it so far.
+    *typed* is the middle at the cursor of *request*, where it began, *prompt* the one it began
+    with. *left* is how many tokens it may still decode. *raw* is all that came: it begins with what
+    the prompt forced, and *tokens* spell it. *is_idle*: no task runs it. *until* is a time of the
+    event loop. *is_shown*: a request was answered with a part of it; *is_kept*: what it says is
+    among the known continuations. *cost* is what the model did for it so far.
     """
 
     request: CompletionRequest

@@ -184,8 +184,9 @@ class Lane(Scheduler):
         Evaluate a step of *prompt*; nothing where less than a step is left, which the request for
         text evaluates, but *to_end*.
 
-        *n_spent* tokens were evaluated for it so far. A server that keeps nothing, or says so, would be asked for
-        ever: what took `TWICE` the tokens of the prompt is left to the request for text.
+        *n_spent* tokens were evaluated for it so far. A server that keeps nothing, or says so,
+        would be asked for ever: what took `TWICE` the tokens of the prompt is left to the request
+        for text.
         """
         size = step_tokens(self.state)
         measure = await model.measure(prompt)

@@ -1,10 +1,10 @@
 """
 An open document: its text and all that the session keeps of it. State, and decisions on it.
 
-Only its methods write. A frame that is being prefilled (`next`) takes the place of the current one when it is
-evaluated, not before. `usable` are frames for a request that waits, `ahead` is the one to prefill while none
-does. A document whose rules or folder changed is begun again (`restart`): work still running
-on the old object sees `current is None`.
+Only its methods write. A frame that is being prefilled (`next`) takes the place of the current one
+when it is evaluated, not before. `usable` are frames for a request that waits, `ahead` is the one
+to prefill while none does. A document whose rules or folder changed is begun again (`restart`):
+work still running on the old object sees `current is None`.
 """
 
 from __future__ import annotations
@@ -51,10 +51,11 @@ class Verdict(enum.Enum):
 @dataclass(eq=False, repr=False)
 class OpenDocument:
     """
-    See the module. *most_chars* is at least as many as the document has. *why_private* is "" where it may be used.
-    *position* is the cursor's last known place, carried along by edits since; *deleted*: the last edit only took text
-    away; *typed*: there was an edit since the last request. *displayed* is the text that was suggested last, *shown_at*
-    in which version and where a suggestion was last shown, *used* when a request was served last (0: never).
+    See the module. *most_chars* is at least as many as the document has. *why_private* is "" where
+    it may be used. *position* is the cursor's last known place, carried along by edits since;
+    *deleted*: the last edit only took text away; *typed*: there was an edit since the last request.
+    *displayed* is the text that was suggested last, *shown_at* in which version and where a
+    suggestion was last shown, *used* when a request was served last (0: never).
     """
 
     document: Document
@@ -93,7 +94,10 @@ class OpenDocument:
 
     @property
     def current(self) -> Document | None:
-        """The text now; None where nothing of it may be used: it is private, not judged yet, or closed."""
+        """
+        The text now; None where nothing of it may be used: it is private, not judged yet, or
+        closed.
+        """
         return self.document if self.is_usable and not self.is_retired else None
 
     @property
@@ -110,7 +114,10 @@ class OpenDocument:
     def permit(
         self, document: Document | None = None, why_over: Callable[[], str] = lambda: ""
     ) -> Permit:
-        """Return the permit to show it to a model: with *document*, while that is its text, until *why_over* says why not."""
+        """
+        Return the permit to show it to a model: with *document*, while that is its text, until
+        *why_over* says why not.
+        """
 
         def check(prompt: Prompt) -> None:
             if self.current is None:
@@ -129,12 +136,17 @@ class OpenDocument:
     def restart(
         self, document: Document, file: FileLocation, workspace: Workspace, most_chars: int
     ) -> OpenDocument:
-        """Return the document begun again, to be judged; what the user was shown stays on screen."""
+        """
+        Return the document begun again, to be judged; what the user was shown stays on screen.
+        """
         self.retire()
         return OpenDocument(document, file, workspace, self.acceptance, most_chars)
 
     def change(self, edits: tuple[Edit | str, ...], version: int, now: float) -> None:
-        """Apply *edits* at *now* (seconds); the windows move with those above them, the cursor with those at it."""
+        """
+        Apply *edits* at *now* (seconds); the windows move with those above them, the cursor with
+        those at it.
+        """
         before, self.typed = self.document, True
         self.document = apply_edits(before, edits, version)
         if self.verdict is Verdict.TOO_LARGE:
@@ -200,7 +212,9 @@ class OpenDocument:
         self.used = now
 
     def take_typed(self) -> bool:
-        """Return whether there was an edit since the last request, which is this one from now on."""
+        """
+        Return whether there was an edit since the last request, which is this one from now on.
+        """
         typed, self.typed = self.typed, False
         return typed
 
@@ -248,10 +262,12 @@ class OpenDocument:
 
     def ahead(self, document: Document, position: Position, budget: Budget, share: float) -> Frame:
         """
-        Return the frame to prefill: the one in use while nothing is better, else the next rung of the ladder.
+        Return the frame to prefill: the one in use while nothing is better, else the next rung of
+        the ladder.
 
-        First the window grows, from *share* of the budget on, with the chunks at hand; then come the chunks
-        of the ring now. A window that does not fit any more is anchored again at its own size.
+        First the window grows, from *share* of the budget on, with the chunks at hand; then come
+        the chunks of the ring now. A window that does not fit any more is anchored again at its own
+        size.
         """
         frame = self.frame
         if frame is None:
@@ -271,7 +287,10 @@ class OpenDocument:
         self, document: Document, position: Position, budget: Budget, frame: Frame | None,
         share: float,
     ) -> Frame:  # fmt: skip
-        """Return the next frame, with *share* of the budget, behind the chunks of *frame*; the one under way if it serves."""
+        """
+        Return the next frame, with *share* of the budget, behind the chunks of *frame*; the one
+        under way if it serves.
+        """
         share = min(1.0, share)
         under_way = self.next
         if (

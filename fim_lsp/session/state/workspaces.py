@@ -239,7 +239,9 @@ class Workspaces:
         return iter(self._by_key.values())
 
     def of(self, location: FileLocation, in_use: Collection[Workspace]) -> Workspace:
-        """Return the workspace that a document belongs to; *in_use* are those with open documents."""
+        """
+        Return the workspace that a document belongs to; *in_use* are those with open documents.
+        """
         if location.key not in self._by_key:
             self._drop_unused(in_use)
             made = Workspace(location.key, location.root, self._reader, self._report)
