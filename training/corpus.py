@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fim_lsp.context.chunks import Source, pieces
+from fim_lsp.context.chunks import Source, read
 from fim_lsp.context.secrets.scan import looks_secret
 from fim_lsp.documents import split
 from training import sources
@@ -146,7 +146,7 @@ def _headers(files: list[sources.File]) -> list[sources.File]:
 def _entry(package: sources.Package, file: sources.File) -> Entry:
     text = file.text if file.text.endswith("\n") else file.text + "\n"
     source = Source(file.path, file.path, file.language, 1, tuple(split(text)))
-    cuts = [line for piece in pieces(source) for line in (piece.start, piece.end)]
+    cuts = [line for piece in read(source).pieces for line in (piece.start, piece.end)]
     return Entry(package.name, file.language, file.path, text, cuts)
 
 

@@ -88,7 +88,7 @@ class Ours:
 
     def save(self, path: str, at: int) -> None:  # noqa: ARG002 (a policy's word)
         self._written(path, self._documents[path].text)
-        self.memory.saved(path)
+        self.memory.note_focus(path)
 
     def shown(self, view: Viewport, *, anchored: bool) -> list[Piece]:
         self._typed += 1

@@ -70,7 +70,7 @@ class Why(enum.Enum):
     """The reason why a piece is known. `ranking` decides which of them are shown."""
 
     OPENED = "in a file you opened"
-    EDITED = "edited lately"
+
     YANKED = "yanked"
     SERVER = "told by another language server"
     DEFINITION = "defines a name in use here"
@@ -170,24 +170,18 @@ def read(source: Source) -> CutText:
     return cut(source, read_syntax(source.language, "".join(source.lines)))
 
 
-def pieces(source: Source) -> tuple[Piece, ...]:
-    """Return all of *source* in pieces of at most `PIECE_LINES`, cut where units begin and end."""
-    return read(source).pieces
-
-
 def cut(source: Source, syntax: Syntax) -> CutText:
     """Cut *source* where the units of *syntax* begin and end."""
     text = unix("".join(source.lines))
     lines, keys = text.split("\n"), [*key_lines(text)]
     borders = {0, len(lines)} | {u.start for u in syntax.units} | {u.end for u in syntax.units}
     spans = _spans(sorted(borders))
-    shown = (
-        span
-        for span in spans
-        if not any(key.start < span[1] and span[0] < key.stop for key in keys)
+    made = (
+        _piece(source, lines, Why.OPENED, (start, end), PIECE_CHARS)
+        for start, end in spans
+        if not any(key.start < end and start < key.stop for key in keys)
     )
-    made = (_piece(source, lines, Why.OPENED, span, PIECE_CHARS) for span in shown)
-    pieces = itertools.islice((piece for piece in made if piece is not None), PIECES)
+    pieces = itertools.islice(filter(None, made), PIECES)
     names = dict.fromkeys(name for unit in syntax.units for name in unit.names)
     return CutText(tuple(pieces), tuple(names), syntax.definitions)
 
@@ -311,8 +305,8 @@ def _joins(chunk: ContextChunk, piece: Piece, max_lines: int) -> bool:
 def _part(piece: Piece, lines: Sequence[str], run: Sequence[int]) -> Iterator[Piece]:
     text = "\n".join(lines[n] for n in run)
     start = piece.start + run[0]
-    if known := words(text):
-        yield replace(piece, start=start, end=start + len(run), text=text, words=known)
+    if own_words := words(text):
+        yield replace(piece, start=start, end=start + len(run), text=text, words=own_words)
 
 
 @functools.lru_cache(maxsize=2048)  # the lines of the window, and of the pieces next to be chosen
@@ -352,15 +346,15 @@ def _piece(
     if any(len(line) > LINE_CHARS for line in lines[start:end]):
         return None
     text = "\n".join(lines[start:end])
-    known = words(text) if len(text) <= n_chars else frozenset()
-    if not known or _goes_on(_join_above(lines, start, "\n"), text):
+    own_words = words(text) if len(text) <= n_chars else frozenset()
+    if not own_words or _n_begun_above(_join_above(lines, start, "\n"), text):
         return None
-    return Piece(source.uri, source.name, start, end, source.version, text, why, known)
+    return Piece(source.uri, source.name, start, end, source.version, text, why, own_words)
 
 
 def _is_whole(source: Source, piece: Piece) -> bool:
     """Return whether no secret that begins above the place of *piece* goes on in it."""
-    return not (piece.fresh and _goes_on(_join_above(source.lines, piece.start), piece.text))
+    return not (piece.fresh and _n_begun_above(_join_above(source.lines, piece.start), piece.text))
 
 
 def _join_above(lines: Sequence[str], start: int, end: str = "") -> str:
@@ -368,13 +362,8 @@ def _join_above(lines: Sequence[str], start: int, end: str = "") -> str:
     Return the last characters of what stands above the line *start*; *end*: what the lines are
     without.
     """
-    return unix("".join(f"{line[-REACH:]}{end}" for line in lines[max(0, start - ABOVE) : start]))[
-        -REACH:
-    ]
-
-
-def _goes_on(above: str, text: str) -> bool:
-    return _n_begun_above(above, text) > 0
+    above = (line[-REACH:] + end for line in lines[max(0, start - ABOVE) : start])
+    return unix("".join(above))[-REACH:]
 
 
 # After an edit most are as they were.

@@ -67,8 +67,8 @@ def definitions_of(text: ParsedText) -> tuple[Definition, ...]:
     """
     if text.grammar is None or text.tree is None:
         return ()
-    found = sorted(_resolve(text, _matches(text)), key=lambda d: (d.start, -d.end))
-    return tuple(found[:DEFINITIONS])
+    in_order = sorted(_resolve(text, _matches(text)), key=lambda d: (d.start, -d.end))
+    return tuple(in_order[:DEFINITIONS])
 
 
 @functools.cache
@@ -115,7 +115,7 @@ def _resolve(text: ParsedText, matches: Iterable[_Match]) -> Iterator[Definition
         if match.tag == "scope" or (match.tag == "function" and is_inner):
             continue
         if named := match.captures.get("owner"):
-            owner = (_words(text, named[0]) or ("",))[-1]
+            owner = (_WORD.findall(_text(text, named[0])) or ("",))[-1]
         if match.tag == "field":
             if (owner, match.name) in fields:
                 continue
@@ -139,10 +139,6 @@ def _name(text: ParsedText, node: Node) -> str:
     if not _NAME.fullmatch(name):
         name = (_WORD.findall(name) or [""])[-1]
     return name if len(name) <= NAME_CHARS else ""
-
-
-def _words(text: ParsedText, node: Node) -> list[str]:
-    return _WORD.findall(_text(text, node))
 
 
 def _text(text: ParsedText, node: Node) -> str:

@@ -108,18 +108,18 @@ def _tokens(text: bytes, anywhere: bool, *, negated: bool, fold: bool) -> list[T
             tokens.append(token)
             at = stars.end()
             continue
-        found = _one(text, at, fold=fold)
-        if found is None:
+        step = _one(text, at, fold=fold)
+        if step is None:
             return []
-        accepted, at = found
+        accepted, at = step
         tokens.append(accepted)
     return tokens
 
 
-def _stars(found: re.Match[bytes]) -> Token:
+def _stars(stars: re.Match[bytes]) -> Token:
     """Return the token for one or more stars at the beginning of a name."""
-    text, end = found.string, found.end()
-    if end - found.start() == 1 or not (end == len(text) or text.startswith((b"/", b"\\/"), end)):
+    text, end = stars.string, stars.end()
+    if end - stars.start() == 1 or not (end == len(text) or text.startswith((b"/", b"\\/"), end)):
         return STAR
     return SKIP if text[end : end + 1] == b"/" else DEEP
 
@@ -144,16 +144,16 @@ def _class(text: bytes, at: int, *, fold: bool) -> tuple[bytes, int] | None:
     """Return the bytes that a class matches and where it ends; *at* is behind its `[`."""
     negated = text[at : at + 1] in (b"!", b"^")
     at += negated
-    found: set[int] = set()
+    accepted: set[int] = set()
     start, last = at, 0  # *last*: what a range may begin with
     while at == start or text[at : at + 1] != b"]":
         member = _member(text, at, last, fold=fold)
         if member is None:
             return None
         members, last, at = member
-        found |= members
+        accepted |= members
     small = bytes(range(256)).lower() if fold else bytes(range(256))
-    return bytes(byte for byte in ANY if (small[byte] in found) != negated), at + 1
+    return bytes(byte for byte in ANY if (small[byte] in accepted) != negated), at + 1
 
 
 def _member(text: bytes, at: int, last: int, *, fold: bool) -> tuple[set[int], int, int] | None:
@@ -178,8 +178,8 @@ def _member(text: bytes, at: int, last: int, *, fold: bool) -> tuple[set[int], i
 
 
 def _range(low: int, high: int, *, fold: bool) -> set[int]:
-    found = set(range(low, high + 1))
-    return found | set(bytes(found).lower()) if fold else found
+    members = set(range(low, high + 1))
+    return members | set(bytes(members).lower()) if fold else members
 
 
 def _expand_class(name: bytes, *, fold: bool) -> set[int]:
@@ -244,8 +244,8 @@ def below(outer: Scope, name: bytes, added: RuleList | None = None) -> Scope:
     """Return the folder *name* in *outer*, with a list of its own."""
     if closed := why_ignored(outer, name, folder=True):
         return Scope((), closed)
-    stepped = ((each, _enter(each, _after(each, state, name))) for each, state in outer.lists)
-    lists = [(each, state) for each, state in stepped if state]
+    stepped = ((rules, _enter(rules, _after(rules, state, name))) for rules, state in outer.lists)
+    lists = [(rules, state) for rules, state in stepped if state]
     return _join([(added, added.first), *lists] if added else lists)
 
 
@@ -282,33 +282,25 @@ def _enter(rules: RuleList, states: int) -> int:
     return matched | (matched & rules.skips) << 1 | (states & rules.stays_deep) | rules.again
 
 
-@lru_cache(maxsize=256)
-def _small(data: bytes, name: str, fold: bool) -> RuleList:
-    return _compile(data, name, fold)
-
-
-@lru_cache(maxsize=4)
-def _large(data: bytes, name: str, fold: bool) -> RuleList:
-    return _compile(data, name, fold)
-
-
 def _compile(data: bytes, name: str, fold: bool) -> RuleList:
     if why := beyond(data):
         return RuleList(f"{name} {why}", shut=True)
-    found = patterns(data, fold=fold)
-    return _Builder(found, fold).rules(f"it matches {name}")
+    return _Builder(patterns(data, fold=fold), fold).rules(f"it matches {name}")
+
+
+_small, _large = lru_cache(maxsize=256)(_compile), lru_cache(maxsize=4)(_compile)
 
 
 class _Builder:
     """The states of all patterns, one after the other: one more than a pattern has tokens."""
 
-    def __init__(self, found: Iterable[Pattern], fold: bool) -> None:
+    def __init__(self, all_patterns: Iterable[Pattern], fold: bool) -> None:
         self._fold = fold
         self._by_byte: list[list[int]] = [[] for _ in range(256)]
         self._bits: dict[str, list[int]] = {name: [] for name in RuleList._fields[3:]}
         self._any: list[int] = []
         self._at = 0
-        for pattern in found:
+        for pattern in all_patterns:
             self._add(pattern)
 
     def rules(self, reason: str) -> RuleList:

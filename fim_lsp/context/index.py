@@ -42,8 +42,8 @@ _WORD = re.compile(r"\w\w+")  # one letter is in every file
 
 def words(text: str) -> Words[int]:
     """Return the words of a text; none of one that has too many."""
-    found = {*_WORD.findall(text)}
-    return array("I", sorted(_checksums(found))) if len(found) <= FILE_WORDS else NONE
+    distinct = {*_WORD.findall(text)}
+    return array("I", sorted(_checksums(distinct))) if len(distinct) <= FILE_WORDS else NONE
 
 
 def list_required(text: str) -> tuple[int, ...]:
@@ -51,18 +51,18 @@ def list_required(text: str) -> tuple[int, ...]:
     return (*_checksums({*_WORD.findall(text)}),)
 
 
-def holds(known: Words[int], wanted: Iterable[int]) -> bool:
-    """Return whether all of *wanted* are among the *known* ones."""
-    return all(_has(known, word) for word in wanted)
+def holds(checksums: Words[int], wanted: Iterable[int]) -> bool:
+    """Return whether all of *wanted* are among the *checksums*."""
+    return all(_has(checksums, word) for word in wanted)
 
 
-def _has(known: Words[int], word: int) -> bool:
-    at = bisect_left(known, word)
-    return at < len(known) and known[at] == word
+def _has(checksums: Words[int], word: int) -> bool:
+    at = bisect_left(checksums, word)
+    return at < len(checksums) and checksums[at] == word
 
 
-def _checksums(found: Iterable[str]) -> set[int]:
-    return {crc32(word.encode("utf-8", "surrogatepass")) for word in found}
+def _checksums(distinct: Iterable[str]) -> set[int]:
+    return {crc32(word.encode("utf-8", "surrogatepass")) for word in distinct}
 
 
 NAMES = 600_000
@@ -119,9 +119,9 @@ def update_index(index: Index, fresh: Mapping[str, IndexEntry | None]) -> Index:
     n_names, n_words = index.n_names, index.n_words
     for path, entry in fresh.items():
         old = entries.pop(path, None)
-        for known, sign in ((old, -1), (entry, 1)):
-            n_names += sign * len(known.names) if known else 0
-            n_words += sign * len(known.words) if known else 0
+        for counted, sign in ((old, -1), (entry, 1)):
+            n_names += sign * len(counted.names) if counted else 0
+            n_words += sign * len(counted.words) if counted else 0
         for name in _names(path, old):
             if left := tuple(home for home in homes[name] if home != path):
                 homes[name] = left
@@ -165,13 +165,13 @@ def holding(index: Index, texts: Iterable[str], near: str) -> Iterator[str]:
     """
     folder, seen = near.rpartition("/")[0], {near}
     for sought in filter(None, map(list_required, texts)):
-        found = [
+        paths = [
             path
             for path, entry in index.entries.items()
             if path not in seen and holds(entry.words, sought)
         ]
-        yield from sorted(found, key=lambda path: (path.rpartition("/")[0] != folder, path))
-        seen.update(found)
+        yield from sorted(paths, key=lambda path: (path.rpartition("/")[0] != folder, path))
+        seen.update(paths)
 
 
 def read_unopened(

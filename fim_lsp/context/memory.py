@@ -59,12 +59,10 @@ def origin(edit: Edit | str, sources: Iterable[Source]) -> tuple[str, str] | Non
     lines = [body(line) for line in split(edit.text.strip("\r\n"))]
     if len(lines) < MIN_LINES:
         return None
-    places = ((source, start) for source in sources for start in _places(lines, source))
-    found = next(places, None)
-    if found is None:
-        return None
-    source, start = found
-    return source.uri, "".join(source.lines[start : start + len(lines)])
+    for source in sources:
+        for start in _places(lines, source):
+            return source.uri, "".join(source.lines[start : start + len(lines)])
+    return None
 
 
 def _places(lines: list[str], source: Source) -> Iterator[int]:
@@ -137,8 +135,6 @@ class Memory:
         if uri in self._sources:
             self._sources.move_to_end(uri)
             self._news(uri)
-
-    saved = note_focus  # to save a file says that it matters now
 
     def note_move(self, uri: str, line: int) -> None:
         """Take in the place of the cursor; only a jump is news."""
@@ -217,8 +213,8 @@ class Memory:
         """
         pieces = [piece for chunk in self.ring.chunks for piece in chunk.pieces]
         shown = {p.uri: Source(p.uri, p.name, "", p.version, ()) for p in pieces}
-        known = {**shown, **self._sources}
-        return [source for uri, source in known.items() if not self._is_open(uri)]
+        sources = {**shown, **self._sources}
+        return [source for uri, source in sources.items() if not self._is_open(uri)]
 
     def note_change(self, source: Source) -> None:
         """Take in that a file that is not open changed on disk; pieces that are still true stay."""
@@ -276,8 +272,8 @@ class Memory:
 
     def _forget(self, uri: str) -> None:
         """Keep nothing of a file but what the ring shows."""
-        for known in (self._sources, self._closed, self._edited, self._queued, self._looked):
-            known.pop(uri, None)
+        for by_uri in (self._sources, self._closed, self._edited, self._queued, self._looked):
+            by_uri.pop(uri, None)
 
     def _news(self, uri: str) -> None:
         self._n_events += 1

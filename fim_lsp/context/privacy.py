@@ -90,6 +90,9 @@ DEPENDENCIES = (
 )  # fmt: skip
 """Folders of installed packages, where an editor goes for a definition: public code by nature."""
 
+_INSTALLED = tuple(f"**/{folder}/" for folder in DEPENDENCIES)
+EXCLUDES = "fim.privacy.exclude"
+
 _HOMES = frozenset(name for name in SECRETS if name.endswith("/") and name[0] != "!")
 """Folders such as `.ssh/`: private also where the workspace is one, or lies in one."""
 
@@ -137,24 +140,24 @@ class Folder(NamedTuple):
     trees: tuple[_Tree, ...]
 
 
-def outermost(excludes: Collection[str], found: FolderRules = NOTHING) -> Folder:
+def outermost(excludes: Collection[str], on_disk: FolderRules = NOTHING) -> Folder:
     """Return the root of the file system, under the patterns of `fim.privacy.exclude`."""
-    ours = _excludes(tuple(excludes))
-    homes = _excludes(tuple(exclude for exclude in excludes if exclude.removeprefix("!") in _HOMES))
-    places = (scope([_places(NEVER)]),)
-    return _begin_folder(Folder(ours, scope([ours]), scope([homes]), places, ()), found)
+    ours = _rules(tuple(excludes), EXCLUDES)
+    homes = _rules(tuple(name for name in excludes if name.removeprefix("!") in _HOMES), EXCLUDES)
+    places = (scope([_rules(NEVER)]),)
+    return _begin_folder(Folder(ours, scope([ours]), scope([homes]), places, ()), on_disk)
 
 
-def enter(outer: Folder, name: bytes, found: FolderRules = NOTHING) -> Folder:
+def enter(outer: Folder, name: bytes, on_disk: FolderRules = NOTHING) -> Folder:
     """Return the folder *name* in *outer*, given what the disk says of it."""
     trees = [
-        tree._replace(scope=below(tree.scope, name, _own(tree.file, tree.fold, found)))
+        tree._replace(scope=below(tree.scope, name, _own(tree.file, tree.fold, on_disk)))
         for tree in outer.trees
     ]
     places = [below(place, name) for place in outer.places]
     alive = tuple(place for place in places if place.lists or place.closed)
     excluded, homes = below(outer.excluded, name), below(outer.homes, name)
-    return _begin_folder(Folder(outer.excludes, excluded, homes, alive, tuple(trees)), found)
+    return _begin_folder(Folder(outer.excludes, excluded, homes, alive, tuple(trees)), on_disk)
 
 
 def why_refused(outer: Folder, name: bytes, *, folder: bool = False) -> str:
@@ -175,53 +178,38 @@ def why_refused(outer: Folder, name: bytes, *, folder: bool = False) -> str:
 
 def is_installed(path: bytes) -> bool:
     """Return whether a file with this path lies in a folder that package managers fill."""
-    inside = scope([_dependencies()])
+    inside = scope([_rules(_INSTALLED, fold=False)])
     for name in path.split(b"/")[:-1]:
         inside = below(inside, name) if name else inside
     return bool(inside.closed)
 
 
-def _begin_folder(here: Folder, found: FolderRules) -> Folder:
+def _begin_folder(here: Folder, on_disk: FolderRules) -> Folder:
     """Return the folder with what begins in it."""
-    if found.is_temporary:
-        here = here._replace(places=(*here.places, scope([_places(TEMPORARY)])))
-    if found.is_root:
+    if on_disk.is_temporary:
+        here = here._replace(places=(*here.places, scope([_rules(TEMPORARY)])))
+    if on_disk.is_root:
         closed = Scope((), here.homes.closed)
         here = here._replace(excluded=closed if closed.closed else scope([here.excludes]))
-    if found.repository is not None:
-        here = here._replace(trees=(*here.trees, *_trees(found, found.repository)))
+    if on_disk.repository is not None:
+        here = here._replace(trees=(*here.trees, *_trees(on_disk, on_disk.repository)))
     return here
 
 
-def _trees(found: FolderRules, repository: Repository) -> list[_Tree]:
+def _trees(on_disk: FolderRules, repository: Repository) -> list[_Tree]:
     fold = repository.fold
-    further = [compile_rules(data, name, fold=fold) for name, data in repository.rules]
-    own = [[*filter(None, [_own(name, fold, found)])] for name in IGNORE_FILES]
-    trees = [_Tree(IGNORE_FILES[0], fold, scope([*own[0], *further]))]
-    others = [compile_rules(data, name, fold=fold) for name, data in repository.others]
-    return [
-        *trees,
-        _Tree(IGNORE_FILES[1], fold, scope(own[1])),
-        *(_Tree("", fold, scope([other])) for other in others),
-    ]
+    git, ours = ([*filter(None, [_own(name, fold, on_disk)])] for name in IGNORE_FILES)
+    git += (compile_rules(data, name, fold=fold) for name, data in repository.rules)
+    others = ([compile_rules(data, name, fold=fold)] for name, data in repository.others)
+    files = *zip(IGNORE_FILES, (git, ours), strict=True), *(("", rules) for rules in others)
+    return [_Tree(name, fold, scope(rules)) for name, rules in files]
 
 
-def _own(name: str, fold: bool, found: FolderRules) -> RuleList | None:
-    data = found.files.get(name)
+def _own(name: str, fold: bool, on_disk: FolderRules) -> RuleList | None:
+    data = on_disk.files.get(name)
     return compile_rules(data, name, fold=fold) if data else None
 
 
-@lru_cache(maxsize=16)
-def _excludes(lines: tuple[str, ...]) -> RuleList:
-    data = "\n".join(lines).encode("utf-8", "surrogatepass")
-    return compile_rules(data, "fim.privacy.exclude", fold=True)
-
-
-@lru_cache(maxsize=2)
-def _places(lines: tuple[str, ...]) -> RuleList:
-    return compile_rules("\n".join(lines).encode(), "", fold=True)
-
-
-@lru_cache(maxsize=1)
-def _dependencies() -> RuleList:
-    return compile_rules("\n".join(f"**/{folder}/" for folder in DEPENDENCIES).encode(), "")
+@lru_cache(maxsize=32)
+def _rules(lines: tuple[str, ...], name: str = "", *, fold: bool = True) -> RuleList:
+    return compile_rules("\n".join(lines).encode("utf-8", "surrogatepass"), name, fold=fold)

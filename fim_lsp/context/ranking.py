@@ -104,9 +104,9 @@ class Interest:
         worth = sum(map(self.chances.__getitem__, useful))
         return Scored(factor * worth, piece, factor, useful, cost)
 
-    def density(self, scored: Scored, known: AbstractSet[str]) -> float:
-        """Return the chances of the words it adds to the *known* ones, per character."""
-        return scored.factor * sum(map(self.chances.__getitem__, scored.useful - known))
+    def density(self, scored: Scored, counted: AbstractSet[str]) -> float:
+        """Return the chances of the words it adds to the *counted* ones, per character."""
+        return scored.factor * sum(map(self.chances.__getitem__, scored.useful - counted))
 
     def _factor(self, piece: Piece) -> float:
         """Return how much more than another this piece is to the point."""
@@ -136,14 +136,11 @@ class Interest:
                 pool.append(scored)
         return pool
 
-    def sort(self, chosen: Iterable[Piece]) -> list[Piece]:
+    def order(self, piece: Piece) -> tuple[bool, int, str, int]:
         """
-        Sort from stable to volatile: files by when they were looked at, the latest last; then what
-        servers told.
+        Return where *piece* stands, from stable to volatile: files by when they were looked at, the
+        latest last; then what servers told.
         """
-        return sorted(chosen, key=self._order)
-
-    def _order(self, piece: Piece) -> tuple[bool, int, str, int]:
         ranks = self._surroundings.files
         rank = ranks.get(piece.uri, len(ranks))
         return piece.why is Why.SERVER, -rank, piece.name, piece.start
@@ -195,7 +192,7 @@ class Room:
         text, heading = len(piece.text) + 1, len(piece.name) + HEADING
         mine = self._taken[piece.uri]
         together = sorted((*mine, piece), key=lambda taken: taken.start)
-        n_fresh = _n_chunks(together, self.chunk_lines) - _n_chunks(mine, self.chunk_lines)
+        n_fresh = len(group(together, self.chunk_lines)) - len(group(mine, self.chunk_lines))
         size = text + heading * n_fresh
         credit = self.credit + (-(text + heading) if carried else text)
         if size > self.n_chars or n_fresh > self.n_chunks or (carried and credit < 0):
@@ -286,8 +283,3 @@ def choose(
             worth += density * pool[idx].cost
             shown.add(pool[idx])
     return RingChoice(tuple(chosen), worth)
-
-
-def _n_chunks(pieces: Iterable[Piece], chunk_lines: int) -> int:
-    """Return how many chunks the pieces of one file make."""
-    return len(group(pieces, chunk_lines))

@@ -136,7 +136,7 @@ def _change(
         share_of(limits.n_chars),
     )
     chosen = choose(scored, interest, kept, room, gone)
-    written = group(interest.sort(chosen.pieces), limits.chunk_lines)
+    written = group(sorted(chosen.pieces, key=interest.order), limits.chunk_lines)
     evaluated = sum(chunk.size for chunk in written)
     carried = sum(_count_carried(chunk, gone) for chunk in written)
     shown = {_key(piece) for chunk in written for piece in chunk.pieces}

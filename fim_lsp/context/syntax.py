@@ -58,11 +58,6 @@ def parser_of(grammar: Grammar) -> Parser:
     return Parser(load(grammar.module, grammar.function))
 
 
-def limit_operations(n_bytes: int) -> int:
-    """Return the operations that a text of so many bytes may take."""
-    return _SPARE_OPERATIONS + OPERATIONS * n_bytes
-
-
 def parse_bytes(
     parser: Parser, data: bytes, operations: int, old_tree: Tree | None = None
 ) -> Parse:
@@ -149,19 +144,14 @@ def parse_text(language: str, text: str) -> ParsedText:
     """Return *text* parsed once, for all that is read from it. Any text will do."""
     grammar, lines = grammar_of(language), unix(text).split("\n")
     data = "\n".join(lines).encode("utf-8", "replace")
-    tree = (
-        parse_bytes(parser_of(grammar), data, limit_operations(len(data))).tree if grammar else None
-    )
-    return ParsedText(grammar, lines, data, tree)
-
-
-def units(language: str, text: str) -> tuple[Unit, ...]:
-    """Return the first `UNITS` of *text* in order; siblings share at most a line."""
-    return units_of(parse_text(language, text))
+    if grammar is None:
+        return ParsedText(None, lines, data, None)
+    most = _SPARE_OPERATIONS + OPERATIONS * len(data)
+    return ParsedText(grammar, lines, data, parse_bytes(parser_of(grammar), data, most).tree)
 
 
 def units_of(text: ParsedText) -> tuple[Unit, ...]:
-    """Return the same of a text that is parsed already."""
+    """Return the first `UNITS` of *text* in order; siblings share at most a line."""
     return tuple(islice(_units(text), UNITS))
 
 

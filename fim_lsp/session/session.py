@@ -179,7 +179,7 @@ class Session:
             case events.Closed():
                 self._open.close(doc)
             case events.Saved(uri):
-                memory.saved(uri)
+                memory.note_focus(uri)  # to save a file says that it matters now
                 if self.workspaces.changes_rules(uri):
                     self._judge_again()
             case events.Focused(uri):

@@ -100,13 +100,13 @@ class SyntaxProcess:
         watch = threading.Timer(LIMIT_S, child.kill)
         watch.start()
         try:
-            said = _exchange(child, json.dumps(request))
+            reply = _exchange(child, json.dumps(request))
         finally:
             watch.cancel()
-        if not said.endswith("\n"):
+        if not reply.endswith("\n"):
             self._note_death(child)
             return None
-        answer: list[Any] | None = json.loads(said)
+        answer: list[Any] | None = json.loads(reply)
         return answer
 
     def _note_death(self, child: Child) -> None:
@@ -175,12 +175,12 @@ class SourceReader:
             if self._process.closed:
                 return CutText()
             self._forget_closed()
-            known = self._read.pop(source.uri, None)
-            if known is None or known[0] != source:
-                known = self._cut(source)
-            self._read[source.uri] = known
+            entry = self._read.pop(source.uri, None)
+            if entry is None or entry[0] != source:
+                entry = self._cut(source)
+            self._read[source.uri] = entry
             self._forget()
-            return known[2]
+            return entry[2]
 
     def syntax(self, language: str, text: str) -> Syntax:
         """Read the syntax of a text that is not to be remembered; empty where it cannot be read."""
@@ -202,13 +202,13 @@ class SourceReader:
         n_chars = sum(map(len, source.lines))
         if n_chars > SOURCE_CHARS:
             return source, 0, CutText()
-        text, found = "".join(source.lines), None
+        text, syntax = "".join(source.lines), None
         if source.uri not in self._unreadable:
-            found = self._process.syntax(source.language, text)
-        if found is None:
+            syntax = self._process.syntax(source.language, text)
+        if syntax is None:
             self._unreadable.add(source.uri)
-            found = read_syntax("", text)
-        return source, n_chars, cut(source, found)
+            syntax = read_syntax("", text)
+        return source, n_chars, cut(source, syntax)
 
     def _forget_closed(self) -> None:
         while self._to_forget:
@@ -271,8 +271,8 @@ class Explorer:
         Those in the folder of the file *near* come first. Blocking.
         """
         unopened = (path for path in holding(self.index, texts, near) if path not in opened)
-        found = (self.read(path, config) for path in itertools.islice(unopened, HOLDING))
-        return [document for document in found if document]
+        documents = (self.read(path, config) for path in itertools.islice(unopened, HOLDING))
+        return [document for document in documents if document]
 
     def read(self, path: str, config: Config) -> Document | None:
         """
@@ -316,10 +316,10 @@ class Explorer:
         listing = await asyncio.to_thread(list_files, folder, near, excludes)
         if due == self._due_s:  # nothing changed meanwhile
             self._due_s = max(due, began + (loop.time() - began) / LISTING_SHARE)
-        known = {path: entry.stamp for path, entry in self.index.entries.items()}
-        if gone := {path: None for path in known if path not in listing}:
+        stamps = {path: entry.stamp for path, entry in self.index.entries.items()}
+        if gone := {path: None for path in stamps if path not in listing}:
             self.index = update_index(self.index, gone)
-        todo: Sequence[str] = [p for p, stamp in listing.items() if known.get(p) != stamp]
+        todo: Sequence[str] = [p for p, stamp in listing.items() if stamps.get(p) != stamp]
         n_todo = len(todo)
         while todo:
             self.index, todo = await asyncio.to_thread(

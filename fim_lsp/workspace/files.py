@@ -56,7 +56,7 @@ def list_files(root: Path, near: str, excludes: Collection[str]) -> dict[str, St
     no model could be told where the code is from.
     """
     root = Path(os.path.realpath(root))
-    found: dict[str, Stamp] = {}
+    stamps: dict[str, Stamp] = {}
     seen: set[Path] = set()
     here = Path(os.path.normpath(root / near))  # a client may name `../../x.py`
     # A name may have a thousand folders that are not there; the rules of each cost as much as it is
@@ -66,10 +66,10 @@ def list_files(root: Path, near: str, excludes: Collection[str]) -> dict[str, St
     folders = [folder for folder in inside if os.path.isdir(folder)]  # noqa: PTH112
     for folder in folders or [root]:
         for path, stamp in _below(root, folder, rules_at(folder, root, excludes), seen):
-            found[path] = stamp
-            if len(found) == FILES:
-                return found
-    return found
+            stamps[path] = stamp
+            if len(stamps) == FILES:
+                return stamps
+    return stamps
 
 
 def grow(
@@ -80,10 +80,10 @@ def grow(
     size, room, word_room = 0, NAMES - index.n_names, WORDS - index.n_words
     for path in todo:
         text, language = _text(root / path) or "", language_of(path)
-        found = _names(path, language, text, syntax) if room > 0 else ()
+        its_names = _names(path, language, text, syntax) if room > 0 else ()
         its_words = words(text) if word_room > 0 else NONE
-        fresh[path] = IndexEntry(language, listing[path], found, its_words)
-        room -= len(found)
+        fresh[path] = IndexEntry(language, listing[path], its_names, its_words)
+        room -= len(its_names)
         word_room -= len(its_words)
         size += len(text)
         if size > SLICE_BYTES:
@@ -168,9 +168,9 @@ def _stamp(file: Path | os.DirEntry[str]) -> Stamp | None:
     return about.st_mtime_ns, about.st_size
 
 
-def _below(root: Path, folder: Path, known: Folder, seen: set[Path]) -> Iterator[tuple[str, Stamp]]:
+def _below(root: Path, folder: Path, here: Folder, seen: set[Path]) -> Iterator[tuple[str, Stamp]]:
     """
-    Yield the files that may be read in *folder*, where *known* holds, and in those below it that
+    Yield the files that may be read in *folder*, where *here* holds, and in those below it that
     were not *seen*.
     """
     if folder in seen:
@@ -181,24 +181,24 @@ def _below(root: Path, folder: Path, known: Folder, seen: set[Path]) -> Iterator
     for entry in _entries(folder):
         path = inside + entry.name
         if entry.is_dir(follow_symlinks=False):
-            if _is_open(entry, path, known):
+            if _is_open(entry, path, here):
                 folders.append(Path(entry.path))
         elif entry.is_file(follow_symlinks=False) and language_of(path) not in _DATA:
             stamp = _stamp(entry)
             if stamp is None or stamp[1] > FILE_BYTES:
                 continue
-            if not why_refused(known, encode_name(entry.name)):
+            if not why_refused(here, encode_name(entry.name)):
                 yield path, stamp
     for child in folders:
-        rules = enter(known, encode_name(child.name), read_folder(child))
+        rules = enter(here, encode_name(child.name), read_folder(child))
         yield from _below(root, child, rules, seen)
 
 
-def _is_open(entry: os.DirEntry[str], path: str, known: Folder) -> bool:
+def _is_open(entry: os.DirEntry[str], path: str, folder: Folder) -> bool:
     """Return whether what lies in a folder may be read."""
     if entry.name.startswith(".") or is_installed(encode_name(path) + b"/any"):
         return False
-    return not why_refused(known, encode_name(entry.name), folder=True)
+    return not why_refused(folder, encode_name(entry.name), folder=True)
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

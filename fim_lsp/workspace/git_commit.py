@@ -80,32 +80,32 @@ def checkout_of(private: Path) -> Checkout:
     common = common_folder(private)
     if (common / "reftable").exists():
         raise OSError("the repository keeps its branches in a form that is not read")
-    said = head(private).strip()
+    checked_out = head(private).strip()
     branch = ""
-    if named := _BRANCH.fullmatch(said):
-        branch, said = os.fsdecode(named[1]), _branch_commit(common, named[1])
-        if not said:
+    if named := _BRANCH.fullmatch(checked_out):
+        branch, checked_out = os.fsdecode(named[1]), _branch_commit(common, named[1])
+        if not checked_out:
             return Checkout("", common / "objects", branch=branch)
-    if not _COMMIT.fullmatch(said):
+    if not _COMMIT.fullmatch(checked_out):
         raise OSError("the repository does not say in a file what is checked out")
     shallow = read(common / "shallow", _REFS_BYTES, follow=False) or b""
-    return Checkout(said.decode(), common / "objects", shallow, branch)
+    return Checkout(checked_out.decode(), common / "objects", shallow, branch)
 
 
 @contextmanager
-def borrow(found: Checkout, index: Path | None = None) -> Iterator[Git]:
+def borrow(checkout: Checkout, index: Path | None = None) -> Iterator[Git]:
     """
-    Give git, which knows of the objects in *found* and of *index* and of nothing else.
+    Give git, which knows of the objects in *checkout* and of *index* and of nothing else.
 
     Raises OSError where there is no git, or the repository is on another machine.
     """
     git = _program()
-    if git is None or _leads_to_other_machine(found.objects):
+    if git is None or _leads_to_other_machine(checkout.objects):
         raise OSError("there is no git on the PATH, or the repository is on another machine")
     with tempfile.TemporaryDirectory(prefix="fim-lsp-") as name:
         own = Path(name)
-        _make_repository(own, found)
-        environment = _environment(own, found.objects, index)
+        _make_repository(own, checkout)
+        environment = _environment(own, checkout.objects, index)
 
         def run(*arguments: str, limit_s: float, longest: int, must_succeed: bool = False) -> bytes:
             argv = (git, "--no-pager", *arguments)
@@ -142,13 +142,13 @@ def _leads_to_other_machine(objects: Path) -> bool:
     return os.name == "nt" and (objects / "info/alternates").exists()
 
 
-def _make_repository(own: Path, found: Checkout) -> None:
+def _make_repository(own: Path, checkout: Checkout) -> None:
     (own / "objects").mkdir()
     (own / "refs").mkdir()
     (own / "HEAD").write_text("ref: refs/heads/none\n")
-    if found.shallow:
-        (own / "shallow").write_bytes(found.shallow)
-    is_sha256 = len(found.commit) >= _SHA256
+    if checkout.shallow:
+        (own / "shallow").write_bytes(checkout.shallow)
+    is_sha256 = len(checkout.commit) >= _SHA256
     extensions = "[extensions]\n\tobjectFormat = sha256\n" if is_sha256 else ""
     (own / "config").write_text(_CONFIG.format(int(is_sha256)) + extensions)
 
@@ -212,8 +212,8 @@ def work_tree(folder: Path) -> Path | None:
     elif named := read(folder / "gitdir", _POINTER_BYTES, follow=True):  # a further worktree
         tree = (folder / os.fsdecode(named.rstrip(b"\r\n"))).parent
     else:  # a submodule, or a repository that stands elsewhere
-        found = values([folder / "config"], "core.worktree")
-        tree = folder / found[-1].value if found else folder
+        named_trees = values([folder / "config"], "core.worktree")
+        tree = folder / named_trees[-1].value if named_trees else folder
     tree = Path(os.path.normpath(tree))
     if is_unc_path(tree) and not is_unc_path(folder):
         return None
@@ -236,17 +236,17 @@ def next_commit(folder: Path, index: Path) -> NextCommit:
 
     Raises OSError where there is no git, or it fails.
     """
-    found = checkout_of(folder)
-    if not _is_own(folder, index, found.branch):
+    checkout = checkout_of(folder)
+    if not _is_own(folder, index, checkout.branch):
         raise OSError("the repository is made of another one's files")
-    with borrow(found, index) as git:
+    with borrow(checkout, index) as git:
 
         def ask(*arguments: str) -> str:
             data = git(*arguments, "--", limit_s=LIMIT_S, longest=LONGEST, must_succeed=True)
             return data.decode("utf-8", "replace")
 
-        diff = ask(*_DIFF, found.commit or _EMPTY_TREE)
-        log = ask(*_LOG, found.commit).split("\n") if found.commit else []
+        diff = ask(*_DIFF, checkout.commit or _EMPTY_TREE)
+        log = ask(*_LOG, checkout.commit).split("\n") if checkout.commit else []
     return NextCommit(diff, tuple(filter(None, log[1::2])))  # each follows a line with the commit
 
 
@@ -299,25 +299,25 @@ class KnownCommit(NamedTuple):
 
 
 def of_message(
-    folder: Path, diff: str, rules: Rules, known: KnownCommit | None
+    folder: Path, diff: str, rules: Rules, last: KnownCommit | None
 ) -> tuple[Staged, KnownCommit | None]:
     """
     Return the input of the subject for the commit whose message is edited in *folder*; *diff* is
     what the message itself shows of it.
 
-    Git is asked again where what is *known* is of another index.
+    Git is asked again where what is *last* is of another index.
     """
     try:
         index = index_of(folder)
         now = index.stat().st_mtime_ns
-        if known is None or known[:2] != (index, now):
-            known = KnownCommit(index, now, next_commit(folder, index))
+        if last is None or last[:2] != (index, now):
+            last = KnownCommit(index, now, next_commit(folder, index))
     except OSError as error:
         if not diff:
             return Staged(note=NO_GIT.format(error)), None
-        known = None
-    found = known.commit if known else NextCommit("", ())
-    return _judge(folder, diff or found.diff, found.subjects, rules, found.diff), known
+        last = None
+    commit = last.commit if last else NextCommit("", ())
+    return _judge(folder, diff or commit.diff, commit.subjects, rules, commit.diff), last
 
 
 def of_index(top: Path, rules: Rules) -> Staged:
@@ -328,10 +328,10 @@ def of_index(top: Path, rules: Rules) -> Staged:
     if (tree := work_tree(folder)) is None or os.path.realpath(tree) != os.path.realpath(top):
         return Staged(note=NO_TREE)
     try:
-        found = next_commit(folder, folder / "index")
+        commit = next_commit(folder, folder / "index")
     except OSError as error:
         return Staged(note=NO_GIT.format(error))
-    return _judge(folder, *found, rules)
+    return _judge(folder, *commit, rules)
 
 
 def _judge(

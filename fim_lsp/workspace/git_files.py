@@ -167,11 +167,11 @@ def _in_environment() -> Iterator[Setting]:
     for n in range(int(count) if count.isdecimal() and len(count) < _DIGITS else 0):
         key, value = (os.environ.get(f"GIT_CONFIG_{what}_{n}", "") for what in ("KEY", "VALUE"))
         yield Setting(_lower(key), value)
-    for said in _PARAMETER.finditer(os.environ.get("GIT_CONFIG_PARAMETERS", "")):
-        key, has_value, value = _unquote(said[1]), said[2], _unquote(said[3] or "")
+    for parameter in _PARAMETER.finditer(os.environ.get("GIT_CONFIG_PARAMETERS", "")):
+        key, has_value, value = _unquote(parameter[1]), parameter[2], _unquote(parameter[3] or "")
         if not has_value:
             key, has_value, value = key.partition("=")
-        yield Setting(_lower(key), value if has_value and said[2] != "=" else "true")
+        yield Setting(_lower(key), value if has_value and parameter[2] != "=" else "true")
 
 
 def _lower(key: str) -> str:
@@ -181,7 +181,7 @@ def _lower(key: str) -> str:
 
 def _unquote(words: str) -> str:
     """Return a text that git quoted for a shell."""
-    return _LETTERS.sub(lambda found: found[1] or found[2] or "", words)
+    return _LETTERS.sub(lambda match: match[1] or match[2] or "", words)
 
 
 def _value(data: bytes, at: int) -> tuple[bytes, int]:
@@ -199,7 +199,7 @@ def _value(data: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _unescape(text: bytes) -> bytes:
-    return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), text)
+    return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), text)
 
 
 _HEAD = re.compile(rb"ref:\s*refs/|[0-9a-f]{40}")  # a branch, or a commit

@@ -80,14 +80,14 @@ def encode_name(name: str) -> bytes:
 def _why(file: Path, root: Path | None, excludes: Collection[str]) -> str:
     """Return why a file must stay private, by this path."""
     if root is not None and file != root and file.is_relative_to(root):
-        known = rules_at(file.parent, root, excludes)
+        rules = rules_at(file.parent, root, excludes)
     elif is_installed(encode_name(file.as_posix())):
-        known = _descend(file.parent, None, excludes, None)
+        rules = _descend(file.parent, None, excludes, None)
     elif root is not None:
         return OUTSIDE
     else:
-        known = _descend(file.parent, None, excludes, *_top(file.parent))
-    return why_refused(known, encode_name(file.name))
+        rules = _descend(file.parent, None, excludes, *_top(file.parent))
+    return why_refused(rules, encode_name(file.name))
 
 
 def _descend(
@@ -104,14 +104,14 @@ def _descend(
     counts = False
     for directory in (*reversed(folder.parents), folder):
         starts, counts = directory == top, counts or directory == top
-        found = FolderRules(
+        on_disk = FolderRules(
             _ignore_files(directory) if counts else {},
             around if starts else repository(directory) if counts else None,
             is_root=directory == root,
             is_temporary=str(directory) in _temporary(tempfile.gettempdir()),
         )
         name = encode_name(directory.name or directory.drive)
-        here = enter(here, name, found) if name else outermost(excludes, found)
+        here = enter(here, name, on_disk) if name else outermost(excludes, on_disk)
     return here
 
 
@@ -127,13 +127,13 @@ def _top(folder: Path) -> tuple[Path, Repository]:
 
 def _ignore_files(folder: Path) -> dict[str, bytes]:
     """Return the ignore files of a folder. One that is beyond the limits hides the whole folder."""
-    found = {}
+    files = {}
     for name in IGNORE_FILES:
         if data := read(folder / name, LONGEST + 1, follow=False):
-            found[name] = data
+            files[name] = data
             if why := beyond(data):
                 _warn(folder / name, why)
-    return found
+    return files
 
 
 @lru_cache(maxsize=1024)
@@ -164,9 +164,6 @@ def _by_host(path: PurePath, excludes: Collection[str]) -> str:
     """
     Return why `file://HOST/…` must stay private where that is no path: HOST may be this machine.
     """
-    is_named = path.drive.startswith("\\\\")
-    return (
-        why_private(Path("/", *path.as_posix().split("/", 3)[3:]), None, excludes)
-        if is_named
-        else ""
-    )
+    if not path.drive.startswith("\\\\"):
+        return ""
+    return why_private(Path("/", *path.as_posix().split("/", 3)[3:]), None, excludes)

@@ -77,9 +77,8 @@ def locate(uri: str, roots: tuple[str, ...]) -> FileLocation:
         names = _replace_surrogates(file.parent.name) or "files", _replace_surrogates(file.name)
         return FileLocation("", *names, folder=str(file.parent))
     inside = file.relative_to(holding).as_posix()
-    return FileLocation(
-        root, _replace_surrogates(holding.name) or "files", _replace_surrogates(inside)
-    )
+    repo = _replace_surrogates(holding.name) or "files"
+    return FileLocation(root, repo, _replace_surrogates(inside))
 
 
 def root_of(file: PurePath, roots: tuple[str, ...]) -> str:
@@ -163,17 +162,10 @@ def read(path: Path, longest: int, *, follow: bool) -> bytes | None:
         about = path.stat() if follow else path.lstat()
         if not stat.S_ISREG(about.st_mode):
             return None
-        with open(path, "rb", opener=_open_following if follow else _open_no_follow) as file:
+        flags = _FLAGS if follow else _FLAGS | _NOFOLLOW
+        with open(path, "rb", opener=lambda name, _: os.open(name, flags)) as file:
             now = os.fstat(file.fileno())
             same = (now.st_dev, now.st_ino) == (about.st_dev, about.st_ino)
             return file.read(longest) if same else None
     except (OSError, ValueError):  # a path that holds a NUL
         return None
-
-
-def _open_following(path: str, _: int) -> int:
-    return os.open(path, _FLAGS)
-
-
-def _open_no_follow(path: str, _: int) -> int:
-    return os.open(path, _FLAGS | _NOFOLLOW)

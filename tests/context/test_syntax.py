@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.context.grammars import EXTENSIONS, GRAMMARS, language_of
-from fim_lsp.context.syntax import Unit, units
+from fim_lsp.context.syntax import Unit, parse_text, units_of
 
 CASES = sorted((Path(__file__).parent / "units").iterdir())  # named by file extension
 WORDS = ["def", "f():", "class", "A:", "{", "}", "(", "\n", "\t", "#", "'", "x", "=", "1", ""]
@@ -28,7 +28,9 @@ def test_units_are_whole_definitions(path: Path) -> None:
     """Functions, classes with their members, import blocks and loose statements are told apart."""
     text, _, expected = path.read_text("utf-8").partition("====\n")
 
-    assert [shown(u) for u in units(language_of(path.stem), text)] == expected.splitlines()
+    assert [
+        shown(u) for u in units_of(parse_text(language_of(path.stem), text))
+    ] == expected.splitlines()
 
 
 def test_every_grammar_has_a_case() -> None:
@@ -42,7 +44,7 @@ def test_every_grammar_has_a_case() -> None:
 @given(st.sampled_from(["python", "rust", "cpp", "html", "klingon"]), TEXTS)
 def test_any_text_gives_ordered_units_inside_it(language: str, text: str) -> None:
     """Units lie inside the text, are not empty, and the outermost share at most a line."""
-    found = units(language, text)
+    found = units_of(parse_text(language, text))
     n_lines = len(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
     tops = [u for u in found if u.depth == 0]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fim_lsp.context.chunks import ContextChunk, Source, group, pieces
+from fim_lsp.context.chunks import ContextChunk, Source, group, read
 from fim_lsp.prompt import report
 from server_bridge.protocol import Chunk, Measure, Prompt
 from tests.typist import ROOT, Typist, faked
@@ -10,7 +10,7 @@ from tests.typist import ROOT, Typist, faked
 
 def chunk() -> ContextChunk:
     lines = ("def area(width, height):\n", "    return width * height\n")
-    [made] = group(pieces(Source("file:///shop/a.py", "a.py", "python", 1, lines)), 64)
+    [made] = group(read(Source("file:///shop/a.py", "a.py", "python", 1, lines)).pieces, 64)
     return made
 
 

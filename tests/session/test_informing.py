@@ -66,7 +66,7 @@ class Project:
         await self.session.wait_idle()
         (workspace,) = (each for each in self.session.workspaces if each.root)
         chunks = workspace.memory.ring.chunks
-        assert {p.why for c in chunks for p in c.pieces} <= {Why.SERVER, Why.OPENED, Why.EDITED}
+        assert {p.why for c in chunks for p in c.pieces} <= {Why.SERVER, Why.OPENED}
         return "".join(f"# {chunk.name}\n{chunk.text}" for chunk in chunks)
 
 

@@ -10,7 +10,7 @@ import textwrap
 
 import pytest
 
-from fim_lsp.context.chunks import Source, pieces
+from fim_lsp.context.chunks import Source, read
 from fim_lsp.documents import Position, split
 from training import examples, tokens
 from training.examples import Gap
@@ -27,7 +27,7 @@ LINES = split(FILES["lib/textwrap.py"])[:-1]
 def entry(path: str, text: str) -> Entry:
     source = Source(path, path, "python", 1, tuple(split(text)))
     return Entry(
-        "thing", "python", path, text, [n for p in pieces(source) for n in (p.start, p.end)]
+        "thing", "python", path, text, [n for p in read(source).pieces for n in (p.start, p.end)]
     )
 
 

@@ -59,9 +59,8 @@ _OPEN_LITERAL = re.compile(r"[\"'`]([^\"'`\s]{1,300})\Z")
 _OPEN = re.compile(rf"(?:[(\[{{,=\\|?:+&.]|\bor|\belse|{_BLOCK})[ \t\r]{{0,8}}\Z")
 _LINE_END = 30  # characters of a line that may tell
 _GOES_ON = re.compile(r"[ \t]{0,40}(?:[|?:.+)\"'`]|or\b|[<\"']?(?:default|value)\b)")
-_PROSE = re.compile(
-    r"[ \t]{1,40}(?:`|(?!as\b|string\b)\w{1,40}[ \t]{1,8}[\w`])"
-)  # behind a word that is no name
+# after a word that is not a field name
+_PROSE = re.compile(r"[ \t]{1,40}(?:`|(?!as\b|string\b)\w{1,40}[ \t]{1,8}[\w`])")
 _NAME = re.compile(r"[\"'`][ \t]{0,4}(?:=>|:(?!:))")  # behind a literal that is a name
 _END = re.compile(r";(?<![gs]et;)(?=\s|\Z)")
 _IN_BRACES = re.compile(r"[ \t]{0,4}\{[ \t]{0,4}\r?\n")
@@ -140,21 +139,17 @@ def _statement_end(text: str, at: int) -> int:
         if line < 0:
             end = limit
             break
-        goes_on = _OPEN.search(text[max(at, line - _LINE_END) : line]) or _GOES_ON.match(
-            text, line + 1
-        )
-        end = line + 1 if goes_on else line
-        if not goes_on:
+        opened = _OPEN.search(text[max(at, line - _LINE_END) : line])
+        if not (opened or _GOES_ON.match(text, line + 1)):
+            end = line
             break
+        end = line + 1
     semicolon = _END.search(text, at, end)
     return semicolon.start() if semicolon else end
 
 
-_LEAST = {
-    Rank.PASSWORD: 4,
-    Rank.TOKEN: 8,
-    Rank.KEY: 16,
-}  # characters of a value by the rank of its name
+# characters of a value by the rank of its name
+_LEAST = {Rank.PASSWORD: 4, Rank.TOKEN: 8, Rank.KEY: 16}
 _LINE_ODD = {Rank.PASSWORD: 2, Rank.TOKEN: 3}  # of all that stands on a line
 _TOKEN_ODD, _KEY_ODD = 2, 4  # likewise its oddities: 0.7 % and 0.2 % of other strings have as many
 

@@ -34,10 +34,10 @@ def n_begun_above(above: str, text: str) -> int:
     near, head = above[-REACH:], text[: 2 * REACH]
     if not near.strip():
         return 0
-    known = {n for start, end, _ in secrets(head) for n in range(start, end)}
-    found = ((start - len(near), end - len(near)) for start, end, _ in secrets(near + head))
+    own = {n for start, end, _ in secrets(head) for n in range(start, end)}
+    spans = ((start - len(near), end - len(near)) for start, end, _ in secrets(near + head))
     return max(
-        (end for start, end in found if not known.issuperset(range(max(0, start), end))), default=0
+        (end for start, end in spans if not own.issuperset(range(max(0, start), end))), default=0
     )
 
 

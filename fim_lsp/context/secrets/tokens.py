@@ -40,6 +40,10 @@ class TokenForm(NamedTuple):
     growing: re.Pattern[str]
     late: int
 
+    def find_start(self, text: str, at: int) -> int:
+        """Return where the token begins whose mark stands at *at*."""
+        return min(_word_start(text, at), at - self.late) if self.late else at
+
 
 class Row(NamedTuple):
     """A line of the file."""
@@ -77,9 +81,8 @@ def _pattern(form: str, *, fixed: bool = False) -> str:
         if piece["sign"]:
             made += re.escape(piece["sign"])
         else:
-            most = piece["most"] or (
-                piece["least"] if fixed or following or piece["exactly"] else ""
-            )
+            is_fixed = fixed or following or piece["exactly"]
+            most = piece["most"] or (piece["least"] if is_fixed else "")
             end = "(?![A-Za-z0-9])" if piece["exactly"] else ""
             made += f"{_ALPHABETS[piece['alphabet']]}{{{piece['least']},{most}}}{end}"
     return made
@@ -98,11 +101,9 @@ def _form(row: Row, mark: str) -> TokenForm:
     literal = re.escape(mark)
     word = "" if mark[0] == "$" else f"(?<![A-Za-z0-9]{literal})"
     look = f"(?<={_pattern(row.before, fixed=True)}{literal})" if row.before else word
-    pattern, growing = (
-        literal + look + _pattern(row.after),
-        literal + look + r"[\w./+=~@-]{1,500}\Z",
-    )
-    return TokenForm(row.name, mark, re.compile(pattern), re.compile(growing), _length(row.before))
+    pattern = re.compile(literal + look + _pattern(row.after))
+    growing = re.compile(literal + look + r"[\w./+=~@-]{1,500}\Z")
+    return TokenForm(row.name, mark, pattern, growing, _length(row.before))
 
 
 ROWS = _rows()
@@ -183,22 +184,17 @@ def tokens(text: str) -> Iterator[Span]:
     """Yield every token in *text*, whole or cut at its end."""
     for form in _forms_in(text):
         for match in form.pattern.finditer(text):
-            start = (
-                min(_word_start(text, match.start()), match.start() - form.late)
-                if form.late
-                else match.start()
-            )
-            yield Span(start, match.end(), form.name)
+            yield Span(form.find_start(text, match.start()), match.end(), form.name)
     for match in _JWT.finditer(text):
         yield Span(*match.span(), "JSON web token")
     done = 0
     for sign in _SIGN.finditer(text):
-        found = _prefix_before(text, sign.end()) if sign.end() > done else ""
-        body = _BODY.match(text, sign.end()) if found else None
-        if body and _is_token(body[0], ISSUERS[found]):
+        prefix = _prefix_before(text, sign.end()) if sign.end() > done else ""
+        body = _BODY.match(text, sign.end()) if prefix else None
+        if body and _is_token(body[0], ISSUERS[prefix]):
             more = _MORE.match(text, body.end())
             done = more.end() if more else body.end()
-            yield Span(sign.end() - len(found), done, ISSUERS[found].name)
+            yield Span(sign.end() - len(prefix), done, ISSUERS[prefix].name)
 
 
 def _forms_in(text: str) -> Iterator[TokenForm]:
@@ -219,18 +215,13 @@ def growing_tokens(text: str) -> Iterator[int]:
             yield at
     for form in _forms_in(text[run:]):
         match = form.growing.search(text, run)
-        if match is not None:
-            start = (
-                min(_word_start(text, match.start()), match.start() - form.late)
-                if form.late
-                else match.start()
-            )
-            if form.late or is_random_so_far(text[match.start() + len(form.mark) :]):
-                yield start
+        body = text[match.start() + len(form.mark) :] if match else ""
+        if match and (form.late or is_random_so_far(body)):
+            yield form.find_start(text, match.start())
     for sign in _SIGN_TYPED.finditer(text, run):
-        found = _prefix_before(text, sign.end())
-        if found and _is_growing(text, sign.end(), found):
-            yield sign.end() - len(found)
+        prefix = _prefix_before(text, sign.end())
+        if prefix and _is_growing(text, sign.end(), prefix):
+            yield sign.end() - len(prefix)
 
 
 def _is_growing(text: str, end: int, prefix: str) -> bool:

@@ -56,10 +56,8 @@ def is_random(value: str) -> bool:
     rare = sum(
         word[at : at + 2] in _RARE for word in map(str.lower, words) for at in range(len(word) - 1)
     )
-    return rare >= max(SOME, len(value) // _OFTEN) or (
-        len(value) >= _LONG
-        and len(value) < (_WORD_LETTERS if rare else _FEWER_LETTERS) * len(words)
-    )
+    n_letters = (_WORD_LETTERS if rare else _FEWER_LETTERS) * len(words)
+    return rare >= max(SOME, len(value) // _OFTEN) or _LONG <= len(value) < n_letters
 
 
 JUDGED = 100
@@ -161,12 +159,10 @@ def is_password(value: str) -> bool:
     )
 
 
-_KINDS = str.maketrans(
-    string.ascii_letters + string.digits, "a" * 26 + "A" * 26 + "0" * 10
-)  # other characters are signs
-_CHANGE = re.compile(  # of the kind of character; a sign that joins no words; an odd capital
-    r"a(?=[A0])|A(?=0|a(?!aa))|0(?=[aA])|[^\w\s./:-]"
-)
+# other characters are signs
+_KINDS = str.maketrans(string.ascii_letters + string.digits, "a" * 26 + "A" * 26 + "0" * 10)
+# of the kind of character; a sign that joins no words; an odd capital
+_CHANGE = re.compile(r"a(?=[A0])|A(?=0|a(?!aa))|0(?=[aA])|[^\w\s./:-]")
 # what stands for another value, or describes others, whatever signs a secret has
 _CLOSED = re.compile(
     r"\$\{[^{}]{0,80}\}|\A<\||(?<!\w)\{[a-z_][\w.]{0,40}[\[(.]|\$\([\w ./-]{0,60}\)|\{\{[^{}]{0,60}"
