@@ -97,9 +97,9 @@ def an_upgrade_needs_no_more_gpus(objects: Objects) -> bool:
 
 
 def every_image_is_pinned(objects: Objects) -> bool:
-    images = {each["image"]: each.get("imagePullPolicy") for each in containers(objects)}
     return all(
-        re.search(r":v?\d", image) and policy != "Always" for image, policy in images.items()
+        re.search(r":v?\d", each["image"]) and each.get("imagePullPolicy") != "Always"
+        for each in containers(objects)
     )
 
 
