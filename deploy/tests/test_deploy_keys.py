@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from deploy.tests.test_deploy import DEPLOY
+from deploy.vllm.other_key import OtherKey
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="it is for Linux")
 
@@ -96,3 +97,34 @@ def test_a_changed_key_file_is_taken_within_a_second(tmp_path: Path) -> None:
         assert "bbbb" not in (tmp_path / "keys.conf").read_text("utf-8")
     finally:
         os.killpg(process.pid, signal.SIGTERM)
+
+
+@pytest.mark.parametrize(
+    ("other", "sent", "taken"),
+    [
+        ("o" * 32, b"Bearer " + b"o" * 32, b"Bearer " + b"s" * 32),
+        ("o" * 32, b"Bearer " + b"s" * 32, b"Bearer " + b"s" * 32),
+        ("o" * 32, b"Bearer " + b"x" * 32, b"Bearer " + b"x" * 32),
+        ("", b"Bearer ", b"Bearer "),
+        ("", b"", b""),
+    ],
+)
+async def test_a_second_key_counts_for_vllm(
+    other: str, sent: bytes, taken: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It becomes the servers' own before vLLM looks; all others, and all else, stay as they are."""
+    monkeypatch.setenv("VLLM_API_KEY", "s" * 32)
+    monkeypatch.setenv("OTHER_SERVER_KEY", other)
+    scopes = []
+
+    async def vllm(scope: object, receive: object, send: object) -> None:
+        scopes.append(scope)
+
+    middleware = OtherKey(vllm)
+    headers = [(b"host", b"x"), (b"authorization", sent)]
+    await middleware({"type": "http", "path": "/v1/models", "headers": headers}, None, None)
+    await middleware({"type": "lifespan"}, None, None)
+    wanted = [(b"host", b"x"), (b"authorization", taken)]
+    assert scopes == [
+        {"type": "http", "path": "/v1/models", "headers": wanted}, {"type": "lifespan"},
+    ]  # fmt: skip

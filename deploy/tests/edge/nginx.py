@@ -10,6 +10,7 @@ import http.client
 import os
 import re
 import secrets
+import signal
 import socket
 import ssl
 import subprocess
@@ -26,7 +27,9 @@ from tests.test_tidy import ROOT
 
 PROGRAM = os.environ.get("FIM_TEST_NGINX", "")
 SERVER_KEY = secrets.token_hex(32)  # what the servers behind nginx know
-KEY, OTHER_KEY = secrets.token_hex(32), secrets.token_hex(32)  # of two editors
+MEMBERS = ("ada", "grace", "joan", "mary", "edith", "karen")
+KEYS = [secrets.token_hex(32) for _ in MEMBERS]
+KEY, OTHER_KEY, *_ = KEYS
 LOGIN = {"Authorization": f"Bearer {KEY}"}
 START_S = 20.0
 PATIENCE_S = 20.0
@@ -51,15 +54,19 @@ class Edge:
         return str(self.folder / "ca.pem")
 
     @property
+    def context(self) -> ssl.SSLContext:
+        """What trusts its certificate."""
+        return ssl.create_default_context(cafile=self.authority)
+
+    @property
     def log(self) -> str:
         """All that it has written, at a level more talkative than the deployment's."""
         return (self.folder / "error.log").read_text("utf-8")
 
     def connection(self) -> http.client.HTTPSConnection:
         """Return a connection that sends targets as they are written, and opens itself again."""
-        context = ssl.create_default_context(cafile=self.authority)
         return http.client.HTTPSConnection(
-            "127.0.0.1", self.port, timeout=PATIENCE_S, context=context
+            "127.0.0.1", self.port, timeout=PATIENCE_S, context=self.context
         )
 
     def ask(
@@ -77,10 +84,9 @@ class Edge:
 
     def exchange(self, raw: bytes, patience_s: float = PATIENCE_S) -> bytes:
         """Return all that comes back for *raw*, which is no request of a well-behaved client."""
-        context = ssl.create_default_context(cafile=self.authority)
         plain = socket.create_connection(("127.0.0.1", self.port), patience_s)
         found = b""
-        with context.wrap_socket(plain, server_hostname="127.0.0.1") as connection:
+        with self.context.wrap_socket(plain, server_hostname="127.0.0.1") as connection:
             connection.sendall(raw)
             with suppress(ssl.SSLError, ConnectionError, TimeoutError):
                 while piece := connection.recv(65536):
@@ -112,14 +118,38 @@ def _write_secrets(folder: Path) -> None:
     authority.cert_pem.write_to_path(str(folder / "ca.pem"))
     certificate.private_key_pem.write_to_path(str(folder / "key.pem"))
     certificate.cert_chain_pems[0].write_to_path(str(folder / "certificate.pem"))
-    write_keys(folder, f"# an editor\nada {KEY}\ngrace {OTHER_KEY}\n")
+    lines = [f"{name} {key}\n" for name, key in zip(MEMBERS, KEYS, strict=True)]
+    write_keys(folder, "# an editor\n" + "".join(lines))
 
 
-def write_keys(folder: Path, text: str) -> None:
+def write_keys(folder: Path, text: str, server_key: str = SERVER_KEY) -> None:
     """Write a key file, and the tables that deploy/keys.sh makes of it."""
     (folder / "keys.txt").write_text(text, "utf-8")
-    script = [str(ROOT / "deploy/keys.sh"), str(folder / "keys.txt"), str(folder / "keys.conf")]
-    subprocess.run(["sh", *script], check=True, env={**os.environ, "SERVER_KEY": SERVER_KEY})
+    environment = {**os.environ, "SERVER_KEY": server_key}
+    subprocess.run(["sh", *_script(folder)], check=True, env=environment)
+
+
+def _script(folder: Path) -> list[str]:
+    return [str(ROOT / "deploy/keys.sh"), str(folder / "keys.txt"), str(folder / "keys.conf")]
+
+
+@contextmanager
+def watching(folder: Path) -> Iterator[None]:
+    """Run deploy/keys.sh as nginx's image does: from now on it looks at the files, and tells this nginx to reload."""
+    tools = folder / "tools"
+    tools.mkdir()
+    arguments = f"-p {folder} -c nginx.conf -e error.log -g 'pid nginx.pid;'"
+    (tools / "nginx").write_text(f'#!/bin/sh\nexec {PROGRAM} {arguments} "$@"\n', "utf-8")
+    (tools / "nginx").chmod(0o755)
+    environment = {"PATH": f"{tools}:{os.defpath}", "SERVER_KEY": SERVER_KEY}
+    with subprocess.Popen(
+        ["sh", *_script(folder), "watch"], env=environment, start_new_session=True
+    ) as process:
+        process.wait(START_S)
+        try:
+            yield
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
 
 
 def _configuration(deployment: str, upstream: str, port: int, folder: Path) -> str:

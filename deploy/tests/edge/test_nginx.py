@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+import secrets
 import signal
 import socket
 import ssl
@@ -13,11 +16,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.tests.edge.nginx import KEY, LOGIN, OTHER_KEY, SERVER_KEY, Edge, edge, write_keys
+from deploy.tests.edge.nginx import (
+    KEY,
+    LOGIN,
+    OTHER_KEY,
+    PATIENCE_S,
+    SERVER_KEY,
+    Edge,
+    edge,
+    watching,
+    write_keys,
+)
 from deploy.tests.edge.spellings import absolute, spelled
 from deploy.tests.edge.upstream import Upstream
 from deploy.tests.test_deploy import ALLOWED
 from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.failover.endpoints import Endpoints
 from server_bridge.http.api_key import Key
 from server_bridge.protocol import Request
 from tests.llama_server import llama_server
@@ -28,6 +42,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND
 PASSED = {"Authorization", "Content-Type", "Content-Length", "X-Session-ID", "X-SMG-Routing-Key",
           "X-AIBrix-Session-Key", "routing-strategy"}  # fmt: skip
 ADDED = {"Host"}
+OTHER_LOGIN = {"Authorization": f"Bearer {OTHER_KEY}"}
 
 
 @pytest.fixture(params=ALLOWED)
@@ -211,9 +226,8 @@ def test_a_key_is_in_no_log_and_no_argument(front: Edge, behind: Upstream) -> No
 def test_a_greedy_member_is_limited_and_the_others_are_not(
     kind: str, front: Edge, behind: Upstream
 ) -> None:
-    """Of completions, 20 in a second with a burst; four at once. The answer is 429, which fim-lsp waits after."""
+    """Of completions, 10 in a second with a burst; two at once. The answer is 429, which fim-lsp waits after."""
     path = "/v1/completions" if kind == "vllm" else "/completion"
-    other = {"Authorization": f"Bearer {OTHER_KEY}"}
     statuses, n_asked = set(), 0
     with closing(front.connection()) as connection:
         while 429 not in statuses:
@@ -225,45 +239,85 @@ def test_a_greedy_member_is_limited_and_the_others_are_not(
             assert n_asked < 1000
     assert statuses == {200, 429}
     assert n_asked > 40
-    assert front.ask("POST", path, other, b"{}")[0] == 200
+    assert front.ask("POST", path, OTHER_LOGIN, b"{}")[0] == 200
     assert front.ask("GET", "/health")[0] == 200
-    time.sleep(3)
+    time.sleep(5)
     with ExitStack() as stack:
         answers = []
         for _ in range(6):
             connection = stack.enter_context(closing(front.connection()))
             connection.request("POST", path, b'{"stream": true}', LOGIN)
             answers.append(connection.getresponse().status)
-        assert answers == [200] * 4 + [429] * 2
-        assert front.ask("POST", path, other, b"{}")[0] == 200
+        assert answers == [200] * 2 + [429] * 4
+        assert front.ask("POST", path, OTHER_LOGIN, b"{}")[0] == 200
 
 
 def test_a_revoked_key_ends_without_cutting_a_stream(
     kind: str, behind: Upstream, tmp_path: Path
 ) -> None:
-    """nginx reads the table again; the log has the names of members, and nothing that was sent."""
+    """By the script's own look at the file, within seconds (one, on a machine with nothing else to do)."""
     path = "/v1/completions" if kind == "vllm" else "/completion"
-    other = {"Authorization": f"Bearer {OTHER_KEY}"}
-    with edge(kind, behind.address, tmp_path) as front, closing(front.connection()) as stream:
+    with (
+        edge(kind, behind.address, tmp_path) as front,
+        watching(tmp_path),
+        closing(front.connection()) as stream,
+    ):
         stream.request("POST", path, b'{"stream": true}', LOGIN)
         answer = stream.getresponse()
         assert answer.readline().startswith(b"data: ")
         behind.left.clear()
-        write_keys(tmp_path, f"grace {OTHER_KEY}\n")
-        front.process.send_signal(signal.SIGHUP)
-        deadline = time.monotonic() + 5
+        (tmp_path / "keys.txt").write_text(f"grace {OTHER_KEY}\n", "utf-8")
+        revoked = time.monotonic()
         while front.ask("GET", "/health")[0] != 401:
-            assert time.monotonic() < deadline
-        assert front.ask("GET", "/health", other)[0] == 200
+            assert time.monotonic() < revoked + PATIENCE_S
+        assert front.ask("GET", "/health", OTHER_LOGIN)[0] == 200
         assert not behind.left.wait(0.5)
         answer.close()
-    logged = (tmp_path / "access.log").read_text("utf-8")
-    assert (
-        "member=ada path=/health status=200" in logged
-        or "member= path=/health status=401" in logged
-    )
-    assert "member=grace path=/health status=200" in logged
-    assert not any(word in logged for word in (KEY, OTHER_KEY, SERVER_KEY, "stream"))
+
+
+async def test_the_servers_key_is_changed_without_a_pause(kind: str, tmp_path: Path) -> None:
+    """Servers take the old one and the new one; nginx sends the one, then the other."""
+    old, new = SERVER_KEY, secrets.token_hex(32)
+    with ExitStack() as stack:
+        url = stack.enter_context(llama_server(BUNDLED, api_keys=[old, new]))
+        newest = stack.enter_context(llama_server(BUNDLED, api_keys=[new]))
+        front = stack.enter_context(edge(kind, url.removeprefix("http://"), tmp_path))
+        backend = backend_of(front, kind)
+        assert (await backend.complete(Request(short(), n_predict=8))).text
+        configuration = (tmp_path / "nginx.conf").read_text("utf-8")
+        for server in (url, newest):
+            changed = configuration.replace(url[7:], server[7:])
+            (tmp_path / "nginx.conf").write_text(changed, "utf-8")
+            write_keys(tmp_path, f"ada {KEY}\n", new)
+            front.process.send_signal(signal.SIGHUP)
+            await asyncio.sleep(0.5)
+            assert (await backend.complete(Request(short(), n_predict=8))).text
+        await backend.aclose()
+
+
+def test_the_access_log_says_who_asked_for_what(
+    kind: str, behind: Upstream, tmp_path: Path
+) -> None:
+    """The member's name, a path of the table, status, seconds and bytes; nothing that was sent."""
+    path = "/v1/completions" if kind == "vllm" else "/completion"
+    rows = [
+        ("POST", path, LOGIN, "ada", path, 200),
+        ("GET", "/health", OTHER_LOGIN, "grace", "/health", 200),
+        ("GET", "/health", {}, "", "/health", 401),
+        ("GET", "/health", {"Authorization": "Bearer secret"}, "", "/health", 401),
+        ("GET", "/secret?secret", LOGIN, "ada", "", 404),
+    ]
+    with edge(kind, behind.address, tmp_path) as front:
+        for method, target, headers, *_ in rows:
+            front.ask(
+                method, target, headers, b'{"prompt": "secret"}' if method == "POST" else None
+            )
+    lines = (tmp_path / "access.log").read_text("utf-8").splitlines()
+    for line, (*_, member, logged, status) in zip(lines, rows, strict=True):
+        row = rf"\S+ member={member} path={logged} status={status} s=\d+\.\d{{3}} bytes=\d+"
+        assert re.fullmatch(row, line), line
+    assert "secret" not in "".join(lines)
+    assert not any(key in "".join(lines) for key in (KEY, OTHER_KEY, SERVER_KEY))
 
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion")
@@ -299,16 +353,21 @@ def test_a_stream_comes_piece_by_piece_and_ends_with_its_client(
 
 async def test_fim_lsp_completes_through_it(kind: str, tmp_path: Path) -> None:
     """With a real llama.cpp behind, which knows the servers' key only."""
-    (tmp_path / "key").write_text(KEY, "utf-8")
     with ExitStack() as stack:
         url = stack.enter_context(llama_server(BUNDLED, api_keys=[SERVER_KEY]))
         front = stack.enter_context(edge(kind, url.removeprefix("http://"), tmp_path))
-        settings = BackendSettings(
-            "openai" if kind == "vllm" else "llama-server", front.url, key=Key(file=f"{tmp_path}/key"),
-            ca_file=front.authority, headers=(("X-Session-ID", "{session}"),), context_tokens=4096,
-        )  # fmt: skip
-        backend = open_backend(settings)
+        backend = backend_of(front, kind)
         try:
             assert (await backend.complete(Request(short(), n_predict=8))).text
         finally:
             await backend.aclose()
+
+
+def backend_of(front: Edge, kind: str) -> Endpoints:
+    """Return the backend of an editor with a key."""
+    (front.folder / "key").write_text(KEY, "utf-8")
+    settings = BackendSettings(
+        "openai" if kind == "vllm" else "llama-server", front.url, key=Key(file=f"{front.folder}/key"),
+        ca_file=front.authority, headers=(("X-Session-ID", "{session}"),), context_tokens=4096,
+    )  # fmt: skip
+    return open_backend(settings)

@@ -1,0 +1,146 @@
+"""
+A slow model server on loopback that batches as vLLM and llama.cpp do, and knows the text that its users type.
+
+A step decodes a token of each request under way and evaluates new prompt tokens of the others; all of them wait for
+its end. What a session has sent before is cached. It computes nothing, so its speed is the same on a busy machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from server_bridge.fim.layout import common_prefix
+
+CHARS = 4  # per token
+MODEL = {"object": "list", "data": [{"id": "coder", "owned_by": "vllm", "max_model_len": 8192}]}
+
+
+class Pace(NamedTuple):
+    """How fast a server is: seconds per step, prompt tokens per second, of a step, and of one request in it."""
+
+    step_s: float = 0.02
+    per_second: float = 10_000
+    in_a_step: int = 2048
+    of_one: int = 128
+    slots: int = 8
+
+
+@dataclass(eq=False)
+class Job:
+    """A request: *new* prompt tokens to evaluate, tokens that it wants, and those that are ready."""
+
+    new: int
+    wanted: list[str]
+    ready: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
+
+
+class Batching:
+    """State: the *jobs* under way and those that wait, and the prompts of each session."""
+
+    def __init__(self, pace: Pace, text: str) -> None:
+        self.pace, self._text = pace, text
+        self.jobs: list[Job] = []
+        self.under_way: set[asyncio.Task[None]] = set()
+        self._prompts: dict[str, list[str]] = {}
+        self._more = asyncio.Event()
+
+    async def run(self) -> None:
+        """Take step after step, for ever."""
+        while True:
+            self._more.clear()
+            if not self.jobs:
+                await self._more.wait()
+            active = self.jobs[: self.pace.slots]
+            decoding = [job for job in active if not job.new]
+            left = self.pace.in_a_step - len(decoding)
+            for job in active:
+                n = min(job.new, self.pace.of_one, left)
+                job.new -= n
+                left -= n
+            n_read = self.pace.in_a_step - len(decoding) - left
+            await asyncio.sleep(self.pace.step_s + n_read / self.pace.per_second)
+            for job in decoding:
+                job.ready.put_nowait(job.wanted.pop(0) if job.wanted else "")
+
+    @asynccontextmanager
+    async def working_on(self, session: str, prompt: str, n_tokens: int) -> AsyncIterator[Job]:
+        """Put a request in line; it leaves with the block."""
+        known = self._prompts.setdefault(session, [])
+        cached = max((common_prefix(prompt, other) for other in known), default=0)
+        self._prompts[session] = [*known[-3:], prompt]
+        text = self._continuation(prompt)[: n_tokens * CHARS]
+        wanted = [text[at : at + CHARS] for at in range(0, len(text), CHARS)]
+        job = Job(max(1, (len(prompt) - cached) // CHARS), wanted)
+        self.jobs.append(job)
+        self._more.set()
+        try:
+            yield job
+        finally:
+            self.jobs.remove(job)
+
+    def _continuation(self, prompt: str) -> str:
+        """Return the rest of the line that the prompt's end begins in the text."""
+        end = prompt.rpartition("<|fim_middle|>")[2][-40:]
+        at = self._text.find(end) + len(end) if end and end in self._text else -1
+        return self._text[at:].partition("\n")[0] if at >= 0 else "x" * 999
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request of nginx, then close."""
+        task = asyncio.current_task()
+        assert task is not None
+        self.under_way.add(task)
+        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode()
+            headers = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if line)
+            body = await reader.readexactly(int(headers.get("content-length", 0)))
+            if not head.startswith("POST /v1/completions"):
+                writer.write(_head("application/json") + json.dumps(MODEL).encode())
+            else:
+                await self._stream(json.loads(body), headers, reader, writer)
+            await writer.drain()
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+        self.under_way.discard(task)
+
+    async def _stream(
+        self, asked: dict[str, object], headers: dict[str, str],
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter,
+    ) -> None:  # fmt: skip
+        session, prompt = headers.get("x-session-id", ""), str(asked["prompt"])
+        writer.write(_head("text/event-stream"))
+        async with self.working_on(session, prompt, int(str(asked["max_tokens"]))) as job:
+            while (job.wanted or job.new) and not reader.at_eof():
+                writer.write(_event(await job.ready.get(), None))
+                await writer.drain()
+        writer.write(_event("", "stop") + b"data: [DONE]\n\n")
+
+
+def _head(kind: str) -> bytes:
+    return f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n".encode()
+
+
+def _event(text: str, reason: str | None) -> bytes:
+    event = {"choices": [{"index": 0, "text": text, "finish_reason": reason}]}
+    return b"data: %s\n\n" % json.dumps(event).encode()
+
+
+@asynccontextmanager
+async def batching(text: str, pace: Pace = Pace()) -> AsyncIterator[str]:  # noqa: B008
+    """Serve while the block runs; yields its address."""
+    server = Batching(pace, text)
+    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+    steps = asyncio.create_task(server.run())
+    try:
+        yield f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+    finally:
+        listening.close()
+        ending = [steps, *server.under_way]
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
