@@ -29,13 +29,13 @@ from benchmarks.keystrokes import Streaming
 from benchmarks.load import N_PREDICT, PACE, person
 from benchmarks.traces import Trace
 from benchmarks.wire import Blocks, Call, Wire
+from deploy.tests import vllm_server
+from deploy.tests.vllm_server import Running
 from fim_lsp.session.session import Session
 from fim_lsp.settings.merge import make_config
 from server_bridge.http.client import Tags
 from server_bridge.http.responses import Object
-from tests import vllm_server
 from tests.llama_server import free_port
-from tests.vllm_server import Running
 
 N_CTX = 4096  # of the bundled model
 BLOCK = 32  # tokens; vLLM's smallest on a CPU

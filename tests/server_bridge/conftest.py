@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from deploy.tests import vllm_server
 from server_bridge.failover import endpoints
 from server_bridge.http import client
-from tests import vllm_server
 from tests.llama_server import free_port, llama_server
 from tests.mlx_server import mlx_server
 from tests.models import BUNDLED, SPECIALS, write_model

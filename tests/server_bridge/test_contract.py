@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from deploy.tests import vllm_server
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import (
     Chunk,
@@ -30,7 +31,7 @@ from server_bridge.protocol import (
     extend_prompt,
     rest,
 )
-from tests import fake_backend, mlx_server, vllm_server
+from tests import fake_backend, mlx_server
 from tests.server_bridge.prompts import keystrokes, prompt, warm_all
 
 pytestmark = [

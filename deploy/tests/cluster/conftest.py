@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests import vllm_server
+from deploy.tests import vllm_server
+from deploy.tests.vllm_server import Running, running
 from tests.llama_server import free_port
-from tests.vllm_server import Running, running
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -15,13 +15,13 @@ import pytest
 
 from benchmarks.figures import at
 from benchmarks.metrics import SAMPLE
+from deploy.tests import vllm_server
+from deploy.tests.vllm_server import Running, running
 from server_bridge.http.client import Http
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.protocol import Request
-from tests import vllm_server
 from tests.llama_server import free_port
 from tests.server_bridge.prompts import prompt
-from tests.vllm_server import Running, running
 
 
 @pytest.mark.parametrize(("block", "most"), [(32, 24), (128, 80)])

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from deploy.tests import vllm_server
 from deploy.tests.cluster.worker import Worker
 from deploy.tests.test_deploy import DEPLOY, read
-from tests import vllm_server
+from deploy.tests.vllm_server import Running, running
 from tests.llama_server import free_port
-from tests.vllm_server import Running, running
 
 LINES = ["\n\ndef total(items):\n    ", "count = len(items)\n    ", "average = total / count\n    "]
 CACHED = 3 * 32.0  # tokens per key: a partial block for each completion, and the work ahead

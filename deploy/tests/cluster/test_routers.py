@@ -11,12 +11,12 @@ import pytest
 from benchmarks import cluster, metrics
 from benchmarks.cluster import ROWS, Found
 from benchmarks.figures import at
+from deploy.tests import vllm_server
 from deploy.tests.test_deploy import series
+from deploy.tests.vllm_server import Running, running
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import BackendUnusable
-from tests import vllm_server
 from tests.llama_server import free_port
-from tests.vllm_server import Running, running
 
 READ = {
     ("vllm-router", "consistent_hash"): {"X-Session-ID", "X-User-ID", "X-Tenant-ID", "X-Request-ID"},

@@ -23,13 +23,13 @@ from deploy.tests.edge.nginx import KEY, LOGIN, PATIENCE_S, SERVER_KEY, Edge, ed
 from deploy.tests.edge.spellings import absolute, spelled
 from deploy.tests.edge.upstream import MODEL, Upstream, upstream
 from deploy.tests.test_deploy import DEPLOY, read
+from deploy.tests.vllm_server import Running, running
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.failover.endpoints import Endpoints
 from server_bridge.http.api_key import Key
 from server_bridge.protocol import BackendError, Request
 from tests.llama_server import free_port
 from tests.server_bridge.prompts import short
-from tests.vllm_server import Running, running
 
 PYTHON = os.environ.get("FIM_TEST_ROUTERS", "")
 pytestmark = pytest.mark.skipif(not PYTHON, reason="needs the routers: scripts/test-edge")

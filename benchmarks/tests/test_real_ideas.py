@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,11 +42,10 @@ pytestmark = [
 @asynccontextmanager
 async def engine(**settings: Any) -> AsyncIterator[Model]:
     """The embedded engine with the real model."""
-    ours = Embedded(EmbeddedSettings(model=str(SMALL), **{"n_ctx": 2048, **settings}))
-    try:
+    async with aclosing(
+        Embedded(EmbeddedSettings(model=str(SMALL), **{"n_ctx": 2048, **settings}))
+    ) as ours:
         yield await ours.connect()
-    finally:
-        await ours.aclose()
 
 
 async def test_a_restart_costs_one_token_and_changes_no_text(tmp_path: Path) -> None:

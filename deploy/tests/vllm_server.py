@@ -4,7 +4,7 @@ vLLM on a CPU with the bundled model, and routers in front of several, as proces
 They live in an environment of their own (scripts/install-vllm; its Python is in FIM_TEST_VLLM). The model
 is made there, in Hugging Face's layout, by this file run as a program:
 
-    python -m tests.vllm_server MODEL.gguf FOLDER
+    python -m deploy.tests.vllm_server MODEL.gguf FOLDER
 """
 
 from __future__ import annotations
