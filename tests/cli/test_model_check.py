@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from types import SimpleNamespace
 
 import pytest
@@ -48,11 +49,8 @@ async def test_a_named_server_that_does_not_answer_is_named(*, openai: bool) -> 
     """Also where the bundled model answers in its place: that is not what was set up."""
     kind = {"kind": "openai"} if openai else {}
     config, _ = merge_layers([Layer("file", {"backend": {"url": NO_SERVER, **kind}})])
-    backend = open_backend(config)
-    try:
+    async with aclosing(open_backend(config)) as backend:
         [found] = await model(Target(config, (), backend, open_to_pages))
-    finally:
-        await backend.aclose()
     assert found.level == "bad"
     assert NO_SERVER in found.says
 

@@ -105,15 +105,3 @@ async def test_certificates_that_cannot_be_read() -> None:
     [found] = await told(model="zeta-2", url="https://127.0.0.1:9", caFile="/nowhere/ca.pem")
 
     assert "fim.nextEdit.server.caFile" in found.says
-
-
-@pytest.mark.parametrize(
-    "key", ["url", "model", "apiKeyEnv", "apiKeyFile", "apiKeyCommand", "caFile"]
-)
-def test_a_project_may_not_set_where_code_goes(key: str) -> None:
-    """Nor what proves who asks."""
-    layer = Layer(".fim-lsp.toml", {"nextEdit": {"server": {key: "x"}}}, trusted=False)
-    config, (problem,) = merge_layers([layer])
-
-    assert problem == ".fim-lsp.toml: a project may not set fim.nextEdit.server"
-    assert config == merge_layers([])[0]

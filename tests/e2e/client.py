@@ -25,6 +25,9 @@ PATIENCE_S = 60.0  # for a machine that is busy with something else
 
 Message = dict[str, Any]
 T = TypeVar("T")
+EMBEDDED = {"fim": {"backend": {"kind": "embedded"}}}
+INLINE = "textDocument/inlineCompletion"
+INVOKED, AUTOMATIC = 1, 2  # kinds of triggers
 GHOST_TEXT = {"textDocument": {"inlineCompletion": {"dynamicRegistration": False}}}
 
 
@@ -35,6 +38,21 @@ def wait_until(look: Callable[[], T], what: str) -> T:
         assert time.monotonic() < end, f"waited in vain for {what}"
         time.sleep(0.02)
     return found
+
+
+def at(uri: str, line: int, character: int, kind: int = INVOKED) -> dict[str, object]:
+    """Return a request for a suggestion there."""
+    place = {"line": line, "character": character}
+    return {"textDocument": {"uri": uri}, "position": place, "context": {"triggerKind": kind}}
+
+
+def insertion(
+    line: int, character: int, text: str, end: tuple[int, int] | None = None
+) -> dict[str, object]:
+    """Return a change that inserts *text*, or writes it over all up to *end*."""
+    place = {"line": line, "character": character}
+    last = {"line": end[0], "character": end[1]} if end else place
+    return {"range": {"start": place, "end": last}, "text": text}
 
 
 class Client:
@@ -97,6 +115,24 @@ class Client:
     def messages(self, method: str) -> list[Any]:
         """Return the params of all notifications of one kind so far."""
         return [message.get("params") for message in self.told if message["method"] == method]
+
+    def shown(self) -> list[str]:
+        """Return the messages that the user was shown."""
+        return [params["message"] for params in self.messages("window/showMessage")]
+
+    def questions(self, method: str) -> list[Any]:
+        """Return the params of all requests of the server of one kind so far."""
+        return [message["params"] for message in self.asked if message["method"] == method]
+
+    def command(self, name: str, *arguments: object) -> Any:
+        """Return the result of a command."""
+        params = {"command": name, "arguments": list(arguments)}
+        return self.request("workspace/executeCommand", params)
+
+    def change(self, uri: str, version: int, *changes: object) -> None:
+        document = {"uri": uri, "version": version}
+        params = {"textDocument": document, "contentChanges": changes}
+        self.notify("textDocument/didChange", params)
 
     def initialize(self, **params: object) -> Any:
         """Say hello and return the server's capabilities."""

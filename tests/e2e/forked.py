@@ -17,6 +17,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
@@ -164,11 +165,8 @@ def _become(fds: list[int], arguments: list[str], before: str, env: dict[str, st
 @contextlib.contextmanager
 def template(too_long: Path) -> Iterator[Template]:
     """A process to fork servers from, to its end."""
-    found = Template(too_long)
-    try:
+    with closing(Template(too_long)) as found:
         yield found
-    finally:
-        found.close()
 
 
 if __name__ == "__main__":

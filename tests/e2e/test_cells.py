@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tests.e2e.client import GHOST_TEXT, Editor
+from tests.e2e.client import EMBEDDED, GHOST_TEXT, INLINE, Editor, at, insertion
 
 BOOK = "file:///shop/book.ipynb"
-INLINE = "textDocument/inlineCompletion"
 
 
 def cell(name: str) -> dict[str, object]:
@@ -16,40 +15,43 @@ def text(name: str, content: str) -> dict[str, object]:
     return {"uri": f"cell:{name}", "languageId": "python", "version": 1, "text": content}
 
 
+def open_book(editor: Editor, names: list[str], texts: list[dict[str, object]]) -> None:
+    cells = [cell(name) for name in names]
+    book = {"uri": BOOK, "notebookType": "jupyter", "version": 1, "cells": cells}
+    params = {"notebookDocument": book, "cellTextDocuments": texts}
+    editor.notify("notebookDocument/didOpen", params)
+
+
+def change_book(editor: Editor, version: int, **cells: object) -> None:
+    params = {"notebookDocument": {"uri": BOOK, "version": version}, "change": {"cells": cells}}
+    editor.notify("notebookDocument/didChange", params)
+
+
+def change_cell(editor: Editor, name: str, version: int, change: dict[str, object]) -> None:
+    document = {"uri": f"cell:{name}", "version": version}
+    change_book(editor, version, textContent=[{"document": document, "changes": [change]}])
+
+
 def test_a_cell_gets_suggestions_at_its_own_lines(editor: Editor) -> None:
     """Cells are opened, edited, moved and closed; ranges are the cell's, in the editor's columns."""
     capabilities = editor.initialize(
         capabilities={**GHOST_TEXT, "notebookDocument": {"synchronization": {}}},
-        initializationOptions={"fim.backend.kind": "embedded"},
+        initializationOptions=EMBEDDED,
     )
     assert capabilities["notebookDocumentSync"] == {"notebookSelector": [{"notebook": "*"}]}
 
-    opened = {"uri": BOOK, "notebookType": "jupyter", "version": 1, "cells": [cell("a")]}
     area = text("a", "def area(width, height):\n    return width * height")
-    editor.notify(
-        "notebookDocument/didOpen", {"notebookDocument": opened, "cellTextDocuments": [area]}
-    )
-    version = {"uri": BOOK, "version": 2}
+    open_book(editor, ["a"], [area])
     structure = {
         "array": {"start": 1, "deleteCount": 0, "cells": [cell("b")]},
         "didOpen": [text("b", "# 漢😀\nprint('😀', area(wi))")],
     }
-    editor.notify(
-        "notebookDocument/didChange",
-        {"notebookDocument": version, "change": {"cells": {"structure": structure}}},
-    )
-    place = {"line": 1, "character": 19}
-    insertion = {"range": {"start": place, "end": place}, "text": "d"}
-    content = [{"document": {"uri": "cell:b", "version": 2}, "changes": [insertion]}]
-    editor.notify(
-        "notebookDocument/didChange",
-        {"notebookDocument": version, "change": {"cells": {"textContent": content}}},
-    )
-    at = {"line": 1, "character": 20}
-    params = {"textDocument": {"uri": "cell:b"}, "position": at, "context": {"triggerKind": 1}}
+    change_book(editor, 2, structure=structure)
+    change_cell(editor, "b", 2, insertion(1, 19, "d"))
+    params = at("cell:b", 1, 20)
     item, *_ = editor.request(INLINE, params)["items"]
 
-    assert item["range"]["start"] == at
+    assert item["range"]["start"] == {"line": 1, "character": 20}
     assert item["insertText"].startswith("th")
 
     editor.notify("notebookDocument/didSave", {"notebookDocument": {"uri": BOOK}})
@@ -62,28 +64,14 @@ def test_a_cell_gets_suggestions_at_its_own_lines(editor: Editor) -> None:
 def test_the_next_edit_is_one_of_a_cell(editor: Editor) -> None:
     """A name that was renamed in one cell is offered in the next one, at its own lines."""
     editor.initialize(capabilities={**GHOST_TEXT, "notebookDocument": {"synchronization": {}}})
-    opened = {"uri": BOOK, "notebookType": "jupyter", "version": 1}
-    cells = [cell("a"), cell("note"), cell("b")]
     texts = [
         text("a", "print(hight)\ncheck(hight)"),
         {**text("note", "The hight of things."), "languageId": "markdown"},
         text("b", "x = 1\narea = hight * width"),
     ]
-    document = {**opened, "cells": cells}
-    editor.notify(
-        "notebookDocument/didOpen", {"notebookDocument": document, "cellTextDocuments": texts}
-    )
+    open_book(editor, ["a", "note", "b"], texts)
     for line, version in ((0, 2), (1, 3)):
-        place = {"line": line, "character": 7}
-        change = {"range": {"start": place, "end": place}, "text": "e"}
-        content = [{"document": {"uri": "cell:a", "version": version}, "changes": [change]}]
-        editor.notify(
-            "notebookDocument/didChange",
-            {
-                "notebookDocument": {"uri": BOOK, "version": version},
-                "change": {"cells": {"textContent": content}},
-            },
-        )
+        change_cell(editor, "a", version, insertion(line, 7, "e"))
     asked = {
         "textDocument": {"uri": "cell:a", "version": 3},
         "position": {"line": 1, "character": 8},

@@ -85,10 +85,10 @@ def ready(editor: Editor, server: Scripted) -> Editor:
 
 def command(editor: Editor, *, token: str | None = None, **more: object) -> Any:
     asked = {"textDocument": {"uri": A}, "range": RANGE, "instruction": "add a comment", **more}
-    params = {"command": "fim.edit", "arguments": [asked]}
-    return editor.request(
-        "workspace/executeCommand", {**params, "workDoneToken": token} if token else params
-    )
+    params: dict[str, object] = {"command": "fim.edit", "arguments": [asked]}
+    if token:
+        params["workDoneToken"] = token
+    return editor.request("workspace/executeCommand", params)
 
 
 def values(editor: Editor, token: str) -> list[Any]:
@@ -100,7 +100,7 @@ def test_an_edit_is_applied_in_one_step(ready: Editor, server: Scripted) -> None
     ready.results["workspace/applyEdit"] = {"applied": True}
     answer = command(ready, token="mine")
     assert (answer["applied"], answer["note"]) == (True, "")
-    (applied,) = (each["params"] for each in ready.asked if each["method"] == "workspace/applyEdit")
+    (applied,) = ready.questions("workspace/applyEdit")
     assert applied["edit"]["documentChanges"] == [
         {"textDocument": {"uri": A, "version": 1}, "edits": [INSERTED]}
     ]
@@ -133,7 +133,7 @@ def test_nothing_is_applied_to_another_version(ready: Editor, server: Scripted) 
     assert server.asked == []
     ready.results["workspace/applyEdit"] = {"applied": False}
     assert command(ready)["applied"] is False
-    shown = [each["message"] for each in ready.messages("window/showMessage")]
+    shown = ready.shown()
     assert "fim-lsp changed nothing: the text was changed meanwhile." in shown
 
 
@@ -166,11 +166,8 @@ def test_a_selection_has_code_actions(ready: Editor, server: Scripted) -> None:
     titles = [each["title"] for each in found]
     assert titles == ["Document this", "Add types", "Follow the comment above"]
     chosen = found[0]["command"]
-    params = {"command": chosen["command"], "arguments": chosen["arguments"]}
-    assert ready.request("workspace/executeCommand", params)["applied"] is None
-    ready.wait_for(
-        lambda: any(each["method"] == "workspace/applyEdit" for each in ready.asked), "the edit"
-    )
+    assert ready.command(chosen["command"], *chosen["arguments"])["applied"] is None
+    ready.wait_for(lambda: bool(ready.questions("workspace/applyEdit")), "the edit")
     assert "Add documentation" in server.asked[-1]["messages"][0]["content"]
     assert actions(ready, only=["source"]) == []
     assert [each["title"] for each in actions(ready, only=[""])] == titles
@@ -184,8 +181,7 @@ def test_what_another_server_found_wrong_can_be_fixed(ready: Editor, server: Scr
     (fix,) = actions(ready, diagnostics=[wrong], only=["quickfix"])
     assert (fix["title"], fix["kind"]) == ("Fix: w is unknown", "quickfix")
     asked = {**fix["command"]["arguments"][0], "wait": True}
-    params = {"command": "fim.edit", "arguments": [asked]}
-    assert ready.request("workspace/executeCommand", params)["applied"] is True
+    assert ready.command("fim.edit", asked)["applied"] is True
     told = server.asked[-1]["messages"][0]["content"]
     assert "- w is unknown" in told
     assert "Lines 4 to 6 of " in told

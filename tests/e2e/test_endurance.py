@@ -9,7 +9,7 @@ import time
 from collections import deque
 from pathlib import Path
 
-from tests.e2e.client import Editor
+from tests.e2e.client import INLINE, Editor, at, insertion
 
 CODE = inspect.getsource(argparse)
 ABOVE, TYPED = CODE[:8000], CODE[8000:8700]
@@ -25,21 +25,12 @@ def test_hundreds_of_requests_given_up(editor: Editor, tmp_path: Path) -> None:
     editor.open(uri, ABOVE)
     line, column = ABOVE.count("\n"), len(ABOVE.rpartition("\n")[2])
     waiting: deque[int] = deque()
-    document: dict[str, object] = {"uri": uri}
 
     def ask(kind: int) -> int:
-        params = {
-            "textDocument": {"uri": uri},
-            "position": {"line": line, "character": column},
-            "context": {"triggerKind": kind},
-        }
-        return editor.ask("textDocument/inlineCompletion", params)
+        return editor.ask(INLINE, at(uri, line, column, kind))
 
     for version, key in enumerate(TYPED, 2):
-        here = {"line": line, "character": column}
-        edit = {"range": {"start": here, "end": here}, "text": key}
-        change = {"textDocument": {**document, "version": version}, "contentChanges": [edit]}
-        editor.notify("textDocument/didChange", change)
+        editor.change(uri, version, insertion(line, column, key))
         line, column = (line + 1, 0) if key == "\n" else (line, column + 1)
         while waiting and rng.random() < 0.8:
             editor.notify("$/cancelRequest", {"id": waiting.popleft()})

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from fim_lsp.settings import files
-from tests.e2e.client import GHOST_TEXT, Editor
+from tests.e2e.client import EMBEDDED, GHOST_TEXT, INLINE, Editor, at
 from tests.e2e.forked import ROOT
 
 A = "file:///shop/a.py"
@@ -39,33 +39,23 @@ def kept_key() -> str:
     return files.client_key_file().read_text().strip()
 
 
-def run(editor: Editor, command: str) -> Any:
-    return editor.request("workspace/executeCommand", {"command": command, "arguments": []})
-
-
-def opened(editor: Editor) -> list[dict[str, Any]]:
-    return [m["params"] for m in editor.asked if m["method"] == "window/showDocument"]
-
-
 def test_the_page_of_an_editor(editor: Editor) -> None:
     """Opened on demand, in a browser; the same session answers, and ends with its editor."""
-    editor.initialize(capabilities=BROWSER, initializationOptions={"fim.backend.kind": "embedded"})
+    editor.initialize(capabilities=BROWSER, initializationOptions=EMBEDDED)
     editor.open(A, "def area(width, height):\n    return wi\n")
-    at = {"line": 1, "character": 13}
-    inline = {"textDocument": {"uri": A}, "position": at, "context": {"triggerKind": 1}}
-    editor.request("textDocument/inlineCompletion", inline)
+    editor.request(INLINE, at(A, 1, 13))
 
-    url = str(run(editor, "fim.openPage"))
-    editor.wait_for(lambda: bool(opened(editor)), "a browser")
+    url = str(editor.command("fim.openPage"))
+    editor.wait_for(lambda: bool(editor.questions("window/showDocument")), "a browser")
     address, _, token = url.partition("#")
     state = got(address + "page/state", key=token)
 
-    assert opened(editor) == [{"uri": url, "external": True}]
+    assert editor.questions("window/showDocument") == [{"uri": url, "external": True}]
     assert state["stats"]["requests"] == 1
     assert any("def area" in part["text"] for part in state["prompt"]["parts"])
-    run(editor, "fim.showContext")
-    editor.wait_for(lambda: len(opened(editor)) == 2, "the page again")
-    assert opened(editor)[1]["uri"] == url
+    editor.command("fim.showContext")
+    editor.wait_for(lambda: len(editor.questions("window/showDocument")) == 2, "the page again")
+    assert editor.questions("window/showDocument")[1]["uri"] == url
     assert editor.bye() == 0
     with pytest.raises(urllib.error.URLError):
         got(address + "health", key=token)
@@ -77,7 +67,7 @@ def test_the_setting_opens_it(launch: Callable[..., Editor], tmp_path: Path) -> 
     (tmp_path / "shop").mkdir()
     editor = launch()
     editor.initialize(rootUri=(tmp_path / "shop").as_uri(), initializationOptions=settings)
-    url = str(run(editor, "fim.openPage"))
+    url = str(editor.command("fim.openPage"))
     body = {"prompt": CART + HEIGHT, "suffix": "\n"}
 
     address, _, token = url.partition("#")
@@ -86,7 +76,7 @@ def test_the_setting_opens_it(launch: Callable[..., Editor], tmp_path: Path) -> 
     answer = got(address + "v1/completions", body, key=kept_key())
 
     assert answer["choices"][0]["text"] == "ght"
-    assert any(url in message["message"] for message in editor.messages("window/showMessage"))
+    assert any(url in text for text in editor.shown())
     assert editor.bye() == 0
 
 

@@ -11,14 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.client import Editor, wait_until
+from tests.e2e.client import INLINE, Editor, at, wait_until
 
 psutil = pytest.importorskip("psutil")
 
 LATE_S = 5.0  # a second on a busy machine; what hangs here hangs for ten minutes
 A = "file:///shop/a.py"
-INLINE = "textDocument/inlineCompletion"
-HERE = {"textDocument": {"uri": A}, "position": {"line": 0, "character": 1}}
 
 # What may hang, as code that the server runs first.
 HANG = "import time\ndef hang(*_, **__):\n    time.sleep(600)\n"
@@ -77,7 +75,7 @@ def started(launch: Callable[..., Editor], **settings: object) -> Editor:
     editor = launch(before=before)
     editor.initialize(initializationOptions=settings)
     editor.open(A, "x = 1\n")
-    editor.ask(INLINE, {**HERE, "context": {"triggerKind": 1}})
+    editor.ask(INLINE, at(A, 0, 1))
     return editor
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.e2e.client import GHOST_TEXT, Editor
+from tests.e2e.client import GHOST_TEXT, INLINE, Editor
 from tests.e2e.forked import ROOT
 
 
@@ -128,9 +128,6 @@ def test_out_of_order_is_refused(editor: Editor) -> None:
     assert editor.wait() == 0
 
 
-INLINE = "textDocument/inlineCompletion"
-
-
 MALFORMED = [
     (INLINE, None, -32602),
     (INLINE, {}, -32602),
@@ -182,7 +179,7 @@ def test_notifications_may_be_nonsense(editor: Editor) -> None:
         for params in nonsense:
             editor.notify(method, params)
     editor.notify("textDocument/didChange", {"textDocument": {"uri": "u", "version": 1}, "contentChanges": [{"text": "x"}]})  # fmt: skip
-    editor.request("workspace/executeCommand", {"command": "fim.didAcceptCompletionItem"})
+    editor.command("fim.didAcceptCompletionItem")
     editor.request("workspace/executeCommand", {"command": "fim.didAcceptCompletionItem", "arguments": [{"a": 1}, 2]})  # fmt: skip
 
     assert editor.request("fim/stats", {})["accepted"] == 0

@@ -10,32 +10,25 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.client import GHOST_TEXT, Editor
+from tests.e2e.client import AUTOMATIC, GHOST_TEXT, INLINE, Editor, at, insertion
 
 psutil = pytest.importorskip("psutil")
 
-INLINE = "textDocument/inlineCompletion"
 A, B = "file:///shop/a.py", "file:///shop/b.py"
 MIB = 1 << 20
 DEEP = "[" * 900 + "]" * 900  # json reads so much; what recurses in Python may not
 DEEPER = "[" * 100_000 + "]" * 100_000
 
 
-def at(uri: str, line: int = 0) -> dict[str, object]:
-    place = {"line": line, "character": 0}
-    return {"textDocument": {"uri": uri}, "position": place, "context": {"triggerKind": 2}}
-
-
 def is_open(editor: Editor, uri: str) -> bool:
     """Return whether the session uses the document, as what the model would see of it tells."""
-    params = {"command": "fim.showContext", "arguments": [uri]}
-    note = editor.request("workspace/executeCommand", params)["note"]
+    note = editor.command("fim.showContext", uri)["note"]
     return "not open" not in str(note) and "characters" not in str(note)
 
 
 def said_large(editor: Editor) -> list[str]:
     """Return the files that the user was told are too large."""
-    said = (each["message"] for each in editor.messages("window/showMessage"))
+    said = editor.shown()
     return [found[1] for each in said if (found := re.match(r"fim-lsp: (.*) is large", each))]
 
 
@@ -96,10 +89,10 @@ def test_a_huge_message_is_read_past(editor: Editor, method: str) -> None:
     if method == "textDocument/didOpen":
         editor.notify(method, {"textDocument": {"text": text, **document}})
     else:
-        editor.notify(method, {"contentChanges": [{"text": text}], "textDocument": document})
+        editor.change(A, 2, {"text": text})
     assert editor.answer(None)["error"]["code"] == -32600
 
-    assert editor.request(INLINE, at(A)) == {"items": []}
+    assert editor.request(INLINE, at(A, 0, 0, AUTOMATIC)) == {"items": []}
     assert not is_open(editor, A)
     assert is_open(editor, B)
     assert psutil.Process(editor.process.pid).memory_info().rss < before + 20 * MIB
@@ -114,12 +107,9 @@ def test_a_large_document_is_followed_and_gets_nothing(editor: Editor) -> None:
     line = "x = 1" * 20 + "\n"
     editor.open(A, line * 100_000)
     editor.open(B, line * 100_000)
-    assert editor.request(INLINE, at(A)) == {"items": []}
+    assert editor.request(INLINE, at(A, 0, 0, AUTOMATIC)) == {"items": []}
     assert not is_open(editor, A)
-    end = {"line": 99_999, "character": 0}
-    edit = {"range": {"start": {"line": 1, "character": 0}, "end": end}, "text": ""}
-    params = {"textDocument": {"uri": A, "version": 2}, "contentChanges": [edit]}
-    editor.notify("textDocument/didChange", params)
+    editor.change(A, 2, insertion(1, 0, "", end=(99_999, 0)))
     assert is_open(editor, A)
     assert not is_open(editor, B)
     assert said_large(editor) == ["a.py"]
@@ -159,7 +149,7 @@ def test_deep_settings_are_one_problem(editor: Editor) -> None:
     editor.initialize(
         initializationOptions={"fim": {"ring": {"chunks": nested}, "x": {"y": nested}}}
     )
-    said = [each["message"] for each in editor.messages("window/showMessage")]
+    said = editor.shown()
     assert "fim.ring.chunks" in said[0]
 
 
@@ -180,7 +170,7 @@ def test_two_requests_with_one_id_get_an_answer_each(
     """The second is refused while the first is not answered; then the id is free again."""
     editor.initialize(initializationOptions=silent)
     editor.open(A, "\n")
-    waiting = editor.ask(INLINE, {**at(A), "context": {"triggerKind": 1}})
+    waiting = editor.ask(INLINE, at(A, 0, 0))
     editor.send({"id": waiting, "method": "fim/stats"})
     assert editor.answer(waiting)["error"]["code"] == -32600
     editor.notify("$/cancelRequest", {"id": waiting})
@@ -229,9 +219,9 @@ def test_an_answer_of_the_client_may_be_anything(editor: Editor, answer: object)
             "workspace": {"configuration": True, "didChangeConfiguration": dynamic},
         }
     )
-    asked = lambda: [each["method"] for each in editor.asked]  # noqa: E731
     editor.wait_for(lambda: len(editor.asked) == 2, "both questions")
-    assert asked() == ["client/registerCapability", "workspace/configuration"]
+    methods = [message["method"] for message in editor.asked]
+    assert methods == ["client/registerCapability", "workspace/configuration"]
     editor.send({"id": "unknown", "result": answer})
     editor.send({"id": [1], "result": answer})
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.client import GHOST_TEXT, Editor, wait_until
+from tests.e2e.client import EMBEDDED, GHOST_TEXT, INLINE, Editor, at, wait_until
 from tests.server_bridge.recorder import Recorder, recorder
 
 LOADING = b'{"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}'
@@ -80,12 +80,11 @@ def test_a_long_index_is_in_progress_until_it_is_done(
     editor.initialize(
         workspaceFolders=[{"uri": tmp_path.as_uri(), "name": "large"}],
         capabilities={**GHOST_TEXT, "window": {"workDoneProgress": True}},
-        initializationOptions={"fim": {"backend": {"kind": "embedded"}}},
+        initializationOptions=EMBEDDED,
     )
     here = tmp_path / "module_0.py"
     editor.open(here.as_uri(), here.read_text("utf-8"))
-    at = {"textDocument": {"uri": here.as_uri()}, "position": {"line": 4, "character": 0}}
-    editor.request("textDocument/inlineCompletion", {**at, "context": {"triggerKind": 1}})
+    editor.request(INLINE, at(here.as_uri(), 4, 0))
     editor.wait_for(lambda: steps(editor)[-1:] == ["end"], "the end")
     assert steps(editor)[0] == "begin"
     percents = [m["value"].get("percentage") for m in editor.messages(PROGRESS)[1:-1]]

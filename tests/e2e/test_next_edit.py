@@ -7,19 +7,17 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.client import GHOST_TEXT, Editor, wait_until
+from tests.e2e.client import GHOST_TEXT, Editor, insertion, wait_until
 
 A = "file:///shop/a.py"
 B = "file:///shop/b.py"
 COMMAND = {"title": "the next edit was applied", "command": "fim.didApplyNextEdit"}
+COPILOT = "textDocument/copilotInlineEdit"
 WHERE = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
 
 
 def rename(editor: Editor, line: int, character: int, version: int, uri: str = A) -> None:
-    at = {"line": line, "character": character}
-    change = {"range": {"start": at, "end": at}, "text": "e"}
-    document = {"uri": uri, "version": version}
-    editor.notify("textDocument/didChange", {"textDocument": document, "contentChanges": [change]})
+    editor.change(uri, version, insertion(line, character, "e"))
 
 
 def actions(editor: Editor, only: list[str] | None = None, uri: str = A) -> list[dict[str, object]]:
@@ -34,40 +32,27 @@ def action(editor: Editor) -> dict[str, object]:
     return wait_until(lambda: actions(editor), "a code action")[0]
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_the_next_edit_is_a_code_action(editor: Editor, end: str) -> None:
+@pytest.mark.parametrize("eol", ["\n", "\r\n"])
+def test_the_next_edit_is_a_code_action(editor: Editor, eol: str) -> None:
     """With the edit, of the version that we know; counted when it was applied."""
     versions = {"workspace": {"workspaceEdit": {"documentChanges": True}}}
     capabilities = editor.initialize(capabilities={**GHOST_TEXT, **versions})
     assert capabilities["codeActionProvider"]["codeActionKinds"] == ["refactor.rewrite", "quickfix"]
-    editor.open(A, end.join(["print('é', hight)", "check(hight)", "area = hight * width", ""]))
+    editor.open(A, eol.join(["print('é', hight)", "check(hight)", "area = hight * width", ""]))
     rename(editor, 0, 12, 2)
     rename(editor, 1, 7, 3)
 
     found = action(editor)
     assert found["title"] == "Apply the next edit, line 3: area = height * width"
-    assert found["edit"] == {
-        "documentChanges": [
-            {
-                "textDocument": {"uri": A, "version": 3},
-                "edits": [
-                    {
-                        "range": {
-                            "start": {"line": 2, "character": 0},
-                            "end": {"line": 2, "character": 20},
-                        },
-                        "newText": "area = height * width",
-                    }
-                ],
-            }
-        ]
-    }
+    start, end = {"line": 2, "character": 0}, {"line": 2, "character": 20}
+    edit = {"range": {"start": start, "end": end}, "newText": "area = height * width"}
+    document = {"uri": A, "version": 3}
+    assert found["edit"] == {"documentChanges": [{"textDocument": document, "edits": [edit]}]}
     assert actions(editor, ["quickfix"]) == []
     assert len(actions(editor, ["refactor"])) == 1
     editor.request("workspace/executeCommand", found["command"])
-    assert editor.request("fim/stats")["nextEdit"] == {
-        "offered": 1, "shown": 0, "taken": 1, "dismissed": 0
-    }  # fmt: skip
+    counted = {"offered": 1, "shown": 0, "taken": 1, "dismissed": 0}
+    assert editor.request("fim/stats")["nextEdit"] == counted
     assert actions(editor) == []  # the text is as it was: it was undone
 
 
@@ -78,7 +63,7 @@ def test_it_can_be_dismissed(editor: Editor) -> None:
     rename(editor, 0, 7, 2)
     rename(editor, 1, 7, 3)
     action(editor)
-    editor.request("workspace/executeCommand", {"command": "fim.dismissNextEdit"})
+    editor.command("fim.dismissNextEdit")
 
     assert all("height" not in str(each["title"]) for each in actions(editor))
 
@@ -133,7 +118,7 @@ def test_in_a_file_that_is_not_open(editor: Editor, shop: Path) -> None:
 
     number = in_file(editor, uri)["command"]
     assert editor.request("workspace/executeCommand", number) is True
-    editor.wait_for(lambda: len(editor.asked) > 1 and shows(editor), "the place to be shown")
+    editor.wait_for(lambda: bool(editor.questions("window/showDocument")), "the place shown")
     (change,) = applied(editor)
     assert change["textDocument"] == {"uri": other, "version": None}
     assert change["edits"][0]["newText"] == "area = height * width"
@@ -141,12 +126,8 @@ def test_in_a_file_that_is_not_open(editor: Editor, shop: Path) -> None:
 
 
 def applied(editor: Editor) -> list[dict[str, Any]]:
-    asked = [each for each in editor.asked if each["method"] == "workspace/applyEdit"]
-    return [change for each in asked for change in each["params"]["edit"]["documentChanges"]]
-
-
-def shows(editor: Editor) -> bool:
-    return any(each["method"] == "window/showDocument" for each in editor.asked)
+    edits = editor.questions("workspace/applyEdit")
+    return [change for params in edits for change in params["edit"]["documentChanges"]]
 
 
 @pytest.mark.parametrize("change", ["written", "ignored", "opened"])
@@ -163,7 +144,7 @@ def test_a_file_that_changed_since_is_left_alone(editor: Editor, shop: Path, cha
 
     assert editor.request("workspace/executeCommand", command) is False
     assert applied(editor) == []
-    assert "was changed since" in editor.messages("window/showMessage")[-1]["message"]
+    assert "was changed since" in editor.shown()[-1]
 
 
 def inline_edits(editor: Editor, uri: str = A, **context: object) -> list[dict[str, object]]:
@@ -173,10 +154,8 @@ def inline_edits(editor: Editor, uri: str = A, **context: object) -> list[dict[s
         "position": {"line": 1, "character": 7},
         "context": {"triggerKind": 2, **context},
     }
-    found: list[dict[str, object]] = editor.request("textDocument/copilotInlineEdit", asked)[
-        "edits"
-    ]
-    return found
+    edits: list[dict[str, object]] = editor.request(COPILOT, asked)["edits"]
+    return edits
 
 
 def test_it_is_drawn_by_clients_of_copilots_protocol(editor: Editor) -> None:
@@ -199,13 +178,13 @@ def test_it_is_drawn_by_clients_of_copilots_protocol(editor: Editor) -> None:
     }
     for _ in range(2):
         editor.notify("textDocument/didShowInlineEdit", {"item": {"command": item["command"]}})
-    assert editor.request("workspace/executeCommand", {"command": "fim.whyNextEdit"}) == why
+    assert editor.command("fim.whyNextEdit") == why
     assert inline_edits(editor, B) == []  # such clients would show it in this document
     assert inline_edits(editor, B, otherDocuments=True) == [item]
     editor.request("workspace/executeCommand", item["command"])
     counted = {"offered": 1, "shown": 1, "taken": 1, "dismissed": 0}
     assert editor.request("fim/stats")["nextEdit"] == counted
-    assert editor.request("textDocument/copilotInlineEdit", {}) == {"edits": []}
+    assert editor.request(COPILOT, {}) == {"edits": []}
 
 
 def test_the_editor_opens_the_file_and_applies_it(editor: Editor, shop: Path) -> None:

@@ -130,5 +130,5 @@ def test_a_client_that_shows_the_model_itself_is_not_asked(begin: Callable[..., 
 
 
 def told(editor: Editor, words: str) -> list[str]:
-    messages = [message["message"] for message in editor.messages("window/showMessage")]
+    messages = editor.shown()
     return [message for message in messages if words in message]

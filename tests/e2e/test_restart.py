@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.client import Editor
+from tests.e2e.client import INLINE, Editor, at
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:60])
 TYPED = "\nclass Parser:\n    def __init__(self, na"
@@ -30,12 +30,8 @@ def first_completion(editor: Editor, folder: Path) -> dict[str, Any]:
     editor.initialize(rootUri=folder.as_uri(), initializationOptions=EMBEDDED)
     uri, text = (folder / "parser.py").as_uri(), CODE + TYPED
     editor.open(uri, text)
-    last = text.count("\n")
-    position = {"line": last, "character": len(text.splitlines()[-1])}
-    editor.request(
-        "textDocument/inlineCompletion",
-        {"textDocument": {"uri": uri}, "position": position, "context": {"triggerKind": 1}},
-    )
+    line, column = text.count("\n"), len(text.splitlines()[-1])
+    editor.request(INLINE, at(uri, line, column))
     stats: dict[str, Any] = editor.request("fim/stats")
     return stats
 

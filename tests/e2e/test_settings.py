@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.client import GHOST_TEXT, Editor, wait_until
-
-INLINE = "textDocument/inlineCompletion"
+from tests.e2e.client import EMBEDDED, GHOST_TEXT, INLINE, Editor, at, wait_until
 
 
 def capacity(editor: Editor) -> int:
@@ -112,7 +110,7 @@ def test_status_is_told_to_those_who_want_it(editor: Editor, tmp_path: Path) -> 
 
     (status,) = editor.messages("didChangeStatus")
     assert status["kind"] == "Error"
-    assert [m["message"] for m in editor.messages("window/showMessage")] == [status["message"]]
+    assert editor.shown() == [status["message"]]
     assert editor.request("fim/status") == status
     assert editor.bye() == 0
     assert status["message"] in file.read_text("utf-8")
@@ -127,13 +125,11 @@ def test_the_next_endpoint_completes_and_is_named_once(editor: Editor) -> None:
     )
     text = "class Box:\n    def __init__(self, width):\n        self.width = wid"
     editor.open("file:///shop/box.py", text)
-    at = {"line": 2, "character": 24}
     for _ in range(2):
-        asked = {"textDocument": {"uri": "file:///shop/box.py"}, "position": at}
-        items = editor.request(INLINE, {**asked, "context": {"triggerKind": 1}})["items"]
+        items = editor.request(INLINE, at("file:///shop/box.py", 2, 24))["items"]
         assert items[0]["insertText"].startswith("th")
 
-    messages = [params["message"] for params in editor.messages("window/showMessage")]
+    messages = editor.shown()
     assert len(messages) == 1, messages
     assert "127.0.0.1:9" in messages[0]
 
@@ -145,14 +141,13 @@ def test_code_that_leaves_the_machine_unencrypted_is_said_once(editor: Editor) -
     editor.notify("workspace/didChangeConfiguration", {"settings": {"fim": for_all}})
     capacity(editor)
 
-    said = [each["message"] for each in editor.messages("window/showMessage")]
+    said = editor.shown()
     assert len([message for message in said if "192.0.2.1 unencrypted" in message]) == 1
 
 
 def why_nothing(editor: Editor, uri: str) -> str:
     """Return what the server says of a document that no model is shown anything of."""
-    params = {"command": "fim.showContext", "arguments": [uri]}
-    return str(editor.request("workspace/executeCommand", params)["note"])
+    return str(editor.command("fim.showContext", uri)["note"])
 
 
 @pytest.mark.parametrize("method", ["textDocument/didSave", "textDocument/didClose"])
@@ -197,15 +192,14 @@ def test_settings_saved_in_the_editor_are_read_again(
 
 def test_settings_written_beside_the_editor_are_found(editor: Editor, tmp_path: Path) -> None:
     """`fim-lsp setup` in a terminal needs no restart: the next suggestions are by the new settings."""
-    editor.initialize(initializationOptions={"fim": {"backend": {"kind": "embedded"}}})
+    editor.initialize(initializationOptions=EMBEDDED)
     editor.open("file:///a.py", "def area(width, height):\n    return wi\n")
     user = tmp_path / "home/fim-lsp/config.toml"
     user.parent.mkdir(parents=True, exist_ok=True)
     user.write_text("ring.chunks = 7\n", "utf-8")
-    ask = {"textDocument": {"uri": "file:///a.py"}, "position": {"line": 1, "character": 13}}
 
     def new_capacity() -> bool:
-        editor.request(INLINE, {**ask, "context": {"triggerKind": 1}})
+        editor.request(INLINE, at("file:///a.py", 1, 13))
         return capacity(editor) == 7
 
     wait_until(new_capacity, "the new settings")
@@ -238,7 +232,7 @@ def test_the_log_is_no_other_file(editor: Editor, tmp_path: Path) -> None:
     file.write_text("alias ls=ls\n", "utf-8")
     editor.initialize(initializationOptions={"log": {"file": str(file)}, "x\ny": 1})
 
-    said = " ".join(each["message"] for each in editor.messages("window/showMessage"))
+    said = " ".join(editor.shown())
     assert "is not a log of fim-lsp" in said
     assert editor.bye() == 0
     assert file.read_text("utf-8") == "alias ls=ls\n"

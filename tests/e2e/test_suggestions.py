@@ -7,30 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.client import Client, Editor
+from tests.e2e.client import AUTOMATIC, EMBEDDED, GHOST_TEXT, INLINE, Client, Editor, at, insertion
 
-INLINE, MENU = "textDocument/inlineCompletion", "textDocument/completion"
+MENU = "textDocument/completion"
 A, B = "file:///shop/a.py", "file:///shop/b.py"
-INVOKED, AUTOMATIC = 1, 2
 CANCELLED = -32800
-
-
-def at(uri: str, line: int, character: int, kind: int = INVOKED) -> dict[str, object]:
-    return {
-        "textDocument": {"uri": uri},
-        "position": {"line": line, "character": character},
-        "context": {"triggerKind": kind},
-    }
-
-
-def change(client: Client, uri: str, version: int, *edits: object) -> None:
-    document = {"uri": uri, "version": version}
-    client.notify("textDocument/didChange", {"textDocument": document, "contentChanges": edits})
-
-
-def insertion(line: int, character: int, text: str) -> dict[str, object]:
-    place = {"line": line, "character": character}
-    return {"range": {"start": place, "end": place}, "text": text}
 
 
 def code(client: Client, request: int) -> object:
@@ -77,7 +58,7 @@ def test_a_huge_line_does_not_stall(editor: Editor, silent: dict[str, object]) -
     editor.initialize(initializationOptions=silent)
     editor.open(A, "漢" * 500_000)
     for version in range(2, 52):
-        change(editor, A, version, insertion(0, 400_000, "x"))
+        editor.change(A, version, insertion(0, 400_000, "x"))
 
     assert editor.request(INLINE, at(A, 0, 400_050)) == {"items": []}
 
@@ -98,18 +79,11 @@ def applied(text: str, item: dict[str, Any], encoding: str) -> str:
 
 @pytest.mark.parametrize(("encoding", "column"), [("utf-8", 26), ("utf-16", 21), ("utf-32", 20)])
 def test_a_whole_completion(editor: Editor, encoding: str, column: int) -> None:
-    """
-    Open, type, ask, accept: with a real model, in every encoding, behind an edit that counts in it.
-    """
-    capabilities = {
-        "general": {"positionEncodings": [encoding]},
-        "textDocument": {"inlineCompletion": {}},
-    }
-    editor.initialize(
-        capabilities=capabilities, initializationOptions={"fim.backend.kind": "embedded"}
-    )
+    """Open, type, ask, accept: a real model, in every encoding, behind an edit that counts in it."""
+    capabilities = {**GHOST_TEXT, "general": {"positionEncodings": [encoding]}}
+    editor.initialize(capabilities=capabilities, initializationOptions=EMBEDDED)
     editor.open(A, "def area(width, height):\n    print('😀漢é', \n")
-    change(editor, A, 2, insertion(1, column - 3, "wid"))
+    editor.change(A, 2, insertion(1, column - 3, "wid"))
     text = "def area(width, height):\n    print('😀漢é', wid\n"
     item, *_ = editor.request(INLINE, at(A, 1, column))["items"]
 
@@ -129,7 +103,7 @@ def test_the_same_in_the_menu(editor: Editor) -> None:
     editor.initialize(
         clientInfo={"name": "helix"},
         capabilities={"general": {"positionEncodings": ["utf-8"]}},
-        initializationOptions={"fim": {"backend": {"kind": "embedded"}}},
+        initializationOptions=EMBEDDED,
     )
     editor.open(A, "class Parser:\r\n    def __init__(self, na\r\n")
     editor.answer(editor.ask(INLINE, at(A, 1, 25)))  # waits for the model
@@ -147,7 +121,7 @@ def test_the_same_in_the_menu(editor: Editor) -> None:
 def test_the_model_dies_with_the_server(editor: Editor, tmp_path: Path) -> None:
     """However the server ends, no llama.cpp stays behind."""
     psutil = pytest.importorskip("psutil")
-    editor.initialize(initializationOptions={"fim": {"backend": {"kind": "embedded"}}})
+    editor.initialize(initializationOptions=EMBEDDED)
     editor.open(A, "x = 1\n")
     editor.request(INLINE, at(A, 0, 5))
     children = psutil.Process(editor.process.pid).children(recursive=True)
@@ -188,9 +162,7 @@ def test_lines_are_shown_while_the_model_writes_on(editor: Editor) -> None:
             break
     assert parts
     texts = []
-    for (
-        part
-    ) in parts:  # one, or more of them where the model is slow; the last may be all of the text
+    for part in parts:  # more of them where the model is slow; the last may be all of the text
         [shown] = part["items"]
         assert shown["range"] == item["range"]
         texts.append(shown["insertText"])

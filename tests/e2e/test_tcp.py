@@ -225,7 +225,7 @@ def test_such_a_client_names_no_files_and_no_commands(
         client.notify("workspace/didChangeConfiguration", {"settings": {"fim": named}})
         client.open("file:///a.py", "x = 1\n")
         client.request("fim/stats")
-        said = " ".join(each["message"] for each in client.messages("window/showMessage"))
+        said = " ".join(client.shown())
         client.request("shutdown")
         client.notify("exit")
         server.wait()

@@ -71,6 +71,14 @@ def furnish(home: Path, settings: str = CONFIG) -> None:
     program.chmod(0o755)
 
 
+def shop_in(home: Path, name: str = "shop.py", text: str = SHOP) -> Path:
+    """Furnish *home*; returns a file of a project there."""
+    furnish(home)
+    (home / "shop/.git").mkdir(parents=True)
+    (home / "shop" / name).write_text(text)
+    return home / "shop" / name
+
+
 @pytest.fixture(scope="module")
 def project(home: Path) -> Path:
     """Return a project with two files."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -34,8 +35,7 @@ def message(tmp_path: Path) -> Path:
 )
 def test_neovim(home: Path, message: Path) -> None:
     """Ghost text on the empty line in insert mode; `:Fim commit` inserts the same, and one undo takes it back."""
-    editor = Neovim(home, message.parents[1], INIT)
-    try:
+    with closing(Neovim(home, message.parents[1], INIT)) as editor:
         editor.edit(message)
         editor.send("i")
         current = "(require('fim.ghost').current(vim.api.nvim_get_current_buf()) or {}).text or ''"
@@ -47,15 +47,12 @@ def test_neovim(home: Path, message: Path) -> None:
         editor.wait_until(lambda: editor.buffer == f"\n{COMMENT}", "the undo")
         editor.send(":Fim commit\r")
         editor.wait_until(lambda: editor.buffer == f"{text}\n{COMMENT}", "the text again")
-    finally:
-        editor.close()
 
 
 @needs_workbench
 def test_the_button_in_vscode(home: Path, message: Path) -> None:
     """It fills the box of the source control view, behind what is typed there."""
-    workbench = Workbench(home, message.parents[1] / "stack.py", {}, VSIX)
-    try:
+    with closing(Workbench(home, message.parents[1] / "stack.py", {}, VSIX)) as workbench:
         workbench.wait_for("class Stack")
         workbench.wait_until_ready()
         workbench("press", "Control+Shift+g")
@@ -67,19 +64,14 @@ def test_the_button_in_vscode(home: Path, message: Path) -> None:
         workbench.wait_until(lambda: workbench("exists", button), "the button")
         workbench("click", button)
         workbench.wait_until(lambda: str(workbench("text")).count("def peek") > 1, "the text")
-    finally:
-        workbench.close()
 
 
 @needs_workbench
 def test_a_message_that_vscode_opens(home: Path, message: Path) -> None:
     """Ghost text is there without a key; Tab makes it text."""
-    workbench = Workbench(home, message, {}, VSIX)
-    try:
+    with closing(Workbench(home, message, {}, VSIX)) as workbench:
         workbench.wait_until(lambda: workbench("ghost"), "ghost text")
         text = str(workbench("ghost"))
         workbench("click", ".editor-instance .view-lines .view-line")
         workbench("press", "Tab")
         assert workbench.saved() == f"{text}\n{COMMENT}\n"
-    finally:
-        workbench.close()

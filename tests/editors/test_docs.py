@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.editors import programs
-from tests.editors.conftest import REST_OF_WORD, SHOP, TYPED, furnish
+from tests.editors.conftest import REST_OF_WORD, TYPED, shop_in
 from tests.editors.terminal import Terminal
 
 pytestmark = programs.needs("nvim")
@@ -36,11 +37,7 @@ def follow(home: Path, editor: str) -> None:
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """Return a file in a project, in an empty home with `fim-lsp` on the PATH."""
-    furnish(tmp_path)
-    (tmp_path / "shop/.git").mkdir(parents=True)
-    file = tmp_path / "shop/shop.py"
-    file.write_text(SHOP)
-    return file
+    return shop_in(tmp_path)
 
 
 def test_neovim(file: Path, tmp_path: Path) -> None:
@@ -94,10 +91,13 @@ def check_neovim(home: Path, file: Path, settings: str) -> None:
     config = home / ".config/nvim/init.lua"
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text(settings)
-    neovim = Terminal(
-        [str(programs.program("nvim")), str(file)], env=programs.environment(home), cwd=file.parent
-    )
-    try:
+    with closing(
+        Terminal(
+            [str(programs.program("nvim")), str(file)],
+            env=programs.environment(home),
+            cwd=file.parent,
+        )
+    ) as neovim:
         neovim.wait_for("A little shop")
         neovim.send(":set noautoindent indentexpr=\rGo" + TYPED.replace("\n", "\r"))
 
@@ -111,20 +111,19 @@ def check_neovim(home: Path, file: Path, settings: str) -> None:
         neovim.settle()
         neovim.send("\x1b:write\r")
         neovim.wait_until(lambda: "for w" + REST_OF_WORD in file.read_text(), "the suggestion kept")
-    finally:
-        neovim.close()
 
 
 def test_helix(file: Path, tmp_path: Path) -> None:
     """Two commands: the suggestion is in the menu."""
     follow(tmp_path, "helix")
-    helix = Terminal(
-        [str(programs.program("hx")), str(file)],
-        env=programs.environment(tmp_path),
-        cwd=file.parent,
-        size=(90, 36),
-    )
-    try:
+    with closing(
+        Terminal(
+            [str(programs.program("hx")), str(file)],
+            env=programs.environment(tmp_path),
+            cwd=file.parent,
+            size=(90, 36),
+        )
+    ) as helix:
         helix.wait_for("A little shop")
 
         def offered() -> bool:
@@ -135,5 +134,3 @@ def test_helix(file: Path, tmp_path: Path) -> None:
             return " in weights:" in helix.text
 
         helix.wait_until(offered, "the suggestion in the menu")
-    finally:
-        helix.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from tests.editors import programs
@@ -58,11 +58,8 @@ def emacs(home: Path, project: Path, init: str, text: str = SHOP) -> Iterator[Te
     file = project / "shop.py"
     file.write_text(text)
     argv = [str(programs.program("emacs-nox")), f"--dump-file={image}", str(file)]
-    editor = Terminal(argv, env=env, cwd=project)
-    try:
+    with closing(Terminal(argv, env=env, cwd=project)) as editor:
         yield editor
-    finally:
-        editor.close()
 
 
 def type_at_the_end(editor: Terminal, ready: str) -> None:

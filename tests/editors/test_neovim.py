@@ -6,13 +6,14 @@ import json
 import os
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.editors import programs
-from tests.editors.conftest import REST_OF_LINE, REST_OF_WORD, SHOP, TYPED, furnish
+from tests.editors.conftest import REST_OF_LINE, REST_OF_WORD, SHOP, TYPED, furnish, shop_in
 from tests.editors.neovim import Neovim
 from tests.models import BUNDLED
 
@@ -273,15 +274,11 @@ def test_numbers_take_the_place_of_a_reason(typed: Neovim) -> None:
 @pytest.mark.parametrize("background", ["light", "dark"])
 def test_ghost_text_is_told_from_code_without_truecolor(background: str, tmp_path: Path) -> None:
     """As in tmux, or macOS's Terminal: it has another colour than what was typed."""
-    furnish(tmp_path)
-    (tmp_path / "shop/.git").mkdir(parents=True)
-    file = tmp_path / "shop/a.py"
-    file.write_text(SHOP)
+    file = shop_in(tmp_path)
     init = (
         f"{INIT.format(ghost_text='nil')}vim.o.background = '{background}'\nvim.cmd('syntax off')\n"
     )
-    neovim = Neovim(tmp_path, file.parent, init, truecolor=False)
-    try:
+    with closing(Neovim(tmp_path, file.parent, init, truecolor=False)) as neovim:
         neovim.edit(file)
         neovim.send("Go" + TYPED.replace("\n", "\r"))
         shown = "for w" + REST_OF_LINE
@@ -292,8 +289,6 @@ def test_ghost_text_is_told_from_code_without_truecolor(background: str, tmp_pat
         colors = [neovim.screen.buffer[row][start + x].fg for x in range(len(shown))]
         assert neovim.lua("vim.o.termguicolors") is False
         assert colors[0] not in colors[len("for w") :]
-    finally:
-        neovim.close()
 
 
 def test_why_nothing_is_suggested(typed: Neovim) -> None:
@@ -391,12 +386,10 @@ def test_a_server_that_dies_comes_back(typed: Neovim) -> None:
 
 def test_the_key_that_asks_by_hand(tmp_path: Path) -> None:
     """Alt and backslash asks without a setting, told at the start; where nothing comes, a message says why."""
-    furnish(tmp_path)
-    (tmp_path / "shop/.git").mkdir(parents=True)
-    file = tmp_path / "shop/.env"
-    file.write_text("KEY=\n")
-    neovim = Neovim(tmp_path, file.parent, "vim.o.swapfile = false\nvim.lsp.enable('fim')\n")
-    try:
+    file = shop_in(tmp_path, ".env", "KEY=\n")
+    with closing(
+        Neovim(tmp_path, file.parent, "vim.o.swapfile = false\nvim.lsp.enable('fim')\n")
+    ) as neovim:
         neovim.edit(file)
         neovim.wait_for(":Fim setup gets a real one, Alt+\\ asks by hand")
         neovim.send("A")
@@ -409,27 +402,18 @@ def test_the_key_that_asks_by_hand(tmp_path: Path) -> None:
         neovim.wait_for("No suggestion: the file is private")
         assert neovim.lua("vim.api.nvim_get_mode().mode") == "i"
         assert neovim.buffer == "KEY="
-    finally:
-        neovim.close()
 
 
 def test_setup_takes_effect_at_once(tmp_path: Path) -> None:
     """:Fim setup runs in a window; when it ends, the model that it wrote into the settings answers."""
-    furnish(tmp_path)
-    model = tmp_path / "another.gguf"
+    file, model = shop_in(tmp_path), tmp_path / "another.gguf"
     model.write_bytes(BUNDLED.read_bytes())
-    (tmp_path / "shop/.git").mkdir(parents=True)
-    file = tmp_path / "shop/shop.py"
-    file.write_text(SHOP)
-    neovim = Neovim(tmp_path, file.parent, INIT.format(ghost_text="nil"))
-    try:
+    with closing(Neovim(tmp_path, file.parent, INIT.format(ghost_text="nil"))) as neovim:
         neovim.edit(file)
         neovim.wait_for("FIM bundled model")
         neovim.send(f":Fim setup --model {model}\r")
         neovim.wait_for("[Process exited")
         neovim.wait_for("FIM another")
-    finally:
-        neovim.close()
 
 
 def test_the_page_in_a_browser(typed: Neovim, home: Path) -> None:
@@ -461,16 +445,13 @@ def test_nothing_of_a_repository_is_run(tmp_path: Path, monkeypatch: pytest.Monk
         script(repository / name, f"touch '{repository}/ran-{name}'")
     (repository / "shop.py").write_text(SHOP)
     monkeypatch.setenv("PATH", os.pathsep.join((".", str(late), os.environ["PATH"])))
-    neovim = Neovim(tmp_path, repository, INIT.format(ghost_text="nil"))
-    try:
+    with closing(Neovim(tmp_path, repository, INIT.format(ghost_text="nil"))) as neovim:
         neovim.edit(repository / "shop.py")
         assert programs.process("fim_lsp --stdio", neovim.pid).cwd() == str(tmp_path)
         neovim.send(":Fim page\r")
         neovim.wait_until((tmp_path / "opened").exists, "the browser")
         neovim.send(":Fim doctor\r")
         neovim.wait_for("settings")
-    finally:
-        neovim.close()
     assert not [*repository.glob("ran-*")]
 
 

@@ -9,7 +9,7 @@ tests/e2e/test_next_edit.py, which needs neither.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -57,11 +57,8 @@ def guest(home: Path, project: Path, plugin: str, init: str) -> Iterator[Neovim]
     if not folder.exists():
         pytest.skip(f"no {plugin}: a checkout is wanted at {folder}")
     *_, server = blocks("neovim", "lua")
-    neovim = Guest(home, project, INIT.format(plugin=folder, server=server) + init)
-    try:
+    with closing(Guest(home, project, INIT.format(plugin=folder, server=server) + init)) as neovim:
         yield neovim
-    finally:
-        neovim.close()
 
 
 def rename_twice(neovim: Neovim, folder: Path) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.editors import programs
-from tests.editors.conftest import REST_OF_WORD, SHOP, TYPED, furnish
+from tests.editors.conftest import REST_OF_WORD, SHOP, TYPED, shop_in
 from tests.editors.terminal import Terminal
 from tests.editors.test_docs import blocks
 
@@ -26,10 +27,7 @@ pytestmark = [
 
 def test_ghost_text_with_coc(tmp_path: Path) -> None:
     """The suggestion is shown and not in the text, then it is."""
-    furnish(tmp_path)
-    file = tmp_path / "shop/shop.py"
-    (file.parent / ".git").mkdir(parents=True)
-    file.write_text(SHOP)
+    file = shop_in(tmp_path)
     [keys], [settings] = blocks("vim", "vim"), blocks("vim", "json")
     folder = tmp_path / ".vim"
     folder.mkdir()
@@ -40,8 +38,7 @@ def test_ghost_text_with_coc(tmp_path: Path) -> None:
     assert VIM is not None
     env = programs.environment(tmp_path)
     del env["VIMRUNTIME"]  # Neovim's
-    vim = Terminal([VIM, str(file)], env=env, cwd=file.parent)
-    try:
+    with closing(Terminal([VIM, str(file)], env=env, cwd=file.parent)) as vim:
 
         def asked() -> bool:  # the page's own check says when the server is there
             vim.send(":CocCommand document.checkInlineCompletion\r")
@@ -63,5 +60,3 @@ def test_ghost_text_with_coc(tmp_path: Path) -> None:
         vim.settle()
         vim.send("\x1b:write\r")
         vim.wait_until(lambda: f"for w{REST_OF_WORD}" in file.read_text(), "the suggestion kept")
-    finally:
-        vim.close()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
@@ -155,8 +153,7 @@ def test_cuts_reach_the_ring_and_the_clipboard(tmp_path: Path) -> None:
     text = "".join(f"def only_here_{n}(a, b):\n    return a * {n} + b\n\n\n" for n in range(9))
     (folder / "source.py").write_text(text)
     (folder / "target.py").write_text(SHOP)
-    workbench = Workbench(tmp_path, folder / "source.py", SETTINGS, VSIX)
-    try:
+    with closing(Workbench(tmp_path, folder / "source.py", SETTINGS, VSIX)) as workbench:
         workbench.wait_until_ready()
         workbench.open(folder / "source.py")
         workbench("press", "Control+a")
@@ -169,8 +166,6 @@ def test_cuts_reach_the_ring_and_the_clipboard(tmp_path: Path) -> None:
         workbench("press", "Control+v")
         workbench.wait_for("only_here_8")
         assert workbench.saved() == SHOP + TYPED + text
-    finally:
-        workbench.close()
 
 
 @needs_workbench
@@ -180,8 +175,7 @@ def test_first_steps(project: Path, tmp_path: Path) -> None:
     machine = tmp_path / "data/Machine/settings.json"  # where a remote window keeps such settings
     machine.parent.mkdir(parents=True)
     machine.write_text(json.dumps({"fim.serverPath": "/nowhere/fim-lsp"}))
-    workbench = Workbench(tmp_path, project / "till.py", {}, VSIX)
-    try:
+    with closing(Workbench(tmp_path, project / "till.py", {}, VSIX)) as workbench:
         workbench.wait_for("was not found at /nowhere/fim-lsp")
         workbench.choose("Clear the Setting")
         workbench.wait_until_ready()
@@ -192,8 +186,6 @@ def test_first_steps(project: Path, tmp_path: Path) -> None:
         workbench("click", STATUS)
         workbench.wait_for("Get a Real Model")
         workbench("press", "Escape")
-    finally:
-        workbench.close()
 
 
 @needs_workbench
@@ -202,15 +194,12 @@ def test_an_installation_that_fails(project: Path, tmp_path: Path) -> None:
     pip = tmp_path / ".config/pip/pip.conf"
     pip.parent.mkdir(parents=True)
     pip.write_text("[global]\nno-index = true\n")
-    workbench = Workbench(tmp_path, project / "till.py", {}, VSIX)
-    try:
+    with closing(Workbench(tmp_path, project / "till.py", {}, VSIX)) as workbench:
         workbench.wait_for("fim-lsp could not be installed")
         workbench.wait_for("No matching distribution found")
         assert not [*tmp_path.glob("data/User/globalStorage/fim-lsp.fim-lsp/server-*")]
         workbench("click", STATUS)
         workbench.wait_for("Install the Server")
-    finally:
-        workbench.close()
 
 
 @needs_workbench
@@ -225,18 +214,6 @@ def test_what_the_model_is_shown(typed: Workbench) -> None:
     typed.wait_until(lambda: typed("exists", language), "its language")
     typed("press", "Control+F4")
     typed.open(typed.file)
-
-
-def test_the_settings_are_those_of_the_schema() -> None:
-    """scripts/make-vscode-settings would change nothing."""
-    path = programs.REPOSITORY / "scripts/make-vscode-settings"
-    loader = SourceFileLoader("make_vscode_settings", str(path))
-    spec = importlib.util.spec_from_loader(loader.name, loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    manifest = (programs.REPOSITORY / "editors/vscode/package.json").read_text("utf-8")
-    assert json.loads(manifest) == json.loads(module.manifest())
 
 
 @needs_workbench

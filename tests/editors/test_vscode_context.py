@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -169,8 +170,7 @@ def test_a_typescript_server_is_asked(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     quiet = {"typescript.disableAutomaticTypeAcquisition": True}
     main = tmp_path / "ferry/main.ts"
-    workbench = Workbench(tmp_path, main, {**SETTINGS, **quiet}, VSIX)
-    try:
+    with closing(Workbench(tmp_path, main, {**SETTINGS, **quiet}, VSIX)) as workbench:
         workbench.wait_until_ready()
         workbench.open(main)
         workbench.wait_until(lambda: workbench("exists", ".squiggly-error"), "the error")
@@ -188,5 +188,3 @@ def test_a_typescript_server_is_asked(tmp_path: Path) -> None:
         assert "7777" not in shown
         assert "module" not in shown
         assert "lines 1 to 0" not in shown
-    finally:
-        workbench.close()

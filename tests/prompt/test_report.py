@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
+
 from fim_lsp.context.chunks import ContextChunk, Source, group, read
 from fim_lsp.prompt import report
 from server_bridge.protocol import Chunk, Measure, Prompt
@@ -59,8 +61,7 @@ def test_the_page_is_for_reading() -> None:
 
 async def test_a_session_shows_what_it_would_send() -> None:
     """The parts are those of the next prompt, and their tokens are all of it but the control tokens."""
-    session = faked()
-    try:
+    async with aclosing(faked()) as session:
         typist = Typist(session, "def area(width, height):\n    return wi")
         assert "no suggestion was asked for" in (await session.report(typist.uri)).note
         await typist.ask(invoked=True)
@@ -72,18 +73,13 @@ async def test_a_session_shows_what_it_would_send() -> None:
         total = int(shown.note.split()[0])
         assert total == sum(part.tokens or 0 for part in shown.segments)
         assert (await session.report(f"{ROOT}/other.py")).segments == ()
-    finally:
-        await session.aclose()
 
 
 async def test_a_private_file_shows_nothing() -> None:
     """Not even to its user: the answer says why."""
-    session = faked()
-    try:
+    async with aclosing(faked()) as session:
         typist = Typist(session, "KEY=1\n", f"{ROOT}/.env")
         await typist.ask(invoked=True)
         shown = await session.report(typist.uri)
         assert shown.segments == ()
         assert "private" in shown.note
-    finally:
-        await session.aclose()

@@ -11,7 +11,7 @@ import argparse
 import configparser
 import inspect
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,11 +46,10 @@ WINDOW = 40  # lines on each side
 
 @asynccontextmanager
 async def embedded(model: Path, folder: Path) -> AsyncIterator[Model]:
-    backend = Embedded(EmbeddedSettings(model=str(model), slots_dir=str(folder)))
-    try:
+    async with aclosing(
+        Embedded(EmbeddedSettings(model=str(model), slots_dir=str(folder)))
+    ) as backend:
         yield await backend.connect()
-    finally:
-        await backend.aclose()
 
 
 def running(name: str, folder: Path, *, outside: bool) -> AbstractAsyncContextManager[Model]:

@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import inspect
 from collections.abc import Iterator
+from contextlib import aclosing
 
 import pytest
 
@@ -53,8 +54,7 @@ async def test_a_small_context_is_never_too_small(
     n_ctx: int, text: str, caplog: pytest.LogCaptureFixture, short_rests: None
 ) -> None:
     """Whatever the text weighs, typing into it gets answers, and no prompt is longer than the context."""
-    session = Session(BRIEF, lambda _: FakeBackend(n_ctx=n_ctx))
-    try:
+    async with aclosing(Session(BRIEF, lambda _: FakeBackend(n_ctx=n_ctx))) as session:
         Typist(session, CHINESE, f"{ROOT}/app/other.py")
         typist = Typist(session, TEXTS[text] + "\n")
         for key in "def total(items):\n    return su":
@@ -73,8 +73,6 @@ async def test_a_small_context_is_never_too_small(
         outcomes = session.stats()["outcomes"]
         assert isinstance(outcomes, dict)
         assert not bad & outcomes.keys()
-    finally:
-        await session.aclose()
 
 
 @pytest.mark.engine

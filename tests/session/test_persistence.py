@@ -7,7 +7,7 @@ import inspect
 import os
 import stat
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,11 +42,8 @@ class Machine:
     @asynccontextmanager
     async def session(self, config: Config = BRIEF) -> AsyncIterator[Session]:
         """A session as a new process would have it, and its end."""
-        session = Session(config, lambda _: self.start(), self.cache)
-        try:
+        async with aclosing(Session(config, lambda _: self.start(), self.cache)) as session:
             yield session
-        finally:
-            await session.aclose()
 
     def kept(self) -> list[str]:
         """Return the names of the files of the cache folder."""

@@ -64,15 +64,19 @@ def test_typing_along_a_path(known: Continuations, line: str, rests: list[str]) 
     assert found(known, line) == rests
 
 
-def test_brackets_that_editors_insert_do_not_hide_it(known: Continuations) -> None:
+@pytest.mark.parametrize(
+    ("line", "after", "key", "rests"),
+    [
+        ("x = open(", ")", KEY, ["path)\n    return x.read()"]),  # brackets that editors insert
+        ("x = open(", "other", KEY, []),
+        ("x = ", "", "model b", []),  # what one model said is not what another would say
+    ],
+)
+def test_text_behind_the_cursor_and_the_model_count(
+    known: Continuations, line: str, after: str, key: str, rests: list[str]
+) -> None:
     """`(` typed through a suggestion brings its `)` along."""
-    assert found(known, "x = open(", after=")") == ["path)\n    return x.read()"]
-    assert found(known, "x = open(", after="other") == []
-
-
-def test_another_model_or_prompt_is_asked_again(known: Continuations) -> None:
-    """What one model said is not what another would say."""
-    assert found(known, "x = ", key="model b") == []
+    assert found(known, line, after, key) == rests
 
 
 def test_text_around_must_be_the_same(known: Continuations) -> None:
@@ -83,25 +87,27 @@ def test_text_around_must_be_the_same(known: Continuations) -> None:
     assert not known.find(replace(here, below=("", "g(2)")), KEY)
 
 
-def test_after_accepting_the_next_is_found(known: Continuations) -> None:
-    """What was decoded ahead, as if accepted, is there when it was."""
-    known.put(cursor("x = open(path)\n    return x.read()"), Candidate("\n\ndef g():"), KEY)
-    assert found(known, "x = open(path)\n    return x.read()") == ["\n\ndef g():"]
+FIRST = "open(path)\n    return x.read()"
 
 
-def test_alternatives_come_in_order(known: Continuations) -> None:
-    """Cycling: the first candidate stays first; typing on leaves those that agree."""
-    known.put(cursor("x = "), Candidate("os.open(path)"), KEY)
-    known.put(cursor("x = "), Candidate("None"), KEY)
-    first = "open(path)\n    return x.read()"
-    assert found(known, "x = ") == [first, "os.open(path)", "None"]
-    assert found(known, "x = o") == [first[1:], "s.open(path)"]
-
-
-def test_who_knew_more_comes_first(known: Continuations) -> None:
-    """Of two paths the one that was asked for with more typed is the better informed."""
-    known.put(cursor("x = op"), Candidate("enat(path)"), KEY)
-    assert found(known, "x = ope")[0] == "nat(path)"
+@pytest.mark.parametrize(
+    ("put", "rests"),
+    [  # what was decoded ahead; alternatives in their order; who knew more typed comes first
+        ([(f"x = {FIRST}", "\n\ndef g():")], {f"x = {FIRST}": ["\n\ndef g():"]}),
+        (
+            [("x = ", "os.open(path)"), ("x = ", "None")],
+            {"x = ": [FIRST, "os.open(path)", "None"], "x = o": [FIRST[1:], "s.open(path)"]},
+        ),
+        ([("x = op", "enat(path)")], {"x = ope": ["nat(path)", FIRST[3:]]}),
+    ],
+)
+def test_several_texts(
+    known: Continuations, put: list[tuple[str, str]], rests: dict[str, list[str]]
+) -> None:
+    """Typing on leaves those that agree."""
+    for line, text in put:
+        known.put(cursor(line), Candidate(text), KEY)
+    assert {line: found(known, line) for line in rests} == rests
 
 
 def test_nothing_is_remembered_too() -> None:

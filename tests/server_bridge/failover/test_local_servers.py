@@ -143,15 +143,6 @@ async def test_silent_ports_are_waited_for_once_and_together(
         await backend.aclose()
 
 
-async def test_a_server_beside_silent_ones_is_found(url: str) -> None:
-    """In their order."""
-    async with silent(2) as (_, urls):
-        backend = open_backend(BackendSettings(usual_urls=(*urls, url)))
-        assert (await backend.complete(REQUEST)).text
-        assert backend.state.url == url
-        await backend.aclose()
-
-
 @pytest.mark.parametrize(("status", "answer"), ODD)
 async def test_what_is_no_model_server_is_left_alone(status: int, answer: bytes) -> None:
     """It is asked once in half a minute; it is gone, and what came in its place is asked at once."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,47 +35,32 @@ def test_shared_is_the_common_beginning(a: list[int], b: list[int]) -> None:
     assert count_shared(packed(*a), packed(*b)) == count_shared(packed(*b), packed(*a)) == n
 
 
-def test_the_last_token_is_always_evaluated() -> None:
-    """The same prompt again costs one token."""
-    mirror = Mirror(1)
-    assert run(mirror, 0, 1, 2, 3) == 0
-    assert run(mirror, 0, 1, 2, 3) == 2
-    assert run(mirror, 0, 1, 2, 3, 4, 5) == 3
-    assert run(mirror, 0, 1, 2, 9) == 2
+A, B, C = [*range(50)], [*range(100, 150)], [*range(200, 250)]
+RUNS: dict[str, tuple[int, list[tuple[int, list[int], int | None]]]] = {  # slots; prompts, reused
+    "the last token is always evaluated": (
+        1, [(0, [1, 2, 3], 0), (0, [1, 2, 3], 2), (0, [1, 2, 3, 4, 5], 3), (0, [1, 2, 9], 2)],
+    ),
+    "an unused slot has nothing": (2, [(1, A, 0), (0, B, 0), (1, [*A, 7], 50)]),
+    "what a slot would lose is saved and comes back": (
+        1, [(0, A, 0), (0, B, 0), (0, [*A, 7], 50), (0, [*B, 7], 50)],
+    ),
+    "an idle slot is saved before it is taken": (
+        2, [(1, A, 0), (0, B, 0), (1, C, None), (0, [*A, 7], 50)],
+    ),
+    # What follows a long common beginning is not saved: this is what one slot per file is for.
+    "a slot that keeps half gives up the rest": (
+        1, [(0, [*A[:40], 1, 1, 1], 0), (0, [*A[:40], 2, 2, 2], 40), (0, [*A[:40], 1, 1, 1], 40)],
+    ),
+}  # fmt: skip
 
 
-def test_an_unused_slot_has_nothing() -> None:
-    """A prompt like none before goes to an unused slot, which starts empty."""
-    mirror = Mirror(2)
-    run(mirror, 1, *range(50))
-    assert run(mirror, 0, *range(100, 150)) == 0
-    assert run(mirror, 1, *range(50), 7) == 50
-
-
-def test_what_a_slot_would_lose_is_saved_and_comes_back() -> None:
-    """Two texts alternate on one slot without being evaluated again."""
-    mirror = Mirror(1)
-    run(mirror, 0, *range(50))
-    assert run(mirror, 0, *range(100, 150)) == 0
-    assert run(mirror, 0, *range(50), 7) == 50
-    assert run(mirror, 0, *range(100, 150), 7) == 50
-
-
-def test_an_idle_slot_is_saved_before_it_is_taken() -> None:
-    """What lay in another slot is found again even when that slot has been used for something else."""
-    mirror = Mirror(2)
-    run(mirror, 1, *range(50))
-    run(mirror, 0, *range(100, 150))
-    run(mirror, 1, *range(200, 250))
-    assert run(mirror, 0, *range(50), 7) == 50
-
-
-def test_a_slot_that_keeps_half_gives_up_the_rest() -> None:
-    """What follows a long common beginning is not saved: this is what one slot per file is for."""
-    mirror = Mirror(1)
-    run(mirror, 0, *range(40), 1, 1, 1)
-    assert run(mirror, 0, *range(40), 2, 2, 2) == 40
-    assert run(mirror, 0, *range(40), 1, 1, 1) == 40
+@pytest.mark.parametrize(("n_slots", "runs"), RUNS.values(), ids=RUNS)
+def test_what_is_reused(n_slots: int, runs: list[tuple[int, list[int], int | None]]) -> None:
+    """Of each prompt, behind those before it."""
+    mirror = Mirror(n_slots)
+    for slot, numbers, n_reused in runs:
+        n_expected = run(mirror, slot, *numbers)
+        assert n_reused in (n_expected, None)
 
 
 def test_after_a_failure_nothing_is_known() -> None:

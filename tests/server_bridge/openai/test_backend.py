@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import aclosing
 from dataclasses import replace
 
 import pytest
@@ -41,11 +42,8 @@ def server_with(answer: bytes, *models: object) -> dict[str, bytes]:
 
 async def reply_to(answer: bytes, request: Request = REQUEST):
     with recorder(answer=server_with(answer)) as server:
-        backend = OpenAiServer(Http(server.url))
-        try:
+        async with aclosing(OpenAiServer(Http(server.url))) as backend:
             return await backend.complete(request), json.loads(server.heard[-1][2])
-        finally:
-            await backend.aclose()
 
 
 async def test_a_request_is_text_and_streamed() -> None:

@@ -60,11 +60,8 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
 @asynccontextmanager
 async def kept(program: Program) -> AsyncIterator[AsyncIterator[State]]:
     """The states of a running program, without how long it loads."""
-    states = keep(program)
-    try:
+    async with aclosing(keep(program)) as states:
         yield (state async for state in states if state.health is not Health.LOADING)
-    finally:
-        await states.aclose()
 
 
 def children() -> list[psutil.Process]:
