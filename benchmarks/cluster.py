@@ -18,6 +18,7 @@ import json
 import secrets
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, contextmanager, suppress
+from pathlib import Path
 from typing import NamedTuple
 
 import httpx
@@ -202,7 +203,7 @@ async def _one(n: int, wire: Wire, options: argparse.Namespace) -> None:
     server = Streaming(wire, vllm_server.MODEL, n_ctx=N_CTX)
     await server.connect()
     session = Session(make_config({"completion.maxTokens": N_PREDICT}), lambda _: server)
-    trace = person(n, options.requests, options.pace)
+    trace = person(n, options)
     await replay(Trace(trace.name, trace.steps, paced=not options.patient), Ours(session))
     await session.aclose()
 
@@ -241,6 +242,7 @@ def _options() -> argparse.Namespace:
     add("--rows", default=",".join(ROWS), help=", ".join(ROWS))
     add("--clients", default="1", help="how many at once, one row each")
     add("--requests", type=int, default=100, help="of each client's editor")
+    add("--keystrokes", type=Path, metavar="FILE", help="what each types (benchmarks/recording.py)")
     add("--pace", type=float, default=PACE, help="times slower than a fast typist without pauses")
     add(
         "--patient",

@@ -1,13 +1,18 @@
 r"""
-Many clients on one llama.cpp: any number of them type at once, each in files of its own.
+Many typists on one server or cluster: each types at its own pace in files of its own.
 
     python -m benchmarks.load                               # 1 and 16 clients, 4 slots, the bundled model
-    python -m benchmarks.load --clients 16 --kinds ours --requests 60 --pace 8
-    python -m benchmarks.load --url http://127.0.0.1:8012   # your own; restart it between two kinds
+    python -m benchmarks.load --clients 16 --clients-of ours --requests 60 --pace 8
+    python -m benchmarks.load --url http://127.0.0.1:8012   # your own; restart it between two rows
+    python -m benchmarks.load --kind openai --url https://llm.example.org --served-model NAME --ca-file CA \
+        --keys keys.txt --session-header X-Session-ID --clients 6,12,24 --clients-of ours \
+        --metrics http://vllm-0:8000,http://vllm-1:8000     # a team's cluster
+    python -m benchmarks.load --keystrokes FILE             # what was recorded (benchmarks/recording.py has the format)
+    python -m benchmarks.load --record FILE                 # writes what the first typist does, and ends
 
-Prints, per kind of client and number of clients, the tokens evaluated in the foreground and the times. All clients are in this process and have a connection each; a client's
-waiting time includes the others' requests. Tokens depend on the order in which requests come, so
-they vary a little from run to run; times are of this machine.
+Prints, per kind of client and number of clients, the prompt tokens that the servers of --metrics evaluated by their own
+count, ahead of keys or for them, and what typists waited. --keys has a line `name key` for each typist, as deploy/
+has. Tokens depend on the order in which requests come, so they vary a little; times are of this machine.
 """
 
 from __future__ import annotations
@@ -15,21 +20,27 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import secrets
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from benchmarks import arguments
+from benchmarks import arguments, recording
 from benchmarks.clients import Answer, Client, Ours, Peer, replay
-from benchmarks.figures import Row, row, table
+from benchmarks.figures import at
+from benchmarks.keystrokes import OPENAI, Streaming
+from benchmarks.metrics import UNKNOWN, total
 from benchmarks.serve import BUNDLED, N_CTX, serving
 from benchmarks.traces import NEIGHBOURS, Trace, mix
-from benchmarks.wire import Call, Wire
+from benchmarks.wire import Wire
 from fim_lsp import events
 from fim_lsp.events import Event
 from fim_lsp.session.session import Session
 from fim_lsp.settings.merge import make_config
+from server_bridge.http.client import Tags, Trust
 from server_bridge.llama.backend import LlamaServer
+from server_bridge.protocol import BackendError
 
 OURS = "ours"
 N_SLOTS = 4
@@ -40,27 +51,44 @@ REQUESTS = 100  # of each editor: 20 seconds of typing
 PACE = 4.0
 
 
+class Load(NamedTuple):
+    """All typists of a row: their keys and answers, requests sent, and prompt tokens evaluated."""
+
+    n_keys: int
+    answers: list[Answer]
+    n_requests: int
+    evaluated: int
+
+
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print."""
     options = _options()
-    rows = []
-    for kind in options.kinds.split(","):
+    if options.record:
+        recording.write(person(0, options), options.record)
+        return
+    print(HEAD)
+    for kind in options.clients_of:
         for n_clients in map(int, options.clients.split(",")):
             with _server(options) as url:
-                rows.append(asyncio.run(_measure(kind, n_clients, url, options)))
-            print(table(rows[-1:]), rows[-1].ends, rows[-1].mirror, flush=True)
+                load = asyncio.run(_measure(kind, n_clients, url, options))
+            print(_line(kind, n_clients, load), flush=True)
 
 
-def person(n: int, n_requests: int, pace: float) -> Trace:
-    """Return the mix of user *n*: two files, a pace and a folder that no other user has."""
-    files = NEIGHBOURS[n % len(NEIGHBOURS)], NEIGHBOURS[(n + 3) % len(NEIGHBOURS)]
-    trace = mix(n_requests, seed=100 + n, files=files)
-    steps = []
-    for step in trace.steps:
-        moved = tuple(_moved(event, n) for event in step.events)
-        steps.append(
-            step._replace(uri=_moved_uri(step.uri, n), events=moved, wait_ms=step.wait_ms * pace)
+def person(n: int, options: argparse.Namespace) -> Trace:
+    """Return what typist *n* does: two files, a pace and a folder that no other has, or what was recorded."""
+    if options.keystrokes:
+        trace = recording.read(options.keystrokes)
+    else:
+        files = NEIGHBOURS[n % len(NEIGHBOURS)], NEIGHBOURS[(n + 3) % len(NEIGHBOURS)]
+        trace = mix(options.requests, seed=100 + n, files=files)
+    steps = [
+        step._replace(
+            uri=_moved_uri(step.uri, n),
+            events=tuple(_moved(event, n) for event in step.events),
+            wait_ms=step.wait_ms * options.pace,
         )
+        for step in trace.steps
+    ]
     return Trace(trace.name, steps, trace.paced)
 
 
@@ -71,47 +99,50 @@ def _moved(event: Event, n: int) -> Event:
 
 
 def _moved_uri(uri: str, n: int) -> str:
-    return uri.replace("/demo/", f"/project{n}/")
+    return uri.replace("file:///", f"file:///typist{n}/", 1)
 
 
-async def _measure(kind: str, n_clients: int, url: str, options: argparse.Namespace) -> Row:
-    """Return all of them at once, as one row."""
-    traces = [person(n, options.requests, options.pace) for n in range(n_clients)]
-    wires = [Wire(url) for _ in traces]
+async def _measure(kind: str, n_clients: int, url: str, options: argparse.Namespace) -> Load:
+    """Return all of them at once."""
+    traces = [person(n, options) for n in range(n_clients)]
+    wires = [_wire(n, url, options) for n in range(n_clients)]
+    servers = options.metrics or [url]
+    before = await total(servers)
+    runs = [_one(kind, *both, options) for both in zip(traces, wires, strict=True)]
+    answers = [answer for some in await asyncio.gather(*runs) for answer in some]
+    after = await total(servers)
     for wire in wires:
-        await wire.get("/health")
-    runs = [_one(kind, trace, wire) for trace, wire in zip(traces, wires, strict=True)]
-    results = await asyncio.gather(*runs)
-    everything = Trace(f"{n_clients} clients", [step for trace in traces for step in trace.steps])
-    calls: list[Call] = []
-    answers: list[Answer] = []
-    offset, mirror = 0, Counter[str]()
-    for trace, wire, (found, about) in zip(traces, wires, results, strict=True):
-        calls += [call._replace(request=call.request + offset) for call in wire.calls]
-        answers += [answer._replace(step=answer.step + offset) for answer in found]
-        offset += len(trace.steps)
-        mirror += about
         await wire.aclose()
-    calls.sort(key=lambda call: call.started)
-    return row(
-        everything, f"{n_clients} x {kind}", calls, answers, n_posts=sum(w.counts["posts"] for w in wires),
-        server_total=0, mirror=mirror,
-    )  # fmt: skip
+    n_requests = sum(wire.counts["posts"] for wire in wires)
+    evaluated = UNKNOWN if UNKNOWN in (before, after) else after - before
+    return Load(sum(trace.n_keys for trace in traces), answers, n_requests, evaluated)
 
 
-async def _one(kind: str, trace: Trace, wire: Wire) -> tuple[list[Answer], Counter[str]]:
-    """One client on its trace: its answers, and how many of its predictions were right."""
+def _wire(n: int, url: str, options: argparse.Namespace) -> Wire:
+    """Return the connection of typist *n*, with a session and a key of its own."""
+    header = options.session_header
+    tags = Tags({header: secrets.token_hex(16)} if header else {})
+
+    async def key() -> str:
+        return str(options.keys[n % len(options.keys)]) if options.keys else ""
+
+    return Wire(url, tags, key=key, trust=Trust(options.ca_file))
+
+
+async def _one(kind: str, trace: Trace, wire: Wire, options: argparse.Namespace) -> list[Answer]:
+    """Return the answers of one client on its trace."""
     if kind != OURS:
+        await wire.get("/health")
         peer: Client = Peer(wire, (), N_PREDICT)
-        return await replay(trace, peer), Counter()
-    server = LlamaServer(wire)
-    await server.connect()
+        return await replay(trace, peer)
+    is_openai = options.kind == OPENAI
+    server = Streaming(wire, options.served_model) if is_openai else LlamaServer(wire)
+    with contextlib.suppress(BackendError):  # the session tries again
+        await server.connect()
     session = Session(make_config({"completion.maxTokens": N_PREDICT}), lambda _: server)
     answers = await replay(trace, Ours(session))
-    about = session.stats()["mirror"]
     await session.aclose()
-    assert isinstance(about, dict)
-    return answers, Counter(right=about["right"], wrong=about["wrong"])
+    return answers
 
 
 @contextlib.contextmanager
@@ -125,17 +156,66 @@ def _server(options: argparse.Namespace) -> Iterator[str]:
         yield url
 
 
+HEAD = """\
+| typists | client | keys | requests | tokens evaluated per request | per key | shown | waited, ms p50 | p95 |
+| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"""
+
+
+def _line(kind: str, n_clients: int, load: Load) -> str:
+    """Return a row of the table; typists waited for the answers that no newer key overtook."""
+    ends = Counter(answer.how for answer in load.answers)
+    waited = [answer.ms for answer in load.answers if answer.how in ("shown", "empty")]
+    known = load.evaluated != UNKNOWN
+    figures: Sequence[str] = [
+        f"{load.evaluated / max(1, load.n_requests):.1f}" if known else "?",
+        f"{load.evaluated / load.n_keys:.1f}" if known else "?",
+        f"{ends['shown'] / len(load.answers):.0%}",
+        *(f"{at(waited, share):.0f}" for share in (0.5, 0.95)),
+    ]
+    cells = [str(n_clients), kind, str(load.n_keys), str(load.n_requests), *figures]
+    return "| " + " | ".join(cells) + " |"
+
+
+def _keys(path: str) -> list[str]:
+    """Return the keys of a file as deploy/ has it."""
+    lines = (line.split() for line in Path(path).read_text("utf-8").splitlines())
+    return [words[1] for words in lines if len(words) > 1 and not words[0].startswith("#")]
+
+
 def _options() -> argparse.Namespace:
     parser = arguments.parser("load", __doc__)
     add = parser.add_argument
+    everyone = [OURS, "llama.vim"]
     add("--clients", default="1,16", help="how many at once, one row each")
-    add("--kinds", default=f"{OURS},llama.vim", help="clients, separated by commas")
+    add("--clients-of", type=arguments.names(everyone), default=everyone, help="kinds of client")
     add("--requests", type=int, default=REQUESTS, help="of each client's editor")
     add("--pace", type=float, default=PACE, help="times slower than a fast typist without pauses")
+    add("--keystrokes", type=Path, metavar="FILE", help="what each types, recorded")
+    add("--record", type=Path, metavar="FILE", help="write what the first one types, and end")
     add("--slots", type=int, default=N_SLOTS, help="of the server")
     add("--unified", action="store_true", help="all slots share one cache, as with -np auto")
     add("--model", type=Path, default=BUNDLED, help="a GGUF file with FIM tokens")
+    add(
+        "--kind",
+        choices=["llama-server", OPENAI],
+        default="llama-server",
+        help="what runs at --url",
+    )
     add("--url", help="measure on a server that runs already")
+    add("--served-model", default="", help="its name there")
+    add(
+        "--metrics",
+        type=lambda text: text.split(","),
+        help="servers behind --url, for their counts",
+    )
+    add("--session-header", default="", help="the header that a router reads")
+    add("--keys", type=_keys, default=[], metavar="FILE", help="a line `name key` for each client")
+    add(
+        "--ca-file",
+        default="",
+        metavar="FILE",
+        help="certificates that count besides the usual ones",
+    )
     return parser.parse_args()
 
 

@@ -44,8 +44,9 @@ class Call(NamedTuple):
 class Wire(Http):
     """The bridge's HTTP client; keeps a `Call` of every completion and counts round trips."""
 
-    def __init__(self, url: str, tags: Tags = UNTAGGED) -> None:
-        super().__init__(url, patience_s=PATIENCE_S, tags=tags)
+    def __init__(self, url: str, tags: Tags = UNTAGGED, **more: Any) -> None:
+        super().__init__(url, patience_s=PATIENCE_S, tags=tags, **more)
+        self._more = more
         self.calls: list[Call] = []
         self.counts = Counter[str]()
 
@@ -60,7 +61,7 @@ class Wire(Http):
 
     def another(self, guard: Callable[[], Awaitable[object]]) -> Wire:  # noqa: ARG002
         """Return the second connection of a client; its calls are noted here."""
-        other = Wire(self.url)
+        other = Wire(self.url, **self._more)
         other.calls, other.counts = self.calls, self.counts
         return other
 

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from benchmarks import load, recording
 from benchmarks.load import person
+from benchmarks.traces import Trace
 from fim_lsp.documents import apply_edits, open_document
-from fim_lsp.events import Changed, Opened
+from fim_lsp.events import Changed, CursorMoved, Opened
+from tests.llama_server import llama_server
+from tests.models import BUNDLED
+
+
+def options(n_requests: int, pace: float = 1.0, file: Path | None = None) -> Namespace:
+    return Namespace(requests=n_requests, pace=pace, keystrokes=file)
 
 
 def test_users_share_no_folder_and_no_pace() -> None:
     """Two users' files have different names; the pace is as requested."""
-    first, second = person(0, 20, 1.0), person(1, 20, 1.0)
+    first, second = person(0, options(20)), person(1, options(20))
     assert not {step.uri for step in first.steps} & {step.uri for step in second.steps}
     assert [step.wait_ms for step in first.steps] != [step.wait_ms for step in second.steps]
-    slow = person(0, 20, 4.0)
+    slow = person(0, options(20, 4.0))
     assert [step.wait_ms for step in slow.steps] == [4 * step.wait_ms for step in first.steps]
 
 
 def test_edits_of_a_user_fit_the_files() -> None:
     """Every edit of a trace lies within the text as the trace left it."""
     documents = {}
-    for event in (event for step in person(5, 40, 1.0).steps for event in step.events):
+    for event in (event for step in person(5, options(40)).steps for event in step.events):
         if isinstance(event, Opened):
             documents[event.uri] = open_document(*event)
         elif isinstance(event, Changed):
@@ -29,3 +42,40 @@ def test_edits_of_a_user_fit_the_files() -> None:
             assert before.clamp(first.start) == first.start
             documents[event.uri] = apply_edits(before, event.edits, event.version)
     assert len(documents) == 2
+
+
+def test_what_was_recorded_is_what_was_typed(tmp_path: Path) -> None:
+    """The same edits, requests and times come back; other messages of an editor are passed over."""
+    before, file = person(0, options(60)), tmp_path / "typed.jsonl"
+    recording.write(before, file)
+    other = '{"ms": 7, "method": "$/setTrace", "params": {}}\n'
+    file.write_text(other + file.read_text("utf-8"), "utf-8")
+    after = recording.read(file)
+
+    def happened(trace: Trace) -> list[object]:
+        events = [event for step in trace.steps for event in step.events]
+        return [event for event in events if not isinstance(event, CursorMoved)]
+
+    assert happened(after) == happened(before)
+    asked = [
+        [(step.uri, step.position) for step in trace.steps if step.asks]
+        for trace in (before, after)
+    ]
+    assert asked[0] == asked[1]
+    took = [sum(step.wait_ms for step in trace.steps) for trace in (before, after)]
+    assert took[1] - 7 == pytest.approx(took[0], rel=0.01)
+    assert person(3, options(0, 2.0, file)).steps[0].uri.startswith("file:///typist3/")
+
+
+async def test_typists_with_keys_load_an_openai_server(tmp_path: Path) -> None:
+    """A real llama.cpp that takes two keys of three; its own count of tokens is in the row."""
+    keys, file = ["a" * 32, "b" * 32, "c" * 32], tmp_path / "keys.txt"
+    file.write_text("# a team\n" + "".join(f"m{n} {key}\n" for n, key in enumerate(keys)), "utf-8")
+    with llama_server(BUNDLED, api_keys=keys[:2], endpoint_metrics=True) as url:
+        asked = Namespace(
+            **vars(options(20, 1.0)), kind="openai", url=url, served_model="", metrics=None,
+            session_header="X-Session-ID", keys=load._keys(str(file)), ca_file="",
+        )  # fmt: skip
+        row = await load._measure("ours", 3, url, asked)
+    assert row.n_requests > 0
+    assert "shown" in {answer.how for answer in row.answers}
