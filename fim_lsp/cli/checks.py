@@ -12,13 +12,11 @@ import contextlib
 import importlib.metadata
 import os
 import platform
-import ssl
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from fim_lsp import __version__
 from fim_lsp.cli.client import EditorError, editor
@@ -51,7 +49,7 @@ INSTEAD = (
     f"take one that was trained to fill in: fim-lsp setup --get {NAMES[1]}, or without a name the "
     "best one for this machine"
 )
-EXPIRES_SOON_DAYS = 14
+
 TRIAL_TOKENS = 16  # a line of code
 # Typed word by word, more than it takes to see a server that keeps nothing.
 WORDS = ("    difference", "    difference =", "    difference = first", "    difference = first -")
@@ -142,7 +140,7 @@ async def settings(target: Target) -> list[Finding]:
     """Report what is wrong in the settings files."""
     if not target.problems:
         path = user_file()
-        where = f"{path}" if path.exists() else f"none of your own ({path})"
+        where = str(path) if path.exists() else f"none of your own ({path})"
         return [Finding("settings", "ok", f"no problems found; {where}")]
     return [
         Finding("settings", "warn", problem, "the default is used until it is corrected")
@@ -187,22 +185,22 @@ async def model(target: Target) -> list[Finding]:
     except BackendError as error:
         return [Finding("model", "bad", str(error), "see docs/configuration.md, fim.backend")]
     where = state.url or target.config.backend.url
-    if state.health is Health.READY and (trouble := _not_the_named(target.config.backend, state)):
+    if state.health is not Health.READY:
+        fix = "start one: fim-lsp serve; or set fim.backend.kind to embedded"
+        says = state.message or f"{where or 'the model server'} is {state.health.value}"
+        return [Finding("model", "bad", says, "" if state.message else fix)]
+    if trouble := _not_the_named(target.config.backend, state):
         fix = "start the server there, or name another address: fim-lsp setup --url URL"
         return [Finding("model", "bad", trouble, fix)]
-    if state.health is Health.READY and is_bundled(state.model):
+    if is_bundled(state.model):
         says = f"{state.kind}: {state.model} works, but is a toy for Python"
         return [Finding("model", "warn", says, "get a real one: fim-lsp setup")]
-    if state.health is Health.READY and state.second_best:
+    if state.second_best:
         says = f"{state.kind} at {where}: second best: {state.second_best}"
         return [Finding("model", "warn", says, INSTEAD)]
-    if state.health is Health.READY:
-        says = f"{state.kind} at {where}: {state.model}, made for filling in the middle"
-        instead = [Finding("model", "warn", state.message)] if state.message else []
-        return [Finding("model", "ok", says), *instead]
-    fix = "start one: fim-lsp serve; or set fim.backend.kind to embedded"
-    says = state.message or f"{where or 'the model server'} is {state.health.value}"
-    return [Finding("model", "bad", says, "" if state.message else fix)]
+    says = f"{state.kind} at {where}: {state.model}, made for filling in the middle"
+    instead = [Finding("model", "warn", state.message)] if state.message else []
+    return [Finding("model", "ok", says), *instead]
 
 
 async def access(target: Target) -> list[Finding]:
@@ -223,28 +221,6 @@ async def access(target: Target) -> list[Finding]:
         says = f"any page in your browser can ask {state.url} and read its answers"
         return [Finding("access", "warn", says, fix)]
     return []
-
-
-async def certificate(target: Target) -> list[Finding]:
-    """Check that the server's certificate does not expire soon."""
-    url, backend = urlsplit(target.backend.state.url), target.config.backend
-    if target.backend.state.health is not Health.READY or url.scheme != "https":
-        return []
-    trust = ssl.create_default_context()
-    try:
-        for each in list_servers(backend):
-            if each.ca_file and redact_url(each.url).startswith(url.geturl()):
-                ca_file = Path(each.ca_file).expanduser()  # noqa: ASYNC240 (it blocks for no file)
-                trust.load_verify_locations(ca_file)
-        _, writer = await asyncio.open_connection(url.hostname, url.port or 443, ssl=trust)
-    except OSError:  # through a proxy
-        return []
-    expires = writer.get_extra_info("peercert")["notAfter"]
-    writer.close()
-    if (days := (ssl.cert_time_to_seconds(expires) - time.time()) / 86400) > EXPIRES_SOON_DAYS:
-        return []
-    says = f"the certificate of {url.geturl()} expires in {days:.0f} days"
-    return [Finding("certificate", "warn", says, "tell who runs the server: it has to be renewed")]
 
 
 async def context(target: Target) -> list[Finding]:
@@ -294,14 +270,12 @@ async def cache(target: Target) -> list[Finding]:
             n_foretold += cost.expected_n is not None
             n_right += cost.expected_n == cost.cache_n
     state = target.backend.state
+    if not n_foretold and not state.memory:
+        return []
     says = f"{n_right} of {n_foretold} predictions of what the server keeps were right"
-    if not n_foretold:
-        says = "what the server keeps cannot be predicted"
-    says += MEMORIES.get(state.memory, "")
+    says = says if n_foretold else "what the server keeps cannot be predicted"
     level = "warn" if state.cache_problem else "ok"
-    return (
-        [Finding("cache", level, says, state.cache_problem)] if n_foretold or state.memory else []
-    )
+    return [Finding("cache", level, says + MEMORIES.get(state.memory, ""), state.cache_problem)]
 
 
 async def ports(target: Target) -> list[Finding]:
@@ -318,10 +292,8 @@ async def ports(target: Target) -> list[Finding]:
         except (OSError, ValueError):
             private_files.withdraw(there.file)  # its process was killed
         else:
-            says = (
-                f"process {there.pid} answers other programs at {there.url}, where its page is, too"
-            )
-            findings.append(Finding("http", "ok", says))
+            programs = f"process {there.pid} answers other programs at {there.url}"
+            findings.append(Finding("http", "ok", f"{programs}, where its page is, too"))
     return findings
 
 
@@ -344,7 +316,7 @@ async def speculation(target: Target) -> list[Finding]:
 
 # In this order: what comes first explains what fails later.
 CHECKS: tuple[Check, ...] = (
-    version, machine, packages, settings, privacy, server, model, access, certificate, context, speed, cache,
+    version, machine, packages, settings, privacy, server, model, access, context, speed, cache,
     speculation, ports,
 )  # fmt: skip
 

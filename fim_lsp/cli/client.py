@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -91,27 +92,20 @@ class LspClient:
     def open(self, path: Path, text: str) -> None:
         """Open a file in the server."""
         language = LANGUAGES.get(path.suffix.lower(), "plaintext")
-        self._documents[path] = open_document(path.resolve().as_uri(), language, 1, text)
-        document = self._documents[path]
-        self._client.text_document_did_open(
-            types.DidOpenTextDocumentParams(
-                types.TextDocumentItem(document.uri, language, document.version, text)
-            )
-        )
+        uri = path.resolve().as_uri()
+        self._documents[path] = open_document(uri, language, 1, text)
+        item = types.TextDocumentItem(uri, language, 1, text)
+        self._client.text_document_did_open(types.DidOpenTextDocumentParams(item))
 
     def replace(self, path: Path, start: Position, end: Position, text: str) -> Position:
         """Change the text between two positions; returns where the new text ends."""
         before = self._documents[path]
-        self._client.text_document_did_change(
-            types.DidChangeTextDocumentParams(
-                types.VersionedTextDocumentIdentifier(before.version + 1, before.uri),
-                [
-                    types.TextDocumentContentChangePartial(
-                        convert.client_range(before, start, end, ENCODING), text
-                    )
-                ],
-            )
+        where = convert.client_range(before, start, end, ENCODING)
+        params = types.DidChangeTextDocumentParams(
+            types.VersionedTextDocumentIdentifier(before.version + 1, before.uri),
+            [types.TextDocumentContentChangePartial(where, text)],
         )
+        self._client.text_document_did_change(params)
         self._documents[path] = apply_edits(before, [Edit(start, end, text)], before.version + 1)
         return after(start, text)
 
@@ -141,9 +135,8 @@ class LspClient:
         result = await self._answer(self._while_it_works(request, progress), longest_s=None)
         ms = (time.perf_counter() - started) * 1000
         items = result.items if isinstance(result, types.InlineCompletionList) else result or ()
-        return EditorAnswer(
-            tuple(_parse_suggestion(document, position, item) for item in items), ms
-        )
+        parse = partial(_parse_suggestion, document, position)
+        return EditorAnswer(tuple(map(parse, items)), ms)
 
     async def accept(self, path: Path, suggestion: Suggested, length: int) -> Position:
         """
@@ -230,7 +223,7 @@ async def editor(root: Path, settings: Mapping[str, object]) -> AsyncIterator[Ls
         await asyncio.wait_for(client.shutdown_async(None), EXIT_SECONDS)
         client.exit(None)
     except BaseException:
-        # What still waits for an answer gets none, and no one is left to hear of it.
+        # What still waits for an answer gets none, and nothing is left to report that to.
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)
         with contextlib.suppress(ProcessLookupError):
             process.terminate()  # it ends what it started within a second
@@ -265,9 +258,8 @@ async def _initialize(
     try:
         await asyncio.wait_for(client.initialize_async(params), START_SECONDS)
     except (TimeoutError, JsonRpcException, RuntimeError, ConnectionError) as error:
-        raise EditorError(
-            "\n".join((*last_lines, f"the server did not start: {error!r}"))
-        ) from error
+        last_words = f"the server did not start: {error!r}"
+        raise EditorError("\n".join((*last_lines, last_words))) from error
     client.initialized(types.InitializedParams())
 
 
@@ -291,7 +283,6 @@ def _parse_suggestion(
     text = item.insert_text if isinstance(item.insert_text, str) else item.insert_text.value
     if item.range is None:
         return Suggested(text, cursor, cursor, item)
-    start, end = (
-        convert.position(document, p, ENCODING) for p in (item.range.start, item.range.end)
-    )
+    places = item.range.start, item.range.end
+    start, end = (convert.position(document, place, ENCODING) for place in places)
     return Suggested(text, start, end, item)

@@ -79,9 +79,8 @@ def _decode(path: Path, raw: bytes) -> str:
     if raw.startswith(UTF_16_OR_32):
         raise InputError(f"{path} is UTF-16 or UTF-32: save it as UTF-8")
     if b"\0" in raw:
-        raise InputError(
-            f"{path} looks binary (zero byte at offset {raw.index(0)}): name a text file"
-        )
+        at = raw.index(0)
+        raise InputError(f"{path} looks binary (zero byte at offset {at}): name a text file")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -137,14 +136,6 @@ def rows(all_tried: Sequence[Tried], backend: Mapping[str, Any]) -> dict[str, st
     return texts
 
 
-def lines(place: str, all_tried: Sequence[Tried], backend: Mapping[str, Any]) -> list[str]:
-    """Return the report on *place*, to read."""
-    return [
-        unbroken(place),
-        *(f"  {title:<13} {text}" for title, text in rows(all_tried, backend).items()),
-    ]
-
-
 SUGGESTION, NO_SUGGESTION, ERROR = 0, 1, 2
 
 
@@ -160,15 +151,18 @@ def run(arguments: Namespace) -> int:
         screen.line(f"fim-lsp: {error}")
         return ERROR
     tried, backend = all_tried[-1], stats["backend"]
+    reports = rows(all_tried, backend)
     if (message := backend.get("message")) and not (arguments.json or arguments.why):
         screen.say(f"fim-lsp: {message}")  # another model answers than the one that is named
     if arguments.json:
         result = _as_json(position, tried, stats)
         if arguments.why:
-            result["why"] = rows(all_tried, backend)
+            result["why"] = reports
         screen_on(sys.stdout).text(json.dumps(result, ensure_ascii=False, indent=2))
     elif arguments.why:
-        screen_on(sys.stdout).line("\n".join(lines(_place(position), all_tried, backend)))
+        place = ":".join(map(str, (position.path, *_one_based(position.position).values())))
+        texts = (f"\n  {title:<13} {text}" for title, text in reports.items())
+        screen_on(sys.stdout).line("".join((unbroken(place), *texts)))
     elif tried.answer.suggestions:
         screen_on(sys.stdout).text(tried.answer.suggestions[0].text)
     else:
@@ -243,11 +237,6 @@ def _settings(arguments: Namespace) -> dict[str, object]:
     if arguments.url:
         settings["backend"] = {"kind": "llama-server", "url": arguments.url}
     return settings
-
-
-def _place(position: FilePosition) -> str:
-    line, column = _one_based(position.position).values()
-    return f"{position.path}:{line}:{column}"
 
 
 def _as_json(position: FilePosition, tried: Tried, stats: Mapping[str, Any]) -> dict[str, object]:

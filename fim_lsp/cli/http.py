@@ -29,10 +29,7 @@ from fim_lsp.settings.config import Config
 from server_bridge.protocol import Backend, Health, State
 
 # What the doctor looks at without asking the model for anything
-LIVE = (
-    checks.privacy, checks.model, checks.access, checks.certificate, checks.context,
-    checks.speculation,
-)  # fmt: skip
+LIVE = (checks.privacy, checks.model, checks.access, checks.context, checks.speculation)
 
 # Or typed into its settings, which keep it safe.
 ZED_KEY = "ZED_OPEN_AI_COMPATIBLE_EDIT_PREDICTION_API_KEY"
@@ -53,13 +50,13 @@ def run(
     """
     key_file = None if token else files.client_key_file()
     root = arguments.root.resolve()
-    given = files.find_layers((root,))
-    config, problems = merge.merge_layers(given.layers)
+    own_files = files.find_layers((root,))
+    config, problems = merge.merge_layers(own_files.layers)
     if arguments.url:
         backend = replace(config.backend, kind="auto", url=arguments.url, endpoints=())
         config = replace(config, backend=backend)
     screen = screen_on(sys.stdout)
-    for problem in (*given.problems, *problems):
+    for problem in (*own_files.problems, *problems):
         screen.line(f"fim-lsp: {problem}")
     if not root.is_dir():
         screen.line(f"fim-lsp: there is no folder {root}")
@@ -140,6 +137,5 @@ def _tell(screen: Screen, told: list[State], status: SessionStatus) -> None:
     state = status.state
     if told != [state]:
         told[:] = [state]
-        screen.line(
-            " ".join(filter(None, ("model:", state.model, state.health.value, state.message)))
-        )
+        parts = ("model:", state.model, state.health.value, state.message)
+        screen.line(" ".join(filter(None, parts)))

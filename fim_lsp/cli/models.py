@@ -193,14 +193,14 @@ SLOW_DRAFT = (
 )
 
 
-def may_lack(given: Namespace) -> bool:
+def may_lack(arguments: Namespace) -> bool:
     """Say that there is no llama-server; returns whether what is wanted is possible without."""
     screen = screen_on(sys.stdout)
-    if given.program != "llama-server":
-        screen.line(f"fim-lsp: there is no program {given.program}")
+    if arguments.program != "llama-server":
+        screen.line(f"fim-lsp: there is no program {arguments.program}")
         return False
     screen.say(INSTALL)
-    if given.draft or given.dry_run:
+    if arguments.draft or arguments.dry_run:
         return False
     screen.say("Until you install it, the embedded engine serves.")
     return True

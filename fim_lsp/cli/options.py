@@ -63,9 +63,9 @@ Exit code: 0 a suggestion was printed, 1 there is none, 2 something is wrong.
 class Parser(argparse.ArgumentParser):
     """A parser that says which option may be meant, and complains as the command that was given."""
 
-    def parse_known_args(self, *given: Any, **named: Any) -> Any:
+    def parse_known_args(self, *arguments: Any, **named: Any) -> Any:
         """Return the namespace, and nothing that is not known."""
-        namespace, unknown = super().parse_known_args(*given, **named)
+        namespace, unknown = super().parse_known_args(*arguments, **named)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return namespace, unknown

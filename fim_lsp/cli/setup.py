@@ -135,17 +135,17 @@ fim-lsp: there is no terminal to ask in; use flags:
   fim-lsp setup --url URL [--openai [--model NAME]] [--key-env VARIABLE]"""
 
 
-def run(given: Namespace, path: Path, get: Get, try_out: Try) -> int:
+def run(arguments: Namespace, path: Path, get: Get, try_out: Try) -> int:
     """Ask what the flags leave open, and write *path*; returns the exit code."""
     screen = screen_on(sys.stdout)
-    choice, values = read_flags(given)
+    choice, values = read_flags(arguments)
     if not choice and not sys.stdin.isatty():
         screen.say(NO_TERMINAL)
         return 2
     if not choice:
         choice, values = ask_user(lambda question: input(fit(question, screen.width)))
     if choice == MODEL:
-        values = _values(model=get(given.get or ""))
+        values = _values(model=get(arguments.get or ""))
         if not values["model"]:
             screen.line("Nothing was changed.")
             return 1
@@ -163,16 +163,16 @@ def run(given: Namespace, path: Path, get: Get, try_out: Try) -> int:
     return 0
 
 
-def read_flags(given: Namespace) -> tuple[str, Values]:
+def read_flags(arguments: Namespace) -> tuple[str, Values]:
     """Return the choice that the flags make, "" for none, and the settings of `fim.backend`."""
-    if given.url:
-        kind = "openai" if given.openai else ""
-        return ADDRESS, _values(given.url, kind, given.model or "", given.key_env or "")
-    if given.get:
+    if arguments.url:
+        kind = "openai" if arguments.openai else ""
+        return ADDRESS, _values(arguments.url, kind, arguments.model or "", arguments.key_env or "")
+    if arguments.get:
         return MODEL, _values()
-    if given.model:
-        return FILE, _values(model=_file(given.model))
-    return (FOUND if given.auto else ""), _values()
+    if arguments.model:
+        return FILE, _values(model=_file(arguments.model))
+    return (FOUND if arguments.auto else ""), _values()
 
 
 def ask_user(ask: Ask) -> tuple[str, Values]:

@@ -20,9 +20,7 @@ from fim_lsp.display import printable
 # SGR codes by role. Ghost text is dim *and* italic, so that it stays readable where a
 # theme has no dim.
 CODES = {
-    "plain": "",
     "ghost": "2;3",
-    "typed": "1",
     "accepted": "32",
     "faint": "2",
     "title": "1;36",
@@ -35,7 +33,7 @@ WIDTH_OF_A_PIPE = 100
 WIDEST = 120  # in wider rows code and numbers are too far apart
 NARROWEST = 20  # of text in lines: in narrower rows words stand one by one
 ERASE_LINE = "\r\x1b[2K"
-_OURS = re.compile(f"(\x1b\\[(?:0|{'|'.join(filter(None, CODES.values()))})m)")
+_OURS = re.compile(f"(\x1b\\[(?:0|{'|'.join(CODES.values())})m)")
 LAYOUT = "\n\t"
 
 
@@ -50,8 +48,7 @@ class Screen:
 
     def paint(self, text: str, role: str) -> str:
         """Return the text in the colours of *role*, or as it is."""
-        code = CODES[role]
-        return f"\x1b[{code}m{text}\x1b[0m" if self.colour and code and text else text
+        return f"\x1b[{CODES[role]}m{text}\x1b[0m" if self.colour and text else text
 
     def line(self, text: str = "") -> None:
         """Print a line and show it at once; of escape sequences only those of `paint` work."""
@@ -70,12 +67,8 @@ class Screen:
     def status(self, text: str) -> None:
         """Show progress in place; "" removes it. Says nothing where lines cannot be rewritten."""
         if self.live:
-            print(
-                ERASE_LINE + printable(clip(text, self.width - 1)),
-                end="",
-                file=self.stream,
-                flush=True,
-            )
+            shown = printable(clip(text, self.width - 1))
+            print(ERASE_LINE + shown, end="", file=self.stream, flush=True)
 
 
 def screen_on(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Screen:
