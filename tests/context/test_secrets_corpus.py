@@ -7,9 +7,17 @@ from collections.abc import Callable
 import pytest
 
 from fim_lsp.context.secrets.scan import scrub_text, secrets
-from tests.context import harmless_lines, secret_places
-from tests.context.secret_maker import VALUES, Maker, Shape
-from tests.context.shapes import held_out, read_shapes, tuned
+from tests.context import harmless_lines
+from tests.context.shapes import (
+    VALUES,
+    Maker,
+    Shape,
+    held_out,
+    held_out_places,
+    read_shapes,
+    seen_places,
+    tuned,
+)
 
 MISSED = {"hard": 0.01, "blanks": 0.01, "phrase5": 0.0, "alnum": 0.01}
 TELLING = 6  # characters of a long secret that say too much; of a short one, half
@@ -25,9 +33,9 @@ def shown(secret: str, text: str) -> bool:
     ("shapes", "at_least", "found"),
     [
         (tuned, 400, 0.99),
-        (secret_places.seen, 400, 0.97),
+        (seen_places, 400, 0.97),
         (held_out, 80, 0.95),
-        (secret_places.held_out, 400, 0.95),
+        (held_out_places, 400, 0.95),
     ],
     ids=["tuned", "grammar", "held out", "grammar held out"],
 )
@@ -38,7 +46,7 @@ def test_secrets_of_many_shapes_are_blotted(
     all_of_them = shapes()
     missed = [shape for shape in all_of_them if shown(shape.secret, scrub_text(shape.text))]
 
-    if shapes in (tuned, secret_places.seen):
+    if shapes in (tuned, seen_places):
         print(*(shape.text for shape in missed), sep="\n")
     assert len({shape.name for shape in all_of_them}) >= at_least
     assert len(missed) <= (1 - found) * len(all_of_them)

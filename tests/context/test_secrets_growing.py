@@ -11,36 +11,35 @@ from fim_lsp.context.secrets.scan import BLOT, scrub_parts, scrub_text
 from fim_lsp.prompt.frame import Frame, Header, compose
 from fim_lsp.prompt.window import Window
 from tests.context import harmless_lines
-from tests.context.secret_maker import ALNUM, BASE32, HEX, URLSAFE, Maker, Shape
-from tests.context.shapes import tuned
+from tests.context.shapes import Maker, Shape, tuned
 
 MAKER = Maker(3)
 FRAME = Frame(Header("shop", (), "a.py"), Window(0, 1, "import shop\n", "\nx = 1\n"))
 
 # what is typed before the secret, the part of it that anyone may see, the rest
 TYPED = {
-    "github": ('t = "', "gh" + "p_", MAKER.of(ALNUM, 36)),
-    "gitlab": ("t = '", "gl" + "pat-", MAKER.of(URLSAFE, 20)),
-    "slack": ("t: ", "xo" + "xb-", MAKER.digits(12) + "-" + MAKER.of(ALNUM, 24)),
-    "stripe": ('t = "', "sk" + "_live_", MAKER.of(ALNUM, 24)),
-    "aws": ('t = "', "AK" + "IA", MAKER.of(BASE32, 16)),
-    "google": ("# ", "AI" + "za", MAKER.of(URLSAFE, 35)),
-    "openai": ('t = "', "s" + "k-", MAKER.of(ALNUM, 48)),
-    "anthropic": ('t = "', "s" + "k-ant-", "api03-" + MAKER.of(URLSAFE, 93)),
-    "jwt": ('t = "', "ey" + "J", MAKER.of(ALNUM, 20) + ".ey" + "J" + MAKER.of(ALNUM, 30)),
-    "docker": ("t=", "dc" + "kr_pat_", MAKER.of(URLSAFE, 27)),
-    "grafana": ('t = "', "gl" + "sa_", MAKER.of(ALNUM, 32)),
-    "password": ('password = "', "", MAKER.of(ALNUM, 20)),
+    "github": ('t = "', "gh" + "p_", MAKER.made("w36")),
+    "gitlab": ("t = '", "gl" + "pat-", MAKER.made("u20")),
+    "slack": ("t: ", "xo" + "xb-", MAKER.made("d12") + "-" + MAKER.made("w24")),
+    "stripe": ('t = "', "sk" + "_live_", MAKER.made("w24")),
+    "aws": ('t = "', "AK" + "IA", MAKER.made("i16")),
+    "google": ("# ", "AI" + "za", MAKER.made("u35")),
+    "openai": ('t = "', "s" + "k-", MAKER.made("w48")),
+    "anthropic": ('t = "', "s" + "k-ant-", "api03-" + MAKER.made("u93")),
+    "jwt": ('t = "', "ey" + "J", MAKER.made("w20") + ".ey" + "J" + MAKER.made("w30")),
+    "docker": ("t=", "dc" + "kr_pat_", MAKER.made("u27")),
+    "grafana": ('t = "', "gl" + "sa_", MAKER.made("w32")),
+    "password": ('password = "', "", MAKER.made("w20")),
     "word": ('password = "', "", "correcthorsebatterystaple"),
-    "json": ('"client_secret": "', "", MAKER.of(ALNUM, 20)),
-    "typed": ('api_key: Final[str] = "', "", MAKER.of(HEX, 32)),
-    "dotenv": ("DB_PASSWORD=", "", MAKER.of(ALNUM, 20)),
-    "flag": ("run --password ", "", MAKER.of(ALNUM, 20)),
-    "fallback": ('password = getenv("X") or "', "", "a7" + MAKER.of(ALNUM, 18)),
-    "default": ('option("--password", default="', "", "a7" + MAKER.of(ALNUM, 18)),
-    "connection": ('"Server=db1;Password=', "", MAKER.of(ALNUM, 20)),
-    "query": ("https://example.org/?a=1&access_token=", "", MAKER.of(ALNUM, 20)),
-    "element": ("<password>", "", MAKER.of(ALNUM, 20)),
+    "json": ('"client_secret": "', "", MAKER.made("w20")),
+    "typed": ('api_key: Final[str] = "', "", MAKER.made("h32")),
+    "dotenv": ("DB_PASSWORD=", "", MAKER.made("w20")),
+    "flag": ("run --password ", "", MAKER.made("w20")),
+    "fallback": ('password = getenv("X") or "', "", "a7" + MAKER.made("w18")),
+    "default": ('option("--password", default="', "", "a7" + MAKER.made("w18")),
+    "connection": ('"Server=db1;Password=', "", MAKER.made("w20")),
+    "query": ("https://example.org/?a=1&access_token=", "", MAKER.made("w20")),
+    "element": ("<password>", "", MAKER.made("w20")),
 }
 
 

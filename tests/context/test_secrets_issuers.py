@@ -8,8 +8,7 @@ import pytest
 
 from fim_lsp.context.secrets.scan import secrets
 from fim_lsp.context.secrets.tokens import ROWS, TYPED_FIRST, Row
-from tests.context.secret_maker import Maker
-from tests.context.shapes import of_alphabet
+from tests.context.shapes import ALPHABETS, Maker
 
 TOKENS = [(row, prefix) for row in ROWS for prefix in row.prefixes.split()]
 EACH, FOUND = 20, 18  # tokens of a prefix; of short ones some look like names
@@ -19,7 +18,7 @@ def made(form: str, maker: Maker) -> str:
     """Return a text of the *form*, as short as it may be."""
     pieces = re.finditer(r"([dhAwubc])(\d+)(?:-\d+)?!?|(.)", form)
     return "".join(
-        each[3] or of_alphabet(each[1].replace("c", "w"), int(each[2]), maker) for each in pieces
+        each[3] or maker.of(ALPHABETS[each[1].replace("c", "w")], int(each[2])) for each in pieces
     )
 
 
