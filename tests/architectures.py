@@ -1,9 +1,10 @@
 """
 Small llama.cpp models whose cache is not a plain list of keys and values, with random weights.
 
-A recurrent layer has one state that cannot be rolled back, and a layer with a sliding window forgets what lies
-behind it. They share the bundled model's vocabulary. Names of tensors and fields in `architectures.toml` are those of
-gguf-py's constants, sizes are the smallest that llama.cpp loads. Run it to have one for trying out:
+A recurrent layer has one state that cannot be rolled back, and a layer with a sliding window forgets
+what lies behind it. They share the bundled model's vocabulary. Names of tensors and fields in
+`architectures.toml` are those of gguf-py's constants, sizes are the smallest that llama.cpp loads.
+Run it to have one for trying out:
 
     python -m tests.architectures DIR [NAME…]
 """

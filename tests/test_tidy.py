@@ -185,7 +185,7 @@ MOST_IMPORTS = 765
 MOST_SETTINGS = 38
 # Lines of over 100 columns, of the product and of its tests: the goal is none.
 MOST_LONG_LINES = 40
-MOST_LONG_LINES_OF_TESTS = 656
+MOST_LONG_LINES_OF_TESTS = 645
 
 LAYOUT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING,

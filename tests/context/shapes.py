@@ -1,14 +1,17 @@
 r"""
-Secrets made at run time by a seeded generator, in the shapes of data files. No literal in these files is a token of any
-issuer: prefixes stand in two parts, so that no scanner takes them for a leak.
+Secrets made at run time by a seeded generator, in the shapes of data files. No literal in these
+files is a token of any issuer: prefixes stand in two parts, so that no scanner takes them for a
+leak.
 
-A line of `*_shapes.txt` is a section, a kind of value and a template: `@@` for the secret, `\n` for a line end. A kind
-is one of `VALUES` or a form: letters of `ALPHABETS`, each with a number of characters, and other signs as they are; in
-front of it may stand a prefix. A line of `*_places.jsonl` is a language, how it writes names, and a template with `@n`
-for the name of a field and `@s` for the secret.
+A line of `*_shapes.txt` is a section, a kind of value and a template: `@@` for the secret, `\n`
+for a line end. A kind is one of `VALUES` or a form: letters of `ALPHABETS`, each with a number of
+characters, and other signs as they are; in front of it may stand a prefix. A line of
+`*_places.jsonl` is a language, how it writes names, and a template with `@n` for the name of a
+field and `@s` for the secret.
 
-The rules were written against `secret_shapes.txt` and `secret_places.jsonl`, and against none of the others. What is
-missed there says how well the rules carry over, so a miss stays one; those are never printed.
+The rules were written against `secret_shapes.txt` and `secret_places.jsonl`, and against none of
+the others. What is missed there says how well the rules carry over, so a miss stays one; those are
+never printed.
 """
 
 from __future__ import annotations
@@ -28,9 +31,9 @@ BASE36 = string.ascii_lowercase + string.digits
 BASE32 = string.ascii_uppercase + "234567"
 URLSAFE = ALNUM + "_-"
 ALPHABETS = {
-    "d": string.digits, "h": HEX, "A": string.ascii_uppercase + string.digits, "l": string.ascii_letters,
-    "w": ALNUM, "u": URLSAFE, "b": ALNUM + "+/", "i": BASE32, "k": "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
-    "q": BASE36,
+    "d": string.digits, "h": HEX, "A": string.ascii_uppercase + string.digits,
+    "l": string.ascii_letters, "w": ALNUM, "u": URLSAFE, "b": ALNUM + "+/", "i": BASE32,
+    "k": "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", "q": BASE36,
 }  # fmt: skip
 PHRASE_WORDS = (
     "acorn", "bishop", "copper", "drift", "ember", "falcon",
@@ -168,7 +171,7 @@ def _keys(maker: Maker) -> Iterator[Shape]:
         yield Shape(name, text, lines[2])
 
 
-# -- places: halves of the ways through one grammar ---------------------------------------------------
+# -- places: halves of the ways through one grammar
 
 PASSWORDS = (
     "password", "passwd", "db password", "smtp pass", "admin password", "pwd", "root pw",

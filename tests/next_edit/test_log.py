@@ -40,7 +40,8 @@ class Editor:
         return [(e.line, e.before, e.after) for e in self.log.list_finished(LATER)]
 
 
-CASES: dict[str, tuple[str, list[tuple[Any, ...]], list[Any]]] = {  # a text, calls of `Editor`, edits
+# A text, calls of `Editor`, and the edits that they leave.
+CASES: dict[str, tuple[str, list[tuple[Any, ...]], list[Any]]] = {
     "a word typed key by key": (
         "a = 1\nb = 2\nc = 3\n", [("type", 1, 5, "34")], [(1, ("b = 2",), ("b = 234",))],
     ),
@@ -61,11 +62,15 @@ CASES: dict[str, tuple[str, list[tuple[Any, ...]], list[Any]]] = {  # a text, ca
     ),
     "one that is undone after another that is": (
         "a = 1\nb = 2\n\n\nc = 3\n",
-        [("type", 0, 5, "0"), ("type", 4, 5, "0"), ("replace", (4, 5), (4, 6), ""), ("replace", (0, 5), (0, 6), "")],
+        [
+            ("type", 0, 5, "0"), ("type", 4, 5, "0"),
+            ("replace", (4, 5), (4, 6), ""), ("replace", (0, 5), (0, 6), ""),
+        ],
         [],
     ),
     "one that is undone though another came later": (
-        "a = 1\n\nb = 2\n", [("type", 0, 5, "0"), ("type", 2, 5, "0"), ("replace", (0, 5), (0, 6), "")],
+        "a = 1\n\nb = 2\n",
+        [("type", 0, 5, "0"), ("type", 2, 5, "0"), ("replace", (0, 5), (0, 6), "")],
         [(2, ("b = 2",), ("b = 20",))],
     ),
     "places move with the text above them": (

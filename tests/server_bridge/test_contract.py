@@ -7,8 +7,7 @@ it takes no time: it has no speed to measure, and that is the one rule it cannot
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -380,30 +379,3 @@ async def test_speed_and_density_are_measured(backend: Model) -> None:
         pytest.skip("it computes nothing, so it has no speed to measure")
     assert state.prefill_per_s != guess.prefill_per_s
     assert 0 < state.decode_ms != guess.decode_ms
-
-
-CALLS: dict[str, Callable[[Model], Awaitable[object]]] = {
-    "measure": lambda model: model.measure(prompt()),
-    "warm": lambda model: model.warm(prompt(), 32),
-    "complete": lambda model: model.complete(Request(prompt(), 1)),
-    "stream": lambda model: anext(model.stream(Request(prompt(), 1))),
-    "save": lambda model: model.save(prompt()),
-    "restore": lambda model: model.restore(prompt()),
-}
-
-
-@pytest.mark.parametrize("call", CALLS)
-async def test_the_fake_one_holds_a_call_until_it_is_released(call: str) -> None:
-    """A call waits after `hold`, also where it alone is named, and ends after `release`; others go on."""
-    assert tuple(CALLS) == fake_backend.CALLS
-    model = fake_backend.FakeBackend()
-    for held in ((), (call,)):
-        model.hold(*held)
-        task = asyncio.ensure_future(CALLS[call](model))
-        await model.until_held()
-        for other in CALLS if held else ():
-            if other != call:
-                await CALLS[other](model)
-        assert not task.done()
-        model.release()
-        assert await task is not None

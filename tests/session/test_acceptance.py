@@ -92,7 +92,7 @@ COUNTED = ("shown", "accepted", "partlyAccepted", "ignored", "acceptedChars", "r
 
 
 def check(steps: str, *counts: int) -> None:
-    """The one caller of `Acceptance` here: *steps* are methods of `Driver`, with their arguments."""
+    """The one caller of `Acceptance`: *steps* are methods of `Driver`, with their arguments."""
     driver = Driver()
     for step in steps.split("; "):
         name, has_arguments, arguments = step.partition(":")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import inspect
-from collections.abc import Iterator
 from contextlib import aclosing
 
 import pytest
@@ -24,12 +23,10 @@ from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.session.stats import Stats
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import request_at
-from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Chunk, Prompt
 from tests.asked import model_of
 from tests.fake_backend import FakeBackend
-from tests.llama_server import llama_server
-from tests.models import BUNDLED
+from tests.session.conftest import OpenSession
 from tests.typist import BRIEF, ROOT, Typist, wait_judged
 
 PYTHON = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:400])
@@ -39,13 +36,6 @@ CHINESE = "".join(
 )
 EMOJI = "labels = {\n" + "".join(f"    '{n}': '🎉🦀🐍👩‍💻',\n" for n in range(300)) + "}\n"
 TEXTS = {"python": PYTHON, "chinese": CHINESE, "emoji": EMOJI}
-
-
-@pytest.fixture
-def server() -> Iterator[tuple[str, int]]:
-    """Return a server with a small context for each of its two slots."""
-    with llama_server(BUNDLED, n_ctx=2 * 512, endpoint_slots=True) as url:
-        yield url, 512
 
 
 @pytest.mark.parametrize("n_ctx", [512, 1024])
@@ -75,18 +65,16 @@ async def test_a_small_context_is_never_too_small(
         assert not bad & outcomes.keys()
 
 
-@pytest.mark.engine
 async def test_a_completion_that_fills_the_context_is_kept(
-    server: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+    open_session: OpenSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the context ends in the middle of a suggestion, its text so far is the suggestion."""
-    url, n_ctx = server
-    backend = open_backend(BackendSettings(kind="llama-server", url=url))
+    backend = FakeBackend(lambda *_: "x\n" * 200, n_ctx=512)
     empty = Prompt("shop", (), "a.py", "", "", "")
-    room = n_ctx - (await backend.measure(empty)).total - 20
+    room = 512 - (await backend.measure(empty)).total - 20
     prompt = dataclasses.replace(empty, middle="x\n" * (room // 2))
     document = open_document("file:///a.py", "python", 1, prompt.middle)
-    session = Session(Config(), lambda _: backend)
+    session = open_session(Config(), backend)
     session.handle(Opened(document.uri, "python", 1, prompt.middle))
     await wait_judged(session)
     place = Position(len(document.lines) - 1, 0)
@@ -97,7 +85,6 @@ async def test_a_completion_that_fills_the_context_is_kept(
     await session._dispatcher._generate(generation, session._open.by_uri[document.uri])
     assert generation.phase is Phase.SHORT
     assert 8 <= len(generation.tokens) <= 24
-    await session.aclose()
 
 
 WIDE = Frame(Header("shop", tuple(Chunk(f"{n}.py", "x\n") for n in range(5)), "a.py"), NOWHERE)
