@@ -184,7 +184,7 @@ MOST_MODULES = 175
 MOST_IMPORTS = 765
 MOST_SETTINGS = 38
 # Lines of over 100 columns, of the product and of its tests: the goal is none.
-MOST_LONG_LINES = 40
+MOST_LONG_LINES = 39
 MOST_LONG_LINES_OF_TESTS = 645
 
 LAYOUT = {

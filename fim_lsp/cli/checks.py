@@ -150,14 +150,14 @@ async def settings(target: Target) -> list[Finding]:
 
 async def privacy(target: Target) -> list[Finding]:
     """Report where code is sent, and whether it is encrypted on the way."""
-    backend, ours = target.config.backend, target.config.next_edit.server
-    keys = [("backend", one.api_key_env) for one in list_servers(backend)]
+    backend, next_edits = target.config.backend, target.config.next_edit.server
+    keys = [("backend", endpoint.api_key_env) for endpoint in list_servers(backend)]
     findings = []
-    for section, env in dict.fromkeys((*keys, ("nextEdit.server", ours.api_key_env))):
+    for section, env in dict.fromkeys((*keys, ("nextEdit.server", next_edits.api_key_env))):
         if env and env not in os.environ:
             says = f"the environment variable {env} (fim.{section}.apiKeyEnv) is not set"
             findings.append(Finding("privacy", "warn", says, f"export {env}=…"))
-    ways = [*remote_servers(backend, ours.url)]
+    ways = [*remote_servers(backend, next_edits.url)]
     if not ways:
         findings.append(Finding("privacy", "ok", "your code stays on this machine"))
     for way in ways:

@@ -31,28 +31,28 @@ SHOWN_NAMES = 5  # models of a server
 
 async def next_edit(target: Target) -> list[Finding]:
     """Check that the server has this model, and that it is a model for next edits."""
-    ours, model = target.config.next_edit.server, target.next_edits
-    if not target.config.next_edit.enabled or not (ours.model or ours.url):
+    server, model = target.config.next_edit.server, target.next_edits
+    if not target.config.next_edit.enabled or not (server.model or server.url):
         return []
-    if not ours.url:
+    if not server.url:
         fix = "set it to the address of that model's server, like http://127.0.0.1:8013"
-        return [_warning(f"there is {sanitize(ours.model)}, but no fim.nextEdit.server.url", fix)]
-    if model is None or format_of(ours.model) is None:
-        named = f"{sanitize(ours.model)} is no known next-edit model"
-        return [_warning(named if ours.model else "fim.nextEdit.server.model is not set", KNOWN)]
+        return [_warning(f"there is {sanitize(server.model)}, but no fim.nextEdit.server.url", fix)]
+    if model is None or format_of(server.model) is None:
+        named = f"{sanitize(server.model)} is no known next-edit model"
+        return [_warning(named if server.model else "fim.nextEdit.server.model is not set", KNOWN)]
     try:
-        return [_of_names(ours, await model.models())]
+        return [_of_names(server, await model.models())]
     except BackendError as error:
         fix = f"start it, or empty fim.nextEdit.server.url: {WITHOUT}"
         return [_warning(trouble(error), fix)]
 
 
-def _of_names(ours: BackendConfig, names: list[str]) -> Finding:
+def _of_names(server: BackendConfig, names: list[str]) -> Finding:
     """Check the model's name against the *names* of the server; none where it does not say."""
-    name, url = sanitize(ours.model), addresses.redact_url(ours.url)
-    if ours.model in names or not names:
+    name, url = sanitize(server.model), addresses.redact_url(server.url)
+    if server.model in names or not names:
         return Finding(NAME, "ok", f"{name} at {url}")
-    fit = [served for served in names if format_of(served) is format_of(ours.model)]
+    fit = [served for served in names if format_of(served) is format_of(server.model)]
     if fit == names:
         return Finding(NAME, "ok", f"{name} at {url}, there called {fit[0]}")
     others = [served for served in names if format_of(served)]

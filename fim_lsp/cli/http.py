@@ -132,10 +132,10 @@ def _addresses(local: local_port.LocalPort, key_file: Path | None) -> list[str]:
     return [f"{name:<13} {text}" for name, text in texts.items()]
 
 
-def _tell(screen: Screen, told: list[State], status: SessionStatus) -> None:
-    """Show the state of the model, unless it was *told* last."""
+def _tell(screen: Screen, last: list[State], status: SessionStatus) -> None:
+    """Show the state of the model, unless it was *last* last."""
     state = status.state
-    if told != [state]:
-        told[:] = [state]
+    if last != [state]:
+        last[:] = [state]
         parts = ("model:", state.model, state.health.value, state.message)
         screen.line(" ".join(filter(None, parts)))

@@ -43,8 +43,8 @@ LLAMA_API_KEY.
 """
 
 HTTP_EPILOG = """\
-Point a plugin that asks a llama.cpp server at this port: its requests get the same prompts, ring and
-filters as those of an editor with the language server (docs/http.md):
+Point a plugin that asks a llama.cpp server at this port: its requests get the same prompts, ring
+and filters as those of an editor with the language server (docs/http.md):
   fim-lsp http --port 8013 --root ~/src/shop
 It listens on 127.0.0.1 only and answers no web page. Ctrl-C ends it.
 """

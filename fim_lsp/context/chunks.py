@@ -202,8 +202,8 @@ def read_server_text(source: Source, text: str) -> Piece | None:
     Return the piece of *source* that a language server sent, at its place there; None as for a
     yank.
     """
-    told = unix(text).strip("\n").split("\n")
-    lines = [line for line in told if not _ALIAS.fullmatch(line)][:TOLD_LINES]
+    sent = unix(text).strip("\n").split("\n")
+    lines = [line for line in sent if not _ALIAS.fullmatch(line)][:TOLD_LINES]
     piece = _piece(source, lines, Why.SERVER, (0, len(lines)), PIECE_CHARS)
     if piece is None:
         return None

@@ -58,8 +58,8 @@ class QuotedDefinition(NamedTuple):
 def fix(problems: Sequence[str], definitions: Sequence[QuotedDefinition] = ()) -> Preset:
     """Return the instruction to fix *problems*, each the message of a diagnostic."""
     clean = (scrub_text(problem[:LOOKED_AT]) for problem in problems[:MOST_PROBLEMS])
-    told = [sanitize(problem, MESSAGE_CHARS) for problem in clean]
-    parts = ["Fix this problem, and change nothing else:", *(f"- {message}" for message in told)]
+    shown = [sanitize(problem, MESSAGE_CHARS) for problem in clean]
+    parts = ["Fix this problem, and change nothing else:", *(f"- {message}" for message in shown)]
     for path, text in definitions:
         parts.append(f"For this, from {path}, which stays as it is:\n{text}")
     return Preset(f"Fix: {sanitize(problems[0], TITLE_CHARS)}", "\n".join(parts))

@@ -138,8 +138,8 @@ def merge_layers(layers: Iterable[Layer]) -> tuple[Config, tuple[str, ...]]:
 def _first(wrong: list[str], layer: Layer) -> list[str]:
     """Return the first problems of a layer, and the number of the others."""
     more = len(wrong) - _MOST_PROBLEMS
-    told = [*wrong[:_MOST_PROBLEMS], *([f"{more} more problems"] if more > 0 else [])]
-    return [f"{layer.source}: {problem}" for problem in told]
+    shown = [*wrong[:_MOST_PROBLEMS], *([f"{more} more problems"] if more > 0 else [])]
+    return [f"{layer.source}: {problem}" for problem in shown]
 
 
 def _values(layer: Layer, problems: list[str]) -> Iterator[_Value]:
