@@ -39,14 +39,15 @@ log = logging.getLogger(__name__)
 class LocalPort:
     """See the module. *refused* counts why requests were not answered."""
 
-    def __init__(self, page: Page, routes: Routes, texts: ClientDocuments, token: str) -> None:
-        self.refused: Counter[str] = page.refused
+    def __init__(self, session: Session, root: str, token: str, advise: Advise | None) -> None:
         self.port = 0
-        self.token = token
+        self.token = token or secrets.token_urlsafe()
         self._page_token = secrets.token_urlsafe()
-        self._page = page
-        self._routes = routes
-        self._texts = texts
+        folder = paths.local_path(root) if root else None
+        self._texts = ClientDocuments(session, root, Path(folder) if folder else None)
+        self._routes = Routes(session, Completions(session, self._texts))
+        self._page = Page(session, self._routes, advise)
+        self.refused: Counter[str] = self._page.refused
         self._announcement: Path | None = None
         self._listener: connections.ListeningPort | None = None
 
@@ -59,11 +60,6 @@ class LocalPort:
     def page_url(self) -> str:
         """The URL of the page, with the token that it needs; what follows # is never sent."""
         return f"{self.url}/#{self._page_token}"
-
-    @property
-    def counts(self) -> Counter[str]:
-        """Requests by path."""
-        return self._routes.counts
 
     async def open(self, port: int, cache: Path) -> None:
         """Begin to listen at *port*, 0 for a free one. Raises OSError where it is taken."""
@@ -122,11 +118,7 @@ async def open_local_port(
     Clients must know *token*, or where none is given one that nothing but the announcement says.
     Raises OSError where the port is taken.
     """
-    token = token or secrets.token_urlsafe()
-    folder = paths.local_path(root) if root else None
-    texts = ClientDocuments(session, root, Path(folder) if folder else None)
-    routes = Routes(session, Completions(session, texts))
-    local = LocalPort(Page(session, routes, advise), routes, texts, token)
+    local = LocalPort(session, root, token, advise)
     await local.open(port, cache)
     return local
 

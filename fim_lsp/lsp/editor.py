@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from fim_lsp import __version__
-from fim_lsp.context.privacy import IGNORE_FILES
 from fim_lsp.display import sanitize
 from fim_lsp.documents import Document, Edit, Position
 from fim_lsp.events import Closed, CursorMoved, Event, Focused, FoldersChanged, RulesChanged, Yanked
@@ -48,8 +47,6 @@ _TEXT_METHODS = {
     types.NOTEBOOK_DOCUMENT_DID_OPEN,
     types.NOTEBOOK_DOCUMENT_DID_CHANGE,
 }
-# Files besides `IGNORE_FILES` that say what git ignores.
-_GIT_FILES = ("/.git/info/exclude", "/git/ignore")
 
 log = logging.getLogger(__name__)
 
@@ -190,15 +187,6 @@ class Editor(LanguageServer):
         """Read the settings files again and go on with what they say."""
         self.sources.read(_folders(self.roots))
         self.configure()
-
-    def reread(self, uri: str) -> None:
-        """
-        Read *uri* again if it has settings; judge all files again if it says which of them are
-        ignored.
-        """
-        self.reread_settings((uri,))
-        if uri.rpartition("/")[2] in IGNORE_FILES or uri.endswith(_GIT_FILES):
-            self.session.handle(RulesChanged())
 
     def _look_at_settings(self) -> None:
         """

@@ -29,9 +29,6 @@ class Notebooks:
         self._lines: dict[str, tuple[str, ...]] = {}  # of each cell, with `\n` after each
         self._joined: dict[str, Document] = {}
 
-    def __repr__(self) -> str:
-        return f"<Notebooks {len(self._orders)} with {len(self.cells)} cells>"
-
     def order(self, notebook: str) -> tuple[str, ...]:
         """Return the URIs of the cells of *notebook*, none if it is not open."""
         return self._orders.get(notebook, ())

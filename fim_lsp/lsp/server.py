@@ -250,13 +250,13 @@ def did_save(editor: Editor, params: types.DidSaveTextDocumentParams) -> None:
     file.
     """
     editor.forward(Saved(params.text_document.uri))
-    editor.reread(params.text_document.uri)
+    editor.reread_settings((params.text_document.uri,))
 
 
 def did_close(editor: Editor, params: types.DidCloseTextDocumentParams) -> None:
     """Forget the text; the file may have been saved unnoticed."""
     editor.forward(Closed(params.text_document.uri))
-    editor.reread(params.text_document.uri)
+    editor.reread_settings((params.text_document.uri,))
 
 
 # -- notebooks -----------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ from fim_lsp.suggest.request import (
 )
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.git_commit import is_message
-from server_bridge.protocol import BackendError, BackendUnavailable, Health
+from server_bridge.protocol import BackendError, BackendUnavailable
 
 # A cursor that only moved may still be moving: the model is not asked for every stop.
 PASSING_MS = 250.0
@@ -174,14 +174,15 @@ class Completer:
         candidates = doc.continuations.find(request.cursor, self._connection.state.model)
         if candidates and (len(candidates) >= n_wanted or not request.invoked):
             return self._polish(request, doc, "cache", candidates[:n_wanted])
-        line = candidates or [self._in_sight(request, doc)]
+        line = candidates or [continue_line(request.cursor, self._open.lines(doc))]
         if not await self._is_ready(request, has_line=bool(line[0].text)):
             answer = self._polish(request, doc, "local", line)
             if answer.suggestions or not request.invoked:
                 return answer
             trouble = self._connection.state.message or "the model is not ready yet"
             return answer._replace(reason=trouble, is_failure=True)
-        await self._persistence.wait_restored(doc)
+        if doc.restoring is not None:
+            await asyncio.wait([doc.restoring])
         self._persistence.note_use(doc)
         try:
             wait = self._wait(request, doc, until)
@@ -227,7 +228,7 @@ class Completer:
         )
         suggestions = [item for item in made if item]
         if not suggestions:
-            return Answer([], _why_none(polished))
+            return Answer([], polished[0].cuts[-1].filter)
         exposure = self._weigh(request, doc, polished[0], so_far=False)
         if exposure is None:
             doc.display(None)
@@ -264,11 +265,7 @@ class Completer:
                 waits_on = request.client.cancels and connection.is_starting
                 await connection.wait_ready(LOOK_S)
                 left_s -= 0 if waits_on else LOOK_S
-        return self._connection.state.health is Health.READY
-
-    def _in_sight(self, request: CompletionRequest, doc: OpenDocument) -> Candidate:
-        """Return a candidate from the lines in sight, without a model."""
-        return continue_line(request.cursor, self._open.lines(doc))
+        return self._connection.is_ready
 
     @staticmethod
     def _seconds(request: CompletionRequest) -> float:
@@ -309,7 +306,8 @@ class Completer:
         self, request: CompletionRequest, doc: OpenDocument, candidate: Candidate, *, so_far: bool
     ) -> Exposure | None:
         """Return what to learn from when *candidate* is shown; what is shown in part stays."""
-        at, pause_s = (request.document.version, request.position), self._pause_s()
+        at = request.document.version, request.position
+        pause_s = self._open.pace.since_s(time.perf_counter() * 1e3)
         goes_on = doc.shown_at == at
         exposure = self._quiet.weigh(request, candidate, pause_s, so_far=so_far, goes_on=goes_on)
         if exposure and request.client.offers:
@@ -326,9 +324,6 @@ class Completer:
             wait = max(wait, PASSING_MS - request.client.waits_ms)
         return (self._quiet.wait_ms(wait, request) if fixed is None else fixed) / 1000
 
-    def _pause_s(self) -> float:
-        return self._open.pace.since_s(time.perf_counter() * 1e3)
-
 
 def _offer(
     doc: OpenDocument, document: Document, suggestions: list[Suggestion], exposure: Exposure | None
@@ -336,11 +331,3 @@ def _offer(
     """Remember what the user is shown in *document*, the text that the request was about."""
     edits = [(item.id, Edit(item.start, item.end, item.text)) for item in suggestions]
     doc.acceptance.offer(document, edits, exposure)
-
-
-def _why_none(polished: list[Candidate]) -> str:
-    """
-    Return the filter that left nothing of the first candidate, or that the model was not sure of
-    it.
-    """
-    return polished[0].cuts[-1].filter if polished else "model"

@@ -67,6 +67,11 @@ class Connection:
         return await self.backend.connect()
 
     @property
+    def is_ready(self) -> bool:
+        """Return whether the model can be asked without waiting for its server."""
+        return self.state.health is Health.READY
+
+    @property
     def is_starting(self) -> bool:
         """Return whether the backend may be ready soon; the user sees it load."""
         return self.state.health in (Health.UNKNOWN, Health.LOADING)
@@ -80,8 +85,7 @@ class Connection:
 
     def start_connecting(self) -> None:
         """Begin to reach the backend, unless it is ready or that is under way."""
-        ready = self.state.health is Health.READY
-        if not ready and (self._reaching is None or self._reaching.done()):
+        if not self.is_ready and (self._reaching is None or self._reaching.done()):
             self._reaching = asyncio.create_task(self._reach(self.backend), name="reach")
 
     async def wait_ready(self, seconds: float = CONNECT_S) -> State:

@@ -99,7 +99,7 @@ class Dispatcher:
 
     @property
     def _model(self) -> str:
-        return self._lane.state.model
+        return self._lane.connection.state.model
 
     async def _collect(
         self, request: CompletionRequest, doc: OpenDocument, wait: Wait, n_wanted: int

@@ -86,7 +86,7 @@ class Framing:
         if frame is not None and frame.window.share >= 1:
             return frame.window
         scale = doc.scale * SPARE
-        budget = frames.budget(self._lane.config, self._lane.state, scale)
+        budget = frames.budget(self._lane.connection.config, self._lane.connection.state, scale)
         return window.place_window(document, position, budget, None, 1.0)
 
     @staticmethod
@@ -98,7 +98,7 @@ class Framing:
         return doc.shrink(frame)
 
     def _budget(self, doc: OpenDocument) -> window.Budget:
-        return frames.budget(self._lane.config, self._lane.state, doc.scale)
+        return frames.budget(self._lane.connection.config, self._lane.connection.state, doc.scale)
 
     def _quick(self, doc: OpenDocument, document: Document, position: Position) -> list[Frame]:
         """
@@ -122,7 +122,7 @@ class Framing:
 
     def _first_share(self, budget: window.Budget) -> float:
         """Return how much of the budget a first look gets."""
-        state = self._lane.state
+        state = self._lane.connection.state
         n_chars = window.first_tokens(state.prefill_per_s) * state.chars_per_token
         return min(1.0, n_chars / max(1, budget.prefix + budget.suffix))
 

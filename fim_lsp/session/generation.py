@@ -120,7 +120,7 @@ LOOK_TOKENS = 8  # a loop is a dozen tokens and more
 ENDED = frozenset({Phase.WHOLE, Phase.SHORT, Phase.FAILED})
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Generation:
     """
     *typed* is the middle at the cursor of *request*, where it began, *prompt* the one it began
@@ -150,12 +150,6 @@ class Generation:
     logprob: float = 0.0  # of the text, as far as the tokens tell
     n_judged: int = 0  # of *tokens*, when it was last seen whether they are enough
     error: Exception | None = None
-
-    def __repr__(self) -> str:
-        state = self.phase.value + (" resting" if self.is_idle else "")
-        return (
-            f"<Generation {self.typed[-20:]!r}+{self.text[:20]!r} {state} waiting={self.waiting}>"
-        )
 
     @property
     def forced(self) -> str:

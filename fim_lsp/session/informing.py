@@ -58,11 +58,6 @@ class Informing:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def wait_informed(self) -> None:
-        """Wait until all that was sent is taken in; for tests."""
-        while self._tasks:
-            await asyncio.wait(self._tasks)
-
     async def _inform(self, event: Informed) -> None:
         await self._judging.wait_judged()
         doc = self._open.by_uri.get(event.uri)

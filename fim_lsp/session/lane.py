@@ -22,10 +22,8 @@ from typing import TypeVar
 
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.scheduler import Scheduler, Step
-from fim_lsp.settings.config import Config
 from server_bridge.protocol import (
     BackendError,
-    Health,
     Measure,
     Model,
     Prompt,
@@ -97,39 +95,14 @@ class PermittedModel:
 
 class Lane(Scheduler):
     """
-    See the module; a scheduler whose steps get the model. *state* and *config* are the
-    connection's.
+    See the module; a scheduler whose steps get the model of *connection*.
     """
 
     def __init__(
         self, connection: Connection, kinds: tuple[str, ...], off_wire: tuple[str, ...] = ()
     ) -> None:
         super().__init__(kinds, off_wire)
-        self._connection = connection
-
-    @property
-    def state(self) -> State:
-        """The last that is known of the backend."""
-        return self._connection.state
-
-    @property
-    def config(self) -> Config:
-        """The settings now."""
-        return self._connection.config
-
-    @property
-    def is_ready(self) -> bool:
-        """Return whether the model can be asked without waiting for its server."""
-        return self.state.health is Health.READY
-
-    @property
-    def is_starting(self) -> bool:
-        """Return whether the model may be ready soon."""
-        return self._connection.is_starting
-
-    async def wait_ready(self) -> State:
-        """Return the state as soon as the model is ready, or cannot be for now."""
-        return await self._connection.wait_ready()
+        self.connection = connection
 
     async def run(self, permit: Permit, work: Callable[[PermittedModel], Awaitable[T]]) -> T:
         """
@@ -147,7 +120,7 @@ class Lane(Scheduler):
         Return the model, connected where that is needed; for a step that has the wire. Raises
         BackendError.
         """
-        return PermittedModel(await self._connection.model(), permit)
+        return PermittedModel(await self.connection.model(), permit)
 
     def background(self, kind: str, step: Step, *, delay: float = 0.0) -> None:
         """
@@ -188,7 +161,7 @@ class Lane(Scheduler):
         would be asked for ever: what took `TWICE` the tokens of the prompt is left to the request
         for text.
         """
-        size = step_tokens(self.state)
+        size = step_tokens(self.connection.state)
         measure = await model.measure(prompt)
         least = 0 if to_end else size
         if measure.total - measure.cached <= least or n_spent >= TWICE * measure.total:

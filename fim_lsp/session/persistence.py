@@ -81,12 +81,6 @@ class Persistence:
             self._restoring.add(task)
             task.add_done_callback(self._restoring.discard)
 
-    @staticmethod
-    async def wait_restored(doc: OpenDocument) -> None:
-        """Wait until *doc* is as it was, or is not to be."""
-        if doc.restoring is not None and not doc.restoring.done():
-            await asyncio.wait([doc.restoring])
-
     async def _restore_ring(self, cache: Path, workspace: Workspace, config: Config) -> None:
         saved = await judge_apart(partial(state_file.load, cache, workspace.key))
         await workspace.restore_ring(saved.ring, config)
@@ -150,11 +144,6 @@ class Persistence:
             task = asyncio.create_task(self._audit_in_turn(self._cache), name="audit")
             self._auditing.add(task)
             task.add_done_callback(self._auditing.discard)
-
-    async def wait_audited(self) -> None:
-        """Wait until what is on disk is judged; for tests."""
-        while self._auditing:
-            await asyncio.wait(self._auditing)
 
     async def _audit_in_turn(self, cache: Path) -> None:
         async with self._turn:

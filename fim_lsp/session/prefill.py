@@ -60,7 +60,7 @@ class Prefill:
         if doc.current is None:
             return
         frame = doc.frame or Frame(header, NOWHERE)
-        if not self._lane.is_ready:
+        if not self._lane.connection.is_ready:
             return
         prompt = frames.compose(frame, typed)
 
@@ -70,14 +70,14 @@ class Prefill:
             return measure.total - measure.cached
 
         left = await self._lane.run(doc.permit(), load)
-        if left <= step_tokens(self._lane.state):
-            doc.mark_evaluated(frame)
+        if left <= step_tokens(self._lane.connection.state):
+            doc.workspace.mark_evaluated(frame.header.chunks)
         elif doc.frame is frame:
             doc.reset()
 
     async def save(self, doc: OpenDocument, frame: Frame, typed: str) -> bool:
         """Have the backend save what it evaluated of a prompt; whether it did."""
-        if not self._lane.is_ready:
+        if not self._lane.connection.is_ready:
             return False
         prompt = frames.compose(frame, typed)
 
@@ -93,9 +93,9 @@ class Prefill:
         # evaluated behind.
         is_new = doc.restoring is None and not doc.workspace.memory.ring.chunks
         if (doc.frame is not None or is_new) and doc.position is not None and document:
-            config = self._lane.config
+            config = self._lane.connection.config
             viewport = doc.viewport(self._framing.widest(doc, document, doc.position))
-            n_chars = frames.ring_chars(config, self._lane.state)
+            n_chars = frames.ring_chars(config, self._lane.connection.state)
             limits = RingLimits(config.ring.chunks, config.ring.chunk_lines, n_chars)
             await doc.workspace.update_ring(viewport, limits, config)
         return False
@@ -106,7 +106,7 @@ class Prefill:
         is more.
         """
         document = doc.current
-        if document is None or doc.position is None or not self._lane.is_ready:
+        if document is None or doc.position is None or not self._lane.connection.is_ready:
             return False
         model, position = await self._lane.model(doc.permit()), doc.position
         frame = await self._framing.best(doc, document, position, model)
@@ -119,8 +119,8 @@ class Prefill:
         more.
         """
         document = doc.current
-        if document is None or doc.position is None or not self._lane.is_ready:
-            if self._lane.is_starting:
+        if document is None or doc.position is None or not self._lane.connection.is_ready:
+            if self._lane.connection.is_starting:
                 self._look_again(doc, START_S)
             return False
         position = doc.position
@@ -135,7 +135,7 @@ class Prefill:
             return self._framing.shrunk(doc, frame, error)
         if left or not doc.current:
             return left > 0
-        doc.mark_evaluated(frame)
+        doc.workspace.mark_evaluated(frame.header.chunks)
         if frame is doc.frame:
             return False
         doc.install(frame)
@@ -151,7 +151,7 @@ class Prefill:
         takes costs at most twice the least possible, whatever comes (ski rental: Karlin et al.
         1988).
         """
-        state = self._lane.state
+        state = self._lane.connection.state
         measure = await model.measure(prompt)
         seconds = (measure.total - measure.cached) / max(1.0, state.prefill_per_s)
         if (missing := seconds - self._lane.quiet_s) <= 0:
@@ -175,6 +175,6 @@ class Prefill:
     ) -> int:
         """Evaluate a step of *frame* up to *position*; how many tokens are left."""
         prompt = self._framing.prompt(frame, document, position)
-        warmed = await model.warm(prompt, step_tokens(self._lane.state))
+        warmed = await model.warm(prompt, step_tokens(self._lane.connection.state))
         self._stats.count_warm(warmed, waited_for=False, is_first=is_first)
         return warmed.left

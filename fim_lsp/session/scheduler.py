@@ -69,9 +69,6 @@ class Scheduler:
         self._changed = asyncio.Event()
         self._runner: asyncio.Task[None] | None = None
 
-    def __repr__(self) -> str:
-        return f"<Scheduler due={self._n_due} jobs={','.join(self._jobs) or '-'}>"
-
     @property
     def idle(self) -> bool:
         """Return whether nothing waits, runs or is left for later."""

@@ -158,8 +158,10 @@ class Session:
                 self._judge_again()
             case _ if (doc := self._open.by_uri.get(event.uri)) is not None:
                 self._handle_in(doc, event)
-            case events.Saved(uri) if self.workspaces.changes_rules(uri):
-                self._judge_again()
+        if isinstance(event, events.Saved | events.Closed) and self.workspaces.changes_rules(
+            event.uri
+        ):
+            self._judge_again()  # a file that is closed may have been saved unnoticed
 
     def _change_files(self, event: events.FilesChanged) -> None:
         self._judging.begin(self._open.change_files(event))
@@ -180,8 +182,6 @@ class Session:
                 self._open.close(doc)
             case events.Saved(uri):
                 memory.note_focus(uri)  # to save a file says that it matters now
-                if self.workspaces.changes_rules(uri):
-                    self._judge_again()
             case events.Focused(uri):
                 memory.note_focus(uri)
             case events.Yanked(uri, text):
@@ -265,7 +265,7 @@ class Session:
         prompt, measure = self._framing.next_prompt(doc, doc.document), None
         if prompt is None:
             return PromptReport("nothing yet, no suggestion was asked for here")
-        if self.connection.state.health is Health.READY:
+        if self.connection.is_ready:
             with contextlib.suppress(BackendError, Withdrawn):
                 measure = await self._lane.run(doc.permit(), lambda model: model.measure(prompt))
         return describe(prompt, measure, doc.workspace.memory.ring.chunks)

@@ -138,8 +138,6 @@ class Stats:
     drafts_accepted: int = 0
     expected_right: int = 0
     expected_wrong: int = 0
-    prompt_ms: float = 0.0  # of the model's time, while a request waited
-    predicted_ms: float = 0.0
     latencies_ms: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
     answers: deque[Answered] = field(default_factory=lambda: deque(maxlen=N_KEYS))
     on_left: Callable[[int], None] = field(default=lambda _: None, repr=False)
@@ -166,8 +164,6 @@ class Stats:
         self.background += 0 if waited_for else timings.prompt_n
         self.cached += timings.cache_n
         self.predicted += timings.predicted_n
-        self.prompt_ms += timings.prompt_ms if waited_for else 0
-        self.predicted_ms += timings.predicted_ms
         self.drafted += timings.draft_n
         self.drafts_accepted += timings.draft_accepted_n
         if timings.expected_n is not None:
@@ -235,17 +231,15 @@ class Stats:
             "latencyMs": {
                 "p50": percentile(self.latencies_ms, 0.50),
                 "p95": percentile(self.latencies_ms, 0.95),
-                "model": percentile(self._by_model(), 0.50),
+                "model": percentile(
+                    (answer.ms for answer in self.answers if answer.outcome == "backend"), 0.50
+                ),
             },
             "ring": ring,
             "nextEdit": {
                 name: self.next_edits[name] for name in ("offered", "shown", "taken", "dismissed")
             },
         }
-
-    def _by_model(self) -> list[float]:
-        """Return how long the last answers took for which the model was asked."""
-        return [answer.ms for answer in self.answers if answer.outcome == "backend"]
 
 
 def _describe_last(last: Answer) -> dict[str, object]:

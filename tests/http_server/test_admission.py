@@ -71,7 +71,7 @@ async def test_no_other_server_is_asked(at_port: Served, target: str) -> None:
     answer = await asyncio.wait_for(reader.read(), 10)
 
     assert answer.startswith(b"HTTP/1.1 403")
-    assert not at_port.port.counts
+    assert not at_port.port._routes.counts
     writer.close()
 
 
@@ -108,7 +108,7 @@ async def test_there_is_always_a_token(tmp_path: Path) -> None:
                 assert (await at_port.client.get(path, headers=said)).status_code == 401
             answer = await at_port.client.post("/infill", json=vim("a", 0, 1), headers=said)
             assert answer.status_code == 401
-        assert not at_port.port.counts
+        assert not at_port.port._routes.counts
 
 
 async def test_the_pages_token_is_for_the_page(at_port: Served) -> None:

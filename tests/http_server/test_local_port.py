@@ -191,7 +191,7 @@ async def test_the_same_question_several_times_at_once(at_port: Served) -> None:
     complete = at_port.session.complete
 
     async def when_all_wait(*arguments: Any, **options: Any) -> Answer:
-        while at_port.port.counts["/v1/completions"] < 3:
+        while at_port.port._routes.counts["/v1/completions"] < 3:
             await asyncio.sleep(0.01)
         for _ in range(20):  # the last one was read, and joins within some turns of the loop
             await asyncio.sleep(0)
@@ -310,7 +310,7 @@ async def test_what_is_no_completion_at_a_cursor_is_not_answered(
     assert answer.status_code == status
     assert "model server itself" in answer.json()["error"]["message"]
     assert requests == []
-    assert not at_port.port.counts
+    assert not at_port.port._routes.counts
 
 
 async def test_what_clients_look_at_first(at_port: Served) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -61,7 +62,8 @@ class Project:
         return await self.shown()
 
     async def shown(self) -> str:
-        await self.session.informing.wait_informed()
+        while tasks := self.session.informing._tasks:
+            await asyncio.wait(tasks)
         await self.session.complete(self.uri("main.py"), Position(2, 19), invoked=True)
         await self.session.wait_idle()
         (workspace,) = (each for each in self.session.workspaces if each.root)

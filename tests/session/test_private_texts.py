@@ -75,7 +75,8 @@ class Model:
     async def settle(self) -> None:
         """Wait until the verdicts and the background work are done."""
         await wait_judged(self.session)
-        await self.session._persistence.wait_audited()
+        while audits := self.session._persistence._auditing:
+            await asyncio.wait(audits)
         await self.session.wait_idle()
 
     def check(self) -> None:

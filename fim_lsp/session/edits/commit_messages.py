@@ -104,7 +104,7 @@ class CommitMessages:
 
     @property
     def _rules(self) -> Rules:
-        return Rules(self._workspaces.roots, self._lane.config.privacy.exclude)
+        return Rules(self._workspaces.roots, self._lane.connection.config.privacy.exclude)
 
     async def write_subject(self, staged: Staged, typed: str, n_rules: int) -> tuple[str, str]:
         """
@@ -114,7 +114,7 @@ class CommitMessages:
         """
         if staged.note:
             return "", staged.note
-        if (state := await self._lane.wait_ready()).health is not Health.READY:
+        if (state := await self._lane.connection.wait_ready()).health is not Health.READY:
             return "", state.message or "there is no model server"
         while True:
             writing = self._writing
@@ -145,10 +145,10 @@ class CommitMessages:
         A small model may repeat an earlier subject: then it is asked for another answer.
         """
         permit, staged = self._permit(writing), writing.staged
-        n_chars, sample = commit_message.n_characters(self._lane.state), 0
+        n_chars, sample = commit_message.n_characters(self._lane.connection.state), 0
         while not writing.trouble:
             parts = (staged.repo, staged.diffs, staged.subjects, writing.typed, n_chars)
-            prompt = commit_message.prompt_of(*parts, state=self._lane.state)
+            prompt = commit_message.prompt_of(*parts, state=self._lane.connection.state)
             try:
                 await self._lane.evaluate(permit, prompt)
                 await self._say(writing, permit, prompt, sample)

@@ -167,9 +167,9 @@ class InstructedEdits:
         """
         Return the document, where it may be shown to a model that can do it. Raises Withdrawn.
         """
-        state = await self._lane.wait_ready()
+        state = await self._lane.connection.wait_ready()
         doc = await self._judging.admit(uri)
-        await doc.workspace.refresh(self._lane.config.privacy.exclude)
+        await doc.workspace.refresh(self._lane.connection.config.privacy.exclude)
         if state.health is not Health.READY:
             raise Withdrawn(state.message or "there is no model server")
         if state.fills_only:
@@ -254,7 +254,9 @@ class InstructedEdits:
             dialogue = replace(work.dialogue, context=shown)
             prompt = _prompt(dialogue, document)
             n_chars = sum(map(len, dialogue.selection.clean))
-            n_predict = LEAST_TOKENS + int(GROWTH * n_chars / self._lane.state.chars_per_token)
+            n_predict = LEAST_TOKENS + int(
+                GROWTH * n_chars / self._lane.connection.state.chars_per_token
+            )
             request = Request(prompt, n_predict, (f"\n{FENCE}",), dialogue.sample)
             try:
                 work.begin(dialogue, await self._lane.evaluate(permit, prompt))

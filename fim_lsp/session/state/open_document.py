@@ -234,10 +234,6 @@ class OpenDocument:
         """Have *work* load what an earlier run saved."""
         self.restoring = work
 
-    def mark_evaluated(self, frame: Frame) -> None:
-        """Note that the backend has evaluated the chunks of *frame*."""
-        self.workspace.mark_evaluated(frame.header.chunks)
-
     def set_dialogue(self, dialogue: Dialogue) -> None:
         """Remember the last edit by instruction, which a further one may continue."""
         self.dialogue = dialogue

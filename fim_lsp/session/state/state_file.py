@@ -82,11 +82,8 @@ def list_uris(cache: Path) -> dict[Path, set[str]]:
     Return the files whose text is in each workspace's file; those of one that cannot be read are
     one without a name.
     """
-    return {path: _uris(path) for path in (cache / "workspaces").glob("*.json")}
-
-
-def _uris(path: Path) -> set[str]:
-    return private_files.restore(path, _parse_uris, {""}, MOST_BYTES)
+    files = (cache / "workspaces").glob("*.json")
+    return {path: private_files.restore(path, _parse_uris, {""}, MOST_BYTES) for path in files}
 
 
 def _parse_uris(data: bytes) -> set[str]:
