@@ -181,7 +181,7 @@ def test_every_module_says_what_it_is_for_and_stays_short(path: Path) -> None:
 # own that says what it is for.
 MOST_CODE_LINES = 22726
 MOST_MODULES = 175
-MOST_IMPORTS = 763
+MOST_IMPORTS = 761
 MOST_SETTINGS = 38
 # Lines of over 100 columns, of the product and of its tests: the goal is none.
 MOST_LONG_LINES = 39

@@ -88,7 +88,8 @@ async def show_context(editor: Editor, *arguments: object) -> dict[str, object]:
     shown = await editor.session.report(editor.notebooks.place(uri)[0])
     if editor.offers("window.show_document.support"):
         if editor.page.is_open:
-            editor.later(_browse(editor, await editor.page.url(editor.session, editor.roots)))
+            url = await editor.page.url(editor.session, editor.roots)
+            editor.later(show_document(editor, url, external=True))
         else:
             editor.later(_open(editor, page(shown)))
     return {"note": shown.note, "segments": [part._asdict() for part in shown.segments]}
@@ -101,7 +102,7 @@ async def open_page(editor: Editor, *_: object) -> str:
     """
     url = await editor.page.url(editor.session, editor.roots)
     if url and editor.offers("window.show_document.support"):
-        editor.later(_browse(editor, url))
+        editor.later(show_document(editor, url, external=True))
     elif url:
         editor.messages.show(f"The page of fim-lsp is at {url}")
     else:
@@ -109,19 +110,12 @@ async def open_page(editor: Editor, *_: object) -> str:
     return url
 
 
-async def _browse(editor: Editor, url: str) -> None:
-    with contextlib.suppress(JsonRpcException):
-        params = types.ShowDocumentParams(url, external=True)
-        await editor.window_show_document_async(params)
-
-
 async def _open(editor: Editor, text: str) -> None:
     """Show *text* in the editor, from a file that only this user may read."""
     path = files.cache_folder() / PAGE
-    with contextlib.suppress(JsonRpcException, OSError):
+    with contextlib.suppress(OSError):
         await asyncio.to_thread(private_files.write, path, text.encode())
-        params = types.ShowDocumentParams(path.as_uri(), take_focus=True)
-        await editor.window_show_document_async(params)
+        await show_document(editor, path.as_uri(), take_focus=True)
 
 
 async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]:
@@ -197,13 +191,11 @@ async def apply_edit(editor: Editor, edit: types.WorkspaceEdit, label: str) -> b
     return False
 
 
-async def show_place(editor: Editor, uri: str, place: types.Position) -> None:
-    """Have an editor that can do so show a document there."""
+async def show_document(editor: Editor, uri: str, **how: Any) -> None:
+    """Have an editor that can do so show a document."""
     if editor.offers("window.show_document.support"):
-        at = types.Range(place, place)
         with contextlib.suppress(JsonRpcException):
-            params = types.ShowDocumentParams(uri, take_focus=True, selection=at)
-            await editor.window_show_document_async(params)
+            await editor.window_show_document_async(types.ShowDocumentParams(uri, **how))
 
 
 def status_now(editor: Editor, _: object) -> dict[str, object]:
@@ -272,12 +264,12 @@ def _show_until(editor: Editor) -> str:
 
 async def why(editor: Editor, params: object) -> str:
     """Return the reason in words, for `{"uri", "position"}`."""
-    given = params if isinstance(params, dict) else {}
-    uri = str(given.get("uri") or editor.session.last_uri)
+    query = params if isinstance(params, dict) else {}
+    uri = str(query.get("uri") or editor.session.last_uri)
     document = editor.document(uri)
     if document is None:
         return "The server does not have this text: the file is too large, or not open."
-    place = convert.place_of(given.get("position"), document, editor.encoding)
+    place = convert.place_of(query.get("position"), document, editor.encoding)
     position = place or Position(len(document.lines) - 1, 0)
     name, first_line = editor.notebooks.place(uri)
     lower = position._replace(line=position.line + first_line)

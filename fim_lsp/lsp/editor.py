@@ -126,7 +126,8 @@ class Editor(LanguageServer):
         if self._is_open:
             self.messages.close()
             await self.page.aclose()
-            await asyncio.to_thread(_delete, cache_folder() / PAGE)  # a whole prompt
+            with contextlib.suppress(OSError):  # a whole prompt
+                await asyncio.to_thread((cache_folder() / PAGE).unlink, missing_ok=True)
             try:
                 await self.session.aclose()
             except Exception:  # it is the end anyway
@@ -324,11 +325,6 @@ _REGISTRATIONS = (
         types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher("**/*")]),
     ),
 )
-
-
-def _delete(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        path.unlink()
 
 
 def _lower(position: Position, n_lines: int) -> Position:

@@ -82,21 +82,15 @@ async def edit(editor: Editor, *arguments: object) -> Params:
     step.
     """
     params = read_params(arguments)
-    answer: Params = {}
     is_cancelled = False
-
-    async def work() -> None:
-        answer.update(await _edit(editor, params, lambda: not is_cancelled))
-
-    task = editor.later(work(), "edit")
+    task = editor.later(_edit(editor, params, lambda: not is_cancelled), "edit")
     if params.get("wait") is False:
         return {"applied": None, "note": ""}
     try:
-        await asyncio.shield(task)
+        return await asyncio.shield(task)
     except asyncio.CancelledError:
         is_cancelled = True
         raise
-    return answer
 
 
 async def prepare(editor: Editor, *arguments: object) -> None:

@@ -146,10 +146,21 @@ class OneLine(logging.Formatter):
 
 
 class OwnFile(logging.FileHandler):
-    """A log file that is ours; raises OSError, and ValueError for one that is not."""
+    """
+    A log file, new or one of ours, for its owner's eyes only; raises OSError, and ValueError for
+    one that is no log of ours.
+    """
 
     def _open(self) -> TextIOWrapper:
-        return log_file(Path(self.baseFilename))
+        path, flags = Path(self.baseFilename), os.O_RDWR | os.O_CREAT | os.O_APPEND
+        flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # no links, no waiting
+        file = os.open(path, flags, 0o600)
+        try:
+            _make_log(file, path)
+            return os.fdopen(file, "a", encoding="utf-8")
+        except BaseException:
+            os.close(file)
+            raise
 
 
 def log_to(config: LogConfig) -> str | None:
@@ -167,23 +178,6 @@ def log_to(config: LogConfig) -> str | None:
         logging.getLogger(name).setLevel(config.level.upper())
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
     return problem
-
-
-def log_file(path: Path) -> TextIOWrapper:
-    """
-    Open a log, new or one of ours, for its owner's eyes only.
-
-    Raises OSError, and ValueError for a file that is no log of ours.
-    """
-    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
-    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # no links, no waiting
-    file = os.open(path, flags, 0o600)
-    try:
-        _make_log(file, path)
-        return os.fdopen(file, "a", encoding="utf-8")
-    except BaseException:
-        os.close(file)
-        raise
 
 
 def _make_log(file: int, path: Path) -> None:

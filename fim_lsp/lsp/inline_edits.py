@@ -19,7 +19,13 @@ from fim_lsp.documents import Document, Position, body_length, unix
 from fim_lsp.events import NextEditDismissed, NextEditShown, NextEditTaken
 from fim_lsp.instruct import presets
 from fim_lsp.lsp import convert, edits
-from fim_lsp.lsp.commands import applies_edits, apply_edit, first_text, show_place, workspace_edit
+from fim_lsp.lsp.commands import (
+    applies_edits,
+    apply_edit,
+    first_text,
+    show_document,
+    workspace_edit,
+)
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.rpc import types
 from fim_lsp.session.state.edit_history import NextEdit
@@ -121,7 +127,8 @@ async def _apply(editor: Editor, proposed: NextEdit) -> None:
     whole = workspace_edit(editor, uri, None, edit)
     if await apply_edit(editor, whole, "the next edit by fim-lsp"):
         editor.session.handle(NextEditTaken(proposed.id))
-        await show_place(editor, uri, edit.range.start)
+        place = types.Range(edit.range.start, edit.range.start)
+        await show_document(editor, uri, take_focus=True, selection=place)
 
 
 def dismiss(editor: Editor, *arguments: object) -> None:

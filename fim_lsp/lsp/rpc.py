@@ -27,7 +27,7 @@ import itertools
 import json
 import logging
 from collections.abc import Callable, Coroutine
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
 
 import attrs
 
@@ -73,6 +73,8 @@ _IN_ORDER = (
     types.NOTEBOOK_DOCUMENT_DID_CHANGE,
 )
 SLICE_S = 0.01  # of messages handled without a look at what else is to be done
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -256,13 +258,13 @@ class LanguageServer(PyglsServer):
             protocol_cls=Protocol,
             converter_factory=_converter,
         )
-        self._later: set[asyncio.Task[None]] = set()
+        self._later: set[asyncio.Task[Any]] = set()
 
     def offers(self, capability: str) -> bool:
         """Return whether the client declared a *capability*, dotted; one with options counts."""
         return get_capability(self.client_capabilities, capability) not in (None, False)
 
-    def later(self, work: Coroutine[Any, Any, None], name: str = "task") -> asyncio.Task[None]:
+    def later(self, work: Coroutine[Any, Any, T], name: str = "task") -> asyncio.Task[T]:
         """
         Do *work* that awaits the client, whatever becomes of the request it is done for.
 
@@ -273,7 +275,7 @@ class LanguageServer(PyglsServer):
         task.add_done_callback(self._on_done)
         return task
 
-    def _on_done(self, task: asyncio.Task[None]) -> None:
+    def _on_done(self, task: asyncio.Task[Any]) -> None:
         self._later.discard(task)
         if not task.cancelled() and (error := task.exception()):
             log.error("%s failed", task.get_name(), exc_info=error)

@@ -124,12 +124,14 @@ class Completer:
         Return the answer; none where its time is up, for a client that does not cancel what it no
         longer wants.
         """
-        until = asyncio.get_running_loop().time() + self._seconds(request)
+        seconds = request.config.completion.deadline_ms / 1000
+        seconds *= BY_HAND if request.invoked else 1
+        until = asyncio.get_running_loop().time() + seconds
         work = self._answer(request, uri, until - SPARE_S)
         if request.client.cancels or request.invoked:
             return await work
         try:
-            return await asyncio.wait_for(work, self._seconds(request))
+            return await asyncio.wait_for(work, seconds)
         except TimeoutError:
             trouble = self._connection.state.message or "the model server does not answer"
             log.warning("no completion in time: %s", trouble)
@@ -266,12 +268,6 @@ class Completer:
                 await connection.wait_ready(LOOK_S)
                 left_s -= 0 if waits_on else LOOK_S
         return self._connection.is_ready
-
-    @staticmethod
-    def _seconds(request: CompletionRequest) -> float:
-        """Return how long the request may take."""
-        seconds = request.config.completion.deadline_ms / 1000
-        return seconds * BY_HAND if request.invoked else seconds
 
     def _wait(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Wait:
         """Return how long the request waits for what from now on."""

@@ -85,8 +85,7 @@ class Dispatcher:
         here = window.middle(shown, request.document, request.position)
         if compose(doc.frame, here).suffix != shown.suffix:
             return  # the suggestion may come between a secret and the name that tells it is one
-        typed = window.middle(shown, after.document, after.position)
-        generation = self._new(after, doc, doc.frame, typed)
+        generation = self._new(after, doc, doc.frame)
         delay_s = AHEAD_TOKENS * request.state.decode_ms / 1000
         step = partial(self._step, generation, doc)
         self._lane.background("decode ahead", step, delay=delay_s)
@@ -112,14 +111,14 @@ class Dispatcher:
                 generation = doc.generation_for(document, position)
             generation = generation or await self._start(request, doc)
             typed = window.middle(generation.window, document, position)
-            cost = cost.with_sample(await self._wait(generation, doc, request, typed, wait))
+            cost = cost.with_sample(await self._wait(generation, doc, request, wait))
             if generation.agrees(generation.window, typed) or doc.current is not document:
                 break
             debounce_s = 0.0  # the user typed ahead of it, and it says something else
         for sample in range(1, n_wanted):
             another = await self._start(request, doc, sample)
             whole = wait._replace(early=wait.until)
-            more = await self._wait(another, doc, request, another.typed, whole)
+            more = await self._wait(another, doc, request, whole)
             cost = cost.with_sample(more)
         candidates = doc.continuations.find(request.cursor, self._model)
         return candidates[:n_wanted] or [self._so_far(generation, doc, typed)], cost
@@ -132,21 +131,13 @@ class Dispatcher:
         frame = await self._lane.run(doc.permit(), best)
         if frame is not doc.frame:
             doc.install(frame)
-        typed = window.middle(frame.window, request.document, request.position)
-        return self._new(request, doc, frame, typed, sample)
+        return self._new(request, doc, frame, sample)
 
     def _new(
-        self,
-        request: CompletionRequest,
-        doc: OpenDocument,
-        frame: Frame,
-        typed: str,
-        sample: int = 0,
+        self, request: CompletionRequest, doc: OpenDocument, frame: Frame, sample: int = 0
     ) -> Generation:
-        prompt, n_predict = (
-            compose(frame, typed),
-            request.config.completion.max_tokens,
-        )
+        typed = window.middle(frame.window, request.document, request.position)
+        prompt, n_predict = compose(frame, typed), request.config.completion.max_tokens
         generation = Generation(request, frame.window, typed, prompt, n_predict, sample)
         if not sample:
             doc.begin(generation)
@@ -154,17 +145,12 @@ class Dispatcher:
         return generation
 
     async def _wait(
-        self,
-        generation: Generation,
-        doc: OpenDocument,
-        request: CompletionRequest,
-        typed: str,
-        wait: Wait,
+        self, generation: Generation, doc: OpenDocument, request: CompletionRequest, wait: Wait
     ) -> Cost:
         """
-        Wait until *generation* says enough to a *request* at *typed*, or its time is up; what it
-        cost meanwhile.
+        Wait until *generation* says enough to *request*, or its time is up; what it cost meanwhile.
         """
+        typed = window.middle(generation.window, request.document, request.position)
         loop, before = asyncio.get_running_loop(), generation.cost
         alarms = [loop.call_at(at, generation.news.set) for at in (wait.early, wait.until)]
         self._latest, n_lines, shown = generation, 0, False

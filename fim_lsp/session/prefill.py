@@ -11,7 +11,6 @@ from __future__ import annotations
 from functools import partial
 
 from fim_lsp.context.ring import RingLimits
-from fim_lsp.documents import Document, Position
 from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.prompt.window import Window
@@ -111,7 +110,8 @@ class Prefill:
         model, position = await self._lane.model(doc.permit()), doc.position
         frame = await self._framing.best(doc, document, position, model)
         doc.prefer(frame)
-        return await self._step(frame, document, position, model, is_first=True) > 0
+        prompt = self._framing.prompt(frame, document, position)
+        return await self._step(prompt, model, is_first=True) > 0
 
     async def _next_step(self, doc: OpenDocument) -> bool:
         """
@@ -125,12 +125,12 @@ class Prefill:
             return False
         position = doc.position
         frame = self._framing.ahead(doc, document, position)
+        prompt = self._framing.prompt(frame, document, position)
         try:
             model = await self._lane.model(doc.permit())
-            if not await self._pays(doc, self._framing.prompt(frame, document, position), model):
+            if not await self._pays(doc, prompt, model):
                 return False
-            is_first = doc.frame is None
-            left = await self._step(frame, document, position, model, is_first=is_first)
+            left = await self._step(prompt, model, is_first=doc.frame is None)
         except PromptTooLong as error:
             return self._framing.shrunk(doc, frame, error)
         if left or not doc.current:
@@ -164,17 +164,8 @@ class Prefill:
         step = partial(self._next_step, doc)
         self._lane.background("prefill next", step, delay=seconds)
 
-    async def _step(
-        self,
-        frame: Frame,
-        document: Document,
-        position: Position,
-        model: PermittedModel,
-        *,
-        is_first: bool,
-    ) -> int:
-        """Evaluate a step of *frame* up to *position*; how many tokens are left."""
-        prompt = self._framing.prompt(frame, document, position)
+    async def _step(self, prompt: Prompt, model: PermittedModel, *, is_first: bool) -> int:
+        """Evaluate a step of *prompt*; how many tokens are left."""
         warmed = await model.warm(prompt, step_tokens(self._lane.connection.state))
         self._stats.count_warm(warmed, waited_for=False, is_first=is_first)
         return warmed.left

@@ -287,9 +287,7 @@ class Session:
         if (state := await self.connection.wait_ready()).health is not Health.READY:
             return at, "", state.message or "there is no model server"
 
-        text, note = await continue_long(
-            doc, document, at, go_on, config=self.config, lane=self._lane, framing=self._framing
-        )
+        text, note = await continue_long(doc, document, at, go_on, self._lane, self._framing)
         if doc.current is not document:
             return at, "", "you typed"
         return at, text, note

@@ -187,11 +187,8 @@ class InstructedEdits:
         """
         Return the permit of an edit: it ends with a change of the text, and with another edit.
         """
-
-        def why() -> str:
-            return "another edit was asked for" if number != self._n_asked else why_over()
-
-        return doc.permit(document, why)
+        newer = "another edit was asked for"
+        return doc.permit(document, lambda: newer if number != self._n_asked else why_over())
 
     async def _question(
         self, doc: OpenDocument, document: Document, selection: Selection, wanted: Instruction

@@ -17,7 +17,6 @@ from fim_lsp.documents import Document, Position
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.lane import Lane, Permit, Withdrawn
 from fim_lsp.session.state.open_document import OpenDocument
-from fim_lsp.settings.config import Config
 from fim_lsp.suggest.cursor import cursor_at
 from fim_lsp.suggest.long_text import LongText
 from server_bridge.protocol import (
@@ -35,13 +34,11 @@ LEAST = 32  # pieces of text that are dropped, or the context is too small for t
 FULL = "the prompt leaves too little room in the model's context"
 
 
-async def continue_long(  # noqa: PLR0913 (the parts of the session)
+async def continue_long(
     doc: OpenDocument,
     document: Document,
     position: Position,
     go_on: Callable[[str], bool],
-    *,
-    config: Config,
     lane: Lane,
     framing: Framing,
 ) -> tuple[str, str]:
@@ -52,7 +49,7 @@ async def continue_long(  # noqa: PLR0913 (the parts of the session)
     *go_on* is given the text so far and says whether to go on.
     """
     cursor = cursor_at(document, position, doc.file.path, by_hand=True)
-    writing = LongText(cursor, config.completion.long_tokens, go_on)
+    writing = LongText(cursor, lane.connection.config.completion.long_tokens, go_on)
     permit = doc.permit(document, lambda: "" if go_on(writing.text) else "it was cancelled")
     while True:
         prompt = framing.next_prompt(doc, document, position)
