@@ -283,7 +283,9 @@ class Editor(LanguageServer):
             previous.cancel()  # pygls answers it with -32800
         self._newest[key] = task
         try:
-            uri, first = self.notebooks.place(document.uri)
+            uri, first = document.uri, 0
+            if uri in self.notebooks.cells:
+                uri, first = self.notebooks.place(uri)
 
             def on_suggestion(suggestion: Suggestion) -> None:
                 if show is not None:

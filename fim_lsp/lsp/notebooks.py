@@ -86,12 +86,14 @@ class Notebooks:
             del self._orders[notebook]
         return events
 
-    def change(self, change: Changed) -> list[Event]:
-        """Apply a change to the text of a cell."""
-        if (cell := self.cells.get(change.uri)) is None:
-            return []
-        self._put(apply_edits(cell, change.edits, change.version))
-        return self._follow(self._around(cell.uri)[0])
+    def change(self, *changes: Changed) -> list[Event]:
+        """Apply changes to the texts of cells."""
+        notebooks: dict[str, None] = {}
+        for uri, version, edits, _ in changes:
+            if cell := self.cells.get(uri):
+                self._put(apply_edits(cell, edits, version))
+                notebooks[self._around(uri)[0]] = None
+        return [event for notebook in notebooks for event in self._follow(notebook)]
 
     def _put(self, cell: Document) -> None:
         self.cells[cell.uri] = cell

@@ -71,7 +71,8 @@ async def offer(editor: Editor, find: Find, path: Path | None = None) -> None:
     )
     with contextlib.suppress(JsonRpcException, OSError):
         answer = await editor.window_show_message_request_async(params)
-        await asyncio.to_thread(_remember, path)
+        await asyncio.to_thread(path.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
+        await asyncio.to_thread(path.touch)
         if answer is not None and answer.title == yes:
             await _get(editor, real)
 
@@ -85,11 +86,6 @@ async def _get(editor: Editor, real: RealModel) -> None:
         return
     editor.read_settings()
     editor.messages.show(f"fim-lsp: {real.what} answers from now on.")
-
-
-def _remember(path: Path) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path.touch()
 
 
 def _path() -> Path:

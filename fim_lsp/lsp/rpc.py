@@ -366,13 +366,9 @@ def _converter() -> Converter:
     """Make pygls' converter, but leave params of unknown methods as they are, or missing."""
     converter: Converter = default_converter()  # type: ignore[no-untyped-call]
 
-    def request(data: dict[str, Any], _: type) -> JsonRPCRequestMessage:
-        return JsonRPCRequestMessage(
-            data["id"], data["method"], data["jsonrpc"], data.get("params")
-        )
-
-    def notification(data: dict[str, Any], _: type) -> JsonRPCNotification:
-        return JsonRPCNotification(data["method"], data["jsonrpc"], data.get("params"))
+    def call(data: dict[str, Any], kind: Callable[..., object]) -> object:
+        names = data.keys() & {"id", "method", "jsonrpc"}
+        return kind(**{name: data[name] for name in names}, params=data.get("params"))
 
     structure = converter.get_structure_hook(types.InlineCompletionParams)
 
@@ -396,6 +392,6 @@ def _converter() -> Converter:
     # `types.TextDocumentContentChangeEvent` itself names two classes: it is not the params' type.
     (change,) = get_args(get_type_hints(types.DidChangeTextDocumentParams)["content_changes"])
     converter.register_structure_hook(change, lambda data, _: content_change(data))
-    converter.register_structure_hook(JsonRPCRequestMessage, request)
-    converter.register_structure_hook(JsonRPCNotification, notification)
+    converter.register_structure_hook(JsonRPCRequestMessage, call)
+    converter.register_structure_hook(JsonRPCNotification, call)
     return converter

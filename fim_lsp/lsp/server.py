@@ -281,12 +281,17 @@ async def did_change_cells(editor: Editor, params: types.DidChangeNotebookDocume
         ]
         fresh = map(convert.parse_open, cells.structure.did_open or ())
         editor.forward(*editor.notebooks.arrange(uri, tuple(order), fresh))
+    contents: dict[str, list[Any]] = {}
+    versions = {}
     for change in (cells and cells.text_content) or ():
-        if cell := editor.notebooks.cells.get(change.document.uri):
-            changes: list[Any] = [*change.changes]  # `rpc.ContentChange`, by our converter
-            edits = await _in_slices(convert.edits_stepwise(cell, changes, editor.encoding))
-            changed = Changed(cell.uri, change.document.version, edits)
-            editor.forward(*editor.notebooks.change(changed))
+        contents.setdefault(change.document.uri, []).extend(change.changes)
+        versions[change.document.uri] = change.document.version
+    changed = []
+    for cell_uri in contents.keys() & editor.notebooks.cells.keys():
+        cell = editor.notebooks.cells[cell_uri]
+        edits = convert.edits_stepwise(cell, contents[cell_uri], editor.encoding)
+        changed.append(Changed(cell_uri, versions[cell_uri], await _in_slices(edits)))
+    editor.forward(*editor.notebooks.change(*changed))
 
 
 def did_save_cells(editor: Editor, params: types.DidSaveNotebookDocumentParams) -> None:

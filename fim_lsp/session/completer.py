@@ -44,8 +44,6 @@ from fim_lsp.suggest.request import (
     why_not,
     why_off,
 )
-from fim_lsp.workspace import paths
-from fim_lsp.workspace.git_commit import is_message
 from server_bridge.protocol import BackendError, BackendUnavailable
 
 # A cursor that only moved may still be moving: the model is not asked for every stop.
@@ -155,7 +153,7 @@ class Completer:
         Answer from what is known at the place, or ask the model; or return the rule by which the
         request gets nothing.
         """
-        if is_message(paths.local_path(doc.uri)):
+        if doc.is_message:
             return await self._in_message(request)
         if why := doc.refusal:
             return Answer([], why)
@@ -176,13 +174,14 @@ class Completer:
         candidates = doc.continuations.find(request.cursor, self._connection.state.model)
         if candidates and (len(candidates) >= n_wanted or not request.invoked):
             return self._polish(request, doc, "cache", candidates[:n_wanted])
-        line = candidates or [continue_line(request.cursor, self._open.lines(doc))]
-        if not await self._is_ready(request, has_line=bool(line[0].text)):
-            answer = self._polish(request, doc, "local", line)
-            if answer.suggestions or not request.invoked:
-                return answer
-            trouble = self._connection.state.message or "the model is not ready yet"
-            return answer._replace(reason=trouble, is_failure=True)
+        if not self._connection.is_ready:
+            line = candidates or [continue_line(request.cursor, self._open.lines(doc))]
+            if not await self._wait_ready(request, has_line=bool(line[0].text)):
+                answer = self._polish(request, doc, "local", line)
+                if answer.suggestions or not request.invoked:
+                    return answer
+                trouble = self._connection.state.message or "the model is not ready yet"
+                return answer._replace(reason=trouble, is_failure=True)
         if doc.restoring is not None:
             await asyncio.wait([doc.restoring])
         self._persistence.note_use(doc)
@@ -253,7 +252,7 @@ class Completer:
             return None
         return trim_typed(doc.displayed, request.cursor, self._connection.state.model)
 
-    async def _is_ready(self, request: CompletionRequest, *, has_line: bool) -> bool:
+    async def _wait_ready(self, request: CompletionRequest, *, has_line: bool) -> bool:
         """
         Return whether the backend can be asked: soon, if it is just starting and no line can be
         offered.

@@ -87,8 +87,12 @@ class Scheduler:
     async def foreground(self, step: Callable[[], Awaitable[T]]) -> T:
         """Run *step* as soon as the one on the wire is done."""
         self._n_due += 1
+        self._n_waiting += 1
         try:
-            await self._take_wire()
+            try:
+                await self._wire.acquire()
+            finally:
+                self._n_waiting -= 1
             try:
                 return await step()
             finally:
@@ -113,10 +117,6 @@ class Scheduler:
             job.due = max(job.due, now + job.delay)
         self._changed.set()
 
-    def drop(self, kind: str) -> None:
-        """Forget the waiting job of this kind."""
-        self._jobs.pop(kind, None)
-
     async def wait_idle(self) -> None:
         """Wait until nothing is left to do; for tests and for the command line."""
         while not self.idle:
@@ -128,13 +128,6 @@ class Scheduler:
         self._changed.set()
         if self._runner is not None:
             await end_tasks({self._runner})
-
-    async def _take_wire(self) -> None:
-        self._n_waiting += 1
-        try:
-            await self._wire.acquire()
-        finally:
-            self._n_waiting -= 1
 
     async def _run(self) -> None:
         """Serve background jobs until none is left."""

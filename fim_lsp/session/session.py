@@ -82,6 +82,7 @@ class Session:
         self._waking: asyncio.TimerHandle | None = None
         self._lane = Lane(self.connection, BACKGROUND, off_wire=("choose chunks",))
         self._open = OpenDocuments(self.workspaces, self._stats, self.quiet)
+        self.document = self._open.document
         self._model_edits = ModelEdits(config, open_model)
         self.next_edits = NextEdits(
             self._open, self._stats, clock, self._model_edits, lambda: self.config
@@ -125,11 +126,6 @@ class Session:
     def documents(self) -> Mapping[str, Document]:
         """The open documents, by URI."""
         return {doc.uri: doc.document for doc in self._open}
-
-    def document(self, uri: str) -> Document | None:
-        """Return the text of *uri*, None if it is not open."""
-        doc = self._open.by_uri.get(uri)
-        return None if doc is None else doc.document
 
     # -- what the editor tells ------------------------------------------------------------------
 

@@ -298,25 +298,21 @@ class Days:
     def write(self, today: date) -> dict[str, Day]:
         """Add what was counted since the last time to *today*; all days that are kept. Blocking."""
         with self._one:
-            return self._write(today)
-
-    def _write(self, today: date) -> dict[str, Day]:
-        now = self._stats.totals
-        fresh = {name: now[name] - self._written[name] for name in NAMES}
-        self._written = now
-        days = _read(self._path) if self._path else {}
-        if any(fresh.values()):
-            counts = days.get(today.isoformat(), {})
-            days[today.isoformat()] = {name: counts.get(name, 0) + fresh[name] for name in NAMES}
-            days = dict(sorted(days.items())[-N_DAYS:])
-            if self._path:
-                with contextlib.suppress(OSError):
-                    private_files.write(self._path, json.dumps(days).encode())
-        return days
-
-
-def _read(path: Path) -> dict[str, Day]:
-    return private_files.restore(path, _parse, dict[str, Day]())
+            now = self._stats.totals
+            fresh = {name: now[name] - self._written[name] for name in NAMES}
+            self._written = now
+            none = dict[str, Day]()
+            days = private_files.restore(self._path, _parse, none) if self._path else none
+            if any(fresh.values()):
+                counts = days.get(today.isoformat(), {})
+                days[today.isoformat()] = {
+                    name: counts.get(name, 0) + fresh[name] for name in NAMES
+                }
+                days = dict(sorted(days.items())[-N_DAYS:])
+                if self._path:
+                    with contextlib.suppress(OSError):
+                        private_files.write(self._path, json.dumps(days).encode())
+            return days
 
 
 def _parse(data: bytes) -> dict[str, Day]:

@@ -96,7 +96,7 @@ def test_a_closed_notebook_leaves_nothing() -> None:
     mirror.hear(books.arrange(BOOK, (), ()))
 
     assert not mirror
-    assert repr(books) == "<Notebooks 0 with 0 cells>"
+    assert (books.cells, books._orders) == ({}, {})
     assert books.change(Changed("cell:a", 2, ("y",))) == []
 
 

@@ -8,11 +8,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from fim_lsp.session import stats as stats_module
-from fim_lsp.session.stats import FILE, N_DAYS, Day, Days, Stats
+from fim_lsp.session.stats import FILE, N_DAYS, Days, Stats
+from server_bridge.machine import private_files
 
 TODAY = date(2026, 11, 22)
 
@@ -45,16 +46,16 @@ def test_the_page_and_the_end_write_one_after_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each reads the file first: what one adds would be lost to the other."""
-    stats, read, may_read = Stats(), stats_module._read, threading.Event()
+    stats, read, may_read = Stats(), private_files.restore, threading.Event()
     days, begun = Days(tmp_path, stats), threading.Event()
 
-    def read_late(path: Path) -> dict[str, Day]:
-        found = read(path)
+    def read_late(*arguments: Any) -> Any:
+        days_on_disk = read(*arguments)
         begun.set()
         may_read.wait(10)
-        return found
+        return days_on_disk
 
-    monkeypatch.setattr(stats_module, "_read", read_late)
+    monkeypatch.setattr(private_files, "restore", read_late)
     shown(stats, 1)
     with ThreadPoolExecutor(2) as threads:
         page = threads.submit(days.write, TODAY)

@@ -31,7 +31,8 @@ from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.stats import LastAnswer
 from fim_lsp.suggest.continuations import Continuations, Displayed
 from fim_lsp.suggest.request import TOO_LARGE
-from fim_lsp.workspace.paths import FileLocation
+from fim_lsp.workspace.git_commit import is_message
+from fim_lsp.workspace.paths import FileLocation, local_path
 from server_bridge.protocol import Prompt
 
 RESTING = 4  # generations that were left and may be resumed: the last few places of the cursor
@@ -55,7 +56,8 @@ class OpenDocument:
     it may be used. *position* is the cursor's last known place, carried along by edits since;
     *deleted*: the last edit only took text away; *typed*: there was an edit since the last request.
     *displayed* is the text that was suggested last, *shown_at* in which version and where a
-    suggestion was last shown, *used* when a request was served last (0: never).
+    suggestion was last shown, *used* when a request was served last (0: never);
+    *is_message*: it is the message of a commit.
     """
 
     document: Document
@@ -84,6 +86,7 @@ class OpenDocument:
     is_retired: bool = False
 
     def __post_init__(self) -> None:
+        self.is_message = is_message(local_path(self.uri))
         if self.most_chars > DOCUMENT_CHARS:
             self.refuse(Verdict.TOO_LARGE.value, Verdict.TOO_LARGE)
 

@@ -39,6 +39,11 @@ class OpenDocuments:
     def __iter__(self) -> Iterator[OpenDocument]:
         return iter(self.by_uri.values())
 
+    def document(self, uri: str) -> Document | None:
+        """Return the text of *uri*, None if it is not open."""
+        doc = self.by_uri.get(uri)
+        return None if doc is None else doc.document
+
     def open(
         self, uri: str, language: str, version: int, text: str, lines: tuple[str, ...] | None = None
     ) -> OpenDocument:
