@@ -187,10 +187,8 @@ def read_unopened(
         return
     names, near = read(here).imported, snapshot.near
     opened = {source.name for source in snapshot.sources}
-    unknown = (
-        p for p in rank_files(index, here.name, here.language, names, near) if p not in opened
-    )
-    for path in itertools.islice(unknown, _READ):
+    ranked = rank_files(index, here.name, here.language, names, near)
+    for path in itertools.islice((path for path in ranked if path not in opened), _READ):
         if source := source_of(path):
             yield from _pieces(read(source), {*names, *near})
 

@@ -308,9 +308,8 @@ class Memory:
         touches its last.
         """
         first, last, n_breaks = edit.start.line, edit.end.line, len(split(edit.text)) - 1
-        whole = (
-            edit.start.column == 0 and edit.end.column == 0 and edit.text[-1:] in ("", "\n", "\r")
-        )
+        columns = edit.start.column, edit.end.column
+        whole = columns == (0, 0) and edit.text[-1:] in ("", "\n", "\r")
         more = 0 if whole and (last > first or n_breaks) else 1
         self._replace_lines(uri, first, last + more, n_breaks + more)
 

@@ -100,7 +100,10 @@ def borrow(checkout: Checkout, index: Path | None = None) -> Iterator[Git]:
     Raises OSError where there is no git, or the repository is on another machine.
     """
     git = _program()
-    if git is None or _leads_to_other_machine(checkout.objects):
+    # There, objects may be on another machine: Windows shows the user's credentials to one that is
+    # asked.
+    leads_away = os.name == "nt" and (checkout.objects / "info/alternates").exists()
+    if git is None or leads_away:
         raise OSError("there is no git on the PATH, or the repository is on another machine")
     with tempfile.TemporaryDirectory(prefix="fim-lsp-") as name:
         own = Path(name)
@@ -132,14 +135,6 @@ def _program() -> str | None:
     if sys.platform == "darwin" and path == _STUB:
         return next((path for path in _APPLE if Path(path).is_file()), None)
     return path
-
-
-def _leads_to_other_machine(objects: Path) -> bool:
-    """
-    Return whether it may name objects on another machine: Windows shows the user's credentials to
-    one that is asked.
-    """
-    return os.name == "nt" and (objects / "info/alternates").exists()
 
 
 def _make_repository(own: Path, checkout: Checkout) -> None:

@@ -86,7 +86,9 @@ def values(paths: Iterable[Path], key: str) -> list[Setting]:
     """
     matching: list[Setting] = []
     files = (_settings(path, _DEPTH, []) for path in paths)
-    for setting in chain(*files, _variables()):
+    # the settings in the environment count over all files
+    variables = _with_included(_in_environment(), Path("/"), _DEPTH, [])
+    for setting in chain(*files, variables):
         if setting.key == key:
             matching = [setting] if setting.sure else [setting, *matching]
     return matching
@@ -152,14 +154,6 @@ def _with_included(
             sure = section == "include"
             for inner in _settings(other, depth - 1, included):
                 yield inner._replace(sure=inner.sure and sure)
-
-
-def _variables() -> Iterator[Setting]:
-    """
-    Yield the settings in the environment, with the files that they include; they count over all
-    other files.
-    """
-    yield from _with_included(_in_environment(), Path("/"), _DEPTH, [])
 
 
 def _in_environment() -> Iterator[Setting]:
