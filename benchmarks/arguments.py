@@ -20,14 +20,14 @@ def parser(name: str, description: str | None) -> argparse.ArgumentParser:
     )
 
 
-def names(known: Iterable[str]) -> Callable[[str], list[str]]:
-    """Return a type for argparse: some of *known*, separated by commas, or none."""
+def names(allowed: Iterable[str]) -> Callable[[str], list[str]]:
+    """Return a type for argparse: some of *allowed*, separated by commas, or none."""
 
     def parse(text: str) -> list[str]:
-        given = text.split(",") if text else []
-        if unknown := {*given} - {*known}:
+        wanted = text.split(",") if text else []
+        if unknown := {*wanted} - {*allowed}:
             raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}")
-        return given
+        return wanted
 
     return parse
 

@@ -121,16 +121,16 @@ def main() -> None:
         for name in options.rows.split(","):
             for n_clients in map(int, options.clients.split(",")):
                 with front(ROWS[name], pair) as url:
-                    found = asyncio.run(measured(ROWS[name], url, pair, n_clients, options))
-                print(line(ROWS[name], n_clients, found), flush=True)
+                    outcome = asyncio.run(measured(ROWS[name], url, pair, n_clients, options))
+                print(line(ROWS[name], n_clients, outcome), flush=True)
 
 
 @contextmanager
 def replicas(n: int, block: int = BLOCK) -> Iterator[list[Running]]:
     """So many replicas with the bundled model."""
-    found = [vllm_server.replica(free_port(), block=block) for _ in range(n)]
-    with vllm_server.running(*found):
-        yield found
+    servers = [vllm_server.replica(free_port(), block=block) for _ in range(n)]
+    with vllm_server.running(*servers):
+        yield servers
 
 
 @contextmanager
@@ -168,8 +168,10 @@ async def _own(wires: Sequence[ToTheEnd], pair: Sequence[Running]) -> list[int]:
     async with httpx.AsyncClient(trust_env=False, timeout=TOKENIZE_S) as client:
 
         async def ids(text: str) -> list[int]:
-            asked = {"model": vllm_server.MODEL, "prompt": text, "add_special_tokens": False}
-            return list((await client.post(f"{pair[0].url}/tokenize", json=asked)).json()["tokens"])
+            question = {"model": vllm_server.MODEL, "prompt": text, "add_special_tokens": False}
+            return list(
+                (await client.post(f"{pair[0].url}/tokenize", json=question)).json()["tokens"]
+            )
 
         for wire in wires:
             replica = Blocks(BLOCK)
@@ -224,14 +226,14 @@ HEAD = """\
 | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"""
 
 
-def line(row: Row, n_clients: int, found: Found) -> str:
+def line(row: Row, n_clients: int, outcome: Found) -> str:
     """Return a row of the table."""
-    tokens = found.evaluated
+    tokens = outcome.evaluated
     cells = [
         row.kind or "none", row.policy, row.header or "none", str(n_clients), f"{at(tokens, 0.5):.0f}",
         f"{at(tokens, 0.95):.0f}", f"{sum(tokens) / max(1, len(tokens)):.0f}",
-        ", ".join(f"{at(found.own, share):.0f}" for share in (0.5, 0.95)), f"{found.ahead:.0f}",
-        f"{found.cached:.1%}", str(found.most_waiting),
+        ", ".join(f"{at(outcome.own, share):.0f}" for share in (0.5, 0.95)), f"{outcome.ahead:.0f}",
+        f"{outcome.cached:.1%}", str(outcome.most_waiting),
     ]  # fmt: skip
     return "| " + " | ".join(cells) + " |"
 

@@ -55,58 +55,58 @@ Rows = dict[str, list[Written]]
 
 def main() -> None:
     """Measure, print, write."""
-    given = _options()
-    where = trials([path.resolve() for path in given.paths], given.places)
-    written = asyncio.run(measured(given, where))
+    options = _options()
+    where = trials([path.resolve() for path in options.paths], options.places)
+    written = asyncio.run(measured(options, where))
     print(table(written))
-    if given.json:
+    if options.json:
         rows = {
-            name: [[each.text, *astuple(each.cost)] for each in mine]
+            name: [[answer.text, *astuple(answer.cost)] for answer in mine]
             for name, mine in written.items()
         }
-        given.json.write_text(json.dumps(rows, indent=1), "utf-8")
+        options.json.write_text(json.dumps(rows, indent=1), "utf-8")
 
 
-async def measured(given: argparse.Namespace, where: Sequence[Trial]) -> Rows:
+async def measured(options: argparse.Namespace, where: Sequence[Trial]) -> Rows:
     """Return what each server wrote at all places."""
     async with AsyncExitStack() as running:
         servers: dict[str, Model] = {}
 
         async def start_engine(name: str, n_threads: int) -> None:
-            ours = Embedded(EmbeddedSettings(model=given.model, n_threads=n_threads, n_ctx=N_CTX))
+            ours = Embedded(EmbeddedSettings(model=options.model, n_threads=n_threads, n_ctx=N_CTX))
             running.push_async_callback(ours.aclose)
             servers[name] = await ours.connect()
 
-        for n in given.threads:
-            if ENGINE in given.servers:
+        for n in options.threads:
+            if ENGINE in options.servers:
                 await start_engine(f"{ENGINE}, {n}", n)
-            if given.long_spins:
+            if options.long_spins:
                 with patch.object(supervisor, "SPINS", {}):
                     await start_engine(f"{ENGINE}, {n}, long spins", n)
-            for kind, wishes in kinds(given).items():
+            for kind, wishes in kinds(options).items():
                 folder = Path(running.enter_context(tempfile.TemporaryDirectory()))
-                server = served(folder, with_threads(n), model=given.model, **wishes)
+                server = served(folder, with_threads(n), model=options.model, **wishes)
                 servers[f"{kind}, {n}"] = await running.enter_async_context(server)
         written: Rows = {name: [] for name in servers}
         for k, trial in enumerate(where):
-            request = Request(prompt_at(WINDOW, trial), given.tokens)
+            request = Request(prompt_at(WINDOW, trial), options.tokens)
             for name in [*servers][k % len(servers) :] + [*servers][: k % len(servers)]:
                 reply = await servers[name].complete(request)
                 written[name].append(Written(reply.text, reply.timings))
     return written
 
 
-def kinds(given: argparse.Namespace) -> dict[str, dict[str, Any]]:
+def kinds(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """Return which llama-servers are compared, and what of a plan makes each."""
-    found: dict[str, dict[str, Any]] = {}
-    if SERVER in given.servers:
-        found[SERVER] = {"speculate": False}
-    if given.drafts:
-        found[NGRAMS] = {"speculate": True}
-    if given.draft:
-        found[DRAFT] = {"speculate": False, "draft": given.draft}
-        found[CHAIN] = {"speculate": True, "draft": given.draft}
-    return found
+    wishes: dict[str, dict[str, Any]] = {}
+    if SERVER in options.servers:
+        wishes[SERVER] = {"speculate": False}
+    if options.drafts:
+        wishes[NGRAMS] = {"speculate": True}
+    if options.draft:
+        wishes[DRAFT] = {"speculate": False, "draft": options.draft}
+        wishes[CHAIN] = {"speculate": True, "draft": options.draft}
+    return wishes
 
 
 def with_threads(n: int) -> Machine:
@@ -122,8 +122,8 @@ def table(written: Rows) -> str:
     ]
     first = next(iter(written.values()))
     for name, mine in written.items():
-        accepted = sum(each.cost.draft_accepted_n for each in mine)
-        drafted = sum(each.cost.draft_n for each in mine)
+        accepted = sum(answer.cost.draft_accepted_n for answer in mine)
+        drafted = sum(answer.cost.draft_n for answer in mine)
         n_same = sum(a.text == b.text for a, b in zip(mine, first, strict=True))
         speeds = [f"{times_as_fast(mine, first, speed):.2f}" for speed in (_prompt, _decoded)]
         cells = (name, *speeds, f"{accepted} of {drafted}", f"{n_same} of {len(mine)}")

@@ -106,7 +106,7 @@ def decoded(answer: Answer, sure: float) -> Candidate:
 def filter_rows(answers: list[Answer], sure: float) -> Iterator[tuple[object, ...]]:
     """Yield what each filter does to what all others leave."""
     with_all = [shown(answer, sure) for answer in answers]
-    for name in (*(each.__name__ for each in FILTERS), NOT_SURE):
+    for name in (*(filter_.__name__ for filter_ in FILTERS), NOT_SURE):
         off = (
             partial(shown, sure=0.0) if name == NOT_SURE else partial(shown, sure=sure, off=[name])
         )
@@ -126,26 +126,34 @@ def _compared(without: list[Shown], with_it: list[Shown]) -> tuple[object, ...]:
 def gate_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
     """Yield the curve of wrong characters against right ones."""
     for sure in SURE:
-        found = [shown(answer, sure) for answer in answers]
-        right, wrong = sum(each.right for each in found), sum(each.wrong for each in found)
-        n_shown, n_exact = sum(bool(each.text) for each in found), sum(each.exact for each in found)
+        suggestions = [shown(answer, sure) for answer in answers]
+        right, wrong = (
+            sum(suggestion.right for suggestion in suggestions),
+            sum(suggestion.wrong for suggestion in suggestions),
+        )
+        n_shown, n_exact = (
+            sum(bool(suggestion.text) for suggestion in suggestions),
+            sum(suggestion.exact for suggestion in suggestions),
+        )
         yield sure, n_shown, right, wrong, f"{wrong / max(1, right):.2f}", n_exact
 
 
 def curve_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
     """Yield how often the first line and its first word are right, by how likely the model thinks the line is."""
-    found: list[tuple[float, bool, bool]] = []
+    lines: list[tuple[float, bool, bool]] = []
     for answer in answers:
         one = shown(answer, 0.0)
         end = _line_end(one.text, 0)
-        known = [logprob for at, logprob in one.candidate.odds if logprob is not None and at <= end]
-        if one.text and known:
+        logprobs = [
+            logprob for at, logprob in one.candidate.odds if logprob is not None and at <= end
+        ]
+        if one.text and logprobs:
             is_first_right = one.right >= _end(WORD, one.text, 0)
-            found.append((math.exp(sum(known)), one.right >= end, is_first_right))
+            lines.append((math.exp(sum(logprobs)), one.right >= end, is_first_right))
     for low, high in pairwise(BINS):
-        inside = [each for each in found if low <= each[0] < high]
+        inside = [line for line in lines if low <= line[0] < high]
         if inside:
-            means = (sum(each[idx] for each in inside) / len(inside) for idx in range(3))
+            means = (sum(line[idx] for line in inside) / len(inside) for idx in range(3))
             yield f"{low}–{min(high, 1)}", len(inside), *(f"{mean:.2f}" for mean in means)
 
 

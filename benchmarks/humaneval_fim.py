@@ -163,12 +163,12 @@ Answers = dict[str, dict[Place, str]]  # by arm
 
 
 async def answered(
-    url: str, asked: Sequence[Place], names: Sequence[str], *, explain: bool
+    url: str, asked_places: Sequence[Place], names: Sequence[str], *, explain: bool
 ) -> Answers:
     """Return what each arm says at each place."""
     answers: Answers = {name: {} for name in names}
     async with arms(url) as ways:
-        for place in asked:
+        for place in asked_places:
             for name in names:
                 answers[name][place] = text = await ways[name](place)
                 if explain:
@@ -201,9 +201,9 @@ def table(answers: Answers, *, short: bool) -> str:
 def main() -> None:
     """Ask, print, write."""
     options = _options()
-    asked = places(options.file, options.languages, options.limit)
+    asked_places = places(options.file, options.languages, options.limit)
     with serving(options.model, n_threads=options.threads) as url:
-        answers = asyncio.run(answered(url, asked, options.arms, explain=options.explain))
+        answers = asyncio.run(answered(url, asked_places, options.arms, explain=options.explain))
     print(f"{options.model.name}, {', '.join(options.languages)}\n\n{table(answers, short=False)}")
     print(f"\nLines of {SHORT} characters or fewer:\n\n{table(answers, short=True)}")
     if options.json:
@@ -213,21 +213,21 @@ def main() -> None:
                 "line": place.line,
                 **{arm: answers[arm][place] for arm in answers},
             }
-            for place in asked
+            for place in asked_places
         ]
         options.json.write_text(json.dumps(rows, indent=1), "utf-8")
 
 
 def _options() -> argparse.Namespace:
-    known = parser("humaneval_fim", __doc__)
-    add_model(known, 1, default="0.5b")
-    add = known.add_argument
+    arguments = parser("humaneval_fim", __doc__)
+    add_model(arguments, 1, default="0.5b")
+    add = arguments.add_argument
     add("file", type=Path, metavar="FILE", help="HumanEval-FIM, one line, as parquet")
     add("--arms", type=names(ARMS), default=[*ARMS], help=", ".join(ARMS))
     add("--languages", type=names(SUFFIXES), default=["py"], help=", ".join(SUFFIXES))
     add("--limit", type=int, default=0, help="at so many places whose line is no bracket")
     add("--explain", action="store_true", help="print each answer")
-    return known.parse_args()
+    return arguments.parse_args()
 
 
 if __name__ == "__main__":

@@ -57,9 +57,9 @@ class Score(NamedTuple):
 
 def trials(files: Sequence[Path], n: int = N_PLACES) -> list[Trial]:
     """*n* places evenly spread over the code lines of *files* and the folders among them."""
-    found = [trial for file in _sources(files) for trial in _lines(file)]
-    step = max(1, len(found) // n)
-    return found[::step][:n]
+    all_trials = [trial for file in _sources(files) for trial in _lines(file)]
+    step = max(1, len(all_trials) // n)
+    return all_trials[::step][:n]
 
 
 def main() -> None:
@@ -68,11 +68,11 @@ def main() -> None:
     parser.add_argument("paths", metavar="PATH", nargs="*", type=Path, default=[OURS])
     parser.add_argument("--model", default="", help="a GGUF file (default: the bundled model)")
     parser.add_argument("--url", default="", help="a llama.cpp server that runs already")
-    given = parser.parse_args()
-    where = trials([path.resolve() for path in given.paths])
-    settings = BackendSettings(kind="embedded", model=given.model)
-    if given.url:
-        settings = BackendSettings(kind="llama-server", url=given.url)
+    options = parser.parse_args()
+    where = trials([path.resolve() for path in options.paths])
+    settings = BackendSettings(kind="embedded", model=options.model)
+    if options.url:
+        settings = BackendSettings(kind="llama-server", url=options.url)
     print(table(asyncio.run(compared(open_backend(settings), where)), len(where)))
 
 
@@ -139,15 +139,15 @@ def _budget(model: Model) -> Budget:
 def _sources(files: Sequence[Path]) -> Iterator[Path]:
     for file in files:
         inside = sorted(file.rglob("*")) if file.is_dir() else [file]
-        for each in inside:
-            hidden = any(part.startswith(".") for part in each.relative_to(file).parts)
+        for path in inside:
+            hidden = any(part.startswith(".") for part in path.relative_to(file).parts)
             if (
-                each.is_file()
-                and language_of(each.name)
+                path.is_file()
+                and language_of(path.name)
                 and not hidden
-                and each.stat().st_size < LARGEST
+                and path.stat().st_size < LARGEST
             ):
-                yield each
+                yield path
 
 
 def _lines(file: Path) -> Iterator[Trial]:

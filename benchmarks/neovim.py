@@ -81,4 +81,4 @@ def counted(url: str) -> tuple[int, int]:
 def cpu_seconds(pid: int) -> float:
     """CPU time of a process, of those it started, and of those it has seen end."""
     process = psutil.Process(pid)
-    return sum(sum(each.cpu_times()[:4]) for each in (process, *process.children(recursive=True)))
+    return sum(sum(child.cpu_times()[:4]) for child in (process, *process.children(recursive=True)))

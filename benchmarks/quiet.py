@@ -124,7 +124,7 @@ class Rule:
         strong = _copilot(self.judged, now) if not self.backs_off else self.strength(now)
         return self.waits(0.0, strong) / 1000
 
-    def heard(self, place: Prospect, verdict: Reaction, now: float) -> None:
+    def learn(self, place: Prospect, verdict: Reaction, now: float) -> None:
         """What became of it."""
         self.judged.append(PastReaction(verdict, now))
         if self.learns:
@@ -135,9 +135,9 @@ class Rule:
 def _copilot(judged: deque[PastReaction], now: float) -> float:
     """Copilot's factor: every suggestion that is not accepted is a rejection; no lower bound but that of the wait."""
     total = 0.0
-    for each in judged:
-        factor = 0.8 if each.verdict is Reaction.ACCEPTED else 1.5
-        total += math.log(factor) * math.exp(-(now - each.at) / quiet.FADE_S)
+    for past in judged:
+        factor = 0.8 if past.verdict is Reaction.ACCEPTED else 1.5
+        total += math.log(factor) * math.exp(-(now - past.at) / quiet.FADE_S)
     return math.exp(total)
 
 
@@ -166,8 +166,10 @@ def offers(answers: list[Answer], sure: float) -> list[Offer | None]:
 def _offer(one: Shown) -> Offer | None:
     if not one.text:
         return None
-    known = [p for at, p in one.candidate.odds if p is not None and at <= len(one.text)]
-    probability = math.exp(sum(known)) if known else 1.0
+    logprobs = [
+        logprob for at, logprob in one.candidate.odds if logprob is not None and at <= len(one.text)
+    ]
+    probability = math.exp(sum(logprobs)) if logprobs else 1.0
     answer = one.answer
     place = Prospect(
         answer.place.language, probability, len(one.text), one.text.count("\n") + 1,
@@ -194,11 +196,11 @@ def _lines(one: Shown) -> int:
     return min(n_right, len(one.text))
 
 
-def lived(user: User, rule: Rule, found: list[Offer | None], seed: int, days: int = DAYS) -> Count:
+def lived(user: User, rule: Rule, offers: list[Offer | None], seed: int, days: int = DAYS) -> Count:
     """Return what *user* sees in some days of all places."""
     rng, now, count = random.Random(seed), 0.0, Count()
     for _ in range(days):
-        order = list(found)
+        order = list(offers)
         rng.shuffle(order)
         for offer in order:
             now += rng.expovariate(1 / BETWEEN_S)
@@ -228,7 +230,7 @@ def _see(user: User, rule: Rule, offer: Offer, seen: Seen, count: Count) -> None
     verdict = quiet.verdict(
         accepted=taken, dismissed=dismissed, n_along=n_along, seconds=seen.seconds
     )
-    rule.heard(seen.place, verdict, seen.now)
+    rule.learn(seen.place, verdict, seen.now)
 
 
 def rows(answers: list[Answer], seeds: int = 4) -> Iterator[tuple[object, ...]]:
@@ -249,12 +251,12 @@ def rows(answers: list[Answer], seeds: int = 4) -> Iterator[tuple[object, ...]]:
 
 
 def _copies(rule: Rule, n: int) -> list[Rule]:
-    return [next(each for each in rules() if each.name == rule.name) for _ in range(n)]
+    return [next(fresh for fresh in rules() if fresh.name == rule.name) for _ in range(n)]
 
 
 def _summed(counts: list[Count]) -> Count:
     names = Count.__slots__
-    return Count(*(sum(getattr(each, name) for each in counts) for name in names))
+    return Count(*(sum(getattr(count, name) for count in counts) for name in names))
 
 
 def _change(now: int, before: int) -> str:
@@ -264,13 +266,13 @@ def _change(now: int, before: int) -> str:
 def cost_us(answers: list[Answer]) -> float:
     """Microseconds of the processor that a request pays for all of it."""
     rule = rules()[-1]
-    found = [each for each in offers(answers, SURE) if each]
+    shown = [offer for offer in offers(answers, SURE) if offer]
     begin = time.process_time()
-    for n, offer in enumerate(found):
+    for n, offer in enumerate(shown):
         rule.wait_s(float(n))
         rule.shows(offer.place, float(n))
-        rule.heard(offer.place, Reaction.IGNORED, float(n))
-    return 1e6 * (time.process_time() - begin) / len(found)
+        rule.learn(offer.place, Reaction.IGNORED, float(n))
+    return 1e6 * (time.process_time() - begin) / len(shown)
 
 
 def main() -> None:
@@ -279,22 +281,24 @@ def main() -> None:
     answers = [*read(options.answers)]
     test = [answer for answer in answers if in_set(answer.place.path) == "held-out"]
     print(f"{len(test)} places, {DAYS} days, 4 times\n")
-    found = [*rows(test)]
+    results = [*rows(test)]
     _table(
         "user | rule | shown | taken | interruptions | wrong characters | keys saved | interruptions | wrong | keys saved",
-        found,
+        results,
     )
     if options.svg:
-        options.svg.write_text(drawn(found), "utf-8")
+        options.svg.write_text(drawn(results), "utf-8")
     print(f"{cost_us(answers):.0f} µs a request")
 
 
-def drawn(found: list[tuple[object, ...]]) -> str:
+def drawn(results: list[tuple[object, ...]]) -> str:
     """Return a panel per user, a dot per rule, relative to the most that any rule has."""
-    panels: dict[str, dict[str, Series]] = {str(row[0]): {} for row in found}
+    panels: dict[str, dict[str, Series]] = {str(row[0]): {} for row in results}
     for user, panel in panels.items():
         dots = {
-            str(row[1]): (float(str(row[4])), float(str(row[6]))) for row in found if row[0] == user
+            str(row[1]): (float(str(row[4])), float(str(row[6])))
+            for row in results
+            if row[0] == user
         }
         most = [max(values) for values in zip(*dots.values(), strict=True)]
         for rule, (interruptions, saved) in dots.items():

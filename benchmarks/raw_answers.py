@@ -121,8 +121,8 @@ class Answer:
 
 def record(model: Path, wanted: list[Place], file: Path) -> None:
     """Append to *file* what *model* says at those of *wanted* that are not in it."""
-    known = {each.place for each in read(file)} if file.exists() else set[Place]()
-    missing = [place for place in wanted if place not in known]
+    recorded = {answer.place for answer in read(file)} if file.exists() else set[Place]()
+    missing = [place for place in wanted if place not in recorded]
     if missing:
         with serving(model, n_threads=1) as url, file.open("a", encoding="utf-8") as lines:
             asyncio.run(_record(url, missing, lines))
@@ -133,8 +133,8 @@ def read(file: Path) -> Iterator[Answer]:
     with file.open(encoding="utf-8") as lines:
         for line in lines:
             raw = json.loads(line)
-            found = tuple(Odds(*each) for each in raw["odds"])
-            yield Answer(Place(*raw["place"]), raw["text"], raw["whole"], found)
+            likely = tuple(Odds(*pair) for pair in raw["odds"])
+            yield Answer(Place(*raw["place"]), raw["text"], raw["whole"], likely)
 
 
 async def _record(url: str, wanted: list[Place], lines: Any) -> None:
@@ -156,13 +156,13 @@ async def _answer(server: LlamaServer, place: Place) -> Answer:
     frame = Frame(Header("", (), place.path), shown)
     typed = window.middle(shown, document, position)
     prompt = compose(frame, typed)
-    said, tokens, whole, n_beyond = "", tuple[Token, ...](), False, 0
+    written, tokens, whole, n_beyond = "", tuple[Token, ...](), False, 0
     async with aclosing(server.stream(Request(prompt, N_TOKENS))) as replies:
         async for reply in replies:
-            said, tokens = said + reply.text, tokens + reply.tokens
+            written, tokens = written + reply.text, tokens + reply.tokens
             whole = reply.stop is Stop.END
-            n_beyond += boundary.enough(said[len(prompt.forced) :], cursor)
+            n_beyond += boundary.enough(written[len(prompt.forced) :], cursor)
             if n_beyond > BEYOND:
                 break
-    text = said[len(prompt.forced) :] if said.startswith(prompt.forced) else ""
+    text = written[len(prompt.forced) :] if written.startswith(prompt.forced) else ""
     return Answer(place, text, whole, odds(tokens, prompt.forced, text))

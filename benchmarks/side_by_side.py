@@ -120,7 +120,7 @@ def measure(client: str, init: str, text: list[str], paths: dict[str, str], mode
         tempfile.TemporaryDirectory(
             ignore_cleanup_errors=True
         ) as folder,  # a server may still save
-        asked(Path(folder), (proxy := Proxy(url)).url, through=THROUGH in client) as (
+        address_of(Path(folder), (proxy := Proxy(url)).url, through=THROUGH in client) as (
             there,
             others,
         ),
@@ -146,7 +146,7 @@ def measure(client: str, init: str, text: list[str], paths: dict[str, str], mode
 
 
 @contextlib.contextmanager
-def asked(home: Path, url: str, *, through: bool) -> Iterator[tuple[str, tuple[int, ...]]]:
+def address_of(home: Path, url: str, *, through: bool) -> Iterator[tuple[str, tuple[int, ...]]]:
     """The address that a client is to ask: the server's, or that of a `fim-lsp http`; and whose CPU time that is."""
     root = home / "shop"
     root.mkdir()
@@ -159,9 +159,9 @@ def asked(home: Path, url: str, *, through: bool) -> Iterator[tuple[str, tuple[i
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            said = re.search(r"http://[\w.:]+", process.stdout.readline())
-            assert said is not None
-            yield said[0], (process.pid,)
+            address = re.search(r"http://[\w.:]+", process.stdout.readline())
+            assert address is not None
+            yield address[0], (process.pid,)
         finally:
             process.terminate()
 

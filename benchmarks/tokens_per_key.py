@@ -112,8 +112,8 @@ def user(seed: int) -> Typist:
     """Return a user with two files open, at work in the middle of the first."""
     rng = random.Random(seed)
     made = Typist(Editor(pace(rng)), rng, new_code(10 * seed), [AT_LINE])
-    for uri, each in reversed(FILES.items()):
-        made.editor.open(uri, "python", module(each))
+    for uri, file_seed in reversed(FILES.items()):
+        made.editor.open(uri, "python", module(file_seed))
     open_line(made, AT_LINE)
     return made
 
@@ -147,7 +147,7 @@ def minds(typist: Typist) -> None:
     change_of_mind(typist)
 
 
-TRACES = {each.__name__: each for each in (lines, places, files, minds)}
+TRACES = {trace.__name__: trace for trace in (lines, places, files, minds)}
 
 
 def steps_of(once: Callable[[Typist], None]) -> list[Step]:
@@ -163,17 +163,17 @@ async def measured(steps: list[Step]) -> dict[str, float]:
     backend = FakeBackend()
     backend.state = replace(backend.state, **SPEED)
     session = Session(SETTINGS, lambda _: backend)
-    ours, asked = Ours(session), list[asyncio.Task[str | None]]()
+    ours, requests = Ours(session), list[asyncio.Task[str | None]]()
     for step in steps:
         await asyncio.sleep(step.wait_ms / 1e3)
         for event in step.events:
             session.handle(event)
         if step.asks:
-            asked.append(asyncio.create_task(ours.complete(step.uri, step.position)))
-    await asyncio.gather(*asked, return_exceptions=True)  # most were overtaken
+            requests.append(asyncio.create_task(ours.complete(step.uri, step.position)))
+    await asyncio.gather(*requests, return_exceptions=True)  # most were overtaken
     await session.wait_idle()
     stats, n_keys = session.counters, sum(step.key for step in steps)
-    costs = sorted(each.evaluated for each in stats.answers)
+    costs = sorted(answer.evaluated for answer in stats.answers)
     await session.aclose()
     return {
         "waited for": round(stats.evaluated / n_keys, 2),
@@ -184,11 +184,11 @@ async def measured(steps: list[Step]) -> dict[str, float]:
 
 def figures() -> dict[str, dict[str, float]]:
     """Return the figures of every trace."""
-    found = {}
+    by_trace = {}
     for name, once in TRACES.items():
         with asyncio.Runner(loop_factory=Skipping) as runner:
-            found[name] = runner.run(measured(steps_of(once)))
-    return found
+            by_trace[name] = runner.run(measured(steps_of(once)))
+    return by_trace
 
 
 def main() -> None:

@@ -103,7 +103,7 @@ class Wire(Http):
         for slot in range((await self.get("/props"))["total_slots"]):
             await self.ask(f"/slots/{slot}?action=erase", {})
 
-    def _call(self, asked: Any, answer: Object, started: float) -> Call:
+    def _call(self, question: Any, answer: Object, started: float) -> Call:
         timings = answer["timings"]
         return Call(
             request=request_number.get(),
@@ -113,7 +113,7 @@ class Wire(Http):
             evaluated=timings["prompt_n"],
             cached=timings["cache_n"],
             predicted=timings["predicted_n"],
-            prompt=asked["prompt"] if isinstance(asked["prompt"], list) else [],
+            prompt=question["prompt"] if isinstance(question["prompt"], list) else [],
             made=answer.get("tokens", []),
         )
 
@@ -156,8 +156,8 @@ class Blocks:
 
     def _hashes(self, tokens: list[int]) -> list[int]:
         """Return a hash per whole block, each of all tokens up to its end."""
-        found, last = [], 0
+        hashes, last = [], 0
         for end in range(self._size, len(tokens) + 1, self._size):
             last = hash((last, *tokens[end - self._size : end]))
-            found.append(last)
-        return found
+            hashes.append(last)
+        return hashes

@@ -202,7 +202,7 @@ def _auto(settings: BackendSettings) -> Endpoints:
         for url in settings.usual_urls
     ]
     own = Endpoint(_make_embedded(settings), last=True)
-    return Endpoints([*endpoints, own], lambda: servers.notice)
+    return Endpoints([*endpoints, own], servers.notice)
 
 
 def _local_servers(settings: BackendSettings) -> LocalServers:

@@ -87,6 +87,9 @@ class Request:
     sample: int = 0
 
 
+DECODING = ("predicted_n", "predicted_ms", "draft_n", "draft_accepted_n")
+
+
 @dataclass(frozen=True, slots=True)
 class Timings:
     """
@@ -106,12 +109,8 @@ class Timings:
         """
         Return the cost of what was decoded after *before*, a part of this; all was evaluated then.
         """
-        return Timings(
-            predicted_n=self.predicted_n - before.predicted_n,
-            predicted_ms=max(0.0, self.predicted_ms - before.predicted_ms),
-            draft_n=self.draft_n - before.draft_n,
-            draft_accepted_n=self.draft_accepted_n - before.draft_accepted_n,
-        )
+        news = {name: getattr(self, name) - getattr(before, name) for name in DECODING}
+        return Timings(**{name: max(0, cost) for name, cost in news.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +256,7 @@ class Model(Protocol):
         """
 
     async def complete(self, request: Request) -> Reply:
-        """Decode all of a request that is short."""
+        """Decode all of a request that is short; the reply says what the server told at its end."""
 
     def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
         """
@@ -274,6 +273,17 @@ class Model(Protocol):
 
     async def restore(self, prompt: Prompt) -> int:
         """Load what serves *prompt* best; returns how many of its tokens that spares, maybe 0."""
+
+
+async def join(pieces: AsyncGenerator[Reply, None]) -> Reply:
+    """Return all pieces of a stream as one reply."""
+    replies = [reply async for reply in pieces]
+    first = replies[0]
+    sums = {name: sum(getattr(reply.timings, name) for reply in replies) for name in DECODING}
+    timings = dataclasses.replace(first.timings, **sums)
+    text = "".join(reply.text for reply in replies)
+    tokens = tuple(token for reply in replies for token in reply.tokens)
+    return Reply(text, tokens, first.middle, replies[-1].stop, timings)
 
 
 class Backend(Protocol):
@@ -319,12 +329,12 @@ class BackendError(Exception):
     """
     Something went wrong on the model's side. The subclasses say what the caller should do.
 
-    *said* are the server's own words, for a reader that knows them. They may repeat the user's
+    *server_text* are the server's own words, for a reader that knows them. They may repeat the user's
     code, so no message has them, and no log but a developer's.
     *cause* tells whether two errors say the same in other words; "" where the words tell.
     """
 
-    said: str = ""
+    server_text: str = ""
     cause: ClassVar[str] = ""
 
 

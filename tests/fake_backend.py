@@ -31,6 +31,7 @@ from server_bridge.protocol import (
     Timings,
     Token,
     Warmed,
+    join,
 )
 
 MODEL = "fake"
@@ -158,14 +159,7 @@ class FakeBackend:
     async def complete(self, request: Request) -> Reply:
         self.seen.append(request)
         await self._pass("complete")
-        self._fit(request.prompt, request.n_predict)
-        replies = [reply async for reply in self._decode(request)]
-        first, last = replies[0], replies[-1]
-        n_made = sum(each.timings.predicted_n for each in replies)
-        timings = dataclasses.replace(first.timings, predicted_n=n_made)
-        text = "".join(each.text for each in replies)
-        tokens = sum((each.tokens for each in replies), ())
-        return Reply(text, tokens, first.middle, last.stop, timings)
+        return await join(self._decode(request))
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
         self.seen.append(request)

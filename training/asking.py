@@ -40,7 +40,7 @@ Files = dict[str, str]
 class Setting(NamedTuple):
     """One thing changed of what is sent by default: settings, and lines above the cursor in the middle."""
 
-    given: tuple[str, int | str] = ("ring.chunks", 16)
+    option: tuple[str, int | str] = ("ring.chunks", 16)
     lead: int = window.LEAD
 
 
@@ -65,33 +65,33 @@ class Hole(NamedTuple):
 def held_out(folder: Path) -> list[shards.Entry]:
     """Return the files of each held-out package that are in the language it is held out for."""
     _, specs = sources.named()
-    wanted = {(sources.name_of(each), language) for language in specs for each in specs[language]}
+    wanted = {(sources.name_of(spec), language) for language in specs for spec in specs[language]}
     entries = shards.read(folder / "held_out.jsonl")
     return [entry for entry in entries if (entry.package, entry.language) in wanted]
 
 
 def holes(entries: list[shards.Entry], n: int) -> list[Hole]:
     """*n* lines of code of each language, as many of each package."""
-    found: dict[tuple[str, str], list[Hole]] = defaultdict(list)
+    by_package: dict[tuple[str, str], list[Hole]] = defaultdict(list)
     for entry in entries:
         for line, text in enumerate(entry.text.split("\n")):
             if len(text.strip()) >= SHORTEST and not text.strip().startswith(COMMENTS):
                 hole = Hole(entry.package, entry.language, entry.path, line, text)
-                found[entry.language, entry.package].append(hole)
+                by_package[entry.language, entry.package].append(hole)
     n_packages: dict[str, int] = defaultdict(int)
-    for language, _ in found:
+    for language, _ in by_package:
         n_packages[language] += 1
     rng = random.Random(SEED)
     return [
         hole
-        for (language, _), each in sorted(found.items())
-        for hole in rng.sample(each, min(len(each), max(1, n // n_packages[language])))
+        for (language, _), candidates in sorted(by_package.items())
+        for hole in rng.sample(candidates, min(len(candidates), max(1, n // n_packages[language])))
     ]
 
 
-async def asked(url: str, hole: Hole, files: Files, setting: Setting) -> list[Prompt]:
+async def prompts_for(url: str, hole: Hole, files: Files, setting: Setting) -> list[Prompt]:
     """Return the prompts a session sends with nothing typed, and with the first part of the line."""
-    config = make_config({**QUICKLY, setting.given[0]: setting.given[1]})
+    config = make_config({**QUICKLY, setting.option[0]: setting.option[1]})
     session = Session(config, lambda _: LlamaServer(url))
     session.handle(events.FoldersChanged((ROOT + hole.package,)))
     lines = split(files[hole.path])
@@ -121,7 +121,7 @@ def _next_prompt(session: Session, uri: str, home: Position, typed: str) -> Prom
     return prompt
 
 
-async def said(server: LlamaServer, prompt: Prompt) -> tuple[str, bool]:
+async def complete_by_model(server: LlamaServer, prompt: Prompt) -> tuple[str, bool]:
     """Return what the model says after *prompt* and its half word, and whether it ended by itself."""
     while (await server.warm(prompt, STEP)).left:
         pass

@@ -113,7 +113,7 @@ class Corpus:
         files = _headers(list(package.files()))
         from_src = package.spec.startswith("npm:") and any(f.path.startswith("src/") for f in files)
         kept, n_chars, why = [], 0, Counter[str]()
-        for file in sorted(files, key=lambda each: hash_of(each.path)):
+        for file in sorted(files, key=lambda file: hash_of(file.path)):
             bad = "enough of this package" if n_chars > PACKAGE_BYTES else ""
             bad = bad or why_bad(file, from_src=from_src)
             bad = bad or self._why_not(file, TEST_SHARE if not held_out else 0)
@@ -122,7 +122,7 @@ class Corpus:
             else:
                 kept.append(file)
                 n_chars += len(file.text)
-        kept.sort(key=lambda each: each.path)
+        kept.sort(key=lambda file: file.path)
         return [_entry(package, file) for file in kept], _row(package, kept, why)
 
     def _why_not(self, file: sources.File, test_share: int) -> str:
@@ -151,9 +151,11 @@ def _entry(package: sources.Package, file: sources.File) -> Entry:
 
 
 def _row(package: sources.Package, kept: list[sources.File], why: Counter[str]) -> Row:
-    said = sorted({file.licence for file in kept})
+    licences = sorted({file.licence for file in kept})
     n_bytes = sum(len(file.text.encode()) for file in kept)
-    return Row(package.spec, package.version, said, len(kept), n_bytes, dict(sorted(why.items())))
+    return Row(
+        package.spec, package.version, licences, len(kept), n_bytes, dict(sorted(why.items()))
+    )
 
 
 def main() -> None:
@@ -162,9 +164,9 @@ def main() -> None:
     train, held_out = sources.named()
     held_specs = [spec for specs in held_out.values() for spec in specs]
     rows: dict[str, list[dict[str, Any]]] = {}
-    asked: list[Entry] = []
+    questions: list[Entry] = []
     for name, specs in (("held_out", held_specs), ("train", train)):
-        corpus = Corpus(entry.text for entry in asked)
+        corpus = Corpus(entry.text for entry in questions)
         rows[name] = []
         with (folder / f"{name}.jsonl").open("w", encoding="utf-8") as out:
             for spec in specs:
@@ -173,7 +175,7 @@ def main() -> None:
                 entries, row = corpus.taken(sources.opened(folder, spec), held_out=name != "train")
                 rows[name].append(asdict(row))
                 if name != "train":
-                    asked += entries
+                    questions += entries
                 out.writelines(json.dumps(entry) + "\n" for entry in entries)
                 print(
                     f"{spec} {row.version}: {row.files} files, {row.bytes / 1e6:.1f} MB", flush=True

@@ -26,7 +26,17 @@ from benchmarks.serve import serving
 from fim_lsp.context.grammars import grammar_of, load
 from server_bridge.llama.backend import LlamaServer
 from training import shards
-from training.asking import SETTINGS, TYPED, Files, Hole, asked, column_of, held_out, holes, said
+from training.asking import (
+    SETTINGS,
+    TYPED,
+    Files,
+    Hole,
+    column_of,
+    complete_by_model,
+    held_out,
+    holes,
+    prompts_for,
+)
 
 
 class Answer(NamedTuple):
@@ -39,7 +49,7 @@ class Answer(NamedTuple):
     similar: float  # of the first line to the truth
     stopped: bool  # by itself
     broke: bool  # the file has more syntax errors with it than with the line that was there
-    said: str
+    text: str
     truth: str
 
 
@@ -63,30 +73,32 @@ async def answers(url: str, entries: list[shards.Entry], n: int) -> list[Answer]
     packages: dict[tuple[str, str], Files] = defaultdict(dict)
     for entry in entries:
         packages[entry.package, entry.language][entry.path] = entry.text
-    found = []
+    answers_so_far = []
     for hole in holes(entries, n):
         files = packages[hole.package, hole.language]
         for name, setting in SETTINGS.items():
-            prompts = await asked(url, hole, files, setting)
+            prompts = await prompts_for(url, hole, files, setting)
             for share, prompt in zip(TYPED, prompts, strict=True):
-                answer = await said(server, prompt)
-                found.append(judged(hole, name, share, files[hole.path], answer))
+                answer = await complete_by_model(server, prompt)
+                answers_so_far.append(judged(hole, name, share, files[hole.path], answer))
     await server.aclose()
-    return found
+    return answers_so_far
 
 
-def table(found: list[Answer], settings: Iterable[str] = SETTINGS) -> str:
+def table(all_answers: list[Answer], settings: Iterable[str] = SETTINGS) -> str:
     """Shares of all holes by language and setting."""
     rows = [
         "| language | prompt | n | next line | rest of line | similar | stops | breaks |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for language in [*dict.fromkeys(each.language for each in found), "all"]:
+    for language in [*dict.fromkeys(answer.language for answer in all_answers), "all"]:
         for name in settings:
-            some = [a for a in found if a.setting == name and language in (a.language, "all")]
+            some = [a for a in all_answers if a.setting == name and language in (a.language, "all")]
             line, rest = ([a.exact for a in some if a.typed == share] for share in TYPED)
             others = ([getattr(a, f) for a in some] for f in ("similar", "stopped", "broke"))
-            shares = " | ".join(f"{statistics.fmean(each):.1%}" for each in (line, rest, *others))
+            shares = " | ".join(
+                f"{statistics.fmean(answer):.1%}" for answer in (line, rest, *others)
+            )
             rows.append(f"| {language} | {name} | {len(line)} | {shares} |")
     return "\n".join(rows)
 
@@ -112,15 +124,15 @@ def main() -> None:
     parser.add_argument("models", type=Path, nargs="+")
     parser.add_argument("--per-language", type=int, default=40)
     parser.add_argument("--out", type=Path, default=Path("evaluation.json"))
-    given = parser.parse_args()
-    entries = held_out(given.folder)
+    options = parser.parse_args()
+    entries = held_out(options.folder)
     everything = {}
-    for model in given.models:
+    for model in options.models:
         with serving(model) as url:
-            found = asyncio.run(answers(url, entries, given.per_language))
-        everything[model.name] = [each._asdict() for each in found]
-        print(f"\n{model.name}\n\n{table(found)}", flush=True)
-    given.out.write_text(json.dumps(everything, indent=1), "utf-8")
+            model_answers = asyncio.run(answers(url, entries, options.per_language))
+        everything[model.name] = [answer._asdict() for answer in model_answers]
+        print(f"\n{model.name}\n\n{table(model_answers)}", flush=True)
+    options.out.write_text(json.dumps(everything, indent=1), "utf-8")
 
 
 if __name__ == "__main__":

@@ -93,7 +93,9 @@ def _add_tokenizer(writer: gguf.GGUFWriter, tokenizer: dict[str, Any]) -> None:
     writer.add_tokenizer_pre("qwen2")
     writer.add_token_list(tokens)
     writer.add_token_types(types)
-    writer.add_token_merges([each if isinstance(each, str) else " ".join(each) for each in merges])
+    writer.add_token_merges(
+        [merge if isinstance(merge, str) else " ".join(merge) for merge in merges]
+    )
     writer.add_bos_token_id(END)
     writer.add_eos_token_id(END)
     writer.add_pad_token_id(PAD)

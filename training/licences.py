@@ -31,7 +31,7 @@ Licence = Callable[[str], str]  # a file's path within its package into its lice
 def allowed(expression: str) -> bool:
     """Return whether *expression* ("MIT OR GPL-2.0", "Apache-2.0 and Expat") leaves us a way to use it."""
     choices = re.split(r"(?i)\s+or\s+|\|", expression)
-    return any(all(map(_known, re.split(r"(?i)\s+and\s+|[;&]", each))) for each in choices)
+    return any(all(map(_known, re.split(r"(?i)\s+and\s+|[;&]", part))) for part in choices)
 
 
 def of_wheel(metadata: str) -> str:
@@ -57,21 +57,21 @@ def of_debian(copyright_file: str) -> Licence | None:
     The last paragraph whose patterns match a path counts (DEP-5, "Files field").
     """
     rules = [
-        (re.compile("|".join(map(_as_regex, patterns.split()))), said)
-        for patterns, said in _paragraphs(copyright_file)
+        (re.compile("|".join(map(_as_regex, patterns.split()))), licence)
+        for patterns, licence in _paragraphs(copyright_file)
     ]
 
     @functools.cache
     def licence(path: str) -> str:
-        return next((said for files, said in reversed(rules) if files.fullmatch(path)), "")
+        return next((licence for files, licence in reversed(rules) if files.fullmatch(path)), "")
 
     return licence if rules else None
 
 
 def of_all(copyright_file: str) -> str:
     """Return all licences a debian/copyright names but for the packaging itself: installed files lie elsewhere."""
-    said = (s for files, s in _paragraphs(copyright_file) if not files.startswith("debian/"))
-    return " AND ".join(dict.fromkeys(said))
+    licence = (s for files, s in _paragraphs(copyright_file) if not files.startswith("debian/"))
+    return " AND ".join(dict.fromkeys(licence))
 
 
 def _paragraphs(copyright_file: str) -> list[tuple[str, str]]:
@@ -81,9 +81,9 @@ def _paragraphs(copyright_file: str) -> list[tuple[str, str]]:
         return []
     fields = (dict(re.findall(r"(?m)^(Files|License):((?:.*)(?:\n[ \t].*)*)", p)) for p in others)
     return [
-        (each["Files"].strip(), each["License"].split("\n")[0].strip())
-        for each in fields
-        if each.keys() == {"Files", "License"}
+        (part["Files"].strip(), part["License"].split("\n")[0].strip())
+        for part in fields
+        if part.keys() == {"Files", "License"}
     ]
 
 

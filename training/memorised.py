@@ -25,7 +25,7 @@ from benchmarks.serve import serving
 from fim_lsp.context.similarity import WORD
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import Prompt
-from training.asking import said
+from training.asking import complete_by_model
 from training.duplicates import hash_of
 from training.examples import example
 from training.neighbourhood import neighbourhoods
@@ -71,15 +71,15 @@ def longest(answers: list[tuple[str, str]], entries: Iterable[Entry]) -> list[Ru
     best: dict[int, tuple[int, int]] = {}  # answer → grams in a row, end
     packages: defaultdict[int, set[str]] = defaultdict(set)
     for entry in entries:
-        found = grams(WORD.findall(entry.text))
+        hashes = grams(WORD.findall(entry.text))
         before: dict[
             tuple[int, int], int
         ] = {}  # places of answers reached with the gram before → its row
         last = -1
-        for at in np.flatnonzero(np.isin(found, keys)).tolist():
+        for at in np.flatnonzero(np.isin(hashes, keys)).tolist():
             before = before if at == last + 1 else {}
-            packages[int(found[at])].add(entry.package)
-            places = wanted[int(found[at])]
+            packages[int(hashes[at])].add(entry.package)
+            places = wanted[int(hashes[at])]
             before = {(idx, n): before.get((idx, n - 1), 0) + 1 for idx, n in places}
             last = at
             for (idx, n), row in before.items():
@@ -114,27 +114,27 @@ def table(runs: list[Run]) -> str:
 def prompts(entries: Iterable[Entry], n: int) -> list[Prompt]:
     """*n* prompts of the training set."""
     rng, places = random.Random(SEED), neighbourhoods(entries)
-    found: list[Prompt] = []
+    chosen: list[Prompt] = []
     weights = [place.weight for place in places]
-    while len(found) < n:
+    while len(chosen) < n:
         one = example(rng, rng.choices(places, weights)[0], ROW_TOKENS)
         if one and one.prompt.prefix:
-            found.append(one.prompt)
-    return found
+            chosen.append(one.prompt)
+    return chosen
 
 
-async def answered(url: str, asked: list[Prompt]) -> list[tuple[str, str]]:
+async def answered(url: str, prompts: list[Prompt]) -> list[tuple[str, str]]:
     """Return each prompt as one text, and what the model says, as long as it goes on."""
     server = LlamaServer(url)
     await server.connect()
-    found = []
-    for prompt in asked:
-        text, _ = await said(server, prompt)
+    answers_so_far = []
+    for prompt in prompts:
+        text, _ = await complete_by_model(server, prompt)
         chunks = "\n".join(chunk.text for chunk in prompt.chunks)
         shown = "\n".join((chunks, prompt.suffix, prompt.prefix + prompt.middle))
-        found.append((shown, prompt.middle[-200:] + prompt.forced + text))
+        answers_so_far.append((shown, prompt.middle[-200:] + prompt.forced + text))
     await server.aclose()
-    return found
+    return answers_so_far
 
 
 def main() -> None:
@@ -145,10 +145,10 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("model", type=Path)
     parser.add_argument("--prompts", type=int, default=1000)
-    given = parser.parse_args()
-    corpus = given.folder / "train.jsonl"
-    with serving(given.model) as url:
-        answers = asyncio.run(answered(url, prompts(read(corpus), given.prompts)))
+    options = parser.parse_args()
+    corpus = options.folder / "train.jsonl"
+    with serving(options.model) as url:
+        answers = asyncio.run(answered(url, prompts(read(corpus), options.prompts)))
     print(table(longest(answers, read(corpus))))
 
 

@@ -83,13 +83,13 @@ class Neighbourhood:
     @functools.cached_property
     def _places(self) -> dict[str, list[Place]]:
         """The pieces of each word that names something, and is not everywhere."""
-        found: defaultdict[str, list[Place]] = defaultdict(list)
+        by_word: defaultdict[str, list[Place]] = defaultdict(list)
         for f, file in enumerate(self.files):
             for p in range(len(file.pieces)):
                 for word in dict.fromkeys(WORD.findall(self._text(Place(f, p)))):
                     if len(word) >= SHORTEST:
-                        found[word].append(Place(f, p))
-        return {word: places for word, places in found.items() if len(places) <= MOST_PLACES}
+                        by_word[word].append(Place(f, p))
+        return {word: places for word, places in by_word.items() if len(places) <= MOST_PLACES}
 
     def _place(self, rng: random.Random, words: list[str]) -> Place:
         if words and rng.random() < FOR_A_WORD:
@@ -128,17 +128,17 @@ class Neighbourhood:
 
 def neighbourhoods(entries: Iterable[Entry]) -> list[Neighbourhood]:
     """Return the entries of a corpus by package and language, weighted so that `SHARES` come true."""
-    found: list[tuple[str, Neighbourhood]] = []
+    by_language: list[tuple[str, Neighbourhood]] = []
     totals: defaultdict[str, float] = defaultdict(float)
     for unit in units(entries):
         files = [file for entry in unit if (file := _file(entry)).pieces]
         if files:
             place = Neighbourhood(unit[0].package, files)
-            found.append((unit[0].language, place))
+            by_language.append((unit[0].language, place))
             totals[unit[0].language] += place.weight
-    for language, place in found:
+    for language, place in by_language:
         place.weight *= SHARES.get(language, 0.01) / totals[language]
-    return [place for _, place in found]
+    return [place for _, place in by_language]
 
 
 def _file(entry: Entry) -> File:

@@ -47,20 +47,20 @@ def save(
 ) -> list[Path]:
     """Write part0.npz … into *folder*, largest tensors first; *notes* beside them."""
     small: Weights = {
-        name: quantised(each) if each.ndim == 2 else each for name, each in weights.items()
+        name: quantised(tensor) if tensor.ndim == 2 else tensor for name, tensor in weights.items()
     }
     parts: list[Weights] = []
-    for name, each in sorted(small.items(), key=lambda item: -item[1].nbytes):
+    for name, tensor in sorted(small.items(), key=lambda item: -item[1].nbytes):
         room = (
             part
             for part in parts
-            if sum(a.nbytes for a in part.values()) + each.nbytes <= MOST_BYTES
+            if sum(a.nbytes for a in part.values()) + tensor.nbytes <= MOST_BYTES
         )
         part = next(room, None)
         if part is None:
             part = {}
             parts.append(part)
-        part[name] = each
+        part[name] = tensor
     assert len(parts) <= MOST_PARTS, f"{len(parts)} parts: too many to return"
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"part{n}.npz" for n in range(len(parts))]
@@ -79,6 +79,6 @@ def load(folder: Path) -> tuple[Weights, dict[str, Any]]:
     return weights, json.loads((folder / "notes.json").read_text("utf-8"))
 
 
-def as_float(each: NDArray[Any]) -> NDArray[np.float32]:
+def as_float(tensor: NDArray[Any]) -> NDArray[np.float32]:
     """Return a tensor of `load` in float32."""
-    return restored(each) if each.dtype == np.uint8 else each
+    return restored(tensor) if tensor.dtype == np.uint8 else tensor

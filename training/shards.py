@@ -15,6 +15,7 @@ import sys
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,16 +59,16 @@ Unit = list[Entry]
 
 def units(entries: Iterable[Entry]) -> list[Unit]:
     """Return files of one language of one package, at most about `UNIT` together, in the order they come in."""
-    found: list[Unit] = []
+    all_units: list[Unit] = []
     last: dict[tuple[str, str], Unit] = {}
     for entry in entries:
         key = (entry.package, entry.language)
         unit = last.get(key)
-        if unit is None or sum(len(each.text) for each in unit) > UNIT:
+        if unit is None or sum(len(entry.text) for entry in unit) > UNIT:
             unit = last[key] = []
-            found.append(unit)
+            all_units.append(unit)
         unit.append(entry)
-    return found
+    return all_units
 
 
 def dealt(entries: Iterable[Entry], n_shards: int) -> list[list[Unit]]:
@@ -75,15 +76,15 @@ def dealt(entries: Iterable[Entry], n_shards: int) -> list[list[Unit]]:
     queues: defaultdict[str, list[Unit]] = defaultdict(list)
     for unit in units(entries):
         queues[unit[0].language].append(unit)
-    found: list[list[tuple[float, Unit]]] = [[] for _ in range(n_shards)]
+    shards: list[list[tuple[float, Unit]]] = [[] for _ in range(n_shards)]
     for language, queue in queues.items():
         queue.sort(key=lambda unit: zlib.crc32(f"{unit[0].package} {unit[0].path}".encode()))
         sizes = [0.0] * n_shards
         for n, unit in enumerate(queue):
-            found[n % n_shards].append((sizes[n % n_shards], unit))
+            shards[n % n_shards].append((sizes[n % n_shards], unit))
             size = sum(len(entry.text) for entry in unit)
             sizes[n % n_shards] += size / SHARES.get(language, 0.01)
-    return [[unit for _, unit in sorted(shard, key=lambda each: each[0])] for shard in found]
+    return [[unit for _, unit in sorted(shard, key=itemgetter(0))] for shard in shards]
 
 
 def pack(shard: list[Unit], path: Path, n_bytes: int) -> int:

@@ -60,7 +60,7 @@ class Package:
 
     def files(self) -> Iterator[File]:
         """Yield its source files under a licence we may use, as they stand in the archive."""
-        for path, data in (each for archive in self.archives for each in _members(archive)):
+        for path, data in (member for archive in self.archives for member in _members(archive)):
             licence = self.licence(path)
             if licences.allowed(licence):
                 text = data.decode("utf-8", "ignore")
@@ -104,14 +104,14 @@ def fetch(folder: Path, spec: str) -> None:
 
 def opened(folder: Path, spec: str) -> Package:
     """Return a fetched package; one that does not state its licence has no files for us."""
-    found = sorted(home(folder, spec).iterdir())
+    files = sorted(home(folder, spec).iterdir())
     registry = spec.partition(":")[0]
     if registry == "apt":
-        return _debian(spec, found)
-    (archive,) = found
+        return _debian(spec, files)
+    (archive,) = files
     if registry == "deb":
-        said = licences.of_all(_text(archive, "/copyright"))
-        return Package(spec, archive.name.split("_")[1], (archive,), lambda _: said)
+        licence = licences.of_all(_text(archive, "/copyright"))
+        return Package(spec, archive.name.split("_")[1], (archive,), lambda _: licence)
     stated = _text(archive, "METADATA" if registry == "pip" else "package/package.json")
     if registry == "pip":
         licence, version = licences.of_wheel(stated), archive.name.split("-")[1]
@@ -143,10 +143,10 @@ def _apt(folder: Path) -> tuple[str, ...]:
     return command
 
 
-def _debian(spec: str, found: list[Path]) -> Package:
-    dsc = next(path for path in found if path.suffix == ".dsc").read_text("utf-8", "replace")
+def _debian(spec: str, files: list[Path]) -> Package:
+    dsc = next(path for path in files if path.suffix == ".dsc").read_text("utf-8", "replace")
     version = re.search(r"(?m)^Version: (.*)$", dsc)
-    packed = [path for path in found if ".tar." in path.name and not path.name.endswith(".asc")]
+    packed = [path for path in files if ".tar." in path.name and not path.name.endswith(".asc")]
     debian = next((path for path in packed if ".debian.tar." in path.name), packed[0])
     licence = licences.of_debian(_text(debian, "debian/copyright"))
     archives = tuple(path for path in packed if ".orig.tar." in path.name) or (debian,)
@@ -198,7 +198,7 @@ def main() -> None:
     """Fetch what is asked for; print what could not be fetched and go on."""
     folder, *specs = sys.argv[1:]
     train, held_out = named()
-    for spec in specs or [*train, *(each for specs in held_out.values() for each in specs)]:
+    for spec in specs or [*train, *(member for specs in held_out.values() for member in specs)]:
         try:
             fetch(Path(folder).absolute(), spec)
         except subprocess.CalledProcessError as error:

@@ -48,10 +48,10 @@ def sample(path: Path) -> list[str]:
     for entry in shards.read(path):
         texts[entry.language].append(entry.text)
     chosen = []
-    for each in texts.values():
-        random.Random(0).shuffle(each)
+    for language_texts in texts.values():
+        random.Random(0).shuffle(language_texts)
         total = 0
-        for text in each:
+        for text in language_texts:
             if total < SAMPLE_CHARS:
                 total += len(text)
                 chosen.append(text)

@@ -47,7 +47,7 @@ RESERVE_S = 20.0  # of the clock: to save
 LOG_S = 15.0
 
 
-def options() -> argparse.Namespace:
+def read_options() -> argparse.Namespace:
     """Return what the plan leaves open."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -72,21 +72,26 @@ def options() -> argparse.Namespace:
     add("--step-tokens", type=int, default=1 << 18)
     add("--smoke", action="store_true", help="a small model, one worker, short rows")
     add("--warm-up", type=int, default=100, help="steps")
-    given = parser.parse_args()
-    if given.smoke:
-        given.workers, given.row_tokens, given.pass_tokens, given.step_tokens = 0, 512, 4096, 4096
-        given.warm_up = 10
-    return given
+    options = parser.parse_args()
+    if options.smoke:
+        options.workers, options.row_tokens, options.pass_tokens, options.step_tokens = (
+            0,
+            512,
+            4096,
+            4096,
+        )
+        options.warm_up = 10
+    return options
 
 
 class Rows(IterableDataset[Row]):
     """Rows for ever; each worker draws its own from all of the shards."""
 
     def __init__(
-        self, places: list[Neighbourhood], given: argparse.Namespace, row_tokens: int, seed: str
+        self, places: list[Neighbourhood], options: argparse.Namespace, row_tokens: int, seed: str
     ) -> None:
         self.places, self.row_tokens, self.seed = places, row_tokens, seed
-        self.tokenizer, self.synthetic = given.tokenizer, SYNTHETIC
+        self.tokenizer, self.synthetic = options.tokenizer, SYNTHETIC
 
     def __iter__(self) -> Iterator[Row]:
         tokenizer = Tokenizer.from_file(str(self.tokenizer))
@@ -99,11 +104,11 @@ class Rows(IterableDataset[Row]):
 class Trainer:
     """A model with its optimisers and how far they are."""
 
-    def __init__(self, given: argparse.Namespace) -> None:
-        self.given = given
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         torch.manual_seed(SEED)
-        self.shape = "smoke" if given.smoke else "small"
+        self.shape = "smoke" if options.smoke else "small"
         self.model = Model(SHAPES[self.shape]).to(self.device)
         self.model.stream = torch.bfloat16
         inner = [p for name, p in self.model.named_parameters() if p.ndim == 2 and name != "emb"]
@@ -119,14 +124,14 @@ class Trainer:
                 block.compile(dynamic=False)
 
     def _resume(self) -> None:
-        if self.given.state.exists():
-            state = torch.load(self.given.state, map_location=self.device)
+        if self.options.state.exists():
+            state = torch.load(self.options.state, map_location=self.device)
             self.model.load_state_dict(state["model"])
-            for optimiser, each in zip(self.optimisers, state["optimisers"], strict=True):
-                optimiser.load_state_dict(each)
+            for optimiser, saved in zip(self.optimisers, state["optimisers"], strict=True):
+                optimiser.load_state_dict(saved)
             self.done = state["done"]
-        elif self.given.init:
-            packed, notes = parts.load(self.given.init)
+        elif self.options.init:
+            packed, notes = parts.load(self.options.init)
             tensors = {name: torch.from_numpy(parts.as_float(a)) for name, a in packed.items()}
             self.model.load_state_dict(tensors)
             self.done = notes["done"]
@@ -141,14 +146,14 @@ class Trainer:
 
     def step(self, data: Iterator[list[Tensor]], share: float) -> float:
         """One step when *share* of the time is over; returns the loss of real code."""
-        warm = min(1.0, (self.done["steps"] + 1) / self.given.warm_up)
+        warm = min(1.0, (self.done["steps"] + 1) / self.options.warm_up)
         rate = RATE * warm * min(1.0, FLOOR + (1 - FLOOR) * (1 - share) / DECAY_SHARE)
-        n_passes = self.given.step_tokens // self.given.pass_tokens
+        n_passes = self.options.step_tokens // self.options.pass_tokens
         real = []
         for ids, codes in itertools.islice(data, n_passes):
-            each, weights = self.losses(ids, codes)
-            ((each * weights).sum() / weights.sum() / n_passes).backward()
-            real.append(each.detach()[(codes[:, 1:] <= ANSWER).to(self.device)].mean())
+            losses, weights = self.losses(ids, codes)
+            ((losses * weights).sum() / weights.sum() / n_passes).backward()
+            real.append(losses.detach()[(codes[:, 1:] <= ANSWER).to(self.device)].mean())
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         for optimiser in self.optimisers:
             for group in optimiser.param_groups:
@@ -156,16 +161,16 @@ class Trainer:
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
         self.done["steps"] += 1
-        self.done["tokens"] += self.given.step_tokens
+        self.done["tokens"] += self.options.step_tokens
         return float(torch.stack(real).mean())
 
     @torch.no_grad()
     def validated(self, batch: list[Tensor]) -> dict[str, float]:
         """Return the loss per held-out token, and per token of an answer."""
-        each, _ = self.losses(*batch)
-        answers = each[(batch[1][:, 1:] == ANSWER).to(self.device)]
+        losses, _ = self.losses(*batch)
+        answers = losses[(batch[1][:, 1:] == ANSWER).to(self.device)]
         return {
-            "held out": round(float(each.mean()), 4),
+            "held out": round(float(losses.mean()), 4),
             "answers": round(float(answers.mean()), 4),
         }
 
@@ -173,22 +178,26 @@ class Trainer:
         """The state for this machine, and the weights in parts for all others."""
         optimisers = [optimiser.state_dict() for optimiser in self.optimisers]
         state = {"model": self.model.state_dict(), "optimisers": optimisers, "done": self.done}
-        self.given.state.parent.mkdir(parents=True, exist_ok=True)
-        torch.save(state, self.given.state)
+        self.options.state.parent.mkdir(parents=True, exist_ok=True)
+        torch.save(state, self.options.state)
         weights = {
-            name: each.float().cpu().numpy() for name, each in self.model.state_dict().items()
+            name: tensor.float().cpu().numpy() for name, tensor in self.model.state_dict().items()
         }
         notes: dict[str, Any] = {"shape": self.shape, "done": self.done, "losses": losses}
-        parts.save(weights, notes, self.given.out)
+        parts.save(weights, notes, self.options.out)
 
 
 def batches(
-    given: argparse.Namespace, places: list[Neighbourhood], row_tokens: int, seed: str, workers: int
+    options: argparse.Namespace,
+    places: list[Neighbourhood],
+    row_tokens: int,
+    seed: str,
+    workers: int,
 ) -> Iterator[list[Tensor]]:
     """Batches of `Rows` as tensors of ids and codes."""
     data = DataLoader(
-        Rows(places, given, row_tokens, seed),
-        batch_size=given.pass_tokens // row_tokens,
+        Rows(places, options, row_tokens, seed),
+        batch_size=options.pass_tokens // row_tokens,
         num_workers=workers,
         multiprocessing_context="fork" if workers else None,  # which shares the shards
         collate_fn=lambda some: [
@@ -198,30 +207,30 @@ def batches(
     return iter(data)
 
 
-def asked(given: argparse.Namespace) -> list[Tensor] | None:
+def held_out_batch(options: argparse.Namespace) -> list[Tensor] | None:
     """One batch of what is held out, the same one always."""
-    if given.held_out is None:
+    if options.held_out is None:
         return None
-    places = neighbourhoods(read(given.held_out))
-    return next(batches(given, places, given.row_tokens, "held out", 0))
+    places = neighbourhoods(read(options.held_out))
+    return next(batches(options, places, options.row_tokens, "held out", 0))
 
 
 def main() -> None:
     """Train until the time is over."""
     started = time.monotonic()
-    given = options()
-    trainer = Trainer(given)
-    before, total = trainer.done["seconds"], given.of * 60
-    held_out = asked(given)
-    places = neighbourhoods(entry for path in given.shards for entry in read(path))
+    options = read_options()
+    trainer = Trainer(options)
+    before, total = trainer.done["seconds"], options.of * 60
+    held_out = held_out_batch(options)
+    places = neighbourhoods(entry for path in options.shards for entry in read(path))
     row_tokens, recent, next_log, losses = 0, [], 0.0, {}
-    while (elapsed := time.monotonic() - started) < given.minutes * 60 - RESERVE_S:
+    while (elapsed := time.monotonic() - started) < options.minutes * 60 - RESERVE_S:
         share = min(1.0, (before + elapsed) / (total - RESERVE_S))
-        wanted = given.row_tokens * (1 if share < 1 - LONG_SHARE else 2)
+        wanted = options.row_tokens * (1 if share < 1 - LONG_SHARE else 2)
         if wanted != row_tokens:
             row_tokens = wanted
             seed = f"{SEED} {trainer.done['calls']} {row_tokens}"
-            data = batches(given, places, row_tokens, seed, given.workers)
+            data = batches(options, places, row_tokens, seed, options.workers)
         recent.append(trainer.step(data, share))
         trainer.done["seconds"] = before + elapsed
         if elapsed > next_log:

@@ -126,11 +126,11 @@ def change(editor: Neovim, name: str, task: Task, url: str) -> tuple[int, float,
         editor.send(client.accept)
         rest(editor, SETTLE_S)
     after = editor.buffer
-    found = outcome(before, after, task)
-    if after != before and found != "done":
+    result = outcome(before, after, task)
+    if after != before and result != "done":
         editor.send("u")
         rest(editor, SETTLE_S)
-    return n_tokens, *times(drawn, task.selection.split("\n")), found
+    return n_tokens, *times(drawn, task.selection.split("\n")), result
 
 
 def has_ended(editor: Neovim) -> bool:
@@ -201,16 +201,16 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    known = parser("edit_cost", __doc__)
-    add_model(known, 2)
-    add_llama_vim(known)
-    add = known.add_argument
+    arguments = parser("edit_cost", __doc__)
+    add_model(arguments, 2)
+    add_llama_vim(arguments)
+    add = arguments.add_argument
     add("--files", type=int, default=len(CASES), help="so many of the files")
     add("--skip", type=int, default=0, help="so many files before them")
     add("--clients", nargs="+", choices=CLIENTS, default=[*CLIENTS])
-    options = known.parse_args()
+    options = arguments.parse_args()
     if "llama.vim" in options.clients and not options.llama_vim:
-        known.error("llama.vim needs --llama-vim DIR")
+        arguments.error("llama.vim needs --llama-vim DIR")
     return options
 
 

@@ -37,7 +37,7 @@ class Case(NamedTuple):
         """Return the file before all changes: one function in its middle, one before the last definition."""
         lines = inspect.getsource(self.module).rstrip("\n").split("\n")
         starts = [
-            min([node.lineno, *(each.lineno for each in node.decorator_list)]) - 1
+            min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
             for node in ast.parse("\n".join(lines)).body
             if isinstance(node, ast.FunctionDef | ast.ClassDef)
         ]

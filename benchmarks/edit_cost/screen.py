@@ -74,8 +74,8 @@ def is_whole(texts: Sequence[str]) -> bool:
 
 def times(drawn: Sequence[Drawn], function: Sequence[str]) -> Times:
     """Return when an edit of the lines of *function* was seen."""
-    first = next((each.ms for each in drawn if shows_change(each.texts, function)), -1.0)
-    ended = [each.ms for each in drawn if is_whole(each.texts)] or [drawn[-1].ms]
+    first = next((screen.ms for screen in drawn if shows_change(screen.texts, function)), -1.0)
+    ended = [screen.ms for screen in drawn if is_whole(screen.texts)] or [drawn[-1].ms]
     return Times(first, ended[0])
 
 
@@ -87,9 +87,9 @@ def shows_change(texts: Sequence[str], function: Sequence[str]) -> bool:
         written = list(texts[1:-1])
     else:
         written = [text.partition(" | ")[2] for text in texts if text.startswith(PREVIEW)]
-    known = [line.strip() for line in function]
+    old_lines = [line.strip() for line in function]
     return any(
-        not any(line.startswith(text.strip()) for line in known)
+        not any(line.startswith(text.strip()) for line in old_lines)
         for text in written
         if text.strip()
         and not text.strip().startswith((FENCE, "[thinking]"))

@@ -50,14 +50,14 @@ async def fim_lsp(task: Task, url: str) -> str:
     document = open_document(uri, task.language, 1, task.text)
     session.handle(events.FoldersChanged(("file:///home/me/shop",)))
     session.handle(events.Opened(uri, task.language, 1, task.text))
-    asked = Instruction(Position(task.first, 0), Position(task.last, 0), task.ask)
+    instruction = Instruction(Position(task.first, 0), Position(task.last, 0), task.ask)
     try:
-        found = await session.edits.edit(uri, asked, lambda _: True)
+        edited = await session.edits.edit(uri, instruction, lambda _: True)
     finally:
         await session.aclose()
-    if found.lines is None:
+    if edited.lines is None:
         return task.text
-    made = selection.edits(document, found.first, found.last, found.lines)
+    made = selection.edits(document, edited.first, edited.last, edited.lines)
     return apply_edits(document, reversed(made), 2).text
 
 
@@ -76,8 +76,8 @@ async def llama_vim(task: Task, url: str) -> str:
 
 def unfenced(task: Task, text: str) -> str:
     """Return an edited file without a fence around the answer, which llama.vim leaves there."""
-    found = block("\n".join(text.split("\n")[task.first :]), ended=True)
-    return task.edited("\n".join(found.lines)) if found.lines else text
+    answer = block("\n".join(text.split("\n")[task.first :]), ended=True)
+    return task.edited("\n".join(answer.lines)) if answer.lines else text
 
 
 async def plain_chat(task: Task, url: str) -> str:
@@ -86,9 +86,9 @@ async def plain_chat(task: Task, url: str) -> str:
         f"Here is a file:\n```{task.language}\n{task.text}```\n\nChange this part of it:\n```{task.language}\n"
         f"{task.selection}\n```\n\n{task.ask}\n\nAnswer with the changed part only."
     )
-    said = await _chat(url, [{"role": "user", "content": question}], {"temperature": 0})
-    found = block(said, ended=True)
-    return task.edited("\n".join(found.lines) if found.lines else said)
+    text = await _chat(url, [{"role": "user", "content": question}], {"temperature": 0})
+    answer = block(text, ended=True)
+    return task.edited("\n".join(answer.lines) if answer.lines else text)
 
 
 WAYS: dict[str, Ask] = {
@@ -120,8 +120,8 @@ async def _run(options: argparse.Namespace) -> None:
                     texts["llama.vim, fences taken off"] = unfenced(task, texts[way])
                 for name, text in texts.items():
                     wrong = problem(task, text, str(options.esbuild))
-                    found = (task.kind, task.language, "all")
-                    passed[name].update(dict.fromkeys(found, not wrong))
+                    groups = (task.kind, task.language, "all")
+                    passed[name].update(dict.fromkeys(groups, not wrong))
                     if options.explain and wrong:
                         print(f"-- {number} {name}: {task.ask}: {wrong}\n{text}", flush=True)
     for name, counts in passed.items():

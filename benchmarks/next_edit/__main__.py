@@ -27,7 +27,7 @@ from benchmarks.figures import at
 from benchmarks.next_edit.baseline import baseline
 from benchmarks.next_edit.commits import History
 from benchmarks.next_edit.replay import Ask, asks
-from benchmarks.next_edit.scores import Asked, Ranked, Score, Shown, Where, asked, score
+from benchmarks.next_edit.scores import JudgedAsk, Ranked, Score, Shown, Where, judge, score
 from benchmarks.plot import Axis, Series, plot
 from fim_lsp.next_edit.edits import EditedText
 from fim_lsp.next_edit.engine import Proposal, breaks, in_unopened, proposals
@@ -47,9 +47,9 @@ HEAD = (
 class Played(NamedTuple):
     """The asks of a history by engine, and the CPU time of each of ours."""
 
-    ours: list[Asked]
-    once: list[Asked]
-    twice: list[Asked]
+    ours: list[JudgedAsk]
+    once: list[JudgedAsk]
+    twice: list[JudgedAsk]
     ms: list[float]
 
 
@@ -89,9 +89,9 @@ def _played(n_commits: int, skip: int, order: str, path: Path) -> Played:
             start = time.thread_time()
             ranked = _ranked(ask)
             played.ms.append((time.thread_time() - start) * 1000)
-            played.ours.append(asked(ask, ranked))
-            played.once.append(asked(ask, baseline(ask, twice=False)))
-            played.twice.append(asked(ask, baseline(ask, twice=True)))
+            played.ours.append(judge(ask, ranked))
+            played.once.append(judge(ask, baseline(ask, twice=False)))
+            played.twice.append(judge(ask, baseline(ask, twice=True)))
     return played
 
 
@@ -100,33 +100,35 @@ def _ranked(ask: Ask) -> Ranked:
     opened, unopened = ask.texts[: ask.n_open], ask.unopened
     here = _likely(proposals(ask.edits, opened), opened)
     away = _likely(in_unopened(ask.edits, opened, unopened), unopened)
-    shown = [Shown(*each[:5], each.pattern) for each in here]
-    return shown + [Shown(*each[:5], each.pattern, False, each.is_renaming) for each in away]
+    shown = [Shown(*proposal[:5], proposal.pattern) for proposal in here]
+    return shown + [
+        Shown(*proposal[:5], proposal.pattern, False, proposal.is_renaming) for proposal in away
+    ]
 
 
-def _likely(found: Sequence[Proposal], texts: Sequence[EditedText]) -> list[Proposal]:
-    surest = sorted(found, key=lambda each: -each.confidence)[:RANKED]
-    likely = (each for each in surest if each.confidence >= LEVELS[0])
-    return [each for each in likely if not breaks(each, texts)]
+def _likely(all_proposals: Sequence[Proposal], texts: Sequence[EditedText]) -> list[Proposal]:
+    surest = sorted(all_proposals, key=lambda proposal: -proposal.confidence)[:RANKED]
+    likely = (proposal for proposal in surest if proposal.confidence >= LEVELS[0])
+    return [proposal for proposal in likely if not breaks(proposal, texts)]
 
 
 def _total(
-    histories: Sequence[list[Asked]], sure: float, sure_unopened: float = SURE_UNOPENED
+    histories: Sequence[list[JudgedAsk]], sure: float, sure_unopened: float = SURE_UNOPENED
 ) -> Score:
     renamed = NEVER if sure_unopened == NEVER else sure
     levels = {Where.OPEN: sure, Where.RENAMED: renamed, Where.UNOPENED: max(sure, sure_unopened)}
-    return reduce(Score.__add__, (score(each, levels) for each in histories))
+    return reduce(Score.__add__, (score(judged_asks, levels) for judged_asks in histories))
 
 
 def _row(name: str, played: Sequence[Played]) -> str:
-    ours = _total([each.ours for each in played], SURE)
-    once = _total([each.once for each in played], SURE)
-    twice = _total([each.twice for each in played], SURE)
-    cells = [f"{each.precision:.2f} | {each.coverage:.2f}" for each in (ours, once, twice)]
+    ours = _total([history.ours for history in played], SURE)
+    once = _total([history.once for history in played], SURE)
+    twice = _total([history.twice for history in played], SURE)
+    cells = [f"{history.precision:.2f} | {history.coverage:.2f}" for history in (ours, once, twice)]
     return f"| {name} | {ours.asks} | {cells[0]} | {ours.silence:.1%} | {cells[1]} | {cells[2]} |"
 
 
-def _levels(histories: Sequence[list[Asked]]) -> str:
+def _levels(histories: Sequence[list[JudgedAsk]]) -> str:
     rows = ["| shown from | precision | coverage | quiet |", "| --- | --- | --- | --- |"]
     for sure in LEVELS:
         total = _total(histories, sure)
@@ -136,7 +138,7 @@ def _levels(histories: Sequence[list[Asked]]) -> str:
     return "\n".join(rows)
 
 
-def _unopened_levels(histories: Sequence[list[Asked]]) -> str:
+def _unopened_levels(histories: Sequence[list[JudgedAsk]]) -> str:
     rows = [
         "| in files that are not open from | shown there | right | all: precision | coverage | quiet |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -151,7 +153,7 @@ def _unopened_levels(histories: Sequence[list[Asked]]) -> str:
     return "\n".join(rows)
 
 
-def _line(histories: Sequence[list[Asked]]) -> Series:
+def _line(histories: Sequence[list[JudgedAsk]]) -> Series:
     """Return precision against coverage by level, with a dot where the default stands."""
     totals = [_total(histories, sure) for sure in (*LEVELS, SURE)]
     *points, default = [(total.coverage, total.precision) for total in totals]

@@ -20,11 +20,15 @@ from fim_lsp.next_edit.rule import tokens
 
 def baseline(ask: Ask, *, twice: bool) -> Ranked:
     """Return the next line with the old tokens, with the new ones; nothing after an edit that is no such change."""
-    made = [(each, _substitution(each)) for each in examples(ask.edits, 40) if each.is_in_line]
+    made = [
+        (example, _substitution(example))
+        for example in examples(ask.edits, 40)
+        if example.is_in_line
+    ]
     if not made or not ask.edits[-1].before or not ask.edits[-1].after:
         return []
     last, (old, new) = made[0]
-    if not old or (twice and (old, new) not in [each for _, each in made[1:]]):
+    if not old or (twice and (old, new) not in [example for _, example in made[1:]]):
         return []
     for text, line in _lines(ask.texts, last, old):
         before = text.lines[line]

@@ -57,20 +57,20 @@ class History:
         """Return the code files before *commit*, by path."""
         if not commit.blobs:
             commit.blobs = self._tree(f"{commit.id}^")
-        found = {path: self._text(blob) for path, blob in commit.blobs.items()}
-        return {path: lines for path, lines in found.items() if lines}
+        texts = {path: self._text(blob) for path, blob in commit.blobs.items()}
+        return {path: lines for path, lines in texts.items() if lines}
 
     def _commits(self, n_commits: int, skip: int) -> list[Commit]:
         log = git(self._path,
             "log", "--no-merges", "--format=commit %H", f"-n{4 * n_commits + skip}", "-p", "-U0",
             "--no-renames", "--diff-filter=M", "--no-color", "--no-ext-diff",
         )  # fmt: skip
-        found = []
+        commits = []
         for commit in hunks_of(log):
             n_lines = sum(len(hunk.before) + len(hunk.after) for hunk in commit.hunks)
             if 0 < n_lines <= MAX_LINES:
-                found.append(commit)
-        return found[skip : skip + n_commits][::-1]
+                commits.append(commit)
+        return commits[skip : skip + n_commits][::-1]
 
     def _tree(self, tree: str) -> dict[str, str]:
         blobs = {}

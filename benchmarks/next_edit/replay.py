@@ -38,13 +38,13 @@ class Ask(NamedTuple):
     texts: Sequence[EditedText]
     todo: dict[Place, Lines]
     n_open: int
-    known: Index
+    word_index: Index
 
     @property
     def unopened(self) -> list[EditedText]:
         """The files that are not open which the server would look at, as it finds them."""
         texts = {text.uri: text for text in self.texts[self.n_open :]}
-        paths = holding(self.known, needles(self.edits), self.edits[-1].uri)
+        paths = holding(self.word_index, needles(self.edits), self.edits[-1].uri)
         return [*islice((texts[path] for path in paths if path in texts), HOLDING)]
 
     def is_right(self, path: str, line: int, before: Lines, after: Lines) -> bool:
@@ -59,7 +59,7 @@ def asks(commit: Commit, files: dict[str, Lines], first: int = 0) -> Iterator[As
     order = hunks[first:] + hunks[:first]
     edits: list[FinishedEdit] = []
     opened: list[str] = []  # the last one first
-    is_recurring, index = _recurs(commit), Index(dict(map(_entry, files.items())))
+    is_recurring, word_index = _recurs(commit), Index(dict(map(_entry, files.items())))
     for n, hunk in enumerate(order):
         lines, start = texts[hunk.path].lines, _line(hunk, order[:n])
         end = start + len(hunk.before)
@@ -73,7 +73,7 @@ def asks(commit: Commit, files: dict[str, Lines], first: int = 0) -> Iterator[As
         paths = dict.fromkeys([*opened, *texts])
         todo = _todo(order[n + 1 :], order[: n + 1])
         told = tuple(edits), [texts[path] for path in paths], todo
-        yield Ask(commit.id, is_recurring, *told, len(opened), index)
+        yield Ask(commit.id, is_recurring, *told, len(opened), word_index)
 
 
 _words: dict[int, tuple[Lines, Words[int]]] = {}  # by the identity of a file's lines
@@ -90,7 +90,7 @@ def _recurs(commit: Commit) -> bool:
     """Return whether the same tokens became the same, or the same block, in two hunks."""
     seen: set[object] = set()
     for hunk in commit.hunks:
-        made = {each for part in _parts(hunk.before, hunk.after) for each in _made(*part[1:])}
+        made = {change for part in _parts(hunk.before, hunk.after) for change in _made(*part[1:])}
         if made & seen:
             return True
         seen |= made
@@ -105,19 +105,19 @@ def _made(before: Lines, after: Lines) -> Iterator[object]:
 
 
 def _todo(left: Sequence[Hunk], made: Sequence[Hunk]) -> dict[Place, Lines]:
-    found = {}
+    changes = {}
     for hunk in left:
         start = _line(hunk, made)
         for part in _parts(hunk.before, hunk.after):
-            found[hunk.path, start + part.offset, part.before] = part.after
-        found[hunk.path, start, hunk.before] = hunk.after
-    return found
+            changes[hunk.path, start + part.offset, part.before] = part.after
+        changes[hunk.path, start, hunk.before] = hunk.after
+    return changes
 
 
 def _line(hunk: Hunk, made: Sequence[Hunk]) -> int:
     """Return where a hunk begins, now that others were made."""
-    above = [each for each in made if each.path == hunk.path and each.start < hunk.start]
-    return hunk.start + sum(len(each.after) - len(each.before) for each in above)
+    above = [other for other in made if other.path == hunk.path and other.start < hunk.start]
+    return hunk.start + sum(len(other.after) - len(other.before) for other in above)
 
 
 def _carried(edit: FinishedEdit, hunk: Hunk, start: int) -> FinishedEdit:

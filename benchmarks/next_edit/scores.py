@@ -53,7 +53,7 @@ Ranked = list[Shown]  # the surest first; those in files that are not open last
 Engine = Callable[[Ask], Ranked]
 
 
-class Asked(NamedTuple):
+class JudgedAsk(NamedTuple):
     """
     An ask, and what the engine had: *ranked*, each with how sure it is, what a refusal is remembered
     by, where it is, and whether it was right.
@@ -103,35 +103,40 @@ class Score:
         return Score(*(one + two for one, two in pairs))
 
 
-def asked(ask: Ask, ranked: Ranked) -> Asked:
+def judge(ask: Ask, ranked: Ranked) -> JudgedAsk:
     """Return what is kept of an ask."""
     judged = tuple(
-        (each.confidence, {each.pattern, each.change}, each.where, ask.is_right(*each[:4]))
-        for each in ranked
+        (
+            proposal.confidence,
+            {proposal.pattern, proposal.change},
+            proposal.where,
+            ask.is_right(*proposal[:4]),
+        )
+        for proposal in ranked
     )
-    return Asked(ask.commit, ask.recurs, bool(ask.todo), judged)
+    return JudgedAsk(ask.commit, ask.recurs, bool(ask.todo), judged)
 
 
-def score(all_asked: Iterable[Asked], levels: Mapping[Where, float]) -> Score:
+def score(asks: Iterable[JudgedAsk], levels: Mapping[Where, float]) -> Score:
     """Return the counts where a proposal is shown from these levels on."""
-    found, refused = Score(), dict[str, set[object]]()
+    total, refused = Score(), dict[str, set[object]]()
     calm: set[str] = set()
     noisy: set[str] = set()
-    for each in all_asked:
-        found.asks += each.more
-        calm |= set() if each.recurs else {each.commit}
-        quiet = refused.setdefault(each.commit, set())
-        for confidence, keys, where, is_right in each.ranked:
+    for ask in asks:
+        total.asks += ask.more
+        calm |= set() if ask.recurs else {ask.commit}
+        quiet = refused.setdefault(ask.commit, set())
+        for confidence, keys, where, is_right in ask.ranked:
             if confidence < levels[where] or keys & quiet:
                 continue
-            found.shown += 1
-            found.right += is_right
-            found.unopened += where is not Where.OPEN
-            found.unopened_right += is_right and where is not Where.OPEN
-            found.covered += each.more
-            noisy.add(each.commit)
+            total.shown += 1
+            total.right += is_right
+            total.unopened += where is not Where.OPEN
+            total.unopened_right += is_right and where is not Where.OPEN
+            total.covered += ask.more
+            noisy.add(ask.commit)
             if not is_right:
                 quiet |= keys
             break
-    found.calm, found.quiet = len(calm), len(calm - noisy)
-    return found
+    total.calm, total.quiet = len(calm), len(calm - noisy)
+    return total

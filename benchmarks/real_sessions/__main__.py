@@ -48,24 +48,24 @@ def main() -> None:
                 print(taking.explained(last, missable) if accepts else explained(last), flush=True)
     print(f"{terms.model.name}, {options.threads} threads\n")
     if accepts or options.limit:
-        print(taking.table(played, {session.typed: found for session, found in chances.items()}))
+        print(taking.table(played, {session.typed: missed for session, missed in chances.items()}))
     else:
         for client, sessions in played.items():
             print(f"{client}\n\n{table(sessions)}\n")
     if options.json:
-        found = {
-            "sessions": [{**each._asdict(), "repo": each.repo.name} for each in chosen],
-            "played": [each._asdict() for sessions in played.values() for each in sessions],
-            "limit": [[each.name, found] for each, found in chances.items()],
+        report = {
+            "sessions": [{**session._asdict(), "repo": session.repo.name} for session in chosen],
+            "played": [session._asdict() for sessions in played.values() for session in sessions],
+            "limit": [[session.name, missed] for session, missed in chances.items()],
         }
-        options.json.write_text(json.dumps(found, indent=1), "utf-8")
+        options.json.write_text(json.dumps(report, indent=1), "utf-8")
 
 
 def _options() -> argparse.Namespace:
-    known = parser("real_sessions", __doc__)
-    add_model(known, 2, default="0.5b")
-    add_llama_vim(known)
-    add = known.add_argument
+    arguments = parser("real_sessions", __doc__)
+    add_model(arguments, 2, default="0.5b")
+    add_llama_vim(arguments)
+    add = arguments.add_argument
     add("histories", nargs="+", type=Path, help="git repositories with code of 2025 or later")
     add("--set", choices=SETS, default="tune", help="which half of the files")
     add("--seed", type=int, default=SEED)
@@ -75,9 +75,9 @@ def _options() -> argparse.Namespace:
     add("--limit", action="store_true", help="also the keys that the model could save at most")
     add("--sessions", type=int, default=5)
     add("--skip", type=int, default=0, help="so many sessions before them")
-    options = known.parse_args()
+    options = arguments.parse_args()
     if "llama.vim" in options.clients and not options.llama_vim:
-        known.error("llama.vim needs --llama-vim DIR")
+        arguments.error("llama.vim needs --llama-vim DIR")
     return options
 
 

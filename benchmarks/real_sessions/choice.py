@@ -65,9 +65,9 @@ class Written(NamedTuple):
 
 def written(repos: Sequence[Path], n: int, part: str, seed: int = SEED) -> list[Written]:
     """*n* blocks of the set *part*, from each history in turn."""
-    each = [_written(repo, part, seed) for repo in repos]
-    in_turn = chain.from_iterable(zip_longest(*each))
-    return list(islice((found for found in in_turn if found), n))
+    by_repo = [_written(repo, part, seed) for repo in repos]
+    in_turn = chain.from_iterable(zip_longest(*by_repo))
+    return list(islice((session for session in in_turn if session), n))
 
 
 def checkout(home: Path, session: Written) -> Path:
@@ -92,15 +92,15 @@ def in_set(path: str) -> str:
 
 def blocks(lines: Sequence[str], recent: Sequence[bool]) -> list[range]:
     """Return the lines of each block of a file that can be typed, and are *recent* to the last."""
-    found = []
+    ranges = []
     for start in range(1, len(lines)):
         before, line = lines[start - 1], lines[start]
         begins = not before.strip() or len(indent(before)) < len(indent(line))
         if line.strip() and begins:
             block = range(start, _end(lines, start))
             if _is_typed(lines[block.start : block.stop]) and all(recent[n] for n in block):
-                found.append(block)
-    return found
+                ranges.append(block)
+    return ranges
 
 
 def _end(lines: Sequence[str], start: int) -> int:
@@ -139,9 +139,9 @@ def _written(repo: Path, part: str, seed: int) -> Iterator[Written]:
         lines, recent = _blamed(repo, commit, path)
         rng = random.Random(f"{seed} {path}")
         is_made = any(MADE_BY in line.lower() for line in lines[:MADE_LINES])
-        found = blocks(lines, recent) if len(lines) in FILE_LINES and not is_made else []
-        if found:
-            block = rng.choice(found)
+        recent_blocks = blocks(lines, recent) if len(lines) in FILE_LINES and not is_made else []
+        if recent_blocks:
+            block = rng.choice(recent_blocks)
             text = tuple(lines[block.start : block.stop])
             yield Written(repo, commit, path, block.start, text, _others(path, code, rng))
 
@@ -152,10 +152,10 @@ def _is_made(path: str) -> bool:
 
 def _others(path: str, code: Sequence[str], rng: random.Random) -> tuple[str, ...]:
     """Return files that were open before: of the same language, of the same folder first."""
-    alike = [each for each in code if language_of(each) == language_of(path) and each != path]
+    alike = [other for other in code if language_of(other) == language_of(path) and other != path]
     rng.shuffle(alike)
     folder = path.rpartition("/")[0]
-    return tuple(sorted(alike, key=lambda each: each.rpartition("/")[0] != folder)[:N_OTHERS])
+    return tuple(sorted(alike, key=lambda other: other.rpartition("/")[0] != folder)[:N_OTHERS])
 
 
 def _blamed(repo: Path, commit: str, path: str) -> tuple[list[str], list[bool]]:

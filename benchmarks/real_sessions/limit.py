@@ -42,7 +42,7 @@ def chances(url: str, session: Written) -> list[Chance]:
 async def _chances(url: str, session: Written, folder: Path) -> list[Chance]:
     server = LlamaServer(Http(url, patience_s=PATIENCE_S))
     typist = _Typist(Session(make_config(PATIENT), lambda _: server), session, folder)
-    found = list[Chance]()
+    opportunities = list[Chance]()
     await typist.come()
     text, whole, at = "\n".join(session.typed), "\n".join(session.block), 0
     while at < len(text):
@@ -53,12 +53,12 @@ async def _chances(url: str, session: Written, folder: Path) -> list[Chance]:
             continue
         part = right_part(await typist.suggestion(whole[at:]), whole[at:])[: len(text) - at]
         if n_keys(part) > LEAST:
-            found.append(Chance(at, part))
+            opportunities.append(Chance(at, part))
         part = part if n_keys(part) > LEAST else text[at]
         typist.type(part)
         at += len(part)
     await typist.session.aclose()
-    return found
+    return opportunities
 
 
 class _Typist:
@@ -96,12 +96,12 @@ class _Typist:
         def hear(suggestion: Suggestion) -> None:
             shown.append(suggestion.text)
             if not expected.startswith(suggestion.text):
-                asked.cancel()
+                request.cancel()
 
         complete = self.session.complete(
             self._uri, self._at, invoked=True, client=Requester(on_progress=hear)
         )
-        asked = asyncio.ensure_future(complete)
+        request = asyncio.ensure_future(complete)
         with contextlib.suppress(asyncio.CancelledError):
-            shown += [suggestion.text for suggestion in (await asked).suggestions[:1]]
+            shown += [suggestion.text for suggestion in (await request).suggestions[:1]]
         return shown[-1]

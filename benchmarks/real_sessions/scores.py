@@ -47,7 +47,7 @@ class Pause(NamedTuple):
 
     def at(self, seconds: float) -> str:
         """Return the ghost text so long after the last key."""
-        return next((each.text for each in self.shown[::-1] if each.ms <= seconds * 1000), "")
+        return next((shown.text for shown in self.shown[::-1] if shown.ms <= seconds * 1000), "")
 
 
 class Read(NamedTuple):
@@ -107,7 +107,7 @@ def score(texts: Iterable[tuple[str, str]]) -> Score:
     shown = exact = right = wrong = 0
     for text, expected in texts:
         same = n_common(text, expected)
-        first, meant = (each.partition("\n")[0].rstrip() for each in (text, expected))
+        first, meant = (whole.partition("\n")[0].rstrip() for whole in (text, expected))
         shown += bool(text.strip())
         exact += bool(first) and first == meant
         right, wrong = right + same, wrong + len(text) - same
@@ -121,7 +121,7 @@ def ends(played: Iterable[Played]) -> Counter[str]:
 
 def table(played: Sequence[Played]) -> str:
     """Return a client's sessions in Markdown, by the time after the last key."""
-    pauses = [pause for each in played for pause in each.pauses]
+    pauses = [pause for session in played for pause in session.pauses]
     rows = [
         "| after the last key | shown | first line exact | right | wrong |",
         "| --- |" + " ---: |" * 4,
@@ -134,14 +134,17 @@ def table(played: Sequence[Played]) -> str:
 
 def costs(played: Sequence[Played]) -> str:
     """Return what a client's sessions cost, in words."""
-    cpu = sum(each.cpu_s for each in played)
-    total = [sum(each.evaluated for each in played), sum(each.decoded for each in played)]
+    cpu = sum(session.cpu_s for session in played)
+    total = [
+        sum(session.evaluated for session in played),
+        sum(session.decoded for session in played),
+    ]
     how = ", ".join(f"{words} {n}" for words, n in ends(played).most_common())
     return (
-        f"{sum(len(each.pauses) for each in played)} pauses in {len(played)} sessions. "
+        f"{sum(len(session.pauses) for session in played)} pauses in {len(played)} sessions. "
         f"The model: {cpu:.0f} CPU seconds, {total[0]} tokens evaluated, {total[1]} decoded. "
         f"Requests ended: {how or 'none'}. "
-        f"Other work on the machine took {sum(each.others_s for each in played):.0f} CPU seconds meanwhile."
+        f"Other work on the machine took {sum(session.others_s for session in played):.0f} CPU seconds meanwhile."
     )
 
 
@@ -149,7 +152,7 @@ def explained(played: Played) -> str:
     """Return each pause of a session: what was typed, and shown, and what fim-lsp made of it."""
     rows = [f"## {played.client}: {played.session}"]
     for pause in played.pauses:
-        first = next((each for each in pause.shown if each.text.strip()), None)
+        first = next((moment for moment in pause.shown if moment.text.strip()), None)
         text = pause.at(AFTER_S[-1])
         one = score([(text, pause.expected)])
         rows += [
@@ -159,8 +162,8 @@ def explained(played: Played) -> str:
             + f", {one.right} right, {one.wrong} wrong",
         ]  # fmt: skip
         rows += [
-            f"  {each.at - pause.key:+7.3f} s {each.what}: {each.words}"
-            for each in played.decisions
-            if pause.key <= each.at <= pause.ended
+            f"  {moment.at - pause.key:+7.3f} s {moment.what}: {moment.words}"
+            for moment in played.decisions
+            if pause.key <= moment.at <= pause.ended
         ]
     return "\n".join(rows)

@@ -75,7 +75,7 @@ def table(
         rows.append(_row(client, [one for one in sessions if one.accepted]))
     if chances:
         alone = sum(n_keys("\n".join(lines), starts_line=True) for lines in chances)
-        taken = [chance.text for found in chances.values() for chance in found]
+        taken = [chance.text for chances_of_it in chances.values() for chance in chances_of_it]
         share = sum(n_keys(text) - 1 for text in taken) / alone
         n_chars = sum(map(len, taken))
         cells = ("limit", alone, f"{share:.1%}", n_chars, len(taken), len(taken), 0)
@@ -138,8 +138,12 @@ def misses(played: Played, chances: Sequence[Chance]) -> Iterator[tuple[Chance, 
         if here:
             yield chance, f"another text: {here[-1]!r} was shown"
             continue
-        noted = [each for each in played.decisions if began <= each.at <= ended]
-        outcomes = [each.words for each in noted if each.what == "end"]
-        filters = [each.words for each in noted if each.what == "filters" and " by " in each.words]
+        noted = [decision for decision in played.decisions if began <= decision.at <= ended]
+        outcomes = [decision.words for decision in noted if decision.what == "end"]
+        filters = [
+            decision.words
+            for decision in noted
+            if decision.what == "filters" and " by " in decision.words
+        ]
         why = outcomes[-1] if outcomes else "nothing was answered before the next key"
         yield chance, why + "".join(f": {words}" for words in filters[-1:])

@@ -91,8 +91,8 @@ def _similarity(a: str, b: str) -> float:
     words_a, words_b = _words(a), _words(b)
     if not words_a and not words_b:
         return 1.0
-    known = set(words_a)
-    return 2 * sum(w in known for w in words_b) / (len(words_a) + len(words_b))
+    first_words = set(words_a)
+    return 2 * sum(w in first_words for w in words_b) / (len(words_a) + len(words_b))
 
 
 @functools.lru_cache(maxsize=1024)

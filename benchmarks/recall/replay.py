@@ -29,12 +29,12 @@ class Result:
 
     n_lines: int = 0
     needed: int = 0
-    found: int = 0
+    n_held: int = 0
     size: int = 0
 
     @property
     def recall(self) -> float:
-        return self.found / self.needed if self.needed else 0.0
+        return self.n_held / self.needed if self.needed else 0.0
 
     @property
     def tokens(self) -> float:
@@ -104,7 +104,7 @@ class _Player:
         words = frozenset().union(*(_words(text) for _, text in shown))
         self.result.n_lines += 1
         self.result.needed += len(needed)
-        self.result.found += len(needed & words)
+        self.result.n_held += len(needed & words)
         self.result.size += sum(_size(piece) for piece in shown)
 
 

@@ -52,7 +52,7 @@ def test_a_line_that_is_being_written_is_new_once_no_line_begins_so() -> None:
     """A fence and what llama.vim says of itself are no lines."""
     drawn = [
         Drawn(1, (RULE, "Processing ...", RULE)),
-        *(Drawn(2, llama_vim(each)) for each in ("[thinking]", "```python", "def area(wid")),
+        *(Drawn(2, llama_vim(text)) for text in ("[thinking]", "```python", "def area(wid")),
         Drawn(3, llama_vim("return 2")),
         Drawn(4, (RULE, *FUNCTION, RULE)),
     ]

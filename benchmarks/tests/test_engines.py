@@ -27,8 +27,8 @@ def row(ms: float, text: str = "x", drafted: int = 0, accepted: int = 0) -> Writ
 def test_a_server_is_compared_place_by_place() -> None:
     """A place that was slow for both says as much as the others: pairs count, not sums."""
     first = [row(100), row(1000), row(100)]
-    found = {"a, 1": first, "b, 1": [row(50, drafted=8, accepted=6), row(500), row(100, "y")]}
-    assert engines.table(found).splitlines()[2:] == [
+    by_server = {"a, 1": first, "b, 1": [row(50, drafted=8, accepted=6), row(500), row(100, "y")]}
+    assert engines.table(by_server).splitlines()[2:] == [
         "| a, 1 | 1.00 | 1.00 | 0 of 0 | 3 of 3 |",
         "| b, 1 | 2.00 | 2.00 | 6 of 8 | 2 of 3 |",
     ]
@@ -38,14 +38,14 @@ def test_a_server_is_compared_place_by_place() -> None:
 @pytest.mark.skipif(not PROGRAM, reason="needs llama-server: scripts/test-server")
 async def test_drafts_change_no_text() -> None:
     """One server each, the same places, the same text; drafts are counted where there are any."""
-    given = Namespace(
+    options = Namespace(
         model="", draft=str(BUNDLED), servers=[SERVER], drafts=True, threads=[1], tokens=32,
         long_spins=False,
     )  # fmt: skip
-    found = await engines.measured(given, trials([Path(engines.__file__)], 2))
-    assert [name.partition(",")[0] for name in found] == [SERVER, NGRAMS, DRAFT, CHAIN]
-    texts = [[each.text for each in written] for written in found.values()]
+    by_server = await engines.measured(options, trials([Path(engines.__file__)], 2))
+    assert [name.partition(",")[0] for name in by_server] == [SERVER, NGRAMS, DRAFT, CHAIN]
+    texts = [[answer.text for answer in written] for written in by_server.values()]
     assert len(texts[0]) == 2
     assert all(text == texts[0] for text in texts)
-    drafted = [any(each.cost.draft_n for each in rows) for rows in found.values()]
+    drafted = [any(answer.cost.draft_n for answer in rows) for rows in by_server.values()]
     assert (drafted[0], *drafted[2:]) == (False, True, True)  # n-grams: if it repeats itself

@@ -23,12 +23,12 @@ RING = (Chunk("b.py", "def b():\n    line\n"),)
 @pytest.mark.parametrize("position", [Position(0, 6), Position(500, 8), Position(1000, 0)])
 def test_llama_vim_is_shown_the_text_around_the_cursor(position: Position) -> None:
     """Text left and right of the cursor is in every prompt, in this order."""
-    asked = llama_vim(DOCUMENT, position, RING)
-    assert asked is not None
+    question = llama_vim(DOCUMENT, position, RING)
+    assert question is not None
     if position.line > 0:
-        assert f"line {position.line - 1}\n" in asked["input_prefix"]
+        assert f"line {position.line - 1}\n" in question["input_prefix"]
     if position.line < 999:
-        assert f"line {position.line + 1}\n" in asked["input_suffix"]
+        assert f"line {position.line + 1}\n" in question["input_suffix"]
 
 
 def test_llama_vim_is_silent_before_text() -> None:
@@ -85,9 +85,9 @@ def test_figures_count_every_request_of_a_completion() -> None:
     ]
     answers = [Answer(0, "shown", 10.0), Answer(1, "shown", 0.1)]
     more = {"n_posts": 4, "server_total": 37, "mirror": {}}
-    found = row(Trace("t", [step, step]), "ours", calls, answers, **more)
-    assert (found.evaluated, found.background, found.per_key) == ([7], 30, 3.5)
-    assert "| ours | 7 | 7 | 7.0 | 7 | 3.5 | 3.5 | 30 | 0.50 | 100% |" in table([found])
+    measured_row = row(Trace("t", [step, step]), "ours", calls, answers, **more)
+    assert (measured_row.evaluated, measured_row.background, measured_row.per_key) == ([7], 30, 3.5)
+    assert "| ours | 7 | 7 | 7.0 | 7 | 3.5 | 3.5 | 30 | 0.50 | 100% |" in table([measured_row])
 
 
 def test_a_plot_has_a_line_and_a_dot_for_each_series() -> None:

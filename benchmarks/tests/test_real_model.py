@@ -32,7 +32,7 @@ def test_a_session_is_typed_and_measured(tmp_path: Path, monkeypatch: pytest.Mon
         monkeypatch.setattr(editing, name, seconds)
     names = ("total_price", "total_weight", "total_volume", "total_number", "total_age", "total")
     commit(tmp_path, NEW, **{f"shop_{n}": module(*names) for n in range(3)})
-    session = next(each for part in SETS for each in written([tmp_path], 1, part))
+    session = next(block for part in SETS for block in written([tmp_path], 1, part))
     played = editing.play("fim-lsp", session, editing.Terms(MODEL, 1, ""))
     assert len(played.pauses) == 2 * len(session.typed) - 1
     assert all(pause.expected in "\n".join(session.block) for pause in played.pauses)

@@ -65,13 +65,13 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_only_what_was_written_lately_is_written_again(history: Path) -> None:
     """By the blame of each line."""
-    found = [each for part in SETS for each in written([history], 12, part)]
-    assert len(found) == 12
-    assert {each.block[0] for each in found} <= {
+    sessions = [session for part in SETS for session in written([history], 12, part)]
+    assert len(sessions) == 12
+    assert {session.block[0] for session in sessions} <= {
         "def new(prices, weights):",
         "    total = sum(prices)",
     }
-    assert all(each.others and each.path not in each.others for each in found)
+    assert all(session.others and session.path not in session.others for session in sessions)
 
 
 def test_the_choice_is_the_same_every_time(history: Path) -> None:
@@ -79,14 +79,14 @@ def test_the_choice_is_the_same_every_time(history: Path) -> None:
     tune, held_out = (written([history], 12, part) for part in SETS)
     assert tune == written([history], 12, SETS[0])
     assert tune != written([history], 12, SETS[0], seed=1)
-    assert {in_set(each.path) for each in tune} == {SETS[0]}
-    assert not {each.path for each in tune} & {each.path for each in held_out}
+    assert {in_set(session.path) for session in tune} == {SETS[0]}
+    assert not {session.path for session in tune} & {session.path for session in held_out}
 
 
 def test_histories_take_turns(history: Path, tmp_path: Path) -> None:
     """So a few sessions are of all of them."""
     commit(tmp_path, NEW, **{f"other_{n}": module(*"abcdefg") for n in range(4)})
-    repos = [each.repo for each in written([history, tmp_path], 4, in_set("other_0.py"))]
+    repos = [session.repo for session in written([history, tmp_path], 4, in_set("other_0.py"))]
     assert repos[:2] == [history, tmp_path]
 
 
@@ -109,8 +109,8 @@ def test_places_are_inside_lines_and_at_their_beginnings() -> None:
         "        return sum(prices)",
         "    no",
     )
-    found = [*cursors(Written(Path(), "", "a.py", 3, block, ()))]
-    assert [(kind, above.rpartition("\n")[2], closed) for kind, above, _, closed in found] == [
+    places = [*cursors(Written(Path(), "", "a.py", 3, block, ()))]
+    assert [(kind, above.rpartition("\n")[2], closed) for kind, above, _, closed in places] == [
         ("inside", "def total(prices", ""),
         ("header", "def total(prices, weights):", ""),
         ("start", "    ", ""),
@@ -119,7 +119,7 @@ def test_places_are_inside_lines_and_at_their_beginnings() -> None:
         ("paired", "        return sum(", ")"),
         ("start", "    ", ""),
     ]
-    assert all(above + expected == "\n".join(block) for _, above, expected, _ in found)
+    assert all(above + expected == "\n".join(block) for _, above, expected, _ in places)
 
 
 @pytest.mark.parametrize(

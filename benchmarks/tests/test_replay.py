@@ -7,7 +7,7 @@ import pytest
 from benchmarks.next_edit.baseline import baseline
 from benchmarks.next_edit.commits import Commit, Hunk, hunks_of
 from benchmarks.next_edit.replay import asks
-from benchmarks.next_edit.scores import Asked, Where, score
+from benchmarks.next_edit.scores import JudgedAsk, Where, score
 from fim_lsp.documents import apply_edits, difference, open_document
 from fim_lsp.next_edit.engine import propose
 from fim_lsp.next_edit.log import EditLog
@@ -102,10 +102,10 @@ def test_what_was_refused_is_not_shown_again() -> None:
     """The pattern is quiet for the rest of the commit, and for no other."""
     wrong = (0.9, {"p", "x"}, Where.OPEN, False)
     right = (0.8, {"q"}, Where.OPEN, True)
-    first = Asked("one", recurs=False, more=True, ranked=(wrong, right))
-    again = Asked("one", recurs=False, more=True, ranked=(wrong, right))
-    last = Asked("two", recurs=False, more=False, ranked=(wrong,))
-    calm = Asked("three", recurs=False, more=False, ranked=(wrong,))
+    first = JudgedAsk("one", recurs=False, more=True, ranked=(wrong, right))
+    again = JudgedAsk("one", recurs=False, more=True, ranked=(wrong, right))
+    last = JudgedAsk("two", recurs=False, more=False, ranked=(wrong,))
+    calm = JudgedAsk("three", recurs=False, more=False, ranked=(wrong,))
     total = score([first, again, last, calm._replace(ranked=())], {Where.OPEN: 0.5})
 
     assert (total.asks, total.shown, total.right, total.covered) == (2, 3, 1, 2)
@@ -115,7 +115,7 @@ def test_what_was_refused_is_not_shown_again() -> None:
 def test_a_file_that_is_not_open_has_a_level_of_its_own() -> None:
     """And is counted for itself, too."""
     away, wrong = (0.6, {"p"}, Where.UNOPENED, True), (0.7, {"q"}, Where.UNOPENED, False)
-    asks = [Asked("one", recurs=True, more=True, ranked=(each,)) for each in (away, wrong)]
+    asks = [JudgedAsk("one", recurs=True, more=True, ranked=(each,)) for each in (away, wrong)]
 
     assert [score(asks, {Where.UNOPENED: at}).shown for at in (0.5, 0.65, 0.9)] == [2, 1, 0]
     assert score(asks, {Where.UNOPENED: 0.5}).unopened_precision == 0.5

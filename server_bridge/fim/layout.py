@@ -59,7 +59,7 @@ def neutral(text: str, family: Family) -> str:
     """
     special = _looks_special(family)
     while special.search(text):  # one may stand in another: `<[/INST]>`
-        text = special.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
+        text = special.sub(lambda mark: f"{mark[0][0]} {mark[0][1:]}", text)
     return text
 
 
@@ -141,7 +141,7 @@ def layout(prompt: Prompt, fim: Specials) -> list[Segment]:
     segments += (suffix, prefix) if family.suffix_first else (prefix, suffix)
     if prompt.turns:
         begin = itertools.chain((fim.ask,), itertools.cycle((fim.answer, fim.again)))
-        segments += [Segment("turn", *each) for each in zip(begin, prompt.turns, strict=False)]
+        segments += [Segment("turn", *turn) for turn in zip(begin, prompt.turns, strict=False)]
     segments.append(Segment("middle", fim.answer if prompt.turns else fim.middle, ""))
     segments[0] = segments[0]._replace(marks=fim.start + segments[0].marks)
     return segments
@@ -171,16 +171,16 @@ def find_spelling(
     A stop string may cut the text inside a token, and a limit inside a character; such a token is
     left out.
     """
-    data, at, found, whole = text.encode(), 0, [], 0
+    data, at, tokens, whole = text.encode(), 0, [], 0
     for number in numbers:
         piece = pieces.get(number)
         if piece is None or not data.startswith(piece, at):
             break
         at += len(piece)
-        found.append(Token(number, piece))
+        tokens.append(Token(number, piece))
         if not _inside_character(data, at):
-            whole = len(found)
-    return tuple(found[:whole])
+            whole = len(tokens)
+    return tuple(tokens[:whole])
 
 
 def _inside_character(data: bytes, at: int) -> bool:
@@ -285,7 +285,7 @@ def dialogues() -> tuple[list[dict[str, str]], list[dict[str, str]]]:
     return [question], [question, answer, question]
 
 
-def parse_turn(asked: str, answered: str) -> Turn | None:
+def parse_turn(question: str, answered: str) -> Turn | None:
     """
     Return the turn in what the server made of the `dialogues`; None where the question is not in
     it.
@@ -293,11 +293,11 @@ def parse_turn(asked: str, answered: str) -> Turn | None:
     What stands before an answer of long ago (`answered`) counts where it says more, as the channel
     of gpt-oss, or where the model would think first.
     """
-    before, found, between = asked.partition(QUESTION)
-    if not found:
+    before, is_there, between = question.partition(QUESTION)
+    if not is_there:
         return None
-    then, found, rest = answered.partition(QUESTION)[2].partition(ANSWER)
-    if found and (then.startswith(between) or _thinks(between)):
+    then, is_there, rest = answered.partition(QUESTION)[2].partition(ANSWER)
+    if is_there and (then.startswith(between) or _thinks(between)):
         between = then
     again, is_known, _ = rest.partition(QUESTION)
     return Turn(before, between, again if is_known else "")

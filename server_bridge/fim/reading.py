@@ -16,9 +16,9 @@ def read(text: str) -> Prompt | None:
     """
     Return *text* as a prompt with an empty tape; None where it is not a fill-in-the-middle prompt.
     """
-    found = [family for family in FAMILIES if _is_in(text, family)]
-    marked = (family for family in found if family.file and family.file in text)
-    family = next(marked, found[0] if found else None)
+    families = [family for family in FAMILIES if _is_in(text, family)]
+    marked = (family for family in families if family.file and family.file in text)
+    family = next(marked, families[0] if families else None)
     return _parts(text, family) if family else None
 
 
@@ -65,7 +65,7 @@ def _files(head: str, family: Family) -> tuple[str, tuple[Chunk, ...], str]:
     first, *named = head.split(family.file)
     repo = first.rpartition(family.repo)[2].strip() if family.repo and family.repo in first else ""
     files = [
-        Chunk(name.strip(), text) for name, _, text in (each.partition("\n") for each in named)
+        Chunk(name.strip(), text) for name, _, text in (file.partition("\n") for file in named)
     ]
     *others, last = files or [Chunk("", "")]
     if last.text.strip():  # the file at work is not named

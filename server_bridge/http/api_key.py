@@ -82,11 +82,6 @@ class ServedKey:
             return ""
 
 
-async def no_key() -> str:
-    """Return the key of a server that asks for none."""
-    return ""
-
-
 def _from_file(path: str) -> str:
     try:
         return Path(path).expanduser().read_text("utf-8").strip()

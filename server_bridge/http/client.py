@@ -28,7 +28,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
-from server_bridge.http.api_key import no_key
 from server_bridge.http.responses import NOTHING, Object, Refused, body_of, events_in, object_in
 from server_bridge.machine.addresses import is_loopback, redact_url, without_login
 from server_bridge.protocol import BackendTimeout, BackendUnavailable, BackendUnusable
@@ -82,15 +81,15 @@ class Http:
     """
     One server, one connection, one request at a time (others wait their turn).
 
-    *key* gives the API key, "" for none, and is asked for every client. *patience_s* is for one
-    exchange, however slowly it trickles, unless *is_working* finds that the server computes.
+    *key* is the API key, "" for none, or gives it, and is asked for every client. *patience_s* is
+    for one exchange, however slowly it trickles, unless *is_working* finds that the server computes.
     *model* is named in every request, if it is set, and so are *tags*.
     """
 
     def __init__(
         self,
         url: str,
-        key: Callable[[], Awaitable[str]] = no_key,
+        key: str | Callable[[], Awaitable[str]] = "",
         patience_s: float = PATIENCE_S,
         *,
         model: str = "",
@@ -101,6 +100,7 @@ class Http:
         self.url = redact_url(url).rstrip("/")  # as it may be read
         self.model = model
         self._address, self._login = without_login(url.rstrip("/"))
+        self._is_here = is_loopback(url)
         self._headers = {
             "Content-Type": "application/json",
             "Accept-Encoding": "identity",
@@ -130,7 +130,7 @@ class Http:
         """
         if self._client is None or self._socket is None or self._turn.locked():
             return False
-        return is_loopback(self._address) and not self._socket.get_extra_info("is_readable")
+        return self._is_here and not self._socket.get_extra_info("is_readable")
 
     async def get(self, path: str, *, named: bool = True, opens: bool = True) -> Object:
         """
@@ -225,9 +225,11 @@ class Http:
         seconds = min(GET_S, self.patience_s) if method == "GET" else self.patience_s
         with self._map_errors(httpx):
             extensions = {**extensions, "timeout": self._timeouts}
-            asked = client.stream(method, self._address + path, content=body, extensions=extensions)
+            exchange = client.stream(
+                method, self._address + path, content=body, extensions=extensions
+            )
             try:
-                answer = await self._within(seconds, self._read(asked, path))
+                answer = await self._within(seconds, self._read(exchange, path))
             except (TimeoutError, httpx.TimeoutException, BackendUnavailable):
                 self._drop()
                 raise
@@ -237,9 +239,9 @@ class Http:
             self._drop()  # the next connection asks for the key again
             raise
 
-    async def _read(self, asked: Any, path: str) -> tuple[int, bytes, Mapping[str, str]]:
+    async def _read(self, exchange: Any, path: str) -> tuple[int, bytes, Mapping[str, str]]:
         """Return the status, the body and the headers of an answer."""
-        async with asked as response:
+        async with exchange as response:
             self.readers = response.headers.get("access-control-allow-origin", "")
             self._socket = response.extensions.get("network_stream")
             body = await body_of(self.url + path, response)
@@ -248,14 +250,14 @@ class Http:
     async def _events(self, client: Any, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         """Send one request, and yield the events of its answer."""
         timeouts = self._timeouts
-        asked = client.stream(
+        exchange = client.stream(
             "POST",
             self._address + path,
             content=self._add_tags(body),
             extensions={"trace": self._check_connection, "timeout": timeouts},
         )
         async with AsyncExitStack() as stack:
-            beginning = stack.enter_async_context(asked)
+            beginning = stack.enter_async_context(exchange)
             response = await self._within(self.patience_s, beginning)
             timeouts["read"] = self.patience_s  # httpx reads it when the body begins
             events = events_in(self.url + path, response, self.patience_s)
@@ -330,7 +332,7 @@ class Http:
         if self._client is None:
             self._httpx = await asyncio.to_thread(importlib.import_module, "httpx")
             headers = {**self._headers}
-            if key := await self._key():
+            if key := self._key if isinstance(self._key, str) else await self._key():
                 headers["Authorization"] = f"Bearer {key}"
             if self._login:
                 headers["Authorization"] = self._login
@@ -338,7 +340,7 @@ class Http:
                 headers=headers,
                 timeout=self._httpx.Timeout(self.patience_s, connect=CONNECT_S, write=WRITE_S),
                 limits=self._httpx.Limits(max_connections=1, keepalive_expiry=KEEP_S),
-                trust_env=not is_loopback(self._address),  # no proxy between us and this machine
+                trust_env=not self._is_here,  # no proxy between us and this machine
                 verify=await asyncio.to_thread(self._certificates),
             )
         return self._client, self._httpx

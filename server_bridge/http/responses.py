@@ -207,8 +207,10 @@ def object_in(
     failure = _failure(url, status, error)
     if isinstance(failure, ServerError):
         failure.retry_after_s = seconds_of(headers.get("retry-after", ""))
-    failure.said = str(error.get("message") or content.decode("utf-8", "replace"))
-    log.debug("answer.failed url=%s status=%d said=%r", url, status, failure.said[:MOST_SAID])
+    failure.server_text = str(error.get("message") or content.decode("utf-8", "replace"))
+    log.debug(
+        "answer.failed url=%s status=%d said=%r", url, status, failure.server_text[:MOST_SAID]
+    )
     raise failure
 
 
@@ -233,8 +235,8 @@ def _failure(url: str, status: int, error: Object) -> BackendError:
     any.
     """
     kind = error.get("type")
-    known = isinstance(kind, str) and KIND.fullmatch(kind)
-    message = f"{url} answered {status}{f' ({kind})' if known else ''}"
+    is_name = isinstance(kind, str) and KIND.fullmatch(kind)
+    message = f"{url} answered {status}{f' ({kind})' if is_name else ''}"
     if status in (401, 403):
         return Refused(
             f"{url} refused the API key: say where it is in fim.backend.apiKeyEnv, "

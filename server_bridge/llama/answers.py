@@ -68,11 +68,6 @@ class SpelledToken(Struct):
     id: Count
     piece: str | list[Octet]
 
-    @property
-    def text(self) -> bytes:
-        """The bytes of the token."""
-        return self.piece.encode() if isinstance(self.piece, str) else bytes(self.piece)
-
 
 class Pieces(Struct):
     """`POST /tokenize` with `with_pieces`."""
@@ -110,14 +105,6 @@ class SaveAnswer(Struct):
     n_saved: Count = 0
     n_written: int = 0
     n_restored: Count = 0
-
-
-class Lora(Struct):
-    """One of `GET /lora-adapters`."""
-
-    id: Count
-    path: str
-    scale: float
 
 
 class CandidateToken(Struct):

@@ -16,7 +16,6 @@ from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from server_bridge.fim.layout import CHAT, FILLS_ONLY, Ids, Kind, ids, join_runs, layout, split_tape
 from server_bridge.fim.tokens import PLAIN, Family, Specials, is_base_model
@@ -25,10 +24,9 @@ from server_bridge.http.responses import state_after
 from server_bridge.llama import completion
 from server_bridge.llama.cache import Cache
 from server_bridge.llama.checkpoints import ModelMemory
-from server_bridge.llama.completion import StreamedReplies
-from server_bridge.llama.link import Known, Link
-from server_bridge.llama.persistence import Owner, SlotPersistence
-from server_bridge.llama.slot_client import Evaluated, SlotClient, unfit
+from server_bridge.llama.link import Link, MetServer
+from server_bridge.llama.persistence import SlotPersistence
+from server_bridge.llama.slot_client import SlotClient, unfit
 from server_bridge.llama.tokenizer import Tokenizer
 from server_bridge.machine.addresses import is_loopback
 from server_bridge.protocol import (
@@ -44,10 +42,11 @@ from server_bridge.protocol import (
     Reply,
     Request,
     State,
-    Stop,
     Token,
     Warmed,
+    join,
 )
+from server_bridge.speeds import Speeds
 
 N_ENCODED = 4  # prompts that are kept in token ids: those that one request compares
 
@@ -59,7 +58,7 @@ class Connected:
     the same again, makes another.
     """
 
-    known: Known
+    met: MetServer
     tokenizer: Tokenizer
     specials: Specials
     cache: Cache
@@ -70,7 +69,7 @@ class Connected:
     def drafts(self) -> bool:
         """Return whether the server speculates, as far as it tells."""
         told = self.speculates
-        return bool(self.cache.client.state.drafters) if told is None else told
+        return bool(self.cache.client.drafters) if told is None else told
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +91,6 @@ class Encoded:
         ends = itertools.accumulate(run.n for _, run in self.parts)
         end_of = {kind: end for (kind, _), end in zip(self.parts, ends, strict=True)}
         return tuple(sorted(end_of[kind] for kind in ("chunk", "prefix") if kind in end_of))
-
-
-class Measured(NamedTuple):
-    """
-    The part of a `State` that changes while the server is in use; the names are those of `State`.
-    """
-
-    chars_per_token: float
-    prefill_per_s: float
-    decode_ms: float
-    cache_problem: str
-    memory: str
-    drafters: str
-    drafts: bool
 
 
 class LlamaServer:
@@ -133,8 +118,7 @@ class LlamaServer:
         self._state = State(Health.UNKNOWN, kind, self._link.url)
         self._connecting = asyncio.Lock()
         self._connected: Connected | None = None
-        # The last `state`, behind what it was made of: it is read dozens of times per request.
-        self._told: tuple[State, Measured, State] | None = None
+        self._speeds = Speeds(self._state)
         self._engine = engine
         self._must_fill = must_fill
         self._state_dir = Path(state_dir) if state_dir else None
@@ -144,11 +128,16 @@ class LlamaServer:
         """The last known state."""
         if (connected := self._connected) is None:
             return self._state
-        measured = _collect_measured(connected)
-        if self._told is None or self._told[:2] != (self._state, measured):
-            told = replace(self._state, **measured._asdict())
-            self._told = (self._state, measured, told)
-        return self._told[2]
+        client = connected.cache.client
+        memory = client.mirror.memory
+        return replace(
+            self._state,
+            **self._speeds.values,
+            cache_problem=unfit(client.server.build, memory) or client.check.problem,
+            memory=memory.kind.value,
+            drafters=client.drafters,
+            drafts=connected.drafts,
+        )
 
     async def connect(self) -> Model:
         """Ask which server answers and what it can do."""
@@ -178,41 +167,31 @@ class LlamaServer:
         """Evaluate about the next *step* tokens that the server should not hold yet."""
         with self._noting_failures():
             connected, encoded = await self._encode(prompt)
-            self._check_size(encoded.whole, 1)
+            self._check_size(encoded.whole)
             return await connected.cache.warm(
                 encoded.document, encoded.whole, step, encoded.seams, moves=encoded.moves
             )
 
     async def complete(self, request: Request) -> Reply:
         """Decode at most `n_predict` tokens."""
-        with self._noting_failures():
-            connected, encoded = await self._encode(request.prompt)
-            self._check_size(encoded.whole, request.n_predict)
-            options = completion.options(request, connected.specials.family.stop)
-            evaluated = await connected.cache.evaluate(encoded.document, encoded.whole, options)
-            return await self._reply(connected, encoded, evaluated)
+        return await join(self.stream(request))
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
         """See `Model`; at most `n_predict` tokens, fewer where the context ends before."""
         with self._noting_failures():
             connected, encoded = await self._encode(request.prompt)
-            self._check_size(encoded.whole, 1)
+            self._check_size(encoded.whole)
             n_room = self._state.n_ctx - encoded.whole.n
             # At its end a server with --context-shift would drop the beginning of the prompt.
             request = replace(request, n_predict=min(request.n_predict, n_room))
             options = completion.options(request, connected.specials.family.stop)
-            pieces = StreamedReplies(
-                connected.tokenizer,
-                encoded.middle,
-                encoded.whole.n,
-                self._state.n_ctx,
-                drafted=connected.drafts,
-            )
             events = connected.cache.decode(encoded.document, encoded.whole, options)
-            async with aclosing(events):
-                async for event, outlook in events:
-                    if reply := await pieces.reply(event, outlook):
-                        yield reply
+            replies = completion.replies(
+                events, connected.tokenizer, encoded.middle, n_room, drafted=connected.drafts
+            )
+            async with aclosing(events), aclosing(replies):
+                async for reply in replies:
+                    yield reply
 
     async def save(self, prompt: Prompt) -> int:
         """See `Model`; 0 where the server has no `--slot-save-path`."""
@@ -237,33 +216,32 @@ class LlamaServer:
         """
         Learn which server is there. Token ids and tapes of another model or vocabulary are void.
         """
-        state = self.state
         try:
-            known = await self._link.meet()
-            before = self._connected if self._connected and self._connected.known == known else None
-            tokenizer = before.tokenizer if before else Tokenizer(self._link, state.chars_per_token)
-            specials = before.specials if before else await self._specials(tokenizer, known)
+            met = await self._link.meet()
+            before = self._connected if self._connected and self._connected.met == met else None
+            tokenizer = before.tokenizer if before else Tokenizer(self._link, self._speeds)
+            specials = before.specials if before else await self._specials(tokenizer, met)
         except BackendRejected as error:
             raise BackendUnusable(
                 f"{self._link.url} refuses requests that a llama.cpp server answers ({error}): "
                 "check fim.backend.url"
             ) from error
-        cache = self._new_cache(known, await tokenizer.foreign(), state)
+        cache = self._new_cache(met, await tokenizer.foreign())
         speculates = await _speculates(cache.client)
-        self._connected = Connected(known, tokenizer, specials, cache, speculates)
+        self._connected = Connected(met, tokenizer, specials, cache, speculates)
         self._state = replace(
             self._state,
             health=Health.READY,
             message="",
-            model=known.identity.model,
-            slots=known.identity.n_slots,
-            n_ctx=known.identity.n_ctx,
-            second_best=_second_best(specials.family, known.identity.model),
-            fills_only="" if specials.answer else FILLS_ONLY.format(known.identity.model),
+            model=met.identity.model,
+            slots=met.identity.n_slots,
+            n_ctx=met.identity.n_ctx,
+            second_best=_second_best(specials.family, met.identity.model),
+            fills_only="" if specials.answer else FILLS_ONLY.format(met.identity.model),
         )
 
-    async def _specials(self, tokenizer: Tokenizer, known: Known) -> Specials:
-        model = known.identity.model
+    async def _specials(self, tokenizer: Tokenizer, met: MetServer) -> Specials:
+        model = met.identity.model
         fills = await tokenizer.specials(model)
         turn = None if is_base_model(model) else await tokenizer.read_turn()
         if fills:
@@ -275,18 +253,15 @@ class LlamaServer:
             )
         return await tokenizer.chat(turn) if turn else await tokenizer.plain()
 
-    def _new_cache(self, known: Known, foreign: int, state: State) -> Cache:
-        """
-        Make the cache of a server: its contents are unknown at first, its measured speeds are kept.
-        """
+    def _new_cache(self, met: MetServer, foreign: int) -> Cache:
+        """Make the cache of a server: its contents are unknown at first."""
+        exclusive = bool(self._engine)
         client = SlotClient(
-            self._link, known.identity, state, self._memory, exclusive=bool(self._engine)
+            self._link, met.identity, self._speeds, self._memory, exclusive=exclusive
         )
         # Nothing of the user's is left on the disk of another machine.
-        is_here = self._engine or is_loopback(self._link.url)
-        folder = self._state_dir if is_here else None
-        owner = Owner(known.identity, self._link.url, self._engine, folder)
-        return Cache(client, SlotPersistence(client, owner), foreign)
+        folder = self._state_dir if self._engine or is_loopback(self._link.url) else None
+        return Cache(client, SlotPersistence(client, folder, self._engine), foreign)
 
     @contextmanager
     def _noting_failures(self) -> Iterator[None]:
@@ -309,8 +284,8 @@ class LlamaServer:
         assert connected is not None
         if self._state.health is not Health.READY:
             raise BackendUnavailable(self._state.message or f"{self._link.url} is not connected")
-        for known_prompt, encoded in connected.encoded:
-            if known_prompt == prompt:
+        for before, encoded in connected.encoded:
+            if before == prompt:
                 return connected, encoded
         encoded = await self._spell(prompt, connected)
         connected.encoded.append((prompt, encoded))
@@ -332,41 +307,9 @@ class LlamaServer:
         document = f"{prompt.repo}\n{prompt.path}" + "\ninstructions" * bool(prompt.turns)
         return Encoded(document, tuple(parts), whole, middle, prompt.dropped)
 
-    async def _reply(self, connected: Connected, encoded: Encoded, evaluated: Evaluated) -> Reply:
-        """Return the reply to an answer, without a last token that only ends the text."""
-        answer, outlook = evaluated
-        entries = answer.completion_probabilities
-        text = completion.text(answer.content, answer.stop_type)
-        is_full = encoded.whole.n + len(answer.tokens) >= self._state.n_ctx
-        stop = completion.stop(answer.stop_type, is_full=answer.truncated or is_full)
-        numbers = answer.tokens[:-1] if stop is Stop.END else answer.tokens
-        tokens = await connected.tokenizer.find_spelling(numbers, entries, text)
-        expected = outlook.reused if outlook and outlook.sure else None
-        return Reply(
-            text=text,
-            tokens=completion.rate_tokens(tokens, entries, drafted=connected.drafts),
-            middle=encoded.middle,
-            stop=stop,
-            timings=completion.timings(answer.timings, expected),
-        )
-
-    def _check_size(self, whole: Ids, n_predict: int) -> None:
-        if whole.n + n_predict > self._state.n_ctx:
-            raise PromptTooLong(whole.n + n_predict, self._state.n_ctx)
-
-
-def _collect_measured(connected: Connected) -> Measured:
-    client = connected.cache.client
-    memory = client.state.mirror.memory
-    return Measured(
-        chars_per_token=connected.tokenizer.chars_per_token,
-        prefill_per_s=client.state.prefill_per_s.value,
-        decode_ms=client.state.decode_ms.value,
-        cache_problem=unfit(client.server.build, memory) or client.state.check.problem,
-        memory=memory.kind.value,
-        drafters=client.state.drafters,
-        drafts=connected.drafts,
-    )
+    def _check_size(self, whole: Ids) -> None:
+        if whole.n >= self._state.n_ctx:
+            raise PromptTooLong(whole.n + 1, self._state.n_ctx)
 
 
 def _second_best(family: Family, model: str) -> str:

@@ -23,7 +23,7 @@ from server_bridge.llama import checkpoints, completion
 from server_bridge.llama.answers import Event
 from server_bridge.llama.mirror import Outlook
 from server_bridge.llama.persistence import NEXT, SlotPersistence
-from server_bridge.llama.slot_client import Evaluated, SlotClient, body
+from server_bridge.llama.slot_client import SlotClient, body
 from server_bridge.llama.slots import COPY
 from server_bridge.protocol import BackendError, BackendUnavailable, Warmed
 
@@ -32,34 +32,18 @@ SOON_S = 0.003  # a look takes as long as two tokens of the smallest model
 BLIND_S = 0.125  # waited at most, twice where the server does not show its slots
 
 
-class ClosedStream(NamedTuple):
+# The slot of a closed stream, and how many tokens are there now; None where that is not known.
+ClosedStream = tuple[int | None, int | None]
+
+
+def predict_held(whole: Ids, made: list[int], n_held: int | None) -> tuple[bytes, bool]:
     """
-    The slot of a closed stream, and how many tokens are there now; None where that is not known.
+    Return the tokens in a slot after *whole* and what was *made*, *n_held* if that is known; and
+    whether there is more.
     """
-
-    slot: int | None
-    n_held: int | None = None
-
-
-class Made:
-    """The tokens of a stream as far as all of them are known."""
-
-    def __init__(self) -> None:
-        self._ids: list[int] = []
-
-    def add(self, event: Event) -> None:
-        """Add an event; of a character that takes several tokens llama.cpp sends only the last."""
-        if len(self._ids) + len(event.tokens) >= event.tokens_predicted:
-            self._ids += event.tokens
-
-    def predict_held(self, whole: Ids, n_held: int | None) -> tuple[bytes, bool]:
-        """
-        Return the tokens in a slot after *whole* and this, *n_held* if that is known; and whether
-        there is more.
-        """
-        n_known = whole.n + max(0, len(self._ids) - 1)  # the last one was sampled and not evaluated
-        packed = (whole.packed + ids(self._ids).packed)[: min(n_known, n_held or n_known) * WIDTH]
-        return packed, n_held is None or n_held > n_known
+    n_evaluated = whole.n + max(0, len(made) - 1)  # the last one was sampled and not evaluated
+    packed = (whole.packed + ids(made).packed)[: min(n_evaluated, n_held or n_evaluated) * WIDTH]
+    return packed, n_held is None or n_held > n_evaluated
 
 
 async def decode(
@@ -70,75 +54,70 @@ async def decode(
 
     Closing it ends the work and waits until the slot is free.
     """
-    state, made, last, cost = client.state, Made(), Event(), None
-    n_chars = 0
+    made, last, n_chars = list[int](), Event(), 0
     moves = completion.MOVING.keys() <= options.keys()
-    outlook = state.mirror.outlook(whole.packed, slot, moves=moves)
+    outlook = client.mirror.outlook(whole.packed, slot, moves=moves)
     text = body(whole, {**options, **completion.STREAMED}, slot)
     try:
         async with aclosing(client.link.stream("/completion", text)) as events:
             async for event in events:
                 client.check_slot(event.id_slot)
-                made.add(event)
+                # Of a character that takes several tokens llama.cpp sends only the last.
+                if len(made) + len(event.tokens) >= event.tokens_predicted:
+                    made += event.tokens
                 n_chars += max(len(event.content), len(event.tokens))
                 completion.check_length(n_chars, options["n_predict"], client.link.url)
-                if event.timings and cost is None:
-                    cost = event.timings
-                    state.learn_prefill(cost, outlook)
                 last = event
                 yield event, outlook
-        closed = _parse_end(last, client.link.url)
-        state.drafters = completion.drafters(last.drafters)
+        served, n_held = _parse_end(last, client.link.url)
+        client.drafters = completion.drafters(last.drafters)
     except GeneratorExit:
-        closed = await _wait_closed(client, slot, whole)
+        served, n_held = await _wait_closed(client, slot, whole)
     except BaseException:
-        state.mirror.forget()
+        client.mirror.forget()
         raise
     if last.timings:
-        state.learn_decoding(last.timings)
-    if closed.slot is None:
-        state.mirror.forget()
+        client.learn(last.timings, outlook)
+    if served is None:
+        client.mirror.forget()
         return
-    held, open_end = made.predict_held(whole, closed.n_held)
-    named, found = slot is not None, cost.cache_n if cost else None
-    state.mirror.settle(
-        closed.slot, whole.packed, held, named=named, open_end=open_end, found=found
+    held, open_end = predict_held(whole, made, n_held)
+    named, n_reused = slot is not None, last.timings.cache_n if last.timings else None
+    client.mirror.settle(
+        served, whole.packed, held, named=named, open_end=open_end, n_reused=n_reused
     )
-    state.note_slot(document, slot, closed.slot, outlook)
+    client.note_slot(document, slot, served, outlook)
 
 
 def _parse_end(last: Event, url: str) -> ClosedStream:
-    """
-    Return where a stream ended, by its *last* event. Raises BackendUnavailable where it should not
-    be the last.
-    """
+    """Return where a stream ended. Raises BackendUnavailable where *last* should not be its end."""
     if not last.stop:
         raise BackendUnavailable(f"{url} broke off in the middle of an answer")
-    return ClosedStream(last.id_slot, last.tokens_cached)
+    return last.id_slot, last.tokens_cached
 
 
 async def _wait_closed(client: SlotClient, slot: int | None, whole: Ids) -> ClosedStream:
     """Wait until what was closed has left its slot."""
-    expected = client.state.mirror.predict_slot(whole.packed) if slot is None else slot
+    expected = client.mirror.predict_slot(whole.packed) if slot is None else slot
     served = None if expected < 0 else expected
-    step_s = min(BLIND_S, max(SOON_S, 1e-3 * client.state.decode_ms.value))
+    step_s = min(BLIND_S, max(SOON_S, 1e-3 * client.speeds.decode_ms.value))
     await asyncio.sleep(step_s)  # not sooner than it can be
     try:
         for _ in range(N_LOOKS):
             if (slots := await client.look()) is None:
                 break
-            busy = {each.id: each.n_prompt_tokens for each in slots if each.is_processing}
+            busy = {shown.id for shown in slots if shown.is_processing}
             if slot is None and served not in busy and len(busy) == 1:
                 [served] = busy
             if served is None:
-                return ClosedStream(None)
+                return None, None
             if served not in busy:
-                held = {each.id: each.n_prompt_tokens for each in slots}
-                return ClosedStream(served, held.get(served) or None)
+                n_held = {shown.id: shown.n_prompt_tokens for shown in slots}
+                return served, n_held.get(served) or None
     except BackendError:
-        return ClosedStream(None)
+        return None, None
     await asyncio.sleep(step_s)
-    return ClosedStream(served)
+    return served, None
 
 
 TAIL = 8  # so few tokens cost no more than the request that would evaluate them ahead
@@ -157,17 +136,12 @@ class Cache(NamedTuple):
         """
         Return how many tokens of a prompt need not be evaluated; *moves*: see `Mirror.outlook`.
         """
-        return self.client.state.slots.reusable(document, whole.packed, moves=moves)
-
-    async def evaluate(self, document: str, whole: Ids, options: Object) -> Evaluated:
-        """Evaluate a prompt in the slot that serves it best, and decode."""
-        slot = await self._prepare(document, whole)
-        return await self.client.run(document, whole, options, slot)
+        return self.client.slots.reusable(document, whole.packed, moves=moves)
 
     async def decode(
         self, document: str, whole: Ids, options: Object
     ) -> AsyncGenerator[tuple[Event, Outlook | None], None]:
-        """As `evaluate`, event by event; see `decode`."""
+        """Evaluate a prompt in the slot that serves it best, and decode; see `decode`."""
         slot = await self._prepare(document, whole)
         decoded = decode(self.client, document, whole, options, slot)
         async with aclosing(decoded) as events:
@@ -188,7 +162,7 @@ class Cache(NamedTuple):
 
         *seams* are the numbers of tokens after which another prompt is likely to differ.
         """
-        slots = self.client.state.slots
+        slots = self.client.slots
         if whole.n - slots.reusable(document, whole.packed, ahead=True, moves=moves) <= TAIL:
             return Warmed(0, 0)
         slot = await self._prepare(document, whole, ahead=True)
@@ -197,25 +171,29 @@ class Cache(NamedTuple):
         answer, _ = await self.client.run(document, part, options, slot)
         left = whole.n - part.n
         # What the server says it did not keep would be evaluated again by each step.
-        keeps = self.client.state.mirror.count_held(answer.id_slot, part.packed) >= part.n - 1
+        keeps = self.client.mirror.count_held(answer.id_slot, part.packed) >= part.n - 1
         return Warmed(answer.timings.prompt_n, left if left > TAIL and keeps else 0)
 
     async def save(self, document: str, whole: Ids) -> int:
         """
         Have the server write down a prompt that is evaluated; returns its tokens, 0 if it cannot.
         """
-        if not self.persistence.is_possible or whole.n - self.reusable(document, whole) > COPY:
+        if self.persistence.folder is None or whole.n - self.reusable(document, whole) > COPY:
             return 0
-        contents = self.client.state.mirror.held.values()
+        contents = self.client.mirror.held.values()
         if any(content.tokens == whole.packed for content in contents):
             whole = head(whole, whole.n - 1)  # see `NEXT`
-        evaluated = await self.evaluate(document, whole, NEXT)
+        slot = await self._prepare(document, whole)
+        evaluated = await self.client.run(document, whole, NEXT, slot)
         return await self.persistence.save(document, whole, evaluated)
 
     async def restore(self, document: str, whole: Ids) -> int:
         """Load the saved state that serves a prompt best; returns how many tokens that spares."""
-        await self._look(document)
-        return await self.persistence.restore(document, whole)
+        slots = self.client.slots
+        if slots.is_looking(document):
+            slots.see(document, await self.client.tokens_by_slot())
+        slot = slots.empty(document)
+        return 0 if slot is None else await self.persistence.restore(document, whole, slot)
 
     async def _prepare(self, document: str, whole: Ids, *, ahead: bool = False) -> int | None:
         """
@@ -223,22 +201,17 @@ class Cache(NamedTuple):
         none.
         """
         await self.restore(document, whole)
-        slot, clear = self.client.state.slots.choose(document, whole.packed, ahead=ahead)
+        slot, clear = self.client.slots.choose(document, whole.packed, ahead=ahead)
         if not clear:
             return slot
         await self._clear(slot)
-        return self.client.state.slots.choose(document, whole.packed, ahead=ahead).slot
-
-    async def _look(self, document: str) -> None:
-        """Let the policy see the slots, if it wants to."""
-        if self.client.state.slots.is_looking(document):
-            self.client.state.slots.see(document, await self.client.tokens_by_slot())
+        return self.client.slots.choose(document, whole.packed, ahead=ahead).slot
 
     async def _clear(self, slot: int | None) -> None:
         """
         Evaluate something foreign in *slot*; the policy learns from the first time what that does.
         """
-        slots = self.client.state.slots
+        slots = self.client.slots
         before = await self.client.tokens_by_slot() if slots.is_learning else None
         answer, _ = await self.client.run("", ids([self.foreign]), PREFILL, slot)
         if before is not None:
@@ -251,12 +224,12 @@ class Cache(NamedTuple):
         Return the beginning of *whole* of which *step* tokens are not held yet; all of it if fewer
         are not.
         """
-        mirror = self.client.state.mirror
+        mirror = self.client.mirror
         seams = [seam for seam in seams if seam + checkpoints.GAP + TAIL < whole.n]
-        known = mirror.expect_reused(whole.packed, slot, moves=moves)
+        n_held = mirror.expect_reused(whole.packed, slot, moves=moves)
         while True:
-            part = head(whole, checkpoints.end_of_step(mirror.memory, known, step, seams))
+            part = head(whole, checkpoints.end_of_step(mirror.memory, n_held, step, seams))
             # A slot may hold too little of the whole to be chosen for it, yet all of a part.
-            known = mirror.expect_reused(part.packed, slot, moves=moves)
-            if part.n - known > TAIL or part.n == whole.n:
+            n_held = mirror.expect_reused(part.packed, slot, moves=moves)
+            if part.n - n_held > TAIL or part.n == whole.n:
                 return part

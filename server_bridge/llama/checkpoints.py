@@ -141,7 +141,7 @@ def _place_checkpoints(memory: ModelMemory, start: int, n_prompt: int) -> Iterat
     """Yield the places of checkpoints: before each batch that ends near the prompt's end."""
     ends = [n_prompt - min(memory.n_batch, gap) for gap in (GAP + memory.n_ubatch, GAP)]
     while start < n_prompt:
-        end = min(start + memory.n_batch, n_prompt, *(each for each in ends if each > start))
+        end = min(start + memory.n_batch, n_prompt, *(place for place in ends if place > start))
         if start and end > n_prompt - memory.n_ubatch:
             yield start
         start = end
@@ -160,17 +160,17 @@ def _with(memory: ModelMemory, points: list[Checkpoint], new: Checkpoint) -> lis
     return [*(point for point in kept if point.n_tokens != new.n_tokens), new]
 
 
-def end_of_step(memory: ModelMemory, known: int, step: int, seams: Sequence[int]) -> int:
+def end_of_step(memory: ModelMemory, n_held: int, step: int, seams: Sequence[int]) -> int:
     """
-    Return the token at which a prompt's evaluation from *known* on should pause, after about *step*
+    Return the token at which a prompt's evaluation from *n_held* on should pause, after about *step*
     tokens.
 
     At a *seam* prompts are likely to part. A checkpoint is made there if the evaluation pauses
     `GAP` tokens behind it, and it stays if there is none within `min_step` before it: so the step
     before ends that much earlier.
     """
-    end = known + step
-    seam = next((each for each in seams if each > known), None)
+    end = n_held + step
+    seam = next((place for place in seams if place > n_held), None)
     if seam is None or memory.kind in {Kind.PLAIN, Kind.UNKNOWN}:
         return end
     stop, before = seam + GAP, seam - memory.min_step - 1
@@ -178,6 +178,6 @@ def end_of_step(memory: ModelMemory, known: int, step: int, seams: Sequence[int]
         return stop
     if memory.kind is not Kind.RECURRENT or end <= before or memory.min_step >= STRETCH * step:
         return end
-    if known < before:
+    if n_held < before:
         return before
-    return stop if stop <= known + STRETCH * step else end
+    return stop if stop <= n_held + STRETCH * step else end

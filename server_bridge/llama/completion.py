@@ -7,7 +7,7 @@ costs nothing with a vocabulary of 4,000 and 1 ms per token with one of 150,000.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
 
 from server_bridge.fim.layout import grammar
 from server_bridge.http.responses import Object, answer_error, label
@@ -45,17 +45,6 @@ def options(request: Request, stop: str = "") -> Object:
     return {**fields, **MOVING} if request.prompt.dropped else fields
 
 
-def text(content: str, stop_type: str) -> str:
-    """Return the text, without the half character that a limit may end it in (sent as U+FFFD)."""
-    return content.removesuffix("\ufffd") if stop_type == "limit" else content
-
-
-def stop(stop_type: str, *, is_full: bool) -> Stop:
-    """Return why decoding ended; a full context looks like a limit on the wire."""
-    reason = STOPS.get(stop_type, Stop.LIMIT)
-    return Stop.FULL if reason is Stop.LIMIT and is_full else reason
-
-
 def drafters(told: object) -> str:
     """Return the kinds of speculation that the server was started with, "" for none."""
     names = label(told).split(",") if isinstance(told, str) else []
@@ -83,23 +72,23 @@ def rate_tokens(
     entry, rated = next(left, None), []
     for token in tokens:
         if entry is not None and entry.id == token.id:
-            known = None if drafted and not entry.logprob else entry.logprob
-            rated.append(token._replace(logprob=log_probability(known)))
+            logprob = None if drafted and not entry.logprob else entry.logprob
+            rated.append(token._replace(logprob=log_probability(logprob)))
             entry = next(left, None)
         else:
             rated.append(token)
     return tuple(rated)
 
 
-def timings(cost: SlotCost, expected: int | None) -> Timings:
-    """Return the cost, beside what we *expected* to be cached."""
+def timings(cost: SlotCost, outlook: Outlook | None) -> Timings:
+    """Return the cost, beside what we had expected to be cached."""
     return Timings(
         prompt_n=cost.prompt_n,
         cache_n=cost.cache_n,
         predicted_n=cost.predicted_n,
         prompt_ms=milliseconds(cost.prompt_ms),
         predicted_ms=milliseconds(cost.predicted_ms),
-        expected_n=expected,
+        expected_n=outlook.reused if outlook and outlook.sure else None,
         draft_n=cost.draft_n,
         draft_accepted_n=cost.draft_n_accepted,
     )
@@ -121,70 +110,50 @@ def check_length(n_chars: int, n_predict: int, url: str) -> None:
         raise answer_error(url, "a longer text than was asked for")
 
 
-class StreamedReplies:
+async def replies(
+    events: AsyncGenerator[tuple[Event, Outlook | None], None],
+    tokenizer: Tokenizer,
+    middle: tuple[Token, ...],
+    n_room: int,
+    *,
+    drafted: bool,
+) -> AsyncGenerator[Reply, None]:
     """
-    Turns the events of a streamed `/completion` into replies, a piece of text each.
+    Yield the events of a streamed `/completion` as replies, a piece of text each.
 
     An event's text may wait for a later one (see `answers.Event`); so its tokens do, and a reply
-    has both.
-
-    One answer. *middle* are the tokens of the prompt's middle, *n_prompt* those of all of it.
-
-    *drafted*: the server speculates.
+    has both. *middle* are the tokens of the prompt's middle; the context has room for *n_room*
+    tokens more. *drafted*: the server speculates.
     """
-
-    def __init__(
-        self,
-        tokenizer: Tokenizer,
-        middle: tuple[Token, ...],
-        n_prompt: int,
-        n_ctx: int,
-        *,
-        drafted: bool,
-    ) -> None:
-        self._tokenizer = tokenizer
-        self._middle = middle
-        self._n_prompt = n_prompt
-        self._n_ctx = n_ctx
-        self._drafted = drafted
-        self._ids: list[int] = []  # of which the text has not come
-        self._entries: list[Entry] = []
-        self._n_made = 0
-        self._cost: Timings | None = None
-
-    async def reply(self, event: Event, outlook: Outlook | None) -> Reply | None:
-        """
-        Return the reply that *event* adds; None for one without text that does not end the answer.
-        """
-        self._ids += event.tokens
-        self._entries += event.completion_probabilities
-        return await self._reply(event, outlook) if event.content or event.stop else None
-
-    async def _reply(self, event: Event, outlook: Outlook | None) -> Reply:
-        stop = self._stop(event)
-        said = text(event.content, event.stop_type)
-        numbers = self._ids[:-1] if stop is Stop.END else self._ids
-        if self._n_made + len(self._ids) < event.tokens_predicted:
-            tokens = await self._tokenizer.run(said)  # some ids were not told
+    numbers: list[int] = []  # of which the text has not come
+    entries: list[Entry] = []
+    n_replied, before = 0, None
+    async for event, outlook in events:
+        numbers += event.tokens
+        entries += event.completion_probabilities
+        if not event.content and not event.stop:
+            continue
+        stop = _stop(event, n_room)
+        # The last character may be cut in half by a limit (sent as U+FFFD).
+        is_limit = event.stop_type == "limit"
+        text = event.content.removesuffix("\ufffd") if is_limit else event.content
+        if n_replied + len(numbers) < event.tokens_predicted:
+            tokens = await tokenizer.run(text)  # some ids were not told
         else:
-            spelled = await self._tokenizer.find_spelling(numbers, self._entries, said)
-            tokens = rate_tokens(spelled, self._entries, drafted=self._drafted)
-        reply = Reply(said, tokens, self._middle, stop, self._timings(event, outlook))
-        self._middle += tokens
-        self._n_made = event.tokens_predicted
-        self._ids, self._entries = [], []
-        return reply
+            ends = stop is Stop.END  # with a token that is not part of the text
+            spelled = await tokenizer.find_spelling(
+                numbers[:-1] if ends else numbers, entries, text
+            )
+            tokens = rate_tokens(spelled, entries, drafted=drafted)
+        cost = timings(event.timings, outlook) if event.timings else before
+        news = cost.since(before) if cost and before else cost or Timings()
+        yield Reply(text, tokens, middle, stop, news)
+        middle, before, n_replied = middle + tokens, cost, event.tokens_predicted
+        numbers, entries = [], []
 
-    def _stop(self, event: Event) -> Stop:
-        if not event.stop:
-            return Stop.LIMIT
-        is_full = event.truncated or self._n_prompt + event.tokens_predicted >= self._n_ctx
-        return stop(event.stop_type, is_full=is_full)
 
-    def _timings(self, event: Event, outlook: Outlook | None) -> Timings:
-        if event.timings is None:
-            return Timings()
-        before = self._cost
-        expected = outlook.reused if outlook and outlook.sure else None
-        self._cost = timings(event.timings, expected)
-        return self._cost.since(before) if before else self._cost
+def _stop(event: Event, n_room: int) -> Stop:
+    """Return why decoding ended, if it did; a full context looks like a limit on the wire."""
+    reason = STOPS.get(event.stop_type, Stop.LIMIT) if event.stop else Stop.LIMIT
+    is_full = event.truncated or event.tokens_predicted >= n_room
+    return Stop.FULL if event.stop and is_full and reason is Stop.LIMIT else reason

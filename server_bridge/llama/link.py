@@ -136,7 +136,7 @@ PROBE = (
 T = TypeVar("T")
 
 
-class Known(NamedTuple):
+class MetServer(NamedTuple):
     """A server as it was met: what it says of itself, and `PROBE` in its tokens."""
 
     identity: Identity
@@ -157,31 +157,31 @@ class Link:
         self._http = http
         self._streams = http.another(self._check)
         self._looks = http.another(self._check_identity)
-        for each in (self._http, self._streams):
-            each.is_working = self._is_working
-        self._known: Known | None = None
+        for connection in (self._http, self._streams):
+            connection.is_working = self._is_working
+        self._met: MetServer | None = None
 
     @property
     def url(self) -> str:
         """The address of the server."""
         return self._http.url
 
-    async def meet(self) -> Known:
+    async def meet(self) -> MetServer:
         """Learn which server is there now. Raises BackendUnusable where it is not llama.cpp."""
-        self._known = None
+        self._met = None
         try:
-            known = await self._identify()
+            met = await self._identify()
         except Unproven:  # the connection had served its hundred requests
-            known = await self._identify()
-        self._known = known
-        return known
+            met = await self._identify()
+        self._met = met
+        return met
 
     async def _prove(self, http: Http) -> None:
         """Raise BackendUnavailable if another server is there than the one that was met."""
-        proved, known = await proof(http), self._known
-        if proved is None and known is not None:
+        proved, met = await proof(http), self._met
+        if proved is None and met is not None:
             return  # a router closes the connection behind a probe, before what it is to prove
-        if not known or proved != known.identity or await self._probe(http) != known.probe:
+        if not met or proved != met.identity or await self._probe(http) != met.probe:
             raise BackendUnavailable(f"{self.url} has another model now")
 
     async def post(self, kind: type[T], path: str, body: str) -> T:
@@ -244,13 +244,13 @@ class Link:
         except Unproven:
             await self._prove(self._http)
 
-    async def _identify(self) -> Known:
+    async def _identify(self) -> MetServer:
         identity = await properties(self._http)
         try:
-            return Known(identity, await self._probe(self._http))
+            return MetServer(identity, await self._probe(self._http))
         except Unproven:  # a router closes the connection behind each answer of a model
             await proof(self._http)
-            return Known(identity, await self._probe(self._http))
+            return MetServer(identity, await self._probe(self._http))
 
     async def _probe(self, http: Http) -> tuple[int, ...]:
         question = {"content": PROBE, "add_special": False, "parse_special": True}

@@ -66,12 +66,12 @@ class Content(NamedTuple):
         n_held = n_tokens(self.tokens) + self.is_open
         return Compared(count_shared(self.tokens, prompt), n_held, n_tokens(prompt))
 
-    def may_go_on(self, found: Compared) -> bool:
+    def may_go_on(self, compared: Compared) -> bool:
         """
         Return whether what it was compared with goes on behind an open end, so that it is not known
         what must go.
         """
-        return self.is_open and found.n_shared == n_tokens(self.tokens)
+        return self.is_open and compared.n_shared == n_tokens(self.tokens)
 
 
 NOTHING = Content()
@@ -122,9 +122,9 @@ class Mirror:
         """
         if not self.held:
             return None
-        found = self.held.get(self.predict_slot(prompt) if slot is None else slot, NOTHING)
-        searches = (bool(found.tokens) or slot is None) and _is_set_aside(found, prompt)
-        source = self._source(prompt, found, self._saved) if searches else StateSource(found)
+        content = self.held.get(self.predict_slot(prompt) if slot is None else slot, NOTHING)
+        searches = (bool(content.tokens) or slot is None) and _is_set_aside(content, prompt)
+        source = self._source(prompt, content, self._saved) if searches else StateSource(content)
         both = source.content.compare(prompt)
         if moves and self.moves and self.memory.kind in MOVABLE:
             reused = count_moved(source.content.tokens, prompt)
@@ -172,13 +172,13 @@ class Mirror:
         *,
         named: bool = False,
         open_end: bool = False,
-        found: int | None = None,
+        n_reused: int | None = None,
     ) -> None:
         """
         Note that a request with *prompt*, which *named* its slot or not, ran on *slot*, which now
         holds *held*.
 
-        *open_end*: and maybe something behind it. *found* tokens were reused, if that is known.
+        *open_end*: and maybe something behind it. *n_reused* tokens were reused, if that is known.
         """
         before = self.held.pop(slot, NOTHING)
         source = StateSource(before)
@@ -191,7 +191,7 @@ class Mirror:
             self._save(idle)
         if self.unified:
             self.held.clear()
-        points = self._points(source.content, prompt, found)
+        points = self._points(source.content, prompt, n_reused)
         self.held[slot] = Content(held, points, open_end)
 
     def unify(self, slot: int) -> None:
@@ -204,13 +204,13 @@ class Mirror:
         self.held.pop(slot, None)
         self.held = {slot: Content(held, points), **self.held} if held else self.held
 
-    def note_load(self, hoped: int, found: int) -> None:
+    def note_load(self, hoped: int, n_reused: int) -> None:
         """
-        Note that *found* tokens were reused where *hoped* were to be loaded.
+        Note that *n_reused* tokens were reused where *hoped* were to be loaded.
 
         The server's memory is limited in bytes, or it has none: what it should have saved is gone.
         """
-        self._n_missed = 0 if found >= hoped else self._n_missed + 1
+        self._n_missed = 0 if n_reused >= hoped else self._n_missed + 1
         if self._n_missed:
             self._saved.clear()
         self.saves = self.saves and self._n_missed < N_MISSES
@@ -231,16 +231,16 @@ class Mirror:
             return best
         return -1 if len(self.held) < self._n_slots else next(iter(self.held))
 
-    def _points(self, content: Content, prompt: bytes, found: int | None) -> Checkpoints:
+    def _points(self, content: Content, prompt: bytes, n_reused: int | None) -> Checkpoints:
         """
         Return the checkpoints after a request that went on from *content*; what it teaches of the
         memory.
         """
         both = content.compare(prompt)
         expected = checkpoints.count_reused(self.memory, content.points, both)
-        start = expected if found is None else found
-        if found is not None and not content.may_go_on(both):
-            self.memory = checkpoints.learn_memory(self.memory, content.points, both, found)
+        start = expected if n_reused is None else n_reused
+        if n_reused is not None and not content.may_go_on(both):
+            self.memory = checkpoints.learn_memory(self.memory, content.points, both, n_reused)
         self._n_tasks += 1
         if self.memory.kind in MOVABLE and start > checkpoints.plain(both):
             return ()  # some was moved up: no checkpoint outlives that
@@ -251,13 +251,13 @@ class Mirror:
         Return the one of *saved* that serves *prompt* better than *content*, the slot's own, or
         that.
         """
-        found = StateSource(content)
+        source = StateSource(content)
         best, kept = _scores(content, prompt)
-        for each in saved if self.saves else ():
-            n, keeps = _scores(each, prompt)
+        for candidate in saved if self.saves else ():
+            n, keeps = _scores(candidate, prompt)
             if n > best and keeps > kept and keeps >= WORTH:
-                found, best, kept = StateSource(each, saved=True), n, keeps
-        return found
+                source, best, kept = StateSource(candidate, saved=True), n, keeps
+        return source
 
     def _save(self, content: Content) -> None:
         tokens = content.tokens

@@ -20,15 +20,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 import stat
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 from xxhash import xxh3_64_hexdigest
 
 from server_bridge.fim.layout import WIDTH, Ids, head, ids
@@ -46,8 +45,7 @@ N_FILES = 8  # per server: two files in use in each of four workspaces
 BUDGET = 1 << 30
 N_NEXT = 10  # of the likeliest next tokens are compared
 NEAR = 0.1  # nats; the order of floating-point sums makes 0.01, other weights make several
-HASHED = 1 << 20  # bytes at both ends of a model: its header, and some of its weights
-NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # Windows has no pipes in its file system
+
 
 log = logging.getLogger(__name__)
 
@@ -79,16 +77,14 @@ class SavedSlot(Struct, frozen=True):
             raise ValueError("it is of another version, or damaged")
 
 
-def identify(facts: Mapping[str, object], model_path: str, *, ours: bool) -> str:
+def identify(server: Identity, engine: str) -> str:
     """
-    Return a hash of what must be the same for a state to be good: *facts* about the server, and its
-    model's file.
+    Return what must be the same for a state to be good: the server, and its model's file.
 
-    The file is read only if the server is *ours*: the path that another one names may be anything.
-    Such a model is known by its name, and `agrees` tells models apart.
+    The file is looked at only if the server is our own *engine*: the path that another one names
+    may be anything. `agrees` tells models apart, and what adapters make of them.
     """
-    file = _file(model_path) if ours else []
-    return json.dumps({**facts, "path": model_path, "file": file}, sort_keys=True)
+    return json.dumps([*server, engine, _file(server.model_path) if engine else []])
 
 
 def agrees(then: Next, now: Next) -> bool:
@@ -101,9 +97,9 @@ def agrees(then: Next, now: Next) -> bool:
 
 def best(folder: Path, identity: str, prompt: bytes) -> SavedSlot | None:
     """Return the state of this server that shares most with *prompt*, if any shares anything."""
-    found = [saved for saved in _all(folder) if saved.identity == identity]
-    found = [saved for saved in found if count_shared(saved.held, prompt)]
-    return max(found, key=lambda saved: count_shared(saved.held, prompt), default=None)
+    states = [saved for saved in _all(folder) if saved.identity == identity]
+    states = [saved for saved in states if count_shared(saved.held, prompt)]
+    return max(states, key=lambda saved: count_shared(saved.held, prompt), default=None)
 
 
 def file_for(folder: Path, identity: str, document: str) -> str:
@@ -165,25 +161,12 @@ def _read_last_use(path: Path) -> float:
 
 
 def _file(model_path: str) -> list[object]:
-    """
-    Return size, time and a hash of both ends of a model's file; empty if it is none that can be
-    read.
-    """
-    try:
-        with open(model_path, "rb", opener=_open) as file:
-            facts = os.fstat(file.fileno())
-            if not stat.S_ISREG(facts.st_mode):
-                return []
-            ends = file.read(HASHED)
-            file.seek(max(0, facts.st_size - HASHED))
-            digest = xxh3_64_hexdigest(ends + file.read(HASHED))
-            return [facts.st_size, facts.st_mtime_ns, digest]
-    except (OSError, ValueError):
-        return []
-
-
-def _open(path: str, flags: int) -> int:
-    return os.open(path, flags | NONBLOCK)  # or a pipe would be waited for
+    """Return size and time of a model's file; empty if it is none."""
+    with suppress(OSError, ValueError):
+        status = Path(model_path).stat()
+        if stat.S_ISREG(status.st_mode):
+            return [status.st_size, status.st_mtime_ns]
+    return []
 
 
 # The second token has the first one evaluated: so what is saved goes on behind what is asked again
@@ -195,42 +178,27 @@ NEXT = {"n_predict": 2, **completion.GREEDY, "n_probs": N_NEXT}
 BACK = 8
 
 
-class Owner(NamedTuple):
-    """
-    The owner of saved states: a *server* at *url*, and where notes on them lie.
-
-    *engine* is the build of a server of our own, "" for any other. *folder* None: nothing is saved.
-    """
-
-    server: Identity
-    url: str
-    engine: str
-    folder: Path | None
-
-
 class SlotPersistence:
-    """The saved states of one server."""
+    """
+    The saved states of one server.
 
-    def __init__(self, client: SlotClient, owner: Owner) -> None:
+    Notes on them lie in *folder*; None: nothing is saved. *engine* is the build of a server of our
+    own, "" for any other.
+    """
+
+    def __init__(self, client: SlotClient, folder: Path | None, engine: str = "") -> None:
         self._client = client
-        self._owner = owner
-
-    @property
-    def is_possible(self) -> bool:
-        """
-        Return whether there is a folder for notes; whether the server can save shows at the first
-        save.
-        """
-        return self._owner.folder is not None
+        self.folder = folder
+        self._engine = engine
 
     async def save(self, document: str, whole: Ids, evaluated: Evaluated) -> int:
         """
         Have the server write down what was just *evaluated*; returns its tokens, 0 if it cannot.
         """
-        if (folder := self._owner.folder) is None:
+        if (folder := self.folder) is None:
             return 0
         slot = evaluated.answer.id_slot
-        content = self._client.state.mirror.held[slot]
+        content = self._client.mirror.held[slot]
         identity = await self._identity()
         file = await asyncio.to_thread(file_for, folder, identity, document)
         done = await self._client.act(slot, "save", file)
@@ -250,21 +218,23 @@ class SlotPersistence:
         await asyncio.to_thread(put, folder, state)
         return whole.n
 
-    async def restore(self, document: str, whole: Ids) -> int:
-        """Load the saved state that serves a prompt best; returns how many tokens that spares."""
-        slot, folder = self._client.state.slots.empty(document), self._owner.folder
-        if folder is None or slot is None:
+    async def restore(self, document: str, whole: Ids, slot: int) -> int:
+        """
+        Load the saved state that serves a prompt best into *slot*; returns how many tokens that
+        spares.
+        """
+        if (folder := self.folder) is None:
             return 0
         identity = await self._identity()
         state = await asyncio.to_thread(best, folder, identity, whole.packed)
-        held_already = self._client.state.slots.reusable(document, whole.packed)
+        held_already = self._client.slots.reusable(document, whole.packed)
         spared = count_shared(state.held, whole.packed) - held_already if state else 0
         if state is None or spared <= COPY:
             return 0
         if await self._is_loaded(document, state, slot):
             await asyncio.to_thread(touch, folder, state)
             return spared
-        log.warning("a state saved for %s does not belong to it any more", self._owner.url)
+        log.warning("a state saved for %s does not belong to it any more", self._client.link.url)
         await asyncio.to_thread(drop, folder, state)
         return 0
 
@@ -275,7 +245,7 @@ class SlotPersistence:
             return True
         if done.n_restored:
             await self._client.act(slot, "erase")
-        self._client.state.mirror.note_contents(slot, b"")
+        self._client.mirror.note_contents(slot, b"")
         return False
 
     async def _agrees(self, document: str, state: SavedSlot, slot: int) -> bool:
@@ -283,21 +253,11 @@ class SlotPersistence:
         Return whether *slot* holds what was saved, and the model says of it what it said then.
         """
         points = tuple(Checkpoint(n_tokens, 0) for n_tokens in state.checkpoints)
-        self._client.state.mirror.note_contents(slot, state.held, points)
-        asked = head(ids(array("i", state.held)), state.n_asked)
-        answer, _ = await self._client.run(document, asked, NEXT, slot)
-        is_whole = asked.n - answer.timings.cache_n <= BACK
+        self._client.mirror.note_contents(slot, state.held, points)
+        beginning = head(ids(array("i", state.held)), state.n_asked)
+        answer, _ = await self._client.run(document, beginning, NEXT, slot)
+        is_whole = beginning.n - answer.timings.cache_n <= BACK
         return is_whole and agrees(state.next, completion.next_tokens(answer))
 
     async def _identity(self) -> str:
-        server, engine = self._owner.server, self._owner.engine
-        facts = {
-            "build": server.build,
-            "slots": server.n_slots,
-            "n_ctx": server.n_ctx,
-            "engine": engine,
-            "lora": to_builtins(await self._client.loras()),
-        }
-        # A path that another server names is not ours to open: it may be a pipe, or another user's
-        # file.
-        return await asyncio.to_thread(identify, facts, server.model_path, ours=bool(engine))
+        return await asyncio.to_thread(identify, self._client.server, self._engine)

@@ -14,7 +14,6 @@ import re
 from collections import deque
 from typing import NamedTuple
 
-from server_bridge import running_mean
 from server_bridge.fim.layout import WIDTH, Ids, ids
 from server_bridge.http.responses import Object, answer_error
 from server_bridge.llama import answers, completion
@@ -23,7 +22,7 @@ from server_bridge.llama.checkpoints import CLOSE_STEP, Kind, ModelMemory
 from server_bridge.llama.link import WITHOUT, Identity, Link
 from server_bridge.llama.mirror import Mirror, Outlook
 from server_bridge.llama.slots import COPY, ExclusiveSlots, SharedSlots, Slots
-from server_bridge.protocol import State
+from server_bridge.speeds import Speeds
 
 RECENT = 50  # requests that a judgement is founded on: a minute of typing
 FIXED = 10864  # llama.cpp's #28302, September 2026; #24110 came three months before
@@ -38,12 +37,12 @@ class CacheCheck:
         self.problem = ""
         self._recent: deque[_Outcome] = deque(maxlen=RECENT)
 
-    def compare(self, outlook: Outlook | None, found: int, mirror: Mirror) -> None:
-        """Compare a prediction, *outlook* of *mirror*, with the *found* tokens that were reused."""
+    def compare(self, outlook: Outlook | None, n_reused: int, mirror: Mirror) -> None:
+        """Compare a prediction, *outlook* of *mirror*, with the *n_reused* tokens that were reused."""
         if outlook is None or not outlook.sure:
             return
-        self._recent.append(_Outcome(outlook, found))
-        short = [each for each in self._recent if each.found < each.outlook.reused]
+        self._recent.append(_Outcome(outlook, n_reused))
+        short = [outcome for outcome in self._recent if outcome.n_reused < outcome.outlook.reused]
         if len(short) > ODD * RECENT:
             self.problem = _likely(short, list(self._recent), mirror)
         elif not short:
@@ -52,7 +51,7 @@ class CacheCheck:
 
 class _Outcome(NamedTuple):
     outlook: Outlook
-    found: int
+    n_reused: int
 
 
 def unfit(build: str, memory: ModelMemory) -> str:
@@ -72,17 +71,17 @@ def unfit(build: str, memory: ModelMemory) -> str:
 
 def _likely(short: list[_Outcome], recent: list[_Outcome], mirror: Mirror) -> str:
     """Return the likeliest reason for the outcomes in *short*, and what to change."""
-    if not any(each.found for each in recent):
+    if not any(outcome.n_reused for outcome in recent):
         return (
             "the server keeps nothing between requests: its prompt cache is off, or requests go to "
             "several servers in turn"
         )
-    if all(each.outlook.loaded for each in short):
+    if all(outcome.outlook.loaded for outcome in short):
         return (
             "the server does not keep prompts in its memory, or not enough of them: start it with a "
             "larger --cache-ram, or with one slot per file in use (-np)"
         )
-    if all(each.outlook.cut for each in short) and mirror.memory.kind in WHERE_CUT:
+    if all(outcome.outlook.cut for outcome in short) and mirror.memory.kind in WHERE_CUT:
         return WHERE_CUT[mirror.memory.kind]
     if mirror.exclusive:
         return "the engine keeps less of its prompts than it should: please report this, with the model"
@@ -106,72 +105,7 @@ WHERE_CUT = {
 
 
 COPIED_PER_S = 350 << 20  # bytes of states; measured with 31 checkpoints of 55 MiB
-# What is shorter in both measures the request, not the speed.
-ENOUGH_TOKENS = 32
-ENOUGH_MS = 100.0
-
-
-class CacheState:
-    """
-    The state of the cache of one llama.cpp server, and what each request teaches about it. Pure but
-    for the log.
-
-    The mirror knows what the slots hold, the policy which document was served where; besides, the
-    speeds of the server, and whether it reuses what it should.
-
-    *exclusive*: no other client uses the server, and its slots do not share one cache.
-    """
-
-    def __init__(
-        self, server: Identity, state: State, memory: ModelMemory, *, exclusive: bool
-    ) -> None:
-        self.mirror = Mirror(server.n_slots, exclusive=exclusive, memory=memory)
-        policy = ExclusiveSlots if exclusive else SharedSlots
-        self.slots: Slots = policy(self.mirror, server.n_slots, self._price_clearing)
-        self.prefill_per_s = running_mean.prefill_per_s(state.prefill_per_s)
-        self.decode_ms = running_mean.decode_ms(state.decode_ms)
-        self.check = CacheCheck()
-        self.drafters = ""  # the kinds of speculation it was started with, as its answers tell
-
-    def note_slot(
-        self, document: str, asked: int | None, slot: int, outlook: Outlook | None
-    ) -> None:
-        """
-        Note that a prompt of *document* ("" for none) that *asked* for a slot, or for none, went to
-        *slot*.
-        """
-        if document and (asked is not None or outlook is None or outlook.reused <= COPY):
-            self.slots.note_use(document, slot)
-
-    def learn_prefill(self, cost: SlotCost, outlook: Outlook | None) -> None:
-        """Learn from what a prompt cost, beside what we had expected."""
-        prompt_ms = completion.milliseconds(cost.prompt_ms)
-        log.debug(
-            "%d tokens evaluated in %.0f ms, %d reused", cost.prompt_n, prompt_ms, cost.cache_n
-        )
-        if prompt_ms and (cost.prompt_n >= ENOUGH_TOKENS or prompt_ms >= ENOUGH_MS):
-            self.prefill_per_s.add(1000 * cost.prompt_n / prompt_ms)
-        if outlook is not None and outlook.loaded:
-            self.mirror.note_load(outlook.reused, cost.cache_n)
-        if outlook is not None and outlook.moved:
-            self.mirror.moves = cost.cache_n >= outlook.reused
-        before = self.check.problem
-        self.check.compare(outlook, cost.cache_n, self.mirror)
-        if self.check.problem and not before:
-            log.warning("the server evaluates more than it should: %s", self.check.problem)
-
-    def learn_decoding(self, cost: SlotCost) -> None:
-        """Learn how fast tokens came."""
-        if cost.predicted_n > 1:  # the first token comes of the prompt
-            ms = completion.milliseconds(cost.predicted_ms)
-            self.decode_ms.add(ms / (cost.predicted_n - 1))
-
-    def _price_clearing(self) -> int:
-        """
-        Return the cost of clearing a slot: the number of tokens that could be evaluated meanwhile.
-        """
-        seconds = self.mirror.state_bytes / COPIED_PER_S
-        return COPY + round(seconds * self.prefill_per_s.value)
+ENOUGH_MS = 100.0  # of a prompt: a shorter one may measure the request, not the speed
 
 
 log = logging.getLogger(__name__)
@@ -186,38 +120,75 @@ class Evaluated(NamedTuple):
 
 class SlotClient:
     """
-    See the module. *memory* is the model's as far as it is known.
+    See the module. The *mirror* knows what the slots hold, the policy *slots* which document was
+    served where; besides, the *speeds* of the server, and whether it reuses what it should.
 
-    *exclusive*: no other client uses the server, and its slots do not share one cache.
+    *memory* is the model's as far as it is known. *exclusive*: no other client uses the server, and
+    its slots do not share one cache.
     """
 
     def __init__(
-        self, link: Link, server: Identity, state: State, memory: ModelMemory, *, exclusive: bool
+        self, link: Link, server: Identity, speeds: Speeds, memory: ModelMemory, *, exclusive: bool
     ) -> None:
         self.link = link
         self.server = server
-        self.state = CacheState(server, state, memory, exclusive=exclusive)
+        self.mirror = Mirror(server.n_slots, exclusive=exclusive, memory=memory)
+        policy = ExclusiveSlots if exclusive else SharedSlots
+        self.slots: Slots = policy(self.mirror, server.n_slots, self._price_clearing)
+        self.speeds = speeds
+        self.check = CacheCheck()
+        self.drafters = ""  # the kinds of speculation it was started with, as its answers tell
 
     async def run(self, document: str, whole: Ids, options: Object, slot: int | None) -> Evaluated:
         """Evaluate *whole* of *document* ("" for none) in *slot*, and decode."""
-        state = self.state
         moves = completion.MOVING.keys() <= options.keys()
-        outlook = state.mirror.outlook(whole.packed, slot, moves=moves)
+        outlook = self.mirror.outlook(whole.packed, slot, moves=moves)
         try:
             text = body(whole, {**options, **completion.ALWAYS}, slot)
             answer = await self.link.post(answers.Completion, "/completion", text)
             self.check_slot(answer.id_slot)
         except BaseException:
-            state.mirror.forget()
+            self.mirror.forget()
             raise
         held = (whole.packed + ids(answer.tokens).packed)[: answer.tokens_cached * WIDTH]
-        found = answer.timings.cache_n
-        state.mirror.settle(answer.id_slot, whole.packed, held, named=slot is not None, found=found)
-        state.note_slot(document, slot, answer.id_slot, outlook)
-        state.learn_prefill(answer.timings, outlook)
-        state.learn_decoding(answer.timings)
-        state.drafters = completion.drafters(answer.drafters)
+        named, n_reused = slot is not None, answer.timings.cache_n
+        self.mirror.settle(answer.id_slot, whole.packed, held, named=named, n_reused=n_reused)
+        self.note_slot(document, slot, answer.id_slot, outlook)
+        self.learn(answer.timings, outlook)
+        self.drafters = completion.drafters(answer.drafters)
         return Evaluated(answer, outlook)
+
+    def note_slot(
+        self, document: str, named: int | None, served: int, outlook: Outlook | None
+    ) -> None:
+        """
+        Note that a prompt of *document* ("" for none) that *named* a slot, or none, went to the
+        slot *served*.
+        """
+        if document and (named is not None or outlook is None or outlook.reused <= COPY):
+            self.slots.note_use(document, served)
+
+    def learn(self, cost: SlotCost, outlook: Outlook | None) -> None:
+        """Learn from what a request cost, beside what we had expected."""
+        ms = completion.milliseconds(cost.prompt_ms)
+        log.debug("%d tokens evaluated in %.0f ms, %d reused", cost.prompt_n, ms, cost.cache_n)
+        self.speeds.learn_prefill(cost.prompt_n, ms, ENOUGH_MS)
+        self.speeds.learn_decoding(cost.predicted_n, completion.milliseconds(cost.predicted_ms))
+        if outlook is not None and outlook.loaded:
+            self.mirror.note_load(outlook.reused, cost.cache_n)
+        if outlook is not None and outlook.moved:
+            self.mirror.moves = cost.cache_n >= outlook.reused
+        before = self.check.problem
+        self.check.compare(outlook, cost.cache_n, self.mirror)
+        if self.check.problem and not before:
+            log.warning("the server evaluates more than it should: %s", self.check.problem)
+
+    def _price_clearing(self) -> int:
+        """
+        Return the cost of clearing a slot: the number of tokens that could be evaluated meanwhile.
+        """
+        seconds = self.mirror.state_bytes / COPIED_PER_S
+        return COPY + round(seconds * self.speeds.prefill_per_s.value)
 
     async def look(self) -> list[answers.Slot] | None:
         """Return the slots as they are now; None where the server does not show them."""
@@ -238,19 +209,12 @@ class SlotClient:
 
     async def act(self, slot: int, action: str, file: str = "") -> answers.SaveAnswer:
         """Save, restore or erase a slot; an empty answer where the server cannot or will not."""
-        asked = json.dumps({"filename": file} if file else {})
+        body = json.dumps({"filename": file} if file else {})
         try:
-            return await self.link.post(answers.SaveAnswer, f"/slots/{slot}?action={action}", asked)
+            return await self.link.post(answers.SaveAnswer, f"/slots/{slot}?action={action}", body)
         except WITHOUT as error:
             log.info("slot %d: no %s: %s", slot, action, error)
             return answers.SaveAnswer()
-
-    async def loras(self) -> list[answers.Lora] | None:
-        """Return the adapters that the model runs with; None where the server does not say."""
-        try:
-            return await self.link.get(answers.Lora, "/lora-adapters")
-        except WITHOUT:
-            return None
 
     def check_slot(self, slot: int) -> None:
         """Raise UnexpectedAnswer where the server names a *slot* that it does not have."""

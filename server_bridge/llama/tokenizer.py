@@ -15,7 +15,6 @@ import json
 from collections.abc import Sequence
 from typing import TypeVar
 
-from server_bridge import running_mean
 from server_bridge.fim.layout import (
     ASK,
     CHAT,
@@ -36,13 +35,14 @@ from server_bridge.http.responses import ServerError, UnexpectedAnswer, answer_e
 from server_bridge.llama import answers
 from server_bridge.llama.link import WITHOUT, Link
 from server_bridge.protocol import Token
+from server_bridge.speeds import Speeds
 
 N_TEXTS = 256  # a ring of 16 chunks many times over; some megabytes
 N_RUNS = 256  # middles of some hundred characters, a few kilobytes each
 # stands in no vocabulary, so that it is a byte of its own and never part of a longer token
 GUARD = "\x01"
 SPACE = "\u2581"  # how SentencePiece writes one
-ENOUGH_CHARS = 200  # shorter texts say little about characters per token
+
 # A BOS token, the guard, and the space that SentencePiece puts first; no other token is less than a
 # byte.
 MOST_EXTRA = 8
@@ -51,45 +51,40 @@ T = TypeVar("T")
 
 
 class Tokenizer:
-    """The tokenizer of one model at the other end of *link*."""
+    """The tokenizer of one model at the other end of *link*; *speeds* learn how long tokens are."""
 
-    def __init__(self, link: Link, chars_per_token: float) -> None:
+    def __init__(self, link: Link, speeds: Speeds) -> None:
         self._link = link
+        self._speeds = speeds
         self._texts: Lru[Ids] = Lru(N_TEXTS)
         self._runs: Lru[tuple[Token, ...]] = Lru(N_RUNS)
         self._pieces: dict[int, bytes] = {}  # the bytes of every token seen; at most the vocabulary
-        self._density = running_mean.chars_per_token(chars_per_token)
+
         self._n_guard = 0  # tokens before each text
         self._start: tuple[int, ...] = ()  # what this model's texts begin with, if anything
 
-    @property
-    def chars_per_token(self) -> float:
-        """A running mean over the user's texts."""
-        return self._density.value
-
     async def text(self, text: str) -> Ids:
         """Return a text that will not change as ids."""
-        if (known := self._texts.get(text)) is not None or not text:
-            return known or ids(())
+        if (packed := self._texts.get(text)) is not None or not text:
+            return packed or ids(())
         numbers = await self._numbers(text)
         if not numbers:
             raise self._answer_error("a text has no tokens")
-        if len(text) >= ENOUGH_CHARS:
-            self._density.add(len(text) / len(numbers))
+        self._speeds.learn_text(len(text), len(numbers))
         return self._texts.put(text, ids(numbers))
 
     async def run(self, text: str) -> tuple[Token, ...]:
         """Return a few lines as tokens with their bytes."""
-        if (known := self._runs.get(text)) is not None or not text:
-            return known or ()
+        if (tokens := self._runs.get(text)) is not None or not text:
+            return tokens or ()
         pieces = (await self._pieces_of(self._add_guard(text)))[self._n_guard :]
-        found = tuple(Token(piece.id, piece.text) for piece in pieces)
-        if b"".join(token.text for token in found) != text.encode():
+        tokens = tuple(Token(piece.id, _encode(piece.piece)) for piece in pieces)
+        if b"".join(token.text for token in tokens) != text.encode():
             if SPACE not in text:
                 raise self._answer_error("its tokens do not spell the text")
             return self._runs.put(text, await self._around_spaces(text))
-        self._pieces.update((token.id, token.text) for token in found)
-        return self._runs.put(text, found)
+        self._pieces.update((token.id, token.text) for token in tokens)
+        return self._runs.put(text, tokens)
 
     async def _around_spaces(self, text: str) -> tuple[Token, ...]:
         """
@@ -98,10 +93,10 @@ class Tokenizer:
         """
         first, *others = text.split(SPACE)
         spaces = tuple(token._replace(text=SPACE.encode()) for token in await self.run(" "))
-        found = await self.run(first)
+        tokens = await self.run(first)
         for part in others:
-            found += spaces + await self.run(part)
-        return found
+            tokens += spaces + await self.run(part)
+        return tokens
 
     async def find_spelling(
         self, numbers: Sequence[int], rated: Sequence[answers.Entry], text: str
@@ -136,12 +131,12 @@ class Tokenizer:
         for family in families(model):
             for spelling in family.spellings:
                 if spelling not in numbers:
-                    found = await self._tokenize(spelling, parse_special=True)
-                    if len(found) != 1:
+                    marks = await self._tokenize(spelling, parse_special=True)
+                    if len(marks) != 1:
                         break
-                    numbers[spelling] = tuple(found)
-            if known := specials(family, numbers, self._start):
-                return known
+                    numbers[spelling] = tuple(marks)
+            if fim := specials(family, numbers, self._start):
+                return fim
         return None
 
     async def plain(self) -> Specials:
@@ -232,15 +227,15 @@ class Tokenizer:
 
     async def _tokenize(self, text: str, **flags: bool) -> list[int]:
         """Tokenize into ids; control tokens only where asked for."""
-        found = (await self._ask(answers.TokenIds, text, flags)).tokens
-        self._check_count(len(found), text)
-        return found
+        numbers = (await self._ask(answers.TokenIds, text, flags)).tokens
+        self._check_count(len(numbers), text)
+        return numbers
 
     async def _pieces_of(self, text: str) -> list[answers.SpelledToken]:
         """Tokenize into ids with their texts."""
-        found = (await self._ask(answers.Pieces, text, {"with_pieces": True})).tokens
-        self._check_count(len(found), text)
-        return found
+        pieces = (await self._ask(answers.Pieces, text, {"with_pieces": True})).tokens
+        self._check_count(len(pieces), text)
+        return pieces
 
     async def _ask(self, kind: type[T], text: str, flags: dict[str, bool]) -> T:
         question = {"content": text, "add_special": False, "parse_special": False, **flags}
@@ -252,3 +247,7 @@ class Tokenizer:
 
     def _answer_error(self, why: str) -> UnexpectedAnswer:
         return answer_error(f"{self._link.url}/tokenize", why)
+
+
+def _encode(piece: str | list[int]) -> bytes:
+    return piece.encode() if isinstance(piece, str) else bytes(piece)

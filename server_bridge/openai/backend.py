@@ -50,6 +50,7 @@ from server_bridge.protocol import (
     Warmed,
     rest,
 )
+from server_bridge.speeds import Speeds
 
 SHORT_S = 0.05  # of decoding: a newer key waits for it, and its delay is not felt
 # Two, so that a server's drafts are of use; eight, because a suggestion of a line is about as long,
@@ -92,20 +93,14 @@ class OpenAiServer:
         self._template = template
         self._n_ctx = n_ctx
         self._state = State(Health.UNKNOWN, "openai", http.url)
+        self._speeds = Speeds(self._state)
         self._client: TextClient | None = None
         self._connecting = asyncio.Lock()
 
     @property
     def state(self) -> State:
         """The last known state."""
-        if (client := self._client) is None:
-            return self._state
-        return replace(
-            self._state,
-            chars_per_token=client.estimate.chars_per_token,
-            prefill_per_s=client.prefill_per_s.value,
-            decode_ms=client.decode_ms.value,
-        )
+        return replace(self._state, **self._speeds.values)
 
     async def connect(self) -> Model:
         """
@@ -146,7 +141,7 @@ class OpenAiServer:
         client, text = await self._text(prompt, 1)
         estimate = client.estimate
         held = estimate.count_held(text)
-        part = cut(text, held, held + max(1, int(step * estimate.chars_per_token)))
+        part = cut(text, held, held + max(1, int(step * self._speeds.chars_per_token.value)))
         part = part[:-1] if _is_fatal(client, part) else part
         is_short = estimate.tokens(len(text) - held) <= TAIL or len(part) <= held
         # What a template makes of half a message is not what it makes of all of it.
@@ -168,7 +163,7 @@ class OpenAiServer:
         if not completion.agrees(answer, held + request.prompt.forced):
             return await self._complete_unhealed(request)
         answer.lose(held)
-        return completion.reply(answer, request, timings, self._state.n_ctx)
+        return self._reply(request, answer, timings)
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
         """See `Model`; what is evaluated is an estimate, because a closed stream tells no usage."""
@@ -197,7 +192,7 @@ class OpenAiServer:
         """Learn which model is there; what the server holds is unknown then."""
         in_use = await choose_model(self._http, self._model, self._template)
         is_told = self._client is None or self._client.is_told
-        self._client = TextClient(self._http, in_use, self.state, is_told=is_told)
+        self._client = TextClient(self._http, in_use, self._speeds, is_told=is_told)
         self._state = replace(
             self._state,
             health=Health.READY,
@@ -238,8 +233,15 @@ class OpenAiServer:
         client, text = await self._text(_with(request.prompt, forced), request.n_predict)
         options = _options(client, request, guides=False)
         answer, timings = await self._decode(client, text, options)
-        answer.begin_with(forced)
-        return completion.reply(answer, request, timings, self._state.n_ctx)
+        return self._reply(request, answer, timings, forced)
+
+    def _reply(
+        self, request: Request, answer: StreamedAnswer, timings: Timings, before: str = ""
+    ) -> Reply:
+        replies = completion.GrowingReplies(request, before, self._state.n_ctx)
+        reply = replies.reply(answer, timings)
+        assert reply is not None  # the answer has ended
+        return reply
 
     async def _decode(
         self, client: TextClient, text: str, options: Object
@@ -269,7 +271,7 @@ class OpenAiServer:
         self, client: TextClient, text: str, options: Object
     ) -> tuple[StreamedAnswer, Timings]:
         async with aclosing(self._growing(client, text, options)) as answers:
-            return [each async for each in answers][-1]
+            return [answer async for answer in answers][-1]
 
     async def _stream_replies(self, request: Request) -> AsyncGenerator[Reply, None]:
         """
@@ -283,15 +285,15 @@ class OpenAiServer:
         is_chat = client.connected.is_chat or bool(request.prompt.turns)
         for before in (forced,) if is_chat else ("", forced):
             client, text = await self._text(_with(request.prompt, before), 1)
-            pieces, known = completion.GrowingReplies(request, before, self._state.n_ctx), None
+            pieces, before_it = completion.GrowingReplies(request, before, self._state.n_ctx), None
             options = _options(client, request, guides=not before)
             async with aclosing(self._growing(client, text, options)) as answers:
                 async for answer, timings in answers:
-                    if not before and not is_chat and not pieces.agrees(answer):
+                    if not before and not is_chat and not completion.agrees(answer, forced):
                         break
-                    reply = pieces.reply(answer, timings.since(known) if known else timings)
+                    reply = pieces.reply(answer, timings.since(before_it) if before_it else timings)
                     if reply is not None:
-                        known = timings
+                        before_it = timings
                         yield reply
                         if reply.stop is not Stop.LIMIT:
                             return
@@ -304,8 +306,8 @@ class OpenAiServer:
         """See `TextClient`; what a failure says about the server is kept."""
         try:
             async with aclosing(client.growing(text, options)) as answers:
-                async for each in answers:
-                    yield each
+                async for answer in answers:
+                    yield answer
         except BackendError as error:
             self._state = state_after(self._state, error)
             raise
@@ -315,8 +317,8 @@ def _options(
     client: TextClient, request: Request, held: str = "", *, guides: bool = True
 ) -> Object:
     if request.prompt.turns:
-        said = completion.messages(request.prompt, is_told=client.is_told)
-        return {**completion.options(request, "", is_mlx=False), **said}
+        messages = completion.messages(request.prompt, is_told=client.is_told)
+        return {**completion.options(request, "", is_mlx=False), **messages}
     if client.connected.is_chat:
         return completion.chat_options(request)
     can_guide = guides and client.guides

@@ -59,9 +59,8 @@ def guide(forced: str) -> Object:
 
 def agrees(answer: StreamedAnswer, forced: str) -> bool:
     """Return whether the answer begins with *forced*, as far as it got."""
-    text = answer.text
-    is_cut = answer.ended == "length" and bool(text)
-    return text.startswith(forced) or (is_cut and forced.startswith(text))
+    is_cut = not answer.ended or (answer.ended == "length" and bool(answer.text))
+    return answer.text.startswith(forced) or (is_cut and forced.startswith(answer.text))
 
 
 class GrowingReplies:
@@ -77,11 +76,6 @@ class GrowingReplies:
         self._n_ctx = n_ctx
         self._said = ""
         self._n_pieces = 0
-
-    def agrees(self, answer: StreamedAnswer) -> bool:
-        """Return whether the answer begins with what is forced, as far as it got."""
-        said, forced = self._before + answer.text, self._request.prompt.forced
-        return said.startswith(forced) or (forced.startswith(said) and not answer.ended)
 
     def reply(self, answer: StreamedAnswer, timings: Timings) -> Reply | None:
         """Return the reply with what is new in *answer*, None if that is nothing."""
@@ -103,18 +97,6 @@ class GrowingReplies:
         else:
             stop = _stop(answer, self._request, self._n_ctx) if answer.ended else Stop.LIMIT
         return Reply(new, tokens, middle, stop, timings)
-
-
-def reply(answer: StreamedAnswer, request: Request, timings: Timings, n_ctx: int) -> Reply:
-    """Return the answer to *request*, cut at its stop strings."""
-    text, is_stopped = _until(answer.text, request.stop)
-    return Reply(
-        text=text,
-        tokens=answer.tokens(text),
-        middle=_middle(request.prompt.middle),
-        stop=Stop.WORD if is_stopped else _stop(answer, request, n_ctx),
-        timings=timings,
-    )
 
 
 def _middle(text: str) -> tuple[Token, ...]:
@@ -228,15 +210,15 @@ def code(answer: StreamedAnswer, line: str) -> StreamedAnswer:
     return replace(answer, text=behind_line, last="", ended=ended, pieces=[])
 
 
-def behind(said: str, line: str) -> tuple[str | None, bool]:
+def behind(text: str, line: str) -> tuple[str | None, bool]:
     """
-    Return the code behind *line* in what was *said* so far, None where it is not that; and whether
+    Return the code behind *line* in *text*, which may go on; None where it is not that; and whether
     more cannot come.
     """
-    opening = OPENING.match(said)
+    opening = OPENING.match(text)
     if not opening:
-        return ("", False) if OPENS.fullmatch(said) else (None, True)
-    block = said[opening.end() :]
+        return ("", False) if OPENS.fullmatch(text) else (None, True)
+    block = text[opening.end() :]
     closing = CLOSING.search(block)
     is_whole = closing is not None
     if cut := closing or CLOSES.search(block):

@@ -37,7 +37,7 @@ LONGEST = 2000  # characters of a refusal that are looked at
 SpelledPiece = tuple[bytes, "float | None"]
 
 
-class Said(Struct):
+class ChatText(Struct):
     """The text of a chat model, or the next piece of it; its thoughts stand elsewhere."""
 
     content: str | None = None
@@ -50,13 +50,13 @@ class Choice(Struct):
     """
 
     text: str | None = None
-    delta: Said | None = None
-    message: Said | None = None
+    delta: ChatText | None = None
+    message: ChatText | None = None
     finish_reason: str | None = None
     logprobs: object = None
 
     @property
-    def said(self) -> str:
+    def any_text(self) -> str:
         """The text, wherever it stands."""
         chat = self.delta or self.message
         return self.text or (chat.content if chat else None) or ""
@@ -140,12 +140,6 @@ class StreamedAnswer:
         """Tokens generated, 0 if the server does not say."""
         return self.usage.completion_tokens
 
-    def begin_with(self, text: str) -> None:
-        """Put *text*, which was asked with, before the answer."""
-        self.text = text + self.text
-        if self.pieces:
-            self.pieces.insert(0, (text.encode(), None))
-
     def lose(self, text: str) -> None:
         """Take *text*, which the answer begins with, away."""
         if text:
@@ -197,8 +191,8 @@ def _take(answer: StreamedAnswer, event: CompletionEvent, url: str) -> None:
         answer.engine = label(event.system_fingerprint)
     answer.usage = optional(Usage, event.usage) or answer.usage
     for choice in (event.choices or [])[:1]:
-        answer.last = choice.said or answer.last
-        answer.text += choice.said
+        answer.last = choice.any_text or answer.last
+        answer.text += choice.any_text
         answer.ended = choice.finish_reason or answer.ended
         answer.pieces += _pieces(choice.logprobs)
 
@@ -219,7 +213,7 @@ def _map_fault(error: object, url: str) -> BackendError:
     fault = optional(Fault, error)
     message = fault.message if fault else error if isinstance(error, str) else ""
     failure = too_long(message) or BackendUnavailable(f"{url} failed in the middle of an answer")
-    failure.said = message
+    failure.server_text = message
     return failure
 
 
@@ -234,4 +228,4 @@ def too_long(message: str) -> PromptTooLong | None:
 
 def map_refusal(error: BackendRejected) -> BackendRejected:
     """Return the same refusal, in numbers where it is about the length."""
-    return too_long(error.said) or error
+    return too_long(error.server_text) or error

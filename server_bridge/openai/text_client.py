@@ -18,7 +18,6 @@ from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing, contextmanager
 
-from server_bridge import running_mean
 from server_bridge.fim.layout import common_prefix
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Object, label
@@ -26,11 +25,12 @@ from server_bridge.openai import completion, stream
 from server_bridge.openai.completion import MOST_STOPS
 from server_bridge.openai.models import TEMPLATES, ModelInUse, list_models
 from server_bridge.openai.stream import StreamedAnswer
-from server_bridge.protocol import BackendRejected, BackendUnusable, PromptTooLong, State, Timings
+from server_bridge.protocol import BackendRejected, BackendUnusable, PromptTooLong, Timings
+from server_bridge.speeds import Speeds
 
 N_TEXTS = 8  # prompts a server should keep; mlx_lm.server keeps ten by default, others more
 N_WHOLES = 256  # answers, with their prompts; the server forgets them sooner
-ENOUGH_CHARS = 200  # shorter texts say little about characters per token
+
 LARGEST_BLOCK = 256  # tokens; vLLM's on CPUs has 128
 ENOUGH_HELD = 256  # tokens; a server that reuses nothing of so many does not reuse at all
 
@@ -38,21 +38,16 @@ ENOUGH_HELD = 256  # tokens; a server that reuses nothing of so many does not re
 class CacheEstimate:
     """The texts sent last, newest first, and what the answers to them taught."""
 
-    def __init__(self, chars_per_token: float) -> None:
-        self._density = running_mean.chars_per_token(chars_per_token)
+    def __init__(self, speeds: Speeds) -> None:
+        self.speeds = speeds
         self.keeps = True  # whether the server reuses anything
         self._block = 0  # tokens; what all counts of reused ones were multiples of
         self._texts: deque[str] = deque(maxlen=N_TEXTS)
         self._wholes: deque[int] = deque(maxlen=N_WHOLES)  # their hashes
 
-    @property
-    def chars_per_token(self) -> float:
-        """A running mean over the texts that were sent."""
-        return self._density.value
-
     def tokens(self, n_chars: int) -> int:
         """Return how many tokens so many characters probably are."""
-        return round(n_chars / self.chars_per_token)
+        return round(n_chars / self.speeds.chars_per_token.value)
 
     def count_held(self, text: str) -> int:
         """Return how many characters of *text* the server should hold."""
@@ -73,10 +68,9 @@ class CacheEstimate:
         if n_cached or (n_cached == 0 and self.tokens(self.count_held(text)) >= ENOUGH_HELD):
             self.keeps = n_cached > 0
         self._block = math.gcd(self._block, n_cached or 0)
-        if len(text) >= ENOUGH_CHARS and n_tokens:
-            self._density.add(len(text) / n_tokens)
-        for known in [known for known in self._texts if text.startswith(known)]:
-            self._texts.remove(known)
+        self.speeds.learn_text(len(text), n_tokens)
+        for sent in [sent for sent in self._texts if text.startswith(sent)]:
+            self._texts.remove(sent)
         self._texts.appendleft(text)
 
     def wholes(self, text: str, stops: Iterable[str]) -> None:
@@ -112,23 +106,19 @@ def cut(text: str, low: int, high: int) -> str:
 
 CHATS = "/v1/chat/completions"
 NO_CHAT = "{} refuses chats: set fim.backend.template to what its model was trained on, one of {}"
-ENOUGH_TOKENS = 32  # shorter prefills measure the request, not the speed
 
 log = logging.getLogger(__name__)
 
 
 class TextClient:
     """
-    See the module. *state* has what was measured of the server before; *is_told*: it takes options
-    for its chat template, as far as is known.
+    See the module. *is_told*: it takes options for its chat template, as far as is known.
     """
 
     def __init__(
-        self, http: Http, connected: ModelInUse, state: State, *, is_told: bool = True
+        self, http: Http, connected: ModelInUse, speeds: Speeds, *, is_told: bool = True
     ) -> None:
-        self.estimate = CacheEstimate(state.chars_per_token)
-        self.prefill_per_s = running_mean.prefill_per_s(state.prefill_per_s)
-        self.decode_ms = running_mean.decode_ms(state.decode_ms)
+        self.estimate = CacheEstimate(speeds)
         self.connected = connected
         self.is_told = is_told
         self._http = http
@@ -150,20 +140,19 @@ class TextClient:
         Yield the answer to *text* after each event, and what it cost; closing this closes the
         request.
         """
-        try:
-            async with aclosing(self._ask(text, options)) as answers:
-                async for each in answers:
-                    yield each
-        except BackendRejected as error:
-            # A server that refuses to be guided is asked without, from now on.
-            if completion.GUIDE not in options or isinstance(error, PromptTooLong):
-                raise
-            log.info("openai.unguided url=%s reason=%s", self._http.url, error)
-            self._refuses_guides = True
-            unguided = {name: each for name, each in options.items() if name != completion.GUIDE}
-            async with aclosing(self._ask(text, unguided)) as answers:
-                async for each in answers:
-                    yield each
+        while True:
+            try:
+                async with aclosing(self._ask(text, options)) as answers:
+                    async for answer in answers:
+                        yield answer
+                return
+            except BackendRejected as error:
+                # A server that refuses to be guided is asked without, from now on.
+                if completion.GUIDE not in options or isinstance(error, PromptTooLong):
+                    raise
+                log.info("openai.unguided url=%s reason=%s", self._http.url, error)
+                self._refuses_guides = True
+                options = {name: options[name] for name in options if name != completion.GUIDE}
 
     async def _ask(
         self, text: str, options: Object
@@ -171,13 +160,13 @@ class TextClient:
         """See `growing`; what it says of the server is kept, also when this is closed."""
         fields = {"stream": True, "stream_options": {"include_usage": True}}
         is_chat, fixed = self.connected.is_chat, self.connected.fields
-        path, asked = "/v1/completions", {"prompt": text}
+        path, question = "/v1/completions", {"prompt": text}
         if turns := options.get("messages"):
-            path, asked = CHATS, {}
-            fixed = {name: each for name, each in fixed.items() if name != "logprobs"}
+            path, question = CHATS, {}
+            fixed = {name: value for name, value in fixed.items() if name != "logprobs"}
         elif is_chat:
-            path, asked = CHATS, completion.fields(text, is_told=self.is_told)
-        body = {**asked, **fields, **fixed, **options}
+            path, question = CHATS, completion.fields(text, is_told=self.is_told)
+        body = {**question, **fields, **fixed, **options}
         events = self._http.stream(path, json.dumps(body).encode())
         n_held = self.estimate.tokens(self.estimate.count_held(text))
         answer, timings, line = None, Timings(), completion.last_line(text)
@@ -193,7 +182,10 @@ class TextClient:
                 if answer is not None:
                     self._engine = answer.engine or self._engine
                     self.estimate.learn(text, answer.n_prompt, answer.n_cached)
-                    self._learn_speeds(timings)
+                    log.debug("%d evaluated, %d reused", timings.prompt_n, timings.cache_n)
+                    speeds = self.estimate.speeds
+                    speeds.learn_prefill(timings.prompt_n, timings.prompt_ms)
+                    speeds.learn_decoding(timings.predicted_n, timings.predicted_ms)
 
     @contextmanager
     def _learning(self, text: str, *, is_asked: bool) -> Iterator[None]:
@@ -230,13 +222,6 @@ class TextClient:
             predicted_ms=answer.total_ms - answer.prompt_ms,
         )
 
-    def _learn_speeds(self, timings: Timings) -> None:
-        log.debug("%d tokens evaluated, %d reused", timings.prompt_n, timings.cache_n)
-        if timings.prompt_n >= ENOUGH_TOKENS and timings.prompt_ms:
-            self.prefill_per_s.add(1000 * timings.prompt_n / timings.prompt_ms)
-        if timings.predicted_n > 1:  # the first token comes of the prompt
-            self.decode_ms.add(timings.predicted_ms / (timings.predicted_n - 1))
-
 
 class TextServer:
     """
@@ -265,7 +250,7 @@ class TextServer:
         events = self._http.stream("/v1/completions", json.dumps(body).encode())
         growing = stream.growing(events, self._http.url, n_predict)
         async with aclosing(events), aclosing(growing) as answers:
-            answer = [each async for each in answers][-1]
+            answer = [answer async for answer in answers][-1]
         return answer.text if answer.ended == "stop" else None
 
     async def models(self) -> list[str]:

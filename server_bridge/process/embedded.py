@@ -118,21 +118,13 @@ class Embedded:
 
     def _server_at(self, answer: dict[str, str], key: str) -> LlamaServer:
         """Return the connection to a child that runs."""
-
-        async def its_key() -> str:
-            return key
-
-        async def guard() -> None:
-            if self.pid is None:  # another program may have its port by now
-                raise BackendUnavailable("llama.cpp ended")
-
         if answer["not_saved"] != self._not_saved:
             self._not_saved = answer["not_saved"]
             log.warning("evaluated prompts are not kept over a restart: %s", self._not_saved)
         # All that decides what its cache holds, and that it does not say itself: types and flash
         # attention are llama.cpp's defaults.
         return LlamaServer(
-            Http(answer["url"], its_key, trust=Trust(guard=guard)),
+            Http(answer["url"], key, trust=Trust(guard=self._supervisor.guard)),
             "embedded",
             engine=f"xllamacpp {answer['engine']}",
             memory=_memory(self._settings),
@@ -148,8 +140,6 @@ def _why_not(model: str, error: str) -> str:
             "(libgomp.so.1 is in the package libgomp1 of Debian and Ubuntu, libgomp of Fedora)"
         )
     if "Failed to init" in error:  # all that llama.cpp says of a file that it began to read
-        if command_line.is_cut_off(Path(model)):
-            return f"{model} is cut off, its end is missing: download it again"
         error = "its end is missing, or this llama.cpp does not know its kind"
     return (
         f"llama.cpp cannot run {model} ({error}): "

@@ -142,14 +142,14 @@ def embedded(settings: EmbeddedSettings, key: str, port: int = 0) -> Program:
     """
     Return the engine of this package, which tells its parent at which *port* it is (0: at any).
     """
-    given = {**asdict(settings), "key": key, "port": port}
+    child_settings = {**asdict(settings), "key": key, "port": port}
     return Program(
         argv=python_command("server_bridge.process.embedded_child"),
         port=port,
         cwd=PACKAGES,
         key=key,
         log=Path(settings.log) if settings.log else None,
-        settings=json.dumps(given).encode() + b"\n",
+        settings=json.dumps(child_settings).encode() + b"\n",
         answers=True,
     )
 

@@ -15,7 +15,6 @@ from contextlib import aclosing, suppress
 from pathlib import Path
 
 from server_bridge.http.client import Http, Trust
-from server_bridge.http.listener import listener
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.machine import private_files
 from server_bridge.process import command_line
@@ -23,7 +22,6 @@ from server_bridge.process.programs import Program
 from server_bridge.process.supervisor import Supervisor
 from server_bridge.protocol import (
     BackendError,
-    BackendUnavailable,
     BackendUnusable,
     Health,
     Prompt,
@@ -86,15 +84,7 @@ async def _runs(program: Program, supervisor: Supervisor) -> AsyncGenerator[Stat
 
 async def _start(program: Program, supervisor: Supervisor) -> AsyncGenerator[State, None]:
     """Yield the states of a starting run, until it is ready, cannot be used, or has ended."""
-
-    async def key() -> str:
-        return program.key
-
-    async def guard() -> None:
-        if supervisor.pid is None:  # another program may have its port by now
-            raise BackendUnavailable("the server ended")
-
-    server = LlamaServer(Http(program.url, key, trust=Trust(guard=guard)))
+    server = LlamaServer(Http(program.url, program.key, trust=Trust(guard=supervisor.guard)))
     try:
         while supervisor.pid is not None:
             try:
@@ -141,11 +131,7 @@ async def _is_taken(program: Program) -> bool:
 
 
 def _report_taken(program: Program) -> State:
-    there = listener(program.port)
-    what = (
-        "something" if there is None else "a program of yours" if there.is_ours else "another user"
-    )
-    message = f"{what} listens at {program.url} already: end it, or choose another --port"
+    message = f"something listens at {program.url} already: end it, or choose another --port"
     return _state(Health.UNUSABLE, program, message)
 
 

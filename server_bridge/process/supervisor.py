@@ -20,6 +20,7 @@ from typing import Any
 from server_bridge.machine.executables import KILL, signal_group, start_async
 from server_bridge.process.embedded_child import PR_SET_PDEATHSIG
 from server_bridge.process.programs import KEY_ENV, Program
+from server_bridge.protocol import BackendUnavailable
 
 GRACE_S = 0.5  # an engine ends within 50 ms; all of an exit is to take less than a second
 STEADY_S = 60.0  # running this long resets the restart back-off
@@ -52,6 +53,11 @@ class Supervisor:
         """Seconds until it may be started again."""
         self._note_death()
         return max(0.0, self._started + restart_delay(self._n_deaths) - time.monotonic())
+
+    async def guard(self) -> None:
+        """Raise BackendUnavailable once the child has ended: another may have its port by now."""
+        if self.pid is None:
+            raise BackendUnavailable("the model server ended")
 
     async def start(self, program: Program) -> asyncio.subprocess.Process:
         """Run *program* in place of a child that ended. Raises OSError where that cannot be."""

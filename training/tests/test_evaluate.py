@@ -31,12 +31,12 @@ class Scripted:
         return Reply(text, (), (), Stop.LIMIT if self.texts else Stop.END, Timings())
 
 
-def judged(said: str, typed: float = 0.0) -> evaluate.Answer:
-    return evaluate.judged(HOLE, "as it is", typed, FILE, (said, True))
+def judged(text: str, typed: float = 0.0) -> evaluate.Answer:
+    return evaluate.judged(HOLE, "as it is", typed, FILE, (text, True))
 
 
 @pytest.mark.parametrize(
-    ("said", "exact", "broke"),
+    ("text", "exact", "broke"),
     [
         ("return a + 1", True, False),
         ("return a + 1\n    more()", True, False),
@@ -45,10 +45,10 @@ def judged(said: str, typed: float = 0.0) -> evaluate.Answer:
     ],
 )
 def test_the_first_line_is_compared_and_the_whole_is_parsed(
-    said: str, exact: bool, broke: bool
+    text: str, exact: bool, broke: bool
 ) -> None:
     """Text after the first line is not wrong by itself."""
-    answer = judged(said)
+    answer = judged(text)
     assert (answer.exact, answer.broke) == (exact, broke)
     assert answer.stopped
 
@@ -62,16 +62,22 @@ async def test_an_answer_is_put_together_without_the_half_word(monkeypatch) -> N
         (["turn"], ("rn", True)),
         (["t", "urn", " a", " b"], ("rn a", False)),
     ):
-        assert await asking.said(cast(LlamaServer, Scripted(texts)), prompt) == expected
+        assert (
+            await asking.complete_by_model(cast(LlamaServer, Scripted(texts)), prompt) == expected
+        )
 
 
 def test_holes_are_lines_of_code_spread_over_packages_and_the_same_every_time() -> None:
     """No comment, nothing short, as many of each package."""
     entries = [Entry(name, "python", "a.py", FILE * 9, []) for name in ("a", "b")]
-    found = asking.holes(entries, 10)
-    assert found == asking.holes(entries, 10)
-    assert [hole.package for hole in found] == ["a"] * 5 + ["b"] * 5
-    assert {hole.text.strip() for hole in found} <= {"def f(a):", "return a + 1", "x = f(1) + f(2)"}
+    chosen = asking.holes(entries, 10)
+    assert chosen == asking.holes(entries, 10)
+    assert [hole.package for hole in chosen] == ["a"] * 5 + ["b"] * 5
+    assert {hole.text.strip() for hole in chosen} <= {
+        "def f(a):",
+        "return a + 1",
+        "x = f(1) + f(2)",
+    }
 
 
 def test_the_table_has_a_row_for_each_language_and_prompt() -> None:

@@ -37,8 +37,8 @@ def encode(text: str) -> list[int]:
 
 @pytest.fixture(scope="module")
 def place() -> Neighbourhood:
-    (found,) = neighbourhoods([entry(path, text) for path, text in FILES.items()])
-    return found
+    (neighbourhood,) = neighbourhoods([entry(path, text) for path, text in FILES.items()])
+    return neighbourhood
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,11 @@ def test_the_ring_shows_what_the_answer_needs(place: Neighbourhood) -> None:
 
 def test_an_example_is_laid_out_as_the_bridge_does(some: list[examples.Example]) -> None:
     """Repository, chunks, path, prefix, suffix, middle; then the answer, and the end of it."""
-    one = next(each for each in some if each.prompt.chunks and each.prompt.forced)
+    one = next(
+        one_of_them
+        for one_of_them in some
+        if one_of_them.prompt.chunks and one_of_them.prompt.forced
+    )
     ids, n_answer = examples.encoded(one, encode)
     marks = [n for n in ids if n > 255]
     n_files = len(one.prompt.chunks) + 1

@@ -41,15 +41,15 @@ def weights(seed: int) -> dict[str, np.ndarray]:
         "q": (width, width), "k": (kv, width), "v": (kv, width), "o": (width, width),
         "gate": (SHAPE.inner, width), "up": (SHAPE.inner, width), "down": (width, SHAPE.inner),
     }  # fmt: skip
-    found: dict[str, np.ndarray] = {"emb": rng.normal(size=(VOCAB, width)), "nf": np.ones(width)}
+    weights: dict[str, np.ndarray] = {"emb": rng.normal(size=(VOCAB, width)), "nf": np.ones(width)}
     for n in range(SHAPE.layers):
         block = {
             f"{name}.weight": rng.normal(size=size) / size[1] ** 0.5 for name, size in sizes.items()
         }
         block |= {f"{name}.bias": rng.normal(size=len(block[f"{name}.weight"])) for name in "qkv"}
         block |= {"n1": rng.uniform(0.5, 2, width), "n2": rng.uniform(0.5, 2, width)}
-        found |= {f"blocks.{n}.{name}": each for name, each in block.items()}
-    return {name: each.astype(np.float32) for name, each in found.items()}
+        weights |= {f"blocks.{n}.{name}": tensor for name, tensor in block.items()}
+    return {name: tensor.astype(np.float32) for name, tensor in weights.items()}
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def post(url: str, path: str, body: dict[str, Any]) -> Any:
         return json.load(response)
 
 
-def said(url: str, prompt: list[int]) -> list[int]:
+def complete_by_model(url: str, prompt: list[int]) -> list[int]:
     body = {
         "prompt": prompt,
         "n_predict": N_TOKENS,
@@ -87,7 +87,7 @@ def test_every_type_runs_and_knows_its_special_tokens(type_: str, packed, tmp_pa
         text = "<|fim_prefix|>a\n<|fim_suffix|>\u00e9<|fim_middle|>"
         tokens = post(url, "/tokenize", {"content": text, "parse_special": True})["tokens"]
         assert tokens == [PREFIX, *b"a\n", SUFFIX, *"\u00e9".encode(), MIDDLE]
-        assert len(said(url, tokens)) == N_TOKENS
+        assert len(complete_by_model(url, tokens)) == N_TOKENS
 
 
 def test_llama_cpp_generates_what_pytorch_does(packed, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_llama_cpp_generates_what_pytorch_does(packed, tmp_path: Path) -> None:
     export(packed, "smoke", tokenizer(), path := tmp_path / "model.gguf", "f16")
     prompt = list(b"def f(x):\n    return x")
     with serving(path, n_ctx=1024) as url:
-        tokens = said(url, prompt)
+        tokens = complete_by_model(url, prompt)
     with torch.no_grad():
         logits = model.logits(torch.tensor([prompt + tokens]))[0, len(prompt) - 1 : -1]
     missed = logits.max(dim=1).values - logits[range(N_TOKENS), tokens]

@@ -37,23 +37,23 @@ License: Expat
 
 
 def listed(text: str) -> list[str]:
-    return [each.strip() for line in text.strip().split("\n") for each in line.split("|")]
+    return [cell.strip() for line in text.strip().split("\n") for cell in line.split("|")]
 
 
-@pytest.mark.parametrize("said", listed(ALLOWED))
-def test_permissive_licences_count_however_they_are_spelled(said: str) -> None:
+@pytest.mark.parametrize("licence", listed(ALLOWED))
+def test_permissive_licences_count_however_they_are_spelled(licence: str) -> None:
     """MIT, BSD, Apache, PSF, ISC, Zlib and the Unlicense, and one of them among alternatives."""
-    assert licences.allowed(said)
+    assert licences.allowed(licence)
 
 
-@pytest.mark.parametrize("said", ["", *listed(REFUSED)])
-def test_all_others_do_not(said: str) -> None:
+@pytest.mark.parametrize("licence", ["", *listed(REFUSED)])
+def test_all_others_do_not(licence: str) -> None:
     """Copyleft, unknown and missing licences, and a permissive one that comes with another."""
-    assert not licences.allowed(said)
+    assert not licences.allowed(licence)
 
 
 @pytest.mark.parametrize(
-    ("metadata", "said"),
+    ("metadata", "licence"),
     [
         ("Name: a\nLicense-Expression: MIT OR Apache-2.0\nLicense: x\n\nText", "MIT OR Apache-2.0"),
         ("Classifier: License :: OSI Approved :: MIT License\nLicense: see file", "MIT License"),
@@ -61,22 +61,22 @@ def test_all_others_do_not(said: str) -> None:
         ("Name: a", ""),
     ],
 )
-def test_a_wheel_says_it_in_its_metadata(metadata: str, said: str) -> None:
+def test_a_wheel_says_it_in_its_metadata(metadata: str, licence: str) -> None:
     """The expression counts before classifiers, those before free text, the description never."""
-    assert licences.of_wheel(metadata) == said
+    assert licences.of_wheel(metadata) == licence
 
 
 @pytest.mark.parametrize(
-    ("package", "said"),
+    ("package", "licence"),
     [('{"license": "MIT"}', "MIT"), ('{"license": {"type": "ISC"}}', "ISC"), ("{}", "")],
 )
-def test_an_npm_package_says_it_in_its_package_json(package: str, said: str) -> None:
+def test_an_npm_package_says_it_in_its_package_json(package: str, licence: str) -> None:
     """Today's field and the older one."""
-    assert licences.of_npm(package) == said
+    assert licences.of_npm(package) == licence
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "licence"),
     [
         ("src/a.c", "Expat"),
         ("vendor/x/y.c", "GPL-2+"),
@@ -84,11 +84,11 @@ def test_an_npm_package_says_it_in_its_package_json(package: str, said: str) -> 
         ("src/one.c", "Expat"),
     ],
 )
-def test_debian_says_it_per_file(path: str, said: str) -> None:
+def test_debian_says_it_per_file(path: str, licence: str) -> None:
     """The last paragraph that matches counts, and a star matches slashes."""
-    licence = licences.of_debian(COPYRIGHT)
-    assert licence is not None
-    assert licence(path) == said
+    licence_of = licences.of_debian(COPYRIGHT)
+    assert licence_of is not None
+    assert licence_of(path) == licence
 
 
 def test_installed_files_are_under_all_of_them() -> None:

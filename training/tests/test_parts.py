@@ -32,8 +32,8 @@ def test_weights_come_back_with_their_notes(tmp_path, monkeypatch) -> None:
     back, notes = parts.load(tmp_path)
     assert notes == {"shape": "smoke"}
     assert np.array_equal(back["norm"], weights["norm"])
-    for name, each in weights.items():
-        assert np.abs(parts.as_float(back[name]) - each).max() < np.abs(each).max() / 127
+    for name, tensor in weights.items():
+        assert np.abs(parts.as_float(back[name]) - tensor).max() < np.abs(tensor).max() / 127
 
 
 def test_more_parts_than_can_be_returned_are_an_error_at_once(tmp_path, monkeypatch) -> None:

@@ -31,10 +31,10 @@ def corpus(n_files: int = 70) -> list[Entry]:
 
 def test_a_unit_is_files_of_one_language_of_one_package() -> None:
     """Up to a size, none twice."""
-    found = shards.units(corpus())
-    assert sorted(entry for unit in found for entry in unit) == sorted(corpus())
-    assert all(len({(e.package, e.language) for e in unit}) == 1 for unit in found)
-    assert max(len(unit) for unit in found) == 3
+    units = shards.units(corpus())
+    assert sorted(entry for unit in units for entry in unit) == sorted(corpus())
+    assert all(len({(e.package, e.language) for e in unit}) == 1 for unit in units)
+    assert max(len(unit) for unit in units) == 3
 
 
 def test_every_shard_has_every_language_and_no_file_is_in_two() -> None:

@@ -15,9 +15,7 @@ import pytest
 
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.failover import local_servers
-from server_bridge.failover.local_servers import AGAIN_S, LocalServers
-from server_bridge.http import listener
-from server_bridge.http.listener import Listener
+from server_bridge.failover.local_servers import AGAIN_S, Listener, LocalServers
 from server_bridge.protocol import BackendUnavailable, Health, Request
 from tests.llama_server import free_port, llama_server
 from tests.models import BUNDLED
@@ -35,7 +33,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 @pytest.fixture
 def foreign(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every listener is another user's."""
-    monkeypatch.setattr(listener, "listener", lambda _: Listener(False, (1,)))
+    monkeypatch.setattr(local_servers, "listener", lambda _: Listener(False, (1,)))
 
 
 @pytest.mark.usefixtures("foreign")
@@ -67,7 +65,7 @@ async def test_a_server_of_another_user_is_used_when_it_is_named(
 async def test_a_server_that_changes_hands_gets_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another user takes the port of ours, as soon as it is free and as llama.cpp would answer."""
     owner = Listener(True, (1,))
-    monkeypatch.setattr(listener, "listener", lambda _: owner)
+    monkeypatch.setattr(local_servers, "listener", lambda _: owner)
     with llama_server(BUNDLED) as url:
         backend = open_backend(BackendSettings(usual_urls=(url,)))
         await backend.complete(REQUEST)
@@ -164,7 +162,7 @@ async def refused(servers: LocalServers, url: str) -> None:
     with pytest.raises(BackendUnavailable) as caught:
         await servers.admit(url)
     assert type(caught.value) is BackendUnavailable  # it may be another one in a moment
-    assert servers.notice == ""
+    assert servers.notice() == ""
 
 
 def count(server: Recorder) -> int:

@@ -252,4 +252,4 @@ async def test_the_servers_own_words_are_for_who_knows_them() -> None:
     with pytest.raises(BackendError) as caught:
         object_in("http://a", 400, b'{"error": {"message": "maximum context length is 9"}}')
     assert not isinstance(caught.value, PromptTooLong)
-    assert caught.value.said == "maximum context length is 9"
+    assert caught.value.server_text == "maximum context length is 9"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Object
@@ -26,6 +28,20 @@ class Heard(Http):
         if path == "/completion":
             self.prompts.append(json.loads(body)["prompt"])
         return answer
+
+    def another(self, guard: Callable[[], Awaitable[object]]) -> Http:
+        http = super().another(guard)
+        stream = http.stream
+
+        async def listen(path: str, body: bytes) -> AsyncGenerator[Object, None]:
+            async with aclosing(stream(path, body)) as events:
+                async for event in events:
+                    yield event
+            self.paths.append(path)
+            self.prompts.append(json.loads(body)["prompt"])
+
+        http.stream = listen  # type: ignore[method-assign]
+        return http
 
     async def text(self) -> str:
         """Return the last prompt as text, as the server spells it."""

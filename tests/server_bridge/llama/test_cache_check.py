@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -136,10 +138,19 @@ async def test_doctor_names_what_a_model_has(
 class Forgetful(Http):
     """Empties both slots before each completion."""
 
-    async def post(self, path: str, body: bytes) -> Object:
-        for slot in range(2 if path == "/completion" else 0):
-            await super().post(f"/slots/{slot}?action=erase", b"{}")
-        return await super().post(path, body)
+    def another(self, guard: Callable[[], Awaitable[object]]) -> Http:
+        http = super().another(guard)
+        stream = http.stream
+
+        async def forget(path: str, body: bytes) -> AsyncGenerator[Object, None]:
+            for slot in range(2):
+                await self.post(f"/slots/{slot}?action=erase", b"{}")
+            async with aclosing(stream(path, body)) as events:
+                async for event in events:
+                    yield event
+
+        http.stream = forget  # type: ignore[method-assign]
+        return http
 
 
 @pytest.mark.usefixtures("patient")

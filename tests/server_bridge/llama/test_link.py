@@ -18,6 +18,7 @@ from server_bridge.http.client import Http
 from server_bridge.http.responses import Object
 from server_bridge.llama import persistence
 from server_bridge.llama.backend import LlamaServer
+from server_bridge.llama.link import Identity
 from server_bridge.protocol import BackendError, BackendUnavailable, Chunk, Request
 from tests.llama_server import llama_server
 from tests.models import BUNDLED, SPECIALS, write_model
@@ -157,7 +158,12 @@ def test_of_our_own_model_only_a_file_is_read(name: str, tmp_path: Path) -> None
     """Anything else is known by its name, and never waited for."""
     os.mkfifo(tmp_path / "pipe")
     shutil.copy(BUNDLED, tmp_path / "model.gguf")
-    facts = json.loads(persistence.identify({}, str(tmp_path / "model.gguf"), ours=True))
-    assert facts["file"][0] == BUNDLED.stat().st_size
-    assert json.loads(persistence.identify({}, str(tmp_path / name), ours=True))["file"] == []
-    assert json.loads(persistence.identify({}, str(BUNDLED), ours=False))["file"] == []
+    path = tmp_path / "model.gguf"
+    assert _file_of(path, "xllamacpp") == [BUNDLED.stat().st_size, path.stat().st_mtime_ns]
+    assert _file_of(tmp_path / name, "xllamacpp") == []
+    assert _file_of(BUNDLED, "") == []
+
+
+def _file_of(model: Path, engine: str) -> list[int]:
+    *_, file = json.loads(persistence.identify(Identity("", str(model), 1, 1), engine))
+    return file

@@ -26,10 +26,8 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.usefixtures(
 
 REQUEST = Request(prompt("    def f(self", " ret"), n_predict=4, stop=("\n",))
 PATHS = [
-    "/props", "/tokenize", "/detokenize", "/completion", "/slots", "/lora-adapters", "/apply-template", "stream",
-    "action",
+    "/props", "/tokenize", "/detokenize", "/completion", "/slots", "/apply-template", "stream", "action",
 ]  # fmt: skip
-LORAS = {"list": [{"id": 0, "path": "style.gguf", "scale": 1.0}]}
 Key = tuple[str, bytes]
 
 
@@ -152,7 +150,7 @@ async def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[Key, Any]:
         assert None not in await used(server)
         await server.aclose()
     assert {path for path, _ in wire.answers} == {*PATHS}
-    return {**wire.answers, ("/lora-adapters", b""): LORAS}
+    return wire.answers
 
 
 @pytest.mark.parametrize("path", PATHS)

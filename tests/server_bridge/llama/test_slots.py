@@ -20,15 +20,25 @@ import pytest
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.failover.endpoints import Endpoints
 from server_bridge.fim.layout import WIDTH, Ids, ids
+from server_bridge.http.responses import Object
 from server_bridge.llama import answers
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.cache import PREFILL, Cache
 from server_bridge.llama.checkpoints import ModelMemory
 from server_bridge.llama.link import Identity, Link
 from server_bridge.llama.mirror import Mirror, n_tokens
-from server_bridge.llama.persistence import Owner, SlotPersistence
-from server_bridge.llama.slot_client import SlotClient
-from server_bridge.protocol import BackendUnusable, Chunk, Health, Model, Prompt, Request, State
+from server_bridge.llama.persistence import SlotPersistence
+from server_bridge.llama.slot_client import Evaluated, SlotClient
+from server_bridge.protocol import (
+    BackendUnusable,
+    Chunk,
+    Health,
+    Model,
+    Prompt,
+    Request,
+    State,
+)
+from server_bridge.speeds import Speeds
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 from tests.server_bridge.prompts import LINES, TYPED
@@ -63,7 +73,7 @@ class Server:
             slot = min({*range(self.n_slots)} - self._mirror.held.keys())
         made = ids([5] * body["n_predict"])
         held = (prompt.packed + made.packed)[: (prompt.n + max(0, made.n - 1)) * WIDTH]
-        self._mirror.settle(slot, prompt.packed, held, named=named >= 0, found=reused)
+        self._mirror.settle(slot, prompt.packed, held, named=named >= 0, n_reused=reused)
         return answers.Completion(
             content="", tokens=[5] * made.n, stop_type="limit", truncated=False, id_slot=slot,
             tokens_cached=n_tokens(held),
@@ -96,8 +106,8 @@ def editor(server: Server, *, exclusive: bool = False) -> Cache:
     identity = Identity("b20000", "model.gguf", server.n_slots, 4096)
     state = State(Health.READY, "llama-server")
     link = cast("Link", server)
-    client = SlotClient(link, identity, state, ModelMemory(), exclusive=exclusive)
-    return Cache(client, SlotPersistence(client, Owner(identity, server.url, "", None)), foreign=1)
+    client = SlotClient(link, identity, Speeds(state), ModelMemory(), exclusive=exclusive)
+    return Cache(client, SlotPersistence(client, None), foreign=1)
 
 
 def whole(n_document: int, n_round: int, more: int = 0) -> Ids:
@@ -106,12 +116,18 @@ def whole(n_document: int, n_round: int, more: int = 0) -> Ids:
     return ids([*range(100, 100 + 3 * WINDOW), *window, *range(10, 13 + 3 * n_round + more)])
 
 
+async def evaluate(cache: Cache, document: str, prompt: Ids, options: Object) -> Evaluated:
+    """Evaluate a prompt in the slot that serves it best, as for a state that is to be saved."""
+    slot = await cache._prepare(document, prompt)
+    return await cache.client.run(document, prompt, options, slot)
+
+
 async def see(cache: Cache, n_document: int, n_round: int) -> int:
     """Ask twice in a document; returns the tokens evaluated at first. Everything must be foretold."""
     costs = []
     for more in range(2):
         prompt, options = whole(n_document, n_round, more), {**PREFILL, "n_predict": 2}
-        answer, outlook = await cache.evaluate(f"d{n_document}", prompt, options)
+        answer, outlook = await evaluate(cache, f"d{n_document}", prompt, options)
         if outlook is not None and outlook.sure:
             assert outlook.reused == answer.timings.cache_n
         costs.append(answer.timings.prompt_n)
@@ -151,7 +167,7 @@ async def test_without_memory_a_document_moves_into_its_own_slot_while_idle() ->
     cache = editor(Server(**KINDS["no memory"]))
     for _ in range(3):  # until it shows that the server saves nothing
         for n in range(2):
-            await cache.evaluate(f"d{n}", whole(n, 0), {**PREFILL, "n_predict": 2})
+            await evaluate(cache, f"d{n}", whole(n, 0), {**PREFILL, "n_predict": 2})
             await warm(cache, n)
     for n_round in range(1, 4):
         assert max([await see(cache, n, n_round) for n in range(2)]) <= FEW
@@ -188,12 +204,12 @@ async def test_a_slot_is_named_for_the_first_prompt_of_a_document_only(kind: str
     server = Server(**KINDS[kind])
     cache = editor(server)
     for n in range(2):  # where nothing is saved that is not foretold yet
-        await cache.evaluate(f"d{n}", whole(n, 0), {**PREFILL, "n_predict": 2})
+        await evaluate(cache, f"d{n}", whole(n, 0), {**PREFILL, "n_predict": 2})
     await warm(cache, 1)
     server.named.clear()
     for n_round in range(1, 4):
         for n in range(2):
-            await cache.evaluate(f"d{n}", whole(n, n_round), {**PREFILL, "n_predict": 2})
+            await evaluate(cache, f"d{n}", whole(n, n_round), {**PREFILL, "n_predict": 2})
     assert server.named == []
 
 

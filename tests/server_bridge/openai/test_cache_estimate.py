@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from server_bridge.fim.layout import common_prefix
 from server_bridge.openai.text_client import N_TEXTS, CacheEstimate, cut
+from server_bridge.protocol import Health, State
+from server_bridge.speeds import Speeds
 
 
 @given(st.text("ab\n"), st.text("ab\n"), st.text("ab\n"))
@@ -30,7 +32,7 @@ def test_a_cut_goes_on_and_prefers_whole_lines(text: str, data: st.DataObject) -
 
 def test_texts_sent_are_held_until_there_are_too_many() -> None:
     """The newest few are remembered, and one that went on stands for its beginnings."""
-    estimate = CacheEstimate(3.0)
+    estimate = CacheEstimate(Speeds(State(Health.UNKNOWN, "")))
     for n in range(N_TEXTS + 1):
         estimate.learn(f"{n} file", 3, None)
         estimate.learn(f"{n} file and more", 5, None)
@@ -40,7 +42,7 @@ def test_texts_sent_are_held_until_there_are_too_many() -> None:
 
 def test_a_server_that_reuses_nothing_is_noticed() -> None:
     """A word about the cache counts only where there was something to reuse; silence is no word."""
-    estimate, text = CacheEstimate(3.0), "x = 1\n" * 300
+    estimate, text = CacheEstimate(Speeds(State(Health.UNKNOWN, ""))), "x = 1\n" * 300
     estimate.learn(text, 600, 0)
     assert estimate.keeps
     estimate.learn(text, 600, None)
@@ -53,7 +55,7 @@ def test_a_server_that_reuses_nothing_is_noticed() -> None:
 
 def test_of_a_short_text_nothing_need_be_reused() -> None:
     """A cache of blocks of 128 tokens has none of them whole."""
-    estimate, text = CacheEstimate(3.0), "x = 1\n" * 60
+    estimate, text = CacheEstimate(Speeds(State(Health.UNKNOWN, ""))), "x = 1\n" * 60
     estimate.learn(text, 120, 0)
     estimate.learn(text, 120, 0)
     assert estimate.keeps
@@ -61,7 +63,7 @@ def test_of_a_short_text_nothing_need_be_reused() -> None:
 
 def test_a_cache_of_blocks_reuses_whole_ones() -> None:
     """The size of a block is what all counts of reused tokens are multiples of; it is not told."""
-    estimate = CacheEstimate(3.0)
+    estimate = CacheEstimate(Speeds(State(Health.UNKNOWN, "")))
     estimate.learn("a" * 3000, 1000, 960)
     assert estimate.count_reused(970) == 970  # one count says too little
     for n_cached in (992, 64, 0, 128):

@@ -86,7 +86,7 @@ async def embedded(folder: Path) -> AsyncIterator[Attacked]:
     backend = Embedded(EmbeddedSettings(slots_dir=str(folder)))
     await (await backend.connect()).complete(Request(short(SECRET), 2))
     port = int(backend.state.url.rpartition(":")[2])
-    key = await backend._server._link._http._key()
+    key = str(backend._server._link._http._key)
     yield Attacked(port, key, psutil.Process(backend.pid))
     await backend.aclose()
 

@@ -79,7 +79,7 @@ async def test_the_key_is_nowhere_to_be_read() -> None:
     backend = Embedded(EmbeddedSettings())
     await backend.connect()
     child = psutil.Process(backend.pid)
-    key = await backend._server._link._http._key()
+    key = str(backend._server._link._http._key)
     assert key not in repr(child.cmdline()) + repr(child.environ())
     client = LlamaServer(backend.state.url)
     with pytest.raises(BackendUnusable, match="key"):
@@ -91,13 +91,14 @@ async def test_the_key_is_nowhere_to_be_read() -> None:
 async def test_a_dead_child_is_replaced() -> None:
     """When the process is killed the request at hand fails and the next one starts another."""
     backend = Embedded(EmbeddedSettings())
-    before, pid = await (await backend.connect()).complete(REQUEST), backend.pid
+    model = await backend.connect()
+    before, pid = await model.complete(REQUEST), backend.pid
     assert pid is not None
     child = psutil.Process(pid)  # before it is gone
     child.terminate()
     child.wait(5)
     with pytest.raises(BackendUnavailable):
-        await backend._server.complete(REQUEST)
+        await model.complete(REQUEST)
     await backend._supervisor.wait_ended()
     after = await (await backend.connect()).complete(REQUEST)
     assert after.text == before.text

@@ -182,7 +182,7 @@ async def test_a_taken_port_is_told(make: Make) -> None:
             (state,) = [state async for state in second]
         assert make(Plan(port=port)).key_file.read_text() == key
     assert state.health is Health.UNUSABLE
-    assert state.message.startswith("a program of yours listens at")
+    assert state.message.startswith("something listens at")
     assert "choose another --port" in state.message
 
 

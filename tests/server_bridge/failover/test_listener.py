@@ -11,9 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from server_bridge.http import listener
+from server_bridge.failover import local_servers
+from server_bridge.failover.local_servers import (
+    AnotherUser,
+    Listener,
+    among,
+    in_processes,
+    only_ours,
+)
 from server_bridge.http.client import Http, Trust
-from server_bridge.http.listener import AnotherUser, Listener, among, in_processes, only_ours
 from server_bridge.machine import sockets
 from tests.server_bridge.machine.test_sockets import HEAD, ROW
 from tests.server_bridge.recorder import recorder
@@ -115,12 +121,12 @@ def test_all_ways_of_looking_find_a_socket_of_ours(
 def test_another_socket_at_the_same_port_is_another_listener() -> None:
     """So that a verdict on one is not taken for one on the other."""
     with listening("127.0.0.1") as port:
-        first = listener.listener(port)
+        first = local_servers.listener(port)
     with socket.socket() as second:
         second.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         second.bind(("127.0.0.1", port))
         second.listen()
-        assert listener.listener(port) not in (None, first)
+        assert local_servers.listener(port) not in (None, first)
 
 
 @linux
@@ -145,7 +151,7 @@ async def test_nothing_is_sent_to_another_user(
     found: Listener | None, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not even a question, and not the key; the message names the setting that allows it."""
-    monkeypatch.setattr(listener, "listener", lambda _: found)
+    monkeypatch.setattr(local_servers, "listener", lambda _: found)
     with recorder() as server:
         http = Http(server.url, trust=Trust(guard=lambda: only_ours(server.url)))
         with pytest.raises(AnotherUser, match=rf"{says}.*fim\.backend\.url"):
@@ -160,7 +166,7 @@ async def test_nothing_is_sent_to_another_user(
 async def test_a_new_connection_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that was ours may have gone, and another user's may have its port."""
     owner = Listener(True, (1,))
-    monkeypatch.setattr(listener, "listener", lambda _: owner)
+    monkeypatch.setattr(local_servers, "listener", lambda _: owner)
     with recorder() as server:  # HTTP/1.0: each answer ends its connection
         http = Http(server.url, trust=Trust(guard=lambda: only_ours(server.url)))
         await http.get("/props")
