@@ -75,12 +75,6 @@ class Pieces(Struct):
     tokens: list[SpelledToken]
 
 
-class Detokenized(Struct):
-    """`POST /detokenize`."""
-
-    content: str
-
-
 class TemplateAnswer(Struct):
     """`POST /apply-template`."""
 

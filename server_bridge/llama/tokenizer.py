@@ -106,17 +106,13 @@ class Tokenizer:
 
         An entry's own `bytes` are what was sent with it, which half a character or half a stop
         string delays; those of its best candidate are the token's. Greedy choices are their own
-        best candidate. For forced and sampled ones we ask how *text* is spelled, then one by one.
+        best candidate. For forced and sampled ones we ask how *text* is spelled.
         """
         for entry in rated:
             for best in entry.top_logprobs:
                 self._pieces[best.id] = bytes(best.bytes)
-        if self._unknown(numbers):
+        if not {*numbers} <= self._pieces.keys():
             await self.run(text)
-        for number in self._unknown(numbers):
-            content = await self._detokenize([number])
-            if "\ufffd" not in content:  # which stands for half a character
-                self._pieces[number] = content.encode()
         return find_spelling(numbers, self._pieces, text)
 
     def own(self, tape: tuple[Token, ...]) -> tuple[Token, ...]:
@@ -217,13 +213,6 @@ class Tokenizer:
 
     def _add_guard(self, text: str) -> str:
         return GUARD + text if self._n_guard else text
-
-    def _unknown(self, numbers: Sequence[int]) -> set[int]:
-        return set(numbers) - self._pieces.keys()
-
-    async def _detokenize(self, numbers: Sequence[int]) -> str:
-        question = json.dumps({"tokens": numbers})
-        return (await self._link.post(answers.Detokenized, "/detokenize", question)).content
 
     async def _tokenize(self, text: str, **flags: bool) -> list[int]:
         """Tokenize into ids; control tokens only where asked for."""

@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.usefixtures(
 
 REQUEST = Request(prompt("    def f(self", " ret"), n_predict=4, stop=("\n",))
 PATHS = [
-    "/props", "/tokenize", "/detokenize", "/completion", "/slots", "/apply-template", "stream", "action",
+    "/props", "/tokenize", "/completion", "/slots", "/apply-template", "stream", "action",
 ]  # fmt: skip
 Key = tuple[str, bytes]
 
