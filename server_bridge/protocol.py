@@ -5,9 +5,9 @@ A `Prompt` is an ordered list of parts from stable to volatile. The order *is* t
 backend keeps what it evaluated up to the first token that differs from last time, so what
 changes rarely stands first and what changes with every key stands last.
 
-    repo, chunks…, path, prefix, suffix      frozen while the user types
-    middle                                   grows by what is typed; its `tape` is a word that is being made
-    forced                                   half a word: not in the prompt, the output must begin with it
+    repo, chunks…, path, prefix, suffix  frozen while the user types
+    middle                               grows by what is typed; its `tape` is a word being made
+    forced                               half a word: not sent, the output must begin with it
 
 With `turns` the gap is not filled: behind the frozen parts stands an instruction, and the middle is
 the answer to it.
@@ -329,8 +329,8 @@ class BackendError(Exception):
     """
     Something went wrong on the model's side. The subclasses say what the caller should do.
 
-    *server_text* are the server's own words, for a reader that knows them. They may repeat the user's
-    code, so no message has them, and no log but a developer's.
+    *server_text* are the server's own words, for a reader that knows them. They may repeat the
+    user's code, so no message has them, and no log but a developer's.
     *cause* tells whether two errors say the same in other words; "" where the words tell.
     """
 

@@ -1,4 +1,4 @@
-"""The speeds of a model server, learnt from its answers; no absurd measurement can spoil them. Pure."""
+"""The speeds of a model server, as its answers show; no absurd measurement spoils them. Pure."""
 
 from __future__ import annotations
 

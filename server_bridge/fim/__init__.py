@@ -2,6 +2,6 @@
 Fill-in-the-middle prompts: special tokens by model family, order, rendering. Pure.
 
 tokens: the special tokens of each model family: one table with sources
-layout: orders a prompt's parts into segments, and turns these into token ids, text, or a question for chat models
+layout: orders a prompt's parts, and makes token ids, text, or a question for chat models of them
 reading: reads a prompt that another program wrote as text
 """

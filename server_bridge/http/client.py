@@ -82,7 +82,8 @@ class Http:
     One server, one connection, one request at a time (others wait their turn).
 
     *key* is the API key, "" for none, or gives it, and is asked for every client. *patience_s* is
-    for one exchange, however slowly it trickles, unless *is_working* finds that the server computes.
+    for one exchange, however slowly it trickles, unless *is_working* finds that the server
+    computes.
     *model* is named in every request, if it is set, and so are *tags*.
     """
 

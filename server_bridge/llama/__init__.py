@@ -6,7 +6,7 @@ link: a server that has proved its identity: typed answers; text goes to no othe
 tokenizer: token ids of texts, each text tokenized once
 checkpoints: predicts how far back the state of a model can be taken
 mirror: predicts how much of a prompt each slot reuses, by llama.cpp's own rules
-completion: the body of a `/completion` request, and its answer as a `Reply`, whole or piece by piece
+completion: the body of a `/completion` request, and its answer as `Reply`, piece by piece
 slots: which slot a document's prompts go to: a policy for servers of our own, one for others
 slot_client: requests to slots that are answered in one piece, and what each teaches about the cache
 persistence: has the server save its slots, and restores one if the model still predicts the same

@@ -162,8 +162,8 @@ def _with(memory: ModelMemory, points: list[Checkpoint], new: Checkpoint) -> lis
 
 def end_of_step(memory: ModelMemory, n_held: int, step: int, seams: Sequence[int]) -> int:
     """
-    Return the token at which a prompt's evaluation from *n_held* on should pause, after about *step*
-    tokens.
+    Return the token at which a prompt's evaluation from *n_held* on should pause, after about
+    *step* tokens.
 
     At a *seam* prompts are likely to part. A checkpoint is made there if the evaluation pauses
     `GAP` tokens behind it, and it stays if there is none within `min_step` before it: so the step

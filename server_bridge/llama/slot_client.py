@@ -38,7 +38,7 @@ class CacheCheck:
         self._recent: deque[_Outcome] = deque(maxlen=RECENT)
 
     def compare(self, outlook: Outlook | None, n_reused: int, mirror: Mirror) -> None:
-        """Compare a prediction, *outlook* of *mirror*, with the *n_reused* tokens that were reused."""
+        """Compare a prediction, *outlook* of *mirror*, with what was reused."""
         if outlook is None or not outlook.sure:
             return
         self._recent.append(_Outcome(outlook, n_reused))

@@ -98,8 +98,8 @@ class ExclusiveSlots(Slots):
     Slots of a server that only we use: each document owns one, and any may be named. State; decides
     only.
 
-    Loading takes a state out of the host's memory, but what lies idle in another slot is saved again each
-    time: two slots serve any number of documents.
+    Loading takes a state out of the host's memory, but what lies idle in another slot is saved
+    again each time: two slots serve any number of documents.
 
     Where clearing gains nothing (no `--cache-ram`) a document is a *guest* in the slot that has
     most of its prompt, and moves into its own when it is prefilled the next time.

@@ -4,6 +4,6 @@ OpenAI-style servers (vLLM, mlx_lm.server, …) as a `Backend`.
 stream: collects streamed events into one answer with tokens and probabilities
 completion: the options of a request, as a text or as a chat message, and its answer as a `Reply`
 models: chooses one of the models that a server lists, and makes the fields that every request has
-text_client: sends texts, returns the answers as they grow, and learns about the server from each; models for next edits
+text_client: sends texts, and learns about the server from the answers; models for next edits
 backend: an OpenAI-style server as a `Backend`
 """
