@@ -179,13 +179,13 @@ def test_every_module_says_what_it_is_for_and_stays_short(path: Path) -> None:
 
 # The size of the product, as `sizes` counts it: these numbers may only become smaller. To raise one is a commit of its
 # own that says what it is for.
-MOST_CODE_LINES = 22623
-MOST_MODULES = 175
-MOST_IMPORTS = 760
+MOST_CODE_LINES = 22432
+MOST_MODULES = 174
+MOST_IMPORTS = 757
 MOST_SETTINGS = 38
 # Lines of over 100 columns, of the product and of its tests: the goal is none.
-MOST_LONG_LINES = 39
-MOST_LONG_LINES_OF_TESTS = 645
+MOST_LONG_LINES = 32
+MOST_LONG_LINES_OF_TESTS = 644
 
 LAYOUT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING,

@@ -2,8 +2,8 @@
 Requests to the slots of one llama.cpp server, and their bookkeeping.
 
 `run` evaluates a prompt in a slot and decodes; then the mirror knows what the slot holds, and the
-rest of `CacheState` what it cost. Besides, slots are looked at, saved, restored and erased, where
-the server can. `cache.decode` is for the requests that are answered piece by piece.
+speeds and the check of the cache what it cost. Besides, slots are looked at, saved, restored and
+erased, where the server can. `cache.decode` is for requests that are answered piece by piece.
 """
 
 from __future__ import annotations
