@@ -22,7 +22,7 @@ needs_workbench = pytest.mark.skipif(
     not (programs.VSCODE / "done").exists() or not VSIX.exists(),
     reason="no VS Code: run scripts/install-editors and scripts/build-vscode",
 )
-pytestmark = pytest.mark.editors
+pytestmark = [pytest.mark.editors, needs_workbench]
 
 # What is copied in a file would be known from the disk already.
 SETTINGS: dict[str, object] = {"fim.ring.files": False}
@@ -56,7 +56,6 @@ def typed(
     workbench.saved()
 
 
-@needs_workbench
 def test_accepting_all(typed: Workbench) -> None:
     """Tab makes the ghost text text, and the server is told."""
     assert "total" in str(typed("ghost"))
@@ -66,7 +65,6 @@ def test_accepting_all(typed: Workbench) -> None:
     typed.wait_until(lambda: typed.number(ACCEPTED) > 0, "one accepted")
 
 
-@needs_workbench
 def test_accepting_a_word(typed: Workbench) -> None:
     """Control and right take a word; the rest stays on screen."""
     typed("press", "Control+ArrowRight")
@@ -74,7 +72,6 @@ def test_accepting_a_word(typed: Workbench) -> None:
     assert typed.saved() == SHOP + TYPED + "eight"
 
 
-@needs_workbench
 def test_accepting_a_line(typed: Workbench) -> None:
     """The command takes the line."""
     typed("press", ACCEPT_LINE)
@@ -82,7 +79,6 @@ def test_accepting_a_line(typed: Workbench) -> None:
     assert typed.saved().startswith(SHOP + TYPED + REST_OF_LINE)
 
 
-@needs_workbench
 def test_dismissing(typed: Workbench) -> None:
     """Escape hides the ghost text at once, and the server learns from it."""
     typed("press", "Escape")
@@ -91,7 +87,6 @@ def test_dismissing(typed: Workbench) -> None:
     typed.wait_for("1 was dismissed")
 
 
-@needs_workbench
 def test_switched_off(typed: Workbench) -> None:
     """The menu's switch stops ghost text, and starts it again."""
     typed.command("FIM: Switch Automatic Completions On or Off")
@@ -107,7 +102,6 @@ def test_switched_off(typed: Workbench) -> None:
     typed.wait_for_ghost(" in weights:")  # the small model's word before it depends on the context
 
 
-@needs_workbench
 def test_why_nothing_is_suggested(typed: Workbench) -> None:
     """The server at work answers, about text that is not saved."""
     typed("type", " = 1")
@@ -116,7 +110,6 @@ def test_why_nothing_is_suggested(typed: Workbench) -> None:
     typed.wait_for("code right of the cursor")
 
 
-@needs_workbench
 def test_the_key_that_asks_by_hand(typed: Workbench) -> None:
     """Alt and backslash asks where nothing comes by itself."""
     typed.command("FIM: Switch Automatic Completions On or Off")
@@ -127,7 +120,6 @@ def test_the_key_that_asks_by_hand(typed: Workbench) -> None:
     typed.command("FIM: Switch Automatic Completions On or Off")
 
 
-@needs_workbench
 def test_a_server_that_dies_comes_back(typed: Workbench) -> None:
     """A killed server is started again and knows the open text."""
     old = programs.process("fim_lsp --stdio", typed.pid)
@@ -144,7 +136,6 @@ def test_a_server_that_dies_comes_back(typed: Workbench) -> None:
     typed.wait_for_ghost(REST_OF_WORD)
 
 
-@needs_workbench
 def test_cuts_reach_the_ring_and_the_clipboard(tmp_path: Path) -> None:
     """Cutting works as usual, and the text is context though it is in no file any more."""
     furnish(tmp_path)
@@ -168,7 +159,6 @@ def test_cuts_reach_the_ring_and_the_clipboard(tmp_path: Path) -> None:
         assert workbench.saved() == SHOP + TYPED + text
 
 
-@needs_workbench
 def test_first_steps(project: Path, tmp_path: Path) -> None:
     """A wrong path is named and can be cleared; then the server runs, and a real model is offered, once."""
     furnish(tmp_path)
@@ -188,7 +178,6 @@ def test_first_steps(project: Path, tmp_path: Path) -> None:
         workbench("press", "Escape")
 
 
-@needs_workbench
 def test_an_installation_that_fails(project: Path, tmp_path: Path) -> None:
     """Without a program the extension installs its own; offline that fails, and is offered again."""
     pip = tmp_path / ".config/pip/pip.conf"
@@ -202,7 +191,6 @@ def test_an_installation_that_fails(project: Path, tmp_path: Path) -> None:
         workbench.wait_for("Install the Server")
 
 
-@needs_workbench
 def test_what_the_model_is_shown(typed: Workbench) -> None:
     """The page is in a language of its own, whose lines are wrapped."""
     typed.command("FIM: Show What the Model Is Shown")
@@ -216,7 +204,6 @@ def test_what_the_model_is_shown(typed: Workbench) -> None:
     typed.open(typed.file)
 
 
-@needs_workbench
 def test_the_page_from_the_menu(workbench: Workbench) -> None:
     """The browser is sent to the server's own port, and there the page shows what this session does."""
     workbench.wait_until_ready()

@@ -42,6 +42,15 @@ async def until_closed(reader: asyncio.StreamReader) -> bytes:
     return await asyncio.wait_for(reader.read(), 20)
 
 
+async def answer_to(port: int, data: bytes) -> bytes:
+    """Return what comes for *data* until the port hangs up."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(data)
+    answer = await until_closed(reader)
+    writer.close()
+    return answer
+
+
 async def test_a_client_that_hangs_up_ends_its_request(at_port: Served) -> None:
     """The stream is closed, and the next request has the model to itself."""
     model = model_of(at_port.session)
@@ -78,15 +87,12 @@ async def test_work_that_is_cancelled_is_answered() -> None:
         return connections.Response(200, {}, b"found")
 
     port = await connections.listen(0, lambda _: None, handle, lambda _: None)
-    reader, writer = await asyncio.open_connection("127.0.0.1", port.port)
     head = "GET {} HTTP/1.1\r\nHost: 127.0.0.1\r\n{}\r\n"
-    writer.write((head.format("/lost", "") + head.format("/", "Connection: close\r\n")).encode())
-
-    answers = await until_closed(reader)
+    requests = head.format("/lost", "") + head.format("/", "Connection: close\r\n")
+    answers = await answer_to(port.port, requests.encode())
 
     assert answers.startswith(b"HTTP/1.1 503")
     assert answers.endswith(b"found")
-    writer.close()
     await port.aclose()
 
 
@@ -101,41 +107,29 @@ async def test_a_stream_that_is_cancelled_ends_its_connection() -> None:
         return connections.Response(200, {}, pieces=pieces())
 
     port = await connections.listen(0, lambda _: None, handle, lambda _: None)
-    reader, writer = await asyncio.open_connection("127.0.0.1", port.port)
-    writer.write(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-
-    answer = await until_closed(reader)
+    answer = await answer_to(port.port, b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
 
     assert b"begun" in answer
     assert not answer.endswith(b"0\r\n\r\n")
     assert not port.open_now
-    writer.close()
     await port.aclose()
 
 
 async def test_requests_that_come_before_the_answer(at_port: Served) -> None:
     """All are answered, in their order."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", at_port.port.port)
     port = at_port.port.port
     health = f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n{KEY}\r\n"
-    writer.write(raw(port, vim(BLOCK, 4, 4)) + raw(port, vim(BLOCK, 4, 5)) + health.encode())
-
-    answers = await until_closed(reader)
+    requests = raw(port, vim(BLOCK, 4, 4)) + raw(port, vim(BLOCK, 4, 5)) + health.encode()
+    answers = await answer_to(port, requests)
 
     assert answers.count(b"HTTP/1.1 200") == 3
     assert answers.endswith(b'{"status":"ok"}')
-    writer.close()
 
 
 async def test_a_page_costs_no_memory_and_holds_no_connection(at_port: Served) -> None:
     """It is refused by its head, whatever it says is to follow."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", at_port.port.port)
-    writer.write(b"POST /infill HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 7000000\r\n\r\n")
-
-    answer = await until_closed(reader)
-
-    assert answer.startswith(b"HTTP/1.1 403")
-    writer.close()
+    head = b"POST /infill HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 7000000\r\n\r\n"
+    assert (await answer_to(at_port.port.port, head)).startswith(b"HTTP/1.1 403")
 
 
 async def test_a_client_that_dawdles(at_port: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -202,15 +202,6 @@ async def test_texts_without_a_file_are_judged_by_their_path(
     assert bool(verdict) == bool(reason)
 
 
-async def test_folders_of_one_name_outside_of_all_roots_share_nothing(tmp_path: Path) -> None:
-    """What is open in one of them is not shown in the other."""
-    workspaces = Workspaces()
-    here, there = (workspaces.of(paths.locate(f"file:///{x}/src/a.py", ()), ()) for x in "ab")
-
-    assert here is not there
-    assert here is workspaces.of(paths.locate("file:///a/src/b.py", ()), ())
-
-
 @pytest.mark.parametrize("name", [".gitignore", ".fimignore", ".fim-lsp.toml", ".git/info/exclude"])
 async def test_a_change_of_the_rules_is_told(project: Project, name: str) -> None:
     """Then every open document is judged again; a change of code is none."""
