@@ -126,11 +126,10 @@ class Tried(NamedTuple):
 def rows(all_tried: Sequence[Tried], backend: Mapping[str, Any]) -> dict[str, str]:
     """Return what each request got, by its title, and what else is to be known of the model."""
     texts = {}
-    for tried in all_tried:
-        suggestions = tried.answer.suggestions
-        title = "by hand" if tried.by_hand else "while typing"
+    for (suggestions, _), outcome, reason, by_hand in all_tried:
         text = suggestions[0].text if suggestions else ""
-        texts[title] = report(text, tried.outcome, tried.reason, by_hand=tried.by_hand)
+        title = "by hand" if by_hand else "while typing"
+        texts[title] = report(text, outcome, reason, by_hand=by_hand)
     if note := notice(backend):
         texts["the model"] = note
     return texts

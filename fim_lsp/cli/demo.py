@@ -262,13 +262,9 @@ def _line_below(server: LspClient, path: Path, below: str) -> Position:
 
 
 def _cost(before: Mapping[str, Any], after: Mapping[str, Any], *, is_jump: bool) -> KeyCost:
-    tokens, earlier = after["tokens"], before["tokens"]
-    return KeyCost(
-        tokens["evaluated"] - earlier["evaluated"],
-        tokens["cached"] - earlier["cached"],
-        after["streams"] - before["streams"],
-        is_jump,
-    )
+    names = "evaluated", "cached"
+    evaluated, cached = (after["tokens"][name] - before["tokens"][name] for name in names)
+    return KeyCost(evaluated, cached, after["streams"] - before["streams"], is_jump)
 
 
 def _summary(screen: Screen, tally: Tally, stats: Mapping[str, Any]) -> None:

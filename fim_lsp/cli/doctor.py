@@ -76,9 +76,8 @@ def run(arguments: Namespace, target: Target) -> int:
     if screen is None:
         print(json.dumps({"works": works, "findings": [f._asdict() for f in findings]}, indent=2))
     else:
-        screen.line()
         end = "Completions work." if works else "Completions cannot work as set up: see above."
-        screen.line(end)
+        screen.line(f"\n{end}")
     return 0 if works else 1
 
 
