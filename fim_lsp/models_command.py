@@ -74,16 +74,11 @@ def _answering(ours: BackendConfig) -> tuple[Path, str]:
     settings = bridge.BackendSettings(model=ours.model, keys_dir=str(files.cache_folder()))
     if ours.kind == "auto" and (state := asyncio.run(bridge.find_running(settings))) is not None:
         return Path(state.model), f"the llama.cpp server at {state.url}, with {state.model}"
-    path = _resolve_model(ours)
+    path = Path.cwd() / Path(ours.model).expanduser() if ours.model.endswith(".gguf") else Path()
     if path.is_file():
         return path, f"{path.name}, run by the embedded engine"
     missing = f"; {ours.model}, which the settings name, is not there" if ours.model else ""
     return Path(), f"the bundled model, a toy{missing}"
-
-
-def _resolve_model(ours: BackendConfig) -> Path:
-    """Return the file that the settings name, "." for none."""
-    return Path.cwd() / Path(ours.model).expanduser() if ours.model.endswith(".gguf") else Path()
 
 
 TOO_SMALL = "this machine has too little memory for these models: name a smaller --model FILE"

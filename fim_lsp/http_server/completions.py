@@ -162,14 +162,12 @@ class Completions:
         if not answer.suggestions or document is None:
             return Insertion("", answer.cost)
         best = answer.suggestions[0]
-        if selected is not None:
-            text = best.text.removeprefix(selected.text)
-            rest = dialects.insertion(text, document.between(selected.end, best.end))
-            return Insertion(limits.cut_at_stop(rest), answer.cost)
-        text = limits.cut_at_stop(
-            dialects.insertion(best.text, document.between(best.start, best.end))
-        )
-        place.text.suggested = text
+        accepted, start = (selected.text, selected.end) if selected else ("", best.start)
+        replaced = document.between(start, best.end)
+        text = dialects.insertion(best.text.removeprefix(accepted), replaced)
+        text = limits.cut_at_stop(text)
+        if selected is None:
+            place.text.suggested = text
         return Insertion(text, answer.cost)
 
 

@@ -143,7 +143,7 @@ class Editor(LanguageServer):
     def open_port(self) -> None:
         """Open the port for other programs, if it is set."""
         if self.session.config.http.port is not None:
-            self.later(self.page.follow(self.session, self.roots), "open port")
+            self.later(self.page.url(self.session, self.roots), "open port")
 
     async def pull(self) -> None:
         """

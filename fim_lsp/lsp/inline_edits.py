@@ -53,18 +53,18 @@ async def inline_edit(editor: Editor, params: object) -> dict[str, object]:
     return {"edits": [_item(edit, editor.encoding)]}
 
 
-def _item(proposed: NextEdit, encoding: str) -> dict[str, object]:
-    document, edit = proposed.document, text_edit(proposed, encoding)
-    version = None if proposed.path else document.version
+def _item(offer: NextEdit, encoding: str) -> dict[str, object]:
+    document, edit = offer.document, text_edit(offer, encoding)
+    version = None if offer.path else document.version
     item = {
         "textDocument": {"uri": document.uri, "version": version},
         "range": edit.range,
         "text": unix(edit.new_text),
-        "command": make_applied_command(proposed),
-        "why": proposed.why,
+        "command": make_applied_command(offer),
+        "why": offer.why,
     }
-    if proposed.path:
-        item["oldText"] = unix(document.between(*_find_replaced(proposed)[:2]))
+    if offer.path:
+        item["oldText"] = unix(document.between(*_find_replaced(offer)[:2]))
     return item
 
 
@@ -76,18 +76,18 @@ async def next_edit(
     one cell.
     """
     joined = editor.notebooks.place(uri)[0]
-    proposed = await editor.session.next_edit(joined, unasked=unasked, unopened=unopened)
-    if proposed is None or proposed.path:
-        return proposed
-    proposal = proposed.proposal
+    offer = await editor.session.next_edit(joined, unasked=unasked, unopened=unopened)
+    if offer is None or offer.path:
+        return offer
+    proposal = offer.proposal
     anchor = proposal.line - (not proposal.before)  # lines are inserted below a line
-    if at := editor.notebooks.cell_at(proposed.document.uri, max(0, anchor)):
+    if at := editor.notebooks.cell_at(offer.document.uri, max(0, anchor)):
         cell, first = at
         if proposal.line + len(proposal.before) > first + len(cell.lines):
             return None  # of two cells
         moved = proposal._replace(uri=cell.uri, line=proposal.line - first)
-        return proposed._replace(document=cell, proposal=moved)
-    return proposed if editor.document(proposed.document.uri) is proposed.document else None
+        return offer._replace(document=cell, proposal=moved)
+    return offer if editor.document(offer.document.uri) is offer.document else None
 
 
 def did_show(editor: Editor, params: object) -> None:
@@ -97,9 +97,9 @@ def did_show(editor: Editor, params: object) -> None:
             editor.session.handle(NextEditShown(number))
 
 
-def make_applied_command(proposed: NextEdit) -> types.Command:
+def make_applied_command(offer: NextEdit) -> types.Command:
     """Return the command that the client runs after it applied the edit."""
-    return types.Command("the next edit was applied", APPLIED, arguments=[proposed.id])
+    return types.Command("the next edit was applied", APPLIED, arguments=[offer.id])
 
 
 def did_apply(editor: Editor, *arguments: object) -> None:
@@ -114,19 +114,19 @@ async def apply(editor: Editor, *arguments: object) -> bool:
     The answer comes last: eglot asks its user first, and an answer to the command would end the
     question.
     """
-    proposed = await editor.session.check_next_edit(first_text(arguments))
-    if proposed is None:
+    offer = await editor.session.check_next_edit(first_text(arguments))
+    if offer is None:
         editor.messages.show(GONE)
         return False
-    await asyncio.shield(editor.later(_apply(editor, proposed), "apply next edit"))
+    await asyncio.shield(editor.later(_apply(editor, offer), "apply next edit"))
     return True
 
 
-async def _apply(editor: Editor, proposed: NextEdit) -> None:
-    uri, edit = proposed.document.uri, text_edit(proposed, editor.encoding)
+async def _apply(editor: Editor, offer: NextEdit) -> None:
+    uri, edit = offer.document.uri, text_edit(offer, editor.encoding)
     whole = workspace_edit(editor, uri, None, edit)
     if await apply_edit(editor, whole, "the next edit by fim-lsp"):
-        editor.session.handle(NextEditTaken(proposed.id))
+        editor.session.handle(NextEditTaken(offer.id))
         place = types.Range(edit.range.start, edit.range.start)
         await show_document(editor, uri, take_focus=True, selection=place)
 
@@ -142,16 +142,16 @@ async def why(editor: Editor, *arguments: object) -> str:
     """
     Show why there is a next edit, or that there is none; in the workspace of a document, as above.
     """
-    proposed = await next_edit(editor, _read_uri(editor, arguments), unasked=False)
-    reason = proposed.why if proposed else "No next edit is sure enough."
+    offer = await next_edit(editor, _read_uri(editor, arguments), unasked=False)
+    reason = offer.why if offer else "No next edit is sure enough."
     editor.messages.show(reason)
     return reason
 
 
-def text_edit(proposed: NextEdit, encoding: str) -> types.TextEdit:
+def text_edit(offer: NextEdit, encoding: str) -> types.TextEdit:
     """Return whole lines, with the line ends of the document."""
-    start, end, text = _find_replaced(proposed)
-    return types.TextEdit(convert.client_range(proposed.document, start, end, encoding), text)
+    start, end, text = _find_replaced(offer)
+    return types.TextEdit(convert.client_range(offer.document, start, end, encoding), text)
 
 
 def _read_uri(editor: Editor, arguments: tuple[object, ...]) -> str:
@@ -166,12 +166,12 @@ def _reads(params: object, name: str) -> bool:
     return False
 
 
-def _find_replaced(proposed: NextEdit) -> tuple[Position, Position, str]:
-    lines, eol = proposed.document.lines, proposed.document.eol
+def _find_replaced(offer: NextEdit) -> tuple[Position, Position, str]:
+    lines, eol = offer.document.lines, offer.document.eol
     line, n_lines, after = (
-        proposed.proposal.line,
-        len(proposed.proposal.before),
-        proposed.proposal.after,
+        offer.proposal.line,
+        len(offer.proposal.before),
+        offer.proposal.after,
     )
     if n_lines and after:  # from the beginning of the first to the end of the last, without its end
         last = line + n_lines - 1
@@ -213,27 +213,24 @@ async def code_action(
 def _wants(params: types.CodeActionParams, kind: types.CodeActionKind) -> bool:
     wanted = params.context.only
     return not wanted or any(
-        wanted_kind in ("", kind)
-        or kind.startswith(f"{wanted_kind}.")  # "" is the root of all kinds
-        for wanted_kind in wanted
+        only in ("", kind) or kind.startswith(f"{only}.")  # "" is the root of all kinds
+        for only in wanted
     )
 
 
 async def _next_edit_actions(editor: Editor, uri: str) -> list[types.CodeAction]:
     """Return at most one action."""
-    proposed = await next_edit(editor, uri, unasked=False, unopened=applies_edits(editor))
-    if proposed is None:
+    offer = await next_edit(editor, uri, unasked=False, unopened=applies_edits(editor))
+    if offer is None:
         return []
-    title = _title(proposed)
-    if proposed.path:  # looked at again when it is applied
-        command = types.Command(title, APPLY, arguments=[proposed.id])
+    title = _title(offer)
+    if offer.path:  # looked at again when it is applied
+        command = types.Command(title, APPLY, arguments=[offer.id])
         return [types.CodeAction(title, kind=REWRITE, command=command)]
-    document = proposed.document
-    change = text_edit(proposed, editor.encoding)
+    document = offer.document
+    change = text_edit(offer, editor.encoding)
     edit = workspace_edit(editor, document.uri, document.version, change)
-    return [
-        types.CodeAction(title, kind=REWRITE, edit=edit, command=make_applied_command(proposed))
-    ]
+    return [types.CodeAction(title, kind=REWRITE, edit=edit, command=make_applied_command(offer))]
 
 
 def _presets(editor: Editor, params: types.CodeActionParams) -> list[types.CodeAction]:
@@ -285,10 +282,10 @@ def _action(title: str, kind: types.CodeActionKind, params: dict[str, object]) -
     return types.CodeAction(title, kind=kind, command=command)
 
 
-def _title(proposed: NextEdit) -> str:
-    proposal = proposed.proposal
+def _title(offer: NextEdit) -> str:
+    proposal = offer.proposal
     line, n_removed = proposal.line + 1, len(proposal.before)
-    where = f" {sanitize(proposed.path, TITLE_CHARS)}" * bool(proposed.path)
+    where = f" {sanitize(offer.path, TITLE_CHARS)}" * bool(offer.path)
     if not proposal.after:
         n_lines = f"{n_removed} line{'s'[: n_removed > 1]}"
         return f"Apply the next edit:{where} remove {n_lines} at line {line}"

@@ -35,11 +35,6 @@ class LocalPage:
         self._port: Port | None = None
         self._opening = asyncio.Lock()
 
-    async def follow(self, session: Session, roots: tuple[str, ...]) -> None:
-        """Open the port if the settings say so; what is open stays open."""
-        if session.config.http.port is not None:
-            await self.url(session, roots)
-
     async def url(self, session: Session, roots: tuple[str, ...]) -> str:
         """Return the address of the page; "" where no port can be opened."""
         async with self._opening:

@@ -164,7 +164,7 @@ class Completer:
         if why := why_not(request, deleted=doc.deleted):
             return Answer([], why)
         if (rest := self._find_displayed_rest(request, doc)) is not None:
-            suggested = suggestion(request, rest, str(next(self._numbers)))
+            suggested = self._suggest(request, rest)
             return Answer([suggested] if suggested else [], "cache")
         return await self._ask(request, doc, until)
 
@@ -223,10 +223,7 @@ class Completer:
         for candidate in polished:
             if candidate.text:
                 different.setdefault(candidate.text, candidate)
-        made = (
-            suggestion(request, candidate, str(next(self._numbers)))
-            for candidate in different.values()
-        )
+        made = (self._suggest(request, candidate) for candidate in different.values())
         suggestions = [item for item in made if item]
         if not suggestions:
             return Answer([], polished[0].cuts[-1].filter)
@@ -237,6 +234,10 @@ class Completer:
         if lasting:
             self._dispatcher.decode_ahead(request, doc, suggestions[0])
         return Answer(suggestions, outcome, exposure=exposure)
+
+    def _suggest(self, request: CompletionRequest, candidate: Candidate) -> Suggestion | None:
+        """Return the suggestion for *candidate*, with a number of its own."""
+        return suggestion(request, candidate, str(next(self._numbers)))
 
     def _explain(self, answer: Answer) -> Answer:
         """Return *answer* with its reason in words, where it has none."""
@@ -289,7 +290,7 @@ class Completer:
     ) -> None:
         """Send the client of *request* what there is before the answer."""
         candidate = polish(so_far, request.cursor, request.sure)
-        suggested = suggestion(request, candidate, str(next(self._numbers)))
+        suggested = self._suggest(request, candidate)
         if request.client.on_progress is None or suggested is None:
             return
         if exposure := self._weigh(request, doc, candidate, so_far=True):

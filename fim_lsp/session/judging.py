@@ -51,9 +51,7 @@ class Judging:
         documents = [doc for doc in documents if doc.verdict is Verdict.UNJUDGED]
         reasons = [self._open.workspaces.quick_verdict(doc.uri) for doc in documents]
         if all(reason is not None for reason in reasons):
-            self._decide(
-                [Judged(*verdict) for verdict in zip(documents, map(str, reasons), strict=True)]
-            )
+            self._decide([*map(Judged, documents, map(str, reasons))])
         else:
             self._begin(self._judge(documents))
 

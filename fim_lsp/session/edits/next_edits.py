@@ -108,7 +108,10 @@ class NextEdits:
         like the last one.
         """
         if isinstance(event, NextEditDismissed):
-            self._dismiss(event.uri)
+            doc = self._open.by_uri.get(event.uri)
+            if doc and (offered := doc.workspace.edits.offered):
+                doc.workspace.edits.dismiss(offered)
+                self._stats.next_edits["dismissed"] += 1
             return
         edits = self._offering(event.id)
         if edits is None or edits.offered is None:
@@ -119,17 +122,6 @@ class NextEdits:
         elif edits.mark_shown(event.id):
             self._stats.next_edits["shown"] += 1
 
-    def _dismiss(self, uri: str) -> None:
-        """
-        Take in that the user dismissed the proposal that was offered last in the workspace of
-        *uri*.
-        """
-        doc = self._open.by_uri.get(uri)
-        edits = doc.workspace.edits if doc else None
-        if edits and edits.offered:
-            edits.dismiss(edits.offered)
-            self._stats.next_edits["dismissed"] += 1
-
     # -- looking for one -------------------------------------------------------------------------
 
     def _question(self, doc: OpenDocument) -> Question | None:
@@ -138,9 +130,7 @@ class NextEdits:
         used.
         """
         workspace, edits = doc.workspace, doc.workspace.edits
-        usable = {
-            other.uri: other.document for other in self._open.of(workspace) if other.is_usable
-        }
+        usable = {d.uri: d.document for d in self._open.of(workspace) if d.is_usable}
         for private in (other for other in self._open if not other.is_usable):
             edits.log.forget(private.uri)
         finished = edits.log.list_finished(self._clock())
@@ -259,6 +249,4 @@ def _edit_of(documents: Sequence[Document], proposal: Proposal | None) -> NextEd
     """Return *proposal* with the one of *documents* that it is for."""
     if proposal is None:
         return None
-    return NextEdit(
-        next(document for document in documents if document.uri == proposal.uri), proposal
-    )
+    return NextEdit(next(d for d in documents if d.uri == proposal.uri), proposal)

@@ -201,9 +201,7 @@ class Acceptance:
             self._end()
             return
         for text in (edit.text, edit.text.rstrip(PAIRED)):
-            left = [
-                edit_left for edit_left in offer.edits if text and _begins(edit_left, edit, text)
-            ]
+            left = [part for part in offer.edits if text and _begins(part, edit, text)]
             if left:
                 break
         else:
@@ -213,7 +211,7 @@ class Acceptance:
             self._take(offer, offer.passed, edit._replace(text=text), now)
             self._quiet.judge(offer.exposure, accepted=True)
             self._become(offer, Fate.PARTLY)
-        offer.edits = [_rest(edit_left, len(text)) for edit_left in left]
+        offer.edits = [_rest(part, len(text)) for part in left]
         offer.passed += len(text)
 
     def _take(self, offer: OfferedSuggestion, at: int, edit: Edit, now: float) -> None:

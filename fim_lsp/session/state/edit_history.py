@@ -90,11 +90,8 @@ class EditHistory:
         None, too, where the search failed, and where it was stopped because the text changed: that
         cancels no request that waits for it.
         """
-        same = (
-            search
-            for search in self._searches
-            if (search.source, search.question) == (source, question)
-        )
+        key = source, question
+        same = (s for s in self._searches if (s.source, s.question) == key)
         if (shared := next(same, None)) is None:
             task = asyncio.create_task(search(), name=f"next edit from {source}")
             task.add_done_callback(self._drop_failed)
@@ -114,9 +111,7 @@ class EditHistory:
         for search in self._searches:
             if self.is_outdated(search.question):
                 search.answer.cancel()
-        self._searches = [
-            search for search in self._searches if not self.is_outdated(search.question)
-        ]
+        self._searches = [s for s in self._searches if not self.is_outdated(s.question)]
 
     def stop(self) -> None:
         """End all searches under way."""

@@ -354,9 +354,8 @@ class OpenDocument:
             return None
         shown = self.frame.window
         typed = window.middle(shown, document, position)
-        return next(
-            (generation for generation in self.generations if generation.agrees(shown, typed)), None
-        )
+        agreeing = (other for other in self.generations if other.agrees(shown, typed))
+        return next(agreeing, None)
 
     def begin(self, generation: Generation) -> None:
         """Add *generation* to those under way."""
