@@ -178,11 +178,6 @@ def workspace_edit(
     return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(versioned, [*edits])])
 
 
-def applies_edits(editor: Editor) -> bool:
-    """Return whether the editor changes documents when it is asked to."""
-    return editor.offers("workspace.apply_edit")
-
-
 async def apply_edit(editor: Editor, edit: types.WorkspaceEdit, label: str) -> bool:
     """Have the editor change documents; whether it did. Never within a request: see `rpc.later`."""
     with contextlib.suppress(JsonRpcException):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
@@ -33,6 +34,7 @@ CHANGED = "the text was changed meanwhile"
 Params = dict[str, Any]
 
 
+@dataclass(eq=False, repr=False)
 class Preview:
     """
     The lines of an edit as its client has them: each is sent once, at most `messages.PER_S` times a
@@ -42,12 +44,10 @@ class Preview:
     from there on.
     """
 
-    def __init__(
-        self, send: Callable[[int, Sequence[str]], None], clock: Callable[[], float]
-    ) -> None:
-        self._send, self._clock = send, clock
-        self._sent: Sequence[str] = ()
-        self._due = 0.0
+    _send: Callable[[int, Sequence[str]], None]
+    _clock: Callable[[], float]
+    _sent: Sequence[str] = ()
+    _due: float = 0.0
 
     def show(self, lines: Sequence[str]) -> None:
         """Send what is new in *lines*, unless it is too soon: the next call does, or the answer."""

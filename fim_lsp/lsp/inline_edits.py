@@ -20,7 +20,6 @@ from fim_lsp.events import NextEditDismissed, NextEditShown, NextEditTaken
 from fim_lsp.instruct import presets
 from fim_lsp.lsp import convert, edits
 from fim_lsp.lsp.commands import (
-    applies_edits,
     apply_edit,
     first_text,
     show_document,
@@ -220,7 +219,9 @@ def _wants(params: types.CodeActionParams, kind: types.CodeActionKind) -> bool:
 
 async def _next_edit_actions(editor: Editor, uri: str) -> list[types.CodeAction]:
     """Return at most one action."""
-    offer = await next_edit(editor, uri, unasked=False, unopened=applies_edits(editor))
+    offer = await next_edit(
+        editor, uri, unasked=False, unopened=editor.offers("workspace.apply_edit")
+    )
     if offer is None:
         return []
     title = _title(offer)
@@ -269,7 +270,11 @@ def _editable(editor: Editor, uri: str) -> Document | None:
     Return the document, where the model may be asked to change it and the editor applies that.
     """
     state = editor.session.status().state
-    can = state.health is Health.READY and not state.fills_only and applies_edits(editor)
+    can = (
+        state.health is Health.READY
+        and not state.fills_only
+        and editor.offers("workspace.apply_edit")
+    )
     return editor.document(uri) if can else None
 
 

@@ -58,7 +58,8 @@ def should_offer(editor: Editor, state: State) -> bool:
 
 async def offer(editor: Editor, find: Find, path: Path | None = None) -> None:
     """Ask, unless that was done before, and do what the user says."""
-    path = path or _path()
+    folder = platformdirs.user_state_path("fim-lsp", appauthor=False)
+    path = path or folder / "offered-a-model"
     if await asyncio.to_thread(path.exists) or (real := await asyncio.to_thread(find)) is None:
         return
     if editor.session.config.status.notify:  # some clients set that after `initialize`
@@ -86,8 +87,3 @@ async def _get(editor: Editor, real: RealModel) -> None:
         return
     editor.read_settings()
     editor.messages.show(f"fim-lsp: {real.what} answers from now on.")
-
-
-def _path() -> Path:
-    """Return a file that is there if the question was answered."""
-    return platformdirs.user_state_path("fim-lsp", appauthor=False) / "offered-a-model"

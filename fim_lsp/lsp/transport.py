@@ -314,7 +314,8 @@ def _admit(connection: socket.socket, token: str) -> Iterator[Frame]:
     client_token = _token(first) if isinstance(first, bytes) else None
     if client_token is None:
         raise NotAdmitted("it did not send initialize")
-    if token and not hmac.compare_digest(_bytes(client_token), _bytes(token)):
+    tokens = (text.encode("utf-8", "surrogatepass") for text in (client_token, token))
+    if token and not hmac.compare_digest(*tokens):
         raise NotAdmitted("its fim.token is missing or wrong")
     return itertools.chain((first,), received)
 
@@ -338,10 +339,6 @@ def _token(body: bytes) -> str | None:
         case {"method": "initialize"}:
             return ""
     return None
-
-
-def _bytes(token: str) -> bytes:
-    return token.encode("utf-8", "surrogatepass")
 
 
 def _close(connection: socket.socket) -> None:

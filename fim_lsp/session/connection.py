@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from fim_lsp.settings.config import Config
-from server_bridge.protocol import Backend, BackendError, Health, Model, State
+from server_bridge.protocol import Backend, BackendError, Health, State
 
 CONNECT_S = 30.0  # how long a request made by hand waits for a backend that is starting
 RETRY_S = (0.25, 0.5, 1.0, 2.0)  # waits between attempts; recovery is to take less than 5 s
@@ -61,10 +61,6 @@ class Connection:
     def state(self) -> State:
         """The last that is known of the backend."""
         return self.backend.state
-
-    async def model(self) -> Model:
-        """Return the model, connected where that is needed. Raises `BackendError`."""
-        return await self.backend.connect()
 
     @property
     def is_ready(self) -> bool:

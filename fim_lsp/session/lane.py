@@ -120,7 +120,7 @@ class Lane(Scheduler):
         Return the model, connected where that is needed; for a step that has the wire. Raises
         BackendError.
         """
-        return PermittedModel(await self.connection.model(), permit)
+        return PermittedModel(await self.connection.backend.connect(), permit)
 
     def background(self, kind: str, step: Step, *, delay: float = 0.0) -> None:
         """

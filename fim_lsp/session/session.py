@@ -76,19 +76,19 @@ class Session:
         self.connection.on_status = lambda: self.on_status(self.status())
         self.start_connecting = self.connection.start_connecting
         self.workspaces = Workspaces()
-        self._stats = Stats(on_left=self.connection.note_first_look)
+        self.counters = Stats(on_left=self.connection.note_first_look)
         clock = time.perf_counter
         self.quiet = Quietness(cache, clock)
         self._waking: asyncio.TimerHandle | None = None
         self._lane = Lane(self.connection, BACKGROUND, off_wire=("choose chunks",))
-        self._open = OpenDocuments(self.workspaces, self._stats, self.quiet)
+        self._open = OpenDocuments(self.workspaces, self.counters, self.quiet)
         self.document = self._open.document
         self._model_edits = ModelEdits(config, open_model)
         self.next_edits = NextEdits(
-            self._open, self._stats, clock, self._model_edits, lambda: self.config
+            self._open, self.counters, clock, self._model_edits, lambda: self.config
         )
         self._framing = Framing(self._lane)
-        parts = (self._lane, self._stats, self._framing)
+        parts = (self._lane, self.counters, self._framing)
         self._dispatcher = Dispatcher(*parts, self._open)
         self._prefill = Prefill(*parts)
         self._persistence = Persistence(cache, self.connection, self._open, self._prefill)
@@ -96,7 +96,7 @@ class Session:
         self.commit_messages = CommitMessages(self._lane, self.workspaces)
         self.edits = InstructedEdits(self._lane, self._framing, self._open, self._judging)
         self._completer = Completer(
-            self.connection, self._stats, self._open, self._judging, self._persistence,
+            self.connection, self.counters, self._open, self._judging, self._persistence,
             self._dispatcher, self._prefill, self.quiet, self.commit_messages,
         )  # fmt: skip
         self.complete = self._completer.complete
@@ -104,7 +104,7 @@ class Session:
         self.write_commit_message = self.commit_messages.write
         self.check_next_edit = self.next_edits.check
         self.informing = Informing(self._open, self._judging, self._prefill, lambda: self.config)
-        self._days = Days(cache or days, self._stats)
+        self._days = Days(cache or days, self.counters)
         self._forgetting: set[asyncio.Task[None]] = set()
 
     @property
@@ -219,7 +219,7 @@ class Session:
         ring = {**self.workspaces.stats(), "capacity": self.config.ring.chunks}
         newest = self._open.by_uri.get(self.last_uri)
         last = newest.last_answer.answer if newest and newest.last_answer else None
-        stats = self._stats.snapshot(self.connection.state, ring, last)
+        stats = self.counters.snapshot(self.connection.state, ring, last)
         return {**stats, "quiet": self.quiet.snapshot()}
 
     def status(self) -> SessionStatus:
@@ -246,11 +246,6 @@ class Session:
         if await asyncio.to_thread(self.quiet.write):
             self.quiet.forget()
         return await asyncio.to_thread(self._days.write, date.today())  # noqa: DTZ011 (the user's day)
-
-    @property
-    def counters(self) -> Stats:
-        """The counters behind `stats`, to read."""
-        return self._stats
 
     async def report(self, uri: str) -> PromptReport:
         """Return the prompt at the cursor in *uri*, as far as it is known."""

@@ -213,7 +213,15 @@ class Stats:
             "streams": self.streams,
             "streamsAhead": self.streams_ahead,
             "warmSteps": self.warm_steps,
-            "last": last and _describe_last(last),
+            "last": last
+            and {
+                "outcome": last.outcome,
+                "reason": last.reason,
+                "shown": bool(last.suggestions),
+                "evaluated": last.cost.evaluated,
+                "cached": last.cost.cached,
+                "predicted": last.cost.predicted,
+            },
             "backend": describe(state),
             "tokens": {
                 "evaluated": self.evaluated,
@@ -240,18 +248,6 @@ class Stats:
                 name: self.next_edits[name] for name in ("offered", "shown", "taken", "dismissed")
             },
         }
-
-
-def _describe_last(last: Answer) -> dict[str, object]:
-    """Return the outcome of the last request, and the cost of it alone."""
-    return {
-        "outcome": last.outcome,
-        "reason": last.reason,
-        "shown": bool(last.suggestions),
-        "evaluated": last.cost.evaluated,
-        "cached": last.cost.cached,
-        "predicted": last.cost.predicted,
-    }
 
 
 def describe(state: State) -> dict[str, object]:

@@ -147,12 +147,12 @@ async def test_what_was_saved_of_it_is_deleted(
 async def test_the_engine_holds_nothing_of_it_any_more(real: Project, change) -> None:
     """The prompt of before the rule is evaluated from its beginning, not found in a slot or a copy of one."""
     connection, request = real.session.connection, real.request
-    assert (await (await connection.model()).measure(request.prompt)).cached > SEEN
+    assert (await (await connection.backend.connect()).measure(request.prompt)).cached > SEEN
     change(real)
     await wait_judged(real.session)
     await connection.wait_ready()
 
-    timings = (await (await connection.model()).complete(request)).timings
+    timings = (await (await connection.backend.connect()).complete(request)).timings
     assert timings.cache_n <= 1 < SEEN < timings.prompt_n
 
 

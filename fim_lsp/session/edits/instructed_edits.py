@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from fim_lsp.documents import Document, Position
@@ -54,6 +54,7 @@ LOOK_S, GREW = 0.1, 1.1
 OnProgress = Callable[[Sequence[str]], bool]  # gets the lines so far; whether to go on
 
 
+@dataclass(eq=False, repr=False)
 class Work:
     """
     One edit under way: what the model wrote so far (*text*), and what it cost.
@@ -62,15 +63,15 @@ class Work:
     is why it ended without a change, "" while it goes on.
     """
 
-    def __init__(self, dialogue: Dialogue, on_progress: OnProgress) -> None:
-        self.dialogue = dialogue
-        self.on_progress = on_progress
-        self.text = ""
-        self.can_rest = False
-        self.stop = Stop.LIMIT
-        self.tokens = Tokens()
-        self.why_over = ""
-        self._looked = (0.0, 0)  # at the answer: when (loop time), and how many characters it had
+    dialogue: Dialogue
+    on_progress: OnProgress
+    text: str = ""
+    can_rest: bool = False
+    stop: Stop = Stop.LIMIT
+    tokens: Tokens = field(default_factory=Tokens)
+    why_over: str = ""
+    # at the answer: when (loop time), and how many characters it had
+    _looked: tuple[float, int] = (0.0, 0)
 
     def begin(self, dialogue: Dialogue, n_evaluated: int) -> None:
         """Begin the answer, after evaluating so many tokens of the question."""
