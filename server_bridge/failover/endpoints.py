@@ -351,11 +351,8 @@ class Endpoints:
             if endpoint.error and (endpoint.named or endpoint.is_faulty):
                 instead = "the embedded engine" if serving.last else serving.backend.state.url
                 return f"{endpoint.error}; {instead} is used meanwhile", endpoint.error.cause
-        if (
-            (error := serving.error)
-            and serving.is_faulty
-            and not isinstance(error, BackendUnusable)
-        ):
+        error = serving.error
+        if error and serving.is_faulty and not isinstance(error, BackendUnusable):
             return str(error), error.cause
         return "", ""
 

@@ -16,6 +16,7 @@ from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from server_bridge.fim.layout import CHAT, FILLS_ONLY, Ids, Kind, ids, join_runs, layout, split_tape
 from server_bridge.fim.tokens import PLAIN, Family, Specials, is_base_model
@@ -68,8 +69,7 @@ class Connected:
     @property
     def drafts(self) -> bool:
         """Return whether the server speculates, as far as it tells."""
-        told = self.speculates
-        return bool(self.cache.client.drafters) if told is None else told
+        return bool(self.cache.client.drafters) if self.speculates is None else self.speculates
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,8 @@ class LlamaServer:
         self._connecting = asyncio.Lock()
         self._connected: Connected | None = None
         self._speeds = Speeds(self._state)
+        # The last `state`, behind what it was made of: it is read dozens of times per request.
+        self._told: tuple[State, dict[str, Any], State] = (self._state, {}, self._state)
         self._engine = engine
         self._must_fill = must_fill
         self._state_dir = Path(state_dir) if state_dir else None
@@ -130,14 +132,16 @@ class LlamaServer:
             return self._state
         client = connected.cache.client
         memory = client.mirror.memory
-        return replace(
-            self._state,
+        measured = {
             **self._speeds.values,
-            cache_problem=unfit(client.server.build, memory) or client.check.problem,
-            memory=memory.kind.value,
-            drafters=client.drafters,
-            drafts=connected.drafts,
-        )
+            "cache_problem": unfit(client.server.build, memory) or client.check.problem,
+            "memory": memory.kind.value,
+            "drafters": client.drafters,
+            "drafts": connected.drafts,
+        }
+        if self._told[:2] != (self._state, measured):
+            self._told = (self._state, measured, replace(self._state, **measured))
+        return self._told[2]
 
     async def connect(self) -> Model:
         """Ask which server answers and what it can do."""
