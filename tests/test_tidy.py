@@ -185,7 +185,7 @@ MOST_IMPORTS = 757
 MOST_SETTINGS = 38
 # Lines of over 100 columns, of the product and of its tests: the goal is none.
 MOST_LONG_LINES = 32
-MOST_LONG_LINES_OF_TESTS = 644
+MOST_LONG_LINES_OF_TESTS = 642
 
 LAYOUT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING,

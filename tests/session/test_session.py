@@ -149,24 +149,6 @@ async def test_a_closing_bracket_of_the_editor_moves_nothing(session: Session) -
     assert await typist.cost(invoked=True) <= FEW
 
 
-async def test_a_user_who_types_along_joins_what_is_being_decoded(
-    session: Session, open_session: OpenSession
-) -> None:
-    """A key that agrees with the text on its way starts nothing new."""
-    [suggestion] = await Typist(session, CODE + HALF).ask(invoked=True)
-    fresh = open_session()
-    typist = Typist(fresh, CODE + HALF)
-    first = asyncio.create_task(typist.ask(invoked=True))
-    while not typist.counted("completions"):
-        await asyncio.sleep(0)
-    typist.type(suggestion.text[0])
-    second = asyncio.create_task(typist.ask(invoked=True))
-    first.cancel()
-    [joined] = await second
-    assert joined.text == suggestion.text[1:]
-    assert typist.counted("outcomes", "superseded") == 1
-
-
 async def test_a_selected_menu_entry_is_extended(open_session: OpenSession) -> None:
     """With `selectedCompletionInfo`, the suggestion begins with the entry's text."""
     session = open_session(backend=FakeBackend(lambda _, __: "(prog)\n"))
@@ -235,26 +217,6 @@ async def test_other_open_files_stand_in_the_prompt(session: Session) -> None:
     assert typist.counted("ring", "chunks") == len(chunks)
     window = "".join(part.text for part in parts if part.part in ("prefix", "suffix"))
     assert not [part for part in chunks if part.text.strip() in window]
-
-
-async def test_a_private_file_gets_nothing_and_tells_nothing(session: Session, tmp_path) -> None:
-    """An ignored file has no completions, and nothing of it is in any prompt."""
-    (tmp_path / ".gitignore").write_text("secret.py\n")
-    typist = Typist(session, CODE + HALF, f"{ROOT}/app/a.py")
-    session.handle(events.FoldersChanged((tmp_path.as_uri(),)))
-    session.handle(
-        events.Opened(f"{tmp_path.as_uri()}/secret.py", "python", 1, "CANARY = 'c4n4ry'\n" * 9)
-    )
-    private = f"{tmp_path.as_uri()}/secret.py"
-    assert not (await session.complete(private, Position(3, 3), invoked=True)).suggestions
-    session.handle(events.Opened(f"{tmp_path.as_uri()}/open.py", "python", 1, CODE + HALF))
-    uri = f"{tmp_path.as_uri()}/open.py"
-    await session.complete(uri, Position(len(CODE.splitlines()) + 2, 22), invoked=True)
-    await session.wait_idle()
-    shown = await session.report(uri)
-    assert shown.segments
-    assert "c4n4ry" not in repr(shown)
-    assert any(outcome.startswith("private") for outcome in typist.session.stats()["outcomes"])  # type: ignore[attr-defined]
 
 
 async def test_what_follows_a_suggestion_is_there_when_it_is_accepted(session: Session) -> None:

@@ -67,14 +67,6 @@ async def until(slow: Slow, n: int) -> None:
         await asyncio.sleep(0.01)
 
 
-async def test_a_completion_is_one_request(session: Session) -> None:
-    """However many tokens it has."""
-    typist = Typist(session, BLOCK)
-    [suggestion] = await typist.ask(invoked=True)
-    assert suggestion.text.count("\n") > 1
-    assert typist.counted("streams") == 1
-
-
 async def test_a_line_is_shown_before_the_text_is_whole(session: Session) -> None:
     """What is whole is shown when patience ends, the rest with the next key, all of it in one request."""
     [whole] = await Typist(session, BLOCK, uri="file:///home/me/shop/whole.py").ask(invoked=True)
