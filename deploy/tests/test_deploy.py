@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from ipaddress import ip_address, ip_network
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from fim_lsp.settings.backend import BackendConfig
 from tests.test_tidy import ROOT
 
 DEPLOY = ROOT / "deploy"
-DASHBOARD = DEPLOY / "monitoring/grafana/fim-lsp.json"
+MONITORING = DEPLOY / "monitoring"
+BOARDS = {path.stem: path for path in (MONITORING / "grafana/boards").glob("*.json")}
 ALLOWED = {
     "vllm": {"POST /v1/completions", "GET /v1/models", "GET /health"},
     "llama.cpp": {
@@ -40,11 +42,32 @@ def nginx(name: str) -> str:
     return re.sub(r"#.*", "", (DEPLOY / name / "nginx.conf").read_text("utf-8"))
 
 
+def services_of(name: str) -> dict[str, Any]:
+    """Return a deployment's services, with what those of `monitoring/` have that they take over."""
+    services: dict[str, Any] = read(DEPLOY / name / "compose.yaml")["services"]
+    others = read(MONITORING / "compose.yaml")["services"]
+    for each, service in services.items():
+        if base := service.pop("extends", None):
+            assert base == {"file": "../monitoring/compose.yaml", "service": each}
+            volumes = [
+                re.sub(r"^\./", "../monitoring/", volume)
+                for volume in others[each].get("volumes", ())
+            ]
+            services[each] = {
+                **others[each], **service, "volumes": volumes + service.get("volumes", []),
+            }  # fmt: skip
+    return services
+
+
+def expressions(board: str) -> list[str]:
+    """Return what a dashboard asks Prometheus."""
+    panels = json.loads(BOARDS[board].read_text("utf-8"))["panels"]
+    return [target["expr"] for panel in panels for target in panel["targets"]]
+
+
 def series() -> set[str]:
-    """Return what the dashboard and the alerts ask Prometheus for."""
-    panels = json.loads(DASHBOARD.read_text("utf-8"))["panels"]
-    asked = [target["expr"] for panel in panels for target in panel["targets"]]
-    asked += [rule["expr"] for rule in alerts()]
+    """Return what dashboard and alerts want to know of vLLM."""
+    asked = expressions("vllm") + [rule["expr"] for rule in alerts()]
     return {name for expression in asked for name in SERIES.findall(expression)}
 
 
@@ -67,8 +90,7 @@ def test_yaml_is_yaml(path: Path) -> None:
 def test_a_compose_file_names_what_is_there(name: str) -> None:
     """The files it mounts from the repository, the services it waits for, the volumes it keeps."""
     folder = DEPLOY / name
-    compose = read(folder / "compose.yaml")
-    services = compose["services"]
+    compose, services = read(folder / "compose.yaml"), services_of(name)
     local = {"secrets", "models"}  # the administrator's
     for service in services.values():
         assert set(service.get("depends_on", ())) <= set(services)
@@ -85,7 +107,7 @@ def test_nginx_asks_servers_of_the_compose_file(name: str) -> None:
     """Braces are balanced, and each upstream server is a service."""
     text = nginx(name)
     assert text.count("{") == text.count("}")
-    services = read(DEPLOY / name / "compose.yaml")["services"]
+    services = services_of(name)
     asked = re.findall(r"^\s*server ([\w-]+):\d+", text, re.MULTILINE)
     assert asked
     assert set(asked) <= set(services)
@@ -104,7 +126,11 @@ def test_nginx_passes_on_the_requests_of_an_editor_and_no_other(name: str) -> No
     }
     assert ["default", '""'] in rows
     assert re.findall(r"\bproxy_pass [^;]+", text) == ["proxy_pass http://servers$path"]
-    assert re.findall(r"\blocation [^{]+", text) == ["location / "]
+    counts, _, rest = text.partition("listen 8080;")[2].partition("listen 443 ssl;")
+    assert re.findall(r"\blocation [^}]+", counts) == [
+        "location = /stub_status { stub_status; ", "location / { return 404; ",
+    ]  # fmt: skip
+    assert re.findall(r"\blocation [^{]+", rest) == ["location / "]
     assert re.search(
         r'if \(\$path = ""\) \{ return 404; \}\s+if \(\$key = ""\) \{ return 401; \}', text
     )
@@ -117,7 +143,7 @@ def test_nginx_passes_on_the_requests_of_an_editor_and_no_other(name: str) -> No
 def test_nginx_wants_tls_and_a_key(name: str) -> None:
     """It listens nowhere else; the key is that of a file, and is neither sent on nor logged."""
     text = nginx(name)
-    assert re.findall(r"\blisten [^;]+", text) == ["listen 443 ssl"]
+    assert re.findall(r"\blisten [^;]+", text) == ["listen 8080", "listen 443 ssl"]
     assert "ssl_protocols TLSv1.2 TLSv1.3;" in text
     assert re.search(
         r'map \$http_authorization \$key \{\s+include /run/keys.conf;\s+default "";', text
@@ -131,19 +157,21 @@ def test_nginx_wants_tls_and_a_key(name: str) -> None:
     assert {*re.findall(r"\$\w+", logged)} == {
         "$time_iso8601", "$member", "$path", "$status", "$request_time", "$bytes_sent",
     }  # fmt: skip
-    assert re.findall(r"access_log [^;]+", text) == ["access_log /dev/stdout members"]
+    assert re.findall(r"access_log [^;]+", text) == [
+        "access_log off",
+        "access_log /dev/stdout members",
+    ]
 
 
 @pytest.mark.parametrize("name", ALLOWED)
 def test_only_nginx_is_reached_from_other_machines(name: str) -> None:
     """The rest publishes no port, and lives in networks that have no way out and none in."""
-    compose = read(DEPLOY / name / "compose.yaml")
-    services, networks = compose["services"], compose["networks"]
+    services, networks = services_of(name), read(DEPLOY / name / "compose.yaml")["networks"]
     published = {
         each: service.get("ports") for each, service in services.items() if "ports" in service
     }
     assert published.pop("tls") == ["443:443"]
-    assert published in ({}, {"grafana": ["127.0.0.1:3000:3000"]})
+    assert published == {"grafana": ["127.0.0.1:3000:3000"]}
     inside = {each for each, network in networks.items() if network}
     for each in inside:
         assert networks[each]["internal"]
@@ -155,8 +183,7 @@ def test_only_nginx_is_reached_from_other_machines(name: str) -> None:
 
 def test_nginx_alone_reaches_the_router() -> None:
     """It listens on an address of the network that the two share, and no other part is there."""
-    compose = read(DEPLOY / "vllm/compose.yaml")
-    services = compose["services"]
+    compose, services = read(DEPLOY / "vllm/compose.yaml"), services_of("vllm")
     assert {each for each, service in services.items() if "front" in service["networks"]} == {
         "tls",
         "router",
@@ -164,10 +191,11 @@ def test_nginx_alone_reaches_the_router() -> None:
     words = services["router"]["command"].split()
     address = services["router"]["networks"]["front"]["ipv4_address"]
     assert words[words.index("--host") + 1] == address
-    assert "--prometheus-host" not in words  # its own default is loopback
-    [subnet] = compose["networks"]["front"]["ipam"]["config"]
-    for each in ("tls", "router"):
-        at = ip_address(services[each]["networks"]["front"]["ipv4_address"])
+    counts = services["router"]["networks"]["back"]["ipv4_address"]
+    assert words[words.index("--prometheus-host") + 1] == counts
+    for each, network in (("tls", "front"), ("router", "front"), ("router", "back")):
+        [subnet] = compose["networks"][network]["ipam"]["config"]
+        at = ip_address(services[each]["networks"][network]["ipv4_address"])
         assert at in ip_network(subnet["subnet"])
 
 
@@ -191,7 +219,7 @@ def test_helm_lets_nginx_alone_reach_the_router() -> None:
         (pod["metadata"]["labels"], [{"port": 443}])
     ]
     [container] = pod["spec"]["containers"]
-    compose = read(DEPLOY / "vllm/compose.yaml")["services"]["tls"]
+    compose = services_of("vllm")["tls"]
     assert container["image"] == compose["image"]
     assert {each["mountPath"] for each in container["volumeMounts"]} == {
         *(volume.split(":")[1] for volume in compose["volumes"]),
@@ -235,7 +263,7 @@ def test_helm_deploys_and_upgrades_on_the_gpus_there_are() -> None:
 @pytest.mark.parametrize("name", ALLOWED)
 def test_no_key_is_in_an_argument(name: str) -> None:
     """Nor in the file itself: they come from keys.txt and from .env, which must be there."""
-    services = read(DEPLOY / name / "compose.yaml")["services"]
+    services = services_of(name)
     for service in services.values():
         assert "KEY" not in str(service.get("command"))
         for variable, value in service.get("environment", {}).items():
@@ -253,32 +281,48 @@ def test_replicas_say_what_they_reused() -> None:
     assert helm["enablePrefixCaching"]
 
 
-def test_prometheus_watches_the_replicas() -> None:
-    """Each of them, not the router, which counts nothing that was evaluated."""
-    [job] = read(DEPLOY / "monitoring/prometheus.yaml")["scrape_configs"]
-    services = read(DEPLOY / "vllm/compose.yaml")["services"]
-    watched = {target.partition(":")[0] for target in job["static_configs"][0]["targets"]}
-    assert watched == {name for name in services if name.startswith("vllm-")}
+@pytest.mark.parametrize(("name", "config"), [("vllm", "vllm"), ("llama.cpp", "llama")])
+def test_prometheus_watches_every_part(name: str, config: str) -> None:
+    """Replicas, router and nginx by the services' names, and the certificate that nginx shows."""
+    services = services_of(name)
+    volume = f"../monitoring/{config}.yaml:/etc/prometheus/prometheus.yml:ro"
+    assert volume in services["prometheus"]["volumes"]
+    jobs = {
+        job["job_name"]: [
+            target.partition(":")[0] for one in job["static_configs"] for target in one["targets"]
+        ]
+        for job in read(MONITORING / f"{config}.yaml")["scrape_configs"]
+    }
+    assert jobs.pop("nginx") == ["nginx-exporter"]
+    assert jobs.pop("certificate") == ["blackbox"]
+    assert {*chain(*jobs.values())} == {
+        each for each in services if each.startswith(("vllm-", "llama-", "router"))
+    }
+    watch = {each for each, service in services.items() if "watch" in service["networks"]}
+    assert watch == {"tls", "prometheus", "nginx-exporter", "blackbox", "grafana"}
 
 
-def test_prometheus_reads_the_alerts() -> None:
-    """Each says for how long, and what to do; their series are those of the dashboard."""
-    [file] = read(DEPLOY / "monitoring/prometheus.yaml")["rule_files"]
-    prometheus = read(DEPLOY / "vllm/compose.yaml")["services"]["prometheus"]
-    assert f"../monitoring/alerts.yaml:{file}:ro" in prometheus["volumes"]
+@pytest.mark.parametrize("config", ["vllm", "llama"])
+def test_prometheus_reads_the_alerts(config: str) -> None:
+    """Each says for how long, and what to do; those of vLLM ask for series of its dashboard."""
+    [file] = read(MONITORING / f"{config}.yaml")["rule_files"]
+    prometheus = read(MONITORING / "compose.yaml")["services"]["prometheus"]
+    assert f"./alerts.yaml:{file}:ro" in prometheus["volumes"]
     assert all(rule["for"] and rule["annotations"]["summary"] for rule in alerts())
     asked = {name for rule in alerts() for name in SERIES.findall(rule["expr"])}
-    assert asked <= set(SERIES.findall(DASHBOARD.read_text("utf-8")))
+    assert asked <= set(SERIES.findall(BOARDS["vllm"].read_text("utf-8")))
 
 
-def test_the_dashboard_is_what_the_script_makes() -> None:
+def test_the_dashboards_are_what_the_script_makes() -> None:
     """And every panel asks for series."""
-    before = DASHBOARD.read_bytes()
+    before = {path: path.read_bytes() for path in BOARDS.values()}
     try:
         subprocess.run([sys.executable, str(ROOT / "scripts/make-dashboard")], check=True)
-        assert DASHBOARD.read_bytes() == before
+        assert {path: path.read_bytes() for path in before} == before
     finally:
-        DASHBOARD.write_bytes(before)
+        for path, content in before.items():
+            path.write_bytes(content)
+    assert {*BOARDS} == {"vllm", "llama", "router", "nginx"}
     assert "vllm:prompt_tokens_cached_total" in series()
 
 

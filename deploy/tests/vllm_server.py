@@ -18,10 +18,12 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tests.llama_server import free_port
 
+DEPLOY = Path(__file__).parent.parent
 PYTHON = os.environ.get("FIM_TEST_VLLM", "")
 START_S = 300.0  # 40 s on a machine that does nothing else
 STOP_S = 20.0
@@ -40,8 +42,10 @@ ROUTERS: Mapping[str, Sequence[str]] = {
 }
 
 
-def replica(port: int, *, block: int = 32, name: str = MODEL) -> Running:
-    """Return a replica with *block* tokens to a block of its cache, not waited for yet."""
+def replica(
+    port: int, *, block: int = 32, name: str = MODEL, keys: tuple[str, str] = ("", "")
+) -> Running:
+    """Return a replica with *block* tokens to a block of its cache, not waited for yet; *keys*: its own, another."""
     model = Path(PYTHON).parent.parent / MODEL
     command = ["-m", "vllm.entrypoints.cli.main", "serve", str(model), "--served-model-name", name]
     options = {
@@ -49,8 +53,12 @@ def replica(port: int, *, block: int = 32, name: str = MODEL) -> Running:
         "--max-num-seqs": "8", "--block-size": str(block),
     }  # fmt: skip
     flags = ["--enforce-eager", "--enable-prefix-caching", "--enable-prompt-tokens-details"]
+    flags += ["--long-prefill-token-threshold=128", "--middleware=other_key.OtherKey"]
     pairs = [word for option in options.items() for word in option]
-    return Running([PYTHON, *command, *pairs, *flags], f"http://127.0.0.1:{port}")
+    variables = {"PYTHONPATH": str(DEPLOY / "vllm")}
+    if keys[0]:
+        variables |= {"VLLM_API_KEY": keys[0], "OTHER_SERVER_KEY": keys[1]}
+    return Running([PYTHON, *command, *pairs, *flags], f"http://127.0.0.1:{port}", variables)
 
 
 def router(kind: str, policy: str, replicas: Sequence[Running], port: int, *more: str) -> Running:
@@ -64,8 +72,11 @@ def router(kind: str, policy: str, replicas: Sequence[Running], port: int, *more
 class Running:
     """A server that runs *command* and listens at *url*; it can be killed and started again there."""
 
-    def __init__(self, command: Sequence[str], url: str) -> None:
+    def __init__(
+        self, command: Sequence[str], url: str, variables: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self.url = url
+        self._variables = variables
         self.command = list(command)
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -73,7 +84,7 @@ class Running:
         """Start it; see `wait`."""
         folder = Path(self.command[0]).parent.parent / "log"
         folder.mkdir(exist_ok=True)
-        environment = {**os.environ, **ENVIRONMENT}
+        environment = {**os.environ, **ENVIRONMENT, **self._variables}
         with (folder / f"{self.url.rpartition(':')[2]}.log").open("wb") as log:
             self._process = subprocess.Popen(
                 self.command, env=environment, stdout=log, stderr=log, start_new_session=True

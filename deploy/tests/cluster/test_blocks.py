@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import secrets
 import subprocess
 import sys
 from contextlib import aclosing
@@ -63,3 +64,28 @@ async def counted(replica: Running, series: str) -> int:
     async with httpx.AsyncClient(trust_env=False) as client:
         text = (await client.get(f"{replica.url}/metrics")).text
     return sum(int(float(value)) for name, value in SAMPLE.findall(text) if name == series)
+
+
+async def test_two_keys_count_while_the_key_is_changed() -> None:
+    """Each of both completes, no other does; and neither is in vLLM's log or arguments."""
+    own, other = secrets.token_hex(32), secrets.token_hex(32)
+    replica = vllm_server.replica(free_port(), keys=(own, other))
+    body = {"model": vllm_server.MODEL, "prompt": "def f", "max_tokens": 1}
+    with running(replica):
+        async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
+            statuses = [
+                (
+                    await client.post(
+                        f"{replica.url}/v1/completions", json=body,
+                        headers={"Authorization": f"Bearer {key}"},
+                    )
+                ).status_code
+                for key in (own, other, other[:-1], "x")
+            ]  # fmt: skip
+        log = (
+            Path(replica.command[0]).parent.parent / "log" / f"{replica.url.rpartition(':')[2]}.log"
+        )
+        text = log.read_text("utf-8") + " ".join(replica.command)
+    assert statuses == [200, 200, 401, 401]
+    assert own not in text
+    assert other not in text

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import secrets
+import time
 from argparse import Namespace
+from pathlib import Path
 
 import httpx
 import pytest
@@ -12,7 +15,9 @@ from benchmarks import cluster, metrics
 from benchmarks.cluster import ROWS, Found
 from benchmarks.figures import at
 from deploy.tests import vllm_server
-from deploy.tests.test_deploy import series
+from deploy.tests.edge.test_monitoring import compared
+from deploy.tests.prometheus import PROGRAMS, prometheus
+from deploy.tests.test_deploy import expressions
 from deploy.tests.vllm_server import Running, running
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import BackendUnusable
@@ -33,6 +38,7 @@ HEADERS = (
     "X-SMG-Routing-Key",
     "X-Other",
 )
+VALUES_S = 120.0  # for two looks at each replica, and requests between them
 N_REQUESTS = 8  # chance sends all of them to one of two replicas once in 128 times
 
 
@@ -105,7 +111,18 @@ def assert_like_alone(found: Found) -> None:
         assert at(found.evaluated, share) <= 1.5 * at(found.own, share)
 
 
-def test_the_dashboard_asks_for_series_that_vllm_has(pair: list[Running]) -> None:
-    """All of them, by their names."""
-    text = httpx.get(f"{pair[0].url}/metrics", trust_env=False).text
-    assert not {name for name in series() if name not in text}
+@pytest.mark.skipif(not PROGRAMS, reason="needs Prometheus: scripts/install-prometheus")
+async def test_every_expression_has_a_value(pair: list[Running], tmp_path: Path) -> None:
+    """Those of vLLM's dashboard and of its alerts, asked of a real Prometheus; while nothing is asked, two are 0 / 0."""
+    addresses = {f"vllm-{n}:8000": replica.url[7:] for n, replica in enumerate(pair)}
+    wanted = expressions("vllm") + compared("vllm:")
+    with prometheus("vllm", {**addresses, "tls:443": "127.0.0.1:1"}, tmp_path) as watched:
+        empty, deadline = wanted, time.monotonic() + VALUES_S
+        while empty and time.monotonic() < deadline:
+            for replica in pair:
+                await is_kept(replica, "X-Session-ID", [replica])
+            values = {each: watched.ask(each) for each in wanted}
+            empty = [
+                each for each, found in values.items() if not found or any(map(math.isnan, found))
+            ]
+    assert empty == []

@@ -37,9 +37,10 @@ PATIENCE_S = 20.0
 
 @dataclass(frozen=True)
 class Edge:
-    """A running nginx: its *port* on 127.0.0.1, its process and its *folder*."""
+    """A running nginx: its *port* on 127.0.0.1, that of its *counts*, its process and its *folder*."""
 
     port: int
+    counts: int
     folder: Path
     process: subprocess.Popen[bytes]
 
@@ -97,16 +98,18 @@ class Edge:
 @contextmanager
 def edge(deployment: str, upstream: str, folder: Path) -> Iterator[Edge]:
     """nginx of *deployment*, with all its servers at the address *upstream*; its files are in *folder*."""
-    port = free_port()
+    port, counts = free_port(), free_port()
     _write_secrets(folder)
-    (folder / "nginx.conf").write_text(_configuration(deployment, upstream, port, folder), "utf-8")
+    configuration = _configuration(deployment, upstream, port, folder)
+    configuration = configuration.replace("listen 8080", f"listen 127.0.0.1:{counts}")
+    (folder / "nginx.conf").write_text(configuration, "utf-8")
     options = ["-p", str(folder), "-c", "nginx.conf", "-e", "error.log"]
     here = "daemon off; pid nginx.pid; error_log error.log info;"
     here += " user root;" if os.geteuid() == 0 else ""
     with subprocess.Popen([PROGRAM, *options, "-g", here]) as process:
         try:
             _wait(process, port, folder)
-            yield Edge(port, folder, process)
+            yield Edge(port, counts, folder, process)
         finally:
             process.terminate()
 

@@ -109,13 +109,13 @@ def cluster(kind: str, tmp_path: Path) -> Iterator[Cluster]:
 def _router(kind: str, workers: list[str]) -> Running:
     """vllm-router as the Compose file starts it, SGLang's gateway as docs/scaling.md says; at addresses of this test."""
     options = ["--host", ADDRESS, "--port", str(port := free_port())]
-    options += ["--prometheus-port", str(free_port()), "--worker-urls", *workers]
+    options += ["--prometheus-host", ADDRESS, "--prometheus-port", str(free_port())]
+    options += ["--worker-urls", *workers]
     if kind == "vllm-router":
         flags = shlex.split(read(DEPLOY / "vllm/compose.yaml")["services"]["router"]["command"])
         module, *own = "vllm_router.launch_router", *flags[1 : flags.index("--worker-urls")]
     else:
         module, *own = "sglang_router.launch_router", "--policy", "manual"
-        own += ["--prometheus-host", "127.0.0.1"]
     return Running([PYTHON, "-m", module, *own, *options], f"http://{ADDRESS}:{port}")
 
 

@@ -25,13 +25,14 @@ class Seen(NamedTuple):
 @dataclass
 class Upstream:
     """
-    State: the requests it has *seen*, and whether the client of its last stream has *left*. *stop* ends it, as a
-    crash would.
+    State: the requests it has *seen*, whether the client of its last stream has *left*, and whether it is *dead*.
+    *stop* ends it, as a crash would: open connections get no answer, either.
     """
 
     address: str
     seen: list[Seen] = field(default_factory=list)
     left: threading.Event = field(default_factory=threading.Event)
+    dead: bool = False
     stop: Callable[[], None] = lambda: None
 
     @property
@@ -54,6 +55,7 @@ def upstream() -> Iterator[Upstream]:
     threading.Thread(target=server.serve_forever, daemon=True).start()
 
     def stop() -> None:
+        server.noted.dead = True  # type: ignore[attr-defined]
         server.shutdown()
         server.server_close()
 
@@ -69,6 +71,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         noted: Upstream = self.server.noted  # type: ignore[attr-defined]
+        if noted.dead:
+            self.close_connection = True
+            return
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         noted.seen.append(Seen(self.requestline, dict(self.headers), body))
         if b'"stream":true' in body.replace(b" ", b""):
