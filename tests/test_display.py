@@ -38,7 +38,6 @@ def test_a_message_is_one_short_line_without_links(text: str, line: str) -> None
 def test_whatever_is_shown_is_printable_and_short(text: str, most: int) -> None:
     """Any text at all."""
     line = sanitize(text, most)
-
     assert len(line) <= most
     assert line.isprintable()
     assert "](" not in line
@@ -63,7 +62,6 @@ def test_a_logged_text_is_one_line(text: str, line: str) -> None:
 def test_whatever_is_logged_can_be_written(text: str) -> None:
     """On one line, in any encoding that has the letters."""
     line = escape(text)
-
     assert line.isprintable()
     line.encode()
 

@@ -57,7 +57,6 @@ def test_the_commands_that_pages_name_exist() -> None:
     plugin = (ROOT / "editors/nvim/plugin/fim.lua").read_text("utf-8")
     manifest = json.loads((ROOT / "editors/vscode/package.json").read_text("utf-8"))
     titles = [each["title"] for each in manifest["contributes"]["commands"]]
-
     assert named(r"`fim-lsp (\w+)") <= {*commands.choices}
     assert named(r"`:Fim (\w+)") <= {*re.findall(r"^  (\w+) = function", plugin, re.MULTILINE)}
     for title in named(r"\*FIM: ([^*]+)\*"):

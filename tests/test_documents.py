@@ -72,7 +72,6 @@ def offset(text: str, position: Position) -> int:
 def test_lines_join_to_the_text(text: str) -> None:
     """No character is lost, and lines end where LSP says and nowhere else."""
     lines = split(text)
-
     assert "".join(lines) == text
     assert lines == re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
 
@@ -81,7 +80,6 @@ def test_lines_join_to_the_text(text: str) -> None:
 def test_a_difference_makes_one_text_of_another(old: str, new: str) -> None:
     """As an edit like any other, also where only the end of a line changed."""
     before, after = document(old), document(new)
-
     assert apply_edits(before, [difference(before.lines, after.lines)], 2).lines == after.lines
 
 
@@ -110,7 +108,6 @@ def test_edits_agree_with_a_plain_string(text: str, changes: list[Edit | str]) -
         else:
             text = text[: offset(text, edit.start)] + edit.text + text[offset(text, edit.end) :]
     result = apply_edits(result, changes, 7)
-
     assert result.text == text
     assert list(result.lines) == split(text)
     assert (result.version, result.uri, result.language) == (7, before.uri, before.language)
@@ -121,7 +118,6 @@ def test_a_document_never_changes(text: str, edit: Edit) -> None:
     """Who holds a document can go on reading it while others edit."""
     before = document(text)
     apply_edits(before, [edit], 2)
-
     assert before == document(text)
 
 
@@ -137,7 +133,6 @@ def test_a_cursor_is_carried_along(text: str, edit: Edit, cursor: Position) -> N
         at = max(at, end) + len(edit.text) - (end - start)
     joined = text[:start] + edit.text + text[end:]
     assume("\r" not in joined)  # two halves of a line end may meet
-
     assert offset(after.text, carry(cursor, edit)) == at
 
 
@@ -145,7 +140,6 @@ def test_a_cursor_is_carried_along(text: str, edit: Edit, cursor: Position) -> N
 def test_between_is_the_slice(text: str, one: Position, other: Position) -> None:
     """The text between two positions is the slice between their offsets."""
     start, end = (document(text).clamp(p) for p in sorted((one, other)))
-
     assert document(text).between(start, end) == text[offset(text, start) : offset(text, end)]
 
 
@@ -153,7 +147,6 @@ def test_between_is_the_slice(text: str, one: Position, other: Position) -> None
 def test_clamp_finds_a_position_that_exists(text: str, position: Position) -> None:
     """Clamping keeps the offset, happens once, and stays inside its line's body."""
     clamped = document(text).clamp(position)
-
     assert offset(text, clamped) == offset(text, position)
     assert document(text).clamp(clamped) == clamped
     assert clamped.column <= len(body(document(text).lines[clamped.line]))

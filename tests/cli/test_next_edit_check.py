@@ -67,7 +67,6 @@ async def test_the_name_is_compared_with_what_is_served(
     """A file's name will do where there is one model; another format is named to set."""
     with listing(*models) as server:
         [found] = await told(model=named, url=server.url)
-
     assert found.level == level
     assert says in f"{found.says} {found.fix}"
 
@@ -93,7 +92,6 @@ async def test_its_key_is_in_a_variable(monkeypatch: pytest.MonkeyPatch) -> None
         [unset] = [f for f in await privacy(target_of(**settings)) if f.level == "warn"]
         monkeypatch.setenv("EDIT_KEY", "opensesame")
         [found] = await told(**settings)
-
     assert "fim.nextEdit.server.apiKeyEnv" in refused.says
     assert "EDIT_KEY (fim.nextEdit.server.apiKeyEnv) is not set" in unset.says
     assert found.level == "ok"
@@ -103,5 +101,4 @@ async def test_its_key_is_in_a_variable(monkeypatch: pytest.MonkeyPatch) -> None
 async def test_certificates_that_cannot_be_read() -> None:
     """Said by the setting's name; nothing is sent."""
     [found] = await told(model="zeta-2", url="https://127.0.0.1:9", caFile="/nowhere/ca.pem")
-
     assert "fim.nextEdit.server.caFile" in found.says

@@ -33,7 +33,6 @@ def source(text: str, uri: str = "file:///w/a.py", version: int = 1) -> Source:
 def test_pieces_are_the_lines_of_the_file_each_at_most_once(text: str) -> None:
     """In order, without overlap, never too long, true to the text, and no word is lost."""
     lines, cut = text.split("\n"), read(source(text)).pieces
-
     assert all(piece.text == "\n".join(lines[piece.start : piece.end]) for piece in cut)
     assert all(a.end <= b.start for a, b in itertools.pairwise(cut))
     assert all(0 < piece.n_lines <= PIECE_LINES for piece in cut)
@@ -46,7 +45,6 @@ def test_a_short_function_is_never_cut() -> None:
     """Functions that fit a piece are whole in one, and small neighbours share it."""
     functions = [f"def function_{n}():\n" + f"    call_{n}()\n" * 5 for n in range(10)]
     cut = read(source("\n\n".join(functions))).pieces
-
     assert all(any(function.strip() in piece.text for piece in cut) for function in functions)
     assert len(cut) < len(functions)
 
@@ -56,7 +54,6 @@ def test_a_piece_with_a_secret_does_not_exist() -> None:
     key = "AK" + "IA" + "Z3MGPQ7RW2XY5TKV"
     text = f"def first():\n    x = 1\n\n\nKEY = '{key}'\n" + "\n\ndef last():\n" + "    go()\n" * 15
     cut = read(source(text)).pieces
-
     assert cut
     assert not any(key in piece.text for piece in cut)
 
@@ -91,11 +88,9 @@ def test_a_yank_is_kept_as_taken_and_found_again_where_it_went() -> None:
     """Its lines are looked up when needed, so it moves with its file, or is pasted elsewhere."""
     yank = read_yank(source("a\n"), "def one():\n    two()\n    three()\n")
     assert yank is not None
-
     there = locate(
         yank, source("# new\n\ndef one():\n    two()\n    three()\n", "file:///w/b.py", 7)
     )
-
     assert (there.uri, there.start, there.end, there.fresh) == ("file:///w/b.py", 2, 5, True)
     assert not locate(yank, source("def one():\n    two()\n")).fresh
 
@@ -115,7 +110,6 @@ def test_neighbours_of_one_file_share_a_heading() -> None:
         piece("a", 90, 1),
     ]
     chunks = group(chosen, max_lines=20)
-
     assert [(c.name, c.n_lines) for c in chunks] == [("a", 20), ("a", 10), ("b", 5), ("a", 1)]
     assert [p for c in chunks for p in c.pieces] == chosen
     assert all(c.size >= len(c.text) + len(c.name) for c in chunks)

@@ -165,7 +165,6 @@ def test_deeper_lists_count_over_upper_ones() -> None:
     """The innermost list that knows a name decides; what is open at a folder's door stays open to it."""
     top = scope([compile_rules(b"*.log\nshut/\n", "top"), compile_rules(b"*.py\n", "least")])
     inner = below(top, b"a", compile_rules(b"!x.log\n/y.py\n", "inner"))
-
     assert why_ignored(top, b"x.log") == "it matches top"
     assert why_ignored(inner, b"x.log") == ""
     assert why_ignored(inner, b"z.log") == "it matches top"
@@ -179,7 +178,6 @@ def test_deeper_lists_count_over_upper_ones() -> None:
 def test_names_are_bytes() -> None:
     """A name that is not UTF-8 has a verdict, and a `?` is one byte of it."""
     here = scope([compile_rules(b"caf\xe9.*\n\xff?\n", "")])
-
     assert why_ignored(here, b"caf\xe9.py")
     assert why_ignored(here, b"\xff\xfe")
     assert not why_ignored(here, "café.py".encode())
@@ -192,7 +190,6 @@ def test_a_list_beyond_the_limits_hides_everything(data: bytes) -> None:
     """Nothing below takes anything back; the reason says what is wrong."""
     shut = compile_rules(data, ".gitignore")
     here = below(scope([compile_rules(b"x", "upper")]), b"a", shut)
-
     assert beyond(data)
     assert beyond(data[: len(data) // 2 - 200]) == ""
     assert why_ignored(here, b"any").startswith(".gitignore ")
@@ -204,7 +201,6 @@ def test_a_list_beyond_the_limits_hides_everything(data: bytes) -> None:
 def test_a_list_at_the_limit_is_read() -> None:
     """50,000 rules are long to write and quick to read."""
     rules = b"".join(b"x%d\n" % n for n in range(40_000))[:LONGEST]
-
     assert verdict(rules, "x30000")
     assert not verdict(rules, "x")
 
@@ -248,7 +244,6 @@ def test_a_verdict_takes_steps_by_the_length_of_the_path(name: str) -> None:
     short, long = (scope([compile_rules(HOSTILE[name](n), "")]) for n in (40, 80))
     judge = lambda here, n: steps(lambda: why_ignored(here, b"a" * n))  # noqa: E731
     once, twice = judge(short, 100), judge(short, 200)
-
     assert twice <= 2.1 * once
     assert judge(long, 100) <= 1.1 * once
     assert once < 100 * 100
@@ -278,7 +273,6 @@ def test_a_list_is_read_in_steps_by_its_length(name: str) -> None:
     ignore_rules._small.cache_clear()
     once, twice = (steps(partial(compile_rules, HOSTILE[name](n), "")) for n in (100, 200))
     data = HOSTILE[name](100)
-
     assert twice <= 2.2 * once
     assert max(x.bit_length() for x in compile_rules(data, "").table) <= len(data) + 1
 

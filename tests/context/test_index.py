@@ -61,7 +61,6 @@ def test_the_first_file_to_look_at(imported: list[str], near: list[str], first: 
 def test_a_test_and_its_subject_want_each_other_and_then_their_neighbours() -> None:
     """Twins first, siblings of the same language next, nothing else, never itself."""
     index = index_of(FILES)
-
     assert rank_files(index, "tests/test_cart.py", "python", (), ())[0] == "app/cart.py"
     assert rank_files(index, "app/cart.py", "python", (), ()) == [
         "tests/test_cart.py", "app/ship.py", "app/zoo.py",
@@ -71,7 +70,6 @@ def test_a_test_and_its_subject_want_each_other_and_then_their_neighbours() -> N
 def test_a_name_that_many_files_define_says_nothing() -> None:
     """Five files with a `run` are no better than any other."""
     index = index_of({f"d{n}/m{n}.py": "def run():\n    pass\n" for n in range(5)})
-
     assert rank_files(index, "x/y.py", "python", ["run"], ["run"]) == []
 
 
@@ -82,7 +80,6 @@ def test_an_index_forgets_what_it_is_told_to() -> None:
         "python", (1, 1), names(read_syntax("python", "def tortoise():\n    pass\n").definitions)
     )
     index = update_index(index, {"app/zoo.py": renamed, "lib/money.py": None})
-
     assert {"elephant", "Money", "money", "rounded"}.isdisjoint(index.homes)
     assert index.homes["tortoise"] == ("app/zoo.py",)
     assert update_index(index, dict.fromkeys(FILES)).homes == {}
@@ -105,7 +102,6 @@ def test_unopened_files_are_shown_and_say_why() -> None:
     others = tuple(read_unopened(index, snapshot, read))
     assert memory.accept(update_ring(replace(snapshot, others=others)))
     why = {p.name: p.why for chunk in memory.ring.chunks for p in chunk.pieces}
-
     assert why["lib/money.py"] is Why.DEFINITION
     assert why["app/ship.py"] is Why.SIBLING
     assert "app/zoo.py" not in why
@@ -122,7 +118,6 @@ def test_files_that_may_hold_a_text() -> None:
     }
     entries = {path: IndexEntry("python", (0, 0), (), words(text)) for path, text in texts.items()}
     index = Index(entries)
-
     assert [*holding(index, ["hight", "width"], "b/near.py")] == [
         "b/two.py",
         "a/one.py",
@@ -153,7 +148,6 @@ def test_an_index_of_many_files_is_small() -> None:
     del fresh
     n_bytes, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-
     assert index.n_names == 120_000
     assert index.n_words == 400_000
     assert n_bytes < 12_000_000

@@ -59,7 +59,6 @@ def functions(*names: str) -> str:
 def test_other_files_are_shown_and_the_window_is_not() -> None:
     """What stands in another file is context, what stands in the window is not."""
     editor = Editor(a=functions("one"), b=functions("two"))
-
     assert editor.update_ring(A, 0) == ["b.py"]
     assert editor.update_ring(B, 0) == ["a.py"]
 
@@ -68,7 +67,6 @@ def test_far_lines_of_the_same_file_are_context() -> None:
     """The window is 10 lines; the rest of the file is worth as much as another."""
     text = functions(*(f"name{n}" for n in range(20)))
     editor = Editor(a=text)
-
     assert set(editor.update_ring(A, 2)) == {"a.py"}
     assert all(p.start >= 7 for chunk in editor.memory.ring.chunks for p in chunk.pieces)
 
@@ -93,7 +91,6 @@ def test_one_large_file_does_not_fill_the_ring() -> None:
     """A file of 10,000 lines has a third of the characters, however many words are in it."""
     editor = Editor(big=generated(10_000), a=functions("one", "two"), b=functions("three"))
     editor.update_ring(B, 0)
-
     assert characters(editor, A) > 0
     assert 0 < characters(editor, "file:///w/big.py") <= LIMITS.n_chars / 3 * 1.1  # headings
 
@@ -103,7 +100,6 @@ def test_lines_that_differ_in_numbers_only_are_shown_once() -> None:
     rows = "".join(f"entry_{n} = make_entry(name_{n}, size_{n}, kind_{n})\n" for n in range(500))
     editor = Editor(a=rows, b=functions("three"))
     editor.update_ring(B, 0)
-
     pieces = [piece for chunk in editor.memory.ring.chunks for piece in chunk.pieces]
     assert len(pieces) == 1
 
@@ -118,7 +114,6 @@ def test_places_that_were_looked_at_or_edited_come_before_the_others_of_a_file()
             editor.memory.note_move(A, 3_000)
         editor.update_ring(B, 0)
         pieces = [piece for chunk in editor.memory.ring.chunks for piece in chunk.pieces]
-
         assert pieces
         assert all(2_850 < piece.start < 3_150 for piece in pieces)
 
@@ -130,7 +125,6 @@ def test_pieces_move_with_their_lines_and_break_when_edited() -> None:
     editor.update_ring(B, 0)
     editor.insert(A, 0, "import os\nimport sys\n")
     (piece,) = editor.memory.ring.chunks[0].pieces
-
     assert piece.text == "".join(editor.documents[A].lines[piece.start : piece.end]).rstrip("\n")
     assert editor.shown(elsewhere) == ["a.py"]
     editor.insert(A, piece.start + 1, "    three_total = 3\n")
@@ -143,7 +137,6 @@ def test_a_window_that_reaches_a_piece_hides_it_at_once() -> None:
     """Never the same lines twice in one prompt, also before the next update."""
     editor = Editor(a=functions("one"), b=functions("two"))
     editor.update_ring(A, 0)
-
     assert editor.shown(Viewport(B, 0, 0, 5)) == []
 
 
@@ -156,10 +149,8 @@ def test_a_deleted_file_leaves_and_a_changed_one_is_refreshed() -> None:
         Source(c, "c.py", "python", 9, tuple(f"# new\n{functions('three')}".splitlines(True)))
     )
     assert sorted(editor.shown(viewport)) == ["b.py", "c.py"]
-
     editor.memory.note_deletion(B)
     editor.memory.note_deletion(c)
-
     assert editor.shown(viewport) == []
     assert editor.update_ring(A, 0) == []
 
@@ -171,7 +162,6 @@ def test_a_yank_is_shown_as_taken() -> None:
     editor.memory.note_yank(B, taken)
     editor.update_ring(A, 0)
     shown = [p for chunk in editor.memory.ring.chunks for p in chunk.pieces]
-
     assert [p.text for p in shown if p.why is Why.YANKED] == [taken.strip("\n")]
     assert "".join(c.text for c in editor.memory.ring.chunks).count("two_total = x") == 1
 
@@ -181,7 +171,6 @@ def test_what_happened_meanwhile_voids_an_update() -> None:
     editor = Editor(a=functions("one"), b=functions("two"))
     late = update_ring(editor.memory.snapshot(Viewport(A, 0, 0, 5)))
     editor.insert(B, 0, "x = 1\n")
-
     assert not editor.memory.accept(late)
     assert editor.memory.ring.chunks == ()
 
@@ -190,9 +179,7 @@ def test_stats_count_what_is_there_and_what_waits() -> None:
     """Files with news wait for the next update."""
     editor = Editor(a=functions("one"), b=functions("two"))
     assert editor.memory.stats() == {"chunks": 0, "queued": 2, "evicted": 0}
-
     editor.update_ring(A, 0)
-
     assert editor.memory.stats() == {"chunks": 1, "queued": 0, "evicted": 0}
 
 
@@ -239,7 +226,6 @@ def test_an_event_in_a_large_file_takes_microseconds() -> None:
     before = editor.documents[A]
     edit = Edit(Position(5000, 0), Position(5000, 0), "x = 1\n")
     after = apply_edits(before, [edit], 2)
-
     assert (
         min(
             timeit.repeat(

@@ -35,7 +35,6 @@ PASTES = {
 def test_a_paste_of(text: str, taken: str | None) -> None:
     """It has an origin when three lines or more equal lines elsewhere."""
     found = origin(Edit(AT, AT, text), [source("x = 1\n", "b"), source(CODE)])
-
     assert found == (("a", taken) if taken else None)
 
 
@@ -51,5 +50,4 @@ def test_a_paste_is_looked_up_in_time() -> None:
         source("".join(f"line_{n} = {n}\n" for n in range(10_000)), str(k)) for k in range(20)
     ]
     paste = Edit(AT, AT, "".join(f"no_{n} = {n}\n" for n in range(50)))
-
     assert min(timeit.repeat(lambda: origin(paste, sources), number=1, repeat=3)) < 0.2

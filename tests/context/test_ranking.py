@@ -49,7 +49,6 @@ def test_a_yank_beats_what_was_only_opened() -> None:
 def test_a_copy_adds_nothing() -> None:
     """Words count once: the room goes to something else."""
     copy = piece("copy", "apple pear plum")
-
     assert sorted(chosen([ALPHA, copy, BETA], 250)) == ["alpha", "beta"]
 
 

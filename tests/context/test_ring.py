@@ -67,7 +67,6 @@ def test_all_that_is_evaluated_is_at_most_twice_what_is_admitted(turns: list) ->
         evaluated += sum(chunk.size for chunk in fresh.chunks[same:])
         ring = fresh
         shown = [p for chunk in ring.chunks for p in chunk.pieces]
-
         assert evaluated <= ring.admitted + ring.carried <= 2 * ring.admitted
         assert ring.credit == ring.admitted - ring.carried >= 0
         assert len(ring.chunks) <= LIMITS.n_chunks
@@ -89,14 +88,12 @@ def test_the_same_history_gives_the_same_ring(turns: list) -> None:
             )
             ring = refill(ring, POOL, Interest(place, POOL), LIMITS, lambda _: False)
         rings.append(ring)
-
     assert rings[0] == rings[1]
 
 
 def test_what_is_bad_hides_what_stands_behind_it_and_nothing_else() -> None:
     """A prefix of the ring is shown: the backend has evaluated it already."""
     chunks = tuple(ContextChunk((p,)) for p in POOL[:4])
-
     assert visible(Ring(chunks), lambda chunk: chunk == chunks[2]) == chunks[:2]
     assert visible(Ring(chunks), lambda _: False) == chunks
 
@@ -106,7 +103,6 @@ def test_without_news_the_ring_comes_to_rest() -> None:
     interest, rings = Interest(surroundings({"word1"}, FILES), POOL), [Ring()]
     for _ in range(6):
         rings.append(refill(rings[-1], POOL, interest, LIMITS, lambda _: False))
-
     assert rings[-1].chunks
     assert rings[-1] == rings[-2]
 
@@ -128,7 +124,6 @@ def test_the_front_is_evicted_in_bulk_when_interest_moves() -> None:
         LIMITS,
         lambda _: False,
     )
-
     assert {chunk.uri for chunk in ring.chunks} == {"a"}
     assert "b" in {chunk.uri for chunk in full.chunks}
     assert full.evicted > 0
@@ -139,7 +134,6 @@ def test_pieces_that_do_not_fill_their_chunks_count_as_the_chunks_they_make() ->
     news = [piece("a", at * 8, [f"name{at}{n}" for n in range(8)]) for at in range(9)]
     interest = Interest(surroundings({"name11"}, FILES, dict.fromkeys(news[3].words, 1)), news)
     ring = refill(Ring(), news, interest, RingLimits(2, 20, 100_000), lambda _: False)
-
     assert [len(chunk.pieces) for chunk in ring.chunks] == [2, 2]
 
 

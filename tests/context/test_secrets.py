@@ -119,9 +119,7 @@ def test_private_keys_go_line_by_line(begin: str, end: str, line: str) -> None:
     """Every line of the key goes, the line count stays, also when one end of it is out of sight."""
     key = [made(64) for _ in range(6)]
     block = "a = 1\n" + begin + "".join(line.format(each) for each in key) + end + "b = 2"
-
     text = scrub_text(block)
-
     assert text.count("\n") == block.count("\n")
     assert not any(each in text for each in key)
     assert text.startswith("a = 1\n")
@@ -142,7 +140,6 @@ def test_this_repository_is_clean() -> None:
     """Few false alarms on real code: none in our own sources."""
     root = Path(__file__).parents[2]
     files = [p for folder in ("fim_lsp", "server_bridge") for p in (root / folder).rglob("*.py")]
-
     assert [p.name for p in files if looks_secret(p.read_text("utf-8"))] == []
 
 
@@ -150,6 +147,5 @@ def test_this_repository_is_clean() -> None:
 def test_blotting_keeps_the_lines_and_ends(text: str) -> None:
     """Any text: line breaks are kept, and what was blotted once is clean."""
     blotted = scrub_text(text)
-
     assert blotted.count("\n") == text.count("\n")
     assert not looks_secret(blotted)

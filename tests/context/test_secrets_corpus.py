@@ -45,7 +45,6 @@ def test_secrets_of_many_shapes_are_blotted(
     """Formats of issuers, assignments, settings, commands, URLs, headers, keys; missed ones of the first two are printed."""
     all_of_them = shapes()
     missed = [shape for shape in all_of_them if shown(shape.secret, scrub_text(shape.text))]
-
     if shapes in (tuned, seen_places):
         print(*(shape.text for shape in missed), sep="\n")
     assert len({shape.name for shape in all_of_them}) >= at_least
@@ -60,7 +59,6 @@ def test_secrets_of_fresh_shapes_are_blotted(section: str, at_least: int, found:
     """Under a clear name, by other places, by their issuer: no rule was changed to fit these."""
     shapes = read_shapes("fresh_shapes.txt", Maker(77), section)
     missed = [shape for shape in shapes if shown(shape.secret, scrub_text(shape.text))]
-
     assert len(shapes) >= at_least
     assert len(missed) <= (1 - found) * len(shapes)
 
@@ -72,7 +70,6 @@ def test_a_value_under_a_clear_name_goes_whatever_its_signs(name: str, kind: str
     maker = Maker(3)
     values = [VALUES[kind](maker) for _ in range(200)]
     kept = [value for value in values if shown(value, scrub_text(f'{name} = "{value}"'))]
-
     assert len(kept) <= MISSED[kind] * len(values), kept
 
 
@@ -85,7 +82,6 @@ def test_what_stands_around_a_secret_stays(shape: Shape) -> None:
     """A blot takes the value and leaves the line it stands in, so that the code is still code."""
     before, after = shape.text.split(shape.secret)
     text = scrub_text(shape.text)
-
     assert text.count("\n") == shape.text.count("\n")
     assert text.startswith(before[: len(before) // 2])
     assert text.endswith(after[len(after) // 2 :])
@@ -105,7 +101,6 @@ def test_harmless_lines_are_left_alone(lines: Callable[[], list[str]], at_least:
     """Of each kind at most one in a hundred is touched; those are printed."""
     all_of_them = lines()
     touched = [line for line in all_of_them if scrub_text(line) != line]
-
     print(*touched, sep="\n")
     assert len(set(all_of_them)) >= at_least
     assert len(touched) <= 0.01 * len(all_of_them)
@@ -118,7 +113,6 @@ def test_real_code_is_left_alone() -> None:
     for text in harmless_lines.files(20_000):
         n_lines += text.count("\n") + 1
         touched += [text[span.start : span.end] for span in secrets(text)]
-
     print(*touched, sep="\n")
     assert n_lines >= 20_000
     assert len(touched) <= 0.0005 * n_lines

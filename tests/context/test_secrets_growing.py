@@ -56,9 +56,7 @@ def test_no_character_of_a_secret_is_sent_while_it_is_typed(
 ) -> None:
     """From the first character behind a prefix, or of a value whose name says secret."""
     text = before + known + rest
-
     sent = list(prompts(text, len(before + known) + 1))
-
     assert set(sent) == {before + BLOT}
 
 
@@ -69,7 +67,6 @@ def test_the_prompt_only_grows_behind_the_blot(before: str, known: str, rest: st
     if before == "<password>":
         after = "</password>\n"
     sent = list(prompts(before + known + rest + after + "y = 2", len(before + known) + 1))
-
     assert all(new.startswith(old) for old, new in itertools.pairwise(sent))
     assert sent[-1] == before + BLOT + after + "y = 2"
 
@@ -78,7 +75,6 @@ def test_at_most_half_of_a_secret_of_any_shape_is_sent_while_it_is_typed() -> No
     """Some shapes are known by their ends; 95 in 100 are known before half of them is typed."""
     shapes = [shape for shape in tuned() if "KEY" not in shape.text]
     leaks = [shape.name for shape in shapes if leaked(shape) > len(shape.secret) // 2]
-
     print(*leaks, sep="\n")
     assert len(leaks) <= 0.05 * len(shapes)
 
@@ -126,7 +122,6 @@ def test_harmless_lines_stay_whole_while_they_are_typed() -> None:
     touched = [
         cut for cut in cuts if scrub_parts(cut) != cut and scrub_text("".join(cut)) == "".join(cut)
     ]
-
     print(*touched, sep="\n")
     assert len(cuts) > 10_000
     assert len(touched) <= 0.01 * len(cuts)

@@ -39,7 +39,6 @@ def test_tokens_of_the_least_length_are_found(row: Row, prefix: str) -> None:
     """Behind any name, of the characters that their issuer uses."""
     maker, mark = Maker(12), prefix.rstrip('!"') or prefix
     tokens = [made(row.before, maker) + mark + made(row.after, maker) for _ in range(EACH)]
-
     assert sum(map(is_found, tokens)) >= FOUND, tokens
 
 

@@ -17,7 +17,6 @@ TEXTS = st.text(max_size=200) | st.lists(st.sampled_from(LINES)).map("\n".join)
 def test_symmetric_bounded_and_never_above_its_bound(a: str, b: str) -> None:
     """Similarity lies in [0, 1], does not depend on the order, and sizes alone bound it."""
     x, y = features(a), features(b)
-
     assert similarity(x, y) == similarity(y, x)
     assert 0.0 <= similarity(x, y) <= at_most(x, y) <= 1.0
 
@@ -26,7 +25,6 @@ def test_symmetric_bounded_and_never_above_its_bound(a: str, b: str) -> None:
 def test_spacing_makes_no_difference(text: str) -> None:
     """A text is wholly like itself, indented or not."""
     indented = "\n".join("    " + line + "  " for line in text.split("\n"))
-
     assert similarity(features(text), features(indented)) == 1.0
 
 
@@ -40,7 +38,6 @@ def test_a_light_edit_is_the_same_piece_and_a_rewrite_is_not() -> None:
     lines = [f"name_{n} = call_{n}(arg_{n})" for n in range(20)]
     light = features("\n".join(["name_0 = call_0(other)", *lines[1:]]))
     half = features("\n".join(lines[:10] + [f"new_{n}()" for n in range(10)]))
-
     assert like(features("\n".join(lines)), [half, light]) == 1
     assert similarity(features("\n".join(lines)), half) < SAME
 
@@ -52,7 +49,6 @@ def test_one_chunk_against_a_full_ring_takes_less_than_a_millisecond() -> None:
         return "\n".join(f"    value_{n}_{i} = compute(item_{i}, {n})" for i in range(64))
 
     ring, fresh = [features(chunk(n)) for n in range(16)], features(chunk(99))
-
     assert (
         min(timeit.repeat(lambda: like(fresh, ring), number=1, repeat=20)) < 0.01
     )  # measured: 0.1 ms

@@ -27,7 +27,6 @@ def shown(unit: Unit) -> str:
 def test_units_are_whole_definitions(path: Path) -> None:
     """Functions, classes with their members, import blocks and loose statements are told apart."""
     text, _, expected = path.read_text("utf-8").partition("====\n")
-
     assert [
         shown(u) for u in units_of(parse_text(language_of(path.stem), text))
     ] == expected.splitlines()
@@ -36,7 +35,6 @@ def test_units_are_whole_definitions(path: Path) -> None:
 def test_every_grammar_has_a_case() -> None:
     """A language in the table is a language that was tried."""
     tried = {language_of(path.stem) for path in CASES}
-
     assert set(EXTENSIONS.values()) - tried == {"javascriptreact"}
     assert set(EXTENSIONS.values()) == set(GRAMMARS)
 
@@ -47,6 +45,5 @@ def test_any_text_gives_ordered_units_inside_it(language: str, text: str) -> Non
     found = units_of(parse_text(language, text))
     n_lines = len(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
     tops = [u for u in found if u.depth == 0]
-
     assert all(0 <= u.start < u.end <= n_lines for u in found)
     assert all(a.end - 1 <= b.start for a, b in itertools.pairwise(tops))

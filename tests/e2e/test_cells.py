@@ -39,7 +39,6 @@ def test_a_cell_gets_suggestions_at_its_own_lines(editor: Editor) -> None:
         initializationOptions=EMBEDDED,
     )
     assert capabilities["notebookDocumentSync"] == {"notebookSelector": [{"notebook": "*"}]}
-
     area = text("a", "def area(width, height):\n    return width * height")
     open_book(editor, ["a"], [area])
     structure = {
@@ -50,10 +49,8 @@ def test_a_cell_gets_suggestions_at_its_own_lines(editor: Editor) -> None:
     change_cell(editor, "b", 2, insertion(1, 19, "d"))
     params = at("cell:b", 1, 20)
     item, *_ = editor.request(INLINE, params)["items"]
-
     assert item["range"]["start"] == {"line": 1, "character": 20}
     assert item["insertText"].startswith("th")
-
     editor.notify("notebookDocument/didSave", {"notebookDocument": {"uri": BOOK}})
     editor.notify("textDocument/didFocus", {"textDocument": {"uri": "cell:b"}})
     closed = {"notebookDocument": {"uri": BOOK}, "cellTextDocuments": [{"uri": "cell:b"}]}
@@ -78,7 +75,6 @@ def test_the_next_edit_is_one_of_a_cell(editor: Editor) -> None:
     }
     others = {**asked, "context": {"triggerKind": 2, "otherDocuments": True}}
     (item,) = editor.request("textDocument/copilotInlineEdit", others)["edits"]
-
     assert item["textDocument"] == {"uri": "cell:b", "version": 1}
     assert item["range"] == {
         "start": {"line": 1, "character": 0},

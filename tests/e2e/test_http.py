@@ -44,12 +44,10 @@ def test_the_page_of_an_editor(editor: Editor) -> None:
     editor.initialize(capabilities=BROWSER, initializationOptions=EMBEDDED)
     editor.open(A, "def area(width, height):\n    return wi\n")
     editor.request(INLINE, at(A, 1, 13))
-
     url = str(editor.command("fim.openPage"))
     editor.wait_for(lambda: bool(editor.questions("window/showDocument")), "a browser")
     address, _, token = url.partition("#")
     state = got(address + "page/state", key=token)
-
     assert editor.questions("window/showDocument") == [{"uri": url, "external": True}]
     assert state["stats"]["requests"] == 1
     assert any("def area" in part["text"] for part in state["prompt"]["parts"])
@@ -69,12 +67,10 @@ def test_the_setting_opens_it(launch: Callable[..., Editor], tmp_path: Path) -> 
     editor.initialize(rootUri=(tmp_path / "shop").as_uri(), initializationOptions=settings)
     url = str(editor.command("fim.openPage"))
     body = {"prompt": CART + HEIGHT, "suffix": "\n"}
-
     address, _, token = url.partition("#")
     with pytest.raises(urllib.error.HTTPError, match="401"):
         got(address + "v1/completions", body, key=token)  # that is for the page alone
     answer = got(address + "v1/completions", body, key=kept_key())
-
     assert answer["choices"][0]["text"] == "ght"
     assert any(url in text for text in editor.shown())
     assert editor.bye() == 0
@@ -103,7 +99,6 @@ def test_the_command_line(tmp_path: Path) -> None:
         )  # fmt: skip
         process.send_signal(signal.SIGTERM)
         code = process.wait(30)
-
     assert answer["content"] == "ght"
     assert f'"llama-vscode.endpoint": "{url}", "llama-vscode.api_key": "{key}"' in said[1]
     assert f"'{url}/v1/completions'" in said[2]

@@ -104,7 +104,6 @@ def test_no_child_stays(launch: Callable[..., Editor], tmp_path: Path, ending: s
     )
     wait_until(lambda: editor.request("fim/stats") and (tmp_path / "asked").exists(), "the command")
     children = psutil.Process(editor.process.pid).children(recursive=True)
-
     ENDINGS[ending](editor)
     assert children
     assert psutil.wait_procs(children, timeout=LATE_S)[1] == []
@@ -117,7 +116,6 @@ def test_the_death_of_the_client_is_noticed(launch: Callable[..., Editor]) -> No
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as client:
         editor.initialize(processId=client.pid)
         client.kill()
-
     assert editor.wait(LATE_S) == 1
 
 
@@ -129,7 +127,6 @@ def test_a_process_that_is_not_there_is_not_waited_for(
     editor = launch()
     editor.initialize(processId=pid)
     editor.finish()
-
     assert editor.bye() == 0
 
 
@@ -140,5 +137,4 @@ def test_a_client_that_does_not_read_does_not_keep_it(launch: Callable[..., Edit
     for _ in range(2000):  # the answers are three times what the pipe takes
         editor.ask("no/such/method", {})
     editor.process.send_signal(signal.SIGTERM)
-
     assert editor.wait(LATE_S) == 1

@@ -20,7 +20,6 @@ def template() -> None:
 def test_capabilities(editor: Editor) -> None:
     """Ghost text is offered statically and non-empty; all we understand is in the answer."""
     capabilities = editor.initialize()
-
     assert capabilities["inlineCompletionProvider"] == {"workDoneProgress": False}
     assert "completionProvider" not in capabilities
     assert capabilities["executeCommandProvider"]["commands"] == [
@@ -69,7 +68,6 @@ def test_the_menu_is_for_editors_without_ghost_text(
         capabilities=capabilities,
         initializationOptions={"completion": {"fallback": fallback}},
     )
-
     assert ("completionProvider" in offered) == menu
     assert "inlineCompletionProvider" in offered
     if menu:
@@ -90,7 +88,6 @@ def test_the_clients_first_encoding_is_taken(
 ) -> None:
     """And UTF-16 where it offers none that we know, as LSP says."""
     general = {} if offered is None else {"positionEncodings": offered}
-
     assert editor.initialize(capabilities={"general": general})["positionEncoding"] == chosen
 
 
@@ -102,7 +99,6 @@ def test_leaving_politely_is_0(editor: Editor) -> None:
 def test_leaving_before_hello_is_1(editor: Editor) -> None:
     """`exit` without `shutdown` is an error, whenever it comes."""
     editor.notify("exit")
-
     assert editor.wait() == 1
 
 
@@ -111,7 +107,6 @@ def test_a_lost_editor_is_1(editor: Editor, leave: Callable[[Editor], int]) -> N
     """Stdin ends, or a signal comes: no process stays behind."""
     editor.initialize()
     editor.open("file:///a.py", "x = 1\n")
-
     assert leave(editor) == 1
 
 
@@ -124,7 +119,6 @@ def test_out_of_order_is_refused(editor: Editor) -> None:
     assert editor.error("fim/stats") == -32600
     editor.notify("textDocument/didOpen")
     editor.notify("exit")
-
     assert editor.wait() == 0
 
 
@@ -142,7 +136,6 @@ MALFORMED = [
 def test_a_malformed_request_gets_one_error(editor: Editor) -> None:
     """The user sees nothing of it."""
     editor.initialize()
-
     for method, params, code in MALFORMED:
         assert editor.error(method, params) == code, (method, params)
     editor.finish()
@@ -163,7 +156,6 @@ def test_a_body_that_is_no_message_gets_an_error(editor: Editor) -> None:
     editor.initialize()
     for body, code in NO_MESSAGES:
         editor.write(body)
-
         assert editor.answer(None)["error"]["code"] == code, body
         del editor.answers[None]
 
@@ -181,7 +173,6 @@ def test_notifications_may_be_nonsense(editor: Editor) -> None:
     editor.notify("textDocument/didChange", {"textDocument": {"uri": "u", "version": 1}, "contentChanges": [{"text": "x"}]})  # fmt: skip
     editor.command("fim.didAcceptCompletionItem")
     editor.request("workspace/executeCommand", {"command": "fim.didAcceptCompletionItem", "arguments": [{"a": 1}, 2]})  # fmt: skip
-
     assert editor.request("fim/stats", {})["accepted"] == 0
     editor.finish()
     assert editor.messages("window/showMessage") == []
@@ -192,7 +183,6 @@ def test_headers_are_read_as_http_has_them(editor: Editor) -> None:
     hello = b'{"jsonrpc": "2.0", "id": "a", "method": "initialize", "params": {"capabilities": {}}}'
     editor.write(b"", "Content-Type: x\r\n\r\n")
     editor.write(hello, "content-type: utf-8\r\nCONTENT-LENGTH:{}\r\n\r\n")
-
     assert "result" in editor.answer("a")
 
 
@@ -200,6 +190,5 @@ def test_nothing_heavy_is_imported_while_the_editor_waits() -> None:
     """Start-up is imports; these come when they are needed, after the answer to `initialize`."""
     code = "import sys, fim_lsp.lsp.server, server_bridge.bridge; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
-
     # tree_sitter without a grammar is a millisecond
     assert not {"httpx", "tree_sitter_python", "xllamacpp"} & set(loaded.stdout.decode().split())

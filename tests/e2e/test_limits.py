@@ -48,7 +48,6 @@ def test_a_header_that_is_none_ends_the_session(
     editor.initialize()
     editor.write(b"", BAD_HEADERS[header].decode("latin-1").replace("{", "{{").replace("}", "}}"))
     error = editor.answer(None)["error"]
-
     assert editor.wait() == 1
     assert error["code"] == -32700
     assert "Content-Length" in error["message"]
@@ -82,7 +81,6 @@ def test_a_huge_message_is_read_past(editor: Editor, method: str) -> None:
     else:
         editor.change(A, 2, {"text": text})
     assert editor.answer(None)["error"]["code"] == -32600
-
     assert editor.request(INLINE, at(A, 0, 0, AUTOMATIC)) == {"items": []}
     assert not is_open(editor, A)
     assert is_open(editor, B)

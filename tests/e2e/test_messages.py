@@ -44,7 +44,6 @@ def test_a_model_that_loads_is_in_progress_until_it_is_not(
     backend.status, backend.answer = 404, b"no such page"
     editor.wait_for(lambda: steps(editor) == ["begin", "end"], "the end")
     editor.wait_for(lambda: bool(editor.messages(MESSAGE)), "a word")
-
     [message] = editor.messages(MESSAGE)
     assert message["type"] == WARNING
     assert "fim.backend.url" in message["message"]
@@ -62,7 +61,6 @@ def test_no_progress_for_editors_that_cannot(editor: Editor, backend: Recorder) 
     backend.server_close()
     backend.shutdown()
     editor.wait_for(lambda: bool(editor.messages(MESSAGE)), "a word")
-
     [message] = editor.messages(MESSAGE)
     assert message["type"] == INFO
     assert not [asked for asked in editor.asked if asked["method"] == CREATE]

@@ -102,7 +102,6 @@ def test_a_newer_text_cancels_no_request(editor: Editor) -> None:
         actions = editor.ask("textDocument/codeAction", bulb)
         change(editor, 1, 4)
         newer = editor.ask(COPILOT, inline)
-
         assert editor.answer(older).get("result") == {"edits": []}
         titles = [each["title"] for each in editor.answer(actions).get("result") or []]
         assert titles == ["Document this", "Add types", "Follow the comment above"]
@@ -142,7 +141,6 @@ def test_a_private_file_that_waits_for_the_model_is_not_sent(
 def test_no_server_no_edit(editor: Editor) -> None:
     """Then there are those of the rules only."""
     started(editor, "http://127.0.0.1:9")
-
     assert inline_edits(editor) == []
 
 

@@ -38,16 +38,13 @@ def test_every_source_is_heard_and_the_last_wins(editor: Editor, tmp_path: Path)
     editor.wait_for(lambda: bool(editor.asked), "a question for settings")
     assert editor.asked[0]["params"] == {"items": [{"section": "fim"}]}
     wait_for_capacity(editor, 3)
-
     editor.notify(
         "workspace/didChangeConfiguration", {"settings": {"fim": {"ring": {"chunks": 4}}}}
     )
     assert capacity(editor) == 4
-
     (project / ".fim-lsp.toml").write_text("ring.chunks = 2\n", "utf-8")
     editor.notify("textDocument/didSave", {"textDocument": {"uri": (project / ".fim-lsp.toml").as_uri()}})  # fmt: skip
     assert capacity(editor) == 2
-
     (warning, *_) = editor.messages("window/showMessage")
     assert ".fim-lsp.toml: a project may not set fim.backend.url" in warning["message"]
 
@@ -59,7 +56,6 @@ def test_settings_without_content_are_asked_for_again(editor: Editor) -> None:
     wait_for_capacity(editor, 3)
     editor.configuration = {"ring": {"chunks": 5}}
     editor.notify("workspace/didChangeConfiguration", {"settings": None})
-
     wait_for_capacity(editor, 5)
 
 
@@ -69,7 +65,6 @@ def test_problems_are_told_once(editor: Editor) -> None:
     editor.initialize()
     for _ in range(3):
         editor.notify("workspace/didChangeConfiguration", wrong)
-
     assert capacity(editor) == 16
     (message,) = editor.messages("window/showMessage")
     assert message["type"] == 2
@@ -86,7 +81,6 @@ def test_a_client_that_wants_to_be_asked_is_asked(editor: Editor) -> None:
         }
     )
     editor.wait_for(lambda: bool(editor.asked), "a registration")
-
     (question,) = editor.asked
     assert question["method"] == "client/registerCapability"
     assert [r["method"] for r in question["params"]["registrations"]] == [
@@ -107,7 +101,6 @@ def test_status_is_told_to_those_who_want_it(editor: Editor, tmp_path: Path) -> 
     )
     editor.open("file:///a.py", "\n")
     editor.wait_for(lambda: bool(editor.messages("window/showMessage")), "the message")
-
     (status,) = editor.messages("didChangeStatus")
     assert status["kind"] == "Error"
     assert editor.shown() == [status["message"]]
@@ -128,7 +121,6 @@ def test_the_next_endpoint_completes_and_is_named_once(editor: Editor) -> None:
     for _ in range(2):
         items = editor.request(INLINE, at("file:///shop/box.py", 2, 24))["items"]
         assert items[0]["insertText"].startswith("th")
-
     messages = editor.shown()
     assert len(messages) == 1, messages
     assert "127.0.0.1:9" in messages[0]
@@ -140,7 +132,6 @@ def test_code_that_leaves_the_machine_unencrypted_is_said_once(editor: Editor) -
     editor.initialize(initializationOptions=for_all)
     editor.notify("workspace/didChangeConfiguration", {"settings": {"fim": for_all}})
     capacity(editor)
-
     said = editor.shown()
     assert len([message for message in said if "192.0.2.1 unencrypted" in message]) == 1
 
@@ -164,7 +155,6 @@ def test_a_rule_saved_in_the_editor_holds_at_once(
     assert "private" not in why_nothing(editor, a)
     (tmp_path / name).write_text("a.py\n", "utf-8")
     editor.notify(method, {"textDocument": {"uri": rules}})
-
     assert "private" in why_nothing(editor, a)
 
 
@@ -214,7 +204,6 @@ def test_what_a_repository_writes_is_a_short_message(
     (tmp_path / ".fim-lsp.toml").write_text(lines, "utf-8")
     editor = launch()
     editor.initialize(rootUri=tmp_path.as_uri())
-
     [message] = editor.messages("window/showMessage")
     assert len(message["message"]) < 1200
     assert message["message"].isprintable()
@@ -231,7 +220,6 @@ def test_the_log_is_no_other_file(editor: Editor, tmp_path: Path) -> None:
     file = tmp_path / "bashrc"
     file.write_text("alias ls=ls\n", "utf-8")
     editor.initialize(initializationOptions={"log": {"file": str(file)}, "x\ny": 1})
-
     said = " ".join(editor.shown())
     assert "is not a log of fim-lsp" in said
     assert editor.bye() == 0

@@ -25,7 +25,6 @@ def test_the_newest_request_of_a_document_wins(editor: Editor, silent: dict[str,
     editor.open(A, "\n")
     editor.open(B, "\n")
     first, other, second = (editor.ask(INLINE, at(uri, 0, 0)) for uri in (A, B, A))
-
     assert code(editor, first) == CANCELLED
     assert not editor.answers[other]
     for waiting in (other, second):
@@ -38,7 +37,6 @@ def test_leaving_answers_what_is_open(editor: Editor, silent: dict[str, object])
     editor.initialize(initializationOptions=silent)
     editor.open(A, "\n")
     waiting = editor.ask(INLINE, at(A, 0, 0))
-
     assert editor.bye() == 0
     editor.wait_for(lambda: bool(editor.answers[waiting]), "the last answer")
 
@@ -47,7 +45,6 @@ def test_nothing_to_offer_is_an_empty_list(editor: Editor, silent: dict[str, obj
     """Never null: Neovim would go on showing the old text."""
     editor.initialize(initializationOptions=silent)
     editor.open(A, "\n")
-
     assert editor.request(INLINE, at(A, 0, 0, AUTOMATIC)) == {"items": []}
     assert editor.request(INLINE, at("file:///never/opened.py", 3, 9)) == {"items": []}
     assert editor.request(INLINE, at(A, 99, 99, AUTOMATIC)) == {"items": []}
@@ -59,7 +56,6 @@ def test_a_huge_line_does_not_stall(editor: Editor, silent: dict[str, object]) -
     editor.open(A, "漢" * 500_000)
     for version in range(2, 52):
         editor.change(A, version, insertion(0, 400_000, "x"))
-
     assert editor.request(INLINE, at(A, 0, 400_050)) == {"items": []}
 
 
@@ -86,11 +82,9 @@ def test_a_whole_completion(editor: Editor, encoding: str, column: int) -> None:
     editor.change(A, 2, insertion(1, column - 3, "wid"))
     text = "def area(width, height):\n    print('😀漢é', wid\n"
     item, *_ = editor.request(INLINE, at(A, 1, column))["items"]
-
     assert item["range"]["start"] == {"line": 1, "character": column}
     assert applied(text, item, encoding).startswith(text[:-1] + "th")
     assert item["command"]["command"] == "fim.didAcceptCompletionItem"
-
     editor.notify("textDocument/didShowCompletion", {"item": item})
     editor.request("workspace/executeCommand", item["command"])
     stats = editor.request("fim/stats")
@@ -108,7 +102,6 @@ def test_the_same_in_the_menu(editor: Editor) -> None:
     editor.open(A, "class Parser:\r\n    def __init__(self, na\r\n")
     editor.answer(editor.ask(INLINE, at(A, 1, 25)))  # waits for the model
     menu = editor.request(MENU, at(A, 1, 25))
-
     assert menu["isIncomplete"] is True
     item, *_ = menu["items"]
     assert item["textEdit"]["range"]["start"] == {"line": 1, "character": 23}
@@ -126,7 +119,6 @@ def test_the_model_dies_with_the_server(editor: Editor, tmp_path: Path) -> None:
     editor.request(INLINE, at(A, 0, 5))
     children = psutil.Process(editor.process.pid).children(recursive=True)
     editor.kill()
-
     assert children
     assert psutil.wait_procs(children, timeout=30)[1] == []
 

@@ -58,7 +58,6 @@ def test_one_client_is_served(launch: Callable[..., Editor]) -> None:
         client.finish()
         client.request("shutdown")
         client.notify("exit")
-
         assert server.wait() == 0
 
 
@@ -87,7 +86,6 @@ def test_what_is_no_editor_is_refused(launch: Callable[..., Editor], tmp_path: P
         client.initialize()
         client.request("shutdown")
         client.notify("exit")
-
         assert server.wait() == 0
     assert server.process.stderr
     said = server.process.stderr.read().decode()
@@ -182,7 +180,6 @@ def test_a_file_that_keeps_no_secret_is_refused(
     server = launch("--tcp", "127.0.0.1:0", "--token-file", str(tmp_path / "token"))
     assert server.process.stderr
     said = server.process.stderr.read().decode()
-
     assert server.wait() == 2
     assert says in said
     assert "listens" not in said
@@ -229,7 +226,6 @@ def test_such_a_client_names_no_files_and_no_commands(
         client.request("shutdown")
         client.notify("exit")
         server.wait()
-
     assert not log.exists()
     assert not (tmp_path / "ran").exists()
     for name in ("fim.log.file", "fim.backend.apiKeyCommand", "fim.backend.apiKeyFile"):
@@ -245,7 +241,6 @@ def test_no_other_machine_can_connect(launch: Callable[..., Editor], host: str) 
     server = launch("--tcp", host)
     assert server.process.stderr
     said = server.process.stderr.read().decode()
-
     assert server.wait() == 2
     assert "can be reached from other machines" in said
     assert "ssh -L" in said
@@ -257,7 +252,6 @@ def test_a_port_in_use_is_one_sentence(launch: Callable[..., Editor]) -> None:
         server = launch("--tcp", f"127.0.0.1:{taken.getsockname()[1]}")
         assert server.process.stderr
         said = server.process.stderr.read().decode()
-
     assert server.wait() == 1
     assert "cannot listen on 127.0.0.1" in said
     assert said.count("\n") == 1

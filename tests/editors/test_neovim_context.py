@@ -87,7 +87,6 @@ def test_a_loaded_file_whose_name_begins_alike_is_another_one(
     editor.send("\x1b:4\rw")
     editor.wait_until(lambda: editor.stats(".ring.chunks") >= 2, "what was told in the ring")
     editor.wait_until(lambda: editor.stats(".tokens.background") > 110, "their evaluation")
-
     [text] = (p["text"] for p in shown(editor, project) if p["part"] == "chunk of ship.py")
     assert text == "\n".join(SHIP.split("\n")[2:5]) + "\n"
 
@@ -99,7 +98,6 @@ def test_definitions_and_signatures_reach_the_prompt(editor: Neovim, project: Pa
     editor.wait_until(lambda: editor.stats(".ring.chunks") == 2, "what was told in the ring")
     # The window has some 50 tokens: first alone, then behind the two chunks.
     editor.wait_until(lambda: editor.stats(".tokens.background") > 110, "their evaluation")
-
     expected = {
         "chunk of ship.py": "\n".join(SHIP.split("\n")[2:5]) + "\n",
         "chunk of site-packages/tolls.py": "(function) def toll_of(fare: int) -> Hovered\n",

@@ -66,9 +66,7 @@ async def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         return await opened(session, cache, advise=partial(advice, session, no_page), **options)
 
     monkeypatch.setattr(local_port, "open_local_port", advised)
-
     seen = await looked_at(tmp_path / "shop", tmp_path / "cache", token="secret")
-
     assert seen["errors"] == []  # of its policy, too
     assert seen["elsewhere"] == []
     assert seen["hash"] == "", "the token must not stay in the address"

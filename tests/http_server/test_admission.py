@@ -67,9 +67,7 @@ async def test_no_other_server_is_asked(at_port: Served, target: str) -> None:
     host = f"127.0.0.1:{at_port.port.port}"
     head = f"POST {target} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 2\r\n\r\n{{}}"
     writer.write(head.encode())
-
     answer = await asyncio.wait_for(reader.read(), 10)
-
     assert answer.startswith(b"HTTP/1.1 403")
     assert not at_port.port._routes.counts
     writer.close()
@@ -114,7 +112,6 @@ async def test_there_is_always_a_token(tmp_path: Path) -> None:
 async def test_the_pages_token_is_for_the_page(at_port: Served) -> None:
     """A browser shows its address to others: what is in it ends with the process, and asks no model."""
     said = {"authorization": f"Bearer {at_port.port.page_url.partition('#')[2]}"}
-
     assert (await at_port.client.get("/page/state", headers=said)).status_code == 200
     for path in ("/infill", "/v1/completions", "/tokenize"):
         answer = await at_port.client.post(path, json=vim("a", 0, 1), headers=said)
@@ -147,7 +144,6 @@ async def test_it_listens_on_this_machine_only(at_port: Served) -> None:
 async def test_the_page_may_load_nothing_from_elsewhere(at_port: Served) -> None:
     """The browser is told so, too: no script, style, frame or form but its own."""
     answer = await at_port.client.get("/")
-
     policy = answer.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy

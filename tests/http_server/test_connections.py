@@ -71,9 +71,7 @@ async def test_a_client_that_hangs_up_ends_its_request(at_port: Served) -> None:
     writer.write(raw(at_port.port.port, vim(BLOCK, 5, 38)))
     await asyncio.wait_for(begun.wait(), 10)
     writer.close()
-
     await asyncio.wait_for(closed.wait(), 10)
-
     assert await reader.read() == b""
     assert at_port.session.stats()["outcomes"] == {"superseded": 1}
 
@@ -90,7 +88,6 @@ async def test_work_that_is_cancelled_is_answered() -> None:
     head = "GET {} HTTP/1.1\r\nHost: 127.0.0.1\r\n{}\r\n"
     requests = head.format("/lost", "") + head.format("/", "Connection: close\r\n")
     answers = await answer_to(port.port, requests.encode())
-
     assert answers.startswith(b"HTTP/1.1 503")
     assert answers.endswith(b"found")
     await port.aclose()
@@ -108,7 +105,6 @@ async def test_a_stream_that_is_cancelled_ends_its_connection() -> None:
 
     port = await connections.listen(0, lambda _: None, handle, lambda _: None)
     answer = await answer_to(port.port, b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-
     assert b"begun" in answer
     assert not answer.endswith(b"0\r\n\r\n")
     assert not port.open_now
@@ -121,7 +117,6 @@ async def test_requests_that_come_before_the_answer(at_port: Served) -> None:
     health = f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n{KEY}\r\n"
     requests = raw(port, vim(BLOCK, 4, 4)) + raw(port, vim(BLOCK, 4, 5)) + health.encode()
     answers = await answer_to(port, requests)
-
     assert answers.count(b"HTTP/1.1 200") == 3
     assert answers.endswith(b'{"status":"ok"}')
 
@@ -149,7 +144,6 @@ async def test_too_many_connections(at_port: Served, monkeypatch: pytest.MonkeyP
     """The newest of a process is told so."""
     monkeypatch.setattr(connections, "CONNECTIONS", 2)
     ends = [await asyncio.open_connection("127.0.0.1", at_port.port.port) for _ in range(3)]
-
     assert (await until_closed(ends[2][0])).startswith(b"HTTP/1.1 503")
     for _, writer in ends:
         writer.close()
@@ -187,7 +181,6 @@ async def test_a_text_that_would_hold_up_the_editor(at_port: Served) -> None:
     answer = await at_port.client.post(
         "/infill", json=vim("x = 1\n" * 300_000, 1, 0, n_suffix=10**9)
     )
-
     assert answer.status_code == 413
     assert not at_port.session.documents
 
@@ -195,9 +188,7 @@ async def test_a_text_that_would_hold_up_the_editor(at_port: Served) -> None:
 async def test_many_texts_at_once(at_port: Served) -> None:
     """More than are kept: each request is answered, and no more texts stay open than before."""
     texts = [f"# file {n}\ndef price_{n}(item):\n    ret" for n in range(N_AT_ONCE)]
-
     answers = await asyncio.gather(*(at_port.post("/infill", vim(text, 2, 7)) for text in texts))
-
     assert len(answers) == N_AT_ONCE
     assert len(at_port.session.documents) <= 8
 
@@ -205,9 +196,7 @@ async def test_many_texts_at_once(at_port: Served) -> None:
 async def test_the_same_text_asked_about_at_many_places(at_port: Served) -> None:
     """The newest request ends the others; all get an answer."""
     asked = (at_port.post("/infill", vim(BLOCK, 5, column)) for column in range(4, 34))
-
     answers = await asyncio.gather(*asked)
-
     assert all("content" in answer for answer in answers)
 
 
@@ -216,9 +205,7 @@ async def test_text_that_no_file_can_hold(at_port: Served, name: str) -> None:
     """JSON can spell half a character; so can the name of a file."""
     extra = {"filename": "\ud800\0.py", "text": "x = '\udfff'\n" * 9}
     body = vim(BLOCK, 4, 4) | {name: "# \ud83d\n", "input_extra": [extra]}
-
     answer = await at_port.client.post("/infill", content=json.dumps(body))
-
     assert answer.status_code == 200
 
 
@@ -236,6 +223,5 @@ async def test_names_that_no_file_can_have(at_port: Served, name: str) -> None:
         f"<[fim-suffix]>\n<[fim-prefix]><filename>{name}\n"
         "<<<<<<< CURRENT\nx = <|user_cursor|>\n=======\n<[fim-middle]>"
     )
-
     await at_port.post("/infill", vim(BLOCK, 4, 4) | {"input_extra": [extra]})
     await at_port.post("/v1/completions", {"prompt": zeta})

@@ -62,9 +62,7 @@ def test_a_window_cut_in_the_middle_of_lines(start: int, n_chars: int) -> None:
 def test_a_jump_within_what_was_seen() -> None:
     """The text stays whole when the cursor goes up again."""
     kept = tuple(LINES)
-
     found = place_excerpt(kept, lines_around(LINES, 10, 3, 5, 5))
-
     assert found is not None
     assert (found.lines, found.cursor) == (kept, Position(10, 3))
 
@@ -72,9 +70,7 @@ def test_a_jump_within_what_was_seen() -> None:
 def test_a_change_below_the_cursor() -> None:
     """Lines that were removed below are removed from the text, too."""
     changed = [*LINES[:50], *LINES[56:]]
-
     found = place_excerpt(LINES, lines_around(changed, 40, 0, 20, 30))
-
     assert found is not None
     assert found.lines == tuple(changed)
 
@@ -83,7 +79,6 @@ def test_another_text_is_not_taken_for_it() -> None:
     """Common lines alone are no reason."""
     other = [f"class C{n}:\n    pass\n\n" for n in range(40)]
     lines = "".join(other).splitlines(keepends=True)
-
     assert place_excerpt(LINES, lines_around(lines, 30, 0, 20, 20)) is None
 
 

@@ -94,7 +94,6 @@ async def test_private_files_reach_neither_the_model_nor_the_page(
         await session.workspaces.wait_explored()
         await at_port.post(*main_with("ight(w"))
         pages.append((await at_port.client.get("/page/state")).text)
-
     named = "\n".join(str(each.prompt) for each in asked if url or each.prompt.path == "main.py")
     shown = "\n".join(pages if url else pages[-1:])
     assert "return" in named, "the model must have been asked"
@@ -111,7 +110,6 @@ async def test_secrets_are_taken_out_of_texts_without_a_name(project: Path, tmp_
     async with served(session, project, tmp_path / "cache") as at_port:
         await at_port.post("/infill", vim(text, text.count("\n"), 10))
         page = (await at_port.client.get("/page/state")).text
-
     prompts = "\n".join(str(request.prompt) for request in asked)
     assert "total" in prompts
     assert [key for key in KEYS.values() if key in prompts or key in page] == []

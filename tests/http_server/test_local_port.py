@@ -47,7 +47,6 @@ async def test_typing_costs_what_it_costs_in_an_editor(at_port: Served) -> None:
         row += 1
         text.insert(row, "")
     await at_port.session.wait_idle()
-
     assert sorted(costs)[len(costs) // 2] <= 10
     assert len(at_port.session.documents) == 1
 
@@ -55,16 +54,13 @@ async def test_typing_costs_what_it_costs_in_an_editor(at_port: Served) -> None:
 async def test_a_suggestion_fits_where_the_cursor_is(at_port: Served) -> None:
     """The text to insert, and nothing of what stands there already."""
     body = vim(ABOVE + "def subtract(first, second):\n", 4, 28)
-
     answer = await at_port.post("/infill", body)
-
     assert answer["content"].strip().startswith("return")
 
 
 async def test_llama_vim_takes_it_for_an_answer(at_port: Served) -> None:
     """It looks at the text of an answer before it reads it: `"content":"`, without a blank."""
     answer = await at_port.client.post("/infill", json=vim(ABOVE + "def subtract(a, b):\n", 4, 19))
-
     assert '"content":"' in answer.text
 
 
@@ -73,14 +69,12 @@ async def test_a_jump_within_a_file(at_port: Served, tmp_path: Path) -> None:
     whole = "".join(f"def f{n}(x):\n    return x + {n}\n\n\n" for n in range(100))
     (tmp_path / "shop" / "long.py").write_text(whole)
     lines = whole.split("\n")
-
     for row in (40, 360, 41):
         lines[row] = "# here"
         above = "\n".join(lines[row - 10 : row + 1])
         below = "\n" + "\n".join(lines[row + 1 : row + 11])
         prompt = f"<|file_sep|>long.py\n<|fim_prefix|>{above}<|fim_suffix|>{below}<|fim_middle|>"
         await at_port.post("/v1/completions", {"prompt": prompt})
-
     [document] = at_port.session.documents.values()
     assert document.uri.endswith("/long.py")
     assert document.text == "\n".join(lines)
@@ -93,9 +87,7 @@ async def test_zeta2_in_a_file(at_port: Served) -> None:
         "<[fim-suffix]>print(add(1, 2))\n<[fim-prefix]><filename>edit_history\n--- a/x\n+++ b/x\n\n"
         f"<filename>sums.py\n{ABOVE}<<<<<<< CURRENT\n{region}=======\n<[fim-middle]>"
     )
-
     answer = await at_port.post("/v1/completions", {"prompt": prompt, "max_tokens": 200})
-
     text = answer["choices"][0]["text"]
     assert text.startswith("def subtract(first, second):\n    return")
     assert text.endswith("<|user_cursor|>\n>>>>>>> UPDATED\n")
@@ -124,7 +116,6 @@ async def test_zed_gets_the_next_edit(at_port: Served, tmp_path: Path) -> None:
     await asked(text, 0)
     text = text.replace("check(hight)", "check(height)")
     answer = await asked(text, 2)
-
     assert answer == text.replace("area = hight", "area = height") + ">>>>>>> UPDATED\n"
 
 
@@ -134,9 +125,7 @@ async def test_an_editor_that_has_the_file_open(at_port: Served) -> None:
     await at_port.post("/infill", body)
     [ours] = at_port.session.documents.values()
     at_port.session.handle(events.Opened(ours.uri, "python", 1, "import os\n"))
-
     answer = await at_port.post("/infill", body)
-
     assert answer["content"].startswith("urn")
     assert at_port.session.documents[ours.uri].text == "import os\n"
     at_port.session.handle(events.Closed(ours.uri))
@@ -149,9 +138,7 @@ async def test_ahead_of_a_suggestion_of_several_lines(at_port: Served) -> None:
     await at_port.post("/infill", vim(text, 4, 28))
     accepted = "\n    return first - second\n\n\ndef multiply(first, second):\n    ret"
     ahead = vim(text + accepted, 9, 7) | {"t_max_predict_ms": 1000}
-
     answer = await at_port.post("/infill", ahead)
-
     assert answer["content"].startswith("urn")
     [document] = at_port.session.documents.values()
     assert "multiply" not in document.text
@@ -163,9 +150,7 @@ async def test_what_is_asked_ahead_changes_no_text(at_port: Served) -> None:
     answer = await at_port.post("/infill", vim(text, 5, 7))
     [before] = at_port.session.documents.values()
     ahead = vim(text + answer["content"], 5, 7 + len(answer["content"]))
-
     await at_port.post("/infill", ahead | {"t_max_predict_ms": 1000})
-
     [after] = at_port.session.documents.values()
     assert after == before
 
@@ -179,9 +164,7 @@ async def test_accepted_text_is_counted(at_port: Served) -> None:
     ahead = vim(text, len(lines) - 1, len(lines[-1])) | {"t_max_predict_ms": 1000}
     await at_port.post("/infill", ahead)
     assert at_port.session.stats()["accepted"] == 0
-
     await at_port.post("/infill", vim(text + "\n", len(lines), 0))
-
     assert at_port.session.stats()["accepted"] == 1
 
 
@@ -199,7 +182,6 @@ async def test_the_same_question_several_times_at_once(at_port: Served) -> None:
 
     at_port.session.complete = when_all_wait
     answers = await asyncio.gather(*(at_port.post("/v1/completions", body) for _ in range(3)))
-
     assert len({answer["choices"][0]["text"] for answer in answers}) == 1
     assert at_port.session.stats()["requests"] == 1
 
@@ -212,10 +194,8 @@ async def test_streams(at_port: Served) -> None:
     body = {"prompt": BLOCK, "suffix": "\n"}
     whole = await at_port.post("/v1/completions", body)
     other = {"prompt": BLOCK.replace("Cart", "Crate"), "suffix": "\n", "stream": True}
-
     for asked in (other, body | {"stream": True}):  # unknown yet, and known
         answer = await at_port.client.post("/v1/completions", json=asked)
-
         assert answer.headers["content-type"] == "text/event-stream"
         *events, done = events_of(answer.text)
         assert done == "[DONE]"
@@ -250,7 +230,6 @@ async def test_a_stream_begins_before_the_text_is_whole(at_port: Served) -> None
             if line:
                 told.append(line.removeprefix("data: "))
                 n_before.append(n_pieces)
-
     events = [json.loads(each) for each in told]
     assert [event["stop"] for event in events] == [False] * (len(events) - 1) + [True]
     assert len(events) > 1
@@ -268,11 +247,9 @@ async def test_the_client_says_how_long_an_answer_may_be(at_port: Served) -> Non
     body = {"prompt": BLOCK, "suffix": "\n"}
     whole = (await at_port.post("/v1/completions", body))["choices"][0]["text"]
     stop = whole.strip()[2:6]
-
     stopped = await at_port.post("/v1/completions", body | {"stop": [stop]})
     other = body | {"prompt": BLOCK.replace("Cart", "Crate"), "max_tokens": 4}
     short = await at_port.post("/v1/completions", other)
-
     assert stopped["choices"][0]["text"] == whole[: whole.index(stop)]
     assert 0 < short["usage"]["completion_tokens"] <= 4
 
@@ -281,11 +258,9 @@ async def test_other_files_that_a_client_shows(at_port: Served) -> None:
     """Its ring becomes part of ours, as documents that are open; a request without a text only shows it."""
     extra = {"filename": "prices.py", "text": "def price(item):\n    return item.cost * 2\n" * 3}
     warm_up = {"input_prefix": "", "input_suffix": "", "prompt": "", "n_predict": 0}
-
     answer = await at_port.post(
         "/infill", warm_up | {"input_extra": [extra], "response_fields": [""]}
     )
-
     assert answer == {}
     assert [uri.rpartition("/")[2] for uri in at_port.session.documents] == ["prices.py"]
 
@@ -304,9 +279,7 @@ async def test_what_is_no_completion_at_a_cursor_is_not_answered(
 ) -> None:
     """The client is told where to ask instead, and the model server gets nothing."""
     requests = requests_to(at_port.session.connection.backend)
-
     answer = await at_port.client.post(path, json=body)
-
     assert answer.status_code == status
     assert "model server itself" in answer.json()["error"]["message"]
     assert requests == []
@@ -318,7 +291,6 @@ async def test_what_clients_look_at_first(at_port: Served) -> None:
     health, models, props = [
         (await at_port.client.get(path)).json() for path in ("/health", "/v1/models", "/props")
     ]
-
     assert health == {"status": "ok"}
     assert models["data"][0]["id"] == at_port.session.connection.state.model
     assert props["default_generation_settings"]["n_ctx"] > 0
@@ -331,7 +303,6 @@ async def test_what_clients_look_at_first(at_port: Served) -> None:
 async def test_bodies_that_make_no_sense(at_port: Served, content: bytes, status: int) -> None:
     """An error in words, and the port goes on."""
     answer = await at_port.client.post("/infill", content=content)
-
     assert answer.status_code == status
     assert (await at_port.client.get("/health")).status_code == 200
 
@@ -343,7 +314,6 @@ async def test_garbage_on_the_wire(at_port: Served) -> None:
     await writer.drain()
     assert await reader.read() == b""
     writer.close()
-
     assert (await at_port.client.get("/health")).status_code == 200
 
 

@@ -61,7 +61,6 @@ async def test_another_user(
         *program, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
     said, _ = await other.communicate(sent)
-
     assert said.strip() == b"b''"
 
 
@@ -75,6 +74,5 @@ async def test_a_process_that_cannot_be_seen(
     said = b""
     with contextlib.suppress(ConnectionResetError):
         said = await asyncio.wait_for(reader.read(), 10)
-
     assert said == b""
     writer.close()

@@ -32,7 +32,6 @@ ZETA = (
 def test_llama_vim_at_a_line() -> None:
     """Both halves of the line, its neighbours, and the chunks of its ring."""
     asked = dialects.read_infill(VIM)
-
     assert asked == ClientRequest(
         Excerpt("import os\nx = str(", ")\n\nprint(x)\n"), (Chunk("a.py", "def f(x):\n"),)
     )
@@ -41,7 +40,6 @@ def test_llama_vim_at_a_line() -> None:
 def test_llama_vim_ahead_of_its_user() -> None:
     """The request for what would follow may take longer, and says so."""
     asked = dialects.read_infill(VIM | {"t_max_predict_ms": 1000})
-
     assert asked is not None
     assert asked.ahead
 
@@ -52,7 +50,6 @@ def test_a_warm_up() -> None:
     asked = dialects.read_infill(
         empty | {"input_extra": VIM["input_extra"], "response_fields": [""]}
     )
-
     assert asked is not None
     assert asked.is_warm_up
     assert asked.extras == (Chunk("a.py", "def f(x):\n"),)
@@ -61,7 +58,6 @@ def test_a_warm_up() -> None:
 def test_the_first_line_of_a_file() -> None:
     """llama.vim puts a line end before it that is not in the file."""
     asked = dialects.read_infill(VIM | {"input_prefix": "\n"})
-
     assert asked is not None
     assert asked.excerpt.before == "x = str("
 
@@ -85,7 +81,6 @@ def test_a_suffix_beside_the_prompt() -> None:
     """minuet's own template: two lines about the file are not of it."""
     head = "# language: python\n# indentation: use 4 spaces for a tab\n"
     asked = dialects.read_completion({"prompt": head + "def f(x):\n    ", "suffix": "\n"})
-
     assert asked == ClientRequest(Excerpt("def f(x):\n    ", "\n", language="python"))
 
 
@@ -94,14 +89,12 @@ def test_special_tokens_in_the_prompt() -> None:
     asked = dialects.read_completion(
         {"prompt": "<|fim_prefix|>a = <|fim_suffix|>\nb<|fim_middle|>"}
     )
-
     assert asked == ClientRequest(Excerpt("a = ", "\nb"))
 
 
 def test_zeta2() -> None:
     """Path, text around the region, and the region itself, on both sides of the cursor."""
     asked = dialects.read_completion({"prompt": ZETA})
-
     assert asked is not None
     assert asked.excerpt == Excerpt(
         "import math\n\ndef area(width, height):\n    return wid",
@@ -119,10 +112,8 @@ def test_zeta2() -> None:
 def test_answers_have_the_fields_that_were_asked_for() -> None:
     """Flat names, as llama.cpp gives them; a list where several texts were asked for."""
     cost = Cost(3, 400, 5, 10.0, 20.0)
-
     found = dialects.write_infill(VIM, "x)", cost, "m")
     several = dialects.write_infill({"n_cmpl": 3}, "x)", cost, "m")
-
     assert found == {
         "content": "x)", "timings/prompt_n": 3, "truncated": False, "tokens_cached": 408,
     }  # fmt: skip

@@ -108,7 +108,6 @@ async def test_where_a_text_is_sent(  # noqa: PLR0913, PLR0917 (fixtures and a t
         for _ in range(2):
             answer = await at_port.post(*request_of_client)
         await session.wait_idle()
-
     # Prompts are token ids: what llama.cpp is asked to spell is the text.
     assert (b"canary_of" in b"".join(server.heard)) is is_sent
     if not is_sent:
@@ -140,7 +139,6 @@ async def test_the_model_changes_while_the_text_waits(
         backends[0].release()
         await asking
         await session.wait_idle()
-
     assert len(backends) == 2
     assert (backends[1].seen, backends[1].warmed) == ([], [])
 
@@ -162,7 +160,6 @@ async def test_an_unnamed_text_shares_its_workspace_with_no_file(
         await at_port.post(*named("cart.py"))
         await session.wait_idle()
         prompts = [request.prompt for request in backend.seen] + backend.warmed
-
     of_file = [str(prompt) for prompt in prompts if prompt.repo == "shop"]
     of_unnamed = [str(prompt) for prompt in prompts if prompt.repo != "shop"]
     assert of_file

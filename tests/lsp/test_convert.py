@@ -60,7 +60,6 @@ def test_a_column_is_where_the_walk_ends(line: str, units: int, encoding: str) -
 def test_columns_come_back(line: str, column: int, encoding: str) -> None:
     """Ours to theirs and back is the same column."""
     column = min(column, len(line))
-
     assert convert.column(line, convert.units(line, column, encoding), encoding) == column
 
 
@@ -69,7 +68,6 @@ def test_a_position_exists(text: str, place: types.Position, encoding: str) -> N
     """Whatever a client sends, we get the position that the plain string has there."""
     position = convert.position(document(text), place, encoding)
     before = document(text).between(Position(0, 0), position)
-
     assert len(before) == walked_offset(text, place, encoding)
 
 
@@ -105,7 +103,6 @@ def test_changes_agree_with_a_plain_string(
             start = walked_offset(text, change.start, encoding)
             end = walked_offset(text, change.end, encoding)
             text = text[:start] + change.text + text[end:]
-
     assert after.text == text
 
 
@@ -119,7 +116,6 @@ def test_many_changes_are_one_edit_that_does_the_same(
     result = edits(before, many, encoding)
     for change in many:
         before = apply_edits(before, edits(before, [change], encoding), 2)
-
     assert apply_edits(document(text), result, 2).lines == before.lines
     assert len(result) == (1 if len(many) > convert.MOST_EDITS else len(many))
 
@@ -127,7 +123,6 @@ def test_many_changes_are_one_edit_that_does_the_same(
 def test_changes_are_converted_in_steps() -> None:
     """One for each, so that other tasks can go on in between."""
     change = rpc.ContentChange(None, None, "x")
-
     assert [*convert.edits_stepwise(document(""), [change] * 9, "utf-8")][:-1] == [()] * 8
 
 
@@ -166,7 +161,6 @@ def test_a_word_that_never_ends_is_no_word() -> None:
     item = convert.completion_item(
         document("x" * 100_000), suggestion("y", cursor), cursor, "utf-16"
     )
-
     assert isinstance(item.text_edit, types.TextEdit)
     assert item.text_edit.new_text == "y"
 
@@ -176,7 +170,6 @@ def test_well_formed_text_has_the_same_columns(text: str, cut: int) -> None:
     """Lone surrogates go, nothing else does, and no character behind one moves."""
     broken = text[:cut] + "\ud83d" + text[cut:]
     fixed = convert.replace_surrogates(broken)
-
     fixed.encode()  # would raise
     assert len(fixed.encode("utf-16-le")) == len(broken.encode("utf-16-le", "surrogatepass"))
     assert convert.replace_surrogates(text) == text
@@ -192,7 +185,6 @@ def test_ghost_text_says_range_and_command(encoding: str, column: int) -> None:
     item = convert.inline_item(
         document("漢😀()\r\n"), suggestion("x)\ny", (0, 3), (0, 4)), encoding
     )
-
     assert attrs.asdict(item) == attrs.asdict(
         types.InlineCompletionItem(
             insert_text="x)\ny",
@@ -221,7 +213,6 @@ def test_a_menu_item_begins_with_the_word(
     item = convert.completion_item(
         document(f"{line}\r\nend"), suggestion(text, cursor), cursor, "utf-32"
     )
-
     assert isinstance(item.text_edit, types.TextEdit)
     assert item.text_edit.new_text == new_text
     assert item.text_edit.range.start == types.Position(0, start)
@@ -238,7 +229,6 @@ def test_a_literal_menu_item_filters_by_its_whole_text() -> None:
     item = convert.completion_item(
         document("def\nend"), suggestion(" f($1):\n    pass", cursor), cursor, "utf-8", literal=True
     )
-
     assert isinstance(item.text_edit, types.TextEdit)
     assert item.filter_text == item.text_edit.new_text == "def f($1):\n    pass"
 
@@ -248,7 +238,6 @@ def test_the_preview_fence_outlasts_the_code() -> None:
     item = convert.completion_item(
         document("", "markdown"), suggestion("````\na\n````", (0, 0)), Position(0, 0), "utf-8"
     )
-
     assert isinstance(item.documentation, types.MarkupContent)
     assert item.documentation.value == "`````markdown\n````\na\n````\n`````"
 
@@ -258,7 +247,6 @@ def test_the_selected_menu_item_is_read_in_ours() -> None:
     info = types.SelectedCompletionInfo(
         range=types.Range(types.Position(0, 2), types.Position(0, 4)), text="append"
     )
-
     assert convert.parse_selected(document("😀ap"), info, "utf-16") == ((0, 1), (0, 3), "append")
 
 

@@ -31,7 +31,6 @@ async def test_a_port_that_opens_while_the_session_ends_is_closed(tmp_path: Path
     await asyncio.gather(opening, closing)
     afterwards = await page.url(session, ())
     await session.aclose()
-
     assert afterwards == ""
     assert not page.is_open
     assert find_announced(tmp_path / FOLDER) == []

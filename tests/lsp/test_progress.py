@@ -40,7 +40,6 @@ def test_each_line_is_sent_once_and_not_more_often_than_can_be_drawn() -> None:
     preview = Preview(client.take, lambda: next(times))
     for number in range(n_pieces):
         preview.show(LINES[: 400 * number // n_pieces])
-
     assert client.n_sent <= PER_S * n_pieces / 3200 + 1
     assert client.n_chars <= sum(map(len, LINES))
     assert client.lines == LINES[: len(client.lines)]
@@ -72,6 +71,5 @@ async def test_the_progress_of_a_text_is_told_as_seldom() -> None:
         await asyncio.sleep(0)
         assert all(on_progress(n_lines) for n_lines in range(1000))
         await asyncio.sleep(0)
-
     assert len(told) <= 2
     assert told[0].message == "reading the file"

@@ -71,7 +71,6 @@ async def test_other_tasks_go_on_while_messages_come(server: LanguageServer) -> 
     counting = asyncio.create_task(count())
     await served(server, *[{"method": "test/slow"}] * 20)
     counting.cancel()
-
     assert turns >= 20
 
 
@@ -95,7 +94,6 @@ async def test_a_change_in_slices_comes_before_what_follows_it(server: LanguageS
     await served(
         server, calls[0], {"id": 1, "method": "test/ask"}, calls[1], {"method": "test/ask"}
     )
-
     assert seen == [1, 0, 2, 0]
 
 
@@ -134,7 +132,6 @@ async def test_a_handler_that_fails_is_logged_and_the_next_is_called(
     calls = [{"method": name} for name in ("test/now", "test/later")]
     sent = await served(server, *calls, *({"id": n, **call} for n, call in enumerate(calls, 1)))
     await asyncio.sleep(0.01)
-
     assert [each["error"]["code"] for each in sent] == [-32603, -32603]
     ours = [record for record in caplog.records if record.name == "fim_lsp.lsp.rpc"]
     causes = [str(record.exc_info[1]) for record in ours if record.exc_info]
@@ -146,7 +143,6 @@ async def test_what_cannot_be_read_is_refused(server: LanguageServer) -> None:
     skipped: list[Skipped] = []
     connection = Connection(HELLO, Skipped("too long"), BadFrame("no header"), {"id": 2})
     code = await serve(server.protocol, connection, skipped.append)  # type: ignore[arg-type]
-
     assert code == 1
     assert skipped == [Skipped("too long")]
     assert [each["error"]["message"] for each in connection.sent[1:]] == ["too long", "no header"]

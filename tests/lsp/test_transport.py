@@ -77,7 +77,6 @@ def test_what_is_no_header_is_refused_at_its_line(data: bytes, says: str) -> Non
     """Without reading on, and what stood there is cut."""
     with pytest.raises(BadFrame) as refused:
         [*frames(io.BytesIO(data))]
-
     assert says in str(refused.value)
     assert len(str(refused.value)) < 120
 
@@ -111,7 +110,6 @@ def test_of_a_long_message_only_its_names_are_kept(
     for separators in ((",", ":"), (", ", ": ")):
         body = json.dumps(message, separators=separators).encode()
         skipped, following = frames(io.BytesIO(framed(body) + framed(b"next")))
-
         assert isinstance(skipped, Skipped)
         assert skipped.reason == f"a message of {len(body)} bytes; 100 are the most"
         assert skipped.methods == methods
@@ -136,7 +134,6 @@ async def test_only_so_many_messages_are_read_ahead() -> None:
         await anext(messages)
     await asyncio.sleep(0.05)
     done.set()
-
     assert given <= 100 + transport._READ_AHEAD + 1
 
 
@@ -144,7 +141,6 @@ async def test_a_client_that_leaves_is_told_at_once() -> None:
     """On the reading thread, before its last messages are handled."""
     left = threading.Event()
     client = Client(iter([b"a", b"b"]), io.BytesIO(), left.set)
-
     assert [message async for message in client.messages()] == [b"a", b"b"]
     assert left.is_set()
 
@@ -160,7 +156,6 @@ async def test_messages_that_are_sent_arrive_whole_and_in_order() -> None:
             client.write(line)
         received = await asyncio.to_thread(lambda: [reader.readline() for _ in lines])
         client.flush(10.0)
-
     assert received == lines
 
 

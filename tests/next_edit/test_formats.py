@@ -127,7 +127,6 @@ def test_sweeps_prompt() -> None:
 def test_zetas_prompts(model: str) -> None:
     """The file among the related ones, all edits as diffs, the region with the cursor."""
     begin, end = MARKS[model]
-
     assert prompt_of(*asked(f"zed-industries/{model}-Q8_0.gguf")) == ZETA.format(
         begin + REGION + end
     )
@@ -140,7 +139,6 @@ def test_an_answer_is_a_proposal(model: str) -> None:
         "check(color)", "check(color<|user_cursor|>)" if "zeta" in model else "check(color)"
     )
     found = proposal_of(*asked(model), answer, TEXT)
-
     assert found is not None
     assert found[:4] == (URI, 4, NOW[4:6], ("    check(color)", "    return color"))
 
@@ -177,7 +175,6 @@ def test_answers_that_are_none(model: str, answer: str) -> None:
 def test_marks_in_the_users_text_are_not_sent(mark: str) -> None:
     """The model would read them as its own."""
     found, about = asked("sweep")
-
     assert (
         prompt_of(found, about._replace(edits=(NamedEdit("b.py", 0, (f"'{mark}'",), ()),))) is None
     )
@@ -205,7 +202,6 @@ def test_secrets_are_not_sent() -> None:
         prompt = prompt_of(found, about) or ""
         assert "TOKEN" in prompt
         assert SECRET not in prompt
-
     for edit in (earlier, NEWEST._replace(line=18, before=(), after=lines[18:19], at=3.0)):
         assert ask((*edits, edit), lines, NAMES, begin) is None
 
@@ -248,6 +244,5 @@ def test_a_long_edit_is_not_asked_about() -> None:
     lines = tuple(f"line_{n} = {n}" for n in range(20))
     long = FinishedEdit(URI, 0, (), lines[:8], at=1.0)
     wide = FinishedEdit(URI, 0, (), ("x" * 2000,), at=1.0)
-
     assert ask((long,), lines, NAMES, choose_shown((long,), lines, None)) is None
     assert ask((wide,), ("x" * 2000,), NAMES, choose_shown((wide,), ("x" * 2000,), None)) is None

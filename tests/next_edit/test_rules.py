@@ -52,7 +52,6 @@ def test_a_rule_of_two_examples(
 ) -> None:
     """What differs is a hole, and what a hole held comes back."""
     rule = pair_rule(*one, *other)
-
     assert rule is not None
     assert rule.apply(line) == result
 
@@ -67,7 +66,6 @@ def test_a_hole_holds_what_it_may() -> None:
     word = find(("f(", Hole.WORD, ")"), "f(a.b) f(cd)")
     inside = find(("f(", Hole.INSIDE, ")"), "f(a(b)) f()")
     anything = find(("f ", Hole.ANY, " in ", Hole.ANY), "if f x in y in z", whole=False)
-
     assert [found.held for found in word] == [("cd",)]
     assert [found.held for found in inside] == [("a(b)",)]
     assert [found.held for found in anything] == [("x", "y in z")]

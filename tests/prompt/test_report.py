@@ -32,7 +32,6 @@ def test_every_part_says_its_price_and_reason() -> None:
     )
     measure = Measure(60, 58, 3, (20, 10), 4, 5, 1, 2)
     shown = report.describe(prompt, measure, [ring])
-
     assert shown.note == "60 tokens, of which the model has evaluated 58"
     assert [(part.part, part.tokens) for part in shown.segments] == [
         ("repository", 3),
@@ -53,7 +52,6 @@ def test_every_part_says_its_price_and_reason() -> None:
 def test_the_page_is_for_reading() -> None:
     """One rule and the text per part; without a backend there are no counts."""
     page = report.page(report.describe(Prompt("shop", (), "c.py", "x\n", ""), None, ()))
-
     assert page.startswith("What the model is shown at the cursor: there is no model to count")
     assert "── path · the file at work ───" in page
     assert "\nc.py\n" in page
@@ -67,7 +65,6 @@ async def test_a_session_shows_what_it_would_send() -> None:
         await typist.ask(invoked=True)
         shown = await session.report(typist.uri)
         parts = {part.part: part for part in shown.segments}
-
         assert parts["path"].text == "app/cart.py"
         assert parts["prefix"].text + parts["middle"].text + parts["forced"].text == typist.text
         total = int(shown.note.split()[0])

@@ -52,7 +52,6 @@ def test_of_a_long_line_only_what_stands_next_to_the_cursor_is_seen(column: int)
     line = "".join(map(str, range(50_000)))[:200_000]
     doc, here = document(f"above = 1\n{line}\nbelow = 2\n"), Position(1, column)
     window = place_window(doc, here, budget, None)
-
     assert middle(window, doc, here).endswith(line[max(0, column - LINE_CHARS) : column])
     assert len(middle(window, doc, here)) <= LINE_CHARS + budget.middle
     assert window.suffix.startswith(line[column : column + LINE_CHARS])

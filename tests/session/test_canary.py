@@ -149,12 +149,10 @@ async def test_no_canary_ever_reaches_the_model(project: Project) -> None:
         events.FilesChanged((project.uri("secrets.toml"),), (project.uri("moved.py"),))
     )
     before = len(project.bodies)
-
     await project.type(main, "    def price(self):\n        return fre")
     project.session.handle(events.Closed(project.uri("keys.py")))
     await project.type(main, f"ight(self.weight)\n\n    api_key = '{KEYS['openai']}'\n    ")
     await project.type(main, "def total(self, rate):\n        return self.price() * ")
-
     sent, sent_after = "\n".join(project.bodies), "\n".join(project.bodies[before:])
     assert "PUBLIC" in sent_after, "the ring must have been at work"
     assert "CANARY" not in sent.replace("CANARY_later", "").replace("CANARY_moved", "")
@@ -170,7 +168,6 @@ async def test_no_canary_reaches_the_model_by_an_instruction(project: Project) -
         project.open(name)
     await project.rest()
     project.bodies.clear()
-
     asked = [Instruction(Position(0, 0), Position(99, 0), "add PUBLIC comments")]
     asked += [asked[0]._replace(instruction=f"use the key {key}") for key in SECRETS[:2]]
     wrong = tuple(f"expected 'freight_key' and 'freight_draft', got {key}" for key in SECRETS[:2])
@@ -180,7 +177,6 @@ async def test_no_canary_reaches_the_model_by_an_instruction(project: Project) -
         await project.session.edits.prepare(project.uri(name), asked[0].start, asked[0].end)
     for each in asked:
         await project.session.edits.edit(main.uri, each, lambda lines: not lines)
-
     sent = "\n".join(project.bodies)
     if project.session.connection.state.kind == "openai":  # the bundled model itself takes none
         assert "add PUBLIC comments" in sent, "instructions must have been sent"

@@ -33,9 +33,7 @@ def test_sessions_add_up(tmp_path: Path) -> None:
     shown(second, 2)
     other.write(TODAY)
     shown(first, 1)
-
     days = one.write(TODAY + timedelta(1))
-
     assert [day["accepted"] for day in days.values()] == [5, 1]
     assert [day["shown"] for day in days.values()] == [10, 2]
     assert days == Days(tmp_path, Stats()).write(TODAY)
@@ -98,7 +96,6 @@ def test_a_file_that_makes_no_sense(tmp_path: Path, said: str) -> None:
     (tmp_path / FILE).chmod(0o600)
     stats = Stats()
     shown(stats, 1)
-
     assert [*Days(tmp_path, stats).write(TODAY)] == [str(TODAY)]
 
 
@@ -106,5 +103,4 @@ def test_nothing_is_kept_without_a_folder() -> None:
     """And what was counted is told all the same."""
     stats = Stats()
     shown(stats, 1)
-
     assert Days(None, stats).write(TODAY)[str(TODAY)]["accepted"] == 1

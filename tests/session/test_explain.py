@@ -25,7 +25,6 @@ async def test_the_indentation_that_an_editor_takes_back_is_no_deletion(typist: 
     n_answers = len(typist.session.counters.answers)
     typist.backspace(4)
     after = await typist.session.explain(typist.uri, Position(1, 0))
-
     assert (after.answer, after.position) == (before.answer, Position(1, 0))
     assert after.answer.outcome != "after a deletion"
     assert len(typist.session.counters.answers) == n_answers

@@ -211,7 +211,6 @@ async def test_an_instruction_costs_its_own_turn_and_the_next_key_what_was_typed
     await user.session.wait_idle()
     size = await _tokens(user)
     assert size > 600, "the file must be worth keeping"
-
     last = len(user.document.lines) - 1
     asked = Instruction(Position(last - 1, 0), Position(last, 99), "add a comment")
     first = await edit(user, asked)
@@ -225,7 +224,6 @@ async def test_an_instruction_costs_its_own_turn_and_the_next_key_what_was_typed
     assert second.tokens.evaluated < 100
     await user.session.edits.prepare(user.uri, asked.start, asked.end)
     assert (await edit(user, asked)).tokens.evaluated < 24
-
     assert await user.cost("w", invoked=True) <= 8
 
 

@@ -47,7 +47,6 @@ async def test_nothing_of_a_large_document_is_used(session: Session, backend: Fa
     assert (answer.suggestions, answer.outcome) == ([], "too large")
     assert "characters get no suggestions" in answer.reason
     assert "characters get no suggestions" in (await session.report(A)).note
-
     await outcome(session, B)
     assert "C4N4RY" not in repr((backend.seen, backend.warmed))
     session.handle(Closed(A))
@@ -64,7 +63,6 @@ async def test_a_document_that_grows_is_left_and_one_that_shrinks_is_used(sessio
     session.handle(Changed(A, 3, (Edit(at, at, "x"),)))
     assert await outcome(session, A) == "too large"
     session.handle(Changed(A, 4, (Edit(Position(1, 0), Position(6, 0), ""),)))
-
     assert session.documents[A].text == LINE
     assert await outcome(session, A, 0) not in ("too large", "")
 
@@ -76,7 +74,6 @@ async def test_what_is_inserted_and_deleted_again_does_not_count(session: Sessio
     for number in range(2 * MOST):
         session.handle(Changed(A, number, (Edit(at, at, "x"),)))
         session.handle(Changed(A, number, (Edit(at, Position(0, 1), ""),)))
-
     assert await outcome(session, A) != "too large"
 
 

@@ -55,7 +55,6 @@ async def test_folders_outside_of_workspaces_share_no_code(
     assert "C4N4RY" in repr(backend.seen), "the ring must be at work"
     backend.seen.clear()
     backend.warmed.clear()
-
     user = typist(session, there / "main.py", CODE)
     await work(user)
     for key in "ight(3)\n    C4N":
@@ -72,7 +71,6 @@ async def test_lines_in_sight_are_of_the_same_folder(session: Session, tmp_path:
     typist(session, here / "other.py", CANARY)
     user = typist(session, there / "main.py", "    C4N4RY = wei")
     await wait_judged(session)
-
     assert not [line for line in session._open.lines(session._open.by_uri[user.uri]) if "7" in line]
 
 
@@ -87,7 +85,6 @@ async def test_nothing_is_kept_of_what_was_closed(session: Session, tmp_path: Pa
         await session.wait_idle()
         session.handle(events.Closed(user.uri))
         await wait_judged(session)
-
     named = {folder for text in _strings(session) for folder in re.findall(r"closed-\d+", text)}
     assert named <= {f"closed-{n}" for n in range(N_FOLDERS - OUTSIDE - 1, N_FOLDERS)}
 

@@ -151,7 +151,6 @@ async def test_the_engine_holds_nothing_of_it_any_more(real: Project, change) ->
     change(real)
     await wait_judged(real.session)
     await connection.wait_ready()
-
     timings = (await (await connection.backend.connect()).complete(request)).timings
     assert timings.cache_n <= 1 < SEEN < timings.prompt_n
 

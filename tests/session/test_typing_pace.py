@@ -23,5 +23,4 @@ def test_only_keys_of_the_editor_tell_it(is_a_key: bool) -> None:
     for version in range(2, 20):
         edits = (Edit(START, START, "x"),)
         documents.change(doc, events.Changed(doc.uri, version, edits, is_a_key))
-
     assert (documents.pace.interval_ms == USUAL_MS) is not is_a_key

@@ -88,7 +88,6 @@ async def test_a_line_of_half_a_megabyte(session: Session) -> None:
     for _ in range(5):
         typist.type("y")
         assert await typist.ask(invoked=True) == []
-
     assert typist.counted("outcomes", "the line is too long") == 5
     assert typist.counted("streams") == 0
 

@@ -90,7 +90,6 @@ def project(start: Start, tmp_path: Path) -> Project:
 async def test_what_is_imported_is_shown_though_it_is_not_open(project: Project) -> None:
     """The index is built on the side, and says how far it is."""
     await project.open()
-
     assert await project.shown() == f"# shop.py\n{SHOP}"
     assert project.told == [(2, 2)]
 
@@ -101,7 +100,6 @@ async def test_it_can_be_switched_off(start: Start, tmp_path: Path, config: Ring
     (tmp_path / "shop.py").write_text(SHOP)
     project = start(Config(ring=config))
     await project.open()
-
     assert await project.shown() == ""
     assert project.told == []
 
@@ -113,12 +111,10 @@ async def test_a_file_that_changes_on_disk_is_shown_as_it_is(project: Project) -
     await project.open("util.py")
     project.close("util.py")
     assert "sorted(shelf)" in await project.shown()
-
     (project.root / "util.py").write_text("def tidy(shelf):\n    return shelf.sort()\n")
     (project.root / "shop.py").write_text(SHOP.replace("3", "4"))
     project.tell(changed=("shop.py",))
     shown = await project.shown()
-
     assert "shelf.sort()" in shown
     assert "rate = 4" in shown
     assert "sorted(shelf)" not in shown
@@ -130,7 +126,6 @@ async def test_a_deleted_file_leaves(project: Project) -> None:
     await project.open()
     assert "shop.py" in await project.shown()
     (project.root / "shop.py").unlink()
-
     assert await project.shown() == ""
 
 
@@ -142,11 +137,9 @@ async def test_a_file_that_becomes_private_leaves(project: Project) -> None:
     shown = await project.shown()
     assert "shop.py" in shown
     assert "util.py" in shown
-
     (project.root / ".gitignore").write_text("shop.py\nutil.py\n")
     project.tell(changed=(".gitignore",))
     await project.open("util.py")  # the session judges all documents again
-
     assert await project.shown() == ""
 
 
@@ -155,7 +148,6 @@ async def test_excluded_files_are_never_indexed(start: Start, tmp_path: Path) ->
     (tmp_path / "shop.py").write_text(SHOP)
     project = start(Config(privacy=PrivacyConfig(exclude=("shop.py",))))
     await project.open()
-
     assert await project.shown() == ""
 
 
@@ -168,7 +160,6 @@ async def test_a_file_with_another_spelling_of_its_uri_is_one_file(project: Proj
     project.workspaces.of(location, ()).open(
         source(open_document(odd, "python", 1, SHOP), location)
     )
-
     assert (await project.shown()).count("rate = 3") == 1
 
 
@@ -194,7 +185,6 @@ async def test_texts_without_a_file_are_judged_by_their_path(
     (project.root / ".gitignore").write_text("ignored.*\n")
     uri = uri.format(root=project.root.as_posix())
     workspaces, location = project.workspaces, paths.locate(uri, project.workspaces.roots)
-
     verdict = workspaces.quick_verdict(uri)
     if verdict is None:
         verdict = await workspaces.verdict(uri, location, project.config)

@@ -23,7 +23,6 @@ ROOT = Path(__file__).parents[2]
 def check(raw: object, key: str, value: object, *, problems: int = 0) -> None:
     """One trusted layer sets *key* to *value*, with so many problems."""
     config, found = merge_layers([Layer("editor", raw)])
-
     assert at(config, key) == value
     assert len(found) == problems, found
 
@@ -114,7 +113,6 @@ def test_endpoints_are_servers_with_settings_of_their_own() -> None:
             ]}}),
         ]
     )  # fmt: skip
-
     first, second = config.backend.endpoints
     assert (first.url, first.api_key_env) == ("https://big:8012", "KEY")
     assert (second.kind, second.url) == ("embedded", "")
@@ -144,7 +142,6 @@ def test_code_that_would_travel_unencrypted_is_warned_of(backend, hosts) -> None
     """Every server off this machine that is not reached by https is named, with the way out."""
     config, _ = merge_layers([Layer("file", {"backend": backend})])
     warnings = [way.warning for way in remote_servers(config.backend) if way.warning]
-
     assert [warning.split()[4] for warning in warnings] == hosts
     assert all("ssh -L" in warning for warning in warnings)
 
@@ -160,7 +157,6 @@ def test_the_last_layer_wins() -> None:
             Layer("flags", {"ring.chunkLines": "x", "backend.url": "http://b"}),
         ]
     )
-
     assert (config.ring.chunks, config.ring.chunk_lines) == (2, 10)
     assert config.backend.url == "http://b"
     assert len(problems) == 1
@@ -172,7 +168,6 @@ def test_lists_add_to_their_default() -> None:
         Layer("a", {"privacy.exclude": ["x"]}),
         Layer("b", {"privacy.exclude": ["!*.crt", "*.key"]}),
     ]
-
     assert merge_layers(layers)[0].privacy.exclude == (*SECRETS, "!*.crt")
 
 
@@ -182,7 +177,6 @@ def test_a_project_never_sets_what_it_must_not(option) -> None:
     values = {bool: True, str: "x", int: 7, float: 0.5, tuple: ["x"], list: [{"url": "x"}]}
     value = (values | {BackendConfig: {"url": "x"}, dict: {"X-A": "x"}})[option.type]
     config, problems = merge_layers([Layer(".fim-lsp.toml", {option.key: value}, trusted=False)])
-
     if option.project is Project.NEVER:
         assert config == Config()
         assert problems
@@ -205,7 +199,6 @@ def test_a_project_never_sets_what_it_must_not(option) -> None:
 def test_a_project_may_tune_and_restrict(user, project, key, value, sentence) -> None:
     """What it restricts stays restricted, also against layers that come after it."""
     config, problems = merge_layers([Layer("p", project, trusted=False), Layer("user", user)])
-
     assert at(config, key) == value
     assert problems == ((f"p: {sentence}",) if sentence else ())
 
@@ -219,7 +212,6 @@ def test_what_names_something_of_this_machine_is_not_for_tcp(option) -> None:
         "fim": {option.key: "x" if option.type is str and not option.choices else option.default}
     }
     config, problems = merge_layers([Layer("editor", raw, over_tcp=True)])
-
     assert option.local == (option.key in named)
     if option.local:
         assert config == Config()
@@ -238,7 +230,6 @@ def test_one_of_several_servers_is_no_way_around() -> None:
     servers = [{"url": "http://a"}, {"url": "http://b", "apiKeyCommand": "touch x"}]
     raw = {"backend": {"endpoints": servers, "url": "http://c"}}
     config, problems = merge_layers([Layer("editor", raw, over_tcp=True)])
-
     assert config.backend.endpoints == ()
     assert config.backend.url == "http://c"
     assert problems == ("editor: a client over TCP may not set fim.backend.apiKeyCommand: write it into config.toml",)  # fmt: skip
@@ -249,7 +240,6 @@ def test_the_server_of_a_next_edit_model_is_no_way_around(key: str) -> None:
     """Over TCP it is left out if it names something of this machine."""
     raw = {"nextEdit": {"server": {"url": "http://a", key: "x"}}}
     config, problems = merge_layers([Layer("editor", raw, over_tcp=True)])
-
     assert config == Config()
     assert problems == (f"editor: a client over TCP may not set fim.nextEdit.server.{key}: write it into config.toml",)  # fmt: skip
 
@@ -268,7 +258,6 @@ def test_a_server_is_a_table_wherever_it_stands(raw: object, place: object) -> N
     """Its keys are those of `fim.backend`."""
     config, problems = merge_layers([Layer("file", raw)])
     server = config.next_edit.server
-
     assert ((server.url, server.api_key_env), problems) == (place, ())
 
 
@@ -278,7 +267,6 @@ def test_headers_and_fields_are_tables_of_texts() -> None:
     servers = [{"url": "http://a", "headers": headers}]
     raw = {"backend": {"headers": headers, "body": {"user": "t"}, "endpoints": servers}}
     backend = merge_layers([Layer("file", raw)])[0].backend
-
     assert backend.headers == backend.endpoints[0].headers == tuple(headers.items())
     assert backend.body == (("user", "t"),)
 
@@ -309,7 +297,6 @@ EVIL = "x\n[repair](command:evil)\x1b[2J\u202e" + "y" * 131_897
 def test_what_a_repository_writes_is_cut(raw: object) -> None:
     """Its text reaches messages: short, on one line, without links, and not too often."""
     _, problems = merge_layers([Layer("p", raw, trusted=False)])
-
     assert problems
     assert len(problems) <= 51
     for problem in problems:
@@ -321,7 +308,6 @@ def test_what_a_repository_writes_is_cut(raw: object) -> None:
 def test_a_password_in_a_wrong_value_is_not_repeated() -> None:
     """A URL set where a kind belongs."""
     _, problems = merge_layers([Layer("e", {"backend": {"kind": "http://me:secret@host"}})])
-
     assert "secret" not in problems[0]
 
 
@@ -338,7 +324,6 @@ def test_whatever_is_written_nothing_fails(trusted: object, untrusted: object) -
     layers = [Layer("user", trusted), Layer("project", untrusted, trusted=False)]
     without, _ = merge_layers(layers[:1])
     config, problems = merge_layers(layers)
-
     assert all(problem.startswith(("user: ", "project: ")) for problem in problems)
     assert config.backend == without.backend
     assert set(config.privacy.exclude) >= set(without.privacy.exclude)
@@ -350,7 +335,6 @@ def test_depth_is_no_problem() -> None:
     raw: dict[str, object] = {}
     for _ in range(10_000):
         raw = {"a": raw}
-
     assert len(merge_layers([Layer("p", raw, trusted=False)])[1]) == 1
 
 
@@ -366,10 +350,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_files_become_layers(home: Path, tmp_path: Path) -> None:
     """The user's file is trusted, a project's is not, and no file is no layer."""
     assert files.find_layers((tmp_path,)) == ((), ())
-
     home.write_text("[ring]\nchunks = 3\n", "utf-8")
     (tmp_path / ".fim-lsp.toml").write_text("fim.completion.auto = false\n", "utf-8")
-
     assert files.find_layers((tmp_path, tmp_path / "none")).layers == (
         Layer(str(home), {"ring": {"chunks": 3}}, trusted=True),
         Layer(
@@ -386,7 +368,6 @@ def test_a_bad_file_is_a_sentence(home: Path, content: bytes) -> None:
     home.write_bytes(content)
     found = files.find_layers(())
     _, problems = merge_layers(found.layers)
-
     assert [*found.problems, *problems][0].startswith(str(home))
 
 
@@ -397,7 +378,6 @@ def test_a_bad_file_is_a_sentence(home: Path, content: bytes) -> None:
 def test_a_file_that_takes_long_to_read_is_not_read(home: Path, content: bytes) -> None:
     """Keys of thousands of parts are refused before they are parsed, which takes quadratic time."""
     home.write_bytes(content)
-
     assert files.find_layers(()).problems == (f"{home}: has a line with more than 500 dots",)
 
 
@@ -408,7 +388,6 @@ def test_a_projects_file_is_no_link(home: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("[ring]\nchunks = 3\n", "utf-8")
     home.symlink_to(tmp_path / "mine")
     found = files.find_layers((tmp_path,))
-
     assert [layer.source for layer in found.layers] == [str(home)]
     assert [".fim-lsp.toml: is a link" in problem for problem in found.problems] == [True]
 
@@ -423,21 +402,18 @@ def test_a_root_that_is_no_folder_has_no_file(home: Path, root: str) -> None:
 def test_a_pipe_is_not_waited_for(home: Path, tmp_path: Path) -> None:
     """A cloned repository cannot stop the server by a settings file that never ends."""
     os.mkfifo(tmp_path / ".fim-lsp.toml")
-
     assert files.find_layers((tmp_path,)) == ((), ())
 
 
 def test_the_page_on_settings_is_in_step() -> None:
     """docs/configuration.md is what scripts/make-config-docs makes now."""
     rendered = runpy.run_path(str(ROOT / "scripts/make-config-docs"))["rendered"]()
-
     assert (ROOT / "docs/configuration.md").read_text("utf-8") == rendered
 
 
 def test_the_settings_of_the_extension_are_in_step() -> None:
     """editors/vscode/package.json is what scripts/make-vscode-settings makes now."""
     made = runpy.run_path(str(ROOT / "scripts/make-vscode-settings"))["manifest"]()
-
     assert (ROOT / "editors/vscode/package.json").read_text("utf-8") == made
 
 
@@ -447,7 +423,6 @@ def test_a_workspace_of_vs_code_cannot_loosen_what_protects() -> None:
     sections = manifest["contributes"]["configuration"]
     settings = {key: about for each in sections for key, about in each["properties"].items()}
     free = {key for key, about in settings.items() if about["scope"] == "window"}
-
     assert {about["scope"] for about in settings.values()} == {"machine", "application", "window"}
     for option in SCHEMA.values():
         if f"fim.{option.key}" in free:

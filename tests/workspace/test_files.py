@@ -75,7 +75,6 @@ def test_only_code_of_the_workspace_that_is_not_private_is_listed(root: Path) ->
 def test_the_nearest_files_come_first(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a workspace with more files than an index holds, the user's own corner is in it."""
     monkeypatch.setattr(files, "FILES", 2)
-
     assert list(list_files(root, "app/deep/c.py", EXCLUDES)) == ["app/deep/c.py", "app/b.py"]
     assert list(list_files(root, "app/gen/d.py", EXCLUDES)) == ["app/b.py", "app/binary.py"]
 
@@ -100,7 +99,6 @@ def test_folders_that_are_not_there_cost_nothing(
 def test_an_index_knows_the_definitions(root: Path) -> None:
     """A file that is no text defines nothing."""
     index = index_of(root)
-
     assert index.homes["two"] == ("app/b.py",)
     assert index.homes["Three"] == ("app/deep/c.py",)
     assert index.entries["app/binary.py"].names == ()
@@ -116,11 +114,9 @@ def test_a_file_that_changed_since_it_was_judged_is_not_read(root: Path) -> None
     shown = lambda: pieces_of(index, root, root.as_uri(), snapshot, read)  # noqa: E731
     names = lambda: sorted({piece.name for piece in shown()})  # noqa: E731
     assert names() == ["app/b.py", "app/deep/c.py"]
-
     (root / "app/b.py").unlink()
     (root / "app/b.py").symlink_to(root.parent / "outside/j.py")
     os.utime(root / "app/deep/c.py", ns=(1, 1))
-
     assert names() == []
 
 
@@ -132,7 +128,6 @@ def test_a_known_file_is_read_again_when_it_changed(root: Path) -> None:
     assert new is not None
     assert new.lines[:1] == ("def one():\n",)
     assert again(new) is new
-
     (root / ".gitignore").write_text("a.py\n")
     assert again(old) is None
     assert again(replace(old, name="gone.py")) is None
@@ -144,7 +139,6 @@ def test_a_file_that_is_a_pipe_by_now_is_not_read(root: Path) -> None:
     (root / "app/b.py").unlink()
     os.mkfifo(root / "app/b.py")
     old = Source((root / "app/b.py").as_uri(), "app/b.py", "python", -1, ("old\n",))
-
     assert "app/b.py" not in list_files(root, "a.py", EXCLUDES)
     assert reread(root / "app/b.py", root, EXCLUDES, old) is None
     assert index.entries["app/b.py"]
@@ -157,7 +151,6 @@ def test_a_workspace_that_is_a_link_is_judged_where_it_leads(root: Path) -> None
         (root / ".git" / name).mkdir()
     (root / ".git/HEAD").write_text("ref: refs/heads/main\n")
     (root.parent / "link").symlink_to(root / "app")
-
     assert list(list_files(root.parent / "link", "b.py", EXCLUDES)) == [
         "b.py",
         "binary.py",

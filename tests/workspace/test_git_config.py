@@ -37,7 +37,6 @@ def test_settings_are_those_that_git_lists(tmp_path: Path, text: str) -> None:
     (tmp_path / "config").write_bytes(text.encode())
     said = git("config", "-z", "--list", "-f", "config", cwd=tmp_path).decode().split("\0")[:-1]
     pairs = [tuple(each.partition("\n")[::2]) if "\n" in each else (each, "true") for each in said]
-
     assert [(each.key, each.value) for each in parse(text.encode())] == pairs
 
 
@@ -62,7 +61,6 @@ def test_a_value_on_a_condition_stands_beside_the_one_it_may_replace(tmp_path: P
     (tmp_path / "a").write_text('[core]\nx = 1\nx = 2\n[includeIf "gitdir:/"]\npath = b\n')
     (tmp_path / "b").write_text("[core]\nx = 3\n[include]\npath = c\n")
     (tmp_path / "c").write_text("[core]\nx = 4\n")
-
     assert [each.value for each in values([tmp_path / "a"], "core.x")] == ["4", "3", "2"]
     assert [each.value for each in values([tmp_path / "a", tmp_path / "c"], "core.x")] == ["4"]
 
@@ -70,7 +68,6 @@ def test_a_value_on_a_condition_stands_beside_the_one_it_may_replace(tmp_path: P
 def test_a_file_that_includes_itself_ends(tmp_path: Path) -> None:
     """Three times in each of ten levels would be 60,000 reads; a repository may bring such a file."""
     (tmp_path / "a").write_text("[include]\n" + "path = a\n" * 50 + "[core]\nx = 1\n")
-
     assert values([tmp_path / "a"], "core.x")[-1].value == "1"
 
 
@@ -86,7 +83,6 @@ def test_settings_in_the_environment_count(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("GIT_CONFIG_KEY_0", "Core.ignoreCase")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "yes")
     assert values([], "core.ignorecase") == [Setting("core.ignorecase", "yes")]
-
     monkeypatch.setenv("GIT_CONFIG_COUNT", "9" * 20)
     assert values([], "core.ignorecase") == []
 
@@ -122,7 +118,6 @@ def test_the_environment_may_include_a_file(
     """As with `git -c include.path=…`."""
     (tmp_path / "more").write_text("[core]\nx = 5\n")
     monkeypatch.setenv("GIT_CONFIG_PARAMETERS", f"'include.path'='{tmp_path}/more'")
-
     assert values([], "core.x") == [Setting("core.x", "5")]
 
 

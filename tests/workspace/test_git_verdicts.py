@@ -77,7 +77,6 @@ def test_git_says_the_same_of_every_path(tmp_path: Path, home: Path) -> None:
             counts[kind] += 1
             wrong += [(kind, seed, path, ours)] * (kind != "documented")
     print(dict(counts))
-
     assert not wrong, f"{dict(counts)}: {wrong[:5]}"
     assert counts["ignored"] * 4 > counts["paths"], f"the rules should match now and then: {counts}"
 
@@ -118,7 +117,6 @@ def test_git_says_the_same_of_the_rows_written_by_hand(tmp_path: Path) -> None:
         (tmp_path / f"row{n}/.gitignore").write_bytes(rules)
         expected |= {f"row{n}/{path}".encode(): path in yes for path in (*yes, *no)}
     said = git_verdicts(Repository(tmp_path, [*expected], tmp_path))
-
     assert {path for path in expected if said[path] != expected[path]} == set()
 
 
@@ -141,7 +139,6 @@ def test_a_repository_in_a_repository_is_judged_by_both(tmp_path: Path, home: Pa
             counts["over-blocked"] += ours and not both and not differs(outer, home)
         shutil.rmtree(outer.top)
     print(dict(counts))
-
     assert counts["paths"]
     assert not counts["leaks"] + counts["over-blocked"], dict(counts)
 
@@ -164,7 +161,6 @@ def test_what_is_listed_is_what_git_lists(tmp_path: Path, home: Path) -> None:
         if not differs(found, home):
             assert ours == shown, seed
         assert ours <= shown, seed
-
     assert n_files > REPOSITORIES
 
 

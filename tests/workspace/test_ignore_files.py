@@ -65,7 +65,6 @@ def test_only_regular_files_are_read(root: Path, name: str, kind: str) -> None:
     else:
         file.symlink_to(file if kind == "loop" else kind)
     write(root / "sub/a.py", "")
-
     assert why_private(root / "sub/a.py", root, ()) == ""
     assert list(list_files(root, "sub/a.py", ())) == ["sub/a.py"]
 
@@ -75,7 +74,6 @@ def test_a_linked_gitignore_has_no_rules(root: Path) -> None:
     rules = write(root.parent / "rules", "*.py\n")
     (root / ".gitignore").symlink_to(rules)
     assert why_private(root / "a.py", root, ()) == ""
-
     (root / ".git/info/exclude").unlink()
     (root / ".git/info/exclude").symlink_to(rules)
     assert why_private(root / "a.py", root, ()) == "it matches .git/info/exclude"
@@ -90,7 +88,6 @@ def test_an_ignore_file_beyond_the_limits_hides_its_folder(
     write(root / "sub/.gitignore", text)
     write(root / "sub/a.py", "")
     write(root / "b.py", "")
-
     with caplog.at_level(logging.WARNING):
         assert why_private(root / "sub/deep/a.py", root, ()).startswith(".gitignore ")
         assert why_private(root / "sub/a.py", root, ()).startswith(".gitignore ")
@@ -103,7 +100,6 @@ def test_an_ignore_file_beyond_the_limits_hides_its_folder(
 def test_50_000_rules_are_read(root: Path) -> None:
     """Long, but within the limits."""
     write(root / ".gitignore", "".join(f"{n:x}\n" for n in range(50_000)))
-
     assert why_private(root / "a00", root, ())
     assert why_private(root / "a.py", root, ()) == ""
 
@@ -111,7 +107,6 @@ def test_50_000_rules_are_read(root: Path) -> None:
 def test_rules_that_froze_the_server_are_read(root: Path) -> None:
     """Stars and a long name of the letter between them."""
     write(root / ".gitignore", "*a" * 100 + "b\n" + "**/a*" * 50 + "b\n")
-
     assert why_private(root / ("a" * 250), root, ()) == ""
     assert why_private(root / ("a" * 250), root, ("*a" * 100 + "b",)) == ""
 
@@ -124,7 +119,6 @@ def test_rules_above_the_workspace_count_up_to_the_top_of_the_repository(root: P
     write(root.parent / ".gitignore", "b.py\n")
     write(root / ".gitignore", "/app/a.py\n*.log\n")
     write(root / "app/.gitignore", "!x.log\n")
-
     assert why_private(root / "app/a.py", root / "app", ()) == "it matches .gitignore"
     assert why_private(root / "app/b.py", root / "app", ()) == ""
     assert why_private(root / "app/x.log", root / "app", ()) == ""
@@ -152,7 +146,6 @@ def test_the_excludes_of_the_user_count(
     write(home / ".gitconfig", config)
     write(home / "other", "[Core]\n\texcludesFile = ~/mine\n")
     write(home / name, "a.py\n")
-
     reason = why_private(root / "sub/a.py", root, ())
     assert reason == ("it matches git's core.excludesFile" if hidden else "")
     assert why_private(root / "sub/b.py", root, ()) == ""
@@ -168,12 +161,10 @@ def test_the_configuration_of_git_may_lie_elsewhere(
     write(home / "x/git/ignore", "a.py\n")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "x"))
     assert why_private(root / "a.py", root, ())
-
     write(home / "config", f"[core]\nexcludesFile = {write(home / 'mine', 'b.py')}\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / "config"))
     assert why_private(root / "a.py", root, ()) == ""
     assert why_private(root / "b.py", root, ())
-
     monkeypatch.delenv("GIT_CONFIG_GLOBAL")
     monkeypatch.delenv("GIT_CONFIG_NOSYSTEM")
     monkeypatch.setenv("GIT_CONFIG_SYSTEM", str(home / "config"))
@@ -187,7 +178,6 @@ def test_configuration_that_is_no_file_is_not_read(root: Path, home: Path, what:
     path = what if what != "fifo" else str(home / "fifo")
     git("config", "core.excludesFile", path, cwd=root)
     assert why_private(root / "a.py", root, ()) == ""
-
     (home / ".gitconfig").symlink_to(path)
     write(root / ".git/config", f"[include]\npath = {path}\n[core]\nexcludesFile = {path}\n")
     assert why_private(root / "a.py", root, ()) == ""
@@ -196,7 +186,6 @@ def test_configuration_that_is_no_file_is_not_read(root: Path, home: Path, what:
 def test_includes_that_go_round_end(root: Path, home: Path) -> None:
     """Ten levels, as in git."""
     write(home / ".gitconfig", "[include]\npath = .gitconfig\npath = .gitconfig\n")
-
     assert why_private(root / "a.py", root, ()) == ""
 
 
@@ -209,7 +198,6 @@ def test_what_is_no_repository_is_no_border(root: Path, pointer: str) -> None:
     write(root / ".gitignore", "a.py\n")
     write(root / "sub/.git", pointer)
     (root / "empty/.git").mkdir(parents=True)
-
     assert why_private(root / "sub/a.py", root / "sub", ())
     assert why_private(root / "empty/a.py", root / "empty", ())
 
@@ -232,7 +220,6 @@ def test_a_worktree_and_a_submodule_have_the_rules_of_their_repository(root: Pat
         cwd=root,
     )
     write(root / ".git/modules/part/info/exclude", "b.py\n")
-
     tree = root.parent / "tree"
     assert why_private(tree / "a.py", tree, ()) == "it matches .git/info/exclude"
     assert why_private(tree / "b.py", tree, ()) == ""
@@ -257,7 +244,6 @@ def test_a_link_is_judged_by_where_it_leads(root: Path) -> None:
         "d": "/etc/hosts",
     }.items():
         (root / f"{name}.py").symlink_to(target)
-
     reasons = {name: why_private(root / f"{name}.py", root, SECRETS) for name in "abcd"}
     assert reasons["c"] == ""
     assert all("leads to" in reasons[name] for name in "abd")
@@ -268,7 +254,6 @@ def test_a_workspace_may_be_a_link(root: Path) -> None:
     """Its files are those of the folder that it leads to."""
     (root.parent / "link").symlink_to(root)
     write(root / ".gitignore", "/a.py\n")
-
     assert (
         why_private(root.parent / "link/a.py", root.parent / "link", ()) == "it matches .gitignore"
     )
@@ -280,7 +265,6 @@ def test_names_that_are_not_utf_8_have_verdicts_of_their_own(root: Path) -> None
     (root / ".gitignore").write_bytes(b"caf\xe9*\nback\\\\slash.py\n")
     for name in (b"caf\xe9.py", b"th\xe9.py", b"back\\slash.py", b"a.py"):
         (root / os.fsdecode(name)).write_text("x = 1\n")
-
     assert why_private(root / os.fsdecode(b"caf\xe9.py"), root, ())
     assert why_private(root / os.fsdecode(b"th\xe9.py"), root, ()) == ""
     assert why_private(root / "back\\slash.py", root, ())
@@ -295,7 +279,6 @@ def test_letters_and_their_accents_are_one_on_a_mac(
     """Files there may have the decomposed form of a name, rules have the other."""
     write(root / ".gitignore", "\u00e9.py\n")
     assert why_private(root / "e\u0301.py", root, ()) == ""
-
     monkeypatch.setattr(sys, "platform", "darwin")
     assert why_private(root / "e\u0301.py", root, ())
 
@@ -316,7 +299,6 @@ def test_the_page_says_what_becomes_of_a_file_outside(tmp_path: Path, home: Path
         "what else you opened in its folder, unless a rule above names it; nothing else out there is read."
     )
     assert sentence in DOCS.read_text("utf-8")
-
     folder = tmp_path / "somewhere"
     write(folder / ".gitignore", "ignored.py\n")
     assert why_private(folder / "a.py", None, SECRETS) == ""
@@ -331,7 +313,6 @@ def test_the_page_says_what_becomes_of_a_file_outside(tmp_path: Path, home: Path
 def test_a_file_outside_is_under_the_rules_of_its_repository(root: Path) -> None:
     """As when the repository were the workspace."""
     write(root / ".gitignore", "/sub/a.py\n")
-
     assert why_private(root / "sub/a.py", None, ()) == "it matches .gitignore"
     assert why_private(root / "sub/b.py", None, ()) == ""
 
@@ -343,7 +324,6 @@ def test_temporary_files_of_programs_are_private(
     """In the folder that this process is told to use, too; a workspace beside them is not."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     write(tmp_path / "w/a.py", "")
-
     for root in (None, tmp_path, (tmp_path / name).parent):
         assert "temporary" in why_private(tmp_path / name, root, ())
     assert why_private(tmp_path / "w/a.py", tmp_path / "w", ()) == ""
@@ -362,7 +342,6 @@ def test_installed_packages_are_public_wherever_a_link_leads(root: Path) -> None
     store = root.parent / "store/node_modules/x"
     write(store / "a.js", "")
     (root / "x").symlink_to(store)
-
     assert why_private(root / "x/a.js", root, SECRETS) == ""
     assert why_private(store / "a.js", None, SECRETS) == ""
     assert "leads to" in why_private(root / "x/a.js", root, ("*.js", "!/x/*.js"))

@@ -46,7 +46,6 @@ def test_the_path_that_is_judged(uri: str, path: PurePath | None) -> None:
 def test_a_name_that_is_not_utf_8_comes_back_the_same() -> None:
     """URIs carry bytes; a model is told what can be read of them."""
     uri = uri_of("file:///w", os.fsdecode(b"a b/caf\xe9.py"))
-
     assert uri == "file:///w/a%20b/caf%E9.py"
     assert os.fsencode(local_path(uri) or "") == b"/w/a b/caf\xe9.py"
     assert locate(uri, ("file:///w",)).path == "a b/caf?.py"
@@ -56,7 +55,6 @@ def test_a_name_that_is_not_utf_8_comes_back_the_same() -> None:
 def test_files_outside_of_all_roots_belong_to_their_folder() -> None:
     """Two folders of one name are two; no model sees where they are."""
     here, there = locate("file:///a/src/x.py", ()), locate("file:///b/src/x.py", ())
-
     assert here[:3] == there[:3] == ("", "src", "x.py")
     assert here.folder != there.folder
     assert locate("file:///a/src/y.py", ()).folder == here.folder

@@ -29,9 +29,7 @@ def names_files(family: Family) -> bool:
 def test_what_is_rendered_is_read_back(family: Family) -> None:
     """For every family of the table: the same text on both sides of the cursor, and the files where they are marked."""
     text = "".join(part.text for part in render(PROMPT, family))
-
     found = read(text)
-
     assert found is not None
     assert found.prefix + found.middle == PROMPT.prefix + PROMPT.middle
     assert found.suffix == PROMPT.suffix
@@ -55,7 +53,6 @@ def test_what_is_rendered_is_read_back(family: Family) -> None:
 def test_templates_of_editors(text: str, prefix: str, suffix: str) -> None:
     """As minuet's recipes and Zed write them."""
     found = read(text)
-
     assert found is not None
     assert (found.prefix, found.suffix) == (prefix, suffix)
 

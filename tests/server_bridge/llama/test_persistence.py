@@ -62,7 +62,6 @@ async def test_after_a_restart_the_first_completion_costs_nothing(tmp_path: Path
         timings.prompt_n + timings.cache_n for timings in cold
     ]
     await before.aclose()
-
     after = Embedded(settings)
     for at in (900, 500):
         warm = await cost(after, at, MIDDLE + "s")

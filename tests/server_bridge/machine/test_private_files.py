@@ -41,7 +41,6 @@ def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
     target.write_bytes(b"old")
     path.symlink_to(target)
     private_files.write(path, b"new")
-
     assert (path.read_bytes(), target.read_bytes()) == (b"new", b"old")
     assert not path.is_symlink()
 
@@ -51,7 +50,6 @@ def test_threads_that_write_at_once_all_succeed(tmp_path: Path) -> None:
     path = tmp_path / "page"
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda n: private_files.write(path, b"%d" % n * 9), range(64)))
-
     assert len(set(path.read_bytes().decode())) <= 2
     assert [each.name for each in tmp_path.iterdir()] == ["page"]
 
