@@ -23,10 +23,11 @@ import json
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, aclosing, contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from server_bridge.http.responses import NOTHING, Object, Refused, body_of, events_in, object_in
 from server_bridge.machine.addresses import is_loopback, redact_url, without_login
@@ -46,6 +47,7 @@ _UNTRUSTED = {
     "": "is not signed by a trusted authority: name the file of your organisation's certificates "
     "in fim.backend.caFile",
 }
+_NO_CHECK_TIME = 0x200000  # OpenSSL's X509_V_FLAG_NO_CHECK_TIME, which Python does not name
 
 
 T = TypeVar("T")
@@ -224,16 +226,21 @@ class Http:
     ) -> Object:
         client, httpx = await self._open()
         seconds = min(GET_S, self.patience_s) if method == "GET" else self.patience_s
-        with self._map_errors(httpx):
-            extensions = {**extensions, "timeout": self._timeouts}
-            exchange = client.stream(
-                method, self._address + path, content=body, extensions=extensions
-            )
-            try:
-                answer = await self._within(seconds, self._read(exchange, path))
-            except (TimeoutError, httpx.TimeoutException, BackendUnavailable):
-                self._drop()
+        try:
+            with self._map_errors(httpx):
+                more = {**extensions, "timeout": self._timeouts}
+                url = self._address + path
+                exchange = client.stream(method, url, content=body, extensions=more)
+                try:
+                    answer = await self._within(seconds, self._read(exchange, path))
+                except (TimeoutError, httpx.TimeoutException, BackendUnavailable):
+                    self._drop()
+                    raise
+        except BackendUnusable as error:
+            if (expired := "has expired") not in str(error):
                 raise
+            since = expired + await self._find_expiry()
+            raise BackendUnusable(str(error).replace(expired, since)) from error
         try:
             return object_in(self.url + path, *answer)
         except Refused:
@@ -360,11 +367,22 @@ class Http:
         read = self.patience_s if self.is_working is None else None
         return {"connect": CONNECT_S, "write": WRITE_S, "read": read, "pool": None}
 
+    async def _find_expiry(self) -> str:
+        """Return since when the certificate has expired, "" where it is not shown; send nothing."""
+        context, address = await asyncio.to_thread(self._certificates), urlsplit(self._address)
+        assert isinstance(context, ssl.SSLContext)
+        context.verify_flags |= _NO_CHECK_TIME
+        connecting = asyncio.open_connection(address.hostname, address.port or 443, ssl=context)
+        try:
+            _, writer = await asyncio.wait_for(connecting, CONNECT_S)
+        except (OSError, TimeoutError):  # through a proxy, for example
+            return ""
+        end = writer.get_extra_info("peercert")["notAfter"]
+        writer.close()
+        return f" on {datetime.fromtimestamp(ssl.cert_time_to_seconds(end), UTC):%Y-%m-%d}"
+
     def _certificates(self) -> ssl.SSLContext | bool:
-        """
-        Return the trusted certificates: httpx's, this machine's and the user's. Reading them takes
-        25 ms.
-        """
+        """Return the certificates to trust: httpx's, this machine's, the user's. It takes 25 ms."""
         if self._address.lower().startswith("http://"):
             return False
         context: ssl.SSLContext = self._httpx.create_ssl_context()
