@@ -43,6 +43,9 @@ NEAR_SUFFIX = 4  # likewise below the cursor
 # bounds.
 FIRST_TOKENS = (96, 192)
 FIRST_S = 1.0
+# The same for a user who asked by hand and waits.
+BY_HAND_TOKENS = (192, 768)
+BY_HAND_S = 1.5
 # lines above a window that may say that it begins inside a secret: a key of 8,192 bits has 100
 ABOVE = 120
 # how much larger each rung of the ladder above it is: all of them cost less than twice the last
@@ -91,6 +94,11 @@ class Window:
     prefix: str
     suffix: str
     share: float = 1.0
+
+    @property
+    def n_chars(self) -> int:
+        """Return how much it shows."""
+        return len(self.prefix) + len(self.suffix)
 
 
 def middle(window: Window, document: Document, position: Position) -> str:
@@ -142,13 +150,13 @@ def place_window(
     )
 
 
-def first_tokens(per_s: float) -> int:
+def first_tokens(per_s: float, *, by_hand: bool = False) -> int:
     """
     Return how many tokens a first look at a place gets of a server that evaluates *per_s* in a
     second.
     """
-    low, high = FIRST_TOKENS
-    return max(low, min(high, int(per_s * FIRST_S)))
+    low, high = BY_HAND_TOKENS if by_hand else FIRST_TOKENS
+    return max(low, min(high, int(per_s * (BY_HAND_S if by_hand else FIRST_S))))
 
 
 def move(window: Window, edit: Edit) -> Window:

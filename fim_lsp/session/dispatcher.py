@@ -127,7 +127,9 @@ class Dispatcher:
         self, request: CompletionRequest, doc: OpenDocument, sample: int = 0
     ) -> Generation:
         # On the wire, so that no other evaluation makes the choice a wrong one.
-        best = partial(self._framing.best, doc, request.document, request.position)
+        best = partial(
+            self._framing.best, doc, request.document, request.position, by_hand=request.invoked
+        )
         frame = await self._lane.run(doc.permit(), best)
         if frame is not doc.frame:
             doc.install(frame)

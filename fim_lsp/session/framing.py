@@ -52,24 +52,30 @@ class Framing:
         return self.prompt(frame, document, position)
 
     async def best(
-        self, doc: OpenDocument, document: Document, position: Position, model: PermittedModel
-    ) -> Frame:
+        self, doc: OpenDocument, document: Document, position: Position, model: PermittedModel,
+        *, by_hand: bool = False,
+    ) -> Frame:  # fmt: skip
         """
         Return the frame that is cheapest to evaluate: one at hand, or a new small one.
 
         Prefilling one may have put another out of the cache (one slot, one common beginning).
+        A user who asks *by_hand* waits for the one that shows most of what can be evaluated
+        meanwhile.
         """
         doc.cut_withdrawn()
 
         async def measure(frame: Frame) -> Measure:
             return await model.measure(self.prompt(frame, document, position))
 
+        most = COLD + window.first_tokens(self._lane.connection.state.prefill_per_s, by_hand=by_hand)
         usable = doc.usable(document, position, self._budget(doc))
         costs = [((m := await measure(frame)).total - m.cached, frame) for frame in usable]
-        if all(cost >= COLD for cost, _ in costs):
-            for frame in self._quick(doc, document, position):
+        if by_hand or all(cost >= COLD for cost, _ in costs):
+            for frame in self._quick(doc, document, position, by_hand=by_hand):
                 costs += await _costs_by_chunks(frame, measure)
-        return min(costs, key=lambda option: option[0])[1]
+        cheapest = min(costs, key=lambda option: option[0])
+        affordable = [option for option in costs if by_hand and option[0] <= most]
+        return max(affordable, key=lambda option: option[1].window.n_chars, default=cheapest)[1]
 
     def ahead(self, doc: OpenDocument, document: Document, position: Position) -> Frame:
         """Return the frame that the next request should find evaluated."""
@@ -100,13 +106,15 @@ class Framing:
     def _budget(self, doc: OpenDocument) -> window.Budget:
         return frames.budget(self._lane.connection.config, self._lane.connection.state, doc.scale)
 
-    def _quick(self, doc: OpenDocument, document: Document, position: Position) -> list[Frame]:
+    def _quick(
+        self, doc: OpenDocument, document: Document, position: Position, *, by_hand: bool = False
+    ) -> list[Frame]:
         """
         Return new frames with small windows, which continue what the backend may hold: the windows
         at hand, and the chunks that were evaluated lately, or are being evaluated.
         """
         budget = self._budget(doc)
-        share = self._first_share(budget)
+        share = self._first_share(budget, by_hand=by_hand)
         at_hand = [frame for frame in (doc.frame, doc.next) if frame]
         windows = dict.fromkeys(
             window.place_window(document, position, budget, old, share)
@@ -120,10 +128,11 @@ class Framing:
         )
         return list(dict.fromkeys(made))
 
-    def _first_share(self, budget: window.Budget) -> float:
+    def _first_share(self, budget: window.Budget, *, by_hand: bool = False) -> float:
         """Return how much of the budget a first look gets."""
         state = self._lane.connection.state
-        n_chars = window.first_tokens(state.prefill_per_s) * state.chars_per_token
+        n_tokens = window.first_tokens(state.prefill_per_s, by_hand=by_hand)
+        n_chars = n_tokens * state.chars_per_token
         return min(1.0, n_chars / max(1, budget.prefix + budget.suffix))
 
 

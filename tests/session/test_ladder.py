@@ -139,3 +139,18 @@ def test_a_rung_waits_for_a_rest_as_long_as_it_takes(
         await typist.session.aclose()
 
     run(look_around(), monkeypatch)
+
+
+async def test_by_hand_more_is_shown() -> None:
+    """Who asks waits for a second and a half; a small window that was evaluated does not keep it small."""
+    backend, typist = at_rest(SLOWLY)
+    typist.cursor = Position(300, len(typist.document.lines[300].rstrip("\n")))
+    typist.type("\n        total = pri")
+    await typist.ask()
+    automatic = backend.seen[-1].prompt
+    typist.type("ce + shi")
+    await typist.ask(invoked=True)
+    by_hand = backend.seen[-1].prompt
+    assert size(by_hand) > 1.8 * size(automatic)
+    assert typist.counted("tokens", "evaluated") <= (192 + 450) * 1.3
+    await typist.session.aclose()
