@@ -95,11 +95,6 @@ class Window:
     suffix: str
     share: float = 1.0
 
-    @property
-    def n_chars(self) -> int:
-        """Return how much it shows."""
-        return len(self.prefix) + len(self.suffix)
-
 
 def middle(window: Window, document: Document, position: Position) -> str:
     """

@@ -75,7 +75,7 @@ class Framing:
                 costs += await _costs_by_chunks(frame, measure)
         cheapest = min(costs, key=lambda option: option[0])
         affordable = [option for option in costs if by_hand and option[0] <= most]
-        return max(affordable, key=lambda option: option[1].window.n_chars, default=cheapest)[1]
+        return max(affordable, key=lambda option: len(option[1].window.prefix), default=cheapest)[1]
 
     def ahead(self, doc: OpenDocument, document: Document, position: Position) -> Frame:
         """Return the frame that the next request should find evaluated."""

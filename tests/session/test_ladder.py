@@ -12,6 +12,7 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Position
+from fim_lsp.prompt.window import BY_HAND_S, FIRST_S
 from fim_lsp.session.session import Session
 from server_bridge.protocol import Health, Prompt
 from tests.clock import run
@@ -141,16 +142,14 @@ def test_a_rung_waits_for_a_rest_as_long_as_it_takes(
     run(look_around(), monkeypatch)
 
 
-async def test_by_hand_more_is_shown() -> None:
-    """Who asks waits for a second and a half; a small window that was evaluated does not keep it small."""
-    backend, typist = at_rest(SLOWLY)
+async def test_by_hand_more_is_shown(session: Session, backend: FakeBackend) -> None:
+    """A user who asks waits longer, also where a small window was evaluated before."""
+    typist = at_rest(session, backend, SLOWLY)
     typist.cursor = Position(300, len(typist.document.lines[300].rstrip("\n")))
     typist.type("\n        total = pri")
     await typist.ask()
     automatic = backend.seen[-1].prompt
     typist.type("ce + shi")
     await typist.ask(invoked=True)
-    by_hand = backend.seen[-1].prompt
-    assert size(by_hand) > 1.8 * size(automatic)
-    assert typist.counted("tokens", "evaluated") <= (192 + 450) * 1.3
-    await typist.session.aclose()
+    assert size(backend.seen[-1].prompt) > 1.8 * size(automatic)
+    assert typist.counted("tokens", "evaluated") <= 1.3 * SLOWLY * (FIRST_S + BY_HAND_S)

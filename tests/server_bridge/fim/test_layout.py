@@ -43,12 +43,14 @@ def test_each_family_gets_its_own_layout(family: Family) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_a_file_without_a_name_is_filled_in_all_the_same(family: Family) -> None:
-    """Each of the family's own tokens for the gap stands there once."""
+@pytest.mark.parametrize("path", ["", PROMPT.path])
+def test_a_file_alone_has_no_header(family: Family, path: str) -> None:
+    """Each of the family's own tokens for the gap stands there once; names only where they belong inside."""
     fim, names = known(family.name)
-    marks = [
-        names[m] for s in layout(replace(PROMPT, repo="", path="", chunks=()), fim) for m in s.marks
-    ]
+    alone = replace(PROMPT, path=path, chunks=())
+    marks = [names[m] for s in layout(alone, fim) for m in s.marks if m not in fim.file + fim.repo]
+    inside = {"path"} if family.named_inside else set[str]()
+    assert {s.kind for s in layout(alone, fim)} & {"repo", "path"} <= inside
     assert sorted(marks) == sorted(filter(None, (family.prefix, family.suffix, family.middle)))
 
 
