@@ -14,14 +14,16 @@ from server_bridge.http.client import Http
 from server_bridge.http.responses import Object
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.mirror import RUN, count_moved
-from server_bridge.protocol import Prompt, Reply, Request, Stop, append_text
+from server_bridge.protocol import Chunk, Prompt, Reply, Request, Stop, append_text
 from tests.llama_server import llama_server
 from tests.models import write_model
 from tests.server_bridge.llama.test_mirror import packed
 
 N_CTX = 256
+# a text that the model goes on with in whole characters, so that all of its tokens are known
+CHUNKS = (Chunk("tax.py", "RATE = 2\n"),)
 PROMPT = Prompt(
-    "shop", (), "cart.py", "import os\n\n\ndef total(items):\n    ", "\n", "return sum("
+    "shop", CHUNKS, "cart.py", "import os\n\n\ndef total(items):\n    ", "\n", "return sum("
 )
 
 
