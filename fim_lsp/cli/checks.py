@@ -12,11 +12,13 @@ import contextlib
 import importlib.metadata
 import os
 import platform
+import ssl
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from fim_lsp import __version__
 from fim_lsp.cli.client import EditorError, editor
@@ -50,6 +52,7 @@ INSTEAD = (
     "best one for this machine"
 )
 
+EXPIRES_SOON_DAYS = 14
 TRIAL_TOKENS = 16  # a line of code
 # Typed word by word, more than it takes to see a server that keeps nothing.
 WORDS = ("    difference", "    difference =", "    difference = first", "    difference = first -")
@@ -223,6 +226,28 @@ async def access(target: Target) -> list[Finding]:
     return []
 
 
+async def certificate(target: Target) -> list[Finding]:
+    """Check that the server's certificate does not expire soon."""
+    url, backend = urlsplit(target.backend.state.url), target.config.backend
+    if target.backend.state.health is not Health.READY or url.scheme != "https":
+        return []
+    trust = ssl.create_default_context()
+    try:
+        for server in list_servers(backend):
+            if server.ca_file and redact_url(server.url).startswith(url.geturl()):
+                ca_file = Path(server.ca_file).expanduser()  # noqa: ASYNC240 (it blocks for no file)
+                trust.load_verify_locations(ca_file)
+        _, writer = await asyncio.open_connection(url.hostname, url.port or 443, ssl=trust)
+    except OSError:  # through a proxy
+        return []
+    expires = writer.get_extra_info("peercert")["notAfter"]
+    writer.close()
+    if (days := (ssl.cert_time_to_seconds(expires) - time.time()) / 86400) > EXPIRES_SOON_DAYS:
+        return []
+    says = f"the certificate of {url.geturl()} expires in {days:.0f} days"
+    return [Finding("certificate", "warn", says, "tell who runs the server: it has to be renewed")]
+
+
 async def context(target: Target) -> list[Finding]:
     """Check that a prompt with other files fits into one slot."""
     state = target.backend.state
@@ -316,7 +341,7 @@ async def speculation(target: Target) -> list[Finding]:
 
 # In this order: what comes first explains what fails later.
 CHECKS: tuple[Check, ...] = (
-    version, machine, packages, settings, privacy, server, model, access, context, speed, cache,
+    version, machine, packages, settings, privacy, server, model, access, certificate, context, speed, cache,
     speculation, ports,
 )  # fmt: skip
 

@@ -29,7 +29,9 @@ from fim_lsp.settings.config import Config
 from server_bridge.protocol import Backend, Health, State
 
 # What the doctor looks at without asking the model for anything
-LIVE = (checks.privacy, checks.model, checks.access, checks.context, checks.speculation)
+LIVE = (
+    checks.privacy, checks.model, checks.access, checks.certificate, checks.context, checks.speculation,
+)  # fmt: skip
 
 # Or typed into its settings, which keep it safe.
 ZED_KEY = "ZED_OPEN_AI_COMPATIBLE_EDIT_PREDICTION_API_KEY"

@@ -67,7 +67,9 @@ class Framing:
         async def measure(frame: Frame) -> Measure:
             return await model.measure(self.prompt(frame, document, position))
 
-        most = COLD + window.first_tokens(self._lane.connection.state.prefill_per_s, by_hand=by_hand)
+        most = COLD + window.first_tokens(
+            self._lane.connection.state.prefill_per_s, by_hand=by_hand
+        )
         usable = doc.usable(document, position, self._budget(doc))
         costs = [((m := await measure(frame)).total - m.cached, frame) for frame in usable]
         if by_hand or all(cost >= COLD for cost, _ in costs):
