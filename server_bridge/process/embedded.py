@@ -140,6 +140,8 @@ def _why_not(model: str, error: str) -> str:
             "(libgomp.so.1 is in the package libgomp1 of Debian and Ubuntu, libgomp of Fedora)"
         )
     if "Failed to init" in error:  # all that llama.cpp says of a file that it began to read
+        if command_line.is_cut_off(Path(model)):
+            return f"{model} is cut off, its end is missing: download it again"
         error = "its end is missing, or this llama.cpp does not know its kind"
     return (
         f"llama.cpp cannot run {model} ({error}): "
