@@ -235,8 +235,7 @@ async def certificate(target: Target) -> list[Finding]:
     try:
         for server in list_servers(backend):
             if server.ca_file and redact_url(server.url).startswith(url.geturl()):
-                ca_file = Path(server.ca_file).expanduser()  # noqa: ASYNC240 (it blocks for no file)
-                trust.load_verify_locations(ca_file)
+                trust.load_verify_locations(os.path.expanduser(server.ca_file))
         _, writer = await asyncio.open_connection(url.hostname, url.port or 443, ssl=trust)
     except OSError:  # through a proxy
         return []
@@ -341,7 +340,8 @@ async def speculation(target: Target) -> list[Finding]:
 
 # In this order: what comes first explains what fails later.
 CHECKS: tuple[Check, ...] = (
-    version, machine, packages, settings, privacy, server, model, access, certificate, context, speed, cache,
+    version, machine, packages, settings, privacy, server, model, access, certificate, context,
+    speed, cache,
     speculation, ports,
 )  # fmt: skip
 

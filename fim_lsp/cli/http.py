@@ -30,7 +30,8 @@ from server_bridge.protocol import Backend, Health, State
 
 # What the doctor looks at without asking the model for anything
 LIVE = (
-    checks.privacy, checks.model, checks.access, checks.certificate, checks.context, checks.speculation,
+    checks.privacy, checks.model, checks.access, checks.certificate, checks.context,
+    checks.speculation,
 )  # fmt: skip
 
 # Or typed into its settings, which keep it safe.

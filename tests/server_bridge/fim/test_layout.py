@@ -45,7 +45,7 @@ def test_each_family_gets_its_own_layout(family: Family) -> None:
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 @pytest.mark.parametrize("path", ["", PROMPT.path])
 def test_a_file_alone_has_no_header(family: Family, path: str) -> None:
-    """Each of the family's own tokens for the gap stands there once; names only where they belong inside."""
+    """Each of the family's own tokens for the gap stands there once."""
     fim, names = known(family.name)
     alone = replace(PROMPT, path=path, chunks=())
     marks = [names[m] for s in layout(alone, fim) for m in s.marks if m not in fim.file + fim.repo]
