@@ -51,9 +51,11 @@ class Selection(NamedTuple):
 def select_lines(document: Document, start: Position, end: Position) -> Selection:
     """
     Return the whole lines from *start* to *end*; the line that a selection ends before does not
-    count.
+    count, nor do blank ones at its ends: an answer has none there.
     """
     first, last = _span(document, start, end)
+    visible = [n for n in range(first, last) if document.lines[n].strip()] or [first, last - 1]
+    first, last = visible[0], visible[-1] + 1
     lines = tuple(map(body, document.lines[first:last]))
     around = (document.lines[max(0, first - AROUND) : first], document.lines[last : last + AROUND])
     above, below = (unix("".join(part)) for part in around)
@@ -77,19 +79,18 @@ def _span(document: Document, start: Position, end: Position) -> tuple[int, int]
     return first.line, end_line
 
 
-def around(document: Document, first: int, last: int) -> range:
+def around(document: Document, start: Position, end: Position) -> range:
     """
-    Return the lines to rewrite for what is wrong in the lines *first* to *last*: up to the next
-    blank ones, some at most.
+    Return the lines to rewrite for what is wrong from *start* to *end*: up to the next blank ones,
+    some at most.
     """
     lines = document.lines
-    first, last = min(first, len(lines) - 1), min(last, len(lines) - 1)
-    start, end = first, last + 1
-    while start > max(0, first - NEAR) and lines[start - 1].strip():
-        start -= 1
-    while end < min(len(lines), last + 1 + NEAR) and lines[end].strip():
-        end += 1
-    return range(start, end)
+    first, last = top, bottom = _span(document, start, end)
+    while top > max(0, first - NEAR) and lines[top - 1].strip():
+        top -= 1
+    while bottom < min(len(lines), last + NEAR) and lines[bottom].strip():
+        bottom += 1
+    return range(top, bottom)
 
 
 def fence(texts: tuple[str, ...]) -> str:

@@ -193,7 +193,7 @@ def _place(editor: Editor, params: Params) -> EditPlace | None:
                 is_whole = start.column == end.column == 0 and start.line < end.line
                 is_known = params.get("again") is True and is_whole  # the range of the last answer
                 if params.get("diagnostics") and not is_known:  # a fix may take more than the fault
-                    lines = around(cell, start.line, end.line)
+                    lines = around(cell, start, end)
                     start, end = selection.span(cell, lines.start, lines.stop)
                 return EditPlace(cell, *editor.notebooks.place(uri), start, end)
     return None

@@ -45,6 +45,8 @@ def selection(text: str = TEXT, first: int = 2, last: int = 4) -> Selection:
         ((2, 4), (2, 4), (2, 3)),  # a cursor is a line
         ((5, 0), (7, 0), (5, 7)),
         ((5, 0), (99, 0), (5, 7)),  # the empty rest behind the last line end is none
+        ((1, 0), (5, 0), (2, 4)),  # blank lines at the ends stay as they are
+        ((1, 0), (2, 0), (1, 2)),  # but where there is nothing else
     ],
 )
 def test_whole_lines_are_selected(
@@ -228,6 +230,7 @@ def test_a_fix_tells_no_part_of_a_secret() -> None:
 
 def test_a_fix_may_change_the_block_around_the_fault() -> None:
     """Up to the blank lines around it, and a file of one block is not all of it."""
-    assert around(document(), 3, 3) == range(2, 4)
-    assert len(around(document("x\n" * 100), 50, 50)) == 21
-    assert around(document("x"), 7, 9) == range(1)
+    assert around(document(), Position(3, 0), Position(3, 4)) == range(2, 4)
+    assert around(document(), Position(3, 0), Position(4, 0)) == range(2, 4)  # all of the line
+    assert len(around(document("x\n" * 100), Position(50, 0), Position(50, 1))) == 21
+    assert around(document("x"), Position(7, 0), Position(9, 0)) == range(1)
