@@ -117,6 +117,15 @@ class Completer:
             self._stats.count_answer(answer, (time.perf_counter() - started) * 1e3)
             self._connection.report_state()
 
+    def begin_message(self, doc: OpenDocument) -> None:
+        """Have the subject of a commit written once its message is open, if it may be suggested."""
+        if is_message(paths.local_path(doc.uri)) and not doc.document.lines[0].strip():
+            start, connection = Position(0, 0), self._connection
+            settings = (doc.file.path, connection.config, connection.state)
+            request = request_at(doc.document, start, *settings)
+            if not why_off(request):
+                self._commit_messages.begin(request)
+
     async def _in_time(self, request: CompletionRequest, uri: str) -> Answer:
         """
         Return the answer; none where its time is up, for a client that does not cancel what it no

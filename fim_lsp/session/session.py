@@ -137,6 +137,7 @@ class Session:
                 self.next_edits.reopen(opened)
                 self._judging.begin([opened])
                 self.connection.start_connecting()
+                self._completer.begin_message(opened)
             case events.FoldersChanged(roots):
                 self.workspaces.roots = roots
                 self._persistence.begin_audit()

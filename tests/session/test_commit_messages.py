@@ -50,13 +50,12 @@ def top(tmp_path: Path) -> Path:
 
 
 class Work:
-    """A session with the message of *top* open, on *backend*."""
+    """A session with the message of *top*, open from the first question on, on *backend*."""
 
     def __init__(self, top: Path, session: Session, backend: FakeBackend) -> None:
         self.session, self.backend = session, backend
         self.top, self.uri = top, (top / ".git/COMMIT_EDITMSG").as_uri()
         self.session.handle(events.FoldersChanged((top.as_uri(),)))
-        self.open(MESSAGE)
 
     reason = ""
 
@@ -65,6 +64,8 @@ class Work:
         self.session.handle(events.Opened(self.uri, "gitcommit", 1, text))
 
     async def ask(self, line: int = 0, column: int = 0, *, invoked: bool = False) -> list[str]:
+        if self.session.document(self.uri) is None:
+            self.open(MESSAGE)
         answer = await self.session.complete(self.uri, Position(line, column), invoked=invoked)
         self.reason = answer.reason
         return [suggestion.text for suggestion in answer.suggestions]
@@ -104,6 +105,16 @@ async def test_a_subject_from_what_is_staged(work: Work) -> None:
     assert "REDACTED" in work.seen
     assert "CANARY" not in work.seen
     assert SECRET[:12] not in work.seen
+
+
+async def test_a_subject_is_written_once_the_message_opens(work: Work) -> None:
+    """The user reads git's comments first; the request finds it written."""
+    work.open(MESSAGE)
+    async with asyncio.timeout(60):
+        while not work.backend.seen:
+            await asyncio.sleep(0.01)
+    assert await work.ask() == [SAID]
+    assert len(work.backend.seen) == 1
 
 
 async def test_a_diff_in_the_message(work: Work) -> None:
@@ -182,6 +193,8 @@ async def test_switched_off(begin: Begin, off: dict[str, Any]) -> None:
     """By language or as a whole: then by hand only."""
     work = begin(CompletionConfig(**off))
     assert await work.ask() == []
+    await asyncio.sleep(0.1)
+    assert work.backend.seen == []
     assert await work.ask(invoked=True) == [SAID]
 
 

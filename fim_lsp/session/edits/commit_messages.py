@@ -67,6 +67,13 @@ class CommitMessages:
         self._workspaces = workspaces
         self._known: KnownCommit | None = None
         self._writing: Writing | None = None
+        self._beginning: asyncio.Task[tuple[str, str]] | None = None
+
+    def begin(self, request: CompletionRequest) -> None:
+        """Have the subject of a message that was just opened written before the user asks for it."""
+        if self._beginning is not None:
+            self._beginning.cancel()
+        self._beginning = asyncio.create_task(self.suggest(request), name="begin commit message")
 
     async def suggest(self, request: CompletionRequest) -> tuple[str, str]:
         """
@@ -98,9 +105,10 @@ class CommitMessages:
 
     async def aclose(self) -> None:
         """End what is being written."""
-        if self._writing is not None and self._writing.task is not None:
-            self._writing.task.cancel()
-            await asyncio.gather(self._writing.task, return_exceptions=True)
+        for task in (self._beginning, self._writing and self._writing.task):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
 
     @property
     def _rules(self) -> Rules:
