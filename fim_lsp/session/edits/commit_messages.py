@@ -105,7 +105,7 @@ class CommitMessages:
 
     async def aclose(self) -> None:
         """End what is being written."""
-        for task in (self._beginning, self._writing and self._writing.task):
+        for task in (self._beginning, self._writing.task if self._writing else None):
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
