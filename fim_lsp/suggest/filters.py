@@ -39,7 +39,6 @@ from fim_lsp.suggest.cursor import (
     first_visible,
     indent,
     is_word_sign,
-    mark,
     open_quote,
     opens_block,
     walk_brackets,
@@ -181,6 +180,9 @@ PATH_LINE = re.compile(
 # Accepting costs a key: a single character is faster typed than read.
 VISIBLE_CHARS = 2
 
+# What more must follow: `x = a +`, `with open(path) as`.
+OPERATOR = re.compile(r"\s(?:[-+*/%=<>&|^!?:]{1,3}|and|or|in|is|as|instanceof|extends)$")
+
 USUAL_STEPS = (4, 3, 2)  # spaces per level of indentation
 
 
@@ -223,7 +225,7 @@ def not_sure(candidate: Candidate, cursor: Cursor, sure: float) -> Candidate:
     newline = left.text.rfind("\n")
     if left.text[:newline].strip() and newline > 0 and candidate.text[len(left.text)] != "\n":
         left = replace(left, text=left.text[:newline])
-    text = _without_opener(left.text, cursor).rstrip()
+    text = standing(left.text, cursor).rstrip()
     left = right_text(replace(left, text=text, replaces=0), cursor)
     return replace(left, whole=True, why="what follows is not sure")
 
@@ -235,21 +237,34 @@ def unfinished(candidate: Candidate, cursor: Cursor) -> Candidate:
         return candidate
     newline = text.rfind("\n")
     if text[:newline].strip() and newline > 0:
-        return candidate.cut(newline, "the last line is not finished")
+        text = standing(text[:newline], cursor)
+        return candidate.cut(len(text), "the last line is not finished")
     word = WORD.match(text[::-1])
-    text = _without_opener(text[: len(text) - (word.end() if word else 0)], cursor)
+    text = standing(text[: len(text) - (word.end() if word else 0)], cursor)
     return candidate.cut(len(text), "the last word is not finished")
 
 
-def _without_opener(text: str, cursor: Cursor) -> str:
-    """Return *text* without the brackets and quotes at its end that open something, but a block."""
+def standing(text: str, cursor: Cursor) -> str:
+    """
+    Return *text* up to where its last line stands: it ends behind no operator, and within no
+    bracket or quote that it opens, but for those that hold the lines below them.
+    """
+    language, n_before = cursor.language, len(cursor.before)
     so_far = (cursor.before + text).rstrip()
-    quote = open_quote(so_far, cursor.language)
-    opener = quote or so_far[-1:]
-    opens = so_far.endswith(quote) if quote else opener in CLOSER
-    if not (opens and text.strip()) or opens_block(so_far, cursor.language):
+    end = len(so_far)
+    for at, _ in reversed(find_unclosed(so_far, language)):
+        inside, _, below = so_far[at + 1 :].partition("\n")
+        holds_lines = below or opens_block(so_far[: at + 1], language)
+        if at < n_before or (holds_lines and not inside.strip()):
+            break
+        end = at
+    kept = so_far[:end].rstrip()
+    kept = OPERATOR.sub("", kept.removesuffix(open_quote(kept, language)))
+    if kept == so_far or not text.strip():
         return text
-    return _without_opener(text.rstrip()[: -len(opener)], cursor)
+    kept = kept[n_before:]
+    above = kept.rpartition("\n")[0]
+    return standing(above if above.strip() else kept, cursor)
 
 
 def broken_character(candidate: Candidate, _: Cursor) -> Candidate:
@@ -258,18 +273,6 @@ def broken_character(candidate: Candidate, _: Cursor) -> Candidate:
     """
     text = candidate.text if candidate.whole else candidate.text.rstrip("\ufffd")
     return candidate.cut(0, "has bytes that are no character") if "\ufffd" in text else candidate
-
-
-def empty_comment(candidate: Candidate, cursor: Cursor) -> Candidate:
-    """Drop comment signs at the end that comment on nothing."""
-    sign = mark(cursor.language)
-    if not sign:
-        return candidate
-    kept = candidate.text.split("\n")
-    while kept and kept[-1].strip(" \t") and not kept[-1].strip(" \t").replace(sign, ""):
-        kept.pop()
-    is_same = len(kept) == candidate.text.count("\n") + 1
-    return candidate if is_same else candidate.cut_lines(len(kept), "ends with an empty comment")
 
 
 def reindented(candidate: Candidate, cursor: Cursor) -> Candidate:
@@ -314,7 +317,6 @@ MEANT: tuple[Filter, ...] = (
     broken_character,
     right_text,
     parses,
-    empty_comment,
 )
 LEFT: tuple[Filter, ...] = (unfinished, trailing_space, too_short)
 FILTERS = (*MEANT, *LEFT)

@@ -120,7 +120,6 @@ FILTERED = {
     "broken_character": "the model's answer broke off within a character",
     "right_text": "the model repeated the text right of the cursor",
     "parses": "the model's answer broke off inside a string or a bracket",
-    "empty_comment": "the model began a comment without text",
     "trailing_space": "the model's answer was only white space",
     "too_short": "the model's answer is too short to be worth a key",
 }
