@@ -180,7 +180,7 @@ PATH_LINE = re.compile(
 # Accepting costs a key: a single character is faster typed than read.
 VISIBLE_CHARS = 2
 
-# What more must follow: `x = a +`, `with open(path) as`.
+# More must follow: `x = a +`, `import os as`.
 OPERATOR = re.compile(r"\s(?:[-+*/%=<>&|^!?:]{1,3}|and|or|in|is|as|instanceof|extends)$")
 
 USUAL_STEPS = (4, 3, 2)  # spaces per level of indentation

@@ -187,6 +187,24 @@ def test_asking_by_hand(typed: Neovim) -> None:
     typed.send(ESCAPE + ":set eventignore=\r")
 
 
+def test_a_long_wait_by_hand_has_a_sign(typed: Neovim) -> None:
+    """It stands at the end of the line until the answer is there."""
+    typed.send(ESCAPE)
+    typed.wait_until(lambda: REST_OF_LINE not in typed.text, "no ghost text")
+    typed.send(":set eventignore=InsertEnter,CursorMovedI,TextChangedI\rA")
+    typed.settle()
+    server = programs.process("fim_lsp", typed.pid)
+    server.suspend()
+    try:
+        typed.send(TRIGGER)
+        typed.wait_for("for w fim …")
+    finally:
+        server.resume()
+    typed.wait_for("for w" + REST_OF_LINE)
+    assert "fim …" not in typed.text
+    typed.send(ESCAPE + ":set eventignore=\r")
+
+
 def test_a_filetype_without_completions(typed: Neovim) -> None:
     """`filetypes_off` holds for buffers that become one, too."""
     typed.send(ESCAPE + ":set filetype=markdown\r")
@@ -272,13 +290,14 @@ def test_numbers_take_the_place_of_a_reason(typed: Neovim) -> None:
 
 
 @pytest.mark.parametrize("background", ["light", "dark"])
-def test_ghost_text_is_told_from_code_without_truecolor(background: str, tmp_path: Path) -> None:
-    """As in tmux, or macOS's Terminal: it has another colour than what was typed."""
+@pytest.mark.parametrize("truecolor", [True, False], ids=["truecolor", "256 colours"])
+def test_ghost_text_is_told_from_code(background: str, truecolor: bool, tmp_path: Path) -> None:
+    """In tmux, or macOS's Terminal, too: each of its cells has another colour than what was typed."""
     file = shop_in(tmp_path)
     init = (
         f"{INIT.format(ghost_text='nil')}vim.o.background = '{background}'\nvim.cmd('syntax off')\n"
     )
-    with closing(Neovim(tmp_path, file.parent, init, truecolor=False)) as neovim:
+    with closing(Neovim(tmp_path, file.parent, init, truecolor=truecolor)) as neovim:
         neovim.edit(file)
         neovim.send("Go" + TYPED.replace("\n", "\r"))
         shown = "for w" + REST_OF_LINE
@@ -287,8 +306,8 @@ def test_ghost_text_is_told_from_code_without_truecolor(background: str, tmp_pat
         row, line = next((y, s) for y, s in enumerate(neovim.screen.display) if shown in s)
         start = line.index(shown)
         colors = [neovim.screen.buffer[row][start + x].fg for x in range(len(shown))]
-        assert neovim.lua("vim.o.termguicolors") is False
-        assert colors[0] not in colors[len("for w") :]
+        assert neovim.lua("vim.o.termguicolors") is truecolor
+        assert not {*colors[: len("for w")]} & {*colors[len("for w") :]}
 
 
 def test_why_nothing_is_suggested(typed: Neovim) -> None:

@@ -13,6 +13,7 @@ local namespace = vim.api.nvim_create_namespace('fim.ghost')
 -- InlineCompletionTriggerKind; Neovim 0.11 has no table of them.
 local AUTOMATIC = 2
 local M = { INVOKED = 1 }
+local PATIENCE_MS = 1000 -- without an answer to what the user asked for; then a sign says that it is on its way
 
 ---@class fim.Ghost what one buffer shows and waits for
 ---@field items fim.Item[]
@@ -159,6 +160,19 @@ function M.grew(token, result)
   return type(token) == 'string' and vim.startswith(token, 'fim.ghost:') -- too late
 end
 
+--- Say at the end of the line that an answer is on its way, if it still is after a while.
+local function wait_for(buf, ghost, id)
+  vim.defer_fn(function()
+    local row = cursor_in(buf)
+    if row and ghosts[buf] == ghost and ghost.index == 0 and ghost.pending and ghost.pending.id == id then
+      show_in_current_window()
+      vim.api.nvim_buf_set_extmark(buf, namespace, row, 0, {
+        virt_text = { { 'fim …', 'FimEditHint' } },
+      })
+    end
+  end, PATIENCE_MS)
+end
+
 --- Ask for the text at the cursor. A request under way is cancelled: the newest wins.
 ---@param buf integer
 ---@param kind integer InlineCompletionTriggerKind
@@ -178,6 +192,9 @@ function M.request(buf, kind)
   end, buf)
   local token = params.partialResultToken
   ghost.pending = id and { client = client, id = id, token = token } or nil
+  if kind == M.INVOKED then
+    wait_for(buf, ghost, id)
+  end
 end
 
 --- Show the next item (or, with -1, the one before); false when there is none.
