@@ -116,9 +116,8 @@ def _next_prompt(session: Session, uri: str, home: Position, typed: str) -> Prom
     session.handle(events.Changed(uri, 2, (gone,)))
     session.handle(events.CursorMoved(uri, home._replace(column=len(typed))))
     state = session._open.by_uri[uri]  # noqa: SLF001
-    prompt = session._framing.next_prompt(state, session.documents[uri])  # noqa: SLF001
-    assert prompt is not None
-    return prompt
+    document, position = session.documents[uri], home._replace(column=len(typed))
+    return session._framing.next_prompt(state, document, position)  # noqa: SLF001
 
 
 async def complete_by_model(server: LlamaServer, prompt: Prompt) -> tuple[str, bool]:

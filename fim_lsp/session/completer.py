@@ -119,7 +119,7 @@ class Completer:
 
     def begin_message(self, doc: OpenDocument) -> None:
         """Have the subject of a commit written once its message is open, if it may be suggested."""
-        if is_message(paths.local_path(doc.uri)) and not doc.document.lines[0].strip():
+        if doc.is_message and not doc.document.lines[0].strip():
             start, connection = Position(0, 0), self._connection
             settings = (doc.file.path, connection.config, connection.state)
             request = request_at(doc.document, start, *settings)

@@ -53,8 +53,8 @@ async def test_a_small_context_is_never_too_small(
         await session.wait_idle()
         await typist.ask(invoked=True)
         await session.wait_idle()
-        prompt = session._framing.next_prompt(session._open.by_uri[typist.uri], typist.document)
-        assert prompt is not None
+        doc = session._open.by_uri[typist.uri]
+        prompt = session._framing.next_prompt(doc, typist.document, typist.cursor)
         assert "def total(items)" in prompt.prefix + prompt.middle
         measure = await model_of(session).measure(prompt)
         assert measure.total <= n_ctx
