@@ -40,12 +40,8 @@ class Framing:
         typed = window.middle(frame.window, document, position)
         return frames.compose(frame, typed)
 
-    def next_prompt(
-        self, doc: OpenDocument, document: Document, position: Position | None = None
-    ) -> Prompt | None:
-        """Return the prompt for *position*, or else for the cursor; None where it is not known."""
-        if (position := position or doc.position) is None:
-            return None
+    def next_prompt(self, doc: OpenDocument, document: Document, position: Position) -> Prompt:
+        """Return the prompt for *position* in the newest frame, evaluated or not."""
         doc.cut_withdrawn()
         frames = doc.usable(document, position, self._budget(doc))
         frame = (frames or self._quick(doc, document, position))[0]

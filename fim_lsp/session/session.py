@@ -31,7 +31,7 @@ from fim_lsp.session.edits.next_edits import NextEdits
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.informing import Informing
 from fim_lsp.session.judging import Judging
-from fim_lsp.session.lane import Lane, Withdrawn
+from fim_lsp.session.lane import Lane, PermittedModel, Withdrawn
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.quietness import Quietness
@@ -44,7 +44,7 @@ from fim_lsp.settings.backend import is_local
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import Requester
 from fim_lsp.workspace.explorer import Progress
-from server_bridge.protocol import Backend, BackendError, Health, TextModel
+from server_bridge.protocol import Backend, BackendError, Health, Measure, Prompt, TextModel
 
 BACKGROUND = ("prefill cursor", "decode ahead", "choose chunks", "prefill next")
 
@@ -254,12 +254,19 @@ class Session:
             doc = await self._judging.admit(uri)
         except Withdrawn as why:
             return PromptReport(f"nothing, {why}")
-        prompt, measure = self._framing.next_prompt(doc, doc.document), None
-        if prompt is None:
+        if (position := doc.position) is None:
             return PromptReport("nothing yet, no suggestion was asked for here")
+        prompt = self._framing.next_prompt(doc, doc.document, position)
+        measure: Measure | None = None
+
+        async def look(model: PermittedModel) -> tuple[Prompt, Measure]:
+            frame = await self._framing.best(doc, doc.document, position, model)
+            shown = self._framing.prompt(frame, doc.document, position)
+            return shown, await model.measure(shown)
+
         if self.connection.is_ready:
             with contextlib.suppress(BackendError, Withdrawn):
-                measure = await self._lane.run(doc.permit(), lambda model: model.measure(prompt))
+                prompt, measure = await self._lane.run(doc.permit(), look)
         return describe(prompt, measure, doc.workspace.memory.ring.chunks)
 
     async def continue_long(

@@ -12,7 +12,9 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Position
+from fim_lsp.prompt.report import PromptReport
 from fim_lsp.prompt.window import BY_HAND_S, FIRST_S
+from fim_lsp.session.prefill import IDLE_S
 from fim_lsp.session.session import Session
 from server_bridge.protocol import Health, Prompt
 from tests.clock import run
@@ -53,6 +55,24 @@ async def test_the_place_where_the_cursor_rests_is_evaluated(
     typist.type("\n        total = pri")
     await typist.ask()
     assert typist.counted("tokens", "evaluated") <= FEW + len("\n        total = ")
+
+
+def test_the_prompt_that_is_shown_is_that_of_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Right after an answer all of it is evaluated, though a larger one is prepared by then."""
+
+    async def look() -> PromptReport:
+        backend = FakeBackend()
+        typist = at_rest(Session(QUICK, lambda _: backend), backend, SLOWLY)
+        typist.cursor = Position(300, 0)
+        await typist.ask(invoked=True)
+        await asyncio.sleep(IDLE_S + 0.1)
+        shown = await typist.session.report(typist.uri)
+        await typist.session.aclose()
+        return shown
+
+    shown = run(look(), monkeypatch)
+    n_tokens = sum(part.tokens or 0 for part in shown.segments)
+    assert n_tokens - shown.cached <= FEW, shown.note
 
 
 async def test_a_model_that_loads_evaluates_when_it_is_ready(

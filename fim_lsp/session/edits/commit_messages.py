@@ -70,7 +70,7 @@ class CommitMessages:
         self._beginning: asyncio.Task[tuple[str, str]] | None = None
 
     def begin(self, request: CompletionRequest) -> None:
-        """Have the subject of a message that was just opened written before the user asks for it."""
+        """Have the subject of a message that was just opened written ahead of a request."""
         if self._beginning is not None:
             self._beginning.cancel()
         self._beginning = asyncio.create_task(self.suggest(request), name="begin commit message")

@@ -53,7 +53,6 @@ async def continue_long(
     permit = doc.permit(document, lambda: "" if go_on(writing.text) else "it was cancelled")
     while True:
         prompt = framing.next_prompt(doc, document, position)
-        assert prompt is not None
         try:
             return writing.finish(await _write(prompt, writing, permit, lane))
         except PromptTooLong as error:
