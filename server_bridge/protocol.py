@@ -208,8 +208,8 @@ class State:
     when the connection closes, so that a completion takes one request. *second_best* says why its
     model is not the right one for filling in, "" where it was trained for that; *fills_only* why it
     cannot follow an instruction, "" where it may.
-    *cause* is that of the error behind `message`; a server that is ready has one until it has
-    completed something.
+    *cause* is that of the error behind `message`, with the server that it is about; a server that
+    is ready has one until it has completed something.
     """
 
     health: Health

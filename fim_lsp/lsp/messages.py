@@ -53,7 +53,7 @@ class Messages:
 
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
-        self._again: dict[tuple[str, str], float] = {}
+        self._again: dict[str, float] = {}
         self._explained = ("", 0.0)
         self._answering: State | None = None
         self._in_progress: dict[str, WorkDone] = {}
@@ -191,7 +191,8 @@ class Messages:
             self._end(name)
 
     def _show_trouble(self, kind: types.MessageType, state: State) -> None:
-        trouble, now = (state.url, state.cause or state.message), asyncio.get_running_loop().time()
+        trouble = state.cause or f"{state.url} {state.message}"
+        now = asyncio.get_running_loop().time()
         if state.message and now >= self._again.get(trouble, now):
             self._again[trouble] = now + SAME_S
             self.show(state.message, kind)

@@ -88,6 +88,12 @@ class Endpoint:
         return self.backend.state.health is Health.READY
 
     @property
+    def cause(self) -> str:
+        """Return the kind of its trouble and which server has it, the same in all words; or ""."""
+        kind = self.error.cause if self.error else ""
+        return kind and f"{self.backend.state.url} {kind}"
+
+    @property
     def is_resting(self) -> bool:
         """Return whether it is left alone after a failure."""
         return time.monotonic() < self._rests_until
@@ -214,7 +220,7 @@ class Endpoints:
             return state
         if state.health is Health.UNKNOWN:
             state = replace(state, health=Health.DOWN, message=str(error))
-        return replace(state, cause=error.cause)
+        return replace(state, cause=serving.cause)
 
     async def connect(self) -> Model:
         """Find one that works, if the one in use does not."""
@@ -350,10 +356,10 @@ class Endpoints:
         for endpoint in self._endpoints[: self._endpoints.index(serving)]:
             if endpoint.error and (endpoint.named or endpoint.is_faulty):
                 instead = "the embedded engine" if serving.last else serving.backend.state.url
-                return f"{endpoint.error}; {instead} is used meanwhile", endpoint.error.cause
+                return f"{endpoint.error}; {instead} is used meanwhile", endpoint.cause
         error = serving.error
         if error and serving.is_faulty and not isinstance(error, BackendUnusable):
-            return str(error), error.cause
+            return str(error), serving.cause
         return "", ""
 
 

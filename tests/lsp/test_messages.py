@@ -44,8 +44,11 @@ async def test_falling_back_is_said_once(
     assert all(part in params.message for part, params in zip(said, shown, strict=True))
 
 
-SLOW = replace(AWAY, message="/v1/completions took too long", cause="too slow")
+SLOW = replace(AWAY, message="/v1/completions took too long", cause="8012 too slow")
 SLOW_TOO = replace(SLOW, message="/v1/models took too long")
+OTHER = replace(SLOW, cause="8013 too slow")
+# while another one starts the server is down, then the other one is ready
+MEANWHILE = replace(REAL, message=f"{SLOW.message}; another is used meanwhile", cause=SLOW.cause)
 
 
 def test_a_cause_is_told_once_in_ten_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,11 +60,11 @@ def test_a_cause_is_told_once_in_ten_minutes(monkeypatch: pytest.MonkeyPatch) ->
 
     async def work() -> None:
         for _ in range(84):
-            for state in (SLOW, REAL, SLOW_TOO, REAL):
+            for state in (SLOW, REAL, SLOW_TOO, MEANWHILE):
                 messages.show_status(SessionStatus(state), notify=False)
             await asyncio.sleep(7)
         assert shown == [SLOW.message]
-        for state in (AWAY, replace(SLOW, url="http://127.0.0.1:8013"), SLOW):
+        for state in (AWAY, OTHER, SLOW):
             messages.show_status(SessionStatus(state), notify=False)
         assert shown == [SLOW.message, AWAY.message, SLOW.message]
         await asyncio.sleep(12)

@@ -131,10 +131,14 @@ async def test_the_first_in_order_is_used_again_when_it_is_back() -> None:
     """It is connected beside the completions of the second, which wait for nothing."""
     first, second = Fake("a", BackendUnavailable("gone")), Fake("b")
     first.may_connect.set()
-    second.may_connect.set()
     backend = Endpoints([endpoint(first), endpoint(second)])
-    assert (await backend.complete(REQUEST)).text == "b"
+    completion = asyncio.create_task(backend.complete(REQUEST))
+    await asyncio.sleep(0.1)
+    before = backend.state.cause  # told while the second starts, and not once more with it
+    second.may_connect.set()
+    assert (await completion).text == "b"
     assert backend.state.message == "gone; b is used meanwhile"
+    assert backend.state.cause == before == "a unavailable"
     first.error = None
     first.may_connect.clear()
 
