@@ -60,6 +60,9 @@ CONTROL = {
         /ha/workers/1 /ha/policies /ha/policies/1 /ha/config/1 /ha/rate-limit /ha/rate-limit/stats /ha/shutdown
     """,
 }
+CONTROL["smg"] = (
+    CONTROL["sglang-router"] + " /v1/loads /v1/messages /v1/interactions /v1/realtime /ready /live"
+)
 
 
 @dataclass(frozen=True)
@@ -107,13 +110,16 @@ def cluster(kind: str, tmp_path: Path) -> Iterator[Cluster]:
 
 
 def _router(kind: str, workers: list[str]) -> Running:
-    """vllm-router as the Compose file starts it, SGLang's gateway as docs/scaling.md says; at addresses of this test."""
+    """vllm-router as the Compose file starts it, SGLang's gateway and SMG as docs/scaling.md says; at addresses of this test."""
     options = ["--host", ADDRESS, "--port", str(port := free_port())]
     options += ["--prometheus-host", ADDRESS, "--prometheus-port", str(free_port())]
     options += ["--worker-urls", *workers]
     if kind == "vllm-router":
         flags = shlex.split(read(DEPLOY / "vllm/compose.yaml")["services"]["router"]["command"])
         module, *own = "vllm_router.launch_router", *flags[1 : flags.index("--worker-urls")]
+    elif kind == "smg":
+        module, *own = "smg.launch_router", "--policy", "consistent_hashing"
+        own += ["--routing-key-headers", "X-Session-ID"]
     else:
         module, *own = "sglang_router.launch_router", "--policy", "manual"
     return Running([PYTHON, "-m", module, *own, *options], f"http://{ADDRESS}:{port}")
@@ -189,8 +195,9 @@ def test_the_workers_get_their_own_key(kind: str, cluster: Cluster) -> None:
 
 
 def test_a_session_stays_on_its_worker(kind: str, cluster: Cluster) -> None:
-    """The header that the router reads comes through nginx."""
-    session = a_session()
+    """The header that the router reads comes through nginx, and is enough."""
+    header = "X-SMG-Routing-Key" if kind == "sglang-router" else "X-Session-ID"
+    session = {header: secrets.token_hex()}
     for _ in range(N_REQUESTS):
         cluster.front.ask("POST", "/v1/completions", LOGIN | session, BODY)
     assert sorted(len(each.completions) for each in cluster.team) == [0, N_REQUESTS]
