@@ -170,7 +170,7 @@ class Completer:
         if why := why_off(request) or self._quiet.why_silent(invoked=request.invoked):
             return Answer([], why)
         self._prefill.prefill_cursor(doc)
-        if why := why_not(request, deleted=doc.deleted):
+        if why := why_not(request, deleted=doc.deleted == request.position):
             return Answer([], why)
         if (rest := self._find_displayed_rest(request, doc)) is not None:
             suggested = self._suggest(request, rest)

@@ -40,6 +40,16 @@ async def test_a_deletion_is_one(typist: Typist, taken: int) -> None:
     assert explained.answer.outcome == "after a deletion"
 
 
+async def test_a_deletion_elsewhere_is_none(typist: Typist) -> None:
+    """A client that shows less of the text below the cursor deleted nothing at the cursor."""
+    typist.type(f"{HEADER}\n    return wei\n\nprint(price(3))\n")
+    typist.cursor = Position(1, 14)
+    typist.replace(Position(2, 0), Position(4, 0), "")
+    await typist.ask()
+    explained = await typist.session.explain(typist.uri, typist.cursor)
+    assert explained.answer.outcome != "after a deletion"
+
+
 async def test_the_last_answer_is_that_of_its_place(typist: Typist) -> None:
     """Asked elsewhere, the session is asked; the user is shown nothing, and nothing is counted as shown."""
     typist.type(f"{HEADER}\n    return weight")

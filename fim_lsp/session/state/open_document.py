@@ -54,9 +54,9 @@ class OpenDocument:
     """
     See the module. *most_chars* is at least as many as the document has. *why_private* is "" where
     it may be used. *position* is the cursor's last known place, carried along by edits since;
-    *deleted*: the last edit only took text away; *typed*: there was an edit since the last request.
-    *displayed* is the text that was suggested last, *shown_at* in which version and where a
-    suggestion was last shown, *used* when a request was served last (0: never);
+    *deleted* is where the last edit only took text away; *typed*: there was an edit since the last
+    request. *displayed* is the text that was suggested last, *shown_at* in which version and where
+    a suggestion was last shown, *used* when a request was served last (0: never);
     *is_message*: it is the message of a commit.
     """
 
@@ -70,7 +70,7 @@ class OpenDocument:
     frame: Frame | None = None
     next: Frame | None = None
     position: Position | None = None
-    deleted: bool = False
+    deleted: Position | None = None
     typed: bool = False
     max_chunks: int | None = None  # fewer chunks, then a smaller window …
     scale: float = 1.0  # … where a prompt turned out too long
@@ -159,7 +159,7 @@ class OpenDocument:
         for edit in edits:
             if isinstance(edit, Edit):
                 self.position = self.position and carry(self.position, edit)
-                self.deleted = not edit.text and edit.start != edit.end
+                self.deleted = edit.start if not edit.text and edit.start != edit.end else None
                 self.frame = self.frame and frames.move(self.frame, edit)
                 self.next = self.next and frames.move(self.next, edit)
         self.position = self.position and self.document.clamp(self.position)
