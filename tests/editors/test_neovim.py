@@ -293,7 +293,7 @@ def test_numbers_take_the_place_of_a_reason(typed: Neovim) -> None:
 @pytest.mark.parametrize("truecolor", [True, False], ids=["truecolor", "256 colours"])
 def test_ghost_text_is_told_from_code(background: str, truecolor: bool, tmp_path: Path) -> None:
     """In tmux, or macOS's Terminal, too: each cell has another colour than what was typed."""
-    file = shop_in(tmp_path)
+    file = shop_in(tmp_path, "a.py")
     init = (
         f"{INIT.format(ghost_text='nil')}vim.o.background = '{background}'\nvim.cmd('syntax off')\n"
     )
