@@ -234,12 +234,13 @@ BY_NGRAMS, BY_MODEL = "ngram-mod", "draft-simple"
 class Machine(NamedTuple):
     """
     Bytes of memory, logical cores that we may use, and bytes that are free on the largest GPU (0
-    without one).
+    without one). *chip* is the name of one by Apple, whose GPU shares the memory.
     """
 
     memory: int
     cores: int
     gpu: int = 0
+    chip: str = ""
 
 
 class Build(NamedTuple):
@@ -364,3 +365,9 @@ def gpu(devices: str) -> int:
     Return free bytes of the largest device in what `--list-devices` prints, 0 if there is none.
     """
     return max((int(n) << 20 for n in re.findall(r"(\d{1,9}) MiB free\)", devices)), default=0)
+
+
+def apple_chip(devices: str) -> str:
+    """Return the name of Apple's chip in what `--list-devices` prints, "" without one."""
+    found = re.search(r": (Apple M\d+[ \w]*) \(", devices)
+    return found[1] if found else ""

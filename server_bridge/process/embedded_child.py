@@ -6,6 +6,8 @@ stdout.
            "n_batch": …, "slots_dir": …, "port": …}
     out   {"url": "http://127.0.0.1:…", "engine": version, "not_saved": why}   or   {"error": …}
 
+With `--list-devices` it prints the GPUs that it would use, as llama-server does.
+
 A process of its own because one process can serve only one vocabulary, because decoding must not
 share a GIL with an editor session, and because a crash in native code must not take the session
 along. The key never appears in arguments or environment, where other users could read it. The
@@ -36,7 +38,12 @@ READERS = "localhost"  # whose web pages may read an answer, if they have the ke
 
 
 def main() -> None:
-    """Serve until the parent is gone."""
+    """Serve until the parent is gone, or list the GPUs."""
+    if sys.argv[1:] == ["--list-devices"]:  # llama-server's option, answered in its words
+        import xllamacpp  # noqa: PLC0415
+
+        sys.stdout.write(list_gpus(xllamacpp.get_device_info()))
+        return
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.umask(0o077)  # what it saves of prompts, other users may not read
@@ -70,6 +77,20 @@ def _start_server(settings: dict[str, Any]) -> tuple[dict[str, str], Any]:
     except Exception as error:  # noqa: BLE001 (the parent gets it, whatever it was)
         return {"error": str(error) or type(error).__name__}, None
     return {"url": url, "engine": engine, "not_saved": not_saved}, server
+
+
+def list_gpus(devices: Sequence[Mapping[str, Any]]) -> str:
+    """
+    Return the GPUs among llama.cpp's *devices* that have a memory of their own, or are Apple's.
+
+    One inside a processor is left out: it reads the same memory, no faster.
+    """
+    return "\n".join(
+        f"  {gpu['name']}: {gpu['description']} "
+        f"({gpu['memory_total'] >> 20} MiB, {gpu['memory_free'] >> 20} MiB free)"
+        for gpu in devices
+        if gpu["type"].name.endswith("_GPU")
+    )
 
 
 def has_gpu(devices: Sequence[Mapping[str, Any]]) -> bool:

@@ -25,6 +25,8 @@ KEY = re.compile(r"[!\"$-~][!-~]*")  # one line of llama-server's file, in which
 ASK_S = 30.0  # a --help takes 20 ms, a look at the GPUs through a cold driver some seconds
 CPU_TIME = Path("/sys/fs/cgroup/cpu.max")  # microseconds, and of how many; of a container its own
 PACKAGE = Path(__file__).resolve().parent.parent
+LIST_DEVICES = "--list-devices"  # of llama-server and of our child
+CHILD = "server_bridge.process.embedded_child"
 BUNDLED = PACKAGE / "models" / "fim-tiny-q8_0.gguf"
 # Without these it would listen for other machines, or answer every process and page on this one.
 NEEDED = ("--model", "--port", "--host", "--api-key-file")
@@ -79,9 +81,18 @@ class Program:
 
 
 def machine(server: str | None) -> command_line.Machine:
-    """Return memory and cores, and the largest GPU that the llama-server at *server* can use."""
-    devices = _read_printed(server, "--list-devices") if server else ""
-    return command_line.Machine(command_line.physical(), usable_cores(), command_line.gpu(devices))
+    """
+    Return memory and cores, and the largest GPU that the llama-server at *server* can use, or else
+    the engine of this package.
+    """
+    argv = (server,) if server else python_command(CHILD)
+    devices = _read_printed(*argv, LIST_DEVICES)
+    return command_line.Machine(
+        command_line.physical(),
+        usable_cores(),
+        command_line.gpu(devices),
+        command_line.apple_chip(devices),
+    )
 
 
 def usable_cores() -> int:
@@ -144,7 +155,7 @@ def embedded(settings: EmbeddedSettings, key: str, port: int = 0) -> Program:
     """
     child_settings = {**asdict(settings), "key": key, "port": port}
     return Program(
-        argv=python_command("server_bridge.process.embedded_child"),
+        argv=python_command(CHILD),
         port=port,
         cwd=PACKAGES,
         key=key,
@@ -188,10 +199,10 @@ def _absolute(path: str) -> str:
     return str(Path.cwd() / Path(path).expanduser()) if path else ""
 
 
-def _read_printed(server: str, option: str) -> str:
+def _read_printed(*argv: str) -> str:
     """Return the output of a program, "" if it fails."""
     try:
-        done = run((server, option), neutral_folder(), ASK_S)
+        done = run(argv, neutral_folder(), ASK_S)
     except OSError:
         return ""
     return done.stdout if done.returncode == 0 else ""

@@ -124,7 +124,8 @@ NAMES = tuple(model.name for model in MODELS)
 # so that a choice is not regretted. One thread of this package's engine was measured at 21 GB/s
 # (107 tokens a second of 197 MB) and 104 GFLOP/s (280 tokens a second of 185 million weights); a
 # desktop's memory gives some 40 GB/s however many threads ask. A GPU that is worth the name reads
-# 200 GB/s and more.
+# 200 GB/s and more. Apple publishes 68 to 153 GB/s for its chips, 150 to 307 for a Pro, 300 to 614
+# for a Max and 800 for an Ultra; such a GPU has the memory in common with all programs.
 
 
 GPU_SHARE = 0.75  # of its memory for weights: contexts take an eighth, buffers and screens the rest
@@ -132,7 +133,8 @@ CPU_SHARE = 0.25  # editor, compilers and browser need the rest
 WINDOW = 1536  # tokens around the cursor, by default
 
 THREAD_READS, MEMORY_READS, GPU_READS = 20e9, 40e9, 200e9  # bytes a second
-THREAD_COUNTS, GPU_COUNTS = 100e9, 10e12  # operations a second
+APPLE_READS = {"Pro": 150e9, "Max": 300e9, "Ultra": 800e9, "": 68e9}
+THREAD_COUNTS, APPLE_COUNTS, GPU_COUNTS = 100e9, 2e12, 10e12  # operations a second
 
 # Once a file, in the background, while lines in sight are suggested already.
 MOST_FIRST_S = 16.0
@@ -162,12 +164,17 @@ def find_offer(offers: list[Offer], name: str) -> Offer | None:
 def estimate_ms(n_read: int, n_bytes: int, machine: Machine) -> float:
     """Return the time of a token for which *n_read* bytes are read, of a file of *n_bytes*."""
     by_cores = min(usual_threads(machine.cores) * THREAD_READS, MEMORY_READS)
-    return n_read / (GPU_READS if _fits_gpu(n_bytes, machine) else by_cores) * 1000
+    return n_read / (_gpu_reads(machine.chip) if _fits_gpu(n_bytes, machine) else by_cores) * 1000
+
+
+def _gpu_reads(chip: str) -> float:
+    return next(per_s for size, per_s in APPLE_READS.items() if size in chip) if chip else GPU_READS
 
 
 def _offer(model: OfferedModel, machine: Machine, path: str) -> Offer:
     by_cores = usual_threads(machine.cores) * THREAD_COUNTS
-    counts = GPU_COUNTS if _fits_gpu(model.n_bytes, machine) else by_cores
+    by_gpu = APPLE_COUNTS if machine.chip else GPU_COUNTS
+    counts = by_gpu if _fits_gpu(model.n_bytes, machine) else by_cores
     return Offer(
         model,
         ms_per_token=estimate_ms(model.n_read, model.n_bytes, machine),
@@ -177,10 +184,15 @@ def _offer(model: OfferedModel, machine: Machine, path: str) -> Offer:
 
 
 def _fits_gpu(n_bytes: int, machine: Machine) -> bool:
-    return bool(machine.gpu) and n_bytes <= machine.gpu * GPU_SHARE
+    return bool(machine.gpu) and n_bytes <= _room(machine)
+
+
+def _room(machine: Machine) -> float:
+    """Return the bytes for weights: a share of the memory where they are computed."""
+    shared, own = machine.memory * CPU_SHARE, machine.gpu * GPU_SHARE
+    return min(shared, own) if machine.chip else own if machine.gpu else shared
 
 
 def _pays(offer: Offer, machine: Machine) -> bool:
-    room = machine.gpu * GPU_SHARE if machine.gpu else machine.memory * CPU_SHARE
     is_quick = offer.ms_per_token <= MOST_MS and offer.first_look_s <= MOST_FIRST_S
-    return is_quick and offer.model.n_bytes <= room
+    return is_quick and offer.model.n_bytes <= _room(machine)

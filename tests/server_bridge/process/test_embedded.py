@@ -11,8 +11,9 @@ import psutil
 import pytest
 
 from server_bridge.llama.backend import LlamaServer
+from server_bridge.process import command_line, programs
 from server_bridge.process.embedded import Embedded
-from server_bridge.process.embedded_child import has_gpu
+from server_bridge.process.embedded_child import has_gpu, list_gpus
 from server_bridge.process.programs import EmbeddedSettings
 from server_bridge.protocol import (
     BackendError,
@@ -61,6 +62,60 @@ def test_a_gpu_is_found_among_the_devices(kinds: str, has_one: bool) -> None:
     """By the names of llama.cpp's `ggml_backend_dev_type`."""
     names = [f"GGML_BACKEND_DEVICE_TYPE_{kind}" for kind in kinds.split()]
     assert has_gpu([{"type": SimpleNamespace(name=name)} for name in names]) is has_one
+
+
+CPU = ("CPU", "Apple M4 Max", 0, "CPU")
+ACCELERATE = ("BLAS", "Accelerate", 0, "ACCEL")
+IN_PROCESSOR = ("Vulkan0", "Intel(R) Iris(R) Xe Graphics (ADL GT2)", 11773, "IGPU")
+
+
+@pytest.mark.parametrize(
+    ("devices", "size", "chip"),
+    [
+        ([("MTL0", "Apple M4 Max", 98303, "GPU"), ACCELERATE, CPU], 98303, "Apple M4 Max"),
+        ([("Metal", "Apple M1", 5461, "GPU"), ACCELERATE, CPU], 5461, "Apple M1"),
+        ([("CUDA0", "NVIDIA GeForce RTX 4090", 23028, "GPU"), CPU], 23028, ""),
+        ([IN_PROCESSOR, ("Vulkan1", "AMD Radeon RX 7600", 8176, "GPU"), CPU], 8176, ""),
+        ([IN_PROCESSOR, CPU], 0, ""),
+        ([CPU], 0, ""),
+    ],
+)
+def test_a_gpu_is_told_as_llama_server_tells_it(
+    devices: list[tuple[str, str, int, str]], size: int, chip: str
+) -> None:
+    """Device lists of Metal, CUDA and Vulkan: one with a memory of its own counts, or Apple's."""
+    printed = list_gpus(
+        [
+            {
+                "name": name,
+                "description": description,
+                "memory_free": free << 20,
+                "memory_total": free << 20,
+                "type": SimpleNamespace(name=f"GGML_BACKEND_DEVICE_TYPE_{kind}"),
+            }
+            for name, description, free, kind in devices
+        ]
+    )
+    assert (command_line.gpu(printed), command_line.apple_chip(printed)) == (size << 20, chip)
+
+
+def test_the_engine_says_which_gpu_it_uses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked in a process of its own; one that cannot be loaded has none."""
+    (tmp_path / "xllamacpp.py").write_text(ENGINE)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert programs.machine(None)[2:] == (10922 << 20, "Apple M2")
+    (tmp_path / "xllamacpp.py").write_text("raise ImportError")
+    assert programs.machine(None)[2:] == (0, "")
+
+
+ENGINE = """
+from types import SimpleNamespace
+def get_device_info():
+    kind = SimpleNamespace(name="GGML_BACKEND_DEVICE_TYPE_GPU")
+    size = 10922 << 20
+    device = dict(name="MTL0", description="Apple M2", memory_free=size, memory_total=size)
+    return [{**device, "type": kind}]
+"""
 
 
 async def test_a_library_that_the_system_lacks_is_named(

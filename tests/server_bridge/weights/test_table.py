@@ -33,6 +33,11 @@ def best(machine: Machine) -> str:
         (LAPTOP._replace(gpu=6 * GIB), "qwen-1.5b"),
         (LAPTOP._replace(gpu=12 * GIB), "qwen-7b"),
         (DESKTOP._replace(gpu=48 * GIB), "qwen-30b"),
+        (Machine(8 * GIB, 8, 5461 << 20, "Apple M1"), "qwen-1.5b"),
+        (Machine(16 * GIB, 8, 10922 << 20, "Apple M2"), "qwen-1.5b"),
+        (Machine(36 * GIB, 12, 27648 << 20, "Apple M3 Pro"), "qwen-1.5b"),
+        (Machine(36 * GIB, 14, 27648 << 20, "Apple M4 Max"), "qwen-7b"),
+        (Machine(128 * GIB, 16, 98303 << 20, "Apple M4 Max"), "qwen-30b"),
     ],
 )
 def test_a_machine_gets_the_largest_that_is_quick_enough(machine: Machine, name: str) -> None:
