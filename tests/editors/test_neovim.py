@@ -300,7 +300,7 @@ def test_ghost_text_is_told_from_code(background: str, truecolor: bool, tmp_path
     with closing(Neovim(tmp_path, file.parent, init, truecolor=truecolor)) as neovim:
         neovim.edit(file)
         neovim.send("Go" + TYPED.replace("\n", "\r"))
-        shown = "for w" + REST_OF_LINE
+        shown = "for w" + REST_OF_WORD
         neovim.wait_for(shown)
         neovim.settle()
         row, line = next((y, s) for y, s in enumerate(neovim.screen.display) if shown in s)
