@@ -14,6 +14,7 @@ import contextlib
 import logging
 import os
 import socket
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from http import HTTPStatus
@@ -142,7 +143,7 @@ async def _why_refused(connection: socket.socket) -> str:
     Return why the process at the other end is not answered, "" if it is, or if the system does not
     tell.
     """
-    if not sockets.can_tell():
+    if sys.platform == "win32" or not sockets.can_tell():
         return ""
     # Of one that is closed it reads files.
     uid = await asyncio.to_thread(sockets.peer_uid, connection)

@@ -80,9 +80,10 @@ def on_death(pid: int | None, leave: Callable[[], None]) -> None:
 
 def leave(code: int) -> NoReturn:
     """End the process now, and what it started before."""
-    for pid in _descendants(os.getpid()):
-        with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGKILL)
+    if sys.platform == "linux":
+        for pid in _descendants(os.getpid()):
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
     logging.shutdown()
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.flush()

@@ -27,7 +27,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from queue import SimpleQueue
-from typing import BinaryIO, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from fim_lsp.display import sanitize
 from server_bridge.machine import sockets
@@ -174,7 +174,7 @@ class Writable(NamedTuple):
     """A descriptor, and what tells whether it takes a short message at once."""
 
     descriptor: int
-    poll: select.poll
+    poll: Any  # a `select.poll`, which Windows lacks
 
 
 def _writable(sink: BinaryIO) -> Writable | None:
@@ -182,7 +182,7 @@ def _writable(sink: BinaryIO) -> Writable | None:
     Return *sink* as a descriptor that can be written to without waiting; None where the system does
     not tell (Windows).
     """
-    if not hasattr(select, "poll"):
+    if sys.platform == "win32":
         return None
     try:
         descriptor = sink.fileno()
@@ -305,7 +305,7 @@ def _admit(connection: socket.socket, token: str) -> Iterator[Frame]:
     """
     connection.setblocking(True)
     uid = sockets.peer_uid(connection)
-    if uid is not None and uid != os.getuid():
+    if sys.platform != "win32" and uid is not None and uid != os.getuid():
         raise NotAdmitted(f"it is a process of user {uid}, and this server is one of {os.getuid()}")
     if uid is None and not token:
         raise NotAdmitted("the system does not tell whose process it is; set FIM_LSP_TOKEN")

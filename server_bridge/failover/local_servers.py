@@ -77,7 +77,7 @@ def among(listening: list[Socket]) -> Listener | None:
     """Return the one of the sockets listening at a port that answers at 127.0.0.1."""
     exact = [socket for socket in listening if socket.local[0] == LOCAL]
     answering = exact or [socket for socket in listening if socket.local[0].is_unspecified]
-    if not answering:
+    if sys.platform == "win32" or not answering:
         return None
     return Listener(
         all(socket.uid == os.geteuid() for socket in answering),

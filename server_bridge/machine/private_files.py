@@ -15,6 +15,7 @@ import json
 import logging
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -118,7 +119,7 @@ def _problem(status: os.stat_result) -> str:
     """Return why a file is not trusted, "" if it is."""
     if not stat.S_ISREG(status.st_mode):
         return "is no file"
-    if os.name != "posix":
+    if sys.platform == "win32":
         return ""
     if status.st_uid != os.geteuid():
         return "belongs to another user"

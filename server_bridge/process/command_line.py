@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 import struct
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,9 +53,11 @@ Facts = dict[str, Any]
 
 def physical() -> int:
     """Return bytes of memory in this machine."""
+    if sys.platform == "win32":
+        return USUAL_MEMORY
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # Windows
+    except (OSError, ValueError):
         return USUAL_MEMORY
 
 

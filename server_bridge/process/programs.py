@@ -100,7 +100,9 @@ def usable_cores() -> int:
     Return the logical cores that this process may use; a container may have less time than they
     have.
     """
-    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    cores = os.cpu_count() or 1
+    if sys.platform == "linux":
+        cores = len(os.sched_getaffinity(0))
     try:
         share, period = map(int, CPU_TIME.read_text("ascii").split())
     except (OSError, ValueError):  # another system, no limit ("max"), or an older kernel

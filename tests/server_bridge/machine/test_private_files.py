@@ -122,3 +122,17 @@ def test_a_file_that_holds_anything_else_is_the_default(tmp_path: Path, data: by
     assert private_files.restore(tmp_path / "none", parse, -2) == -2
     private_files.write(path, b'{"n": 3}')
     assert private_files.restore(path, parse, -1) == 3
+
+
+def test_windows_has_neither_modes_nor_owners(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There the folder of the user is private; what is no file is refused all the same."""
+    path = tmp_path / "key"
+    path.write_bytes(b"x")
+    path.chmod(0o666)
+    with pytest.raises(private_files.NotPrivate):
+        private_files.read(path)
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.delattr(os, "geteuid")
+    assert private_files.read(path) == b"x"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -187,3 +188,18 @@ def test_a_container_has_as_many_cores_as_it_has_time(
     if text is not None:
         (tmp_path / "cpu.max").write_text(text + "\n")
     assert programs.usable_cores() == cores
+
+
+@pytest.mark.parametrize("system", ["win32", "darwin"])
+def test_memory_and_cores_are_known_on_other_systems(
+    system: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Windows does not tell the memory; no system but Linux tells which cores may be used."""
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(programs, "CPU_TIME", tmp_path / "none")
+    if system == "win32":
+        monkeypatch.delattr(os, "sysconf", raising=False)
+        assert command_line.physical() == command_line.USUAL_MEMORY
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    assert programs.usable_cores() == os.cpu_count()
+    assert command_line.physical() >= 1 << 30
