@@ -9,7 +9,8 @@ commit's remaining changes. Reported are the share of right ones among those sho
 share of asks with a proposal among those where more changes follow (coverage), and the share of
 commits without a recurring change in which nothing was shown (quiet); then the same for the next
 line with the old tokens (`baseline`), and the curves over the confidence from which on it is shown: of
-all, and of those in files that are not open (`replay` says which are).
+all, and of those in files that are not open (`replay` says which are). With `--renames`, names that
+became others are looked at instead, see `renames`.
 """
 
 from __future__ import annotations
@@ -26,12 +27,14 @@ from benchmarks import arguments
 from benchmarks.figures import at
 from benchmarks.next_edit.baseline import baseline
 from benchmarks.next_edit.commits import History
+from benchmarks.next_edit.renames import score_renames, table
 from benchmarks.next_edit.replay import Ask, asks
 from benchmarks.next_edit.scores import JudgedAsk, Ranked, Score, Shown, Where, judge, score
 from benchmarks.plot import Axis, Series, plot
 from fim_lsp.next_edit.edits import EditedText
 from fim_lsp.next_edit.engine import Proposal, breaks, in_unopened, proposals
 from fim_lsp.next_edit.evidence import SURE, SURE_UNOPENED
+from fim_lsp.next_edit.renames import find_here, find_renames
 
 LEVELS = (0.1, 0.15, 0.2, 0.25, SURE, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 UNOPENED_LEVELS = (SURE, 0.4, SURE_UNOPENED, 0.6, 0.7, 0.8, 0.9, 1.0, NEVER := 2.0)
@@ -56,6 +59,13 @@ class Played(NamedTuple):
 def main() -> None:
     """Replay, print, draw."""
     options = _options()
+    if options.renames:
+        with ProcessPoolExecutor(options.jobs) as pool:
+            score_one = partial(
+                score_renames, n_commits=options.commits, skip=options.skip, mixed=options.mixed
+            )
+            print(table(pool.map(score_one, options.histories)))
+        return
     print(HEAD + "\n|" + " --- |" * HEAD.count(" |"))
     everything: dict[str, Played] = {}
     play = partial(_played, options.commits, options.skip, options.order)
@@ -98,8 +108,9 @@ def _played(n_commits: int, skip: int, order: str, path: Path) -> Played:
 def _ranked(ask: Ask) -> Ranked:
     """Return what the server would show at any level, the surest first; then that in files that are not open."""
     opened, unopened = ask.texts[: ask.n_open], ask.unopened
-    here = _likely(proposals(ask.edits, opened), opened)
-    away = _likely(in_unopened(ask.edits, opened, unopened), unopened)
+    renames = find_renames(ask.edits, opened, find_here)
+    here = _likely(proposals(ask.edits, opened, renames), opened)
+    away = _likely(in_unopened(ask.edits, opened, unopened, renames), unopened)
     shown = [Shown(*proposal[:5], proposal.pattern) for proposal in here]
     return shown + [
         Shown(*proposal[:5], proposal.pattern, False, proposal.is_renaming) for proposal in away
@@ -172,6 +183,14 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--skip", type=int, default=0, help="… before so many")
     parser.add_argument("--jobs", type=int, default=2, help="histories at a time")
     parser.add_argument("--order", choices=("top", "middle"), default="top", help="the first hunk")
+    parser.add_argument(
+        "--renames", action="store_true", help="only renames: the uses after the definition alone"
+    )
+    parser.add_argument(
+        "--mixed",
+        action="store_true",
+        help="also where the definition's line changed otherwise, too",
+    )
     parser.add_argument("--out", type=Path, help="folder for next-edit.svg")
     return parser.parse_args()
 

@@ -6,6 +6,8 @@ similarity: the similarity of two pieces of text, from 0 to 1
 grammars: the tree-sitter grammar for a file name or a language
 syntax: parses source code within limits, and cuts it into units: functions, classes, imports
 definitions: finds the definitions in source code, by the queries of `tags/`
+scopes: says what a name is where it stands, by the tables of `scopes.toml`
+uses: finds the uses of a definition that was renamed, by scope
 chunks: cuts units into pieces of one size, and makes chunks of pieces, each with a reason
 ranking: orders pieces by what is used where the user works
 ring: the chunks of the prompt, appended at the end, evicted in bulk; computes the next ring

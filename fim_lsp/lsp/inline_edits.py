@@ -44,7 +44,9 @@ async def inline_edit(editor: Editor, params: object) -> dict[str, object]:
     match params:
         case {"textDocument": {"uri": str(uri)}} if editor.session.wants_next_edit():
             unopened = _reads(params, "closedDocuments")
-            edit = await next_edit(editor, uri, unasked=True, unopened=unopened)
+            place = params.get("position") if isinstance(params, dict) else None
+            cursor = convert.place_of(place, editor.document(uri), editor.encoding)
+            edit = await next_edit(editor, uri, cursor, unasked=True, unopened=unopened)
         case _:
             return {"edits": [], **({"off": True} if params else {})}
     if edit is None or (edit.document.uri != uri and not _reads(params, "otherDocuments")):
@@ -68,14 +70,21 @@ def _item(offer: NextEdit, encoding: str) -> dict[str, object]:
 
 
 async def next_edit(
-    editor: Editor, uri: str, *, unasked: bool, unopened: bool = True
+    editor: Editor,
+    uri: str,
+    cursor: Position | None = None,
+    *,
+    unasked: bool,
+    unopened: bool = True,
 ) -> NextEdit | None:
     """
     Return the session's next edit, as the editor knows its document: in a notebook, as an edit of
     one cell.
     """
-    joined = editor.notebooks.place(uri)[0]
-    offer = await editor.session.next_edit(joined, unasked=unasked, unopened=unopened)
+    joined, first = editor.notebooks.place(uri)
+    cursor = cursor and cursor._replace(line=cursor.line + first)
+    session = editor.session
+    offer = await session.next_edit(joined, cursor, unasked=unasked, unopened=unopened)
     if offer is None or offer.path:
         return offer
     proposal = offer.proposal

@@ -4,6 +4,7 @@ The next edit: the place that needs the same change as the last edit. Pure.
 edits: finished edits, as changes of single lines and blocks; lines that hold a string
 log: makes finished edits from the changes of documents
 rule: the tokens that changed in a line, a template with holes, and its replacement
+renames: finds the definitions that were renamed, and the lines with their uses
 rules: infers the rules that could have made the change of one line, of two, or of whole lines
 evidence: what speaks for and against a rule at a place, and its score
 engine: finds the next edit, or none; which patterns stay quiet after the user's answers; why

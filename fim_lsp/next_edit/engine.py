@@ -25,6 +25,7 @@ from fim_lsp.next_edit.evidence import (
     of_result,
     of_rule,
 )
+from fim_lsp.next_edit.renames import NO_RENAMES, FindUses, Renames, find_here, find_renames
 from fim_lsp.next_edit.rule import Rule, TokenKind
 from fim_lsp.next_edit.rules import Block, block, pair_rule, rules
 
@@ -41,6 +42,10 @@ NEEDLES = 12
 """Texts that are looked for in files that are not open: those of the rules that were seen most
 often."""
 
+
+USE, MENTION, STEP = 0.99, 0.5, 1e-4
+"""How sure a use of a renamed definition is, and its name in a comment; less for each place that
+is nearer."""
 
 Edited = Collection[tuple[str, int]]  # lines, by URI and number
 
@@ -93,15 +98,17 @@ def propose(
     edits: Sequence[FinishedEdit],
     texts: Sequence[EditedText],
     refused: Collection[object] = (),
+    find: FindUses = find_here,
     sure: float = SURE,
 ) -> Proposal | None:
     """
     Return the surest next edit, or None: none is *sure* enough, or it is *refused*.
 
-    *texts* begins with that of the last edit; open documents and further files follow. It never
-    adds a syntax error.
+    *texts* begins with that of the last edit; open documents and further files follow. *find*
+    parses texts. It never adds a syntax error.
     """
-    return _surest(proposals(edits, texts), texts, refused, sure)
+    renames = find_renames(edits, texts, find)
+    return _surest(proposals(edits, texts, renames), texts, refused, sure)
 
 
 def needles(edits: Sequence[FinishedEdit]) -> list[str]:
@@ -121,27 +128,32 @@ def propose_unopened(
     texts: Sequence[EditedText],
     unopened: Sequence[EditedText],
     refused: Collection[object] = (),
+    find: FindUses = find_here,
 ) -> Proposal | None:
     """
     Return the surest next edit in files that are not open, where `propose` has none in the *texts*
     that are.
     """
+    renames = find_renames(edits, texts, find) if unopened else NO_RENAMES
     likely = [
         proposal
-        for proposal in in_unopened(edits, texts, unopened)
+        for proposal in in_unopened(edits, texts, unopened, renames)
         if proposal.is_renaming or proposal.confidence >= SURE_UNOPENED
     ]
     return _surest(likely, unopened, refused, SURE)
 
 
 def in_unopened(
-    edits: Sequence[FinishedEdit], texts: Sequence[EditedText], unopened: Sequence[EditedText]
+    edits: Sequence[FinishedEdit],
+    texts: Sequence[EditedText],
+    unopened: Sequence[EditedText],
+    renames: Renames = NO_RENAMES,
 ) -> list[Proposal]:
     """
     Return all places in *unopened* files that were judged, beside *texts*, for what was done twice.
     """
     uris = {text.uri for text in unopened}
-    everywhere = proposals(edits, [*texts, *unopened]) if unopened else []
+    everywhere = proposals(edits, [*texts, *unopened], renames) if unopened else []
     return [proposal for proposal in everywhere if proposal.uri in uris and proposal.n_examples > 1]
 
 
@@ -159,8 +171,10 @@ def _surest(
     return None
 
 
-def proposals(edits: Sequence[FinishedEdit], texts: Sequence[EditedText]) -> list[Proposal]:
-    """Return all places that were judged; several at one place, where rules differ."""
+def proposals(
+    edits: Sequence[FinishedEdit], texts: Sequence[EditedText], renames: Renames = NO_RENAMES
+) -> list[Proposal]:
+    """Return all places that were judged, after uses; several at one place, where rules differ."""
     history = examples(edits, HISTORY)
     if not history or not texts:
         return []
@@ -174,13 +188,23 @@ def proposals(edits: Sequence[FinishedEdit], texts: Sequence[EditedText]) -> lis
     results: dict[tuple[str, int], list[Lines]] = {}
     for _, place, _ in places:
         results.setdefault((place.text.uri, place.line), []).append(place.after)
-    proposals = []
+    proposals = [*_of_uses(renames)]
     for record, place, shared in places:
+        if renames.is_of_another(place.text.uri, place.before, place.after):
+            continue
         uri, n = place.text.uri, len(record.examples)
         evidence = {**shared, **of_result(place.after, results[uri, place.line])}
         sure, newest = confidence(evidence, n), record.examples[0]
         proposals.append(Proposal(uri, *place[1:], sure, record.rule, n, evidence, newest))
     return proposals
+
+
+def _of_uses(renames: Renames) -> Iterator[Proposal]:
+    for n, (uri, line, before, after, is_code, change) in enumerate(renames.lines):
+        sure = (USE if is_code else MENTION) - n * STEP
+        _, old, new, _ = change.renaming
+        rule = Rule(TokenKind.RENAME, (old,), (new,), old, old, new)
+        yield Proposal(uri, line, (before,), (after,), sure, rule, 1, {}, change.example)
 
 
 def _learn(history: Sequence[Example]) -> list[RuleRecord]:

@@ -10,9 +10,10 @@ calls `forget` when one becomes private.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 
-from fim_lsp.documents import LINE_CHARS, Document, Edit, alike, apply, body, difference
+from fim_lsp.documents import LINE_CHARS, Document, Edit, Position, alike, apply, body, difference
 from fim_lsp.next_edit.edits import FinishedEdit
 
 EDITS = 60
@@ -27,6 +28,10 @@ PARTS = 100
 SETTLED = 0.4
 """Seconds without a change after which the newest edit counts as finished; the time between two
 keys of a word is about half of it."""
+
+NAMED = 1.0
+"""The same while the cursor stands right behind a name that the edit brought: it may be half typed,
+and all that uses it would be offered a half."""
 
 
 class EditLog:
@@ -72,13 +77,16 @@ class EditLog:
         n_unsettled = int(self.seconds_unsettled(now) > 0)
         return tuple(self._edits[: len(self._edits) - n_unsettled])
 
-    def seconds_unsettled(self, now: float) -> float:
+    def seconds_unsettled(self, now: float, uri: str = "", cursor: Position | None = None) -> float:
         """
         Return how many seconds from *now* the newest edit is finished, if the user pauses; 0 when
-        it is.
+        it is. The *cursor*, where it is known, is in the document *uri*.
         """
-        newest = self._edits[-1].at if self._edits else -math.inf
-        return max(0.0, newest + SETTLED - now) if newest > self._settled else 0.0
+        newest = self._edits[-1] if self._edits else None
+        if newest is None or newest.at <= self._settled:
+            return 0.0
+        is_named = cursor is not None and uri == newest.uri and _ends_name(newest, cursor)
+        return max(0.0, newest.at + (NAMED if is_named else SETTLED) - now)
 
     def settle(self, now: float) -> None:
         """Count all edits until *now* as finished: they were a proposal."""
@@ -115,6 +123,16 @@ class EditLog:
                 del self._edits[n]
                 return True
         return False
+
+
+def _ends_name(edit: FinishedEdit, cursor: Position) -> bool:
+    """Return whether the cursor is right behind a name that was not in the lines before."""
+    line = "".join(edit.after[cursor.line - edit.line :][:1]) if cursor.line >= edit.line else ""
+    name = re.search(r"[^\W\d]\w*$", line[: cursor.column])
+    is_end = not re.match(r"\w", line[cursor.column :])
+    return bool(name and is_end and edit.before) and not any(
+        re.search(rf"\b{name[0]}\b", old) for old in edit.before if name
+    )
 
 
 def _find_touched(

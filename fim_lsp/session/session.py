@@ -305,18 +305,24 @@ class Session:
         return LastAnswer(version, position, False, answer)
 
     async def next_edit(
-        self, uri: str, *, unasked: bool = False, unopened: bool = True
+        self,
+        uri: str,
+        cursor: Position | None = None,
+        *,
+        unasked: bool = False,
+        unopened: bool = True,
     ) -> NextEdit | None:
         """
         Return the next edit in the workspace of *uri*, by the last edits; see docs/next-edit.md.
 
-        One that is shown *unasked* waits until the newest edit is finished, and leaves the line to
-        a suggestion that is on screen there. *unopened*: it may be in a file that is not open.
+        One that is shown *unasked* waits until the newest edit is finished, for longer where the
+        *cursor* is behind a new name, and leaves the line to a suggestion that is on screen there.
+        *unopened*: it may be in a file that is not open.
         """
         self._open.last_uri = uri
         if not self.wants_next_edit(unasked=unasked):
             return None
-        while unasked and (left := self.next_edits.seconds_unsettled(uri)) > 0:
+        while unasked and (left := self.next_edits.seconds_unsettled(uri, cursor)) > 0:
             await asyncio.sleep(left)
         await self._judging.wait_judged()
         edit = await self.next_edits.propose(uri, unopened=unopened)

@@ -23,7 +23,9 @@ from fim_lsp.context.definitions import Definition, Syntax, read_syntax
 from fim_lsp.context.grammars import grammar_of
 from fim_lsp.context.index import Index, holding, update_index
 from fim_lsp.context.syntax import Unit, UnitKind
+from fim_lsp.context.uses import Renamed, Renaming, Use
 from fim_lsp.documents import Document
+from fim_lsp.next_edit.edits import EditedText
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.files import grow, list_files, on_disk
@@ -64,7 +66,7 @@ class SyntaxProcess:
         """Run `read_syntax`; None for a text that cannot be read."""
         if grammar_of(language) is None:
             return read_syntax(language, text)  # blocks of lines
-        answer = self._ask({"language": language, "text": text})
+        answer = self._ask({"language": language, "text": text, "renamings": None})
         if answer is None:
             log.debug("a %s text of %d characters is not parsed", language, len(text))
             return None
@@ -76,6 +78,15 @@ class SyntaxProcess:
             ),
             tuple(Definition(*row) for row in definitions),
         )
+
+    def uses(
+        self, language: str, text: str, renamings: Sequence[Renaming]
+    ) -> list[Renamed | None] | None:
+        """Run `find_uses`; None for a text that cannot be read."""
+        answer = self._ask({"language": language, "text": text, "renamings": renamings})
+        return answer and [
+            row and Renamed(tuple(Use(*use) for use in row[0]), *row[1:]) for row in answer
+        ]
 
     def end(self) -> None:
         """End the child for good. From any thread: a text that waits for its answer gets none."""
@@ -186,6 +197,19 @@ class SourceReader:
         """Read the syntax of a text that is not to be remembered; empty where it cannot be read."""
         with self._lock:
             return self._process.syntax(language, text) or Syntax()
+
+    def find_uses(
+        self, text: EditedText, renamings: Sequence[Renaming]
+    ) -> Sequence[Renamed | None]:
+        """Run `uses.find_uses` on a text that is open; all None where it cannot be read."""
+        uses = None
+        with self._lock:
+            whole = "\n".join(text.lines)
+            if text.uri not in self._unreadable and len(whole) <= SOURCE_CHARS:
+                uses = self._process.uses(text.language, whole, renamings)
+                if uses is None:
+                    self._unreadable.add(text.uri)
+        return uses or [None] * len(renamings)
 
     def forget(self, is_gone: Callable[[str], bool]) -> None:
         """Keep nothing of the URIs that *is_gone* names, from the next read on."""

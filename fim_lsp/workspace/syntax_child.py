@@ -2,9 +2,10 @@
 The process that reads syntax: texts come in on stdin, what is read of them goes out on stdout, a
 line of JSON each.
 
-    in    {"language": …, "text": …}
+    in    {"language": …, "text": …, "renamings": [[row, old, new, function], …] or null}
     out   [[[kind, name, start, end, depth, names], …], [[name, owner, start, end], …]],
-          the units and the definitions, or null where reading failed
+          the units and the definitions, or null where reading failed; with renamings
+          [null or [[[row, column, text, is_code], …], is_local, function], …]
 
 A process of its own because tree-sitter holds Python's lock while it parses, and because a hostile
 text can take any time and any memory in it (see `context.syntax`). What is too much ends this
@@ -22,6 +23,7 @@ from contextlib import suppress
 
 from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.syntax import Unit
+from fim_lsp.context.uses import Renaming, find_uses
 
 CPU_S = 2.0
 """Of processor time for one text. A million characters of code take 0.2 s."""
@@ -41,7 +43,10 @@ def _read(line: bytes) -> Sequence[object] | None:
     request = json.loads(line)
     _limit_time(CPU_S)
     try:
-        syntax = read_syntax(request["language"], request["text"])
+        language, text = request["language"], request["text"]
+        if renamings := request["renamings"]:
+            return find_uses(language, text, [Renaming(*row) for row in renamings])
+        syntax = read_syntax(language, text)
         return [[*map(_unit, syntax.units)], syntax.definitions]
     except Exception:  # noqa: BLE001 (one text that cannot be read is no reason to end)
         return None

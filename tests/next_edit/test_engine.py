@@ -129,8 +129,10 @@ def test_a_place_above_the_last_edit() -> None:
 
 def test_a_place_in_another_file() -> None:
     """Other texts are looked at in their order."""
-    edits, text = replayed(RENAMED._replace(lines="\n".join(RENAMED.lines.split("\n")[:2])))
-    edits += [FinishedEdit("a", 1, ("    check(hight)",), ("    check(height)",))]
+    made = [
+        (n, f"    {use}(hight)", f"    {use}(height)") for n, use in enumerate(["see", "check"])
+    ]
+    edits, text = replayed(Case("", "    see(hight)\n    check(hight)", made, None))
     other = EditedText("b", "python", ("x = 1", "    check(hight)"))
     proposal = propose(edits, [text, other], sure=0.1)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fim_lsp.documents import Document, Edit, Position, after, apply_edits, body, open_document
 from fim_lsp.next_edit.edits import FinishedEdit
-from fim_lsp.next_edit.log import EDIT_LINES, EDITS, SETTLED, EditLog
+from fim_lsp.next_edit.log import EDIT_LINES, EDITS, NAMED, SETTLED, EditLog
 
 LATER = 1000.0
 
@@ -197,3 +197,30 @@ def test_edits_are_told_in_their_order() -> None:
         FinishedEdit("file:///a.py", 2, ("b",), ("b12",), "", "", 2.0),
         FinishedEdit("file:///a.py", 0, ("a",), ("a3",), "", "", 3.0),
     )
+
+
+@pytest.mark.parametrize(
+    ("cursor", "seconds"),
+    [
+        ((0, 7), NAMED),  # it may go on
+        ((0, 6), SETTLED),  # Escape steps back
+        ((0, 3), SETTLED),  # a name that was there before
+        ((1, 3), SETTLED),
+        ((0, 9), SETTLED),
+        ((5, 0), SETTLED),
+        (None, SETTLED),
+    ],
+)
+def test_a_name_that_is_typed_takes_longer(cursor: tuple[int, int] | None, seconds: float) -> None:
+    """Its uses would be offered a half-typed one."""
+    editor = Editor("say(old, 1)\nsay(old)\n")
+    editor.replace((0, 4), (0, 7), "")
+    editor.type(0, 4, "new")
+    place = Position(*cursor) if cursor else None
+
+    unsettled = editor.log.seconds_unsettled(editor.now, "file:///a.py", place)
+    assert unsettled == pytest.approx(seconds)
+    elsewhere = editor.log.seconds_unsettled(editor.now, "file:///b.py", place)
+    assert elsewhere == pytest.approx(SETTLED)
+    editor.log.settle(editor.now)
+    assert editor.log.seconds_unsettled(editor.now, "file:///a.py", place) == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -36,10 +36,22 @@ A, B, OUT = "file:///w/a.py", "file:///w/b.py", "file:///x/c.py"
 TEXT = "print(hight)\ncheck(hight)\narea = hight * width\ntotal = hight + 1\n"
 
 
+DESKS: list[Desk] = []
+
+
+@pytest.fixture(autouse=True)
+def closed_desks() -> Iterator[None]:
+    """End the processes that parse for them."""
+    yield
+    while DESKS:
+        DESKS.pop().open.workspaces.close()
+
+
 class Desk:
     """Open documents, and what is proposed in them."""
 
     def __init__(self, *uris: str) -> None:
+        DESKS.append(self)
         workspaces = Workspaces()
         workspaces.roots = ("file:///w", "file:///x")
         self.stats, self.now = Stats(), 0.0
@@ -97,6 +109,20 @@ async def test_what_was_done_twice_is_proposed_at_the_next_place(desk: Desk) -> 
     desk.rename(A, 2)
     assert await desk.proposed() == (A, 3, "total = height + 1")
     assert desk.stats.next_edits == {"offered": 2, "taken": 1}
+
+
+async def test_a_definition_that_was_renamed_once_asks_for_its_uses() -> None:
+    """In its scope, one after the other; the text is parsed in a process of its own."""
+    desk = Desk()
+    code = "def area(hight):\n    check(hight)\n    return hight\n\n\ndef other(hight):\n    pass\n"
+    desk.open.open(A, "python", 1, code).allow()
+    desk.rename(A, 0)
+    assert await desk.proposed() == (A, 1, "    check(height)")
+    desk.next_edits.mark(NextEditTaken("1"))
+    desk.rename(A, 1)
+    assert await desk.proposed() == (A, 2, "    return height")
+    desk.rename(A, 2)
+    assert await desk.proposed() is None
 
 
 async def test_two_that_ask_at_once_are_both_answered(desk: Desk) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from fim_lsp.context.definitions import read_syntax
+from fim_lsp.context.uses import Renaming, find_uses
 from fim_lsp.workspace import explorer
 from fim_lsp.workspace.explorer import DEATHS, SyntaxProcess
 
@@ -47,6 +48,18 @@ def test_after_any_text_the_next_one_is_read(process: SyntaxProcess, language: s
         assert syntax == read_syntax("python", CODE), text[:20]
 
 
+@pytest.mark.parametrize("language", ["typescript", "python", "java", "lua", "rust"])
+def test_uses_are_read_by_it(process: SyntaxProcess, language: str) -> None:
+    """As in this process; of a hostile text none, and then those of the next one."""
+    asked = [Renaming(0, "mass", "weight"), Renaming(1, "mass", "weight")]
+    code = CODE.replace("return weight", "return mass")
+    expected = find_uses("python", code, asked)
+    assert [renamed is None for renamed in expected] == [False, True]
+    for text in HOSTILE[language]:
+        process.uses(language, "weight mass\n" + text, asked)
+        assert process.uses("python", code, asked) == expected
+
+
 @pytest.mark.parametrize("child", [HANGS, ENDS], ids=["hangs", "ends"])
 def test_a_child_without_an_answer_is_ended_and_not_started_for_ever(
     process: SyntaxProcess, monkeypatch: pytest.MonkeyPatch, child: tuple[str, ...]
@@ -82,3 +95,4 @@ def test_a_text_that_waits_when_the_session_ends_gets_no_answer(
 
     assert answers == [None]
     assert process.syntax("python", CODE) is None
+    assert process.uses("python", CODE, [Renaming(0, "mass", "weight")]) is None

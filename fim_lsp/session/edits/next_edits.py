@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from fim_lsp.documents import Document
+from fim_lsp.documents import Document, Position
 from fim_lsp.events import Changed, NextEditDismissed, NextEditTaken, OfNextEdit
 from fim_lsp.next_edit.edits import text_of
 from fim_lsp.next_edit.engine import Proposal, needles, propose, propose_unopened, why
@@ -56,13 +56,14 @@ class NextEdits:
         """
         doc.workspace.edits.log.reopen(doc.document)
 
-    def seconds_unsettled(self, uri: str) -> float:
+    def seconds_unsettled(self, uri: str, cursor: Position | None = None) -> float:
         """
         Return how many seconds the newest edit in the workspace of *uri* needs to be finished, if
-        none follows.
+        none follows, with the *cursor* there.
         """
         doc = self._open.by_uri.get(uri)
-        return doc.workspace.edits.log.seconds_unsettled(self._clock()) if doc else 0.0
+        log = doc.workspace.edits.log if doc else None
+        return log.seconds_unsettled(self._clock(), uri, cursor) if log else 0.0
 
     async def propose(self, uri: str, *, unopened: bool = True) -> NextEdit | None:
         """
@@ -168,11 +169,11 @@ class NextEdits:
                 return edit
         return None
 
-    async def _repeat(self, _: Workspace, question: Question) -> NextEdit | None:
+    async def _repeat(self, workspace: Workspace, question: Question) -> NextEdit | None:
         """Repeat an earlier edit in an open document."""
         edits, documents, refused = question[:3]
         proposal = await asyncio.to_thread(
-            lambda: propose(edits, [*map(text_of, documents)], refused)
+            lambda: propose(edits, [*map(text_of, documents)], refused, workspace.find_uses)
         )
         return _edit_of(documents, proposal)
 
@@ -188,8 +189,9 @@ class NextEdits:
 
         def find() -> NextEdit | None:
             others = workspace.files.find_holding(needles(question.edits), near, opened, config)
-            texts, unopened = map(text_of, question.documents), map(text_of, others)
-            proposal = propose_unopened(question.edits, [*texts], [*unopened], question.refused)
+            texts, unopened = [*map(text_of, question.documents)], [*map(text_of, others)]
+            refused, find = question.refused, workspace.find_uses
+            proposal = propose_unopened(question.edits, texts, unopened, refused, find)
             edit = _edit_of(others, proposal)
             path = edit and paths.locate(edit.document.uri, (workspace.root,)).path
             return edit and edit._replace(path=path or "")

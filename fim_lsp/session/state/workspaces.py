@@ -65,6 +65,7 @@ class Workspace:
         self.edits = EditHistory()
         self.saved: SavedWorkspace | None = None
         self.loading: asyncio.Task[None] | None = None
+        self.find_uses = reader.find_uses
         self._reader = reader
         self._updated: tuple[int, Index] | None = None  # what the ring was last chosen from
         self._is_verified = True  # what is remembered of closed files is not private

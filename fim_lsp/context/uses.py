@@ -1,0 +1,202 @@
+"""
+The uses of a definition whose name was changed, by scope: all that still have the old name. Pure.
+
+They are found as if the definition had its old name still: what then refers to it is a use, and
+what refers to another definition of that name is none.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from fim_lsp.context.scopes import TABLES, Place, Role, ScopedText, Table, name_of
+from fim_lsp.context.syntax import parse_text
+
+HEADS = ("#", "//", "/*", "*", "--", "@")
+"""What lines above a definition begin with that belong to it: comments and decorators."""
+
+_MARKED = re.compile(r"@\w+ (\{.*\} )?\[?$|:\w+ (\w+ )?$|`$")  # `@param name`, `:param name:`
+_ENTRY = re.compile(r"\s*([*#/-]*\s*)"), re.compile(r"( \(.*\))?:")  # `name (int): …`
+_NO_WORD = re.compile(r"[^_]_[^_]|[a-z][A-Z]|\d")  # names that are no words of a language
+
+
+class Renaming(NamedTuple):
+    """
+    On *row*, a definition that was called *old* is called *new* now.
+
+    Where *row* is -1, it is a parameter of *function*, which stands in another text.
+    """
+
+    row: int
+    old: str
+    new: str
+    function: str = ""
+
+
+class Use(NamedTuple):
+    """*text* is to replace the old name at *column* of *row*; *is_code* is false in comments."""
+
+    row: int
+    column: int
+    text: str
+    is_code: bool
+
+
+class Renamed(NamedTuple):
+    """
+    The *uses* that still have the old name. If it *is_local*, no use can stand in another text, but
+    in calls of *function*, where callers may name it.
+    """
+
+    uses: tuple[Use, ...]
+    is_local: bool
+    function: str = ""
+
+
+def find_uses(language: str, text: str, renamings: Sequence[Renaming]) -> Sequence[Renamed | None]:
+    """Return the uses of each renamed definition; None where there is no such definition."""
+    parsed = parse_text(language, text)
+    table = TABLES.get(parsed.grammar.module) if parsed.grammar else None
+    if parsed.tree is None or table is None:
+        return [None] * len(renamings)
+    scoped = ScopedText(parsed, parsed.tree, table)
+    return [_find(scoped, renaming) for renaming in renamings]
+
+
+def _find(text: ScopedText, renaming: Renaming) -> Renamed | None:
+    row, old, new, function = renaming
+    if row < 0:
+        keys = [p for p in text.places(old) if p.role is Role.KEY and p.owner == function]
+        return Renamed(_uses(text, keys, renaming), is_local=False)
+    if row >= len(text.lines):
+        return None
+    roles = (Role.BINDS, Role.DEFINES_MEMBER)
+    definition = next((p for p in text.places(new, row) if p.role in roles), None)
+    if definition is None:
+        return None
+    places, function = text.places(old), _function_of(definition)
+    variables = _same_variable(text.table, definition, places)
+    members = _same_member(text.table, definition, places)
+    if variables is None or members is None:
+        return None
+    is_only = function and sum(line.count(f"def {function}(") for line in text.lines) <= 1
+    keys = [p for p in places if p.role is Role.KEY and is_only and p.owner == function]
+    scope = None if definition.owner else definition.scope
+    mentions = [p for p in places if p.role is Role.MENTION and _is_meant(text, p, old)]
+    if scope and scope.parent:
+        first, end = _rows_of(text.lines, scope)
+        mentions = [place for place in mentions if first <= text.position(place.at)[0] < end]
+    uses = _uses(text, [*variables, *members, *keys, *mentions], renaming)
+    return Renamed(uses, bool(scope and scope.parent), function)
+
+
+def _same_variable(table: Table, definition: Place, places: Sequence[Place]) -> list[Place] | None:
+    """Return the places of a variable, a function or a type; None if it was bound above already."""
+    if definition.role is not Role.BINDS:
+        return []
+    unbound = {place.scope for place in places if place.role is Role.UNBINDS}
+    binders: dict[Node | None, list[Place]] = {}
+    for place in [definition, *places]:
+        if place.role is Role.BINDS and place.scope not in unbound:
+            binders.setdefault(place.scope, []).append(place)
+    is_declared = definition.way[-1].edge in table["names"]
+    if is_declared and len(binders.get(definition.scope, ())) > 1:
+        return None  # a function or type of the old name is there still: this is a new one
+    bound = _binding(definition, binders, table)
+    variables = (p for p in places if p.role in (Role.BINDS, Role.REFERS, Role.UNBINDS))
+    same = [place for place in variables if _binding(place, binders, table) == bound]
+    is_first = definition.at < min((p.at for p in same if p.scope in binders), default=math.inf)
+    return same if is_first else None
+
+
+def _binding(
+    place: Place, binders: Mapping[Node | None, Sequence[Place]], table: Table
+) -> tuple[Node | None, int] | None:
+    """Return what a name refers to: a scope and, where names repeat in it, a place."""
+    binder: Place | None = place
+    if place.scope not in binders:
+        seen = (
+            binder
+            for scope in _scopes_around(place, table)
+            for binder in reversed(binders.get(scope, ()))
+            if binder.since <= place.at
+        )
+        binder = next(seen, None)
+    repeats = "repeats" in table["traits"]
+    return binder and (binder.scope, binder.at if repeats and binder.since else 0)
+
+
+def _scopes_around(place: Place, table: Table) -> list[Node]:
+    """Return the scopes that are seen from a place, the innermost first."""
+    scopes: list[Node] = []
+    for node, edge in place.way:
+        if edge in table["outside"] and scopes:
+            scopes.pop()
+        if node.type in table["scopes"]:
+            scopes.append(node)
+    inner = scopes[-1:]
+    return [*inner, *(s for s in scopes[-2::-1] if s.type not in table["closed"])]
+
+
+def _same_member(table: Table, definition: Place, places: Sequence[Place]) -> list[Place] | None:
+    """Return the places of a member; None if it is not the first, or only, one of its name."""
+    owner, traits = definition.owner, table["traits"]
+    if not owner:
+        return []
+    defining = [p for p in places if p.owner and p.role in (Role.BINDS, Role.DEFINES_MEMBER)]
+    same = [place for place in defining if place.owner == owner]
+    if same and (same[0].at < definition.at or "overloads" in traits):
+        return None
+    is_only = len(same) == len(defining) and "tables" not in traits
+    for place in places:
+        is_elsewhere = place.role is Role.MEMBER and is_only
+        if place.role in (Role.MEMBER, Role.KEY) and (place.owner == owner or is_elsewhere):
+            same.append(place)
+    return same
+
+
+def _function_of(definition: Place) -> str:
+    """Return the function that a name is a parameter of, where callers may name it, or ""."""
+    around = [step.node for step in definition.way if step.node.type.endswith("_definition")]
+    is_parameter = any(step.edge == "function_definition.parameters" for step in definition.way)
+    if not is_parameter or definition.scope not in around:
+        return ""
+    name = name_of(around[-1])
+    is_made = name == "__init__" and len(around) > 1
+    return name_of(around[-2]) if is_made else name
+
+
+def _rows_of(lines: Sequence[str], scope: Node) -> tuple[int, int]:
+    """Return the rows of a scope, with those above that belong to it."""
+    first = scope.start_point.row
+    while first and lines[first - 1].lstrip().startswith(HEADS):
+        first -= 1
+    return first, scope.end_point.row + 1
+
+
+def _is_meant(text: ScopedText, place: Place, old: str) -> bool:
+    """Return whether a comment, or a documentation string, names what is in code."""
+    row, column = text.position(place.at)
+    before, behind = text.lines[row][:column], text.lines[row][column + len(old) :]
+    is_statement = any(step.node.type == "expression_statement" for step in place.way[-3:])
+    if "string" in place.way[-1].node.type and not is_statement:
+        return False
+    is_entry = _ENTRY[0].fullmatch(before) and _ENTRY[1].match(behind)
+    return bool(_NO_WORD.search(old) or _MARKED.search(before) or is_entry)
+
+
+def _uses(text: ScopedText, places: Sequence[Place], renaming: Renaming) -> tuple[Use, ...]:
+    """Return places as uses, in order; `{name}` stands for `{name: name}` in some languages."""
+    uses = set[Use]()
+    for place in places:
+        node, edge = place.way[-1]
+        is_short = node.type == "shorthand_property_identifier"
+        is_short |= edge == "shorthand_field_initializer"
+        new = f"{renaming.old}: {renaming.new}" if is_short else renaming.new
+        uses.add(Use(*text.position(place.at), new, place.role is not Role.MENTION))
+    return tuple(sorted(uses))

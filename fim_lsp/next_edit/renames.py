@@ -1,0 +1,191 @@
+"""
+Definitions whose names were changed by the last edits, and the lines that still have the old name.
+Pure.
+
+One changed definition is enough: that a use has none any more is the strongest evidence there is.
+A definition of the same name in another scope is no use of it, so one such change says nothing of
+the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from difflib import SequenceMatcher
+from itertools import islice
+from typing import NamedTuple
+
+from fim_lsp.context.uses import Renamed, Renaming, find_uses
+from fim_lsp.documents import LINE_CHARS
+from fim_lsp.next_edit.edits import EditedText, Example, FinishedEdit, examples
+from fim_lsp.next_edit.rule import TOKENS
+
+_NAME = re.compile(r"(?<![\w$])[^\W\d]\w*")
+
+HISTORY = 40  # changes that are looked back on
+FRESH = 12  # … of other names, after which a definition that still has uses is left alone
+
+FindUses = Callable[[EditedText, Sequence[Renaming]], Sequence[Renamed | None]]
+
+
+class NameChange(NamedTuple):
+    """A name that became another at a line of a text, as one of the last changes."""
+
+    uri: str
+    renaming: Renaming
+    example: Example
+
+
+class RenamedLine(NamedTuple):
+    """A line with uses of what *change* renamed, and it with the new name."""
+
+    uri: str
+    line: int
+    before: str
+    after: str
+    is_code: bool
+    change: NameChange
+
+
+class Renames(NamedTuple):
+    """The *lines* to change, nearest first, and the definitions that were renamed."""
+
+    lines: tuple[RenamedLine, ...] = ()
+    definitions: tuple[tuple[NameChange, Renamed], ...] = ()
+
+    def is_of_another(self, uri: str, before: Sequence[str], after: Sequence[str]) -> bool:
+        """
+        Return whether lines are to be renamed as the only definition was, whose uses they are not.
+        """
+        for change, renamed in self.definitions:
+            _, old, new, _ = change.renaming
+            n_alike = sum(c.renaming[1:3] == (old, new) for c, _ in self.definitions)
+            if n_alike == 1 and (renamed.is_local or uri == change.uri):
+                word = re.compile(rf"(?<![\w$]){re.escape(old)}(?![\w$])")
+                if [word.sub(new, line) for line in before] == [*after]:
+                    return True
+        return False
+
+
+NO_RENAMES = Renames()
+
+
+def find_here(text: EditedText, renamings: Sequence[Renaming]) -> Sequence[Renamed | None]:
+    """Find uses in this process, which a hostile text can hold up."""
+    return find_uses(text.language, "\n".join(text.lines), renamings)
+
+
+def find_renames(
+    edits: Sequence[FinishedEdit], texts: Sequence[EditedText], find: FindUses
+) -> Renames:
+    """Return what is left to do of the definitions renamed by *edits*; *find* reads the scopes."""
+    by_uri = {text.uri: text for text in texts}
+    newest = {(c.uri, c.renaming): c for c in _name_changes(edits) if _is_there(c, by_uri)}
+    changes = [*newest.values()]
+    definitions, places = [], list[tuple[str, NameChange, Renamed]]()
+    for uri in dict.fromkeys(change.uri for change in changes):
+        mine = [change for change in changes if change.uri == uri]
+        found = find(by_uri[uri], [change.renaming for change in mine])
+        for change, renamed in zip(mine, found, strict=True):
+            if renamed is not None:
+                definitions.append((change, renamed))
+                places.append((uri, change, renamed))
+                places += _keys(change, renamed, texts, find)
+    if not places:
+        return NO_RENAMES
+    last = examples(edits, 1)[0]
+    lines = sorted(_lines(places, by_uri), key=lambda line: _distance(line, last))
+    return Renames(tuple(lines), tuple(definitions))
+
+
+def _name_changes(edits: Sequence[FinishedEdit]) -> Iterator[NameChange]:
+    """Yield the names that became others, newest first, as long as they are fresh."""
+    seen, n_others = set[tuple[str, str]](), 0
+    later: dict[tuple[str, int, str], str] = {}  # what names of a line became afterwards
+    for example in examples(edits, HISTORY):
+        renamings = [*_renamings(example)]
+        names = {renaming[1:3] for renaming in renamings}
+        n_others += not names & seen
+        if n_others > FRESH:
+            return
+        seen |= names
+        for row, old, new, _ in renamings:
+            now = later.setdefault((example.uri, row, old), later.get((example.uri, row, new), new))
+            yield NameChange(example.uri, Renaming(row, old, now), example)
+
+
+def _renamings(example: Example) -> Iterator[Renaming]:
+    """Yield each name of an example that became another, and where it is now."""
+    before, after = "\n".join(example.before), "\n".join(example.after)
+    old, new = ([*islice(_NAME.finditer(text), TOKENS)] for text in (before, after))
+    for idx, n in _pairs([match[0] for match in old], [match[0] for match in new]):
+        if _signs_around(before, old[idx]) == _signs_around(after, new[n]):
+            row = example.line + after.count("\n", 0, new[n].start())
+            yield Renaming(row, old[idx][0], new[n][0])
+
+
+def _signs_around(text: str, name: re.Match[str]) -> tuple[str, str]:
+    """Return the signs before and behind a name: where they differ, it is another thing."""
+    return text[: name.start()].rstrip()[-1:], text[name.end() :].lstrip()[:1]
+
+
+def _pairs(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """Return where the names of *old* are that became others, and where those are in *new*."""
+    if len(old) == len(new):
+        pairs = [(n, n) for n, name in enumerate(old) if new[n] != name]
+        if not {old[n] for n, _ in pairs} & {new[n] for n, _ in pairs}:
+            return pairs
+    blocks = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    replaced = (b[1:] for b in blocks if b[0] == "replace" and b[2] - b[1] == b[4] - b[3])
+    return [(start + n, at + n) for start, end, at, _ in replaced for n in range(end - start)]
+
+
+def _is_there(change: NameChange, texts: dict[str, EditedText]) -> bool:
+    row, _, new, _ = change.renaming
+    lines = texts[change.uri].lines if change.uri in texts else ()
+    return row < len(lines) and len(lines[row]) <= LINE_CHARS and new in lines[row]
+
+
+def _keys(
+    change: NameChange, renamed: Renamed, texts: Sequence[EditedText], find: FindUses
+) -> list[tuple[str, NameChange, Renamed]]:
+    """
+    Return the calls elsewhere that name a renamed parameter, if no other text has such a function.
+    """
+    if not renamed.function:
+        return []
+    name = rf"\b{renamed.function}\b"
+    others = [t for t in texts if t.uri != change.uri and [*islice(t.holding(renamed.function), 1)]]
+    if any(re.search(rf"\bdef {name}", line) for text in others for line in text.lines):
+        return []
+    asked = change.renaming._replace(row=-1, function=renamed.function)
+    found = []
+    for text in others:
+        (keys,) = find(text, [asked])
+        if keys is not None:
+            found.append((text.uri, change, keys))
+    return found
+
+
+def _lines(
+    places: Sequence[tuple[str, NameChange, Renamed]], texts: dict[str, EditedText]
+) -> Iterator[RenamedLine]:
+    """Yield each line once, with all that is to change in it."""
+    by_line: dict[tuple[str, int], dict[int, tuple[str, str, bool, NameChange]]] = {}
+    for uri, change, renamed in places:
+        for row, column, text, is_code in renamed.uses:
+            here = by_line.setdefault((uri, row), {})
+            here.setdefault(column, (change.renaming.old, text, is_code, change))
+    for (uri, row), uses in by_line.items():
+        line = before = texts[uri].lines[row]
+        for column, (old, text, _, _) in sorted(uses.items(), reverse=True):
+            line = line[:column] + text + line[column + len(old) :]
+        is_code = any(use[2] for use in uses.values())
+        if len(before) <= LINE_CHARS:
+            yield RenamedLine(uri, row, before, line, is_code, next(iter(uses.values()))[3])
+
+
+def _distance(line: RenamedLine, last: Example) -> tuple[bool, bool, int, bool]:
+    """Return how far away a line is; comments and strings come last."""
+    away = line.line - last.line
+    return not line.is_code, line.uri != last.uri, abs(away), away < 0

@@ -1,0 +1,173 @@
+"""The uses of a renamed definition, by scope and language: all of them, and no others."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fim_lsp.context.uses import Renaming, find_uses
+from fim_lsp.workspace.syntax_child import CPU_S
+
+TEXTS = (Path(__file__).parent / "uses.txt").read_text("utf-8").split("\n=== ")[1:]
+ROWS = [(*text.partition("\n")[0].split(": "), text.partition("\n")[2].rstrip()) for text in TEXTS]
+
+
+@pytest.mark.parametrize(("language", "name", "marked"), ROWS, ids=lambda value: value[:50])
+def test_uses(language: str, name: str, marked: str) -> None:
+    """In code, and in comments that mean it."""
+    del name
+    text = re.sub("[→←«»‹›]", "", marked)
+    row = marked[: marked.index("→")].count("\n")
+    (found,) = find_uses(language, text, [Renaming(row, "old", "now")])
+
+    assert found is not None
+    lines = text.split("\n")
+    for use in reversed(found.uses):
+        marks = "«»" if use.is_code else "‹›"
+        line, end = lines[use.row], use.column + len("old")
+        lines[use.row] = f"{line[: use.column]}{marks[0]}old{marks[1]}{line[end:]}"
+    assert "\n".join(lines) == re.sub("[→←]", "", marked)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "row"),
+    [
+        ("python", "f(now)\nold = 1\nf(old)", 0),
+        ("python", "# now\nf(old)", 0),
+        ("python", "old = 1\nnow = 2\nf(old)", 1),
+        ("python", "def f(now): return old", 7),
+        ("python", "class A:\n    def old(self): ...\n    def now(self): ...\n    x.old", 2),
+        ("java", "class A {\n void now(int a) {}\n void old(String a) { old(1); }\n}", 1),
+        ("go", "package p\nfunc now() {}\nfunc old() { old() }", 1),
+        ("plaintext", "now\nold", 0),
+        ("", "now = 1\nold", 0),
+        ("python", "(" * 3000 + "now = 1\nold", 0),
+    ],
+)  # fmt: skip
+def test_what_is_no_definition(language: str, text: str, row: int) -> None:
+    """A use; the second of its name, whose uses may mean the first; a text that is not parsed."""
+    assert find_uses(language, text, [Renaming(row, "old", "now")]) == [None]
+
+
+def test_a_short_field_keeps_its_name() -> None:
+    """`{ old }` stands for `{ old: old }`: the variable was renamed, not the field."""
+    text = "function f(now) {\n  return { old, a: old }\n}"
+    (found,) = find_uses("javascript", text, [Renaming(0, "old", "now")])
+    assert found is not None
+    assert [use.text for use in found.uses] == ["old: now", "now"]
+
+
+def test_columns_count_characters() -> None:
+    """Behind characters of two and of four bytes; names of other alphabets are whole."""
+    text = "def f(größe):\n    return '😀é', maß, maßen\n"
+    (found,) = find_uses("python", text, [Renaming(0, "maß", "größe")])
+    assert found is not None
+    assert [(use.row, use.column) for use in found.uses] == [(1, 17)]
+
+
+def test_calls_in_another_text() -> None:
+    """By the function's name; those without one say nothing."""
+    text = "f(1, old=2)\ng(old=3)\nx.f(old=old)\n"
+    (found,) = find_uses("python", text, [Renaming(-1, "old", "now", "f")])
+    assert found is not None
+    assert [(use.row, use.column) for use in found.uses] == [(0, 5), (2, 4)]
+
+
+NAMES = st.sampled_from(["old", "new", "x"])
+EXPRESSIONS = st.recursive(
+    NAMES,
+    lambda inner: st.one_of(
+        st.builds("({} + {})".format, inner, inner),
+        st.builds("(lambda {}: {})".format, NAMES, inner),
+        st.builds("[{} for {} in {}]".format, inner, NAMES, inner),
+        st.builds("f({}=({}))".format, NAMES, inner),
+        st.builds("{}.{}".format, NAMES, NAMES),
+    ),
+    max_leaves=6,
+)
+BODY = st.lists(
+    st.one_of(EXPRESSIONS, st.builds("{} = {}".format, NAMES, EXPRESSIONS)), min_size=1, max_size=5
+)
+
+
+def bound_names(code: str) -> list[tuple[str, ...]]:
+    """Return which variables the functions of Python code have, as Python itself sees them."""
+    module = compile(code, "", "exec")
+    found, todo = list[tuple[str, ...]](), [module]
+    while todo:
+        here = todo.pop()
+        names = (*here.co_varnames, *here.co_freevars, *here.co_cellvars, *here.co_names)
+        found.append(tuple(sorted(set(names))))
+        todo += [const for const in here.co_consts if hasattr(const, "co_varnames")]
+    return found
+
+
+@given(BODY, BODY)
+def test_a_rename_means_the_same_to_python(first: list[str], second: list[str]) -> None:
+    """A parameter is renamed to a name of its own: all other variables keep theirs."""
+    head = "def f(old, x):\n    " + "\n    ".join(first) + "\ndef g(old, new):\n    "
+    code = head + "\n    ".join(second) + "\n"
+    lines = code.replace("def f(old", "def f(fresh", 1).split("\n")
+    (found,) = find_uses("python", "\n".join(lines), [Renaming(0, "old", "fresh")])
+    assert found is not None
+    for use in reversed(found.uses):
+        line = lines[use.row]
+        lines[use.row] = line[: use.column] + use.text + line[use.column + 3 :]
+    renamed = "\n".join(lines)
+    local = compile(renamed, "", "exec").co_consts[0]
+    assert "old" not in [name for name in local.co_names if name not in dir_of(first)]
+    assert renamed[renamed.index("def g") :] == code[code.index("def g") :].replace(
+        "f(old=", "f(fresh="
+    )
+
+
+def dir_of(lines: list[str]) -> set[str]:
+    """Return the names that stand behind a dot, which no parameter is meant by."""
+    return {name for line in lines for name in re.findall(r"\.(\w+)", line)}
+
+
+@given(st.text(st.sampled_from("old now(){}[]:=.,'\"\n\t#/*;def func let local class ")))
+def test_any_text_will_do(text: str) -> None:
+    """Each use is where the old name is."""
+    lines = text.split("\n")
+    for language in ("python", "typescript", "go", "rust", "java", "lua"):
+        for row in range(min(5, len(lines))):
+            (found,) = find_uses(language, text, [Renaming(row, "old", "now")])
+            for use in found.uses if found else ():
+                assert lines[use.row][use.column :].startswith("old")
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("python", "now = 1\n" + "old = old\n" * 480),
+        ("python", "def f(now):\n  g(old)\n" + "def g(old): old\n" * 450),
+        ("python", "# `old` old\n" * 9_000 + "def f(now): old"),
+        ("rust", "fn f(now: u8) {\n" + "let old = old;\n" * 450 + "}"),
+        ("go", "package p\nfunc f(now int) {\n" + "{ old := old\n" * 150 + "}" * 151),
+    ],
+)
+def test_many_definitions_take_no_long_time(language: str, text: str) -> None:
+    """Not with the product of all definitions and all uses."""
+    row = next(n for n, line in enumerate(text.split("\n")) if "now" in line)
+    start = time.process_time()
+    find_uses(language, text, [Renaming(row, "old", "now")])
+    assert time.process_time() - start < CPU_S
+
+
+@pytest.mark.parametrize("language", ["python", "typescript", "lua"])
+def test_a_long_text_takes_no_long_time(language: str) -> None:
+    """10,000 lines with the name in 900 of them, mostly parsing."""
+    heads = {"python": "def f(now):", "typescript": "function f(now) {", "lua": "function f(now)"}
+    body = "  g(a, b.c, 1)\n" * 9_000 + "  g(old, x.old)\n" * 450
+    text = f"{heads[language]}\n{body}" + {"python": "", "typescript": "}", "lua": "end"}[language]
+    start = time.process_time()
+    (found,) = find_uses(language, text, [Renaming(0, "old", "now")])
+    assert time.process_time() - start < CPU_S
+    assert found is not None
+    assert len(found.uses) == 450
