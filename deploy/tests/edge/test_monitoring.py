@@ -109,12 +109,14 @@ def test_the_router(tmp_path: Path) -> None:
 
 
 def stop_while_asked(workers: list[Upstream], url: str) -> None:
-    """End all workers; requests that the router had for them fail."""
+    """End all workers at once; requests that the router has for them fail until it looks."""
     for worker in workers:
-        worker.stop()
+        worker.dead = True
+    for worker in workers:
         for _ in range(4):
             asked = urllib.request.Request(
                 f"{url}/v1/completions", BODY, {"Content-Type": "application/json"}
             )
             with suppress(OSError):
                 urllib.request.urlopen(asked, timeout=PATIENCE_S).close()
+        worker.stop()
