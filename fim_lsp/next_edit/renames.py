@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from difflib import SequenceMatcher
 from itertools import islice
 from typing import NamedTuple
 
@@ -115,29 +114,20 @@ def _name_changes(edits: Sequence[FinishedEdit]) -> Iterator[NameChange]:
 
 
 def _renamings(example: Example) -> Iterator[Renaming]:
-    """Yield each name of an example that became another, and where it is now."""
+    """
+    Yield each name of an example that became another, and where it is now; none where anything else
+    changed: then the name may be that of another thing.
+    """
     before, after = "\n".join(example.before), "\n".join(example.after)
-    old, new = ([*islice(_NAME.finditer(text), TOKENS)] for text in (before, after))
-    for idx, n in _pairs([match[0] for match in old], [match[0] for match in new]):
-        if _signs_around(before, old[idx]) == _signs_around(after, new[n]):
-            row = example.line + after.count("\n", 0, new[n].start())
-            yield Renaming(row, old[idx][0], new[n][0])
-
-
-def _signs_around(text: str, name: re.Match[str]) -> tuple[str, str]:
-    """Return the signs before and behind a name: where they differ, it is another thing."""
-    return text[: name.start()].rstrip()[-1:], text[name.end() :].lstrip()[:1]
-
-
-def _pairs(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """Return where the names of *old* are that became others, and where those are in *new*."""
-    if len(old) == len(new):
-        pairs = [(n, n) for n, name in enumerate(old) if new[n] != name]
-        if not {old[n] for n, _ in pairs} & {new[n] for n, _ in pairs}:
-            return pairs
-    blocks = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    replaced = (b[1:] for b in blocks if b[0] == "replace" and b[2] - b[1] == b[4] - b[3])
-    return [(start + n, at + n) for start, end, at, _ in replaced for n in range(end - start)]
+    if _NAME.split(before) != _NAME.split(after):
+        return
+    pairs = [*islice(zip(_NAME.finditer(before), _NAME.finditer(after), strict=True), TOKENS)]
+    names = [(old[0], new[0]) for old, new in pairs if old[0] != new[0]]
+    if {old for old, _ in names} & {new for _, new in names}:
+        return  # two were swapped
+    for old, new in pairs:
+        if old[0] != new[0]:
+            yield Renaming(example.line + after.count("\n", 0, new.start()), old[0], new[0])
 
 
 def _is_there(change: NameChange, texts: dict[str, EditedText]) -> bool:
