@@ -51,7 +51,8 @@ class Prompt:
     instruction and so on: where there are any, the model answers the last one instead of filling
     the gap, and *middle* is the beginning of its answer. *dropped*: what the model wrote at the
     beginning of *middle* was dropped, because the context is full; what a server holds of the rest
-    may be moved up instead of being evaluated again (StreamingLLM).
+    may be moved up instead of being evaluated again (StreamingLLM). *aside*: it is evaluated for
+    later, and not in the place of what the server holds of the document.
     """
 
     repo: str
@@ -64,6 +65,7 @@ class Prompt:
     forced: str = ""
     turns: tuple[str, ...] = ()
     dropped: bool = False
+    aside: bool = False
 
 
 class Stop(enum.Enum):

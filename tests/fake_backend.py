@@ -111,6 +111,7 @@ class FakeBackend:
         self._disk = [] if disk is None else disk
         self._slots: list[Ids] = [(), ()]  # the one used last stands last
         self._answer: list[Ids] = [()]  # an instruction has a copy of what it begins with
+        self._aside: list[Ids] = [()]  # so has what is evaluated aside
         self._held: tuple[str, ...] = ()
         self._waits, self._free = asyncio.Event(), asyncio.Event()
 
@@ -207,7 +208,7 @@ class FakeBackend:
         return _common(ids, best)
 
     async def aclose(self) -> None:
-        self._slots, self._answer = [(), ()], [()]
+        self._slots, self._answer, self._aside = [(), ()], [()], [()]
 
     def _fit(self, prompt: Prompt, n_predict: int) -> Ids:
         ids = sum(_parts(prompt), ())
@@ -216,7 +217,7 @@ class FakeBackend:
         return ids
 
     def _held_of(self, ids: Ids) -> int:
-        return max(_common(ids, slot) for slot in (*self._slots, *self._answer))
+        return max(_common(ids, slot) for slot in (*self._slots, *self._answer, *self._aside))
 
     def _evaluate(self, ids: Ids, slots: list[Ids]) -> int:
         """Put *ids* into that of *slots* with most of them, or the one used least lately; how many were held."""
@@ -227,6 +228,8 @@ class FakeBackend:
         return held
 
     def _slots_for(self, prompt: Prompt) -> list[Ids]:
+        if prompt.aside:
+            return self._aside
         return self._answer if prompt.turns else self._slots
 
     def _made(self, request: Request, room: int) -> tuple[tuple[Token, ...], Stop]:

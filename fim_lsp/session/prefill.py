@@ -1,16 +1,19 @@
 """
 Evaluation before a request needs it, and loading of saved states in place of evaluation.
 
-`prefill_cursor` evaluates what a request at a resting cursor would need, `prefill_next` what the
-next ones will want; in steps, while no request waits. `save` and `restore` have the backend write
-down what it evaluated and load it again.
+`prefill_cursor` evaluates what a request at a resting cursor would need, `prefill_rest` that and
+what one at the end of its line would, `prefill_next` what the next ones will want; in steps, while
+no request waits. `save` and `restore` have the backend write down what it evaluated and load it
+again.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from fim_lsp.context.ring import RingLimits
+from fim_lsp.documents import body_length
 from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.prompt.window import Window
@@ -23,6 +26,7 @@ from server_bridge.protocol import Prompt, PromptTooLong
 NOWHERE = Window(0, 0, "", "")
 IDLE_S = 0.3  # quiet before background work: longer than a pause between two keys of fast typing
 START_S = 0.5  # between two looks at a backend that starts
+SHORTEST_S = 1e-3  # less is no reason to look again
 REST_S = 0.1  # the user stays at a place where the cursor rests this long
 
 
@@ -42,6 +46,14 @@ class Prefill:
         """
         step = partial(self._cursor_step, doc)
         self._lane.background("prefill cursor", step, delay=REST_S)
+
+    def prefill_rest(self, doc: OpenDocument) -> None:
+        """
+        If the cursor of *doc* rests, evaluate what a request there would need first, and then what
+        one at the end of the line would: `A` goes there, and `o` opens a line below.
+        """
+        self._rest_on(doc, IDLE_S)
+        self.prefill_next(doc)
 
     def prefill_next(self, doc: OpenDocument) -> None:
         """While idle, choose chunks and evaluate what the next request in *doc* will want."""
@@ -109,6 +121,36 @@ class Prefill:
         prompt = self._framing.prompt(frame, document, position)
         return await self._step(prompt, model, is_first=True) > 0
 
+    async def _rest_step(self, doc: OpenDocument) -> bool:
+        """
+        Make one step of what `prefill_rest` is for, once the user has rested for as long as that
+        takes; return True while there is more.
+        """
+        document, position = doc.current, doc.position
+        if document is None or position is None or not self._lane.connection.is_ready:
+            return False
+        model = await self._lane.model(doc.permit())
+        end = position._replace(column=body_length(document.lines[position.line]))
+        for place in (position, end):
+            frame = await self._framing.best(doc, document, place, model)
+            prompt = self._framing.prompt(frame, document, place)
+            if missing := await self._missing_rest(prompt, model):
+                self._rest_on(doc, missing)
+                return False
+            prompt = replace(prompt, aside=place != position)
+            warmed = await model.warm(prompt, step_tokens(self._lane.connection.state))
+            self._stats.count_warm(warmed, waited_for=False, is_first=False)
+            if prompt.aside and warmed.evaluated and doc.current is document:
+                doc.put_aside(frame)
+            if warmed.left:
+                return True
+        return False
+
+    def _rest_on(self, doc: OpenDocument, seconds: float) -> None:
+        """See in *seconds* what a request where the cursor rests needs first."""
+        step = partial(self._rest_step, doc)
+        self._lane.background("prefill cursor", step, delay=seconds)
+
     async def _next_step(self, doc: OpenDocument) -> bool:
         """
         Make one step of the prompt of the next request at the cursor; return True while there is
@@ -142,6 +184,15 @@ class Prefill:
         """
         Return whether the user has rested for as long as evaluating *prompt* takes; if not, it is
         looked at again then.
+        """
+        if missing := await self._missing_rest(prompt, model):
+            self._look_again(doc, missing)
+        return not missing
+
+    async def _missing_rest(self, prompt: Prompt, model: PermittedModel) -> float:
+        """
+        Return for how many seconds the user has to rest until it is as long as evaluating *prompt*
+        takes.
 
         So background work takes at most half of the user's pauses. To wait for as long as the work
         takes costs at most twice the least possible, whatever comes (ski rental: Karlin et al.
@@ -150,10 +201,8 @@ class Prefill:
         state = self._lane.connection.state
         measure = await model.measure(prompt)
         seconds = (measure.total - measure.cached) / max(1.0, state.prefill_per_s)
-        if (missing := seconds - self._lane.quiet_s) <= 0:
-            return True
-        self._look_again(doc, missing)
-        return False
+        missing = seconds - self._lane.quiet_s
+        return missing if missing > SHORTEST_S else 0.0
 
     def _look_again(self, doc: OpenDocument, seconds: float) -> None:
         """See in *seconds*, or that long after the next request, what is to be evaluated."""

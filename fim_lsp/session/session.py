@@ -188,7 +188,7 @@ class Session:
                 self.informing.begin(event)
             case events.CursorMoved(uri, position):
                 memory.note_move(uri, doc.move_to(position).line)
-                self._prefill.prefill_next(doc)
+                self._prefill.prefill_rest(doc)
 
     def configure(self, config: Config) -> None:
         """Go on with *config*; a changed backend section opens a new backend."""

@@ -28,6 +28,7 @@ from server_bridge.llama.checkpoints import ModelMemory
 from server_bridge.llama.link import Link, MetServer
 from server_bridge.llama.persistence import SlotPersistence
 from server_bridge.llama.slot_client import SlotClient, unfit
+from server_bridge.llama.slots import ASIDE
 from server_bridge.llama.tokenizer import Tokenizer
 from server_bridge.machine.addresses import is_loopback
 from server_bridge.protocol import (
@@ -309,6 +310,7 @@ class LlamaServer:
         whole = join_runs(run for _, run in parts)
         # Instructions have a slot of their own, so that the next key finds its own as it was.
         document = f"{prompt.repo}\n{prompt.path}" + "\ninstructions" * bool(prompt.turns)
+        document += ASIDE * prompt.aside
         return Encoded(document, tuple(parts), whole, middle, prompt.dropped)
 
     def _check_size(self, whole: Ids) -> None:

@@ -24,7 +24,7 @@ from server_bridge.llama.answers import Event
 from server_bridge.llama.mirror import Outlook
 from server_bridge.llama.persistence import NEXT, SlotPersistence
 from server_bridge.llama.slot_client import SlotClient, body
-from server_bridge.llama.slots import COPY
+from server_bridge.llama.slots import ASIDE, COPY
 from server_bridge.protocol import BackendError, BackendUnavailable, Warmed
 
 N_LOOKS = 16  # at a slot that should be free within two tokens; each look takes about one
@@ -163,6 +163,8 @@ class Cache(NamedTuple):
         *seams* are the numbers of tokens after which another prompt is likely to differ.
         """
         slots = self.client.slots
+        if document.endswith(ASIDE) and not slots.has_room_aside:
+            return Warmed(0, 0)
         if whole.n - slots.reusable(document, whole.packed, ahead=True, moves=moves) <= TAIL:
             return Warmed(0, 0)
         slot = await self._prepare(document, whole, ahead=True)

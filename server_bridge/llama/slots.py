@@ -12,8 +12,10 @@ prompt of one foreign token makes the server save all slots to the host's memory
 that has nothing in common with the next prompt it loads the best of all it ever saved. So nothing
 is evaluated twice, for the price of one token and a copy.
 
-On a server of our own every slot may be named (`ExclusiveSlots`). On one that others may use naming
-is dangerous, and hardly ever done (`SharedSlots`). A policy decides and never waits; `cache` acts.
+On a server of our own every slot may be named (`ExclusiveSlots`), and what a document may need next
+is evaluated *aside*: in another slot, so that nothing is lost which the document uses. Once it is
+used, the two slots change their parts. On one that others may use naming is dangerous, and hardly
+ever done (`SharedSlots`). A policy decides and never waits; `cache` acts.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from typing import NamedTuple
 
 from server_bridge.llama.mirror import Mirror
 
+ASIDE = "\naside"  # behind a document: what is evaluated for it beside what it uses
+FEW = 8  # tokens; fewer in a slot aside are no reason to go on there
 COPY = 64  # tokens; fewer are evaluated sooner than two states of some 8,000 tokens are copied
 
 
@@ -61,6 +65,11 @@ class Slots(ABC):
         Return the slot *document* owns or may take; None where none may be named, or need be any
         more.
         """
+
+    @property
+    def has_room_aside(self) -> bool:
+        """Return whether a document may have a second slot: not on a server that others use."""
+        return False
 
     def reusable(
         self, document: str, prompt: bytes, *, ahead: bool = False, moves: bool = False
@@ -113,12 +122,20 @@ class ExclusiveSlots(Slots):
         self._owned: dict[str, int] = {}  # by document, the one used last at the end
         self._guests: set[str] = set()
 
+    @property
+    def has_room_aside(self) -> bool:
+        """Return whether there are two slots."""
+        return len(self._free) + len(self._owned) > 1
+
     def choose(self, document: str, prompt: bytes, *, ahead: bool = False) -> SlotChoice:
         """
         Choose its own slot, cleared where that pays; a guest's prompt goes where most of it is.
         """
         mirror, home = self._mirror, self.home(document)
         here = mirror.expect_reused(prompt, home)
+        aside = self._owned.get(document + ASIDE)
+        if aside is not None and mirror.expect_reused(prompt, aside) - here > FEW:
+            return SlotChoice(aside)
         if mirror.saves and mirror.expect_cleared(prompt) - here > self._price():
             return SlotChoice(home, clear=True)
         if ahead and document in self._guests:
@@ -130,12 +147,19 @@ class ExclusiveSlots(Slots):
         """Return its own slot, else a free one, else the one unused for longest."""
         if document in self._owned:
             return self._owned[document]
-        return min(self._free) if self._free else next(iter(self._owned.values()))
+        if self._free:
+            return min(self._free)
+        main = document.removesuffix(ASIDE)
+        others = (slot for owner, slot in self._owned.items() if owner != main)
+        return next(others, 0)
 
     def note_use(self, document: str, slot: int) -> None:
         """Note the slot as *document*'s own from now on, or it was a guest there."""
         owner = next((name for name, owned in self._owned.items() if owned == slot), document)
-        if owner != document and slot != self.home(document):
+        if owner == document + ASIDE and document in self._owned:
+            self._owned[owner] = self._owned[document]
+            self._owned[document] = slot
+        elif owner != document and slot != self.home(document):
             self._guests.add(document)
         else:
             self._owned.pop(owner, None)

@@ -145,7 +145,8 @@ class OpenAiServer:
         part = part[:-1] if _is_fatal(client, part) else part
         is_short = estimate.tokens(len(text) - held) <= TAIL or len(part) <= held
         # What a template makes of half a message is not what it makes of all of it.
-        if is_short or prompt.turns or not estimate.keeps:
+        # Where it keeps one prompt, another one is evaluated in its place.
+        if is_short or prompt.turns or prompt.aside or not estimate.keeps:
             return Warmed(evaluated=0, left=0)
         _, timings = await self._ask(client, part, completion.PREFILL)
         left = estimate.tokens(len(text) - len(part))

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import inspect
 import optparse
+from collections.abc import Awaitable
 from dataclasses import replace
 
+import pytest
+
+from fim_lsp import events
+from fim_lsp.documents import Position
+from fim_lsp.session.session import Session
 from fim_lsp.settings.config import RingConfig
+from server_bridge.protocol import Health, Prompt, Warmed
+from tests.clock import run
+from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
-from tests.typist import QUICK, ROOT, Typist
+from tests.typist import QUICK, ROOT, Typist, embedded
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
 OTHER = inspect.getsource(optparse)  # one file has a third of the ring at most
@@ -44,3 +54,60 @@ async def test_the_ring_has_the_size_of_the_settings(open_session: OpenSession) 
     [workspace] = session.workspaces
     limits = workspace.memory.limits
     assert (limits.n_chunks, limits.chunk_lines) == (7, 32)
+
+
+class Slow(FakeBackend):
+    """A model that evaluates as many tokens in a second as Qwen2.5-Coder 0.5B on two threads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state = replace(self.state, prefill_per_s=180.0)
+
+    async def warm(self, prompt: Prompt, step: int) -> Warmed:
+        warmed = await super().warm(prompt, step)
+        await asyncio.sleep(warmed.evaluated / self.state.prefill_per_s)
+        return warmed
+
+
+@pytest.mark.parametrize("line", [122, 235])
+@pytest.mark.parametrize("key", ["A", "o"])
+def test_after_a_rest_little_is_evaluated_where_a_line_ends(
+    key: str, line: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five seconds in normal mode within a line, near where the user wrote, and far away."""
+
+    async def evaluate() -> int:
+        session = Session(QUICK, lambda _: Slow())
+        cost = await _cost_after_rest(session, key, line, asyncio.sleep(5.0))
+        await session.aclose()
+        return cost
+
+    assert run(evaluate(), monkeypatch) <= 8
+
+
+@pytest.mark.parametrize("key", ["i", "A", "o"])
+async def test_a_real_server_keeps_what_is_evaluated_for_each_key(key: str) -> None:
+    """Beside each other: by its own rules for slots."""
+    session = embedded()
+    assert (await session.connection.wait_ready()).health is Health.READY
+    assert await _cost_after_rest(session, key, 235, session.wait_idle()) <= 8
+    await session.aclose()
+
+
+async def _cost_after_rest(session: Session, key: str, line: int, rest: Awaitable[None]) -> int:
+    """Return the tokens of a request after a *rest* in the middle of *line* and a *key* of Vim."""
+    typist = Typist(session, CODE)
+    typist.cursor = Position(100, len(typist.document.lines[100]) - 1)
+    typist.type("\n        x = 1")
+    await typist.ask()
+    await asyncio.sleep(2.0)
+    text = typist.document.lines[line].rstrip("\n")
+    place, end = Position(line, len(text) // 2), Position(line, len(text))
+    session.handle(events.CursorMoved(typist.uri, place))
+    await rest
+    before = typist.counted("tokens", "evaluated")
+    typist.cursor = place if key == "i" else end
+    if key == "o":
+        typist.type("\n" + text[: len(text) - len(text.lstrip())])
+    await typist.ask(invoked=True)
+    return typist.counted("tokens", "evaluated") - before

@@ -69,6 +69,7 @@ class OpenDocument:
     why_private: str = UNJUDGED
     frame: Frame | None = None
     next: Frame | None = None
+    aside: Frame | None = None  # of the end of the line where the cursor rests
     position: Position | None = None
     deleted: Position | None = None
     typed: bool = False
@@ -162,6 +163,7 @@ class OpenDocument:
                 self.deleted = edit.start if not edit.text and edit.start != edit.end else None
                 self.frame = self.frame and frames.move(self.frame, edit)
                 self.next = self.next and frames.move(self.next, edit)
+                self.aside = self.aside and frames.move(self.aside, edit)
         self.position = self.position and self.document.clamp(self.position)
         self.workspace.memory.note_edit(before, self.document, edits)
         self._pause_contradicted()
@@ -252,10 +254,11 @@ class OpenDocument:
         shows = self.workspace.shows
         self.frame = self.frame and frames.before_withdrawn(self.frame, shows)
         self.next = self.next and frames.before_withdrawn(self.next, shows)
+        self.aside = self.aside and frames.before_withdrawn(self.aside, shows)
 
     def usable(self, document: Document, position: Position, budget: Budget) -> list[Frame]:
         """Return the frames at hand that serve *position*, the newest first."""
-        at_hand = [frame for frame in (self.next, self.frame) if frame]
+        at_hand = [frame for frame in (self.next, self.frame, self.aside) if frame]
         fits = [window.fit(frame.window, document, position, budget) for frame in at_hand]
         return [frame for frame, fit in zip(at_hand, fits, strict=True) if fit is not Fit.LOST]
 
@@ -331,9 +334,13 @@ class OpenDocument:
         if new is not self.frame:
             self.next = new
 
+    def put_aside(self, new: Frame) -> None:
+        """Have *new* ready for the end of the line where the cursor rests."""
+        self.aside = new
+
     def reset(self) -> None:
         """Drop all frames: nothing is frozen any more."""
-        self.frame, self.next = None, None
+        self.frame, self.next, self.aside = None, None, None
 
     def shrink(self, long: Frame) -> bool:
         """Show less from now on, because a prompt with *long* did not fit; False at the end."""

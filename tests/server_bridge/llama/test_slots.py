@@ -19,7 +19,7 @@ import pytest
 
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.failover.endpoints import Endpoints
-from server_bridge.fim.layout import WIDTH, Ids, ids
+from server_bridge.fim.layout import WIDTH, Ids, head, ids, join_runs
 from server_bridge.http.responses import Object
 from server_bridge.llama import answers
 from server_bridge.llama.backend import LlamaServer
@@ -29,6 +29,7 @@ from server_bridge.llama.link import Identity, Link
 from server_bridge.llama.mirror import Mirror, n_tokens
 from server_bridge.llama.persistence import SlotPersistence
 from server_bridge.llama.slot_client import Evaluated, SlotClient
+from server_bridge.llama.slots import ASIDE
 from server_bridge.protocol import (
     BackendUnusable,
     Chunk,
@@ -211,6 +212,24 @@ async def test_a_slot_is_named_for_the_first_prompt_of_a_document_only(kind: str
         for n in range(2):
             await evaluate(cache, f"d{n}", whole(n, n_round), {**PREFILL, "n_predict": 2})
     assert server.named == []
+
+
+@pytest.mark.parametrize("kind", ["ours", "one slot"])
+async def test_what_is_evaluated_aside_is_there_and_takes_nothing_away(kind: str) -> None:
+    """Twice, with another document between; where there is one slot, nothing is evaluated aside."""
+    cache = editor(Server(**KINDS[kind]), exclusive=True)
+    for n_round in range(2):
+        await see(cache, 0, n_round)
+        above, below = whole(0, 0), ids([*range(5000 + n_round, 5100 + n_round)])
+        end = join_runs((head(above, above.n - FEW), below))
+        warmed = await cache.warm("d0" + ASIDE, end, 4000)
+        assert bool(warmed.evaluated) == (kind == "ours")
+        answer, _ = await evaluate(cache, "d0", whole(0, n_round, 1), PREFILL)
+        assert answer.timings.prompt_n <= FEW
+        if warmed.evaluated:
+            answer, _ = await evaluate(cache, "d0", end, PREFILL)
+            assert answer.timings.prompt_n <= FEW
+        await see(cache, 1, n_round)
 
 
 # -- real servers
