@@ -13,7 +13,7 @@ import pkgutil
 import re
 import tomllib
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
@@ -35,7 +35,10 @@ CALLS = {  # what has arguments or fields with names, and which child says what 
     "struct_expression": "name",
     "struct_pattern": "type",
 }
-_RECEIVER = re.compile(r"(\w*)[\])]*\s*(?:(?<!\.)\??\.|::|(:))$")
+# what stands before a member, read backwards: its sign, and the name that it is a member of
+_RECEIVER = re.compile(r"(?:\.\??(?!\.)|::|(:))\s*[\])]*(\w*)")
+# bytes of other alphabets are parts of words, too
+_IN_WORD = frozenset(n for n in range(256) if not chr(n).isascii() or re.match(r"[\w$]", chr(n)))
 _FUNCTIONS = types("function_declaration method_declaration")  # of an owner, and none themselves
 _KEYS = types("property_identifier field_identifier statement_identifier")
 _KINDS = types(
@@ -87,6 +90,16 @@ class Place(NamedTuple):
     since: int = 0
 
 
+def _find_word(data: bytes, word: bytes, start: int, end: int) -> Iterator[int]:
+    """Yield where *word* stands in data[start:end] as a whole word."""
+    at = data.find(word, start, end)
+    while at >= 0:
+        behind = at + len(word)
+        if not _IN_WORD.intersection(data[max(0, at - 1) : at] + data[behind : behind + 1]):
+            yield at
+        at = data.find(word, behind, end)
+
+
 class ScopedText:
     """A parsed text in a language with a *table*."""
 
@@ -98,16 +111,12 @@ class ScopedText:
 
     def places(self, name: str, row: int = -1) -> list[Place]:
         """Return the places of *name*, in the whole text or on one *row*."""
-        word = re.escape(name.encode("utf-8", "replace"))
+        word = name.encode("utf-8", "replace")
         start, end = self._starts[row : row + 2] if row >= 0 else (0, len(self._data))
-        # bytes of other alphabets are parts of words, too
-        matches = re.compile(rb"(?<![\w$\x80-\xff])%s(?![\w$\x80-\xff])" % word).finditer(
-            self._data, start, end
-        )
-        offsets = [match.start() for match in matches]
+        offsets = [*_find_word(self._data, word, start, end)]
         if len(offsets) > PLACES:
             return []
-        places = (self._place(at, len(name.encode("utf-8", "replace"))) for at in offsets)
+        places = (self._place(at, len(word)) for at in offsets)
         return [place for place in places if place]
 
     def position(self, at: int) -> tuple[int, int]:
@@ -131,9 +140,9 @@ class ScopedText:
         if not leaf.type.endswith("identifier") or leaf.end_byte != at + size:
             return None
         row, column = self.position(at)
-        match = _RECEIVER.search(self.lines[row][:column])
-        is_member = match and (not match[2] or edge == "method_index_expression.method")
-        receiver = match[1] if match and is_member else None
+        match = _RECEIVER.match(self.lines[row][:column][::-1])
+        is_member = match and (not match[1] or edge == "method_index_expression.method")
+        receiver = match[2][::-1] if match and is_member else None
         for depth in range(len(way) - 1, 0, -1):
             if place := self._defining(at, way[: depth + 1], receiver):
                 return place

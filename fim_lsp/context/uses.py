@@ -20,8 +20,11 @@ from fim_lsp.context.syntax import parse_text
 HEADS = ("#", "//", "/*", "*", "--", "@")
 """What lines above a definition begin with that belong to it: comments and decorators."""
 
-_MARKED = re.compile(r"@\w+ (\{.*\} )?\[?$|:\w+ (\w+ )?$|`$")  # `@param name`, `:param name:`
-_ENTRY = re.compile(r"\s*([*#/-]*\s*)"), re.compile(r"( \(.*\))?:")  # `name (int): …`
+_MARKED = re.compile(r"@\w+ (\{[^@]*\} )?\[?$|:\w+ (\w+ )?$|`$")  # `@param name`, `:param name:`
+_ENTRY_MARK, _ENTRY_TYPE = (
+    re.compile(r"\s*(?:[*#/-]+\s*)?"),
+    re.compile(r"( \(.*\))?:"),
+)  # `name (int): …`
 _NO_WORD = re.compile(r"[^_]_[^_]|[a-z][A-Z]|\d")  # names that are no words of a language
 
 
@@ -186,7 +189,7 @@ def _is_meant(text: ScopedText, place: Place, old: str) -> bool:
     is_statement = any(step.node.type == "expression_statement" for step in place.way[-3:])
     if "string" in place.way[-1].node.type and not is_statement:
         return False
-    is_entry = _ENTRY[0].fullmatch(before) and _ENTRY[1].match(behind)
+    is_entry = _ENTRY_MARK.fullmatch(before) and _ENTRY_TYPE.match(behind)
     return bool(_NO_WORD.search(old) or _MARKED.search(before) or is_entry)
 
 

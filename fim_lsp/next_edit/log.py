@@ -128,11 +128,11 @@ class EditLog:
 def _ends_name(edit: FinishedEdit, cursor: Position) -> bool:
     """Return whether the cursor is right behind a name that was not in the lines before."""
     line = "".join(edit.after[cursor.line - edit.line :][:1]) if cursor.line >= edit.line else ""
-    name = re.search(r"[^\W\d]\w*$", line[: cursor.column])
+    name = re.search(r"(?<!\w)[^\W\d]\w*$", line[: cursor.column])
     is_end = not re.match(r"\w", line[cursor.column :])
-    return bool(name and is_end and edit.before) and not any(
-        re.search(rf"\b{name[0]}\b", old) for old in edit.before if name
-    )
+    if not (name and is_end and edit.before):
+        return False
+    return not any(name[0] in re.findall(r"\w+", old) for old in edit.before)
 
 
 def _find_touched(

@@ -59,11 +59,14 @@ class Renames(NamedTuple):
         for change, renamed in self.definitions:
             _, old, new, _ = change.renaming
             n_alike = sum(c.renaming[1:3] == (old, new) for c, _ in self.definitions)
-            if n_alike == 1 and (renamed.is_local or uri == change.uri):
-                word = re.compile(rf"(?<![\w$]){re.escape(old)}(?![\w$])")
-                if [word.sub(new, line) for line in before] == [*after]:
-                    return True
+            is_meant = n_alike == 1 and (renamed.is_local or uri == change.uri)
+            if is_meant and [_rename(old, new, line) for line in before] == [*after]:
+                return True
         return False
+
+
+def _rename(old: str, new: str, line: str) -> str:
+    return _NAME.sub(lambda name: new if name[0] == old else name[0], line)
 
 
 NO_RENAMES = Renames()
@@ -144,9 +147,9 @@ def _keys(
     """
     if not renamed.function:
         return []
-    name = rf"\b{renamed.function}\b"
     others = [t for t in texts if t.uri != change.uri and [*islice(t.holding(renamed.function), 1)]]
-    if any(re.search(rf"\bdef {name}", line) for text in others for line in text.lines):
+    heads = (re.search(r"\bdef (\w+)", line) for text in others for line in text.lines)
+    if any(head and head[1] == renamed.function for head in heads):
         return []
     asked = change.renaming._replace(row=-1, function=renamed.function)
     found = []

@@ -102,12 +102,14 @@ async def _cost_after_rest(session: Session, key: str, line: int, rest: Awaitabl
     await typist.ask()
     await asyncio.sleep(2.0)
     text = typist.document.lines[line].rstrip("\n")
-    place, end = Position(line, len(text) // 2), Position(line, len(text))
+    end = Position(line, len(text))
+    place = Position(line, end.column - 1 if key == "i" else end.column // 2)
     session.handle(events.CursorMoved(typist.uri, place))
     await rest
     before = typist.counted("tokens", "evaluated")
     typist.cursor = place if key == "i" else end
     if key == "o":
         typist.type("\n" + text[: len(text) - len(text.lstrip())])
-    await typist.ask(invoked=True)
+    typist.type("x")
+    await typist.ask()
     return typist.counted("tokens", "evaluated") - before
