@@ -35,9 +35,9 @@ QWEN2 = (
 )
 SAMPLE_CHARS = 12_000_000  # of each language: enough for merges, and no language has most of them
 
-_QWEN = find_by_name("qwen")
-assert _QWEN is not None
-_FIM = specials(_QWEN, {spelling: (number,) for number, spelling in SPELLINGS.items()}, start=())
+_FAMILY = find_by_name("fim")
+assert _FAMILY is not None
+_FIM = specials(_FAMILY, {spelling: (number,) for number, spelling in SPELLINGS.items()}, start=())
 assert _FIM is not None
 FIM: Specials = _FIM
 

@@ -72,7 +72,7 @@ def test_what_the_model_sees(editor: Editor) -> None:
     assert shown == editor.command("fim.showContext", A)
 
     names = [part["part"] for part in shown["segments"]]
-    assert names == ["prefix", "suffix", "middle", "forced"]
+    assert names == ["repository", "path", "prefix", "suffix", "middle", "forced"]
 
     editor.wait_for(lambda: len(editor.questions("window/showDocument")) == 3, "the page")
     page = Path(urlsplit(editor.questions("window/showDocument")[-1]["uri"]).path)

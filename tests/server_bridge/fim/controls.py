@@ -18,6 +18,7 @@ GLM = (
     "<arg_key>", "</arg_value>", "/nothink",
 )  # fmt: skip
 CONTROLS = {
+    "fim": (*CHAT, "<|fim_pad|>"),
     "qwen": (*CHAT, "<|fim_pad|>", "<|vision_start|>", "<|object_ref_end|>"),
     "codegemma": (
         "<eos>", "<bos>", "<pad>", "<unk>", "<mask>", "<2mass>", "[@BOS@]", "<unused0>", "<unused98>",

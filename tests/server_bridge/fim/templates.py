@@ -12,6 +12,8 @@ from server_bridge.protocol import Chunk, Prompt
 PROMPT = Prompt("repo", (Chunk("a.py", "A"), Chunk("b.py", "B")), "c.py", "PRE", "SUF", "MID")
 PLAIN = "↵↵--- a.py ---↵A↵↵--- b.py ---↵B↵↵--- c.py ---↵"
 TEMPLATES = {
+    "fim": "<|repo_name|>repo↵<|file_sep|>a.py↵A<|file_sep|>b.py↵B<|file_sep|>c.py↵"
+    "<|fim_prefix|>PRE<|fim_suffix|>SUF<|fim_middle|>MID",
     "qwen": "<|repo_name|>repo↵<|file_sep|>a.py↵A<|file_sep|>b.py↵B<|file_sep|>c.py↵"
     "<|fim_prefix|>PRE<|fim_suffix|>SUF<|fim_middle|>MID",
     "codegemma": "<|file_separator|>a.py↵A<|file_separator|>b.py↵B<|file_separator|>c.py↵"

@@ -43,15 +43,21 @@ def test_each_family_gets_its_own_layout(family: Family) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-@pytest.mark.parametrize("path", ["", PROMPT.path])
-def test_a_file_alone_has_no_header(family: Family, path: str) -> None:
+def test_a_file_without_a_name_is_filled_in_all_the_same(family: Family) -> None:
     """Each of the family's own tokens for the gap stands there once."""
     fim, names = known(family.name)
-    alone = replace(PROMPT, path=path, chunks=())
-    marks = [names[m] for s in layout(alone, fim) for m in s.marks if m not in fim.file + fim.repo]
-    inside = {"path"} if family.named_inside else set[str]()
-    assert {s.kind for s in layout(alone, fim)} & {"repo", "path"} <= inside
+    marks = [
+        names[m] for s in layout(replace(PROMPT, repo="", path="", chunks=()), fim) for m in s.marks
+    ]
     assert sorted(marks) == sorted(filter(None, (family.prefix, family.suffix, family.middle)))
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_names_mislead_some_families_where_there_is_no_other_file(family: Family) -> None:
+    """They come with the first chunk, which changes all that is behind it anyway."""
+    fim, _ = known(family.name)
+    alone = {segment.kind for segment in layout(replace(PROMPT, chunks=()), fim)}
+    assert ("path" in alone) is family.named_alone is (family.name != "qwen")
 
 
 def test_names_tell_families_apart_that_spell_alike() -> None:

@@ -14,7 +14,7 @@ from tests.server_bridge.fim.templates import PROMPT, TEMPLATES
 
 NAMES = {
     "Qwen/Qwen2.5-Coder-7B": "qwen",
-    "fim-tiny-q8_0.gguf": "qwen",
+    "fim-tiny-q8_0.gguf": "fim",
     "codeqwen-1_5-7b": "codeqwen",
     "bigcode/starcoder2-3b": "starcoder2",
     "bigcode/starcoder": "starcoder",
