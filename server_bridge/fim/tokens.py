@@ -92,8 +92,8 @@ CONTROLS = (
 FAMILIES = (
     # our own small models, which were trained with names only
     Family(
-        "fim", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>", "<|file_sep|>",
-        models="fim-tiny|fim-small", alike=True,
+        "fim", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>",
+        "<|file_sep|>", models="fim-tiny|fim-small", alike=True,
     ),
     # Qwen2.5-Coder technical report (arXiv 2409.12186) §3.2.2; Qwen3-Coder; Mercury. Alone, names
     # mislead it: 0.5B, 40 places of HumanEval-FIM, 25 lines right without them, 21 with
