@@ -1,5 +1,5 @@
 """
-Every idea of the server side on a real model, Qwen2.5-Coder 0.5B: counts of tokens, and the same text.
+Every idea of the server side on Qwen2.5-Coder 0.5B: counts of tokens, and the same text.
 
 Run by scripts/test-server where scripts/get-qwen was run.
 """
@@ -49,7 +49,7 @@ async def engine(**settings: Any) -> AsyncIterator[Model]:
 
 
 async def test_a_restart_costs_one_token_and_changes_no_text(tmp_path: Path) -> None:
-    """What was evaluated is saved, and found again by the next session: one token in place of the whole prompt."""
+    """What was evaluated is saved, and found again by the next session: one token is left."""
     request = Request(short("    def add_"), N_TOKENS)
     async with engine(slots_dir=str(tmp_path)) as before:
         cold = await before.complete(request)
@@ -63,7 +63,7 @@ async def test_a_restart_costs_one_token_and_changes_no_text(tmp_path: Path) -> 
 
 
 async def test_typing_costs_what_is_typed_and_is_foretold() -> None:
-    """Each key evaluates a few tokens, all counts are as predicted, and the text is that of a cold cache."""
+    """Each key evaluates a few tokens, as predicted, and the text is that of a cold cache."""
     costs, warm = [], list[Reply]()
     async with engine() as typed:
         await typed.complete(Request(short(), 1))
@@ -82,7 +82,7 @@ async def test_typing_costs_what_is_typed_and_is_foretold() -> None:
 
 
 async def test_text_goes_on_past_the_context() -> None:
-    """The newer half of a text is moved up behind the prompt, which is still evaluated afterwards."""
+    """The newer half of a text is moved up behind the prompt, which stays evaluated."""
     n_ctx = 256
     at = short("    # All names of the months, days and hours, one a line:\n    names = [\n")
     async with engine(n_ctx=n_ctx, n_batch=64) as ours:
@@ -99,7 +99,7 @@ async def test_text_goes_on_past_the_context() -> None:
 
 
 async def test_a_request_waits_for_one_step_of_what_is_evaluated_ahead() -> None:
-    """A request that comes while a long prompt is evaluated is answered behind the step under way."""
+    """A request while a long prompt is evaluated is answered behind the step under way."""
     long = replace(short(), repo="ahead", prefix="".join(LINES[470:500]))
     scheduler, steps = Scheduler(("warm",)), list[int]()
     async with engine() as ours:
