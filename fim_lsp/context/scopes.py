@@ -134,7 +134,9 @@ class ScopedText:
         way = self._walk(at)
         leaf, edge = way[-1]
         if "comment" in leaf.type or "string" in leaf.type:
-            is_argument = self._data[at - 1 : at] == b"{" and self._data[at + size] in b"}:"
+            is_argument = self._data[at - 1 : at] == b"{" and self._data[
+                at + size : at + size + 1
+            ] in (b"}", b":")
             in_macro = any(step.node.type == "token_tree" for step in way)
             return Place(at, way, Role.REFERS if is_argument and in_macro else Role.MENTION)
         if not leaf.type.endswith("identifier") or leaf.end_byte != at + size:

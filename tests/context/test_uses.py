@@ -54,6 +54,13 @@ def test_what_is_no_definition(language: str, text: str, row: int) -> None:
     assert find_uses(language, text, [Renaming(row, "old", "now")]) == [None]
 
 
+@pytest.mark.parametrize("end", ["// {old", "// {old}", '// "{old', 'println!("{old'])
+def test_a_text_may_end_within_a_name_in_braces(end: str) -> None:
+    """While it is typed: it is a mention, or nothing."""
+    (renamed,) = find_uses("rust", f"fn f(now: u8) {{\n{end}", [Renaming(0, "old", "now")])
+    assert renamed is not None
+
+
 def test_a_short_field_keeps_its_name() -> None:
     """`{ old }` stands for `{ old: old }`: the variable was renamed, not the field."""
     text = "function f(now) {\n  return { old, a: old }\n}"
