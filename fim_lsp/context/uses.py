@@ -21,10 +21,9 @@ HEADS = ("#", "//", "/*", "*", "--", "@")
 """What lines above a definition begin with that belong to it: comments and decorators."""
 
 _MARKED = re.compile(r"@\w+ (\{[^@]*\} )?\[?$|:\w+ (\w+ )?$|`$")  # `@param name`, `:param name:`
-_ENTRY_MARK, _ENTRY_TYPE = (
-    re.compile(r"\s*(?:[*#/-]+\s*)?"),
-    re.compile(r"( \(.*\))?:"),
-)  # `name (int): …`
+_ENTRY_MARK = re.compile(r"\s*(?:[*#/-]+\s*)?")
+_ENTRY_TYPE = re.compile(r"( \(.*\))?:")  # `name (int): …`
+_HEAD = re.compile(r"\bdef (\w+)")
 _NO_WORD = re.compile(r"[^_]_[^_]|[a-z][A-Z]|\d")  # names that are no words of a language
 
 
@@ -71,6 +70,11 @@ def find_uses(language: str, text: str, renamings: Sequence[Renaming]) -> Sequen
     return [_find(scoped, renaming) for renaming in renamings]
 
 
+def count_heads(lines: Sequence[str], function: str) -> int:
+    """Return how often Python *lines* define a function of that name."""
+    return sum(name == function for line in lines for name in _HEAD.findall(line))
+
+
 def _find(text: ScopedText, renaming: Renaming) -> Renamed | None:
     row, old, new, function = renaming
     if row < 0:
@@ -87,7 +91,7 @@ def _find(text: ScopedText, renaming: Renaming) -> Renamed | None:
     members = _same_member(text.table, definition, places)
     if variables is None or members is None:
         return None
-    is_only = function and sum(line.count(f"def {function}(") for line in text.lines) <= 1
+    is_only = function and count_heads(text.lines, function) <= 1
     keys = [p for p in places if p.role is Role.KEY and is_only and p.owner == function]
     scope = None if definition.owner else definition.scope
     mentions = [p for p in places if p.role is Role.MENTION and _is_meant(text, p, old)]

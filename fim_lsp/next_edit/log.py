@@ -103,7 +103,7 @@ class EditLog:
             self._edits.pop()
             touched = _merge(newest, touched, old)
         self._move(touched, len(new) - len(old))
-        if touched.before == touched.after or self._took_back(touched) or not _is_kept(touched):
+        if touched.before == touched.after or self._drop_undone(touched) or not _is_kept(touched):
             return
         above = body(new[touched.line - 1]) if touched.line else ""
         below = body(new[touched.end]) if touched.end < len(new) else ""
@@ -115,7 +115,7 @@ class EditLog:
             if edit.uri == touched.uri and edit.line > touched.line:
                 self._edits[n] = edit._replace(line=max(touched.line, edit.line + n_more))
 
-    def _took_back(self, touched: FinishedEdit) -> bool:
+    def _drop_undone(self, touched: FinishedEdit) -> bool:
         """Return whether *touched* undid an older edit, which is then forgotten, too."""
         undone = touched.uri, touched.line, touched.after, touched.before
         for n, edit in enumerate(self._edits):

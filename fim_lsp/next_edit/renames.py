@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from fim_lsp.context.uses import Renamed, Renaming, find_uses
+from fim_lsp.context.uses import Renamed, Renaming, count_heads, find_uses
 from fim_lsp.documents import LINE_CHARS
 from fim_lsp.next_edit.edits import EditedText, Example, FinishedEdit, examples
 from fim_lsp.next_edit.rule import TOKENS
@@ -87,8 +87,8 @@ def find_renames(
     definitions, places = [], list[tuple[str, NameChange, Renamed]]()
     for uri in dict.fromkeys(change.uri for change in changes):
         mine = [change for change in changes if change.uri == uri]
-        found = find(by_uri[uri], [change.renaming for change in mine])
-        for change, renamed in zip(mine, found, strict=True):
+        uses = find(by_uri[uri], [change.renaming for change in mine])
+        for change, renamed in zip(mine, uses, strict=True):
             if renamed is not None:
                 definitions.append((change, renamed))
                 places.append((uri, change, renamed))
@@ -148,16 +148,11 @@ def _keys(
     if not renamed.function:
         return []
     others = [t for t in texts if t.uri != change.uri and [*islice(t.holding(renamed.function), 1)]]
-    heads = (re.search(r"\bdef (\w+)", line) for text in others for line in text.lines)
-    if any(head and head[1] == renamed.function for head in heads):
+    if any(count_heads(text.lines, renamed.function) for text in others):
         return []
-    asked = change.renaming._replace(row=-1, function=renamed.function)
-    found = []
-    for text in others:
-        (keys,) = find(text, [asked])
-        if keys is not None:
-            found.append((text.uri, change, keys))
-    return found
+    parameter = change.renaming._replace(row=-1, function=renamed.function)
+    in_calls = ((text.uri, change, find(text, [parameter])[0]) for text in others)
+    return [(uri, change, keys) for uri, change, keys in in_calls if keys is not None]
 
 
 def _lines(
