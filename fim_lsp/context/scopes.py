@@ -41,8 +41,16 @@ _RECEIVER = re.compile(r"(?:\.\??(?!\.)|::|(:))\s*[\])]*(\w*)")
 _IN_WORD = frozenset(n for n in range(256) if not chr(n).isascii() or re.match(r"[\w$]", chr(n)))
 _FUNCTIONS = types("function_declaration method_declaration")  # of an owner, and none themselves
 _KEYS = types("property_identifier field_identifier statement_identifier")
+_LABELS = types("label lifetime labeled_statement break_statement continue_statement")
+_LABELS |= types("goto_statement label_statement")
+_DIRECT, _KEY_DEPTH = 4, 8  # from a key up to what is made, or to a list of it
+_TYPED = types("type_pattern record_pattern_component")  # whose first child may be a type
+_LISTS = types("map_type slice_type array_type implicit_length_array_type")
+_GENERIC = ("type_parameter", "const_parameter")
+_NAMES = ("identifier", "identifier_pattern")
 _KINDS = types(
-    "scopes closed owners names binders patterns members assigned keys outer outside traits"
+    "scopes closed owners names binders patterns members methods assigned keys outer outside"
+    " hoisted blocks traits"
 )
 
 Table = dict[str, frozenset[str]]
@@ -79,7 +87,8 @@ class Step(NamedTuple):
 class Place(NamedTuple):
     """
     A name at byte *at*. One that binds does so in *scope*, from byte *since* on; a member has the
-    name of its *owner*, "" where there is none.
+    name of its *owner*, "" where there is none. Members of another *sort* may have its name: "#"
+    for private ones, "()" for methods in Java.
     """
 
     at: int
@@ -88,6 +97,12 @@ class Place(NamedTuple):
     owner: str = ""
     scope: Node | None = None
     since: int = 0
+    sort: str = ""
+
+    @property
+    def is_generic(self) -> bool:
+        """Return whether it is a type's own name in a class or a function."""
+        return self.way[-1].edge.startswith(_GENERIC)
 
 
 def _find_word(data: bytes, word: bytes, start: int, end: int) -> Iterator[int]:
@@ -134,24 +149,32 @@ class ScopedText:
         way = self._walk(at)
         leaf, edge = way[-1]
         if "comment" in leaf.type or "string" in leaf.type:
-            is_argument = self._data[at - 1 : at] == b"{" and self._data[
-                at + size : at + size + 1
-            ] in (b"}", b":")
+            behind = self._data[at + size : at + size + 1]
+            before = self._data[max(0, at - 2) : at]  # `{{` is a brace
+            is_argument = before[-1:] == b"{" and before != b"{{" and behind in (b"}", b":")
             in_macro = any(step.node.type == "token_tree" for step in way)
             return Place(at, way, Role.REFERS if is_argument and in_macro else Role.MENTION)
-        if not leaf.type.endswith("identifier") or leaf.end_byte != at + size:
+        if edge in _LABELS or not leaf.type.endswith(_NAMES) or leaf.end_byte != at + size:
             return None
         row, column = self.position(at)
         match = _RECEIVER.match(self.lines[row][:column][::-1])
         is_member = match and (not match[1] or edge == "method_index_expression.method")
         receiver = match[2][::-1] if match and is_member else None
-        for depth in range(len(way) - 1, 0, -1):
+        sort = "#" * (leaf.type == "private_property_identifier")
+        if edge in self.table["methods"] and (receiver or edge.endswith(".name")):
+            sort = "()"
+        if sort and receiver is None:
+            receiver = "self"
+        if edge == "keyword_pattern":
+            return Place(at, way, Role.KEY)
+        is_value = edge == "dotted_name" and _is_value(way[-2])
+        for depth in () if is_value else range(len(way) - 1, 0, -1):
             if place := self._defining(at, way[: depth + 1], receiver):
-                return place
+                return place._replace(sort=sort)
             if way[depth].edge not in self.table["patterns"]:
                 break
         if receiver is not None:
-            return Place(at, way, Role.MEMBER, self._owner(way, receiver))
+            return Place(at, way, Role.MEMBER, self._owner(way, receiver), sort=sort)
         return None if leaf.type in _KEYS else Place(at, way, Role.REFERS)
 
     def _defining(self, at: int, way: tuple[Step, ...], receiver: str | None) -> Place | None:
@@ -161,10 +184,14 @@ class ScopedText:
         if edge in table["members"] or (is_own and edge in table["assigned"]):
             owner = self._owner(way[:-1], "self" if receiver is None else receiver)
             return Place(at, way, Role.DEFINES_MEMBER, owner)
-        if edge in table["names"] or (edge in table["binders"] and receiver is None):
+        is_type = edge in _TYPED and way[-1].node.type == "type_identifier"
+        if edge in table["names"] or (
+            edge in table["binders"] and receiver is None and not is_type
+        ):
             return self._bind(at, way)
-        if edge in table["keys"]:
-            return Place(at, way, Role.KEY, _find_callee(way))
+        if edge in table["keys"] and self._data[at - 1 : at] != b"[":  # Lua: `{ [a] = b }`
+            callee = _find_callee(way)
+            return None if callee is None else Place(at, way, Role.KEY, callee)
         if edge in table["outer"]:
             return Place(at, way, Role.UNBINDS, scope=self._innermost(way[:-1]))
         return None
@@ -182,13 +209,23 @@ class ScopedText:
         declaring, edge, table = way[-2].node, way[-1].edge, self.table
         if declaring.child_by_field_name("alias") and not edge.endswith(".alias"):
             return Place(at, way, Role.KEY)  # `import a as b` binds the other one
+        if edge == "for_in_statement.left" and declaring.child_by_field_name("kind") is None:
+            return Place(at, way, Role.REFERS)  # `for (a of b)`, without `const`
+        if edge == "match_pattern" and self._data[at : at + 1].isupper():
+            return Place(at, way, Role.REFERS)  # Rust: a constant
         is_name = edge in table["names"]
-        scope = self._innermost(way[: len(way) - 1 - is_name])
+        around = way[: len(way) - 1 - is_name]
+        if not table["hoisted"].isdisjoint((edge, way[-2].edge)):
+            around = tuple(step for step in around if step.node.type not in table["blocks"])
+        scope = self._innermost(around)
         is_owner = scope.type in table["owners"] and scope.type not in _FUNCTIONS
+        is_owner &= not edge.startswith(_GENERIC)
         owner, since = name_of(scope) if is_owner else "", 0
         counts = scope.parent is not None or "repeats" in table["traits"]
         if "ordered" in table["traits"] and counts and not is_name and not is_owner:
+            is_arm = declaring.type == "match_pattern"
             since = at if declaring == scope else declaring.end_byte
+            since = declaring.start_byte if is_arm else since  # it has the guard, too
         if any(child.type == "accessibility_modifier" for child in declaring.children[:1]):
             owner = self._owner(way, "self")  # `constructor(private name: string)`
         return Place(at, way, Role.BINDS, owner, scope, since)
@@ -225,8 +262,20 @@ def words(node: Node | None) -> list[str]:
     return re.findall(r"\w+", node.text.decode("utf-8", "replace"))
 
 
-def _find_callee(way: Sequence[Step]) -> str:
-    """Return the name of the function, or of the type, whose arguments a key is among."""
-    made = (step.node for step in reversed(way[-4:-1]) if step.node.type in CALLS)
-    names = [words(node.child_by_field_name(CALLS[node.type])) for node in made]
-    return names[0][-1] if names and names[0] else ""
+def _is_value(name: Step) -> bool:
+    """Return whether a name with dots is compared: `case A.b`, where `case a` would bind it."""
+    return name.node.named_child_count > 1 and name.edge.endswith("_pattern")
+
+
+def _find_callee(way: Sequence[Step]) -> str | None:
+    """
+    Return the name of the function, or of the type, whose arguments a key is among; None for one
+    that is a value, in a Go map.
+    """
+    for depth in range(2, min(_KEY_DEPTH, len(way)) + 1):
+        node = way[-depth].node
+        made = node.child_by_field_name(CALLS.get(node.type, ""))
+        if made is not None:
+            is_value = depth == _DIRECT and made.type in _LISTS
+            return None if is_value else ["", *words(made)][-1]
+    return ""

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from tree_sitter import Node
 
-from fim_lsp.context.scopes import TABLES, Place, Role, ScopedText, Table, name_of
+from fim_lsp.context.scopes import TABLES, Place, Role, ScopedText, Step, Table, name_of
 from fim_lsp.context.syntax import parse_text
 
 HEADS = ("#", "//", "/*", "*", "--", "@")
@@ -67,7 +68,8 @@ def find_uses(language: str, text: str, renamings: Sequence[Renaming]) -> Sequen
     if parsed.tree is None or table is None:
         return [None] * len(renamings)
     scoped = ScopedText(parsed, parsed.tree, table)
-    return [_find(scoped, renaming) for renaming in renamings]
+    rows = [{other.row for other in renamings if other[1:3] == one[1:3]} for one in renamings]
+    return [_find(scoped, *pair) for pair in zip(renamings, rows, strict=True)]
 
 
 def count_heads(lines: Sequence[str], function: str) -> int:
@@ -75,7 +77,8 @@ def count_heads(lines: Sequence[str], function: str) -> int:
     return sum(name == function for line in lines for name in _HEAD.findall(line))
 
 
-def _find(text: ScopedText, renaming: Renaming) -> Renamed | None:
+def _find(text: ScopedText, renaming: Renaming, rows: Collection[int]) -> Renamed | None:
+    """Return the uses of what was renamed so on *rows*, seen from one of them."""
     row, old, new, function = renaming
     if row < 0:
         keys = [p for p in text.places(old) if p.role is Role.KEY and p.owner == function]
@@ -87,7 +90,11 @@ def _find(text: ScopedText, renaming: Renaming) -> Renamed | None:
     if definition is None:
         return None
     places, function = text.places(old), _function_of(definition)
-    variables = _same_variable(text.table, definition, places)
+    taken = text.places(new)
+    there = [place for place in taken if text.position(place.at)[0] not in rows]
+    if "repeats" not in text.table["traits"] and _is_bound(definition, there):
+        return None  # its uses would be of another thing
+    variables = _same_variable(text.table, definition, places, taken)
     members = _same_member(text.table, definition, places)
     if variables is None or members is None:
         return None
@@ -102,15 +109,16 @@ def _find(text: ScopedText, renaming: Renaming) -> Renamed | None:
     return Renamed(uses, bool(scope and scope.parent), function)
 
 
-def _same_variable(table: Table, definition: Place, places: Sequence[Place]) -> list[Place] | None:
-    """Return the places of a variable, a function or a type; None if it was bound above already."""
+def _same_variable(
+    table: Table, definition: Place, places: Sequence[Place], taken: Sequence[Place]
+) -> list[Place] | None:
+    """
+    Return the places of a variable, a function or a type, but for those where another thing has
+    *taken* its new name; None if it was bound above already.
+    """
     if definition.role is not Role.BINDS:
         return []
-    unbound = {place.scope for place in places if place.role is Role.UNBINDS}
-    binders: dict[Node | None, list[Place]] = {}
-    for place in [definition, *places]:
-        if place.role is Role.BINDS and place.scope not in unbound:
-            binders.setdefault(place.scope, []).append(place)
+    binders, others = _binders([definition, *places]), _binders(taken)
     is_declared = definition.way[-1].edge in table["names"]
     if is_declared and len(binders.get(definition.scope, ())) > 1:
         return None  # a function or type of the old name is there still: this is a new one
@@ -118,36 +126,58 @@ def _same_variable(table: Table, definition: Place, places: Sequence[Place]) -> 
     variables = (p for p in places if p.role in (Role.BINDS, Role.REFERS, Role.UNBINDS))
     same = [place for place in variables if _binding(place, binders, table) == bound]
     is_first = definition.at < min((p.at for p in same if p.scope in binders), default=math.inf)
-    return same if is_first else None
+    bound = _binding(definition, others, table)
+    return [p for p in same if _binding(p, others, table) == bound] if is_first else None
+
+
+def _is_bound(definition: Place, places: Sequence[Place]) -> bool:
+    """Return whether one of *places* binds the same name as a definition, in its scope."""
+    return definition.role is Role.BINDS and definition.scope in _binders(places)
+
+
+def _binders(places: Sequence[Place]) -> dict[Node | None, list[Place]]:
+    """Return by scope what binds a name."""
+    unbound = {place.scope for place in places if place.role is Role.UNBINDS}
+    binders: dict[Node | None, list[Place]] = {}
+    for place in places:
+        if place.role is Role.BINDS and place.scope not in unbound:
+            binders.setdefault(place.scope, []).append(place)
+    return binders
 
 
 def _binding(
     place: Place, binders: Mapping[Node | None, Sequence[Place]], table: Table
 ) -> tuple[Node | None, int] | None:
-    """Return what a name refers to: a scope and, where names repeat in it, a place."""
+    """Return what a name refers to: a scope and, where names repeat in it, a declaration."""
     binder: Place | None = place
     if place.scope not in binders:
         seen = (
             binder
-            for scope in _scopes_around(place, table)
+            for n, scope in enumerate(_scopes_around(place, table))
             for binder in reversed(binders.get(scope, ()))
             if binder.since <= place.at
+            and (not n or scope.type not in table["closed"] or binder.is_generic)
         )
         binder = next(seen, None)
     repeats = "repeats" in table["traits"]
-    return binder and (binder.scope, binder.at if repeats and binder.since else 0)
+    return binder and (binder.scope, binder.since if repeats else 0)
 
 
 def _scopes_around(place: Place, table: Table) -> list[Node]:
-    """Return the scopes that are seen from a place, the innermost first."""
+    """Return the scopes around a place, the innermost first."""
     scopes: list[Node] = []
-    for node, edge in place.way:
-        if edge in table["outside"] and scopes:
+    for (above, _), (node, edge) in pairwise([Step(place.way[0].node, ""), *place.way]):
+        if edge in table["outside"] and scopes and not _is_further(above):
             scopes.pop()
         if node.type in table["scopes"]:
             scopes.append(node)
-    inner = scopes[-1:]
-    return [*inner, *(s for s in scopes[-2::-1] if s.type not in table["closed"])]
+    return scopes[::-1]
+
+
+def _is_further(clause: Node) -> bool:
+    """Return whether a clause of a comprehension sees what those before it bind."""
+    before = clause.prev_named_sibling if clause.type == "for_in_clause" else None
+    return before is not None and before.type in ("for_in_clause", "if_clause")
 
 
 def _same_member(table: Table, definition: Place, places: Sequence[Place]) -> list[Place] | None:
@@ -155,6 +185,8 @@ def _same_member(table: Table, definition: Place, places: Sequence[Place]) -> li
     owner, traits = definition.owner, table["traits"]
     if not owner:
         return []
+    is_component = definition.scope is not None and definition.scope.type == "record_declaration"
+    places = [p for p in places if p.sort == definition.sort or (is_component and p.sort == "()")]
     defining = [p for p in places if p.owner and p.role in (Role.BINDS, Role.DEFINES_MEMBER)]
     same = [place for place in defining if place.owner == owner]
     if same and (same[0].at < definition.at or "overloads" in traits):
@@ -202,7 +234,7 @@ def _uses(text: ScopedText, places: Sequence[Place], renaming: Renaming) -> tupl
     uses = set[Use]()
     for place in places:
         node, edge = place.way[-1]
-        is_short = node.type == "shorthand_property_identifier"
+        is_short = node.type.startswith("shorthand_property_identifier")
         is_short |= edge == "shorthand_field_initializer"
         new = f"{renaming.old}: {renaming.new}" if is_short else renaming.new
         uses.add(Use(*text.position(place.at), new, place.role is not Role.MENTION))

@@ -82,17 +82,17 @@ def find_renames(
 ) -> Renames:
     """Return what is left to do of the definitions renamed by *edits*; *find* reads the scopes."""
     by_uri = {text.uri: text for text in texts}
-    newest = {(c.uri, c.renaming): c for c in _name_changes(edits) if _is_there(c, by_uri)}
-    changes = [*newest.values()]
-    definitions, places = [], list[tuple[str, NameChange, Renamed]]()
-    for uri in dict.fromkeys(change.uri for change in changes):
-        mine = [change for change in changes if change.uri == uri]
+    all_changes = [*_name_changes(edits)]
+    newest = {(c.uri, c.renaming): c for c in all_changes if _is_there(c, by_uri)}
+    definitions = list[tuple[NameChange, Renamed]]()
+    for uri in dict.fromkeys(change.uri for change in newest.values()):
+        mine = [change for change in newest.values() if change.uri == uri]
         uses = find(by_uri[uri], [change.renaming for change in mine])
-        for change, renamed in zip(mine, uses, strict=True):
-            if renamed is not None:
-                definitions.append((change, renamed))
-                places.append((uri, change, renamed))
-                places += _keys(change, renamed, texts, find)
+        definitions += [(c, r) for c, r in zip(mine, uses, strict=True) if r is not None]
+    definitions = [*_without_others(definitions, all_changes)]
+    places = [(change.uri, change, renamed) for change, renamed in definitions]
+    for change, renamed in definitions:
+        places += _keys(change, renamed, texts, find)
     if not places:
         return NO_RENAMES
     last = examples(edits, 1)[0]
@@ -118,8 +118,8 @@ def _name_changes(edits: Sequence[FinishedEdit]) -> Iterator[NameChange]:
 
 def _renamings(example: Example) -> Iterator[Renaming]:
     """
-    Yield each name of an example that became another, and where it is now; none where anything else
-    changed: then the name may be that of another thing.
+    Yield each name of an example that became another, and where it is now; none where anything but
+    names changed: then the name may be that of another thing.
     """
     before, after = "\n".join(example.before), "\n".join(example.after)
     if _NAME.split(before) != _NAME.split(after):
@@ -131,6 +131,21 @@ def _renamings(example: Example) -> Iterator[Renaming]:
     for old, new in pairs:
         if old[0] != new[0]:
             yield Renaming(example.line + after.count("\n", 0, new.start()), old[0], new[0])
+
+
+def _without_others(
+    definitions: Sequence[tuple[NameChange, Renamed]], changes: Sequence[NameChange]
+) -> Iterator[tuple[NameChange, Renamed]]:
+    """
+    Yield the definitions whose line has no name that became another but those of definitions, and
+    no local that became `_local`, which says that it is unused.
+    """
+    names = {change.renaming[1:3] for change, _ in definitions}
+    mixed = {change.example for change in changes if change.renaming[1:3] not in names}
+    for change, renamed in definitions:
+        _, old, new, _ = change.renaming
+        if change.example not in mixed and not (renamed.is_local and new == f"_{old}"):
+            yield change, renamed
 
 
 def _is_there(change: NameChange, texts: dict[str, EditedText]) -> bool:

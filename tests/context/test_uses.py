@@ -47,11 +47,22 @@ def test_uses(language: str, name: str, marked: str) -> None:
         ("plaintext", "now\nold", 0),
         ("", "now = 1\nold", 0),
         ("python", "(" * 3000 + "now = 1\nold", 0),
+        ("python", "def f(now):\n    now = 1\n    return old + now", 0),
+        ("python", "from a import now\nnow = 2\nold()", 0),
+        ("go", "package p\nfunc f() {\n\tnow := 1\n\tnow, x := 2, 3\n\tg(old)\n}", 3),
     ],
 )  # fmt: skip
 def test_what_is_no_definition(language: str, text: str, row: int) -> None:
     """A use; the second of its name, whose uses may mean the first; a text that is not parsed."""
     assert find_uses(language, text, [Renaming(row, "old", "now")]) == [None]
+
+
+def test_a_name_that_was_changed_twice_is_one() -> None:
+    """The second assignment of a variable was renamed, too: it is no other thing of that name."""
+    text = "def f():\n    now = 1\n    now = 2\n    return old"
+    changes = [Renaming(row, "old", "now") for row in (2, 1)]
+    uses = find_uses("python", text, changes)
+    assert [len(renamed.uses) for renamed in uses if renamed] == [1, 1]
 
 
 @pytest.mark.parametrize("end", ["// {old", "// {old}", '// "{old', 'println!("{old'])
@@ -67,6 +78,35 @@ def test_a_short_field_keeps_its_name() -> None:
     (found,) = find_uses("javascript", text, [Renaming(0, "old", "now")])
     assert found is not None
     assert [use.text for use in found.uses] == ["old: now", "now"]
+
+
+def test_a_constant_in_a_pattern_is_compared() -> None:
+    """In Rust a name with a capital letter is no name that the pattern binds."""
+    text = "const NOW: u8 = 1;\nfn f(x: u8) -> bool { match x { OLD => true, _ => OLD == 2 } }"
+    (found,) = find_uses("rust", text, [Renaming(0, "OLD", "NOW")])
+    assert found is not None
+    assert [use.column for use in found.uses] == [32, 50]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "columns"),
+    [
+        ("python", "[lambda now: old, lambda x: old] #now", [28]),
+        ("javascript", "function f(now) { return xs.map(now => now + old) + old }", [52]),
+        ("rust", "fn f(now: u8) { let now = old; g(old) }", [26]),
+        ("go", "func f(now int) { if now := g(); now { h(old) }; h(old) }", [51]),
+    ],
+)  # fmt: skip
+def test_a_use_where_another_thing_has_the_new_name(
+    language: str, text: str, columns: list[int]
+) -> None:
+    """It would mean that one, so it is left alone."""
+    lines = {"python": "def f(now):\n ", "go": "package p\n"}.get(language, "") + text
+    row = 1 if language == "go" else 0
+    (found,) = find_uses(language, lines, [Renaming(row, "old", "now")])
+    assert found is not None
+    indent = 1 if language == "python" else 0
+    assert [use.column - indent for use in found.uses] == columns
 
 
 def test_columns_count_characters() -> None:
@@ -178,3 +218,13 @@ def test_a_long_text_takes_no_long_time(language: str) -> None:
     assert time.process_time() - start < CPU_S
     assert found is not None
     assert len(found.uses) == 450
+
+
+@pytest.mark.parametrize("use", ["        self.old = old", "        g(old=1)"])
+def test_many_members_and_keys_take_no_long_time(use: str) -> None:
+    """The names of their classes and functions are read once for each, in a text of some length."""
+    text = "class A:\n    def f(self, x):\n        self.now = x\n" + f"{use}\n" * 400
+    start = time.process_time()
+    (found,) = find_uses("python", text, [Renaming(2, "old", "now")])
+    assert time.process_time() - start < CPU_S
+    assert found is not None

@@ -194,3 +194,22 @@ def test_a_definition_is_forgotten_after_a_while() -> None:
     edits += [edit_of("a", lines, row, "x", "y") for row in range(2, 20)]
     proposal = propose(edits, [text_of("a", lines)])
     assert proposal is None or proposal.line != 1
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "use", "follows"),
+    [
+        ("rust", "fn f(tx: Sender) {", "fn f(rx: Receiver) {", "    g(tx)", False),
+        ("python", "def f(context=None):", "def f(verify=True):", "    g(context)", False),
+        ("rust", "fn f(one: u8, two: u8) {", "fn f(first: u8, second: u8) {", "    g(one)", True),
+        ("rust", "fn f(tx: u8) {", "fn f(_tx: u8) {", "    g(tx)", False),
+        ("python", "def read(path):", "def _read(path):", "read(1)", True),
+    ],
+)
+def test_what_else_changed_in_the_line(
+    language: str, before: str, after: str, use: str, *, follows: bool
+) -> None:
+    """Other definitions may; a type or a value makes it another thing, `_x` an unused one."""
+    text = EditedText("a", language, (after, use, "}" if language == "rust" else ""))
+    proposal = propose([FinishedEdit("a", 0, (before,), (after,))], [text])
+    assert (proposal is not None) is follows
