@@ -41,18 +41,14 @@ UNOPENED_LEVELS = (SURE, 0.4, SURE_UNOPENED, 0.6, 0.7, 0.8, 0.9, 1.0, NEVER := 2
 COVERAGE = Axis("coverage", {f"{n / 10}": n / 10 for n in range(7)})
 PRECISION = Axis("precision", {f"{n / 10}": n / 10 for n in range(4, 11)})
 RANKED = 40  # proposals of an ask that are kept: refused ones give way to others
-HEAD = (
-    "| history | asks | precision | coverage | quiet "
-    "| next line, after one: precision | coverage | after two: precision | coverage |"
-)
+HEAD = "| history | asks | precision | coverage | quiet | next line: precision | coverage |"
 
 
 class Played(NamedTuple):
     """The asks of a history by engine, and the CPU time of each of ours."""
 
     ours: list[JudgedAsk]
-    once: list[JudgedAsk]
-    twice: list[JudgedAsk]
+    theirs: list[JudgedAsk]
     ms: list[float]
 
 
@@ -61,9 +57,7 @@ def main() -> None:
     options = _options()
     if options.renames:
         with ProcessPoolExecutor(options.jobs) as pool:
-            score_one = partial(
-                score_renames, n_commits=options.commits, skip=options.skip, mixed=options.mixed
-            )
+            score_one = partial(score_renames, n_commits=options.commits, skip=options.skip)
             print(table(pool.map(score_one, options.histories)))
         return
     print(HEAD + "\n|" + " --- |" * HEAD.count(" |"))
@@ -80,8 +74,6 @@ def main() -> None:
         f"\n{at(ms, 0.5):.1f} ms per ask at the median, {at(ms, 0.95):.1f} at the 95th percentile\n"
     )
     print(_levels([played.ours for played in everything.values()]))
-    print()
-    print(_unopened_levels([played.ours for played in everything.values()]))
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
         lines = {name: _line([played.ours]) for name, played in everything.items()}
@@ -91,7 +83,7 @@ def main() -> None:
 
 def _played(n_commits: int, skip: int, order: str, path: Path) -> Played:
     """Return the asks of a history, and what each engine had for them."""
-    played = Played([], [], [], [])
+    played = Played([], [], [])
     history = History(path, n_commits, skip)
     for commit in history.commits:
         first = len(commit.hunks) // 2 if order == "middle" else 0
@@ -100,8 +92,7 @@ def _played(n_commits: int, skip: int, order: str, path: Path) -> Played:
             ranked = _ranked(ask)
             played.ms.append((time.thread_time() - start) * 1000)
             played.ours.append(judge(ask, ranked))
-            played.once.append(judge(ask, baseline(ask, twice=False)))
-            played.twice.append(judge(ask, baseline(ask, twice=True)))
+            played.theirs.append(judge(ask, baseline(ask)))
     return played
 
 
@@ -133,35 +124,26 @@ def _total(
 
 def _row(name: str, played: Sequence[Played]) -> str:
     ours = _total([history.ours for history in played], SURE)
-    once = _total([history.once for history in played], SURE)
-    twice = _total([history.twice for history in played], SURE)
-    cells = [f"{history.precision:.2f} | {history.coverage:.2f}" for history in (ours, once, twice)]
-    return f"| {name} | {ours.asks} | {cells[0]} | {ours.silence:.1%} | {cells[1]} | {cells[2]} |"
+    theirs = _total([history.theirs for history in played], SURE)
+    simplest = f"{theirs.precision:.2f} | {theirs.coverage:.2f} |"
+    return f"| {name} | {ours.asks} {_cells(ours)} {simplest}"
 
 
 def _levels(histories: Sequence[list[JudgedAsk]]) -> str:
-    rows = ["| shown from | precision | coverage | quiet |", "| --- | --- | --- | --- |"]
-    for sure in LEVELS:
-        total = _total(histories, sure)
-        rows.append(
-            f"| {sure} | {total.precision:.2f} | {total.coverage:.2f} | {total.silence:.1%} |"
-        )
-    return "\n".join(rows)
-
-
-def _unopened_levels(histories: Sequence[list[JudgedAsk]]) -> str:
-    rows = [
-        "| in files that are not open from | shown there | right | all: precision | coverage | quiet |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
+    rows = ["| shown from | precision | coverage | quiet |", "| --- |" + " --- |" * 3]
+    rows += [f"| {sure} {_cells(_total(histories, sure))}" for sure in LEVELS]
+    head = "| in files that are not open from | shown there | right | all: precision | coverage | quiet |"
+    rows += ["", head, "| --- |" + " --- |" * 5]
     for level in UNOPENED_LEVELS:
         total = _total(histories, SURE, level)
         name = {NEVER: "never", 1.0: "only renamed names"}.get(level, level)
         away = f"{total.unopened} | {total.unopened_precision:.2f}"
-        rows.append(
-            f"| {name} | {away} | {total.precision:.2f} | {total.coverage:.2f} | {total.silence:.1%} |"
-        )
+        rows.append(f"| {name} | {away} {_cells(total)}")
     return "\n".join(rows)
+
+
+def _cells(total: Score) -> str:
+    return f"| {total.precision:.2f} | {total.coverage:.2f} | {total.silence:.1%} |"
 
 
 def _line(histories: Sequence[list[JudgedAsk]]) -> Series:
@@ -185,11 +167,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--order", choices=("top", "middle"), default="top", help="the first hunk")
     parser.add_argument(
         "--renames", action="store_true", help="only renames: the uses after the definition alone"
-    )
-    parser.add_argument(
-        "--mixed",
-        action="store_true",
-        help="also where the definition's line changed otherwise, too",
     )
     parser.add_argument("--out", type=Path, help="folder for next-edit.svg")
     return parser.parse_args()

@@ -3,8 +3,7 @@ The simplest proposal one can think of, for comparison: the next line with the o
 
 The last line that became another one gives one substitution: what lies between the tokens that both
 have in common at the beginning and at the end. The next line below that has the old tokens gets the
-new ones, or else the first such line of the next text. With *twice* it waits until the same
-substitution was made a second time.
+new ones, or else the first such line of the next text.
 """
 
 from __future__ import annotations
@@ -18,19 +17,14 @@ from fim_lsp.next_edit.edits import EditedText, Example, examples
 from fim_lsp.next_edit.rule import tokens
 
 
-def baseline(ask: Ask, *, twice: bool) -> Ranked:
+def baseline(ask: Ask) -> Ranked:
     """Return the next line with the old tokens, with the new ones; nothing after an edit that is no such change."""
-    made = [
-        (example, _substitution(example))
-        for example in examples(ask.edits, 40)
-        if example.is_in_line
-    ]
-    if not made or not ask.edits[-1].before or not ask.edits[-1].after:
+    in_line = (example for example in examples(ask.edits, 40) if example.is_in_line)
+    last = next(in_line, None)
+    if last is None or not ask.edits[-1].before or not ask.edits[-1].after:
         return []
-    last, (old, new) = made[0]
-    if not old or (twice and (old, new) not in [example for _, example in made[1:]]):
-        return []
-    for text, line in _lines(ask.texts, last, old):
+    old, new = _substitution(last)
+    for text, line in _lines(ask.texts, last, old) if old else ():
         before = text.lines[line]
         return [Shown(text.uri, line, (before,), (before.replace(old, new),), 1.0, (old, new))]
     return []

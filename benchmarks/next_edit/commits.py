@@ -62,7 +62,7 @@ class History:
 
     def _commits(self, n_commits: int, skip: int) -> list[Commit]:
         log = git(self._path,
-            "log", "--no-merges", "--format=commit %H", f"-n{4 * n_commits + skip}", "-p", "-U0",
+            "log", "--no-merges", "--format=commit %H", f"-n{4 * (n_commits + skip)}", "-p", "-U0",
             "--no-renames", "--diff-filter=M", "--no-color", "--no-ext-diff",
         )  # fmt: skip
         commits = []

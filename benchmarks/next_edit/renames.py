@@ -55,10 +55,8 @@ class Changed(NamedTuple):
     mixed: set[int]  # rows in which more than one name changed
 
 
-def score_renames(
-    path: Path, n_commits: int, skip: int = 0, *, mixed: bool = False
-) -> dict[str, Counter[str]]:
-    """Return the counts of a history by language; *mixed*: of definitions whose line changed otherwise, too."""
+def score_renames(path: Path, n_commits: int, skip: int = 0) -> dict[str, Counter[str]]:
+    """Return the counts of a history by language."""
     totals: dict[str, Counter[str]] = {}
     history = History(path, n_commits, skip)
     for commit in history.commits:
@@ -66,7 +64,7 @@ def score_renames(
         for name in dict.fromkeys(hunk.path for hunk in commit.hunks):
             if name in files and len(files[name]) <= MOST_LINES:
                 n = totals.setdefault(language_of(name), Counter())
-                _score(commit, name, files[name], n, mixed=mixed)
+                _score(commit, name, files[name], n)
     return totals
 
 
@@ -90,7 +88,7 @@ def _row(language: str, n: Counter[str]) -> str:
     )
 
 
-def _score(commit: Commit, name: str, lines: Lines, n: Counter[str], *, mixed: bool) -> None:
+def _score(commit: Commit, name: str, lines: Lines, n: Counter[str]) -> None:
     changed = _changed([hunk for hunk in commit.hunks if hunk.path == name])
     for (old, new), places in changed.places.items():
         if not 2 <= len(places) <= MOST_PLACES:
@@ -106,7 +104,7 @@ def _score(commit: Commit, name: str, lines: Lines, n: Counter[str], *, mixed: b
                 p for p in places if p != place and start <= p < end and first <= p.row < last
             }
             others = {p for p in others if not _is_prose(lines[p.row], p.column, language_of(name))}
-            if not others or (place.row in changed.mixed and not mixed):
+            if not others or place.row in changed.mixed:
                 continue
             n["definitions"] += 1
             n["places"] += len(others)
