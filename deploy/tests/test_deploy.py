@@ -218,7 +218,7 @@ def test_helm_lets_nginx_alone_reach_the_router() -> None:
     assert [(each["selector"], each["ports"]) for each in open_to_all] == [
         (pod["metadata"]["labels"], [{"port": 443}])
     ]
-    [container] = pod["spec"]["containers"]
+    container, _ = pod["spec"]["containers"]
     compose = services_of("vllm")["tls"]
     assert container["image"] == compose["image"]
     assert {each["mountPath"] for each in container["volumeMounts"]} == {
@@ -240,7 +240,7 @@ def test_helm_deploys_and_upgrades_on_the_gpus_there_are() -> None:
     assert engine["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
     images = [*re.findall(r"image: (\S+)", text), f"{router['repository']}:{router['tag']}"]
     images.append(f"{spec['repository']}:{spec['tag']}")
-    assert len(images) == 4
+    assert len(images) == 5
     assert not [image for image in images if not re.search(r":v?\d", image)]
     assert re.search(r"helm install .* --version \d+\.\d+\.\d+ ", text)
     assert {"name": "VLLM_NO_USAGE_STATS", "value": "1"} in spec["env"]
@@ -255,9 +255,27 @@ def test_helm_deploys_and_upgrades_on_the_gpus_there_are() -> None:
     assert "monitoring.coreos.com" not in text
     [rule] = objects["Role", router["serviceAccountName"]]["rules"]
     assert rule == {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "watch", "list"]}
-    [container] = objects["Deployment", "fim-edge"]["spec"]["template"]["spec"]["containers"]
+    container, _ = objects["Deployment", "fim-edge"]["spec"]["template"]["spec"]["containers"]
     secret = [each for each in container["volumeMounts"] if each["name"] == "secrets"]
     assert secret == [{"name": "secrets", "mountPath": "/secrets"}]
+
+
+def test_helm_counts_what_nginx_does() -> None:
+    """By the exporter of the Compose deployment, in nginx's pod; only Prometheus reaches it, and no part nginx's own counts."""
+    objects = {
+        (each["kind"], each["metadata"]["name"]): each["spec"]
+        for each in read(DEPLOY / "vllm/values.yaml")["extraObjects"]
+        if "spec" in each
+    }
+    nginx, exporter = objects["Deployment", "fim-edge"]["template"]["spec"]["containers"]
+    compose = services_of("vllm")["nginx-exporter"]
+    assert exporter["image"] == compose["image"]
+    assert exporter["args"] == [compose["command"][0].replace("//tls:", "//127.0.0.1:")]
+    public, counts = objects["NetworkPolicy", "fim-edge"]["ingress"]
+    assert public == {"ports": [{"port": port["containerPort"]} for port in nginx["ports"]]}
+    assert counts["ports"] == [{"port": port["containerPort"]} for port in exporter["ports"]]
+    replicas = objects["NetworkPolicy", "fim-replicas"]["ingress"][0]["from"]
+    assert counts["from"] == [each for each in replicas if "namespaceSelector" in each]
 
 
 @pytest.mark.parametrize("name", ALLOWED)

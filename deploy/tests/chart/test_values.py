@@ -154,7 +154,7 @@ def the_download_does_not_stop_an_upgrade(objects: Objects) -> bool:
 
 def a_changed_key_reaches_its_pod(objects: Objects) -> bool:
     [edge] = [pod for one, pod in pods(objects) if one["metadata"]["name"] == "fim-edge"]
-    [container] = edge["spec"]["containers"]
+    container, _ = edge["spec"]["containers"]
     [mount] = [each for each in container["volumeMounts"] if each["name"] == "secrets"]
     return "subPath" not in mount
 

@@ -14,7 +14,9 @@ from deploy.tests.vllm_server import Running, running
 from tests.llama_server import free_port
 
 LINES = ["\n\ndef total(items):\n    ", "count = len(items)\n    ", "average = total / count\n    "]
-CACHED = 3 * 32.0  # tokens per key: a partial block for each completion, and the work ahead
+# Tokens per key: a partial block for each completion, and the work ahead. A line evaluates the window of the next one
+# once, some 40 per key; each pause that a slow machine makes between two keys may add such a one.
+CACHED = 3 * 32.0
 BACK_S = 60.0
 DEAD_S = 5.0  # while one replica of two is dead
 
@@ -67,13 +69,14 @@ async def test_the_router_starts_again(router: Running, pair: list[Running]) -> 
     worker = Worker(router.url, "X-Session-ID")
     try:
         await worker.types(LINES[0])
+        before = await worker.cost(LINES[1], pair)
         router.kill()
         await worker.types("count = ")
         router.start()
         await asyncio.to_thread(router.wait)
         await recovered(worker)
-        await worker.types("= items[0]")
-        assert await worker.cost(LINES[1], pair) <= CACHED
+        await worker.types("= items[0]\n    ")
+        assert await worker.cost(LINES[1], pair) <= max(before * 1.5, CACHED)
         assert len(worker.news) <= 1
     finally:
         await worker.session.aclose()

@@ -51,8 +51,9 @@ class Worker:
         return n_shown
 
     async def cost(self, text: str, replicas: Sequence[Running]) -> float:
-        """Prompt tokens evaluated per key while it is typed, by the replicas' own count."""
+        """Prompt tokens evaluated per key while it is typed, by the replicas' own count; not what was put off before."""
         urls = [replica.url for replica in replicas]
+        await self.session.wait_idle()
         before = await metrics.total(urls)
         await self.types(text)
         await self.session.wait_idle()

@@ -9,7 +9,7 @@ import signal
 import socket
 import ssl
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, aclosing, closing
 from pathlib import Path
 
 import pytest
@@ -226,7 +226,10 @@ def test_a_key_is_in_no_log_and_no_argument(front: Edge, behind: Upstream) -> No
 def test_a_greedy_member_is_limited_and_the_others_are_not(
     kind: str, front: Edge, behind: Upstream
 ) -> None:
-    """Of completions, 10 in a second with a burst; two at once. The answer is 429, which fim-lsp waits after."""
+    """
+    Of completions, 10 in a second with a burst; two at once, and one of a session. The answer is 429, which fim-lsp
+    waits after.
+    """
     path = "/v1/completions" if kind == "vllm" else "/completion"
     statuses, n_asked = set(), 0
     with closing(front.connection()) as connection:
@@ -244,11 +247,12 @@ def test_a_greedy_member_is_limited_and_the_others_are_not(
     time.sleep(5)
     with ExitStack() as stack:
         answers = []
-        for _ in range(6):
+        for session in ("a", "a", "b", "c", "a", "b"):
             connection = stack.enter_context(closing(front.connection()))
-            connection.request("POST", path, b'{"stream": true}', LOGIN)
+            headers = {**LOGIN, "X-Session-ID": session}
+            connection.request("POST", path, b'{"stream": true}', headers)
             answers.append(connection.getresponse().status)
-        assert answers == [200] * 2 + [429] * 4
+        assert answers == [200, 429, 200, 429, 429, 429]
         assert front.ask("POST", path, OTHER_LOGIN, b"{}")[0] == 200
 
 
@@ -363,11 +367,36 @@ async def test_fim_lsp_completes_through_it(kind: str, tmp_path: Path) -> None:
             await backend.aclose()
 
 
-def backend_of(front: Edge, kind: str) -> Endpoints:
+AIBRIX = (("X-AIBrix-Session-Key", "{session}"), ("routing-strategy", "session-affinity"))
+MOST = 256  # bytes of a key that AIBrix 0.8 reads (simple_session_affinity.go)
+
+
+async def test_aibrix_gets_the_headers_that_its_source_reads(
+    fronts: dict[str, Edge], behind: Upstream
+) -> None:
+    """A session's key, short enough and always the same, the rule, and no X-Session-ID, which would be an address."""
+    behind.seen.clear()
+    backend = backend_of(fronts["vllm"], "vllm", AIBRIX)
+    for _ in range(2):
+        async with aclosing(backend.stream(Request(short(), n_predict=4))) as replies:
+            await anext(replies)
+    await backend.aclose()
+    sent = [
+        {name.lower(): text for name, text in each.headers.items()} for each in behind.completions
+    ]
+    [key] = {headers["x-aibrix-session-key"] for headers in sent}
+    assert 0 < len(key) <= MOST
+    assert {headers["routing-strategy"] for headers in sent} == {"session-affinity"}
+    assert not any("x-session-id" in headers for headers in sent)
+
+
+def backend_of(
+    front: Edge, kind: str, headers: tuple[tuple[str, str], ...] = (("X-Session-ID", "{session}"),)
+) -> Endpoints:
     """Return the backend of an editor with a key."""
     (front.folder / "key").write_text(KEY, "utf-8")
     settings = BackendSettings(
         "openai" if kind == "vllm" else "llama-server", front.url, key=Key(file=f"{front.folder}/key"),
-        ca_file=front.authority, headers=(("X-Session-ID", "{session}"),), context_tokens=4096,
+        ca_file=front.authority, headers=headers, context_tokens=4096, template="qwen",
     )  # fmt: skip
     return open_backend(settings)

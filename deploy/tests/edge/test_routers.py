@@ -21,7 +21,7 @@ import pytest
 
 from deploy.tests.edge.nginx import KEY, LOGIN, PATIENCE_S, SERVER_KEY, Edge, edge
 from deploy.tests.edge.spellings import absolute, spelled
-from deploy.tests.edge.upstream import MODEL, Upstream, upstream
+from deploy.tests.edge.upstream import MODEL, N_CTX, Upstream, upstream
 from deploy.tests.test_deploy import DEPLOY, read
 from deploy.tests.vllm_server import Running, running
 from server_bridge.bridge import BackendSettings, open_backend
@@ -32,6 +32,9 @@ from tests.llama_server import free_port
 from tests.server_bridge.prompts import short
 
 PYTHON = os.environ.get("FIM_TEST_ROUTERS", "")
+STACK = os.environ.get(
+    "FIM_TEST_STACK", ""
+)  # a Python with production-stack's router, see scripts/test-edge
 pytestmark = pytest.mark.skipif(not PYTHON, reason="needs the routers: scripts/test-edge")
 
 ADDRESS = "127.0.0.2"  # nginx listens on another one
@@ -63,6 +66,11 @@ CONTROL = {
 CONTROL["smg"] = (
     CONTROL["sglang-router"] + " /v1/loads /v1/messages /v1/interactions /v1/realtime /ready /live"
 )
+CONTROL["production-stack"] = """
+    /sleep /sleep?id=1 /wake_up /is_sleeping /engines /version /metrics /docs /openapi.json /tokenize /detokenize /score
+    /rerank /v1/score /v1/rerank /v1/chat/completions /v1/embeddings /v1/messages /v1/responses /v1/files /v1/files/1
+    /v1/files/1/content /v1/batches /v1/batches/1 /v1/audio/transcriptions /v1/images/generations
+"""  # all of its source (0.1.12); the last ones where its interface of batches is on
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,10 @@ class Cluster:
 
     @property
     def workers(self) -> set[str]:
-        """Whom the router would send a completion to."""
+        """Whom the router would send a completion to, by address; production-stack names numbers of its own."""
+        if "vllm_router.app" in self.router.command:
+            with urllib.request.urlopen(f"{self.router.url}/engines") as answer:
+                return {each["engine_id"] for each in json.load(answer)}
         with urllib.request.urlopen(f"{self.router.url}/workers") as answer:
             return {each["url"] for each in json.load(answer)["workers"] if each["is_healthy"]}
 
@@ -93,6 +104,8 @@ class Cluster:
 @pytest.fixture(params=CONTROL)
 def kind(request: pytest.FixtureRequest) -> str:
     """Return a router."""
+    if request.param == "production-stack" and not STACK:
+        pytest.skip("needs production-stack's router: FIM_TEST_STACK")
     return str(request.param)
 
 
@@ -109,8 +122,28 @@ def cluster(kind: str, tmp_path: Path) -> Iterator[Cluster]:
         yield found
 
 
+def _stack(*logic: str, workers: list[str]) -> Running:
+    """Return production-stack's router, with replicas that it is told of."""
+    options = [
+        "--host",
+        ADDRESS,
+        "--port",
+        str(port := free_port()),
+        "--service-discovery",
+        "static",
+    ]
+    options += ["--static-backends", ",".join(workers), "--static-models", ",".join([MODEL] * 2)]
+    command = [STACK, "-m", "vllm_router.app", "--routing-logic", *logic, *options]
+    return Running(command, f"http://{ADDRESS}:{port}")
+
+
 def _router(kind: str, workers: list[str]) -> Running:
-    """vllm-router as the Compose file starts it, SGLang's gateway and SMG as docs/scaling.md says; at addresses of this test."""
+    """vllm-router and production-stack's as deploy/ starts them, the others as docs/scaling.md says; at addresses of this test."""
+    if kind == "production-stack":
+        values = read(DEPLOY / "vllm/values.yaml")["routerSpec"]
+        return _stack(
+            values["routingLogic"], "--session-key", values["sessionKey"], workers=workers
+        )
     options = ["--host", ADDRESS, "--port", str(port := free_port())]
     options += ["--prometheus-host", ADDRESS, "--prometheus-port", str(free_port())]
     options += ["--worker-urls", *workers]
@@ -149,7 +182,15 @@ def directly(cluster: Cluster, method: str, target: str, body: bytes) -> None:
 
 
 def test_what_nginx_keeps_out(kind: str, cluster: Cluster) -> None:
-    """Without it, a stranger adds a worker to the router, and the team's code goes there."""
+    """
+    Without it, a stranger adds a worker to the router, and the team's code goes there; production-stack's puts the
+    team's to sleep.
+    """
+    if kind == "production-stack":
+        for engine in cluster.workers:
+            directly(cluster, "POST", f"/sleep?id={engine}", b"")
+        assert all(each.seen[-1].line.startswith("POST /sleep") for each in cluster.team)
+        return
     cluster.add_evil(lambda method, target, body: directly(cluster, method, target, body))
     until(lambda: cluster.evil.url in cluster.workers)
     for _ in range(4 * N_REQUESTS):
@@ -159,6 +200,7 @@ def test_what_nginx_keeps_out(kind: str, cluster: Cluster) -> None:
 
 def test_no_control_path_answers(kind: str, cluster: Cluster) -> None:
     """With a key or without: 404; the workers are the team's, and so are the completions that follow."""
+    workers = cluster.workers
     with closing(cluster.front.connection()) as connection:
 
         def refused(method: str, target: str, headers: dict[str, str], body: bytes = BODY) -> None:
@@ -174,7 +216,7 @@ def test_no_control_path_answers(kind: str, cluster: Cluster) -> None:
             for target in (*spelled(path), *absolute(path)):
                 refused("POST", target, LOGIN)
         cluster.add_evil(lambda method, target, body: refused(method, target, LOGIN, body))
-    assert cluster.workers == {each.url for each in cluster.team}
+    assert cluster.workers == workers
     for _ in range(N_REQUESTS):
         obeyed = {"X-SMG-Target-Worker": cluster.evil.url}
         status, _ = cluster.front.ask("POST", "/v1/completions", LOGIN | a_session() | obeyed, BODY)
@@ -201,6 +243,38 @@ def test_a_session_stays_on_its_worker(kind: str, cluster: Cluster) -> None:
     for _ in range(N_REQUESTS):
         cluster.front.ask("POST", "/v1/completions", LOGIN | session, BODY)
     assert sorted(len(each.completions) for each in cluster.team) == [0, N_REQUESTS]
+
+
+@pytest.mark.skipif(not STACK, reason="needs production-stack's router: FIM_TEST_STACK")
+def test_beginnings_of_prompts_are_enough_for_production_stack() -> None:
+    """One typist without a header stays on a replica under `prefixaware`; before 0.1.12 one alone did not."""
+    with ExitStack() as stack:
+        team = [stack.enter_context(upstream()) for _ in range(2)]
+        router = _stack("prefixaware", workers=[each.url for each in team])
+        stack.enter_context(running(router))
+        prompt = secrets.token_hex(400)
+        for n in range(N_REQUESTS):
+            body = json.dumps({"model": MODEL, "prompt": prompt + "x" * n}).encode()
+            asked = urllib.request.Request(
+                f"{router.url}/v1/completions", body, {"Content-Type": "application/json"}
+            )
+            urllib.request.urlopen(asked).close()
+        assert sorted(len(each.completions) for each in team) == [0, N_REQUESTS]
+
+
+CONTEXTS = {"vllm-router": N_CTX, "sglang-router": 4096, "smg": 4096, "production-stack": 4096}
+
+
+async def test_the_context_that_a_router_tells(kind: str, cluster: Cluster, tmp_path: Path) -> None:
+    """One that leaves out the replicas' context needs `fim.backend.contextTokens`, or 4,096 are used."""
+    (tmp_path / "key").write_text(KEY, "utf-8")
+    settings = BackendSettings(
+        "openai", cluster.front.url, MODEL, key=Key(file=f"{tmp_path}/key"),
+        ca_file=cluster.front.authority, template="qwen",
+    )  # fmt: skip
+    backend = open_backend(settings)
+    assert (await backend.connect()).state.n_ctx == CONTEXTS[kind]
+    await backend.aclose()
 
 
 DEAD_S = 5.0  # for which one dead worker of two may stop anyone
@@ -248,7 +322,7 @@ async def _is_served(backend: Endpoints) -> bool:
 def test_a_router_listens_on_its_address_only(kind: str, cluster: Cluster) -> None:
     """Its paths and its metrics, with the flags of the deployment."""
     words = cluster.router.command[::-1]  # the last of two counts
-    for option in ("--port", "--prometheus-port"):
+    for option in {"--port", "--prometheus-port"} & {*words}:
         port = int(words[words.index(option) - 1])
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection((ELSEWHERE, port))

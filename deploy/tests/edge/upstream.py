@@ -11,6 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 
 MODEL = "coder"
+N_CTX = 16384
+LISTED = {"id": MODEL, "object": "model", "owned_by": "vllm", "max_model_len": N_CTX}
 EVENT = {"choices": [{"index": 0, "text": "x", "finish_reason": None}]}
 
 
@@ -79,7 +81,7 @@ class _Handler(BaseHTTPRequestHandler):
         if b'"stream":true' in body.replace(b" ", b""):
             self._stream(noted, is_whole=b'"prompt"' in body)
         elif self.path == "/v1/models":
-            self._send({"object": "list", "data": [{"id": MODEL, "owned_by": "vllm"}]})
+            self._send({"object": "list", "data": [LISTED]})
         elif self.path == "/v1/completions":
             self._send({**EVENT, "model": MODEL, "usage": {}})
         else:
