@@ -28,7 +28,7 @@ from benchmarks.traces import (
     A,
     B,
     Typist,
-    accepted,
+    accept_line,
     change_of_mind,
     jump,
     open_line,
@@ -143,7 +143,7 @@ def files(typist: Typist) -> None:
 def minds(typist: Typist) -> None:
     """What was typed or accepted is taken back in part."""
     write(typist, next(typist.code))
-    accepted(typist)
+    accept_line(typist)
     change_of_mind(typist)
 
 
@@ -158,7 +158,7 @@ def steps_of(once: Callable[[Typist], None]) -> list[Step]:
     return typist.editor.steps
 
 
-async def measured(steps: list[Step]) -> dict[str, float]:
+async def measure(steps: list[Step]) -> dict[str, float]:
     """Return what a key costs: tokens while a request waits, the 95th percentile, and in the background."""
     backend = FakeBackend()
     backend.state = replace(backend.state, **SPEED)
@@ -187,7 +187,7 @@ def figures() -> dict[str, dict[str, float]]:
     by_trace = {}
     for name, once in TRACES.items():
         with asyncio.Runner(loop_factory=Skipping) as runner:
-            by_trace[name] = runner.run(measured(steps_of(once)))
+            by_trace[name] = runner.run(measure(steps_of(once)))
     return by_trace
 
 

@@ -48,8 +48,9 @@ BY_HAND_TOKENS = (192, 768)
 BY_HAND_S = 1.5
 # lines above a window that may say that it begins inside a secret: a key of 8,192 bits has 100
 ABOVE = 120
-# how much larger each rung of the ladder above it is: all of them cost less than twice the last
-RUNG = 2
+# How much larger each rung of the ladder above it is: a slow machine has three (0.1, 0.4, 1). With
+# steps of two it had five, and evaluated 3,800 tokens for a window of 1,470.
+RUNG = 4
 
 # Lines above the cursor with which a middle begins. A model goes on better when it has just read
 # how the code goes, and they cost nothing, being evaluated behind the suffix instead of before.

@@ -161,7 +161,7 @@ class Dispatcher:
             self._run(generation, doc)
             while True:
                 text = TextSoFar(
-                    is_over=generation.ended
+                    is_over=generation.is_over
                     or generation.is_paused
                     or not generation.agrees(generation.window, typed),
                     is_settled=self._is_settled(generation, doc, request, typed),
@@ -196,7 +196,7 @@ class Dispatcher:
         """Decode until *generation* has ended or no request waits; never raises, see `fail`."""
         advance = partial(self._advance, generation, doc)
         try:
-            while generation.waiting and not (generation.ended or generation.is_paused):
+            while generation.waiting and not (generation.is_over or generation.is_paused):
                 await self._lane.run(doc.permit(), advance)
         except Exception as error:  # noqa: BLE001  (each request that waits raises it)
             generation.fail(error)
@@ -217,7 +217,7 @@ class Dispatcher:
             if warmed.evaluated:
                 self._stats.count_warm(warmed, waited_for=generation.waiting > 0)
                 return
-        if not generation.ended:
+        if not generation.is_over:
             await self._decode(generation, doc, model)
 
     async def _decode(
@@ -234,7 +234,7 @@ class Dispatcher:
                     if reply.stop is not Stop.LIMIT or generation.left <= 0:
                         # the last piece: a stream that is read to its end keeps its connection
                         continue
-                    if generation.ended or not self._goes_on(generation, doc):
+                    if generation.is_over or not self._goes_on(generation, doc):
                         return
         except PromptTooLong:
             if not generation.text:
@@ -253,7 +253,8 @@ class Dispatcher:
             lingers=now < generation.until and not generation.is_unsure,
             is_newest=generation is self._latest,
             is_paused=generation.is_paused or (contradicted and not generation.waiting),
-            is_wire_wanted=self._lane.wanted,  # perhaps by this very generation, if it began ahead
+            # perhaps by this very generation, if it began ahead
+            is_wire_wanted=self._lane.is_wanted,
         )
 
     def _keep(self, generation: Generation, doc: OpenDocument) -> None:
@@ -292,7 +293,7 @@ class Dispatcher:
         Advance *generation*, until the wire is wanted; a request that joins it meanwhile waits for
         it.
         """
-        if generation.waiting or generation.ended or generation.is_paused or generation.is_unsure:
+        if generation.waiting or generation.is_over or generation.is_paused or generation.is_unsure:
             return False
         generation.go_ahead()
         try:
@@ -300,4 +301,4 @@ class Dispatcher:
         except (BackendError, Withdrawn) as error:
             generation.fail(error)
         self._keep(generation, doc)
-        return not generation.ended
+        return not generation.is_over

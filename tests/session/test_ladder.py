@@ -26,10 +26,12 @@ FEW = 8  # tokens: the word at the cursor
 QUICKLY, SLOWLY = 1e6, 300.0  # tokens per second
 
 
-def at_rest(session: Session, backend: FakeBackend, per_s: float = QUICKLY) -> Typist:
+def at_rest(
+    session: Session, backend: FakeBackend, per_s: float = QUICKLY, code: str = CODE
+) -> Typist:
     """Return a user who has just opened a file, where the model evaluates *per_s* tokens."""
     backend.state = dataclasses.replace(backend.state, prefill_per_s=per_s)
-    return Typist(session, CODE)
+    return Typist(session, code)
 
 
 async def rest(typist: Typist) -> None:
@@ -89,7 +91,7 @@ async def test_a_model_that_loads_evaluates_when_it_is_ready(
     assert backend.warmed
 
 
-async def test_rungs_double_and_cost_little_together(
+async def test_rungs_are_few_and_cost_little_together(
     session: Session, backend: FakeBackend
 ) -> None:
     """From a small window to the largest; each is in use before the next one is begun."""
@@ -101,9 +103,29 @@ async def test_rungs_double_and_cost_little_together(
     sizes = [*dict.fromkeys(map(size, rungs))]
     assert sizes == sorted(sizes)
     assert sizes[-1] > 4 * sizes[0]
-    assert all(larger <= 2.6 * smaller for smaller, larger in itertools.pairwise(sizes))
+    assert all(larger <= 5.2 * smaller for smaller, larger in itertools.pairwise(sizes))
     largest = (await backend.measure(backend.warmed[-1])).total
-    assert typist.counted("tokens", "background") <= 2.6 * largest
+    assert typist.counted("tokens", "background") <= 1.8 * largest
+
+
+@pytest.mark.parametrize("times", [1, 15])
+def test_the_largest_window_is_evaluated_once(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind the chunks, in a file of 9,000 lines as in one of 600, by a slow machine."""
+
+    async def rest_in_the_middle() -> None:
+        backend = FakeBackend(n_ctx=8192)
+        typist = at_rest(Session(QUICK, lambda _: backend), backend, 130.0, CODE * times)
+        typist.cursor = Position(300 * times, 0)
+        await rest(typist)
+        await typist.session.wait_idle()
+        prompts = [prompt for prompt in backend.warmed if not prompt.aside]
+        largest = max(map(size, prompts))
+        assert {bool(prompt.chunks) for prompt in prompts if size(prompt) == largest} == {True}
+        whole = (await backend.measure(prompts[-1])).total
+        assert typist.counted("tokens", "background") <= 1.4 * whole
+        await typist.session.aclose()
+
+    run(rest_in_the_middle(), monkeypatch)
 
 
 def seconds_told(typist: Typist) -> list[int]:
