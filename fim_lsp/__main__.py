@@ -70,16 +70,12 @@ def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each
         from fim_lsp.cli import setup
 
         return setup.forget(_cache())
-    if given.command == "serve":
+    if given.command in ("models", "serve"):
         from fim_lsp import models_command
 
         return models_command.run(given)
     if given.command == "setup":
         return _setup(given)
-    if given.command == "models":
-        from fim_lsp import models_command
-
-        return models_command.show_models()
     if given.command == "http":
         from fim_lsp.cli import http
         from server_bridge.llama.link import open_to_pages
@@ -107,14 +103,13 @@ def _setup(given: argparse.Namespace) -> int:
 def _doctor(given: argparse.Namespace) -> int:
     from fim_lsp import models_command
     from fim_lsp.cli import checks, doctor
-    from fim_lsp.settings import files, merge
+    from fim_lsp.settings import files
     from server_bridge.llama.link import open_to_pages
 
-    given_files = files.find_layers((given.root.resolve(),))
-    config, problems = merge.merge_layers(given_files.layers)
+    config, problems = files.read((given.root.resolve(),))
     target = checks.Target(
         config,
-        (*given_files.problems, *problems),
+        problems,
         open_backend(config),
         open_to_pages,
         models_command.machine_in_words(),

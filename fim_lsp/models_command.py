@@ -22,7 +22,7 @@ from fim_lsp.cli.models import Listed
 from fim_lsp.cli.setup import CannotEdit
 from fim_lsp.cli.terminal import screen_on
 from fim_lsp.lsp.offer import CANCELLED, NotGot, RealModel
-from fim_lsp.settings import files, merge
+from fim_lsp.settings import files
 from fim_lsp.settings.backend import BackendConfig
 from fim_lsp.settings.config import Config
 from server_bridge import bridge
@@ -36,9 +36,9 @@ from server_bridge.weights.download import ModelFile
 from server_bridge.weights.table import GIGABYTE, HUB, Offer
 
 
-def show_models() -> int:
+def _show_models() -> int:
     """List the models; returns the exit code."""
-    config, _problems = merge.merge_layers(files.find_layers((Path.cwd(),)).layers)
+    config, _ = files.read((Path.cwd(),))
     active, answers = _answering(config.backend)
     all_files = download.files(folder())
     if active.is_absolute() and not any(file.path == active for file in all_files):
@@ -89,7 +89,9 @@ class _Refused(Exception):
 
 
 def run(given: Namespace) -> int:
-    """Serve as the flags say, to the end; returns the exit code."""
+    """List the models, or serve as the flags say, to the end; returns the exit code."""
+    if given.command == "models":
+        return _show_models()
     try:
         program = _program(given)
     except (BackendUnusable, download.CannotDownload) as error:
@@ -144,7 +146,7 @@ def getter(given: Namespace) -> Callable[[str], str]:
 
 def try_backend(open_backend: Callable[[Config], Backend], values: Mapping[str, str]) -> str:
     """Connect as *values* of `fim.backend` say; return what is second best. Raises BackendError."""
-    config, _ = merge.merge_layers(files.find_layers(()).layers)
+    config, _ = files.read(())
     ours = replace(
         config.backend,
         kind=values["kind"] or ("llama-server" if values["url"] else "embedded"),
@@ -189,7 +191,9 @@ def real_model() -> RealModel | None:
 
 def _program(given: Namespace) -> programs.Program:
     """Return the program to run. Raises _Refused, BackendUnusable, CannotDownload."""
-    config, _ = merge.merge_layers(files.find_layers((Path.cwd(),)).layers)
+    config, problems = files.read((Path.cwd(),))
+    for problem in problems:
+        screen_on(sys.stderr).say(f"fim-lsp: {problem}")
     has_folder = Path(given.program).name != given.program
     # No link is followed: `Path.resolve` would.
     program = os.path.abspath(given.program) if has_folder else given.program  # noqa: PTH100

@@ -268,7 +268,7 @@ async def speed(target: Target) -> list[Finding]:
         await _trial(target.backend)
         reply, ms = await _trial(target.backend)
     except BackendError as error:
-        return [Finding("speed", "bad", f"a completion failed: {error}", "see the server's log")]
+        return [Finding("speed", "bad", f"no completion: {error}", "try again, or see its log")]
     cost = reply.timings
     says = f"{cost.predicted_n} tokens in {ms:.0f} ms, {cost.cache_n} of the prompt from the cache"
     if not cost.cache_n:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from fim_lsp.cli.client import EditorAnswer, EditorError, LspClient, editor
 from fim_lsp.cli.terminal import Screen, screen_on, unbroken
 from fim_lsp.documents import Position, body, split
+from fim_lsp.settings import files
 from fim_lsp.suggest.request import TOY, notice, report
 from server_bridge.weights.table import is_bundled
 
@@ -144,6 +145,8 @@ def run(arguments: Namespace) -> int:
     kinds = (False, True) if arguments.why else (True,)
     try:
         position, others = _read(arguments)
+        for problem in files.read((root_of(position.path),))[1]:
+            screen.say(f"fim-lsp: {problem}")
         all_tried, stats = asyncio.run(_ask(position, others, arguments, kinds, screen))
     except (InputError, EditorError) as error:
         screen.status("")
@@ -232,10 +235,8 @@ def _settings(arguments: Namespace) -> dict[str, object]:
     Return the settings for this request; the user waits for this one answer, so it may take longer
     than one during typing.
     """
-    settings: dict[str, object] = {"completion": {"deadlineMs": 30_000}}
-    if arguments.url:
-        settings["backend"] = {"kind": "llama-server", "url": arguments.url}
-    return settings
+    backend = {"kind": "llama-server", "url": arguments.url} if arguments.url else {}
+    return {"completion": {"deadlineMs": 30_000}, "backend": backend}
 
 
 def _as_json(position: FilePosition, tried: Tried, stats: Mapping[str, Any]) -> dict[str, object]:

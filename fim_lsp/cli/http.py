@@ -24,7 +24,7 @@ from fim_lsp.cli.terminal import Screen, screen_on
 from fim_lsp.http_server import local_port
 from fim_lsp.session.connection import SessionStatus
 from fim_lsp.session.session import Session
-from fim_lsp.settings import files, merge
+from fim_lsp.settings import files
 from fim_lsp.settings.config import Config
 from server_bridge.protocol import Backend, Health, State
 
@@ -53,13 +53,12 @@ def run(
     """
     key_file = None if token else files.client_key_file()
     root = arguments.root.resolve()
-    own_files = files.find_layers((root,))
-    config, problems = merge.merge_layers(own_files.layers)
+    config, problems = files.read((root,))
     if arguments.url:
         backend = replace(config.backend, kind="auto", url=arguments.url, endpoints=())
         config = replace(config, backend=backend)
     screen = screen_on(sys.stdout)
-    for problem in (*own_files.problems, *problems):
+    for problem in problems:
         screen.line(f"fim-lsp: {problem}")
     if not root.is_dir():
         screen.line(f"fim-lsp: there is no folder {root}")
@@ -74,7 +73,8 @@ def run(
         with contextlib.suppress(KeyboardInterrupt):
             asyncio.run(_serve(open_session, cache, options, key_file, screen, open_to_pages))
     except OSError as error:
-        screen.line(f"fim-lsp cannot listen on port {options['port']}: {error.strerror or error}")
+        why = str(error).rpartition(": ")[2]
+        screen.line(f"fim-lsp cannot listen on port {options['port']}: {why}; --port names another")
         return 1
     return 0
 

@@ -218,7 +218,7 @@ class Page:
             return PromptReport("nothing yet: type something in your editor")
         document = self._session.document(uri)
         counters = self._session.counters
-        now = (uri, document and document.version, counters.moved, counters.outcomes.total())
+        now = (uri, document and document.version, counters.n_steps, counters.outcomes.total())
         if self._shown is None or self._shown[0] != now:
             self._shown = now, await self._session.report(uri)
         return self._shown[1]

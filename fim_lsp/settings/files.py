@@ -12,7 +12,6 @@ import stat
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import platformdirs
 
@@ -41,7 +40,8 @@ class Sources:
 
     def __init__(self, flags: Mapping[str, object], *, over_tcp: bool = False) -> None:
         self._over_tcp = over_tcp
-        self._files = FileLayers((), ())
+        self._layers: tuple[Layer, ...] = ()
+        self._problems: tuple[str, ...] = ()
         self._written = 0
         self._raw = {**dict.fromkeys(_EDITOR), "command line": flags, "fim.toggle": None}
 
@@ -52,7 +52,7 @@ class Sources:
     def read(self, roots: tuple[Path, ...]) -> None:
         """Read the user's file and those of the workspace's *roots* again."""
         self._written = _read_mtime(user_file())
-        self._files = find_layers(roots)
+        self._layers, self._problems = find_layers(roots)
 
     def is_stale(self) -> bool:
         """
@@ -66,17 +66,8 @@ class Sources:
             Layer(source, raw, over_tcp=self._over_tcp and source in _EDITOR)
             for source, raw in self._raw.items()
         )
-        config, problems = merge_layers([*self._files.layers, *others])
-        return config, self._files.problems + problems
-
-
-class FileLayers(NamedTuple):
-    """
-    The layers of all files that are there, least important first, and what is wrong with them.
-    """
-
-    layers: tuple[Layer, ...]
-    problems: tuple[str, ...]
+        config, problems = merge_layers([*self._layers, *others])
+        return config, self._problems + problems
 
 
 def cache_folder() -> Path:
@@ -94,13 +85,21 @@ def user_file() -> Path:
     return platformdirs.user_config_path("fim-lsp", appauthor=False) / "config.toml"
 
 
-def find_layers(roots: tuple[Path, ...]) -> FileLayers:
-    """Return the user's layer, then one per root of the workspace that has a file."""
+def find_layers(roots: tuple[Path, ...]) -> tuple[tuple[Layer, ...], tuple[str, ...]]:
+    """
+    Return the user's layer, then one per root of the workspace that has a file; and what is wrong
+    with the files.
+    """
     results = [_layer(path) for path in (user_file(), *(root / PROJECT_FILE for root in roots))]
-    return FileLayers(
-        tuple(result for result in results if isinstance(result, Layer)),
-        tuple(result for result in results if isinstance(result, str)),
-    )
+    layers = tuple(result for result in results if isinstance(result, Layer))
+    return layers, tuple(result for result in results if isinstance(result, str))
+
+
+def read(roots: tuple[Path, ...]) -> tuple[Config, tuple[str, ...]]:
+    """Return the settings of all files, merged, and what is wrong with them."""
+    layers, problems = find_layers(roots)
+    config, more = merge_layers(layers)
+    return config, (*problems, *more)
 
 
 def _read_mtime(path: Path) -> int:

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from asyncio.subprocess import Process
@@ -247,6 +248,47 @@ def test_complete_says_when_the_named_server_is_not_there(tmp_path: Path) -> Non
     assert done.stdout == ""
     assert "127.0.0.1:9" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (
+            'ring.chunks = "many"\n',
+            'fim.ring.chunks must be a whole number from 0 to 256, not "many"',
+        ),
+        ("this is = no TOML\n", "(at line 1, column 6)"),
+    ],
+)
+def test_complete_names_wrong_settings(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    settings: str,
+    says: str,
+) -> None:
+    """On stderr, with their file; the request is made with the defaults."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "fim-lsp").mkdir()
+    (tmp_path / "fim-lsp" / "config.toml").write_text(settings)
+    (tmp_path / ".env").write_text("KEY=\n")
+    assert main(["complete", f"{tmp_path}/.env:1"]) == 1
+    out, err = capsys.readouterr()
+    assert (out, says in err, "config.toml" in err) == ("", True, True)
+
+
+def test_a_port_that_is_taken_is_named_with_the_fix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In one line, by `fim-lsp http`."""
+    for name in ("CONFIG", "CACHE", "STATE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["http", "--port", str(port), "--root", str(tmp_path)]) == 1
+    [said] = capsys.readouterr().out.splitlines()
+    assert said.startswith(f"fim-lsp cannot listen on port {port}: ")
+    assert said.endswith("in use; --port names another")
 
 
 @pytest.mark.slow
