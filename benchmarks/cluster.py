@@ -121,7 +121,7 @@ def main() -> None:
         for name in options.rows.split(","):
             for n_clients in map(int, options.clients.split(",")):
                 with front(ROWS[name], pair) as url:
-                    outcome = asyncio.run(measured(ROWS[name], url, pair, n_clients, options))
+                    outcome = asyncio.run(measure(ROWS[name], url, pair, n_clients, options))
                 print(line(ROWS[name], n_clients, outcome), flush=True)
 
 
@@ -144,7 +144,7 @@ def front(row: Row, pair: Sequence[Running]) -> Iterator[str]:
         yield router.url
 
 
-async def measured(
+async def measure(
     row: Row, url: str, pair: Sequence[Running], n_clients: int, options: argparse.Namespace
 ) -> Found:
     """Return all clients at once, on replicas that have evaluated nothing for them."""
@@ -159,7 +159,7 @@ async def measured(
     await asyncio.gather(*runs)
     ended.set()
     calls = [(n, call) for n, wire in enumerate(wires) for call in wire.calls]
-    return _found(calls, await watch, await _own(wires, pair))
+    return _count_load(calls, await watch, await _own(wires, pair))
 
 
 async def _own(wires: Sequence[ToTheEnd], pair: Sequence[Running]) -> list[int]:
@@ -182,7 +182,7 @@ async def _own(wires: Sequence[ToTheEnd], pair: Sequence[Running]) -> list[int]:
     return own
 
 
-def _found(calls: Sequence[tuple[int, Call]], waiting: int, own: Sequence[int]) -> Found:
+def _count_load(calls: Sequence[tuple[int, Call]], waiting: int, own: Sequence[int]) -> Found:
     total = max(1, sum(call.evaluated for _, call in calls))
     reused = sum(call.cached for _, call in calls)
     evaluated = _by_request(calls, [call.evaluated for _, call in calls])

@@ -57,7 +57,7 @@ def main() -> None:
     """Measure, print, write."""
     options = _options()
     where = trials([path.resolve() for path in options.paths], options.places)
-    written = asyncio.run(measured(options, where))
+    written = asyncio.run(measure(options, where))
     print(table(written))
     if options.json:
         rows = {
@@ -67,7 +67,7 @@ def main() -> None:
         options.json.write_text(json.dumps(rows, indent=1), "utf-8")
 
 
-async def measured(options: argparse.Namespace, where: Sequence[Trial]) -> Rows:
+async def measure(options: argparse.Namespace, where: Sequence[Trial]) -> Rows:
     """Return what each server wrote at all places."""
     async with AsyncExitStack() as running:
         servers: dict[str, Model] = {}
@@ -125,7 +125,7 @@ def table(written: Rows) -> str:
         accepted = sum(answer.cost.draft_accepted_n for answer in mine)
         drafted = sum(answer.cost.draft_n for answer in mine)
         n_same = sum(a.text == b.text for a, b in zip(mine, first, strict=True))
-        speeds = [f"{times_as_fast(mine, first, speed):.2f}" for speed in (_prompt, _decoded)]
+        speeds = [f"{times_as_fast(mine, first, speed):.2f}" for speed in (_prompt, _decoding)]
         cells = (name, *speeds, f"{accepted} of {drafted}", f"{n_same} of {len(mine)}")
         rows.append("| " + " | ".join(cells) + " |")
     return "\n".join(rows)
@@ -144,7 +144,7 @@ def _prompt(cost: Timings) -> float:
     return cost.prompt_n / max(cost.prompt_ms, 1e-3)
 
 
-def _decoded(cost: Timings) -> float:
+def _decoding(cost: Timings) -> float:
     """Return tokens per millisecond."""
     return cost.predicted_n / max(cost.predicted_ms, 1e-3)
 

@@ -86,12 +86,12 @@ def main() -> None:
     _table("product | lines | mean product | all right | first word right", curve_rows(answers))
 
 
-def shown(answer: Answer, sure: float, off: Iterable[str] = ()) -> Shown:
+def show(answer: Answer, sure: float, off: Iterable[str] = ()) -> Shown:
     """Return what a request that is not made by hand is shown of *answer*, without the filters *off*."""
-    return Shown(answer, polish(decoded(answer, sure), answer.cursor, sure, [*off]))
+    return Shown(answer, polish(cut_unsure(answer, sure), answer.cursor, sure, [*off]))
 
 
-def decoded(answer: Answer, sure: float) -> Candidate:
+def cut_unsure(answer: Answer, sure: float) -> Candidate:
     """As much of *answer* as is decoded."""
     candidate, total, limit = answer.candidate, 0.0, least(sure)
     for end, logprob in candidate.odds:
@@ -105,15 +105,13 @@ def decoded(answer: Answer, sure: float) -> Candidate:
 
 def filter_rows(answers: list[Answer], sure: float) -> Iterator[tuple[object, ...]]:
     """Yield what each filter does to what all others leave."""
-    with_all = [shown(answer, sure) for answer in answers]
+    with_all = [show(answer, sure) for answer in answers]
     for name in (*(filter_.__name__ for filter_ in FILTERS), NOT_SURE):
-        off = (
-            partial(shown, sure=0.0) if name == NOT_SURE else partial(shown, sure=sure, off=[name])
-        )
-        yield name, *_compared([off(answer) for answer in answers], with_all)
+        off = partial(show, sure=0.0) if name == NOT_SURE else partial(show, sure=sure, off=[name])
+        yield name, *_compare([off(answer) for answer in answers], with_all)
 
 
-def _compared(without: list[Shown], with_it: list[Shown]) -> tuple[object, ...]:
+def _compare(without: list[Shown], with_it: list[Shown]) -> tuple[object, ...]:
     pairs = [(a, b) for a, b in zip(without, with_it, strict=True) if a.candidate.text != b.text]
     lost = [(a, n_common(a.text, b.text)) for a, b in pairs]
     n_words = sum(a.right >= _end(WORD, a.text, at) > at for a, at in lost)
@@ -126,7 +124,7 @@ def _compared(without: list[Shown], with_it: list[Shown]) -> tuple[object, ...]:
 def gate_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
     """Yield the curve of wrong characters against right ones."""
     for sure in SURE:
-        suggestions = [shown(answer, sure) for answer in answers]
+        suggestions = [show(answer, sure) for answer in answers]
         right, wrong = (
             sum(suggestion.right for suggestion in suggestions),
             sum(suggestion.wrong for suggestion in suggestions),
@@ -142,7 +140,7 @@ def curve_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
     """Yield how often the first line and its first word are right, by how likely the model thinks the line is."""
     lines: list[tuple[float, bool, bool]] = []
     for answer in answers:
-        one = shown(answer, 0.0)
+        one = show(answer, 0.0)
         end = _line_end(one.text, 0)
         logprobs = [
             logprob for at, logprob in one.candidate.odds if logprob is not None and at <= end

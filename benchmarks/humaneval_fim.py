@@ -115,14 +115,14 @@ async def ours(url: str, place: Place, *, invoked: bool) -> str:
     typed = width[:-1] if not invoked else width  # the last blank is a key, which asks by itself
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, f"task{suffix}")
-        opened = _written(file, language, place.above + typed + place.below)
+        opened = _open_file(file, language, place.above + typed + place.below)
         at = Position(place.above.count("\n"), len(typed))
         try:
             session.handle(events.FoldersChanged((Path(folder).as_uri(),)))
             session.handle(opened)
             session.handle(events.CursorMoved(file.as_uri(), at))
             await session.connection.wait_ready()
-            await _rested(session)
+            await _rest(session)
             if typed != width:
                 session.handle(events.Changed(file.as_uri(), 2, (Edit(at, at, width[-1:]),)))
             at = at._replace(column=len(width))
@@ -132,13 +132,13 @@ async def ours(url: str, place: Place, *, invoked: bool) -> str:
             await session.aclose()
 
 
-def _written(file: Path, language: str, text: str) -> events.Opened:
+def _open_file(file: Path, language: str, text: str) -> events.Opened:
     """Write a file, and open it."""
     file.write_text(text, "utf-8")
     return events.Opened(file.as_uri(), language, 1, text)
 
 
-async def _rested(session: Session) -> None:
+async def _rest(session: Session) -> None:
     """Wait as a user who reads the file, until nothing is left to do ahead."""
     try:
         await asyncio.wait_for(session.wait_idle(), REST_S)
@@ -162,7 +162,7 @@ ARMS = ("raw", "infill", "hand", "auto")
 Answers = dict[str, dict[Place, str]]  # by arm
 
 
-async def answered(
+async def answer(
     url: str, asked_places: Sequence[Place], names: Sequence[str], *, explain: bool
 ) -> Answers:
     """Return what each arm says at each place."""
@@ -203,7 +203,7 @@ def main() -> None:
     options = _options()
     asked_places = places(options.file, options.languages, options.limit)
     with serving(options.model, n_threads=options.threads) as url:
-        answers = asyncio.run(answered(url, asked_places, options.arms, explain=options.explain))
+        answers = asyncio.run(answer(url, asked_places, options.arms, explain=options.explain))
     print(f"{options.model.name}, {', '.join(options.languages)}\n\n{table(answers, short=False)}")
     print(f"\nLines of {SHORT} characters or fewer:\n\n{table(answers, short=True)}")
     if options.json:

@@ -73,10 +73,10 @@ def main() -> None:
     settings = BackendSettings(kind="embedded", model=options.model)
     if options.url:
         settings = BackendSettings(kind="llama-server", url=options.url)
-    print(table(asyncio.run(compared(open_backend(settings), where)), len(where)))
+    print(table(asyncio.run(compare(open_backend(settings), where)), len(where)))
 
 
-async def compared(backend: Backend, where: Sequence[Trial]) -> list[Score]:
+async def compare(backend: Backend, where: Sequence[Trial]) -> list[Score]:
     """One score per layout; raises `BackendError`."""
     layouts: list[tuple[str, int, bool]] = [("classic: typed text before the suffix", 0, True)]
     layouts += [(f"growing: {n} earlier lines" if n else "growing", n, False) for n in EARLIER]
@@ -104,7 +104,7 @@ def table(scores: Sequence[Score], n_places: int) -> str:
     return "\n".join((*rows, "", verdict))
 
 
-async def completed(model: Model, request: Request) -> Reply:
+async def complete(model: Model, request: Request) -> Reply:
     """Return the answer of a model, after it has evaluated the prompt."""
     while (await model.warm(request.prompt, step_tokens(model.state))).left:
         pass
@@ -127,7 +127,7 @@ def prompt_at(budget: Budget, trial: Trial, n_earlier: int = 0, *, classic: bool
 
 async def _ask(model: Model, trial: Trial, n_earlier: int, *, classic: bool) -> bool:
     prompt = prompt_at(_budget(model), trial, n_earlier, classic=classic)
-    reply = await completed(model, Request(prompt, TOKENS, stop=("\n",)))
+    reply = await complete(model, Request(prompt, TOKENS, stop=("\n",)))
     return reply.text[len(prompt.forced) :].rstrip() == trial.rest
 
 

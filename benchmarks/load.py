@@ -83,8 +83,8 @@ def person(n: int, options: argparse.Namespace) -> Trace:
         trace = mix(options.requests, seed=100 + n, files=files)
     steps = [
         step._replace(
-            uri=_moved_uri(step.uri, n),
-            events=tuple(_moved(event, n) for event in step.events),
+            uri=_move_uri(step.uri, n),
+            events=tuple(_move(event, n) for event in step.events),
             wait_ms=step.wait_ms * options.pace,
         )
         for step in trace.steps
@@ -92,13 +92,13 @@ def person(n: int, options: argparse.Namespace) -> Trace:
     return Trace(trace.name, steps, trace.paced)
 
 
-def _moved(event: Event, n: int) -> Event:
+def _move(event: Event, n: int) -> Event:
     """Return an event of the trace, all of which are about one document."""
     assert isinstance(event, events.Opened | events.InDocument), event
-    return event._replace(uri=_moved_uri(event.uri, n))
+    return event._replace(uri=_move_uri(event.uri, n))
 
 
-def _moved_uri(uri: str, n: int) -> str:
+def _move_uri(uri: str, n: int) -> str:
     return uri.replace("file:///", f"file:///typist{n}/", 1)
 
 

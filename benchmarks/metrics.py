@@ -27,7 +27,7 @@ COUNTERS = (
 UNKNOWN = -1
 
 
-def evaluated(text: str) -> int:
+def count_evaluated(text: str) -> int:
     """Prompt tokens that a server has evaluated since it started, or `UNKNOWN`; *text* is its `/metrics`."""
     sums: dict[str, float] = {}
     for name, value in SAMPLE.findall(text):
@@ -38,7 +38,7 @@ def evaluated(text: str) -> int:
     return UNKNOWN
 
 
-def decoded(text: str) -> int:
+def count_decoded(text: str) -> int:
     """Return tokens that a llama.cpp has decoded since it started; *text* is its `/metrics`."""
     return round(float(dict(SAMPLE.findall(text))["llamacpp:tokens_predicted_total"]))
 
@@ -53,7 +53,7 @@ async def waiting(url: str) -> int:
 async def total(urls: Sequence[str]) -> int:
     """Return what the servers at *urls* have evaluated together; `UNKNOWN` where one of them keeps no count."""
     async with httpx.AsyncClient(trust_env=False) as client:
-        counts = [evaluated((await client.get(f"{url}/metrics")).text) for url in urls]
+        counts = [count_evaluated((await client.get(f"{url}/metrics")).text) for url in urls]
     return UNKNOWN if UNKNOWN in counts else sum(counts)
 
 

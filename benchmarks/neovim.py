@@ -71,11 +71,11 @@ def rest(editor: Neovim, seconds: float) -> None:
         editor.pump(left)
 
 
-def counted(url: str) -> tuple[int, int]:
+def count_tokens(url: str) -> tuple[int, int]:
     """Return the tokens that the server has evaluated and decoded in its life."""
     with urllib.request.urlopen(f"{url}/metrics") as answer:
         text = answer.read().decode()
-    return metrics.evaluated(text), metrics.decoded(text)
+    return metrics.count_evaluated(text), metrics.count_decoded(text)
 
 
 def cpu_seconds(pid: int) -> float:

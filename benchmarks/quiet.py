@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import arguments
-from benchmarks.gate import Shown, _table, shown
+from benchmarks.gate import Shown, _table, show
 from benchmarks.plot import Axis, Series, plot
 from benchmarks.raw_answers import Answer, read
 from benchmarks.real_sessions.choice import in_set
@@ -160,7 +160,7 @@ def rules() -> list[Rule]:
 
 def offers(answers: list[Answer], sure: float) -> list[Offer | None]:
     """By place what may be shown, None for nothing."""
-    return [_offer(shown(answer, sure)) for answer in answers]
+    return [_offer(show(answer, sure)) for answer in answers]
 
 
 def _offer(one: Shown) -> Offer | None:
@@ -196,7 +196,7 @@ def _lines(one: Shown) -> int:
     return min(n_right, len(one.text))
 
 
-def lived(user: User, rule: Rule, offers: list[Offer | None], seed: int, days: int = DAYS) -> Count:
+def live(user: User, rule: Rule, offers: list[Offer | None], seed: int, days: int = DAYS) -> Count:
     """Return what *user* sees in some days of all places."""
     rng, now, count = random.Random(seed), 0.0, Count()
     for _ in range(days):
@@ -238,7 +238,7 @@ def rows(answers: list[Answer], seeds: int = 4) -> Iterator[tuple[object, ...]]:
     by_sure = {sure: offers(answers, sure) for sure in {rule.sure for rule in rules()}}
     for user in USERS:
         counts = {
-            rule.name: _summed([lived(user, one, by_sure[rule.sure], seed) for seed, one in enumerate(_copies(rule, seeds), SEED)])
+            rule.name: _sum([live(user, one, by_sure[rule.sure], seed) for seed, one in enumerate(_copies(rule, seeds), SEED)])
             for rule in rules()
         }  # fmt: skip
         base = counts["no learning"]
@@ -254,7 +254,7 @@ def _copies(rule: Rule, n: int) -> list[Rule]:
     return [next(fresh for fresh in rules() if fresh.name == rule.name) for _ in range(n)]
 
 
-def _summed(counts: list[Count]) -> Count:
+def _sum(counts: list[Count]) -> Count:
     names = Count.__slots__
     return Count(*(sum(getattr(count, name) for count in counts) for name in names))
 
@@ -287,11 +287,11 @@ def main() -> None:
         results,
     )
     if options.svg:
-        options.svg.write_text(drawn(results), "utf-8")
+        options.svg.write_text(draw(results), "utf-8")
     print(f"{cost_us(answers):.0f} µs a request")
 
 
-def drawn(results: list[tuple[object, ...]]) -> str:
+def draw(results: list[tuple[object, ...]]) -> str:
     """Return a panel per user, a dot per rule, relative to the most that any rule has."""
     panels: dict[str, dict[str, Series]] = {str(row[0]): {} for row in results}
     for user, panel in panels.items():

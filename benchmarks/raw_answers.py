@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.git import git
-from benchmarks.real_sessions.choice import PAUSE_LINE, SETS, Written, written
+from benchmarks.real_sessions.choice import PAUSE_LINE, SETS, Written, choose_blocks
 from benchmarks.serve import serving
 from fim_lsp.context.grammars import language_of
 from fim_lsp.documents import Document, Position, open_document
@@ -62,7 +62,7 @@ class Place(NamedTuple):
 def places(repositories: list[Path], n_blocks: int) -> Iterator[Place]:
     """Yield the places of blocks that people wrote lately (`real_sessions.choice`), about nine of each."""
     for part in SETS:
-        for block in written(repositories, -(-n_blocks // len(SETS)), part):
+        for block in choose_blocks(repositories, -(-n_blocks // len(SETS)), part):
             lines = git(block.repo, "show", f"{block.commit}:{block.path}").split("\n")
             before, after = lines[: block.start], lines[block.start + len(block.block) :]
             for kind, above, expected, closed in cursors(block):

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks import arguments, serve, traces
-from benchmarks.neovim import FIM_LSP, LLAMA_VIM, WATCH, counted, cpu_seconds, rest
+from benchmarks.neovim import FIM_LSP, LLAMA_VIM, WATCH, count_tokens, cpu_seconds, rest
 from tests.editors.conftest import furnish
 from tests.editors.neovim import Neovim
 
@@ -127,7 +127,7 @@ def measure(client: str, init: str, text: list[str], paths: dict[str, str], mode
         neovim(Path(folder), init, {**paths, "url": there}) as editor,
     ):
         pids = (*others, editor.pid)
-        before, cpu = counted(url)[0], sum(map(cpu_seconds, pids))
+        before, cpu = count_tokens(url)[0], sum(map(cpu_seconds, pids))
         requests = proxy.requests
         waits = [wait for line in text for wait in type_line(editor, line)]
         n_keys = sum(map(len, text)) + len(text)
@@ -136,7 +136,7 @@ def measure(client: str, init: str, text: list[str], paths: dict[str, str], mode
             client,
             n_keys,
             (proxy.requests - requests) / n_keys,
-            (counted(url)[0] - before) / n_keys,
+            (count_tokens(url)[0] - before) / n_keys,
             len(waits),
             len(shown),
             statistics.median(shown) if shown else -1,

@@ -172,7 +172,7 @@ def lines(user: Typist) -> None:
         user.editor.enter()
 
 
-def accepted(user: Typist) -> None:
+def accept_line(user: Typist) -> None:
     """The beginning of a line, and the rest of it as a suggestion that was right."""
     line = next(user.code)
     typed = line[: len(line) - len(line.lstrip()) + user.rng.randint(2, 8)].rstrip()
@@ -228,7 +228,7 @@ def elsewhere(user: Typist) -> None:
     open_line(user, user.editor.position.line)
 
 
-def copied(user: Typist) -> None:
+def copy_elsewhere(user: Typist) -> None:
     """Copy some lines to look at, and go on somewhere else."""
     start = max(0, user.editor.position.line - 30)
     user.editor.yank(Position(start, 0), Position(start + 12, 0))
@@ -368,7 +368,11 @@ def mix(
     open_line(user, AT_LINE)
     user.editor.switch(A)
     open_line(user, AT_LINE)
-    cards = [lines, accepted] * 3 + [jump, argument] * 2 + [change_of_mind, elsewhere, copied]
+    cards = (
+        [lines, accept_line] * 3
+        + [jump, argument] * 2
+        + [change_of_mind, elsewhere, copy_elsewhere]
+    )
     deck: list[Callable[[Typist], None]] = []
 
     def once() -> None:

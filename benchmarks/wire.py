@@ -80,7 +80,7 @@ class Wire(Http):
             async with aclosing(super().stream(path, body)) as events:
                 async for event in events:
                     begun = True
-                    timings = event.get("timings") or _used(event) or timings
+                    timings = event.get("timings") or _read_usage(event) or timings
                     made += event.get("tokens", [])
                     yield event
         finally:
@@ -118,7 +118,7 @@ class Wire(Http):
         )
 
 
-def _used(event: Object) -> Object:
+def _read_usage(event: Object) -> Object:
     """Return what the usage of an OpenAI-style server says; empty without one."""
     if not (usage := event.get("usage")):
         return {}

@@ -25,7 +25,7 @@ from benchmarks.arguments import add_llama_vim, add_model, parser
 from benchmarks.edit_cost.cases import CASES, Case, lines_of, outcome
 from benchmarks.edit_cost.screen import WATCH, Drawn, is_whole, times
 from benchmarks.edit_tasks.checks import Task
-from benchmarks.neovim import FIM_LSP, LLAMA_VIM, counted, rest
+from benchmarks.neovim import FIM_LSP, LLAMA_VIM, count_tokens, rest
 from server_bridge.process.supervisor import SPINS
 from tests.editors.conftest import furnish
 from tests.editors.neovim import Neovim
@@ -113,7 +113,7 @@ def change(editor: Neovim, name: str, task: Task, url: str) -> tuple[int, float,
     first, last = lines_of(before, task)
     editor.send(f":{first}\r")
     rest(editor, LOOK_S)
-    n_before = counted(url)[0]
+    n_before = count_tokens(url)[0]
     editor.send(f":{first},{last}{client.command}\r")
     editor.wait_for(client.prompt)
     type_keys(editor, task.ask)
@@ -121,7 +121,7 @@ def change(editor: Neovim, name: str, task: Task, url: str) -> tuple[int, float,
     editor.wait_until(lambda: has_ended(editor), "the whole answer", WAIT_S)
     drawn = [Drawn(ms, tuple(texts)) for ms, texts in editor.lua("drawn()")]
     rest(editor, SETTLE_S)
-    n_tokens = counted(url)[0] - n_before
+    n_tokens = count_tokens(url)[0] - n_before
     if is_whole(drawn[-1].texts):
         editor.send(client.accept)
         rest(editor, SETTLE_S)
@@ -147,10 +147,10 @@ def type_on(editor: Neovim, client: str, url: str) -> tuple[tuple[int, ...], tup
     rest(editor, REST_S)
     costs, waited = list[int](), list[int]()
     for key in KEYS:
-        before, n_waited = counted(url)[0], editor.stats(WAITED) if client == OURS else 0
+        before, n_waited = count_tokens(url)[0], editor.stats(WAITED) if client == OURS else 0
         editor.send(key)
         rest(editor, SETTLE_S)
-        costs.append(counted(url)[0] - before)
+        costs.append(count_tokens(url)[0] - before)
         waited += [editor.stats(WAITED) - n_waited] if client == OURS else costs[-1:]
     editor.send("\x1b")
     return tuple(costs), tuple(waited)

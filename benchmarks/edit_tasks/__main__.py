@@ -74,7 +74,7 @@ async def llama_vim(task: Task, url: str) -> str:
     return task.edited(await _chat(url, messages, how))
 
 
-def unfenced(task: Task, text: str) -> str:
+def strip_fence(task: Task, text: str) -> str:
     """Return an edited file without a fence around the answer, which llama.vim leaves there."""
     answer = block("\n".join(text.split("\n")[task.first :]), ended=True)
     return task.edited("\n".join(answer.lines)) if answer.lines else text
@@ -117,7 +117,7 @@ async def _run(options: argparse.Namespace) -> None:
             for way in options.ways:
                 texts = {way: await WAYS[way](task, url)}
                 if way == "llama.vim":
-                    texts["llama.vim, fences taken off"] = unfenced(task, texts[way])
+                    texts["llama.vim, fences taken off"] = strip_fence(task, texts[way])
                 for name, text in texts.items():
                     wrong = problem(task, text, str(options.esbuild))
                     groups = (task.kind, task.language, "all")

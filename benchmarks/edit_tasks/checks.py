@@ -78,7 +78,7 @@ def problem(task: Task, text: str, esbuild: str) -> str:
 
 
 def _python(task: Task, text: str) -> str:
-    return _said([sys.executable, "-I", "-"], f"{text}\n{task.check}\n")
+    return _run([sys.executable, "-I", "-"], f"{text}\n{task.check}\n")
 
 
 def _typescript(task: Task, text: str, esbuild: str) -> str:
@@ -90,10 +90,10 @@ def _typescript(task: Task, text: str, esbuild: str) -> str:
     )  # fmt: skip
     if made.returncode:
         return made.stderr.strip()[:200]
-    return _said(["node", "--input-type=module", "-"], made.stdout)
+    return _run(["node", "--input-type=module", "-"], made.stdout)
 
 
-def _said(command: list[str], text: str) -> str:
+def _run(command: list[str], text: str) -> str:
     done = subprocess.run(
         command, input=text, capture_output=True, text=True, timeout=SECONDS, check=False
     )

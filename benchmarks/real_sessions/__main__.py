@@ -15,13 +15,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from benchmarks.arguments import add_llama_vim, add_model, names, parser
 from benchmarks.real_sessions import limit, taking
-from benchmarks.real_sessions.choice import SEED, SETS, Written, written
+from benchmarks.real_sessions.accepting import after_reading
+from benchmarks.real_sessions.choice import SEED, SETS, Written, choose_blocks
 from benchmarks.real_sessions.editing import CLIENTS, Terms, play
-from benchmarks.real_sessions.scores import Played, explained, table
+from benchmarks.real_sessions.scores import Played, explain, table
 from benchmarks.real_sessions.taking import Chance
 from benchmarks.serve import serving
 
@@ -33,7 +36,7 @@ def main() -> None:
     terms = Terms(options.model, options.threads, options.llama_vim, accepts)
     played: dict[str, list[Played]] = {client: [] for client in options.clients}
     n = options.skip + options.sessions
-    chosen = written(options.histories, n, options.set, options.seed)[options.skip :]
+    chosen = choose_blocks(options.histories, n, options.set, options.seed)[options.skip :]
     chances: dict[Written, list[Chance]] = {}
     for session in chosen:
         if options.limit:
@@ -45,20 +48,30 @@ def main() -> None:
             played[client].append(last := play(client, session, terms))
             if options.explain:
                 missable = chances.get(session, [])
-                print(taking.explained(last, missable) if accepts else explained(last), flush=True)
+                print(taking.explain(last, missable) if accepts else explain(last), flush=True)
     print(f"{terms.model.name}, {options.threads} threads\n")
     if accepts or options.limit:
-        print(taking.table(played, {session.typed: missed for session, missed in chances.items()}))
+        n_alone = sum(taking.n_keys("\n".join(one.typed), starts_line=True) for one in chosen)
+        print(taking.table(played, n_alone, _limits(chances)))
     else:
         for client, sessions in played.items():
             print(f"{client}\n\n{table(sessions)}\n")
     if options.json:
         report = {
+            "model": terms.model.name,
             "sessions": [{**session._asdict(), "repo": session.repo.name} for session in chosen],
             "played": [session._asdict() for sessions in played.values() for session in sessions],
-            "limit": [[session.name, missed] for session, missed in chances.items()],
+            "limits": _limits(chances),
         }
         options.json.write_text(json.dumps(report, indent=1), "utf-8")
+
+
+def _limits(chances: Mapping[Written, Sequence[Chance]]) -> dict[str, list[Chance]]:
+    """Return what a typist could take at once, and what is left where it is read first."""
+    if not chances:
+        return {}
+    left = [after_reading(session, of_it) for session, of_it in chances.items()]
+    return {"limit": [*chain(*chances.values())], "limit, read first": [*chain(*left)]}
 
 
 def _options() -> argparse.Namespace:

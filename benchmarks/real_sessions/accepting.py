@@ -11,18 +11,22 @@ from __future__ import annotations
 import json
 import random
 import time
+from collections.abc import Iterable
+from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import TextIO
 
 from benchmarks.real_sessions.choice import Written
 from benchmarks.real_sessions.scores import Accepted, Read
-from benchmarks.real_sessions.taking import choose, n_keys
+from benchmarks.real_sessions.taking import LEAST, Chance, choose, n_keys
+from fim_lsp.documents import n_common
 from tests.editors.neovim import Neovim
 
 KEY_S, LINE_S, THINK_S = 0.12, 1.0, 0.6
 THINKS = 0.08  # of the keys
 READ_S = 0.4
 LOOK_S = 0.02
+BLINK_S = 0.03  # between a key and the ghost text that it makes shorter: not seen
 SETTLE_S = 3.0  # until what was accepted stands in the text, at most
 KEYS = {"all": "\x02", "line": "\x0c", "word": "\x1a"}  # as in `benchmarks.neovim`
 
@@ -53,14 +57,24 @@ class Screen:
         self.before = self.text = ""
         self.since = 0.0
         self.shown: list[tuple[float, str]] = []
+        self._left = ("", 0.0, 0.0)  # what stood before, since when and until when
         self._notes, self._rest = notes, ""
 
+    @property
+    def claim(self) -> str:
+        """What is said to stand in the text in the end."""
+        return self.before + self.text
+
     def look(self) -> None:
-        """Read what was noted since; a text that typing continues stands on."""
+        """Read what was noted since; a text that typing continues stands on, also behind a blink."""
         *lines, self._rest = (self._rest + self._notes.read()).split("\n")
         for at, before, text in map(json.loads, lines):
-            if not self.text or before + text != self.before + self.text:
-                self.since = at
+            if not self.text or before + text != self.claim:
+                if at - self.since > BLINK_S:
+                    self._left = (self.claim if self.text else "", self.since, at)
+                claim, since, until = self._left
+                is_back = text and before + text == claim and at - until < BLINK_S
+                self.since = since if is_back else at
             self.before, self.text = before, text
             self.shown.append((at, text))
 
@@ -77,10 +91,22 @@ def waits(session: Written) -> list[float]:
     return [LINE_S if char == "\n" else wait for char, wait in zip(text, usual, strict=True)]
 
 
+def after_reading(session: Written, chances: Iterable[Chance]) -> list[Chance]:
+    """Return what is left of each chance once it was read, because keys go on meanwhile."""
+    pauses, left = waits(session), list[Chance]()
+    for at, text in chances:
+        ends = accumulate(pauses[at : at + len(text)])
+        n_typed = sum(1 for _ in takewhile(lambda end: end < READ_S, ends))
+        if n_keys(text[n_typed:]) > LEAST:
+            left.append(Chance(at + n_typed, text[n_typed:]))
+    return left
+
+
 def type_accepting(editor: Neovim, session: Written, notes: Path) -> Accepted:
     """Type the block's first lines in insert mode, taking what is right on the way."""
     whole, text, pause = "\n".join(session.block), "\n".join(session.typed), waits(session)
     reads: dict[str, Read] = {}
+    refused: set[str] = set()
     pressed: list[tuple[int, float]] = []
     at = n_pressed = 0
     began = time.monotonic()
@@ -92,16 +118,21 @@ def type_accepting(editor: Neovim, session: Written, notes: Path) -> Accepted:
             while (left := due - time.monotonic()) > 0:
                 editor.pump(min(LOOK_S, left))
                 screen.look()
-                claim = screen.before + screen.text
+                claim = screen.claim
                 if not screen.stands(whole[:at]):
                     continue
                 if claim not in reads:
                     expected = whole[at : at + len(screen.text) + LEFT_CHARS]
                     reads[claim] = Read(at, screen.text, expected, "")
-                if part := choose(screen.text, whole[at:]):
+                part = "" if claim in refused else choose(screen.text, whole[at:])
+                if part:
                     editor.send(KEYS[part])
                     n_pressed += 1
-                    end = _settled(editor, whole, at)
+                    end, n_wrong = _settle(editor, whole, at)
+                    n_pressed += n_wrong
+                    if end == at:  # the key does nothing; it is not pressed twice
+                        refused.add(claim)
+                        continue
                     read = reads[claim]
                     reads[claim] = read._replace(taken=read.taken + whole[at : min(end, len(text))])
                     at, due = end, time.monotonic() + KEY_S
@@ -130,13 +161,18 @@ def _width(text: str, at: int) -> int:
     return max(0, width - done) if line.strip() else 0
 
 
-def _settled(editor: Neovim, whole: str, at: int) -> int:
-    """Return where the cursor is once something was accepted behind *at* characters of the block."""
+def _settle(editor: Neovim, whole: str, at: int) -> tuple[int, int]:
+    """
+    Return where the cursor is once something was accepted behind *at* characters, *at* if nothing is.
+
+    A client may insert another text than it showed: so many wrong characters are deleted by keys.
+    """
     end = time.monotonic() + SETTLE_S
     while time.monotonic() < end:
         editor.pump(LOOK_S)
         block = str(editor.lua("block()"))
         if len(block) > at:
-            assert whole.startswith(block), f"accepted {block[at:]!r}, not {whole[at:][:80]!r}"
-            return len(block)
-    raise AssertionError(f"nothing was accepted behind {whole[:at][-40:]!r}")
+            n_right = n_common(block, whole)
+            editor.send("\x7f" * (len(block) - n_right))
+            return n_right, len(block) - n_right
+    return at, 0

@@ -63,9 +63,9 @@ class Written(NamedTuple):
         return self.block
 
 
-def written(repos: Sequence[Path], n: int, part: str, seed: int = SEED) -> list[Written]:
+def choose_blocks(repos: Sequence[Path], n: int, part: str, seed: int = SEED) -> list[Written]:
     """*n* blocks of the set *part*, from each history in turn."""
-    by_repo = [_written(repo, part, seed) for repo in repos]
+    by_repo = [_choose(repo, part, seed) for repo in repos]
     in_turn = chain.from_iterable(zip_longest(*by_repo))
     return list(islice((session for session in in_turn if session), n))
 
@@ -126,7 +126,7 @@ def _is_typed(block: Sequence[str]) -> bool:
     return is_plain and TYPED_LINES <= len(code) <= MOST_LINES and len(long) >= LONG_ENOUGH
 
 
-def _written(repo: Path, part: str, seed: int) -> Iterator[Written]:
+def _choose(repo: Path, part: str, seed: int) -> Iterator[Written]:
     """Yield the blocks of a history, one of each file, in an order that the seed decides."""
     commit = git(repo, "rev-parse", "HEAD").strip()
     paths = sorted(path for path in git(repo, "ls-tree", "-r", "--name-only", commit).split("\n"))
@@ -136,7 +136,7 @@ def _written(repo: Path, part: str, seed: int) -> Iterator[Written]:
     mine = [path for path in code if path in touched]
     random.Random(f"{seed} {part}").shuffle(mine)
     for path in mine:
-        lines, recent = _blamed(repo, commit, path)
+        lines, recent = _blame(repo, commit, path)
         rng = random.Random(f"{seed} {path}")
         is_made = any(MADE_BY in line.lower() for line in lines[:MADE_LINES])
         recent_blocks = blocks(lines, recent) if len(lines) in FILE_LINES and not is_made else []
@@ -158,7 +158,7 @@ def _others(path: str, code: Sequence[str], rng: random.Random) -> tuple[str, ..
     return tuple(sorted(alike, key=lambda other: other.rpartition("/")[0] != folder)[:N_OTHERS])
 
 
-def _blamed(repo: Path, commit: str, path: str) -> tuple[list[str], list[bool]]:
+def _blame(repo: Path, commit: str, path: str) -> tuple[list[str], list[bool]]:
     """Return the lines of a file, and which of them were written since `SINCE`."""
     lines, recent, is_recent = [], [], False
     for row in git(repo, "blame", "--line-porcelain", commit, "--", path).split("\n"):

@@ -20,9 +20,9 @@ from typing import NamedTuple
 import psutil
 
 from benchmarks import serve
-from benchmarks.neovim import FIM_LSP, LLAMA_VIM, WATCH, counted, cpu_seconds, rest
+from benchmarks.neovim import FIM_LSP, LLAMA_VIM, WATCH, count_tokens, cpu_seconds, rest
 from benchmarks.real_sessions import observed
-from benchmarks.real_sessions.accepting import NOTES, type_accepting
+from benchmarks.real_sessions.accepting import NOTES, SETTLE_S, type_accepting
 from benchmarks.real_sessions.choice import PAUSE_LINE, Written, checkout
 from benchmarks.real_sessions.scores import Pause, Played, Shown
 from fim_lsp.suggest.cursor import indent
@@ -58,13 +58,13 @@ def play(client: str, session: Written, terms: Terms) -> Played:
         noting = NOTES.replace("@NOTES@", str(drawn)).replace("@START@", str(session.start))
         init = noting + CLIENTS[client].format(url=url, llama_vim=terms.llama_vim)
         with _neovim(home, checkout(home, session), init, notes) as editor:
-            before, cpu, others = counted(url), cpu_seconds(server.pid), _others_seconds()
+            before, cpu, others = count_tokens(url), cpu_seconds(server.pid), _others_seconds()
             _come(editor, session, is_ours=client == "fim-lsp")
             accepted = type_accepting(editor, session, drawn) if terms.accepts else None
-            pauses = () if terms.accepts else tuple(_typed(editor, session))
+            pauses = () if terms.accepts else tuple(_type(editor, session))
             _check(editor, session)
             cpu, others = cpu_seconds(server.pid) - cpu, _others_seconds() - others
-            evaluated, decoded = (b - a for a, b in zip(before, counted(url), strict=True))
+            evaluated, decoded = (b - a for a, b in zip(before, count_tokens(url), strict=True))
         return Played(
             client, session.name, pauses, observed.decisions(notes), evaluated, decoded, cpu, others,
             accepted,
@@ -99,7 +99,7 @@ def _come(editor: Neovim, session: Written, *, is_ours: bool) -> None:
     editor.send("i")
 
 
-def _typed(editor: Neovim, session: Written) -> Iterator[Pause]:
+def _type(editor: Neovim, session: Written) -> Iterator[Pause]:
     """Type, and yield each pause."""
     whole, at, keys = "\n".join(session.block), 0, ""
     for n, line in enumerate(session.typed):
@@ -119,11 +119,12 @@ def _typed(editor: Neovim, session: Written) -> Iterator[Pause]:
 
 
 def _check(editor: Neovim, session: Written) -> None:
-    lines = session.typed
-    there = editor.lua(
-        f"vim.api.nvim_buf_get_lines(0, {session.start}, {session.start + len(lines)}, true)"
-    )
-    assert tuple(there) == lines, f"typed {lines}, there is {there}"
+    """Make sure that what was to be typed stands there, once the last key has arrived."""
+    lines, end = session.typed, time.monotonic() + SETTLE_S
+    rows = f"{session.start}, {session.start + len(lines)}"
+    while tuple(there := editor.lua(f"vim.api.nvim_buf_get_lines(0, {rows}, true)")) != lines:
+        assert time.monotonic() < end, f"typed {lines}, there is {there}"
+        rest(editor, READ_S)
 
 
 def _pause(editor: Neovim, where: str, whole: str, at: int) -> Pause:

@@ -148,7 +148,7 @@ def costs(played: Sequence[Played]) -> str:
     )
 
 
-def explained(played: Played) -> str:
+def explain(played: Played) -> str:
     """Return each pause of a session: what was typed, and shown, and what fim-lsp made of it."""
     rows = [f"## {played.client}: {played.session}"]
     for pause in played.pauses:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from benchmarks.real_sessions.scores import Played
@@ -67,20 +67,22 @@ HEAD = (
 
 
 def table(
-    played: Mapping[str, Sequence[Played]], chances: Mapping[tuple[str, ...], Sequence[Chance]]
+    played: Mapping[str, Sequence[Played]], n_alone: int, limits: Mapping[str, Sequence[Chance]]
 ) -> str:
-    """Return a row per client, and one for the limit: by the lines of each session, its *chances*."""
+    """Return a row per client, and one per limit, by its name: all chances, of *n_alone* keys."""
     rows = [HEAD]
     for client, sessions in played.items():
         rows.append(_row(client, [one for one in sessions if one.accepted]))
-    if chances:
-        alone = sum(n_keys("\n".join(lines), starts_line=True) for lines in chances)
-        taken = [chance.text for chances_of_it in chances.values() for chance in chances_of_it]
-        share = sum(n_keys(text) - 1 for text in taken) / alone
-        n_chars = sum(map(len, taken))
-        cells = ("limit", alone, f"{share:.1%}", n_chars, len(taken), len(taken), 0)
+    for name, chances in limits.items():
+        share, n_chars = n_saved(chances) / n_alone, sum(len(text) for _, text in chances)
+        cells = (name, n_alone, f"{share:.1%}", n_chars, len(chances), len(chances), 0)
         rows.append("| " + " | ".join(map(str, cells)) + " |" + " |" * 4)
     return "\n".join(rows)
+
+
+def n_saved(chances: Iterable[Chance]) -> int:
+    """Return the keys that are saved where each chance is taken by one."""
+    return sum(n_keys(text) - 1 for _, text in chances)
 
 
 def _row(client: str, played: Sequence[Played]) -> str:
@@ -97,7 +99,7 @@ def _row(client: str, played: Sequence[Played]) -> str:
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
-def explained(played: Played, chances: Sequence[Chance]) -> str:
+def explain(played: Played, chances: Sequence[Chance]) -> str:
     """Return what was read and taken, and for each chance that was missed why, as far as fim-lsp says."""
     accepted = played.accepted
     if not accepted:

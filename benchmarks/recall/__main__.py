@@ -56,7 +56,7 @@ def main() -> None:
     for path in options.histories:
         rows, n_lines = [], 0
         history = History(path, options.commits, options.skip)
-        for row in _played(history, options.sizes, options.seeds):
+        for row in _play(history, options.sizes, options.seeds):
             rows.append(row)
             n_lines = row.results[0].n_lines
         tables.append(_table(f"**{_name(path)}**, {n_lines} typed lines", rows))
@@ -71,7 +71,7 @@ def main() -> None:
         (options.out / "recall.svg").write_text(plot(curves, TOKENS, RECALL), "utf-8")
 
 
-def _played(history: History, sizes: Sequence[int], n_seeds: int) -> Iterator[Played]:
+def _play(history: History, sizes: Sequence[int], n_seeds: int) -> Iterator[Played]:
     steps: list[Step] = list(history.steps())
     files = history.workspace(history.commits[0])
     for n_chunks in sizes:

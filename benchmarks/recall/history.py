@@ -91,10 +91,10 @@ class History:
                 p: self._lines(f"{commit}^", p) for p in drift if language_of(p) not in PROSE
             }
             yield Commit(commit, outside)
-            yield from self._typed(commit)
+            yield from self._type(commit)
             previous = commit
 
-    def _typed(self, commit: str) -> Iterator[Step]:
+    def _type(self, commit: str) -> Iterator[Step]:
         n_typed = 0
         for path in self._changes(commit):
             hunks = list(self._hunks(commit, path))

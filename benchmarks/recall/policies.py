@@ -2,7 +2,7 @@
 Ring policies with one interface, as the replay uses them: ours, and llama.vim's.
 
 Both get the same events: a file is looked at, an edit happened, the cursor jumped, there is time
-(`idle`). Both answer `shown`: the pieces of text a request at a line carries, as (path, text).
+(`idle`). Both answer `pieces`: the pieces of text a request at a line carries, as (path, text).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Policy(Protocol):
     def outside(self, path: str, lines: tuple[str, ...] | None) -> None: ...
     def replace(self, path: str, start: int, end: int, lines: tuple[str, ...]) -> None: ...
     def save(self, path: str, at: int) -> None: ...
-    def shown(self, view: Viewport, *, anchored: bool) -> list[Piece]: ...
+    def pieces(self, view: Viewport, *, anchored: bool) -> list[Piece]: ...
 
 
 class Ours:
@@ -90,7 +90,7 @@ class Ours:
         self._written(path, self._documents[path].text)
         self.memory.note_focus(path)
 
-    def shown(self, view: Viewport, *, anchored: bool) -> list[Piece]:
+    def pieces(self, view: Viewport, *, anchored: bool) -> list[Piece]:
         self._typed += 1
         if anchored or self._typed % _TURN_LINES == 0:
             snapshot = self.memory.snapshot(view)
@@ -128,7 +128,7 @@ class Theirs:
     def save(self, path: str, at: int) -> None:
         self._ring.around(path, self._lines[path], at)
 
-    def shown(self, view: Viewport, *, anchored: bool) -> list[Piece]:
+    def pieces(self, view: Viewport, *, anchored: bool) -> list[Piece]:
         if anchored:
             self._ring.idle()
         return self._ring.request(view.uri, self._lines[view.uri], view.line)

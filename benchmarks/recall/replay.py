@@ -98,7 +98,7 @@ class _Player:
         if anchored or view is None:
             view = _window(step.path, lines, step.at)
         self._view = view = view._replace(line=step.at)
-        shown = self._policy.shown(view, anchored=anchored)
+        shown = self._policy.pieces(view, anchored=anchored)
         window = lines[view.first : view.last]
         needed = _words(step.line).difference(*map(_words, window))
         words = frozenset().union(*(_words(text) for _, text in shown))

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.real_sessions.accepting import KEY_S, LINE_S, Screen, waits
+from benchmarks.real_sessions.accepting import KEY_S, LINE_S, Screen, after_reading, waits
+from benchmarks.real_sessions.chart import bars, draw
 from benchmarks.real_sessions.choice import Written
 from benchmarks.real_sessions.scores import Accepted, Decision, Played, Read
 from benchmarks.real_sessions.taking import Chance, choose, misses, n_keys, right_part, table
@@ -86,6 +87,31 @@ def test_a_text_stands_on_while_it_is_typed(tmp_path: Path) -> None:
         assert not screen.stands("tot")
 
 
+def test_what_is_read_is_typed_on_meanwhile() -> None:
+    """Three keys come in 0.4 s; where the typist rests, none does."""
+    session = Written(Path("x"), "", "a.py", 3, ("value = first_name",), ())
+    pauses = waits(session)
+    pauses_at = [at for at in range(len(pauses) - 4) if max(pauses[at : at + 4]) == KEY_S]
+    at = pauses_at[0]
+    text = session.typed[0][at:]
+    assert after_reading(session, [Chance(at, text)]) == [Chance(at + 3, text[3:])]
+    assert after_reading(session, [Chance(at, text[:4])]) == []
+
+
+@pytest.mark.parametrize(("blink", "stands"), [(0.002, True), (0.2, False)])
+def test_a_blink_is_not_seen(tmp_path: Path, blink: float, stands: bool) -> None:
+    """A key is drawn some milliseconds before the ghost text behind it is shorter."""
+    notes, now = tmp_path / "notes", time.monotonic()
+    times = (now - 0.5, now - 0.3, now - 0.3 + blink)
+    states = (("to", "tal"), ("tot", "tal"), ("tot", "al"))
+    rows = [json.dumps([at, *state]) + "\n" for at, state in zip(times, states, strict=True)]
+    notes.write_text("".join(rows), "utf-8")
+    with notes.open(encoding="utf-8") as lines:
+        screen = Screen(lines)
+        screen.look()
+        assert screen.stands("tot") is stands
+
+
 ACCEPTED = Accepted(
     40, 30, (Read(2, "tal = 1", "tal = 1", "tal = 1"), Read(20, "x", "y", "")),
     ((0, 1.0), (1, 2.0), (20, 3.0), (30, 4.0)), ((3.1, "qu"),), 50.0, 60.0,
@@ -95,7 +121,7 @@ PLAYED = Played("fim-lsp", "a", (), (Decision(4.5, "end", "not sure"),), 1, 2, 3
 
 def test_the_table_has_keys_saved_beside_the_limit() -> None:
     """Keys are those of the clients' typists; the limit is of the same lines."""
-    text = table({"fim-lsp": [PLAYED]}, {("a" * 40,): [Chance(0, "a" * 21)]})
+    text = table({"fim-lsp": [PLAYED]}, 40, {"limit": [Chance(0, "a" * 21)]})
     assert "| fim-lsp | 40 | 25.0% | 7 | 2 | 1 | 1 | 50 | 60 | 3 | 0 |" in text
     assert "| limit | 40 | 50.0% | 21 | 1 | 1 | 0 |" in text
 
@@ -105,3 +131,12 @@ def test_a_missed_chance_is_explained() -> None:
     chances = [Chance(3, "al = 1"), Chance(12, "never"), Chance(20, "quick"), Chance(30, "slow")]
     why = {chance.at: why.partition(":")[0] for chance, why in misses(PLAYED, chances)}
     assert why == {12: "taken over", 20: "overtaken", 30: "not sure"}
+
+
+def test_the_chart_has_a_bar_per_client_and_limit() -> None:
+    """All sessions of a client are one bar; the limits are shares of the same keys."""
+    played = [{**PLAYED._asdict(), "accepted": [*ACCEPTED]}] * 2
+    limits = {"limit": [[0, "a" * 41]], "limit, read first": [[3, "a" * 21]]}
+    shares = [bar.share for bar in bars({"played": played, "limits": limits})]
+    assert shares == [0.25, 0.5, 0.25]
+    assert "25.0%" in draw({"a model": [*bars({"played": played, "limits": {}})]})

@@ -20,7 +20,7 @@ def editor_with(text: str, *, auto_close: bool = False) -> Editor:
     return editor
 
 
-def told(steps: list) -> dict[str, Document]:
+def replay(steps: list) -> dict[str, Document]:
     """Return the documents that the events alone make."""
     documents: dict[str, Document] = {}
     for event in (event for step in steps for event in step.events):
@@ -95,7 +95,7 @@ def test_a_trace_is_complete_and_the_same_every_time(name: str) -> None:
     trace: Trace = TRACES[name]()
     assert trace == TRACES[name]()
     assert trace.n_asks >= REQUESTS
-    documents = told(trace.steps)
+    documents = replay(trace.steps)
     assert len(documents) == 2 if name in ("files", "mix") else 1
     seen: dict[str, Document] = {}
     for n, step in enumerate(trace.steps):

@@ -42,7 +42,7 @@ async def test_drafts_change_no_text() -> None:
         model="", draft=str(BUNDLED), servers=[SERVER], drafts=True, threads=[1], tokens=32,
         long_spins=False,
     )  # fmt: skip
-    by_server = await engines.measured(options, trials([Path(engines.__file__)], 2))
+    by_server = await engines.measure(options, trials([Path(engines.__file__)], 2))
     assert [name.partition(",")[0] for name in by_server] == [SERVER, NGRAMS, DRAFT, CHAIN]
     texts = [[answer.text for answer in written] for written in by_server.values()]
     assert len(texts[0]) == 2

@@ -52,11 +52,11 @@ def test_what_was_recorded_is_what_was_typed(tmp_path: Path) -> None:
     file.write_text(other + file.read_text("utf-8"), "utf-8")
     after = recording.read(file)
 
-    def happened(trace: Trace) -> list[object]:
+    def list_happenings(trace: Trace) -> list[object]:
         events = [event for step in trace.steps for event in step.events]
         return [event for event in events if not isinstance(event, CursorMoved)]
 
-    assert happened(after) == happened(before)
+    assert list_happenings(after) == list_happenings(before)
     asked = [
         [(step.uri, step.position) for step in trace.steps if step.asks]
         for trace in (before, after)

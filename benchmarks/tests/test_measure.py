@@ -126,4 +126,4 @@ vllm:prompt_tokens_by_source_total{engine="0",source="local_compute"} 600.0
 )
 def test_servers_count_what_they_evaluate(text: str, n: int) -> None:
     """Prompt tokens less those that were reused, over all engines of a server."""
-    assert metrics.evaluated(text) == n
+    assert metrics.count_evaluated(text) == n

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.arguments import FOLDER
 from benchmarks.real_sessions import editing
-from benchmarks.real_sessions.choice import SETS, written
+from benchmarks.real_sessions.choice import SETS, choose_blocks
 from benchmarks.tests.test_real_sessions import NEW, commit, module
 from tests.editors import programs
 from tests.llama_server import PROGRAM
@@ -32,7 +32,7 @@ def test_a_session_is_typed_and_measured(tmp_path: Path, monkeypatch: pytest.Mon
         monkeypatch.setattr(editing, name, seconds)
     names = ("total_price", "total_weight", "total_volume", "total_number", "total_age", "total")
     commit(tmp_path, NEW, **{f"shop_{n}": module(*names) for n in range(3)})
-    session = next(block for part in SETS for block in written([tmp_path], 1, part))
+    session = next(block for part in SETS for block in choose_blocks([tmp_path], 1, part))
     played = editing.play("fim-lsp", session, editing.Terms(MODEL, 1, ""))
     assert len(played.pauses) == 2 * len(session.typed) - 1
     assert all(pause.expected in "\n".join(session.block) for pause in played.pauses)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.raw_answers import cursors
-from benchmarks.real_sessions.choice import SETS, Written, blocks, in_set, written
+from benchmarks.real_sessions.choice import SETS, Written, blocks, choose_blocks, in_set
 from benchmarks.real_sessions.scores import (
     Decision,
     Pause,
@@ -17,7 +17,7 @@ from benchmarks.real_sessions.scores import (
     Score,
     Shown,
     ends,
-    explained,
+    explain,
     score,
     table,
 )
@@ -65,7 +65,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_only_what_was_written_lately_is_written_again(history: Path) -> None:
     """By the blame of each line."""
-    sessions = [session for part in SETS for session in written([history], 12, part)]
+    sessions = [session for part in SETS for session in choose_blocks([history], 12, part)]
     assert len(sessions) == 12
     assert {session.block[0] for session in sessions} <= {
         "def new(prices, weights):",
@@ -76,9 +76,9 @@ def test_only_what_was_written_lately_is_written_again(history: Path) -> None:
 
 def test_the_choice_is_the_same_every_time(history: Path) -> None:
     """A set and a seed name the sessions; no file is in both sets."""
-    tune, held_out = (written([history], 12, part) for part in SETS)
-    assert tune == written([history], 12, SETS[0])
-    assert tune != written([history], 12, SETS[0], seed=1)
+    tune, held_out = (choose_blocks([history], 12, part) for part in SETS)
+    assert tune == choose_blocks([history], 12, SETS[0])
+    assert tune != choose_blocks([history], 12, SETS[0], seed=1)
     assert {in_set(session.path) for session in tune} == {SETS[0]}
     assert not {session.path for session in tune} & {session.path for session in held_out}
 
@@ -86,7 +86,9 @@ def test_the_choice_is_the_same_every_time(history: Path) -> None:
 def test_histories_take_turns(history: Path, tmp_path: Path) -> None:
     """So a few sessions are of all of them."""
     commit(tmp_path, NEW, **{f"other_{n}": module(*"abcdefg") for n in range(4)})
-    repos = [session.repo for session in written([history, tmp_path], 4, in_set("other_0.py"))]
+    repos = [
+        session.repo for session in choose_blocks([history, tmp_path], 4, in_set("other_0.py"))
+    ]
     assert repos[:2] == [history, tmp_path]
 
 
@@ -156,5 +158,5 @@ def test_reports_say_what_was_shown_and_who_cut_it() -> None:
     played = Played("fim-lsp", "a.py:1", (shown,), (decision,), 70, 8, 1.5, 0.5)
     assert "| 0.3 s | 1 | 1 | 7 | 0 |" in table([played])
     assert "not sure 1" in table([played])
-    assert "+0.100 s end: not sure" in explained(played)
+    assert "+0.100 s end: not sure" in explain(played)
     assert ends([played]) == {"not sure": 1}

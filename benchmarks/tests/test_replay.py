@@ -70,7 +70,7 @@ def test_an_ask_per_hunk_with_what_was_done_and_what_is_left() -> None:
 def test_both_engines_find_the_next_line() -> None:
     """The one that was asked last, and the simplest one."""
     ask = [*asks(COMMIT, FILES)][2]
-    ours, simplest = propose(ask.edits, ask.texts), baseline(ask, twice=True)
+    ours, simplest = propose(ask.edits, ask.texts), baseline(ask)
 
     assert ours is not None
     assert ask.is_right(*ours[:4])

@@ -1,0 +1,76 @@
+"""
+The bars of README, from reports that `--user accepts --limit --json` wrote: keys saved.
+
+    python -m benchmarks.real_sessions.chart docs/images/keys-saved.svg 0.5b.json 1.5b.json
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.sax.saxutils import escape
+
+from benchmarks.real_sessions.taking import Chance, n_saved
+
+WIDTH, ROW, GAP, TOP, LEFT, RIGHT = 640, 22, 14, 8, 230, 60  # pixels
+STYLE = "text{font:12px sans-serif;fill:#333}.model{font-weight:bold}"
+COLORS = {"fim-lsp": "#1f77b4", "llama.vim": "#d62728"}
+LIMITS = {"limit": "limit of the model, at once", "limit, read first": "limit, read for 0.4 s"}
+LIMIT_COLOR = "#cfd8dc"
+
+
+class Bar(NamedTuple):
+    """A *share* of the keys."""
+
+    name: str
+    share: float
+
+
+def bars(report: Mapping[str, Any]) -> Iterator[Bar]:
+    """Yield what each client of a report saved, and the limit."""
+    keys: dict[str, list[int]] = {}
+    for played in report["played"]:
+        alone, pressed = played["accepted"][:2]
+        sums = keys.setdefault(played["client"], [0, 0])
+        keys[played["client"]] = [sums[0] + alone, sums[1] + pressed]
+    for client, (alone, pressed) in keys.items():
+        yield Bar(client, 1 - pressed / alone)
+    n_alone = max(alone for alone, _ in keys.values())
+    for name, chances in report["limits"].items():
+        yield Bar(LIMITS[name], n_saved(Chance(*chance) for chance in chances) / n_alone)
+
+
+def draw(models: Mapping[str, Sequence[Bar]]) -> str:
+    """Return the bars as SVG, a group for each model."""
+    most = max(bar.share for group in models.values() for bar in group)
+    parts, y = list[str](), TOP
+    for model, group in models.items():
+        parts.append(f'<text class="model" x="8" y="{y + 15}">{escape(model)}</text>')
+        for bar in group:
+            width = round((WIDTH - LEFT - RIGHT) * max(0.0, bar.share) / most, 1)
+            color = COLORS.get(bar.name, LIMIT_COLOR)
+            y += ROW
+            label = f'<text x="{LEFT - 8}" y="{y + 15}" text-anchor="end">{escape(bar.name)}</text>'
+            rect = (
+                f'<rect x="{LEFT}" y="{y + 2}" width="{width}" height="{ROW - 4}" fill="{color}"/>'
+            )
+            end = f'<text x="{LEFT + width + 6}" y="{y + 15}">{bar.share:.1%}</text>'
+            parts += [label, rect, end]
+        y += ROW + GAP
+    size = f'width="{WIDTH}" height="{y}" viewBox="0 0 {WIDTH} {y}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{STYLE}</style>'
+    return "\n".join([head, '<rect width="100%" height="100%" fill="#fff"/>', *parts, "</svg>\n"])
+
+
+def main() -> None:
+    """Read, draw, write."""
+    out, *files = map(Path, sys.argv[1:])
+    reports = [json.loads(file.read_text("utf-8")) for file in files]
+    out.write_text(draw({report["model"]: [*bars(report)] for report in reports}), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
