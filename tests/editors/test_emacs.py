@@ -73,7 +73,7 @@ def saved(editor: Terminal, file: Path) -> str:
     """Return the text of *file* after `C-x C-s`."""
     editor.settle()
     editor.send("\x18\x13")
-    editor.wait_until(lambda: file.read_text() != SHOP, "the file saved")
+    editor.wait_until(lambda: file.read_text() not in {SHOP, ""}, "the file saved")  # "": half-way
     return file.read_text()
 
 

@@ -67,18 +67,32 @@ def _type_until_offered(helix: Helix) -> None:
     helix.wait_until(offered, f"{ENTRY!r} and {OTHER_ENTRY!r} in the menu")
 
 
+def _preview(helix: Helix) -> None:
+    """Move in the menu until our entry is shown in the text."""
+
+    def is_in_the_text() -> bool:
+        helix.send("\t")
+        helix.settle()
+        return any(f"for {word}{ENTRY}" in helix.text for word in WORDS)
+
+    helix.wait_until(is_in_the_text, f"{ENTRY!r} in the text", timeout=12)
+
+
 def test_accepting_from_the_menu(editor: Helix) -> None:
     """Beside the other server's entry; moving to ours shows it in the text, Enter keeps all of its lines."""
 
-    def previewed() -> bool:
-        editor.send("\t")
-        editor.settle()
-        return any(f"for {word}{ENTRY}" in editor.text for word in WORDS)
-
-    editor.wait_until(previewed, f"{ENTRY!r} in the text", timeout=12)
+    _preview(editor)
     editor.send("\r")
     text = editor.saved()
     assert any(f"    total = 0\n    for {word}{ENTRY}\n        " in text for word in WORDS)
+
+
+def test_a_preview_is_taken_back(editor: Helix) -> None:
+    """By the page's key, which leaves what was typed."""
+    _preview(editor)
+    editor.send("\x03")
+    editor.wait_until(lambda: ENTRY not in editor.text, "the text as it was")
+    assert editor.saved() == SHOP + "    total = 0\n    for w\n"
 
 
 def test_a_restart_is_survived(editor: Helix) -> None:

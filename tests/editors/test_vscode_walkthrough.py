@@ -67,6 +67,7 @@ def test_from_an_empty_home_to_a_suggestion(tmp_path: Path, index: Path) -> None
         workbench("click", f"{STEP}::-p-text(Get a real model)")
         workbench.choose("Get a Real Model")
         workbench.wait_for("Where do completions come from?")
+        workbench.wait_until(lambda: workbench("exists", ".xterm.focus"), "the keys' way to it")
         workbench("type", "3")
         workbench("press", "Enter")
         workbench.wait_for("The file:")
