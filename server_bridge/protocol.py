@@ -122,7 +122,7 @@ class Reply:
 
     *text* begins with the prompt's `forced`, as far as it got. *tokens* spell *text* and *middle*
     spells the prompt's middle; where a backend deals in text only, their ids are -1. A piece reads
-    as if it had been asked for with the prompt `extend_prompt` by the pieces before; what is
+    as if it had been asked for with the prompt `append_text` makes of the pieces before; what is
     evaluated belongs to the first, and all but the last say `Stop.LIMIT`.
     """
 
@@ -131,13 +131,6 @@ class Reply:
     middle: tuple[Token, ...]
     stop: Stop
     timings: Timings
-
-
-def extend_prompt(prompt: Prompt, reply: Reply) -> Prompt:
-    """
-    Return the prompt that continues where *reply* ended, reusing every token the backend just made.
-    """
-    return append_text(prompt, reply.text, reply.tokens)
 
 
 def append_text(prompt: Prompt, text: str, tokens: tuple[Token, ...]) -> Prompt:

@@ -20,7 +20,7 @@ from fim_lsp.prompt import window
 from fim_lsp.session.session import Session
 from fim_lsp.settings.merge import make_config
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.protocol import Prompt, Request, Stop, extend_prompt
+from server_bridge.protocol import Prompt, Request, Stop, append_text
 from training import shards, sources
 
 SEED = 1234
@@ -127,7 +127,7 @@ async def complete_by_model(server: LlamaServer, prompt: Prompt) -> tuple[str, b
     n_forced, text = len(prompt.forced), ""
     for _ in range(N_PREDICT // BURST):
         reply = await server.complete(Request(prompt, BURST))
-        prompt, text = extend_prompt(prompt, reply), text + reply.text
+        prompt, text = append_text(prompt, reply.text, reply.tokens), text + reply.text
         if reply.stop is not Stop.LIMIT:
             return text[n_forced:], reply.stop is Stop.END
     return text[n_forced:], False

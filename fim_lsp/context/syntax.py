@@ -87,7 +87,8 @@ def parse_bytes(
     except ValueError:  # "Parsing failed": it was stopped
         parser.reset()
         return Parse(None, n_calls * _COUNTED)
-    return Parse(tree if n_bytes > 0 else None, n_calls * _COUNTED)
+    is_whole, n_bytes = n_bytes > 0, 1 << 62  # `Node.text` reads, too, and never ends without
+    return Parse(tree if is_whole else None, n_calls * _COUNTED)
 
 
 UNITS = 5_000

@@ -338,9 +338,8 @@ def _fence(text: str, language: str) -> str:
 # How long editors wait after a key before they ask for ghost text. Neovim: runtime/lua/vim/lsp/
 # inline_completion.lua; IntelliJ: its inline completion's debounce; VS Code: measured, 67 ms from
 # change to request; Emacs: lsp-mode's idle delay is 2 s, and 0.2 s as its documentation advises.
-# The Neovim plugin's own ghost text asks at once and counts like Neovim's all the same: with a wait
-# of half a key inside words text was on screen in 12 to 17 of 28 pauses, without in 16 to 21
-# (benchmarks.side_by_side, on busy cores).
+# The Neovim plugin's own ghost text asks at once and counts like Neovim's all the same: a wait of
+# half a key inside words delays what is read in each pause (benchmarks.side_by_side).
 _WAITS_MS = {
     "neovim": 200.0,
     "emacs": 200.0,

@@ -162,7 +162,7 @@ class Generation:
         return resume(self.prompt, self.raw, self.tokens)
 
     @property
-    def ended(self) -> bool:
+    def is_over(self) -> bool:
         """Return whether nothing more is to come."""
         return self.phase in ENDED
 
@@ -176,7 +176,7 @@ class Generation:
         if window != self.window or not middle.startswith(self.typed):
             return False
         so_far = self.typed + self.text
-        return so_far.startswith(middle) or (not self.ended and middle.startswith(so_far))
+        return so_far.startswith(middle) or (not self.is_over and middle.startswith(so_far))
 
     def is_on_the_way(self, window: Window, middle: str) -> bool:
         """Return whether a user who typed *middle* can still type this."""
@@ -213,7 +213,7 @@ class Generation:
             self.phase = Phase.WHOLE
         elif reply.stop is Stop.FULL or self.left <= 0:
             self.phase = Phase.SHORT
-        if self.ended or "\n" in reply.text or (self.is_unsure and not was_unsure):
+        if self.is_over or "\n" in reply.text or (self.is_unsure and not was_unsure):
             self.news.set()
 
     def _is_enough(self, new: str) -> bool:
@@ -246,7 +246,7 @@ class Generation:
 
     def claim(self) -> bool:
         """Return whether a task is to run it: the caller's, and no other from now on."""
-        claimed = self.is_idle and not self.ended
+        claimed = self.is_idle and not self.is_over
         self.is_idle &= not claimed
         return claimed
 
@@ -276,7 +276,7 @@ class Generation:
 
     def end(self) -> None:
         """Decode no more; what came is all."""
-        if not self.ended:
+        if not self.is_over:
             self.phase = Phase.SHORT
             self.news.set()
 

@@ -201,7 +201,7 @@ class Lane(Scheduler):
                 n_left -= max(1, reply.timings.predicted_n)
                 if not take(reply) or n_left < -OVER:
                     return None
-                if self.wanted and reply.stop is Stop.LIMIT and can_rest():
+                if self.is_wanted and reply.stop is Stop.LIMIT and can_rest():
                     return rest(request, *replies) if n_left > 0 else None
         return None
 

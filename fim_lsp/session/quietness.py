@@ -70,7 +70,7 @@ class Quietness:
         self._until = self._wall() + timedelta(seconds=self._snoozed_s)
 
     @property
-    def left_s(self) -> float:
+    def remaining_s(self) -> float:
         """
         Return how many seconds of quiet are left; no more than were asked for, if the clock was set
         back.
@@ -80,12 +80,12 @@ class Quietness:
     @property
     def until(self) -> str:
         """Until when, on the clock of the machine; "" while suggestions come."""
-        until = self._wall() + timedelta(seconds=self.left_s)
-        return f"{until.astimezone():%H:%M}" if self.left_s else ""
+        until = self._wall() + timedelta(seconds=self.remaining_s)
+        return f"{until.astimezone():%H:%M}" if self.remaining_s else ""
 
     def why_silent(self, *, invoked: bool) -> str:
         """Return the reason why a request gets nothing now, "" for none."""
-        return NOT_NOW if self.left_s and not invoked else ""
+        return NOT_NOW if self.remaining_s and not invoked else ""
 
     # -- rarer -----------------------------------------------------------------------------------
 

@@ -3,9 +3,9 @@ Two lanes to one backend: the only place where work waits for its turn. Knows on
 
 Operations: run a foreground step now; leave a background job for a quiet moment. Goal: a request
 waits for at most the step that is running. Plan: work comes in *steps* that are short (≤ 250 ms of
-prefill) or that see, after each token, whether they are in the way (`wanted`). So nothing is ever
-cancelled on the wire: a cancelled request that is not a stream costs llama.cpp up to a second until
-it notices (measured), and on other servers its work is lost.
+prefill) or that see, after each token, whether they are in the way (`is_wanted`). So nothing is
+ever cancelled on the wire: a cancelled request that is not a stream costs llama.cpp up to a second
+until it notices (measured), and on other servers its work is lost.
 
 - Foreground steps run one at a time, in the order they came.
 - Each background job has a *kind* and one waiting slot per kind: a newer job replaces a waiting
@@ -80,7 +80,7 @@ class Scheduler:
         return 0.0 if self._n_due else asyncio.get_running_loop().time() - self._quiet_since
 
     @property
-    def wanted(self) -> bool:
+    def is_wanted(self) -> bool:
         """Return whether a foreground step waits for the one on the wire."""
         return self._n_waiting > 0
 

@@ -236,9 +236,9 @@ class Session:
         if self._waking is not None:
             self._waking.cancel()
             self._waking = None
-        if left_s := self.quiet.left_s:
+        if remaining_s := self.quiet.remaining_s:
             loop = asyncio.get_running_loop()
-            self._waking = loop.call_later(left_s, self._report_quiet)
+            self._waking = loop.call_later(remaining_s, self._report_quiet)
 
     async def by_day(self) -> dict[str, Day]:
         """Return the fate of suggestions on each day; kept where state may be."""

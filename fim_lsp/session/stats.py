@@ -144,7 +144,7 @@ class Stats:
     _counted: tuple[int, int] = (0, 0)  # evaluated and background at the last answer
 
     @property
-    def moved(self) -> int:
+    def n_steps(self) -> int:
         """Grows whenever the backend did something."""
         return self.warm_steps + self.streams + self.streams_ahead + self.predicted
 

@@ -31,23 +31,15 @@ from fim_lsp.suggest.cursor import Cursor, is_word_sign
 # -- debounce ----------------------------------------------------------------------------------
 # The wait between a key and the request to the model: the debounce, from the user's pace. Pure.
 #
-# Where typing through a suggestion costs no request and a key joins the generation under way,
-# asking at once costs 0.27 completions per key, and waiting longer hides more right text than wrong
-# text (simulated typing of 80 held-out lines, answers after 120 ms, median interval 150 ms):
-#
-#     wait        completions per key    keys foretold on screen: right    wrong
-#     none                       0.27                              0.77     0.18
-#     half a key                 0.27                              0.71     0.14
-#     one key                    0.22                              0.64     0.12
-#     250 ms                     0.13                              0.42     0.06
-#
-# So half a key is waited inside a word, where most wrong guesses are shown, and nothing elsewhere.
+# Typing through a suggestion costs no request, and a key joins the generation under way; so a wait
+# saves few of them, and hides right text as well as wrong. Half a key is waited inside a word,
+# where most wrong guesses are shown, and nothing elsewhere.
 
 
 KEYS = 16  # the rhythm of the last few words
 PAUSE_MS = 1000.0  # longer intervals are pauses, not rhythm
 USUAL_MS = 180.0  # before anything was typed: about 65 words a minute
-WORD_SHARE = 0.5  # of an interval; see the table
+WORD_SHARE = 0.5  # of an interval
 MAX_WAIT_MS = 150.0  # a slow typist looks at the screen between keys
 
 

@@ -251,9 +251,8 @@ def _first(above: Lines, language: str, quote: str) -> int:
 # A filter that asks tree-sitter: a suggestion must not add syntax errors to the lines around it.
 #
 # Half-typed code is full of errors and a window begins anywhere, so errors are only compared, with
-# those of the text as it stands and as it were without the cursor's line. On 340 places in held-out
-# Python this finds all ten suggestions that break their file and costs none that is right, in 1 ms
-# per candidate. Where the errors are not known (`syntax_errors`), the suggestion stays as it is.
+# those of the text as it stands and as it were without the cursor's line. Where the errors are not
+# known (`syntax_errors`), the suggestion stays as it is.
 
 
 # Errors in the text as it stands. Half-typed code has 5 at most; more is another language, as CSS

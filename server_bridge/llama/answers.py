@@ -159,7 +159,6 @@ class Event(Struct):
     stop_type: StopType | Literal["none", ""] = ""
     truncated: bool = False
     tokens_predicted: Count = 0
-    tokens_evaluated: Count = 0
     tokens_cached: Count = 0  # what the slot holds, with the last event
     timings: SlotCost | None = None
     completion_probabilities: list[Entry] = []

@@ -41,7 +41,7 @@ from server_bridge.machine import private_files
 
 VERSION = 3
 N_FILES = 8  # per server: two files in use in each of four workspaces
-# Bytes of all states: 8,000 tokens are 20 MB for the bundled model, 235 MB for a 1.5B one.
+# Bytes of all states: 8,000 tokens are 235 MB for a 1.5B model.
 BUDGET = 1 << 30
 N_NEXT = 10  # of the likeliest next tokens are compared
 NEAR = 0.1  # nats; the order of floating-point sums makes 0.01, other weights make several

@@ -367,7 +367,9 @@ def gpu(devices: str) -> int:
     """
     Return free bytes of the largest device in what `--list-devices` prints, 0 if there is none.
     """
-    return max((int(n) << 20 for n in re.findall(r"(\d{1,9}) MiB free\)", devices)), default=0)
+    # Less than nothing, or more than there is, is what a driver says that cannot tell.
+    free = re.findall(r"(?m)(?<![-\d])(\d{1,9}) MiB free\)$", devices)
+    return max((int(n) << 20 for n in free), default=0)
 
 
 def apple_chip(devices: str) -> str:

@@ -91,11 +91,6 @@ def test_the_clients_first_encoding_is_taken(
     assert editor.initialize(capabilities={"general": general})["positionEncoding"] == chosen
 
 
-def test_leaving_politely_is_0(editor: Editor) -> None:
-    """`shutdown`, then `exit`."""
-    editor.initialize()
-
-
 def test_leaving_before_hello_is_1(editor: Editor) -> None:
     """`exit` without `shutdown` is an error, whenever it comes."""
     editor.notify("exit")
@@ -183,6 +178,7 @@ def test_headers_are_read_as_http_has_them(editor: Editor) -> None:
     hello = b'{"jsonrpc": "2.0", "id": "a", "method": "initialize", "params": {"capabilities": {}}}'
     editor.write(b"", "Content-Type: x\r\n\r\n")
     editor.write(hello, "content-type: utf-8\r\nCONTENT-LENGTH:{}\r\n\r\n")
+    assert "Content-Length" in editor.answer(None)["error"]["message"]
     assert "result" in editor.answer("a")
 
 

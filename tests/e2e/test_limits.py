@@ -55,13 +55,6 @@ def test_a_header_that_is_none_ends_the_session(
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_a_header_without_length_is_refused(editor: Editor) -> None:
-    """The next header is read again."""
-    editor.write(b"", "Content-Type: x\r\n\r\n")
-    assert "Content-Length" in editor.answer(None)["error"]["message"]
-    editor.initialize()
-
-
 @pytest.mark.parametrize("method", ["textDocument/didChange", "textDocument/didOpen"])
 def test_a_huge_message_is_read_past(editor: Editor, method: str) -> None:
     """

@@ -15,7 +15,7 @@ from fim_lsp.settings.config import Config
 from fim_lsp.settings.merge import make_config
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.link import open_to_pages
-from server_bridge.protocol import Reply, Request, extend_prompt
+from server_bridge.protocol import Reply, Request, append_text
 from tests.architectures import write
 from tests.llama_server import PROGRAM
 from tests.models import BUNDLED
@@ -38,7 +38,7 @@ async def written(server: LlamaServer) -> list[Reply]:
     at = replace(prompt("    register_handler("), prefix=f"def register():\n{REPETITIVE}")
     for n_tokens in PORTIONS:
         replies.append(await server.complete(Request(at, n_tokens)))
-        at = extend_prompt(at, replies[-1])
+        at = append_text(at, replies[-1].text, replies[-1].tokens)
     return replies
 
 

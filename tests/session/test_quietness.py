@@ -69,12 +69,12 @@ def test_a_snooze_ends_by_the_wall_clock() -> None:
     assert (quiet.until, quiet.why_silent(invoked=False)) == ("", "")
     quiet.snooze(10)
     clocks.wall -= timedelta(days=3)  # the clock was set back
-    assert quiet.left_s == 600
+    assert quiet.remaining_s == 600
     assert quiet.until == f"{(clocks.wall + timedelta(minutes=10)).astimezone():%H:%M}"
     quiet.snooze(1e9)
-    assert quiet.left_s == 24 * 3600
+    assert quiet.remaining_s == 24 * 3600
     quiet.snooze(0)
-    assert quiet.left_s == 0
+    assert quiet.remaining_s == 0
 
 
 def test_what_is_ignored_makes_the_next_ones_rarer() -> None:

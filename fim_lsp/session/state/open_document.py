@@ -267,9 +267,9 @@ class OpenDocument:
         Return the frame to prefill: the one in use while nothing is better, else the next rung of
         the ladder.
 
-        First the window grows, from *share* of the budget on, with the chunks at hand; then come
-        the chunks of the ring now. A window that does not fit any more is anchored again at its own
-        size.
+        First the window grows, from *share* of the budget on, with the chunks at hand; the largest
+        one stands behind the chunks of the ring now, or it would be evaluated twice. A window that
+        does not fit any more is anchored again at its own size.
         """
         frame = self.frame
         if frame is None:
@@ -280,9 +280,9 @@ class OpenDocument:
             return self._prepare(
                 document, position, budget, frame, frame.window.share * window.RUNG
             )
-        if frame.header != (new := self._fresh_header(frame.window)):
-            self.next = Frame(new, frame.window)
-            return self.next
+        header = self.header(self.workspace.chunks(self.viewport(frame.window)))
+        if frame.header != header:
+            self.next = frame = Frame(header, frame.window)
         return frame
 
     def _prepare(
@@ -290,8 +290,8 @@ class OpenDocument:
         share: float,
     ) -> Frame:  # fmt: skip
         """
-        Return the next frame, with *share* of the budget, behind the chunks of *frame*; the one
-        under way if it serves.
+        Return the next frame, with *share* of the budget, behind the chunks of *frame*, or of the
+        ring where it becomes the largest; the one under way if it serves.
         """
         share = min(1.0, share)
         under_way = self.next
@@ -304,6 +304,8 @@ class OpenDocument:
         old = frame.window if frame and frame.window.share == share else None
         new = window.place_window(document, position, budget, old, share)
         chunks = frames.beside(frame.header.chunks, self.file.path, new) if frame else ()
+        if old is None and share == 1:
+            chunks = self.workspace.chunks(self.viewport(new))
         self.next = Frame(self.header(chunks), new)
         return self.next
 
@@ -317,10 +319,6 @@ class OpenDocument:
     def header(self, chunks: Chunks) -> Header:
         """Return the header of a prompt of the document, with as many of *chunks* as fit."""
         return Header(self.file.repo, chunks[: self.max_chunks], self.file.path)
-
-    def _fresh_header(self, shown: Window) -> Header:
-        """Return the header of a prompt with the window *shown*: the chunks of the ring now."""
-        return self.header(self.workspace.chunks(self.viewport(shown)))
 
     # -- changes of the frame in use -----------------------------------------------------------
 
@@ -370,7 +368,7 @@ class OpenDocument:
 
     def release(self, generation: Generation) -> None:
         """Let go of *generation* once it has ended: no request can join it."""
-        if generation.ended and generation in self.generations:
+        if generation.is_over and generation in self.generations:
             self.generations.remove(generation)
 
     def _pause_contradicted(self) -> None:

@@ -16,7 +16,7 @@ import pytest_asyncio
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Object, object_in
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.protocol import BackendError, Reply, Request, extend_prompt, rest
+from server_bridge.protocol import BackendError, Reply, Request, append_text, rest
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 from tests.server_bridge.odd import places, some, with_odd
@@ -124,7 +124,9 @@ async def used(server: LlamaServer) -> list[Any]:
 
     async def continued() -> Reply:
         reply = await server.complete(REQUEST)
-        return await server.complete(replace(REQUEST, prompt=extend_prompt(REQUEST.prompt, reply)))
+        return await server.complete(
+            replace(REQUEST, prompt=append_text(REQUEST.prompt, reply.text, reply.tokens))
+        )
 
     found: list[Any] = []
     for ask in (

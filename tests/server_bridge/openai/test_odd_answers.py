@@ -14,7 +14,7 @@ import pytest
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Object, object_in
 from server_bridge.openai.backend import OpenAiServer
-from server_bridge.protocol import BackendError, Request, extend_prompt
+from server_bridge.protocol import BackendError, Request, append_text
 from tests.server_bridge.odd import ODD, places, some, with_odd
 from tests.server_bridge.prompts import prompt, warm_all
 
@@ -66,7 +66,9 @@ async def test_no_answer_is_too_odd(path: str) -> None:
                     assert all((t.logprob or 0) <= 0 for t in reply.tokens)
                     assert min(reply.timings.prompt_n, reply.timings.cache_n) >= 0
                     await server.complete(
-                        replace(REQUEST, prompt=extend_prompt(REQUEST.prompt, reply))
+                        replace(
+                            REQUEST, prompt=append_text(REQUEST.prompt, reply.text, reply.tokens)
+                        )
                     )
                 with suppress(BackendError):
                     async for reply in server.stream(REQUEST):

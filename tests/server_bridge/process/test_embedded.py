@@ -78,12 +78,18 @@ IN_PROCESSOR = ("Vulkan0", "Intel(R) Iris(R) Xe Graphics (ADL GT2)", 11773, "IGP
         ([IN_PROCESSOR, ("Vulkan1", "AMD Radeon RX 7600", 8176, "GPU"), CPU], 8176, ""),
         ([IN_PROCESSOR, CPU], 0, ""),
         ([CPU], 0, ""),
+        ([("CUDA0", "NVIDIA GeForce RTX 4090", -5120, "GPU"), CPU], 0, ""),
+        ([("Vulkan0", "显卡", (1 << 44) - 1, "GPU"), CPU], 0, ""),
+        ([("CUDA0", "RTX (9 MiB, 9000 MiB free)", 1000, "GPU")], 1000, ""),
     ],
 )
 def test_a_gpu_is_told_as_llama_server_tells_it(
     devices: list[tuple[str, str, int, str]], size: int, chip: str
 ) -> None:
-    """Device lists of Metal, CUDA and Vulkan: one with a memory of its own counts, or Apple's."""
+    """
+    Device lists of Metal, CUDA and Vulkan: one with a memory of its own counts, or Apple's, and none
+    that cannot be.
+    """
     printed = list_gpus(
         [
             {
