@@ -29,8 +29,8 @@ def test_a_server_is_compared_place_by_place() -> None:
     first = [row(100), row(1000), row(100)]
     by_server = {"a, 1": first, "b, 1": [row(50, drafted=8, accepted=6), row(500), row(100, "y")]}
     assert engines.table(by_server).splitlines()[2:] == [
-        "| a, 1 | 1.00 | 1.00 | 0 of 0 | 3 of 3 |",
-        "| b, 1 | 2.00 | 2.00 | 6 of 8 | 2 of 3 |",
+        "| a, 1 | 1.00 | 100 | 1.00 | 100 | 0 of 0 | 3 of 3 |",
+        "| b, 1 | 2.00 | 100 | 2.00 | 100 | 6 of 8 | 2 of 3 |",
     ]
 
 
@@ -40,7 +40,7 @@ async def test_drafts_change_no_text() -> None:
     """One server each, the same places, the same text; drafts are counted where there are any."""
     options = Namespace(
         model="", draft=str(BUNDLED), servers=[SERVER], drafts=True, threads=[1], tokens=32,
-        long_spins=False,
+        long_spins=False, chars=engines.N_CHARS,
     )  # fmt: skip
     by_server = await engines.measure(options, trials([Path(engines.__file__)], 2))
     assert [name.partition(",")[0] for name in by_server] == [SERVER, NGRAMS, DRAFT, CHAIN]

@@ -123,8 +123,7 @@ NEXT = {
     MODEL: "Your editors use it from now on. With llama.cpp and a GPU, larger models are fast, "
     "too: fim-lsp serve --get",
     FOUND: "Start a server for real work with: fim-lsp serve --get   (asks before it downloads)",
-    FILE: "The embedded engine runs it. If you have llama.cpp's llama-server, that is "
-    "faster: fim-lsp serve",
+    FILE: "The embedded engine runs it. With llama.cpp and a GPU it is faster: fim-lsp serve",
     ADDRESS: "",
 }
 NO_TERMINAL = """\
