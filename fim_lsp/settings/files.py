@@ -113,15 +113,15 @@ def _read_mtime(path: Path) -> int:
 def _layer(path: Path) -> Layer | str | None:
     """Return the file as a layer, or what is wrong with it."""
     is_project = path.name == PROJECT_FILE
-    if is_project and path.is_symlink():
-        return f"{path}: is a link; write a project's settings into the file itself"
     try:
+        if is_project and path.is_symlink():
+            return f"{path}: is a link; write a project's settings into the file itself"
         data = _bytes(path, _NO_LINKS if is_project else 0)
         return None if data is None else Layer(str(path), _parse(data), trusted=not is_project)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, RecursionError) as error:
-        return f"{path}: {error}"
+        return f"{path}: {getattr(error, 'strerror', None) or error}"
 
 
 def _bytes(path: Path, flags: int) -> bytes | None:
@@ -141,5 +141,4 @@ def _parse(data: bytes) -> dict[str, object]:
         raise ValueError(f"is larger than {_MOST_BYTES} bytes")
     if any(line.count(b".") > _MOST_DOTS for line in data.splitlines()):
         raise ValueError(f"has a line with more than {_MOST_DOTS} dots")
-    settings: dict[str, object] = tomllib.loads(data.decode("utf-8-sig"))
-    return settings
+    return tomllib.loads(data.decode("utf-8-sig"))

@@ -218,9 +218,8 @@ def _endpoints(value: object) -> tuple[BackendConfig, ...] | None:
 
 def _server(value: object) -> BackendConfig | None:
     """Return the server of a table, of which only the place and the way there can be set."""
-    if not isinstance(value, Mapping) or not value.keys() <= _OF_A_SERVER:
-        return None
-    return _endpoint(value)
+    is_server = isinstance(value, Mapping) and value.keys() <= _OF_A_SERVER
+    return _endpoint(value) if is_server else None
 
 
 def _table(value: object) -> Table | None:
@@ -327,6 +326,9 @@ def _shorten(value: object) -> str:
     """Return a value as the user may have written it, but short."""
     if isinstance(value, str):
         value = value[: 4 * _SHOWN_CHARS]
-    if isinstance(value, str | int | float):
+    is_huge = isinstance(value, int) and value.bit_length() > _SHOWN_CHARS  # a TOML file has any
+    if isinstance(value, str | int | float) and not is_huge:
         return sanitize(json.dumps(value, ensure_ascii=False), _SHOWN_CHARS)
-    return "a list" if isinstance(value, list) else "a table"
+    return {int: "a huge number", list: "a list", dict: "a table"}.get(
+        type(value), "a date or time"
+    )

@@ -379,6 +379,29 @@ def test_a_file_that_takes_long_to_read_is_not_read(home: Path, content: bytes) 
     assert files.find_layers(())[1] == (f"{home}: has a line with more than 500 dots",)
 
 
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"ring.chunks = 0x" + b"f" * 9000, "not a huge number"),
+        (b"ring.chunks = 07:32:00", "not a date or time"),
+    ],
+)
+def test_values_that_only_toml_has_are_named(tmp_path: Path, content: bytes, why: str) -> None:
+    """A project's file with a number of more digits than Python prints does not end the server."""
+    (tmp_path / ".fim-lsp.toml").write_bytes(content)
+    assert [problem.endswith(why) for problem in files.read((tmp_path,))[1]] == [True]
+
+
+def test_a_folder_that_cannot_be_looked_into_is_a_problem_in_words(home: Path) -> None:
+    """Its name is too long, or the user may not enter it; a folder in the file's place is one, too."""
+    home.mkdir()
+    problems = files.read((Path("/" + "a" * 5000),))[1]
+    assert [problem.rpartition(": ")[2] for problem in problems] == [
+        "Is a directory",
+        "File name too long",
+    ]
+
+
 def test_a_projects_file_is_no_link(home: Path, tmp_path: Path) -> None:
     """Git carries links, and what they lead to is not for others; a user may link to their own."""
     (tmp_path / "secret").write_text("password_of_the_user = 1\n", "utf-8")
