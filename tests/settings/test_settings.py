@@ -393,7 +393,7 @@ def test_values_that_only_toml_has_are_named(tmp_path: Path, content: bytes, why
 
 
 def test_a_folder_that_cannot_be_looked_into_is_a_problem_in_words(home: Path) -> None:
-    """Its name is too long, or the user may not enter it; a folder in the file's place is one, too."""
+    """Its name is too long, or the user may not enter it; so is a folder in place of the file."""
     home.mkdir()
     problems = files.read((Path("/" + "a" * 5000),))[1]
     assert [problem.rpartition(": ")[2] for problem in problems] == [
