@@ -83,12 +83,12 @@ class Framing:
 
     def widest(self, doc: OpenDocument, document: Document, position: Position) -> Window:
         """
-        Return the window at the top of the ladder here: chunks that are chosen for it can stand
-        beside each one below.
+        Return the window at the top of the ladder: chunks that are chosen for it can stand beside
+        each one below.
         """
-        usable = doc.usable(document, position, self._budget(doc))
-        if largest := [frame.window for frame in usable if frame.window.share == 1]:
-            return largest[0]
+        frame = doc.frame
+        if frame is not None and frame.window.share >= 1:
+            return frame.window
         scale = doc.scale * SPARE
         budget = frames.budget(self._lane.connection.config, self._lane.connection.state, scale)
         return window.place_window(document, position, budget, None, 1.0)

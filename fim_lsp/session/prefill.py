@@ -133,8 +133,6 @@ class Prefill:
         end = position._replace(column=body_length(document.lines[position.line]))
         for place in (position, end):
             frame = await self._framing.best(doc, document, place, model)
-            if place == position:
-                doc.prefer(frame)
             prompt = self._framing.prompt(frame, document, place)
             if missing := await self._missing_rest(prompt, model):
                 self._rest_on(doc, missing)

@@ -16,15 +16,12 @@ from fim_lsp.prompt.report import PromptReport
 from fim_lsp.prompt.window import BY_HAND_S, FIRST_S
 from fim_lsp.session.prefill import IDLE_S
 from fim_lsp.session.session import Session
-from fim_lsp.settings.config import RingConfig
-from server_bridge.protocol import Health, Prompt, Warmed
+from server_bridge.protocol import Health, Prompt
 from tests.clock import run
 from tests.fake_backend import FakeBackend
-from tests.session.conftest import OpenSession
 from tests.typist import QUICK, Typist, wait_judged
 
-LONG = inspect.getsource(argparse)
-CODE = "".join(LONG.splitlines(keepends=True)[:600])
+CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:600])
 FEW = 8  # tokens: the word at the cursor
 QUICKLY, SLOWLY = 1e6, 300.0  # tokens per second
 
@@ -129,75 +126,6 @@ def test_the_largest_window_is_evaluated_once(times: int, monkeypatch: pytest.Mo
         await typist.session.aclose()
 
     run(rest_in_the_middle(), monkeypatch)
-
-
-async def after_a_move(
-    open_session: OpenSession, to: int, key: str = ""
-) -> tuple[list[Prompt], int]:
-    """
-    Return the prompts evaluated at line *to*, and tokens, after a rest at line 300.
-
-    The user types *key* there, asks, and rests again.
-    """
-    backend = FakeBackend(n_ctx=8192)
-    typist = at_rest(open_session(backend=backend), backend, code=LONG)
-    typist.cursor = Position(300, 0)
-    await rest(typist)
-    await typist.session.wait_idle()
-    n, before = len(backend.warmed), typist.counted("tokens", "background")
-    typist.cursor = Position(to, len(typist.document.lines[to]) - 1)
-    if key:
-        typist.type(key)
-        await typist.ask()
-    await rest(typist)
-    await typist.session.wait_idle()
-    cost = typist.counted("tokens", "background") - before
-    return [prompt for prompt in backend.warmed[n:] if not prompt.aside], cost
-
-
-@pytest.mark.usefixtures("short_rests")
-async def test_after_a_jump_the_largest_window_is_evaluated_once(open_session: OpenSession) -> None:
-    """Behind chunks that are chosen for that place; the ladder begins again there."""
-    prompts, cost = await after_a_move(open_session, 2000)
-    largest = max(map(size, prompts))
-    assert len({prompt.chunks for prompt in prompts if size(prompt) == largest}) == 1
-    assert prompts[-1].chunks
-    assert any(0.2 < size(prompt) / largest < 0.8 for prompt in prompts)
-    assert cost <= 2800
-
-
-@pytest.mark.usefixtures("short_rests")
-async def test_a_few_lines_above_the_window_only_grows(open_session: OpenSession) -> None:
-    """Its prefix serves again: it is not given up for a smaller one while the user rests."""
-    prompts, cost = await after_a_move(open_session, 290, "\n        total = pri")
-    assert len({prompt.prefix for prompt in prompts}) == 1
-    assert cost <= 450
-
-
-class Measured(FakeBackend):
-    """A model whose speed is learned from each step, as that of a real one."""
-
-    async def warm(self, prompt: Prompt, step: int) -> Warmed:
-        warmed = await super().warm(prompt, step)
-        per_s = 0.8 * self.state.prefill_per_s + 0.2 * 100.0
-        self.state = dataclasses.replace(self.state, prefill_per_s=per_s)
-        return warmed
-
-
-def test_a_first_look_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also while its size changes with what is learned of the speed: one window for each rung."""
-
-    async def open_file() -> int:
-        backend = Measured(n_ctx=8192)
-        config = dataclasses.replace(QUICK, ring=RingConfig(chunks=0))
-        typist = at_rest(Session(config, lambda _: backend), backend, 180.0)
-        typist.cursor = Position(300, 0)
-        await rest(typist)
-        await typist.session.wait_idle()
-        await typist.session.aclose()
-        return len({prompt.prefix for prompt in backend.warmed if not prompt.aside})
-
-    assert run(open_file(), monkeypatch) == 3
 
 
 def seconds_told(typist: Typist) -> list[int]:

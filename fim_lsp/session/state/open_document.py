@@ -269,18 +269,21 @@ class OpenDocument:
 
         First the window grows, from *share* of the budget on, with the chunks at hand; the largest
         one stands behind the chunks of the ring now, or it would be evaluated twice. A window that
-        is stale is anchored again at its own size; where it is lost, the ladder begins again.
+        does not fit any more is anchored again at its own size.
         """
         frame = self.frame
-        fit = window.fit(frame.window, document, position, budget) if frame else Fit.LOST
-        if frame and fit is Fit.FITS and frame.window.share == 1:
-            header = self.header(self.workspace.chunks(self.viewport(frame.window)))
-            if frame.header != header:
-                self.next = frame = Frame(header, frame.window)
-            return frame
-        if frame and fit is not Fit.LOST:
-            share = frame.window.share * (window.RUNG if fit is Fit.FITS else 1)
-        return self._prepare(document, position, budget, frame, min(1.0, share))
+        if frame is None:
+            return self._prepare(document, position, budget, None, share)
+        if window.fit(frame.window, document, position, budget) is not Fit.FITS:
+            return self._prepare(document, position, budget, frame, max(share, frame.window.share))
+        if frame.window.share < 1:
+            return self._prepare(
+                document, position, budget, frame, frame.window.share * window.RUNG
+            )
+        header = self.header(self.workspace.chunks(self.viewport(frame.window)))
+        if frame.header != header:
+            self.next = frame = Frame(header, frame.window)
+        return frame
 
     def _prepare(
         self, document: Document, position: Position, budget: Budget, frame: Frame | None,
@@ -288,23 +291,20 @@ class OpenDocument:
     ) -> Frame:  # fmt: skip
         """
         Return the next frame, with *share* of the budget, behind the chunks of *frame*, or of the
-        ring if it is the largest; the one under way if it serves.
-
-        One under way has about that share: the first one changes a little with each measurement.
+        ring where it becomes the largest; the one under way if it serves.
         """
+        share = min(1.0, share)
         under_way = self.next
         if (
             under_way
-            and 2 * under_way.window.share > share
+            and under_way.window.share == share
             and window.fit(under_way.window, document, position, budget) is Fit.FITS
         ):
             return under_way
-        old = frame.window if frame else None
-        if old and old.share < share and len(old.prefix) <= old.share * budget.prefix:
-            old = None  # it is to grow; a longer one was taken over from a larger window
+        old = frame.window if frame and frame.window.share == share else None
         new = window.place_window(document, position, budget, old, share)
         chunks = frames.beside(frame.header.chunks, self.file.path, new) if frame else ()
-        if share == 1:
+        if old is None and share == 1:
             chunks = self.workspace.chunks(self.viewport(new))
         self.next = Frame(self.header(chunks), new)
         return self.next
