@@ -63,7 +63,11 @@ class Persistence:
         await asyncio.wait([workspace.begin_loading(work)])
 
     def begin_restore(self, doc: OpenDocument) -> None:
-        """Put *doc* where it was, and have the backend load what it saved of it."""
+        """
+        Put *doc* where it was, have the backend load what it saved of it, and evaluate the rest
+        while idle: the cursor may be there already.
+        """
+        self._prefill.prefill_next(doc)
         workspace = doc.workspace
         if workspace.saved is None or doc.restoring is not None:
             return
@@ -75,8 +79,7 @@ class Persistence:
             doc.install(still_true(saved.frame, chunks))
             typed = saved.typed
         if chunks or doc.frame:
-            work = self._restore(doc, header, typed)
-            task = asyncio.create_task(work, name="restore")
+            task = asyncio.create_task(self._restore(doc, header, typed), name="restore")
             doc.restore(task)
             self._restoring.add(task)
             task.add_done_callback(self._restoring.discard)

@@ -8,11 +8,13 @@ import inspect
 import optparse
 from collections.abc import Awaitable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Position
+from fim_lsp.session.prefill import IDLE_S, START_S
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import RingConfig
 from server_bridge.protocol import Health, Prompt, Warmed
@@ -54,6 +56,27 @@ async def test_the_ring_has_the_size_of_the_settings(open_session: OpenSession) 
     [workspace] = session.workspaces
     limits = workspace.memory.limits
     assert (limits.n_chunks, limits.chunk_lines) == (7, 32)
+
+
+async def test_a_file_that_is_judged_late_is_evaluated_ahead_all_the_same(
+    open_session: OpenSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the user came to it before the verdict, and then rests."""
+    session = open_session()
+    judge, may_end = session.workspaces.verdict, asyncio.Event()
+
+    async def judge_late(*what: Any) -> Any:
+        await may_end.wait()
+        return await judge(*what)
+
+    monkeypatch.setattr(session.workspaces, "verdict", judge_late)
+    typist = Typist(session, CODE)
+    session.handle(events.CursorMoved(typist.uri, Position(40, 0)))
+    await asyncio.sleep(2 * IDLE_S)
+    may_end.set()
+    await asyncio.sleep(2 * START_S)
+    await session.wait_idle()
+    assert typist.counted("tokens", "background") > FEW
 
 
 class Slow(FakeBackend):
