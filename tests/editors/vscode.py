@@ -179,6 +179,19 @@ class Workbench:
         self.wait_until(seen, label)
         self("click", button)
 
+    def click_until(self, button: str, seen: str) -> None:
+        """Click *button* until *seen* is there: a click misses what still moves."""
+        again = 0.0
+
+        def opened() -> bool:
+            nonlocal again
+            if not self("exists", seen) and self("exists", button) and time.monotonic() > again:
+                self("click", button)
+                again = time.monotonic() + HIDES_S
+            return bool(self("exists", seen))
+
+        self.wait_until(opened, seen)
+
     def open(self, file: Path) -> None:
         """Open another file of the folder, the cursor at its end."""
         self.file = file
