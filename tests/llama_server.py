@@ -29,15 +29,21 @@ DEFAULTS = {
 }
 
 
+GIVEN = {0}  # ports
+
 # Debian's build, as a user has it; see scripts/test-server.
 PROGRAM = os.environ.get("FIM_TEST_LLAMA_SERVER", "")
 
 
 def free_port() -> int:
-    """Return a port at which nothing listens."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    """Return a port at which nothing listens, each time another one."""
+    port = 0
+    while port in GIVEN:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = int(free.getsockname()[1])
+    GIVEN.add(port)
+    return port
 
 
 @contextmanager
