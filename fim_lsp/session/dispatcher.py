@@ -112,9 +112,12 @@ class Dispatcher:
             generation = generation or await self._start(request, doc)
             typed = window.middle(generation.window, document, position)
             cost = cost.with_sample(await self._wait(generation, doc, request, wait))
-            if generation.agrees(generation.window, typed) or doc.current is not document:
+            is_left = generation.agrees(generation.window, typed) and not generation.is_typed(
+                typed, request.cursor
+            )
+            if is_left or doc.current is not document:
                 break
-            debounce_s = 0.0  # the user typed ahead of it, and it says something else
+            debounce_s = 0.0  # the user typed ahead of it, and it says something else or no more
         for sample in range(1, n_wanted):
             another = await self._start(request, doc, sample)
             whole = wait._replace(early=wait.until)

@@ -190,6 +190,11 @@ class Generation:
         text = so_far[len(middle) :] if so_far.startswith(middle) else ""
         return Candidate(text, whole=self.phase is Phase.WHOLE)
 
+    def is_typed(self, middle: str, cursor: Cursor) -> bool:
+        """Return whether all of its text was typed up to *middle*, and more may follow there."""
+        rest = self.candidate(middle)
+        return middle != self.typed and rest.whole and boundary.may_follow(rest.text, cursor)
+
     def has_line(self, middle: str) -> bool:
         """Return whether a request at *middle* can be shown a line that is whole."""
         line, newline, _ = self.candidate(middle).text.lstrip().partition("\n")

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from fim_lsp.documents import LINE_CHARS
 from fim_lsp.prompt.window import closes_only
+from fim_lsp.suggest.boundary import may_follow
 from fim_lsp.suggest.confidence import behind, confidence, odds, prefer
 from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, Candidate, Cursor, Odds, first_visible
 from fim_lsp.suggest.filters import polish, too_short
@@ -90,11 +91,14 @@ class Continuations:
         """
         Return the known continuations at *cursor*, best first, each once.
 
-        Empty when nothing is known. A single empty candidate: it is known that nothing follows.
+        Empty when nothing is known, also where all that was said is typed and more may follow. A
+        single empty candidate: it is known that nothing follows.
         """
         candidates: dict[str, Candidate] = {}
         for path, n_typed in self._standing_on(cursor, key):
             text = path.text[n_typed:]
+            if n_typed > path.start and may_follow(text, cursor):
+                continue
             odds = behind(path.odds, n_typed - path.start)
             candidates.setdefault(text, Candidate(text, path.whole, odds))
         if len(candidates) > 1:
@@ -170,6 +174,8 @@ def trim_typed(displayed: Displayed, cursor: Cursor, model: str) -> Candidate | 
     typed = cursor.before[len(first.before) :]
     if not cursor.before.startswith(first.before) or not text.startswith(typed) or "\n" in typed:
         return None
+    if typed and typed == text:
+        return None  # what follows may be known, or asked for
     return too_short(replace(displayed.candidate, text=text[len(typed) :], cuts=()), cursor)
 
 

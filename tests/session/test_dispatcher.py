@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from fim_lsp import events
+from fim_lsp.documents import Position
 from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
 from tests.typist import BRIEF, Typist, wait_judged
@@ -48,6 +49,23 @@ async def test_a_key_joins_the_text_that_it_begins(
     suggestions = await second
     assert [each.text[:1] for each in suggestions if key == "m"] == ["e"] * (key == "m")
     assert len(backend.seen) == n_requests
+
+
+@pytest.mark.parametrize(
+    ("below", "suggested"),
+    [("", "\n        self.value = value"), ("\n        self.value = value", "")],
+)
+async def test_behind_a_line_that_was_typed_comes_the_next(
+    open_session: OpenSession, backend: FakeBackend, below: str, suggested: str
+) -> None:
+    """Where all that was said is typed, the model is asked, but for a next line that is there."""
+    typist = Typist(open_session(BRIEF, backend), f"{TYPED}me):\n        self.name = na{below}")
+    typist.cursor = Position(2, len("        self.name = na"))
+    for key in "me":
+        assert [suggestion.text[:1] for suggestion in await typist.ask()] in (["m"], [])
+        typist.type(key)
+    texts = [suggestion.text[: len(suggested)] for suggestion in await typist.ask()]
+    assert texts == [suggested] * bool(suggested)
 
 
 async def test_a_request_in_another_document_comes_first(

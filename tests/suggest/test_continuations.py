@@ -28,9 +28,10 @@ def found(known: Continuations, line: str, after: str = "", key: str = KEY) -> l
 
 @pytest.fixture
 def known() -> Continuations:
-    """At `x = ` the model said two lines."""
+    """At `x = ` the model said two lines, at `n = ` one."""
     known = Continuations()
     known.put(cursor("x = "), Candidate("open(path)\n    return x.read()"), KEY)
+    known.put(cursor("n = "), Candidate("1\n"), KEY)
     return known
 
 
@@ -46,6 +47,7 @@ def known() -> Continuations:
         ("x = close", []),
         ("x = open(path)\n    return x.read()", []),
         ("x = open(path)\n    return x.read()\n    y", []),
+        ("n = 1", []),
     ],
     ids=[
         "there",
@@ -57,6 +59,7 @@ def known() -> Continuations:
         "against it",
         "accepted",
         "past it",
+        "a line is typed, and the next may follow",
     ],
 )
 def test_typing_along_a_path(known: Continuations, line: str, rests: list[str]) -> None:

@@ -47,6 +47,12 @@ def test_anything_else_is_looked_at_again(change: dict) -> None:
     assert trim_typed(SCREEN, PLACE, "another model") is None
 
 
+def test_what_is_typed_to_its_end_says_nothing_more() -> None:
+    """What follows is looked for."""
+    end = replace(PLACE, before="    return total(1)")
+    assert trim_typed(Displayed(PLACE, Candidate("urn total(1)"), "qwen"), end, "qwen") is None
+
+
 def test_the_last_character_is_not_worth_a_key() -> None:
     """When next to nothing is left, nothing is shown."""
     one = Displayed(PLACE, Candidate("urn"), "qwen")
