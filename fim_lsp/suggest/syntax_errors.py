@@ -22,7 +22,18 @@ from tree_sitter import Parser, Tree
 
 from fim_lsp.context.grammars import grammar_of
 from fim_lsp.context.syntax import Parse, parse_bytes, parser_of
-from fim_lsp.suggest.cursor import Candidate, Cursor, find_unclosed, open_quote, scanner, width
+from fim_lsp.suggest.cursor import (
+    CLOSER,
+    Candidate,
+    Cursor,
+    find_unclosed,
+    first_visible,
+    goes_on,
+    open_quote,
+    opens_block,
+    scanner,
+    width,
+)
 
 # All figures are of 1,970 places in twelve languages, with half a line typed in each.
 
@@ -52,6 +63,7 @@ SOME_ERRORS, ERROR_BYTES = 20, 25
 DEPTH = 60
 DEPTH_BYTES = 30  # a shorter node is not looked into: it takes no time, however deep it is
 
+END_WORDS = {"lua": "\nend", "ruby": "\nend", "elixir": "\nend"}  # of blocks without braces
 NO_START = frozenset(")]}\"'`#*/")  # closers, strings and comments: the inside of something
 
 Lines = tuple[str, ...]
@@ -98,6 +110,7 @@ class SyntaxErrors:
         if len(here) > HERE_CHARS:
             self.is_known = False
             return 0
+        here += _closers(*self._lines, here)
         closing = _closing(*self._lines, here)
         around = _around(*self._lines, closing)
         n_found, operations = _n_errors(*self._lines, closing, here)
@@ -168,6 +181,38 @@ def _closing(language: str, above: Lines, below: Lines, here: str) -> str:
     """
     quote = open_quote("\n".join((*above, here, *below)), language)
     return quote if len(quote) > 1 else ""
+
+
+@lru_cache(maxsize=64)
+def _closers(language: str, above: Lines, below: Lines, here: str) -> str:
+    """
+    Return what closes the blocks that *here* opens, and the blocks and brackets above it, where the
+    lines below do not: a user who types line by line has not come to them yet.
+    """
+    text, following = "\n".join((*above, here)), first_visible(below)
+    unclosed = find_unclosed(text, language)
+    n_above = len(text) - len(here)
+    closers = {at: CLOSER[sign] for at, sign in unclosed if sign == "{" or at < n_above}
+    if word := END_WORDS.get(language):
+        closers |= dict.fromkeys(_ends_of_heads(text, language), word)
+
+    def is_open(at: int) -> bool:
+        depth = width(text[text.rfind("\n", 0, at) + 1 :])
+        is_inside = width(following) > depth
+        return not is_inside and not (width(following) == depth and goes_on(following))
+
+    return "".join(closers[at] for at in takewhile(is_open, sorted(closers, reverse=True)))
+
+
+def _ends_of_heads(text: str, language: str) -> Iterator[int]:
+    """Yield where the lines end that open a block in which *text* ends, by their indentation."""
+    end, inner = len(text), len(text)
+    for line in reversed(text.split("\n")):
+        if line.strip() and width(line) < inner:
+            inner = width(line)
+            if opens_block(line, language):
+                yield end
+        end -= len(line) + 1
 
 
 def _parse_around(reader: BoundedParser, above: Lines, below: Lines, closing: str) -> Around:
@@ -287,13 +332,11 @@ def _judge(candidate: Candidate, cursor: Cursor) -> Candidate:
     errors = SyntaxErrors(cursor)
     for end in islice(_ends(candidate, cursor), TRIES):
         text = candidate.text[:end]
-        n_found, n_allowed = errors.n(cursor.before + text + cursor.after[candidate.replaces :]), 0
-        n_open_blocks = sum(sign == "{" for _, sign in find_unclosed(text, cursor.language))
-        if n_found > n_open_blocks:  # those are closed later
-            n_allowed = _n_allowed(candidate, cursor, text, errors)
+        n_found = errors.n(cursor.before + text + cursor.after[candidate.replaces :])
+        n_allowed = _n_allowed(candidate, cursor, text, errors) if n_found else 0
         if not errors.is_known or errors.n(cursor.before + cursor.after) > CODE_ERRORS:
             return candidate
-        if n_found <= n_allowed + n_open_blocks:
+        if n_found <= n_allowed:
             whole = end == len(candidate.text)
             return candidate if whole else candidate.cut(end, "what follows does not parse")
     return candidate.cut(0, "does not parse")
