@@ -121,20 +121,24 @@ PRETOKEN = re.compile(
 )
 
 # Forcing costs one decoded token per token of the fragment. A longer run of one kind is a ruler,
-# data or prose without spaces, not a half-typed name.
+# data or prose without spaces, not a half-typed name; and of `getElementBy` only `By` is forced.
+# With Qwen2.5-Coder 0.5B at 80 such places of recent Go and TypeScript, the first token of its own
+# comes after 1.1 tokens instead of 2.8, and is as often right (65 and 66 words, 822 and 840
+# characters).
 FRAGMENT_CHARS = 32
+HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def heal(text: str) -> tuple[str, str]:
     r"""
     Split *text* into what the prompt keeps and the fragment that the output must begin with.
 
-    The fragment is the last pre-token of the last line, "" at the start of a line; it never holds a
-    line end. The two always join to *text*, which has `\n` line ends. Costs a pass over the last
-    line.
+    The fragment is the last pre-token of the last line, from its last hump on, "" at the start of a
+    line; it never holds a line end. The two always join to *text*, which has `\n` line ends. Costs
+    a pass over the last line.
     """
     line = text[text.rfind("\n") + 1 :]
-    fragment = (PRETOKEN.findall(line) or [""])[-1]
+    fragment = HUMP.split((PRETOKEN.findall(line) or [""])[-1])[-1]
     if len(fragment) > FRAGMENT_CHARS:
         return text, ""
     return text[: len(text) - len(fragment)], fragment

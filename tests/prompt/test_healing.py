@@ -22,9 +22,10 @@ REAL_CODE = Path(re.__file__).read_text("utf-8")
 
 
 def reference(text: str) -> str:
-    """Return the last pre-token by the original pattern; nothing to heal at a line's start."""
+    """Return the last pre-token by the original pattern, from its last hump on, if there is one."""
     pretokens = QWEN2.findall(text)
-    return "" if not pretokens or text.endswith("\n") else pretokens[-1]
+    pretoken = "" if not pretokens or text.endswith("\n") else pretokens[-1]
+    return re.split("(?<=[a-z])(?=[A-Z])", pretoken)[-1]
 
 
 def check(text: str, fragment: str) -> None:
@@ -48,7 +49,9 @@ def check(text: str, fragment: str) -> None:
         ("self.", "."),
         ("print(", "("),
         ("print(va", "(va"),
-        ("getElementBy", "getElementBy"),
+        ("getElementBy", "By"),
+        (" HTTPServer.getU", "U"),
+        (" HTTPSer", " HTTPSer"),
         ("x1", "1"),
         ("12", "2"),
         ("don't", "'t"),
