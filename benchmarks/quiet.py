@@ -230,7 +230,8 @@ def _see(user: User, rule: Rule, offer: Offer, seen: Seen, count: Count) -> None
     verdict = quiet.verdict(
         accepted=taken, dismissed=dismissed, n_along=n_along, seconds=seen.seconds
     )
-    rule.learn(seen.place, verdict, seen.now)
+    if verdict:
+        rule.learn(seen.place, verdict, seen.now)
 
 
 def rows(answers: list[Answer], seeds: int = 4) -> Iterator[tuple[object, ...]]:

@@ -147,6 +147,8 @@ class Quietness:
         verdict = quiet.verdict(
             accepted=accepted, dismissed=dismissed, n_along=n_along, seconds=now - exposure.since
         )
+        if verdict is None:
+            return
         self._judged.append(PastReaction(verdict, now))
         self.record = quiet.learn(self.record, exposure.place, taken=verdict in quiet.TAKEN)
 

@@ -95,7 +95,6 @@ class Reaction(enum.Enum):
     TYPED_ALONG = "typed along"
     DISMISSED = "dismissed"
     IGNORED = "typed against"
-    UNREAD = "unread"
 
 
 TAKEN = (Reaction.ACCEPTED, Reaction.TYPED_ALONG)
@@ -105,7 +104,6 @@ FACTORS = {
     Reaction.TYPED_ALONG: 0.8,  # right, too
     Reaction.DISMISSED: 1.5,  # Copilot's
     Reaction.IGNORED: 1.2,  # two are about one that was dismissed
-    Reaction.UNREAD: 1.05,  # it flickered
 }
 LOGARITHMS = {verdict: math.log(factor) for verdict, factor in FACTORS.items()}
 FADE_S = 600.0  # Copilot's ten minutes
@@ -126,10 +124,10 @@ class PastReaction(NamedTuple):
     at: float
 
 
-def verdict(*, accepted: bool, dismissed: bool, n_along: int, seconds: float) -> Reaction:
+def verdict(*, accepted: bool, dismissed: bool, n_along: int, seconds: float) -> Reaction | None:
     """
     Return the user's reaction to a suggestion that was on screen for *seconds*, of which *n_along*
-    characters were typed.
+    characters were typed; None where it cannot have been read, which says nothing about the next.
     """
     if accepted:
         return Reaction.ACCEPTED
@@ -137,7 +135,7 @@ def verdict(*, accepted: bool, dismissed: bool, n_along: int, seconds: float) ->
         return Reaction.TYPED_ALONG
     if dismissed:
         return Reaction.DISMISSED
-    return Reaction.IGNORED if seconds >= READ_S else Reaction.UNREAD
+    return Reaction.IGNORED if seconds >= READ_S else None
 
 
 def strength(judged: Iterable[PastReaction], now: float) -> float:

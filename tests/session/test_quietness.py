@@ -15,7 +15,7 @@ from fim_lsp.session.state.state_file import forget
 from fim_lsp.settings.config import CompletionConfig, Config
 from fim_lsp.suggest import quiet
 from fim_lsp.suggest.cursor import Candidate, Odds
-from fim_lsp.suggest.quiet import AGAIN, Record
+from fim_lsp.suggest.quiet import AGAIN, READ_S, Record
 from fim_lsp.suggest.request import CompletionRequest, request_at
 from server_bridge.protocol import Health, State
 from tests.fake_backend import FakeBackend
@@ -51,10 +51,12 @@ def weigh(
     return quiet.weigh(request, UNSURE, 0.3, so_far=False, goes_on=goes_on)
 
 
-def ignore(quiet: Quietness, n: int) -> None:
-    """Suggestions that are shown, and typed against."""
+def ignore(quiet: Quietness, n: int, seconds: float = READ_S) -> None:
+    """Suggestions that are shown for some time, and typed against."""
     for version in range(n):
-        quiet.judge(weigh(quiet, request(version)))
+        if exposure := weigh(quiet, request(version)):
+            exposure.since -= seconds
+            quiet.judge(exposure)
 
 
 def test_a_snooze_ends_by_the_wall_clock() -> None:
@@ -92,6 +94,13 @@ def test_what_is_ignored_makes_the_next_ones_rarer() -> None:
     assert quiet.wait_ms(50, request()) == pytest.approx(50, abs=1)
 
 
+def test_what_could_not_be_read_says_nothing() -> None:
+    """Faster typists see fewer suggestions, not worse ones."""
+    quiet = Clocks().quietness()
+    ignore(quiet, 10 * AGAIN, 0.9 * READ_S)
+    assert (quiet.record, quiet.why(), quiet.n_hidden) == (Record(), "", 0)
+
+
 def test_by_hand_and_switched_off_nothing_is_hidden() -> None:
     """Nor does anything wait."""
     quiet = Clocks().quietness()
@@ -105,7 +114,7 @@ def test_what_was_shown_in_part_is_shown() -> None:
     """The rest of an answer does not take back its beginning."""
     quiet = Clocks().quietness()
     ignore(quiet, 10 * AGAIN)
-    assert not weigh(quiet, request(500))
+    assert not (weigh(quiet, request(500)) and weigh(quiet, request(501)))  # one in some is
     assert weigh(quiet, request(500), goes_on=True)
 
 

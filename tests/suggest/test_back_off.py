@@ -15,8 +15,8 @@ from fim_lsp.suggest.quiet import (
     wait_ms,
 )
 
-A, ALONG, D, IGN, U = (
-    Reaction.ACCEPTED, Reaction.TYPED_ALONG, Reaction.DISMISSED, Reaction.IGNORED, Reaction.UNREAD,
+A, ALONG, D, IGN = (
+    Reaction.ACCEPTED, Reaction.TYPED_ALONG, Reaction.DISMISSED, Reaction.IGNORED,
 )  # fmt: skip
 
 
@@ -69,11 +69,11 @@ def test_wait(usual: float, strong: float, wait: float) -> None:
         (False, True, 5, 9.0, ALONG),
         (False, False, 3, 0.1, ALONG),
         (False, False, 2, 0.4, IGN),
-        (False, False, 0, 0.1, U),
+        (False, False, 0, 0.1, None),
     ],
 )
 def test_verdict(
-    accepted: bool, dismissed: bool, n_along: int, seconds: float, expected: Reaction
+    accepted: bool, dismissed: bool, n_along: int, seconds: float, expected: Reaction | None
 ) -> None:
     """What was typed along was right, what flickered was not read."""
     assert (
