@@ -23,6 +23,7 @@ from pathlib import Path
 from benchmarks import arguments
 from benchmarks.raw_answers import Answer, places, read, record
 from benchmarks.real_sessions.choice import SETS, in_set
+from benchmarks.real_sessions.taking import keys_saved
 from fim_lsp.documents import n_common
 from fim_lsp.settings.config import CompletionConfig
 from fim_lsp.suggest import boundary
@@ -80,7 +81,7 @@ def main() -> None:
     for part in SETS:
         half = [answer for answer in answers if in_set(answer.place.path) == part]
         print(f"How sure the model must be, {part}, {len(half)} places:\n")
-        head = "sure | shown | right | wrong | wrong per right | first lines exact"
+        head = "sure | shown | right | wrong | first lines exact | keys saved | taken"
         _table(head, gate_rows(half))
     print("How often a first line is right, by the product of its probabilities:\n")
     _table("product | lines | mean product | all right | first word right", curve_rows(answers))
@@ -122,7 +123,7 @@ def _compare(without: list[Shown], with_it: list[Shown]) -> tuple[object, ...]:
 
 
 def gate_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
-    """Yield the curve of wrong characters against right ones."""
+    """Yield the curve of wrong characters against right ones, and of keys saved by reading all."""
     for sure in SURE:
         suggestions = [show(answer, sure) for answer in answers]
         right, wrong = (
@@ -133,7 +134,9 @@ def gate_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
             sum(bool(suggestion.text) for suggestion in suggestions),
             sum(suggestion.exact for suggestion in suggestions),
         )
-        yield sure, n_shown, right, wrong, f"{wrong / max(1, right):.2f}", n_exact
+        keys = [keys_saved(shown.text, shown.answer.place.truth) for shown in suggestions]
+        n_taken = sum(n > 0 for n in keys)
+        yield sure, n_shown, right, wrong, n_exact, sum(keys), f"{n_taken / max(1, n_shown):.0%}"
 
 
 def curve_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:

@@ -38,9 +38,7 @@ def n_keys(text: str, *, starts_line: bool = False) -> int:
 def choose(text: str, expected: str) -> str:
     """Return which of `PARTS` of a suggestion is taken, "" for none, where *expected* is to be typed."""
     n_right = n_common(text, expected)
-    first, line_break, _ = text.partition("\n")
-    if first == "" and line_break:  # it continues in the next line
-        first = text[: (text + "\n").index("\n", 1)]
+    first = _first_line(text)
     ends = n_right == len(first) and expected[n_right : n_right + 1] in ("", "\n")
     if n_right == len(text) and n_keys(text) >= LEAST + 1:
         return "all"
@@ -50,6 +48,32 @@ def choose(text: str, expected: str) -> str:
     if word and word.end() <= n_right and n_keys(word[0]) >= LEAST + 1:
         return "word"
     return ""
+
+
+def take(text: str, expected: str) -> str:
+    """Return which beginning of a suggestion is taken by one key, "" for none."""
+    match choose(text, expected):
+        case "all":
+            return text
+        case "line":
+            return _first_line(text)
+        case "word":
+            return (WORD.match(text) or [""])[0]
+    return ""
+
+
+def _first_line(text: str) -> str:
+    """Return the next line with its line break, where a text continues in it."""
+    return text[: (text + "\n").index("\n", 1)] if text[:1] == "\n" else text.partition("\n")[0]
+
+
+def keys_saved(text: str, expected: str) -> int:
+    """Return the keys saved where a suggestion is read, and taken as far as it is right."""
+    n_saved = 0
+    while piece := take(text, expected):
+        n_saved += n_keys(piece) - 1
+        text, expected = text[len(piece) :], expected[len(piece) :]
+    return n_saved
 
 
 def right_part(text: str, expected: str) -> str:
