@@ -3,7 +3,7 @@ Places that others chose: HumanEval-FIM, one line, by Qwen2.5-Coder's makers, wi
 
     pip install pyarrow && sh scripts/get-qwen 0.5b
     python -m benchmarks.humaneval_fim FILE --limit 300
-    python -m benchmarks.humaneval_fim FILE --arms raw,auto --languages js,java --explain
+    python -m benchmarks.humaneval_fim FILE --arms raw,hand --rest 0 --languages js,java --explain
 
 FILE is the parquet file of the places: *prompt* and *suffix* around a line that is missing, without the line breaks
 around it. All arms ask one llama.cpp server, greedy: `raw` with the makers' own prompt, `infill` by `/infill`, `hand`
@@ -106,7 +106,7 @@ async def infill(client: httpx.AsyncClient, place: Place) -> str:
     return str((await client.post("/infill", json=body)).json()["content"])
 
 
-async def ours(url: str, place: Place, *, invoked: bool) -> str:
+async def ours(url: str, place: Place, rest_s: float, *, invoked: bool) -> str:
     """Return what fim-lsp shows in a file of its own, in a folder with nothing else."""
     server = LlamaServer(Http(url, patience_s=PATIENCE_S))
     session = Session(make_config(PATIENT), lambda _: server)
@@ -122,7 +122,7 @@ async def ours(url: str, place: Place, *, invoked: bool) -> str:
             session.handle(opened)
             session.handle(events.CursorMoved(file.as_uri(), at))
             await session.connection.wait_ready()
-            await _rest(session)
+            await _rest(session, rest_s)
             if typed != width:
                 session.handle(events.Changed(file.as_uri(), 2, (Edit(at, at, width[-1:]),)))
             at = at._replace(column=len(width))
@@ -138,23 +138,23 @@ def _open_file(file: Path, language: str, text: str) -> events.Opened:
     return events.Opened(file.as_uri(), language, 1, text)
 
 
-async def _rest(session: Session) -> None:
+async def _rest(session: Session, seconds: float) -> None:
     """Wait as a user who reads the file, until nothing is left to do ahead."""
     try:
-        await asyncio.wait_for(session.wait_idle(), REST_S)
+        await asyncio.wait_for(session.wait_idle(), seconds)
     except TimeoutError:
         return
 
 
 @asynccontextmanager
-async def arms(url: str) -> AsyncIterator[dict[str, Arm]]:
-    """All ways to ask the server at *url*."""
+async def arms(url: str, rest_s: float) -> AsyncIterator[dict[str, Arm]]:
+    """All ways to ask the server at *url*; fim-lsp's after a rest."""
     async with httpx.AsyncClient(base_url=url, timeout=PATIENCE_S, trust_env=False) as client:
         yield {
             "raw": lambda place: raw(client, place),
             "infill": lambda place: infill(client, place),
-            "hand": lambda place: ours(url, place, invoked=True),
-            "auto": lambda place: ours(url, place, invoked=False),
+            "hand": lambda place: ours(url, place, rest_s, invoked=True),
+            "auto": lambda place: ours(url, place, rest_s, invoked=False),
         }
 
 
@@ -163,11 +163,11 @@ Answers = dict[str, dict[Place, str]]  # by arm
 
 
 async def answer(
-    url: str, asked_places: Sequence[Place], names: Sequence[str], *, explain: bool
+    url: str, asked_places: Sequence[Place], names: Sequence[str], rest_s: float, *, explain: bool
 ) -> Answers:
     """Return what each arm says at each place."""
     answers: Answers = {name: {} for name in names}
-    async with arms(url) as ways:
+    async with arms(url, rest_s) as ways:
         for place in asked_places:
             for name in names:
                 answers[name][place] = text = await ways[name](place)
@@ -203,7 +203,9 @@ def main() -> None:
     options = _options()
     asked_places = places(options.file, options.languages, options.limit)
     with serving(options.model, n_threads=options.threads) as url:
-        answers = asyncio.run(answer(url, asked_places, options.arms, explain=options.explain))
+        answers = asyncio.run(
+            answer(url, asked_places, options.arms, options.rest, explain=options.explain)
+        )
     print(f"{options.model.name}, {', '.join(options.languages)}\n\n{table(answers, short=False)}")
     print(f"\nLines of {SHORT} characters or fewer:\n\n{table(answers, short=True)}")
     if options.json:
@@ -226,6 +228,7 @@ def _options() -> argparse.Namespace:
     add("--arms", type=names(ARMS), default=[*ARMS], help=", ".join(ARMS))
     add("--languages", type=names(SUFFIXES), default=["py"], help=", ".join(SUFFIXES))
     add("--limit", type=int, default=0, help="at so many places whose line is no bracket")
+    add("--rest", type=float, default=REST_S, help="seconds from opening a file to the request")
     add("--explain", action="store_true", help="print each answer")
     return arguments.parse_args()
 
