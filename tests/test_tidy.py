@@ -179,9 +179,9 @@ def test_every_module_says_what_it_is_for_and_stays_short(path: Path) -> None:
 
 # The size of the product, as `sizes` counts it: these numbers may only become smaller. To raise one is a commit of its
 # own that says what it is for.
-MOST_CODE_LINES = 23161
+MOST_CODE_LINES = 23207
 MOST_MODULES = 177
-MOST_IMPORTS = 769
+MOST_IMPORTS = 770
 MOST_SETTINGS = 38
 # Lines of over 100 columns, of the product and of its tests: the goal is none.
 MOST_LONG_LINES = 32
