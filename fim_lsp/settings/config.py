@@ -81,7 +81,7 @@ class CompletionConfig:
     )
     # wrong characters against right ones: suggest/confidence.py
     min_confidence: float = option(
-        0.35,
+        0.3,
         "How sure the model must be of an automatic suggestion: the probability, by the model's "
         "own estimate, that all of it is right. A suggestion is cut where the model is less sure.",
         Project.TUNE,
