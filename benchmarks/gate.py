@@ -23,7 +23,7 @@ from pathlib import Path
 from benchmarks import arguments
 from benchmarks.raw_answers import Answer, places, read, record
 from benchmarks.real_sessions.choice import SETS, in_set
-from benchmarks.real_sessions.taking import keys_saved
+from benchmarks.real_sessions.taking import n_keys, pieces
 from fim_lsp.documents import n_common
 from fim_lsp.settings.config import CompletionConfig
 from fim_lsp.suggest import boundary
@@ -134,9 +134,10 @@ def gate_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
             sum(bool(suggestion.text) for suggestion in suggestions),
             sum(suggestion.exact for suggestion in suggestions),
         )
-        keys = [keys_saved(shown.text, shown.answer.place.truth) for shown in suggestions]
-        n_taken = sum(n > 0 for n in keys)
-        yield sure, n_shown, right, wrong, n_exact, sum(keys), f"{n_taken / max(1, n_shown):.0%}"
+        taken = [[*pieces(shown.text, shown.answer.place.truth)] for shown in suggestions]
+        n_saved = sum(n_keys(piece) - 1 for each in taken for piece in each)
+        share = sum(map(bool, taken)) / max(1, n_shown)
+        yield sure, n_shown, right, wrong, n_exact, n_saved, f"{share:.0%}"
 
 
 def curve_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:

@@ -67,11 +67,20 @@ def main() -> None:
 
 
 def _limits(chances: Mapping[Written, Sequence[Chance]]) -> dict[str, list[Chance]]:
-    """Return what a typist could take at once, and what is left where it is read first."""
+    """Return what a typist could take at once, what is left where it is read, and by which keys."""
     if not chances:
         return {}
-    left = [after_reading(session, of_it) for session, of_it in chances.items()]
-    return {"limit": [*chain(*chances.values())], "limit, read first": [*chain(*left)]}
+    left = {session: after_reading(session, of_it) for session, of_it in chances.items()}
+    parts = [
+        taking.by_parts(one, "\n".join(session.typed))
+        for session, of_it in left.items()
+        for one in of_it
+    ]
+    return {
+        "limit": [*chain(*chances.values())],
+        "limit, read first": [*chain(*left.values())],
+        "limit, read first, by lines and words": [*chain(*parts)],
+    }
 
 
 def _options() -> argparse.Namespace:

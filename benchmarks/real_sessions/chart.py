@@ -18,7 +18,11 @@ from benchmarks.real_sessions.taking import Chance, n_saved
 WIDTH, ROW, GAP, TOP, LEFT, RIGHT = 640, 22, 14, 8, 230, 60  # pixels
 STYLE = "text{font:12px sans-serif;fill:#333}.model{font-weight:bold}"
 COLORS = {"fim-lsp": "#1f77b4", "llama.vim": "#d62728"}
-LIMITS = {"limit": "limit of the model, at once", "limit, read first": "limit, read for 0.4 s"}
+LIMITS = {
+    "limit": "limit of the model, at once",
+    "limit, read first": "limit, read for 0.4 s",
+    "limit, read first, by lines and words": "limit, read, by lines and words",
+}
 LIMIT_COLOR = "#cfd8dc"
 
 

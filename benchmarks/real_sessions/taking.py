@@ -67,13 +67,27 @@ def _first_line(text: str) -> str:
     return text[: (text + "\n").index("\n", 1)] if text[:1] == "\n" else text.partition("\n")[0]
 
 
-def keys_saved(text: str, expected: str) -> int:
-    """Return the keys saved where a suggestion is read, and taken as far as it is right."""
-    n_saved = 0
+def pieces(text: str, expected: str) -> Iterator[str]:
+    """Yield what is taken of a suggestion by one key after the other, as far as it is right."""
     while piece := take(text, expected):
-        n_saved += n_keys(piece) - 1
+        yield piece
         text, expected = text[len(piece) :], expected[len(piece) :]
-    return n_saved
+
+
+def by_parts(chance: Chance, typed: str) -> Iterator[Chance]:
+    """
+    Yield what the plugins' keys take of a chance where wrong text follows it: lines, then words.
+    Words that are as fast to type are typed.
+    """
+    at, end = chance.at, chance.at + len(chance.text)
+    rest = chance.text + ("\n\0" if typed[end:][:1] in ("", "\n") else " \0")
+    while at < end:
+        piece = take(rest, typed[at:])
+        if piece:
+            yield Chance(at, piece)
+        else:
+            piece = (WORD.match(rest) or [rest])[0]
+        at, rest = at + len(piece), rest[len(piece) :]
 
 
 def right_part(text: str, expected: str) -> str:
