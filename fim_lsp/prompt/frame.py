@@ -137,10 +137,7 @@ def heal(text: str) -> tuple[str, str]:
     line; it never holds a line end. The two always join to *text*, which has `\n` line ends. Costs
     a pass over the last line.
     """
-    line = text[text.rfind("\n") + 1 :]
-    fragment = HUMP.split((PRETOKEN.findall(line) or [""])[-1])[-1]
-    if len(fragment) > FRAGMENT_CHARS:
-        return text, ""
+    fragment = HUMP.split(_last_pretoken(text))[-1]
     return text[: len(text) - len(fragment)], fragment
 
 
@@ -165,12 +162,18 @@ def resume(prompt: Prompt, text: str, tokens: Tape) -> Prompt:
     return replace(whole, tape=_last_word(whole.middle, whole.tape))
 
 
+def _last_pretoken(text: str) -> str:
+    """Return the last pre-token of the last line, "" where there is none or it is no name."""
+    last = (PRETOKEN.findall(text[text.rfind("\n") + 1 :]) or [""])[-1]
+    return last if len(last) <= FRAGMENT_CHARS else ""
+
+
 def _last_word(middle: str, tape: Tape) -> Tape:
     """
     Return those of *tape* that spell the last word of *middle*, or more where one of them reaches
     before it.
     """
-    size = len(heal(middle)[1].encode())
+    size = len(_last_pretoken(middle).encode())
     n = 0
     while size > 0 and n < len(tape):
         n += 1

@@ -80,7 +80,7 @@ def may_follow(rest: str, cursor: Cursor) -> bool:
     Return whether more may be suggested at *cursor* than *rest*, what is left of a text that was
     whole where it began and was typed up to here.
     """
-    return not rest.strip() and not enough(rest, cursor)
+    return not rest.strip() and not enough(rest or "\n", cursor)
 
 
 def end(text: str, cursor: Cursor) -> int | None:

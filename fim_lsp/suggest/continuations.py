@@ -143,7 +143,7 @@ def _leads_on(path: Path, typed: str) -> bool:
     if len(typed) < path.start - BACKSPACES or not path.text.startswith(typed):
         return False
     if len(typed) == len(path.text):
-        return path.start == len(path.text)
+        return path.whole or path.start == len(path.text)
     return len(typed) >= path.start or bool(typed.strip())
 
 

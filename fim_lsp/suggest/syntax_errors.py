@@ -63,7 +63,7 @@ SOME_ERRORS, ERROR_BYTES = 20, 25
 DEPTH = 60
 DEPTH_BYTES = 30  # a shorter node is not looked into: it takes no time, however deep it is
 
-END_WORDS = {"lua": "\nend", "ruby": "\nend", "elixir": "\nend"}  # of blocks without braces
+END_WORDS = {"lua": "\nend", "ruby": "\nend"}  # of blocks without braces
 NO_START = frozenset(")]}\"'`#*/")  # closers, strings and comments: the inside of something
 
 Lines = tuple[str, ...]
@@ -110,13 +110,19 @@ class SyntaxErrors:
         if len(here) > HERE_CHARS:
             self.is_known = False
             return 0
-        here += _closers(*self._lines, here)
+        closers = _closers(*self._lines, here)
+        n_found = self._n(here + closers)
+        if n_found and closers.startswith("\n}"):  # of `if (x)`, the body comes in the next line
+            n_found = min(n_found, self._n(f"{here}\n;{closers}"))
+        return n_found
+
+    def _n(self, here: str) -> int:
         closing = _closing(*self._lines, here)
         around = _around(*self._lines, closing)
         n_found, operations = _n_errors(*self._lines, closing, here)
         self._operations = self._operations or around.operations
         self._operations += operations
-        self.is_known = n_found >= 0 and self._operations * self._weight <= ALL_OPERATIONS
+        self.is_known &= n_found >= 0 and self._operations * self._weight <= ALL_OPERATIONS
         return max(0, n_found)
 
 
@@ -189,8 +195,8 @@ def _closers(language: str, above: Lines, below: Lines, here: str) -> str:
     Return what closes the blocks that *here* opens, and the blocks and brackets above it, where the
     lines below do not: a user who types line by line has not come to them yet.
     """
-    text, following = "\n".join((*above, here)), first_visible(below)
-    unclosed = find_unclosed(text, language)
+    text, next_width = "\n".join((*above, here)), width(following := first_visible(below))
+    unclosed = find_unclosed(text, language)[-DEPTH:]
     n_above = len(text) - len(here)
     closers = {at: CLOSER[sign] for at, sign in unclosed if sign == "{" or at < n_above}
     if word := END_WORDS.get(language):
@@ -198,10 +204,10 @@ def _closers(language: str, above: Lines, below: Lines, here: str) -> str:
 
     def is_open(at: int) -> bool:
         depth = width(text[text.rfind("\n", 0, at) + 1 :])
-        is_inside = width(following) > depth
-        return not is_inside and not (width(following) == depth and goes_on(following))
+        return next_width < depth or (next_width == depth and not goes_on(following))
 
-    return "".join(closers[at] for at in takewhile(is_open, sorted(closers, reverse=True)))
+    found = "".join(closers[at] for at in takewhile(is_open, sorted(closers, reverse=True)))
+    return found and f"\n{found}"  # not behind a comment
 
 
 def _ends_of_heads(text: str, language: str) -> Iterator[int]:

@@ -24,6 +24,7 @@ def tokens(*texts: bytes) -> tuple[Token, ...]:
         ((b" c", b"hat", b"_temp"), 1),
         ((b" c", b"hat", b"_temp", b"late", b"):\n"), 0),
         ((b" chat", b"\n    ret"), 1),
+        ((b" chat", b"Elem", b"By", b"I"), 4),  # a name is one word
     ],
 )
 def test_only_the_last_word_keeps_its_tokens(made: tuple[bytes, ...], n_kept: int) -> None:

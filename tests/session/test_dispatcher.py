@@ -8,6 +8,7 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Position
+from server_bridge.protocol import Prompt
 from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
 from tests.typist import BRIEF, Typist, wait_judged
@@ -66,6 +67,39 @@ async def test_behind_a_line_that_was_typed_comes_the_next(
         typist.type(key)
     texts = [suggestion.text[: len(suggested)] for suggestion in await typist.ask()]
     assert texts == [suggested] * bool(suggested)
+    assert len(backend.seen) == 1 + bool(suggested)
+
+
+NEXT = "\n    return x"
+
+
+@pytest.mark.parametrize("ahead", [False, True], ids=["along", "ahead of it"])
+@pytest.mark.parametrize(("below", "suggested"), [("", NEXT), ("\n    return total", "")])
+async def test_behind_a_text_that_was_typed_to_its_end(
+    open_session: OpenSession, ahead: bool, below: str, suggested: str
+) -> None:
+    """The model is asked once more, unless only this line may be suggested there."""
+
+    def says(prompt: Prompt, _: int) -> str:
+        typed = (prompt.middle + prompt.forced).rpartition("= ")[2]
+        return "all"[len(typed) :] or NEXT
+
+    backend = FakeBackend(says)
+    typist = Typist(open_session(BRIEF, backend), f"def f(a):\n    x = {below}")
+    await typist.session.connection.wait_ready()
+    await wait_judged(typist.session)
+    typist.cursor = Position(1, 8)
+    if ahead:
+        backend.hold("stream")
+    first = asyncio.create_task(typist.ask())
+    await (backend.until_held() if ahead else first)
+    typist.type("all")
+    second = asyncio.create_task(typist.ask())
+    await asyncio.sleep(0)
+    backend.release()
+    assert [suggestion.text for suggestion in await second] == [suggested] * bool(suggested)
+    await first
+    assert len(backend.seen) == 1 + bool(suggested)
 
 
 async def test_a_request_in_another_document_comes_first(
