@@ -179,7 +179,7 @@ def test_every_module_says_what_it_is_for_and_stays_short(path: Path) -> None:
 
 # The size of the product, as `sizes` counts it: these numbers may only become smaller. To raise one is a commit of its
 # own that says what it is for.
-MOST_CODE_LINES = 23207
+MOST_CODE_LINES = 23212
 MOST_MODULES = 177
 MOST_IMPORTS = 770
 MOST_SETTINGS = 38
