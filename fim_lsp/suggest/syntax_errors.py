@@ -195,15 +195,15 @@ def _closers(language: str, above: Lines, below: Lines, here: str) -> str:
     Return what closes the blocks that *here* opens, and the blocks and brackets above it, where the
     lines below do not: a user who types line by line has not come to them yet.
     """
-    text, next_width = "\n".join((*above, here)), width(following := first_visible(below))
+    text, following = "\n".join((*above, here)), first_visible(below)
+    n_above, next_width = len(text) - len(here), width(following)
     unclosed = find_unclosed(text, language)[-DEPTH:]
-    n_above = len(text) - len(here)
     closers = {at: CLOSER[sign] for at, sign in unclosed if sign == "{" or at < n_above}
     if word := END_WORDS.get(language):
         closers |= dict.fromkeys(_ends_of_heads(text, language), word)
 
     def is_open(at: int) -> bool:
-        depth = width(text[text.rfind("\n", 0, at) + 1 :])
+        depth = width(text[text.rfind("\n", 0, at) + 1 : at + 1])
         return next_width < depth or (next_width == depth and not goes_on(following))
 
     found = "".join(closers[at] for at in takewhile(is_open, sorted(closers, reverse=True)))
