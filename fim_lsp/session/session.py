@@ -162,7 +162,7 @@ class Session:
 
     def _change_files(self, event: events.FilesChanged) -> None:
         self._judging.begin(self._open.change_files(event))
-        if event.deleted:
+        if event.deleted or self.workspaces.changes_rules(*event.changed):
             self._persistence.begin_audit()
 
     def _handle_in(self, doc: OpenDocument, event: events.InDocument) -> None:

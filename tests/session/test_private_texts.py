@@ -234,6 +234,9 @@ CASES = {
     "a file that was deleted after it was saved": [
         (open_, "shop.py"), (ask, "shop.py"), (save_state, "shop.py"), (delete, "shop.py"),
     ],
+    "a rule after a restart, of a file that was not opened again": [
+        (open_, "shop.py"), (ask, "shop.py"), (restart, "shop.py"), (ignore_watched, "shop.py"),
+    ],
     "a restart after a rule that no session saw": [
         (open_, "cart.py"), (ask, "cart.py"), (ignore_between, "cart.py"), (open_, "cart.py"),
     ],
