@@ -110,14 +110,14 @@ class SyntaxErrors:
         if len(here) > HERE_CHARS:
             self.is_known = False
             return 0
-        closers = _closers(*self._lines, here)
+        closers = _closing_blocks(*self._lines, here)
         n_found = self._n(here + closers)
         if n_found and closers.startswith("\n}"):  # of `if (x)`, the body comes in the next line
             n_found = min(n_found, self._n(f"{here}\n;{closers}"))
         return n_found
 
     def _n(self, here: str) -> int:
-        closing = _closing(*self._lines, here)
+        closing = _closing_quote(*self._lines, here)
         around = _around(*self._lines, closing)
         n_found, operations = _n_errors(*self._lines, closing, here)
         self._operations = self._operations or around.operations
@@ -180,7 +180,7 @@ def _around(language: str, above: Lines, below: Lines, closing: str) -> Around:
     return min(choices, key=lambda around: _count_errors(around.trees[-1][1]))
 
 
-def _closing(language: str, above: Lines, below: Lines, here: str) -> str:
+def _closing_quote(language: str, above: Lines, below: Lines, here: str) -> str:
     """
     Return the text that closes a long string that goes on below: an error there would hide all
     others.
@@ -190,7 +190,7 @@ def _closing(language: str, above: Lines, below: Lines, here: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _closers(language: str, above: Lines, below: Lines, here: str) -> str:
+def _closing_blocks(language: str, above: Lines, below: Lines, here: str) -> str:
     """
     Return what closes the blocks that *here* opens, and the blocks and brackets above it, where the
     lines below do not: a user who types line by line has not come to them yet.
