@@ -161,9 +161,11 @@ class Session:
             self._judge_again()  # a file that is closed may have been saved unnoticed
 
     def _change_files(self, event: events.FilesChanged) -> None:
-        self._judging.begin(self._open.change_files(event))
-        if event.deleted or self.workspaces.changes_rules(*event.changed):
+        rules_changed = self.workspaces.note_files(*event)
+        if rules_changed or event.deleted:
             self._persistence.begin_audit()
+        again = self._open.reopen() if rules_changed else self._open.reopen_unknown(event.changed)
+        self._judging.begin(again)
 
     def _handle_in(self, doc: OpenDocument, event: events.InDocument) -> None:
         """Take in what happened to, or in, a document that is open."""

@@ -8,7 +8,7 @@ Nothing here waits. A new document is private until it is judged.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from fim_lsp import events
 from fim_lsp.documents import Document, open_document
@@ -70,14 +70,12 @@ class OpenDocuments:
         doc.close()
         del self.by_uri[doc.uri]
 
-    def change_files(self, event: events.FilesChanged) -> list[OpenDocument]:
+    def reopen_unknown(self, changed: Iterable[str]) -> list[OpenDocument]:
         """
-        Take in that files changed on disk; begin again with the documents whose verdict may be
-        another now, and returns them.
+        Begin again with the documents of files that changed on disk and are not remembered: their
+        verdict may be another now.
         """
-        if self.workspaces.note_files(event.changed, event.deleted):
-            return self.reopen()
-        documents = [self.by_uri[uri] for uri in self.by_uri.keys() & {*event.changed}]
+        documents = [self.by_uri[uri] for uri in self.by_uri.keys() & {*changed}]
         unknown = [doc for doc in documents if not doc.workspace.memory.knows(doc.uri)]
         return [self._begin_again(doc) for doc in unknown]
 
