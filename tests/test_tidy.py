@@ -180,7 +180,6 @@ def test_every_module_says_what_it_is_for_and_stays_short(path: Path) -> None:
 # The size of the product, as `sizes` counts it: these numbers may only become smaller. To raise one is a commit of its
 # own that says what it is for.
 MOST_CODE_LINES = 23212
-MOST_MODULES = 177
 MOST_IMPORTS = 770
 MOST_SETTINGS = 38
 # Lines of over 100 columns, of the product and of its tests: the goal is none.
@@ -208,15 +207,15 @@ def code_lines(path: Path) -> int:
     return len(lines)
 
 
-def sizes() -> tuple[int, int, int, int]:
-    """Return the code lines, modules, imports between own modules, and settings of the product."""
+def sizes() -> tuple[int, int, int]:
+    """Return the code lines, imports between own modules, and settings of the product."""
     n_imports = sum(len(imports(path) & {*ORDER}) for path in PATHS)
-    return sum(map(code_lines, PATHS)), len(PATHS), n_imports, len(SCHEMA)
+    return sum(map(code_lines, PATHS)), n_imports, len(SCHEMA)
 
 
 def test_the_product_does_not_grow() -> None:
     """What is new pays for itself with what it removes; and what was gained is not lost again."""
-    most = (MOST_CODE_LINES, MOST_MODULES, MOST_IMPORTS, MOST_SETTINGS)
+    most = (MOST_CODE_LINES, MOST_IMPORTS, MOST_SETTINGS)
     assert all(size <= limit for size, limit in zip(sizes(), most, strict=True)), (sizes(), most)
 
 
