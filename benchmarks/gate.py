@@ -29,7 +29,7 @@ from fim_lsp.settings.config import CompletionConfig
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.confidence import NOT_SURE, least
 from fim_lsp.suggest.cursor import Candidate
-from fim_lsp.suggest.filters import FILTERS, polish
+from fim_lsp.suggest.filters.order import FILTERS, polish
 
 N_BLOCKS = 50  # of code, with about ten places each
 SURE = (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8)

@@ -21,7 +21,7 @@ from fim_lsp import __main__ as program
 from fim_lsp.session import completer
 from fim_lsp.session.stats import Answer, Stats
 from fim_lsp.suggest.cursor import Candidate
-from fim_lsp.suggest.filters import polish
+from fim_lsp.suggest.filters.order import polish
 
 FILE = "FIM_OBSERVED"
 

@@ -31,7 +31,7 @@ from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.stats import Answer, LastAnswer, Stats, describe
 from fim_lsp.suggest.continuations import Displayed, continue_line, trim_typed
 from fim_lsp.suggest.cursor import Candidate
-from fim_lsp.suggest.filters import polish
+from fim_lsp.suggest.filters.order import polish
 from fim_lsp.suggest.request import (
     EDITOR,
     CompletionRequest,

@@ -29,8 +29,9 @@ from fim_lsp.prompt.frame import Tape, resume
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.stats import Cost
 from fim_lsp.suggest import boundary
-from fim_lsp.suggest.confidence import least, looping_lines, stuttering
+from fim_lsp.suggest.confidence import least
 from fim_lsp.suggest.cursor import Candidate, Cursor
+from fim_lsp.suggest.filters.repeats import looping_lines, stuttering
 from fim_lsp.suggest.request import CompletionRequest
 from server_bridge.protocol import Prompt, Reply, Stop, Timings
 

@@ -3,9 +3,9 @@ From raw model text to a suggestion worth showing, and answers known in advance.
 
 cursor: a line's indentation, brackets and comments; the text around a cursor; the `Candidate`
 boundary: where a suggestion may stand, and where it ends
-syntax_errors: counts the syntax errors around a cursor; cuts back candidates that add one
-confidence: cuts a candidate where it loops, and to the part that is likely enough to be shown
-filters: the list of all these filters, among them the one of closing brackets
+syntax_errors: counts the syntax errors around a cursor
+confidence: how sure a model is of its text, and the part of it that is likely enough to be shown
+filters: small functions that cut what must not be shown, and their order
 continuations: known continuations of a document, what is left of one while it is typed; lines
   in sight
 request: a completion request, the reasons why it may get nothing, and what the editor inserts

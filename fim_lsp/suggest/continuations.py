@@ -25,7 +25,8 @@ from fim_lsp.prompt.window import closes_only
 from fim_lsp.suggest.boundary import may_follow
 from fim_lsp.suggest.confidence import behind, confidence, odds, prefer
 from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, Candidate, Cursor, Odds, first_visible
-from fim_lsp.suggest.filters import polish, too_short
+from fim_lsp.suggest.filters.order import polish
+from fim_lsp.suggest.filters.spelling import too_short
 from server_bridge.protocol import Token
 
 # The nearest lines decide what comes next; llama.vim hashes 256 + 64 lines and misses after any

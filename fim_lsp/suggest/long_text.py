@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fim_lsp.suggest.confidence import LOOP_LINES, looping_lines, stuttering
 from fim_lsp.suggest.cursor import Candidate, Cursor
-from fim_lsp.suggest.filters import other_text, polish, special_tokens
+from fim_lsp.suggest.filters.foreign import other_text, special_tokens
+from fim_lsp.suggest.filters.order import polish
+from fim_lsp.suggest.filters.repeats import LOOP_LINES, looping_lines, stuttering
 from fim_lsp.suggest.request import reason
 
 # These would cut a long text to the statement at the cursor, or to what parses without the rest of

@@ -166,7 +166,7 @@ def describe_waits(judged: Iterable[PastReaction], now: float) -> str:
     return "waiting longer: " + (" and ".join(parts) or "the last ones were not wanted")
 
 
-NAMES = ("bias", "odds", "length", "lines", "at line start", "inside a word", "pause")
+# The weights of `features`: bias, odds, length, lines, at line start, inside a word, pause.
 START = (-0.77, 0.38, 0.87, 0.32, -0.43, 0.0, 0.0)
 # Found with the simulated users of benchmarks/quiet.py on one half of the places: twice the cost
 # hides a tenth more and loses twice the keys; with three times the rate the weights follow chance.

@@ -9,7 +9,7 @@ import pytest
 
 from fim_lsp.__main__ import main
 from fim_lsp.suggest import request
-from fim_lsp.suggest.filters import NAMES
+from fim_lsp.suggest.filters.order import FILTERS
 from fim_lsp.suggest.request import FILTERED
 from tests.cli.test_commands import STORE
 
@@ -75,7 +75,7 @@ def test_a_model_that_is_away_is_named(report, tmp_path: Path) -> None:
 
 def test_every_filter_says_what_it_left_out() -> None:
     """In a sentence of its own, for a user who knows of no filters."""
-    assert FILTERED.keys() == NAMES
+    assert FILTERED.keys() == {step.__name__ for step in FILTERS}
     assert not [said for said in FILTERED.values() if "candidate" in said or "filter" in said]
 
 

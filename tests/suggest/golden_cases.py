@@ -15,7 +15,7 @@ from typing import Any
 
 from fim_lsp.documents import Position, open_document
 from fim_lsp.suggest.cursor import Candidate, Cursor, Odds, cursor_at
-from fim_lsp.suggest.filters import polish
+from fim_lsp.suggest.filters.order import polish
 
 GOLDEN = Path(__file__).parent / "golden"
 CURSOR, OPEN, CLOSE = "▮⟦⟧"

@@ -9,10 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fim_lsp.suggest.cursor import Candidate
-from fim_lsp.suggest.filters import FILTERS, NAMES, polish
+from fim_lsp.suggest.filters.order import FILTERS, polish
 from tests.suggest.golden_cases import cases, check, parsed
 
 CASES = cases()
+NAMES = {step.__name__ for step in FILTERS}
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)

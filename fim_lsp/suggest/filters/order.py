@@ -1,0 +1,76 @@
+"""
+The filters in order, each `(Candidate, Cursor) -> Candidate`: raw model text into a suggestion.
+
+`polish` runs them and notes what each one changed and why; `fim/stats` counts the names. A filter
+only takes away (`reindented` respells white space), so a suggestion is never anything the model did
+not say. Those in `MEANT` judge the text as the model meant it; then it is cut where the model is
+not sure, and those in `LEFT` see what is left, which may break off anywhere. To add one: a
+function in this package, its place in a list, a golden case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+
+from fim_lsp.suggest.confidence import NOT_SURE, respell
+from fim_lsp.suggest.cursor import Candidate, Cursor, FilterCut
+from fim_lsp.suggest.filters.ends import extent, not_sure, unfinished
+from fim_lsp.suggest.filters.foreign import broken_character, other_text, special_tokens
+from fim_lsp.suggest.filters.repeats import lines_below, looping_lines, stuttering, typed_again
+from fim_lsp.suggest.filters.seam import closed_below, opened_here, right_text
+from fim_lsp.suggest.filters.spelling import reindented, too_short, trailing_space
+from fim_lsp.suggest.filters.syntax import parses
+
+Filter = Callable[[Candidate, Cursor], Candidate]
+
+MEANT: tuple[Filter, ...] = (
+    special_tokens,
+    other_text,
+    reindented,
+    typed_again,
+    stuttering,
+    looping_lines,
+    extent,
+    lines_below,
+    closed_below,
+    opened_here,
+    broken_character,
+    right_text,
+    parses,
+)
+LEFT: tuple[Filter, ...] = (unfinished, trailing_space, too_short)
+FILTERS = (*MEANT, *LEFT)
+
+
+def polish(
+    candidate: Candidate, cursor: Cursor, sure: float = 0.0, off: Collection[str] = ()
+) -> Candidate:
+    """
+    Return the candidate as it should be shown, with its cuts; an empty text where nothing should.
+
+    *sure* is how sure the model must be of it, see `likely`. *off* names filters to leave out, to
+    measure what each one does.
+    """
+    meant = _apply(candidate, cursor, MEANT, off)
+    left = not_sure(meant, cursor, sure)
+    if left is not meant:
+        left = replace(left, cuts=(*meant.cuts, FilterCut(NOT_SURE, left.why)))
+    left = _apply(left, cursor, LEFT, off)
+    is_nothing = not left.text and not left.cuts
+    return replace(left, cuts=(FilterCut("model", "says nothing"),)) if is_nothing else left
+
+
+def _apply(
+    candidate: Candidate, cursor: Cursor, filters: Iterable[Filter], off: Collection[str]
+) -> Candidate:
+    for step in filters:
+        if not candidate.text or step.__name__ in off:
+            continue
+        after = step(candidate, cursor)
+        if (after.text, after.replaces) != (candidate.text, candidate.replaces):
+            odds = respell(candidate.odds, candidate.text, after.text)
+            cuts = (*candidate.cuts, FilterCut(step.__name__, after.why))
+            after = replace(after, odds=odds, cuts=cuts)
+        candidate = after
+    return candidate

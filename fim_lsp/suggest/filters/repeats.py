@@ -1,0 +1,105 @@
+"""
+Filters against saying what is there already: the line above, the lines below, itself once more.
+
+A line is the same when it says the same at the same depth, however its white space is spelled.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import takewhile
+
+from fim_lsp.suggest.cursor import CLOSER, Candidate, Cursor, brackets, width
+
+# Of 158,000 lines of Python and JavaScript 16 say the same as the line above them.
+ABOVE_LINES = 6  # a block of that many is looked for
+LOOP_LINES = 30  # … and, in the suggestion itself, of so many: each size costs a pass
+
+# A piece with a letter in it, said four times without anything between: `"web", "web", "web",
+# "web", `. Three are seen in honest code (`slice(None), slice(None), slice(None)`).
+STUTTER = re.compile(r"([^\n]{3,40}?)\1{3,}")
+LETTER = re.compile(r"[^\W\d_]")
+# Numbers and signs are said again in honest tables, but hardly as often: `0,  0,  0, ` sixteen
+# times. Three words or more are said twice in a row by no writer: `is a tool that is a tool that `.
+OFTEN = 16
+PHRASE = re.compile(r"\b((?:[^\W\d_]+ ){3,12})\1")
+
+# A shorter beginning said twice may be meant: `a = a`.
+TYPED_AGAIN_CHARS = 4
+
+# No style closes two brackets on two lines at the same depth.
+ONLY_CLOSES = re.compile(r"[)\]},;\s]+")
+
+# Models skip a line or two and go on with what follows; further down equal lines are honest.
+FOLLOWING_LINES = 4
+TELLING_CHARS = 12
+
+
+def typed_again(candidate: Candidate, cursor: Cursor) -> Candidate:
+    """Drop the line's beginning where the model says it once more (Granite, StarCoder)."""
+    typed, text = cursor.before.lstrip(), candidate.text.lstrip(" \t")
+    if len(typed) < TYPED_AGAIN_CHARS or not text.startswith(typed):
+        return candidate
+    return candidate.change(text[len(typed) :], "begins with what was typed")
+
+
+def looping_lines(candidate: Candidate, cursor: Cursor) -> Candidate:
+    """Cut before a line, or a block of them, that says the same as the one right above it."""
+    above, own = cursor.above[-ABOVE_LINES:], candidate.text.split("\n")
+    parts = [*above, cursor.before + own[0], *own[1:]]
+    for second in range(len(above), len(parts)):
+        for n_lines in range(1, min(second, len(parts) - second, LOOP_LINES) + 1):
+            block = parts[second - n_lines : second]
+            if block == parts[second : second + n_lines] and LETTER.search("".join(block)):
+                return candidate.cut_lines(second - len(above), "lines go round")
+    return candidate
+
+
+def stuttering(candidate: Candidate, _: Cursor) -> Candidate:
+    """Cut before a line in which one piece is said again and again."""
+    for match in STUTTER.finditer(candidate.text):
+        n_times = (match.end() - match.start()) // len(match[1])
+        if (LETTER.search(match[1]) or n_times >= OFTEN) and match[1].strip():
+            return _without_line(candidate, match)
+    phrase = PHRASE.search(candidate.text)
+    return _without_line(candidate, phrase) if phrase else candidate
+
+
+def _without_line(candidate: Candidate, match: re.Match[str]) -> Candidate:
+    start_of_line = candidate.text.rfind("\n", 0, match.start())
+    return candidate.cut(max(0, start_of_line), "a line goes round")
+
+
+def lines_below(candidate: Candidate, cursor: Cursor) -> Candidate:
+    """Cut at the first line that the file goes on with anyway."""
+    following, depth = _following(cursor), 0
+    for idx, part in enumerate(candidate.text.split("\n")):
+        line = cursor.before + part if idx == 0 else part
+        closes = bool(line.strip()) and not ONLY_CLOSES.sub("", line)
+        if (depth <= 0 and _is_next(line, following)) or (closes and _is_next(line, following[:1])):
+            return candidate.cut_lines(idx, "repeats the lines below")
+        for _, sign in brackets(line, cursor.language):
+            depth += 1 if sign in CLOSER else -1
+    return candidate
+
+
+def _following(cursor: Cursor) -> list[str]:
+    """
+    Return the next line, and those after it until the block ends: another block may say the same.
+    """
+    visible = [line for line in cursor.below if line.strip()][:FOLLOWING_LINES]
+    same = takewhile(lambda line: width(line) >= width(cursor.before), visible)
+    return [*same] or visible[:1]
+
+
+def _is_next(line: str, following: list[str]) -> bool:
+    """
+    Return whether *line* is the next one, or one soon after it that is long enough not to be there
+    twice by chance.
+    """
+    code, here = line.strip(), width(line)
+    same_block = takewhile(lambda other: width(other) >= here, following)
+    return any(
+        code == other.strip() and here == width(other) and (idx == 0 or len(code) >= TELLING_CHARS)
+        for idx, other in enumerate(same_block)
+    )

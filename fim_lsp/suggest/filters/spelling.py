@@ -1,0 +1,60 @@
+"""Filters for white space, as the file has it, and against a text too short to be worth a key."""
+
+from __future__ import annotations
+
+from fim_lsp.suggest.cursor import Candidate, Cursor, indent
+
+# Accepting costs a key: a single character is faster typed than read.
+VISIBLE_CHARS = 2
+
+USUAL_STEPS = (4, 3, 2)  # spaces per level of indentation
+
+
+def reindented(candidate: Candidate, cursor: Cursor) -> Candidate:
+    """Spell indentation as the file does, with tabs or with spaces."""
+    parts = candidate.text.split("\n")
+    n_spaces = _step(parts) if cursor.unit == "\t" else len(cursor.unit)
+    first = 1 if cursor.before.strip() else 0
+    parts[first:] = (_respell_indent(part, cursor.unit, n_spaces) for part in parts[first:])
+    return candidate.change("\n".join(parts), "indentation as in the file")
+
+
+def trailing_space(candidate: Candidate, cursor: Cursor) -> Candidate:
+    """
+    Drop white space at line ends, and blank lines at the end; what stands before other text stays.
+    """
+    *above, last = candidate.text.split("\n")
+    text = "\n".join((*(line.rstrip(" \t") for line in above), last))
+    if not cursor.after[candidate.replaces :].strip():
+        text = text.rstrip()
+    return candidate.change(text, "white space at line ends")
+
+
+def too_short(candidate: Candidate, _: Cursor) -> Candidate:
+    """Drop a text whose acceptance saves no key."""
+    n_visible = len("".join(candidate.text.split()))
+    if n_visible >= VISIBLE_CHARS:
+        return candidate
+    return candidate.cut(0, "too short" if n_visible else "blank")
+
+
+def _step(parts: list[str]) -> int:
+    """
+    Return how many spaces the model takes for a level: the largest usual number that divides all.
+    """
+    widths = [len(indent(part)) for part in parts if part.startswith(" ") and part.strip()]
+    return next((n for n in USUAL_STEPS if all(width % n == 0 for width in widths)), USUAL_STEPS[0])
+
+
+def _respell_indent(line: str, unit: str, n_spaces: int) -> str:
+    """
+    Return the line with its indentation in *unit*, where it is not; *n_spaces* and a tab are one
+    level.
+    """
+    white = indent(line)
+    if unit == "\t" and white.startswith(" "):
+        n_levels, rest = divmod(len(white.replace("\t", " " * n_spaces)), n_spaces)
+        return "\t" * n_levels + " " * rest + line[len(white) :]
+    if unit != "\t" and "\t" in white:
+        return white.replace("\t", unit) + line[len(white) :]
+    return line
