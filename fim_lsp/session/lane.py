@@ -110,10 +110,17 @@ class Lane(Scheduler):
         """
         await asyncio.sleep(0)  # a loop over steps lets the event loop run, whatever the steps do
 
-        async def step() -> T:
-            return await work(await self.model(permit))
+        return await self.foreground(partial(self._do, permit, work))
 
-        return await self.foreground(step)
+    async def look(self, permit: Permit, work: Callable[[PermittedModel], Awaitable[T]]) -> T:
+        """
+        Do the same for the page, a report or the disk: background work goes on as if nothing was
+        asked for.
+        """
+        return await self.observe(partial(self._do, permit, work))
+
+    async def _do(self, permit: Permit, work: Callable[[PermittedModel], Awaitable[T]]) -> T:
+        return await work(await self.model(permit))
 
     async def model(self, permit: Permit) -> PermittedModel:
         """

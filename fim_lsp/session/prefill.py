@@ -91,7 +91,7 @@ class Prefill:
         if not self._lane.connection.is_ready:
             return False
         prompt = frames.compose(frame, typed)
-        return await self._lane.run(doc.permit(), lambda model: model.save(prompt)) > 0
+        return await self._lane.look(doc.permit(), lambda model: model.save(prompt)) > 0
 
     async def _choose_chunks(self, doc: OpenDocument) -> bool:
         """While idle: choose chunks for the window that the next request will want."""

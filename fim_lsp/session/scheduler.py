@@ -1,11 +1,12 @@
 """
 Two lanes to one backend: the only place where work waits for its turn. Knows only coroutines.
 
-Operations: run a foreground step now; leave a background job for a quiet moment. Goal: a request
-waits for at most the step that is running. Plan: work comes in *steps* that are short (≤ 250 ms of
-prefill) or that see, after each token, whether they are in the way (`is_wanted`). So nothing is
-ever cancelled on the wire: a cancelled request that is not a stream costs llama.cpp up to a second
-until it notices (measured), and on other servers its work is lost.
+Operations: run a foreground step now; leave a background job for a quiet moment; observe, which is
+no work: no job waits longer and no stream ends for it. Goal: a request waits for at most the step
+that is running. Plan: work comes in *steps* that are short (≤ 250 ms of prefill) or that see, after
+each token, whether they are in the way (`is_wanted`). So nothing is ever cancelled on the wire: a
+cancelled request that is not a stream costs llama.cpp up to a second until it notices (measured),
+and on other servers its work is lost.
 
 - Foreground steps run one at a time, in the order they came.
 - Each background job has a *kind* and one waiting slot per kind: a newer job replaces a waiting
@@ -100,6 +101,11 @@ class Scheduler:
         finally:
             self._n_due -= 1
             self.stir()
+
+    async def observe(self, step: Callable[[], Awaitable[T]]) -> T:
+        """Run *step* after the one on the wire, as if the user had done nothing."""
+        async with self._wire:
+            return await step()
 
     def background(self, kind: str, step: Step, *, delay: float = 0.0) -> None:
         """Leave *step* for when the foreground has been quiet for *delay* seconds."""

@@ -268,7 +268,7 @@ class Session:
 
         if self.connection.is_ready:
             with contextlib.suppress(BackendError, Withdrawn):
-                prompt, measure = await self._lane.run(doc.permit(), look)
+                prompt, measure = await self._lane.look(doc.permit(), look)
         return describe(prompt, measure, doc.workspace.memory.ring.chunks)
 
     async def continue_long(

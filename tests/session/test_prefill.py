@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import inspect
 import optparse
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -136,3 +136,36 @@ async def _cost_after_rest(session: Session, key: str, line: int, rest: Awaitabl
     typist.type("x")
     await typist.ask()
     return typist.counted("tokens", "evaluated") - before
+
+
+def evaluated_ahead(look: Callable[[Session, str], Awaitable[object]] | None, seconds: int) -> int:
+    """Return how much is evaluated ahead, with a *look* each second where the model worked."""
+
+    async def evaluate() -> int:
+        session = Session(QUICK, lambda _: Slow())
+        typist, before = Typist(session, CODE), 0
+        session.handle(events.CursorMoved(typist.uri, Position(150, 0)))
+        loop = asyncio.get_running_loop()
+        for at in range(1, seconds):
+            await asyncio.sleep(at - loop.time())
+            if look and before != (before := session.counters.n_steps):
+                await look(session, typist.uri)  # which may wait for a step
+        await asyncio.sleep(seconds - loop.time())
+        n_tokens = typist.counted("tokens", "background")
+        await session.aclose()
+        return n_tokens
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        return run(evaluate(), monkeypatch)
+
+
+LOOKS: dict[str, Callable[[Session, str], Awaitable[object]]] = {
+    "report": lambda session, uri: session.report(uri),
+    "days": lambda session, _: session.by_day(),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+def test_looking_is_no_work(look: Callable[[Session, str], Awaitable[object]]) -> None:
+    """A page that is open beside the editor slows nothing of what is evaluated ahead."""
+    assert evaluated_ahead(look, 12) == evaluated_ahead(None, 12) > 900

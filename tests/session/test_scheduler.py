@@ -75,6 +75,23 @@ async def test_background_jobs_behind_a_request(
     assert work.ran == ["front", *ran]
 
 
+async def test_what_observes_is_no_work() -> None:
+    """It waits for the wire, and neither ends the step on it nor has a job wait longer."""
+    work, scheduler = Work(), Scheduler(("warm",))
+    scheduler.background("warm", work.step("warm"))
+    await settled()
+    observing = asyncio.create_task(scheduler.observe(work.step("look")))
+    await settled()
+    quiet_since = asyncio.get_running_loop().time() - scheduler.quiet_s
+    assert (work.ran, scheduler.is_wanted) == (["warm"], False)
+    work.gates["warm"].set()
+    work.gates["look"].set()
+    await observing
+    assert work.ran == ["warm", "look"]
+    since = asyncio.get_running_loop().time() - scheduler.quiet_s
+    assert since == pytest.approx(quiet_since, abs=1e-3)
+
+
 async def test_a_failing_job_ends_alone() -> None:
     """An error in the background is logged, and the lane goes on."""
     work, scheduler = Work(), Scheduler(("speculate", "warm"))
