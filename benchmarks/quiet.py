@@ -7,7 +7,7 @@ How quiet each rule is, and what that costs: a simulated user types through reco
 The answers are those of `benchmarks.gate`, at places in code of 2025 and later. A user comes to one place after the
 other, in a new order each day, and pauses there; a suggestion that is there before the next key may be taken or is an
 interruption. The users differ in what they take (`USERS`), the rules in when something is shown (`RULES`).
-`START` in `fim_lsp/suggest/quiet.py` was found on places of the tuning files; the tables are of those held out.
+`START` in `fim_lsp/suggest/worth.py` was found on places of the tuning files; the tables are of those held out.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ from benchmarks.raw_answers import Answer, read
 from benchmarks.real_sessions.choice import in_set
 from fim_lsp.session.quietness import REMEMBERED
 from fim_lsp.settings.config import CompletionConfig
-from fim_lsp.suggest import quiet
-from fim_lsp.suggest.quiet import PastReaction, Prospect, Reaction, Record
+from fim_lsp.suggest import back_off, worth
+from fim_lsp.suggest.back_off import PastReaction, Reaction
+from fim_lsp.suggest.worth import Prospect, Record
 
 SURE = CompletionConfig().min_confidence
 DAYS = 5  # of all places each, in another order: the first teaches, all count
@@ -107,15 +108,15 @@ class Rule:
 
     def strength(self, now: float) -> float:
         """Return how rare it makes suggestions."""
-        return quiet.strength(self.judged, now) if self.backs_off else 1.0
+        return back_off.strength(self.judged, now) if self.backs_off else 1.0
 
     def shows(self, place: Prospect, now: float) -> bool:
         """Return whether the suggestion is shown."""
         record = self.record if self.learns else Record()
-        if not (self.learns or self.backs_off) or quiet.is_worth(record, place, self.strength(now)):
+        if not (self.learns or self.backs_off) or worth.is_worth(record, place, self.strength(now)):
             return True
         self.n_hidden += 1
-        return self.n_hidden % quiet.AGAIN == 0
+        return self.n_hidden % worth.AGAIN == 0
 
     def wait_s(self, now: float) -> float:
         """Return how long it waits after a key."""
@@ -129,7 +130,7 @@ class Rule:
         self.judged.append(PastReaction(verdict, now))
         if self.learns:
             taken = verdict in (Reaction.ACCEPTED, Reaction.TYPED_ALONG)
-            self.record = quiet.learn(self.record, place, taken=taken)
+            self.record = worth.learn(self.record, place, taken=taken)
 
 
 def _copilot(judged: deque[PastReaction], now: float) -> float:
@@ -137,7 +138,7 @@ def _copilot(judged: deque[PastReaction], now: float) -> float:
     total = 0.0
     for past in judged:
         factor = 0.8 if past.verdict is Reaction.ACCEPTED else 1.5
-        total += math.log(factor) * math.exp(-(now - past.at) / quiet.FADE_S)
+        total += math.log(factor) * math.exp(-(now - past.at) / back_off.FADE_S)
     return math.exp(total)
 
 
@@ -152,9 +153,9 @@ def rules() -> list[Rule]:
         Rule("everything (llama.vim)", sure=0.0),
         Rule("no learning"),
         Rule("Copilot's delay", waits=copilot_wait_ms),
-        Rule("back-off only", waits=quiet.wait_ms, backs_off=True),
+        Rule("back-off only", waits=back_off.wait_ms, backs_off=True),
         Rule("learning only", learns=True),
-        Rule("both (default)", waits=quiet.wait_ms, backs_off=True, learns=True),
+        Rule("both (default)", waits=back_off.wait_ms, backs_off=True, learns=True),
     ]
 
 
@@ -219,15 +220,15 @@ def live(user: User, rule: Rule, offers: list[Offer | None], seed: int, days: in
 
 def _see(user: User, rule: Rule, offer: Offer, seen: Seen, count: Count) -> None:
     saved = offer.line_saved if user.whole else offer.words_saved
-    could_read = seen.seconds >= quiet.READ_S
+    could_read = seen.seconds >= back_off.READ_S
     taken = saved + 1 >= user.least and could_read
     count.shown += 1
     count.wrong += offer.wrong
     count.taken += taken
     count.saved += saved if taken else 0
     dismissed = user.dismisses and could_read
-    n_along = 0 if offer.wrong or dismissed else quiet.ALONG_CHARS
-    verdict = quiet.verdict(
+    n_along = 0 if offer.wrong or dismissed else back_off.ALONG_CHARS
+    verdict = back_off.verdict(
         accepted=taken, dismissed=dismissed, n_along=n_along, seconds=seen.seconds
     )
     if verdict:

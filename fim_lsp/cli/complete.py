@@ -21,7 +21,7 @@ from fim_lsp.cli.client import EditorAnswer, EditorError, LspClient, editor
 from fim_lsp.cli.terminal import Screen, screen_on, unbroken
 from fim_lsp.documents import Position, body, split
 from fim_lsp.settings import files
-from fim_lsp.suggest.request import TOY, notice, report
+from fim_lsp.suggest.reasons import TOY, notice, report
 from server_bridge.weights.table import is_bundled
 
 # The path may hold colons itself (C:\x.py:3): only numbers at the very end are the position.

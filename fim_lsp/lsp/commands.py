@@ -25,7 +25,7 @@ from fim_lsp.prompt.report import page
 from fim_lsp.session.quietness import MINUTES
 from fim_lsp.session.state.state_file import PAGE
 from fim_lsp.settings import files
-from fim_lsp.suggest.request import notice, report
+from fim_lsp.suggest.reasons import notice, report
 from server_bridge.machine import private_files
 
 TOGGLE = "fim.toggle"

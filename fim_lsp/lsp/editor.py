@@ -32,7 +32,8 @@ from fim_lsp.session.state.state_file import PAGE
 from fim_lsp.settings.backend import remote_servers
 from fim_lsp.settings.config import Config, LogConfig
 from fim_lsp.settings.files import PROJECT_FILE, Sources, cache_folder, user_file
-from fim_lsp.suggest.request import EDITOR, TOO_LARGE, Requester, Suggestion, reason
+from fim_lsp.suggest.reasons import TOO_LARGE, reason
+from fim_lsp.suggest.request import EDITOR, Requester, Suggestion
 from fim_lsp.workspace import paths
 from server_bridge.protocol import State
 

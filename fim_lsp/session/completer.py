@@ -29,17 +29,17 @@ from fim_lsp.session.quietness import RARELY, Exposure, Quietness
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.stats import Answer, LastAnswer, Stats, describe
-from fim_lsp.suggest.continuations import Displayed, continue_line, trim_typed
+from fim_lsp.suggest.continuations import Displayed, trim_typed
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters.order import polish
+from fim_lsp.suggest.lines_in_sight import continue_line
+from fim_lsp.suggest.reasons import reason, source
 from fim_lsp.suggest.request import (
     EDITOR,
     CompletionRequest,
     Requester,
     Suggestion,
-    reason,
     request_at,
-    source,
     suggestion,
     why_not,
     why_off,

@@ -16,14 +16,7 @@ from functools import partial
 from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Frame, compose
 from fim_lsp.session.framing import Framing
-from fim_lsp.session.generation import (
-    Generation,
-    Phase,
-    TextSoFar,
-    Wait,
-    goes_on,
-    is_answered,
-)
+from fim_lsp.session.generation import Generation, Phase, TextSoFar, Wait, goes_on, is_answered
 from fim_lsp.session.lane import Lane, PermittedModel, Withdrawn
 from fim_lsp.session.scheduler import end_tasks
 from fim_lsp.session.state.open_document import OpenDocument
@@ -31,8 +24,8 @@ from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.stats import Cost, Stats
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.confidence import NOT_SURE, behind, likely
-from fim_lsp.suggest.continuations import choose
 from fim_lsp.suggest.cursor import Candidate
+from fim_lsp.suggest.lines_in_sight import choose
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, accept
 from server_bridge.protocol import BackendError, PromptTooLong, Request, Stop
 

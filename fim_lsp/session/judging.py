@@ -19,7 +19,7 @@ from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.state.open_document import UNJUDGED, OpenDocument, Verdict
 from fim_lsp.session.state.open_documents import OpenDocuments
-from fim_lsp.suggest.request import reason
+from fim_lsp.suggest.reasons import reason
 
 log = logging.getLogger(__name__)
 

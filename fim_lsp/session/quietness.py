@@ -3,7 +3,7 @@ The quietness of a session: the snooze, the fate of the last suggestions, the le
 
 Mutable state, owned by the session: the last verdicts; the record of this user, which is kept in a
 private file of numbers. What is on screen belongs to its document (`acceptance`). The decisions are
-in `suggest/quiet`. The end of a snooze is on the wall's clock, which goes on while the machine
+in `suggest/worth`. The end of a snooze is on the wall's clock, which goes on while the machine
 sleeps: the user is shown it.
 """
 
@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from fim_lsp.suggest import quiet
+from fim_lsp.suggest import back_off, worth
+from fim_lsp.suggest.back_off import PastReaction
 from fim_lsp.suggest.confidence import likelihood
 from fim_lsp.suggest.cursor import Candidate
-from fim_lsp.suggest.quiet import PastReaction, Prospect, Record
 from fim_lsp.suggest.request import CompletionRequest
+from fim_lsp.suggest.worth import Prospect, Record
 from server_bridge.machine import private_files
 
 FILE = "quiet.json"
@@ -93,7 +94,7 @@ class Quietness:
         """Return how long an automatic request waits for the next key in place of *usual_ms*."""
         if not request.config.completion.learn:
             return usual_ms
-        return quiet.wait_ms(usual_ms, self._strength())
+        return back_off.wait_ms(usual_ms, self._strength())
 
     def weigh(
         self,
@@ -118,14 +119,14 @@ class Quietness:
         place = Prospect(
             request.document.language, likelihood(candidate), len(text), text.count("\n") + 1, before, pause_s
         )  # fmt: skip
-        shown = goes_on or quiet.is_worth(self.record, place, self._strength())
+        shown = goes_on or worth.is_worth(self.record, place, self._strength())
         if not shown and not so_far and request.client.offers:
             self.n_hidden += 1
-            shown = self.n_hidden % quiet.AGAIN == 0
+            shown = self.n_hidden % worth.AGAIN == 0
         return Exposure(place, self._clock()) if shown else None
 
     def _strength(self) -> float:
-        return quiet.strength(self._judged, self._clock())
+        return back_off.strength(self._judged, self._clock())
 
     # -- what became of them ---------------------------------------------------------------------
 
@@ -144,19 +145,19 @@ class Quietness:
         if exposure is None or exposure.place is None or exposure.is_judged:
             return
         exposure.is_judged, now = True, self._clock()
-        verdict = quiet.verdict(
+        verdict = back_off.verdict(
             accepted=accepted, dismissed=dismissed, n_along=n_along, seconds=now - exposure.since
         )
         if verdict is None:
             return
         self._judged.append(PastReaction(verdict, now))
-        self.record = quiet.learn(self.record, exposure.place, taken=verdict in quiet.TAKEN)
+        self.record = worth.learn(self.record, exposure.place, taken=verdict in back_off.TAKEN)
 
     # -- told and kept ---------------------------------------------------------------------------
 
     def why(self) -> str:
         """Return why suggestions are rarer than usual, "" where they are not."""
-        return quiet.describe_waits(self._judged, self._clock())
+        return back_off.describe_waits(self._judged, self._clock())
 
     def snapshot(self) -> dict[str, object]:
         """Return the part of `fim/stats`."""
@@ -165,7 +166,7 @@ class Quietness:
             "hidden": self.n_hidden,
             "rarer": round(self._strength(), 2),
             "why": self.why(),
-            "learned": quiet.describe_record(self.record),
+            "learned": worth.describe_record(self.record),
         }
 
     def forget(self) -> None:
@@ -190,4 +191,4 @@ class Quietness:
 
 
 def _read(path: Path) -> Record:
-    return private_files.restore(path, lambda data: quiet.restore(json.loads(data)), Record())
+    return private_files.restore(path, lambda data: worth.restore(json.loads(data)), Record())

@@ -14,20 +14,16 @@ around, which changes; run them on what is found.
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain, islice
 from typing import NamedTuple
 
-from fim_lsp.documents import LINE_CHARS
 from fim_lsp.prompt.window import closes_only
 from fim_lsp.suggest.boundary import may_follow
-from fim_lsp.suggest.confidence import behind, confidence, odds, prefer
-from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, Candidate, Cursor, Odds, first_visible
-from fim_lsp.suggest.filters.order import polish
+from fim_lsp.suggest.confidence import behind
+from fim_lsp.suggest.cursor import Candidate, Cursor, Odds, first_visible
 from fim_lsp.suggest.filters.spelling import too_short
-from server_bridge.protocol import Token
 
 # The nearest lines decide what comes next; llama.vim hashes 256 + 64 lines and misses after any
 # edit there.
@@ -178,88 +174,3 @@ def trim_typed(displayed: Displayed, cursor: Cursor, model: str) -> Candidate | 
     if typed and typed == text:
         return None  # what follows may be known, or asked for
     return too_short(replace(displayed.candidate, text=text[len(typed) :], cuts=()), cursor)
-
-
-# -- line match --------------------------------------------------------------------------------
-# A suggestion without a model: the line in sight that begins as the typed one does, if it is clear
-# which.
-#
-# Measured on 340 places of held-out Python: such a line is exactly right at 9 % of them with the
-# lines around the cursor in sight, at 14 % with all of the file, at 16 % with six other files of
-# the package, and at 16 % with all of it; then 48 and 51 of 100 shown are right. Asking for a
-# majority is worth that: without, 32 of 100 are.
-
-
-# From four typed characters on it pays to guess: 59 of the 60 right answers, and less noise.
-TYPED_CHARS = 4
-
-# The share of the lines beginning alike that must go on alike. A third more are shown without it,
-# two right answers more. With 0.6: 51 right of 100 shown, with all alike: 43 of 79.
-SHARE = 0.5
-
-SIGHT_LINES = 8000  # looked through for one that begins as the typed one does: half a millisecond
-
-
-def continue_line(cursor: Cursor, elsewhere: Iterable[str]) -> Candidate:
-    """
-    Return what the lines around and *elsewhere* (nearest first) have after the typed text; empty if
-    unclear.
-
-    Not the line right above: the same line is hardly written twice in a row (`looping_lines`).
-    Costs one look at each line: 0.2 ms for a full ring.
-    """
-    typed = cursor.before.strip()
-    if len(typed) < TYPED_CHARS or not closes_only(cursor.after):
-        return Candidate("")
-    rests = Counter(
-        visible[len(typed) :]
-        for line in chain(cursor.above[-2::-1], cursor.below, elsewhere)
-        if len(line) <= LINE_CHARS
-        and typed in line
-        and (visible := line.strip()).startswith(typed)
-        and visible != typed
-    )
-    if not rests:
-        return Candidate("")
-    rest, n_lines = rests.most_common(1)[0]  # of equals the nearest, which was counted first
-    return Candidate(rest if n_lines >= SHARE * rests.total() else "")
-
-
-def lines_in_sight(
-    own: Sequence[str], line: int, others: Iterable[Sequence[str]], chunks: Iterable[str]
-) -> Iterator[str]:
-    """
-    Return lines that may be said again, the likeliest first, at most `SIGHT_LINES`.
-
-    Of the file itself (*own*, the cursor on *line*) those beyond what stands around the cursor,
-    then those of *others* that are open, then of the texts of *chunks*.
-    """
-    above = reversed(own[: max(0, line - ABOVE_LINES)])
-    below = own[line + 1 + BELOW_LINES :]
-    rest = chain(others, (chunk.splitlines() for chunk in chunks))
-    return islice(chain(above, below, chain.from_iterable(rest)), SIGHT_LINES)
-
-
-# -- choice --------------------------------------------------------------------------------------
-# What is kept of a finished generation: the model's text, or a line in sight that is surer. Pure.
-
-
-def choose(
-    candidate: Candidate,
-    tokens: Iterable[Token],
-    forced: str,
-    cursor: Cursor,
-    elsewhere: Iterable[str] | None,
-) -> Candidate:
-    """
-    Return the candidate to remember at *cursor*, where the model's is *candidate*.
-
-    *tokens* spell *forced* and then the text. *elsewhere* are lines out of sight that may be said
-    again, the likeliest first; None where lines may not be offered at all.
-    """
-    candidate = replace(candidate, odds=odds(tokens, forced, candidate.text))
-    local = Candidate("") if elsewhere is None else continue_line(cursor, elsewhere)
-    if not local.text:
-        return candidate
-    sure = confidence(candidate.odds, polish(candidate, cursor).text)
-    return prefer(candidate, sure, local)

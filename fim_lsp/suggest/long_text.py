@@ -12,7 +12,7 @@ from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters.foreign import other_text, special_tokens
 from fim_lsp.suggest.filters.order import polish
 from fim_lsp.suggest.filters.repeats import LOOP_LINES, looping_lines, stuttering
-from fim_lsp.suggest.request import reason
+from fim_lsp.suggest.reasons import reason
 
 # These would cut a long text to the statement at the cursor, or to what parses without the rest of
 # it.

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fim_lsp.__main__ import main
-from fim_lsp.suggest import request
+from fim_lsp.suggest import reasons
 from fim_lsp.suggest.filters.order import FILTERS
-from fim_lsp.suggest.request import FILTERED
+from fim_lsp.suggest.reasons import FILTERED
 from tests.cli.test_commands import STORE
 
 TYPING, BY_HAND = "while typing", "by hand"
@@ -82,7 +82,7 @@ def test_every_filter_says_what_it_left_out() -> None:
 @pytest.mark.parametrize(("by_hand", "hint"), [(False, True), (True, False)])
 def test_asking_by_hand_is_named_where_it_may_help(*, by_hand: bool, hint: bool) -> None:
     """Not to a user who did that."""
-    said = request.report("", "parses", "it broke off", by_hand=by_hand)
+    said = reasons.report("", "parses", "it broke off", by_hand=by_hand)
     assert ("ask by hand" in said) == hint
 
 

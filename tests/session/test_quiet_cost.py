@@ -13,7 +13,7 @@ import pytest
 from fim_lsp.events import Dismissed
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import RingConfig
-from fim_lsp.suggest import quiet
+from fim_lsp.suggest import worth
 from server_bridge.protocol import Reply, Request
 from tests.clock import run
 from tests.fake_backend import CORPUS, FakeBackend
@@ -79,14 +79,14 @@ async def typed(seed: int, *, learn: bool) -> Typed:
     )
 
 
-def history(rng: random.Random) -> quiet.Record:
+def history(rng: random.Random) -> worth.Record:
     """Return what was learned of some suggestions, which a user of some taste took or left."""
-    record, taste = quiet.Record(), rng.random()
+    record, taste = worth.Record(), rng.random()
     for _ in range(rng.randrange(300)):
-        place = quiet.Prospect(
+        place = worth.Prospect(
             "python", rng.random(), rng.randrange(1, 90), rng.randrange(1, 4), " x", rng.random()
         )
-        record = quiet.learn(record, place, taken=rng.random() < taste)
+        record = worth.learn(record, place, taken=rng.random() < taste)
     return record
 
 

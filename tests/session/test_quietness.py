@@ -13,10 +13,11 @@ from fim_lsp.events import Snoozed
 from fim_lsp.session.quietness import FILE, NOT_NOW, Exposure, Quietness
 from fim_lsp.session.state.state_file import forget
 from fim_lsp.settings.config import CompletionConfig, Config
-from fim_lsp.suggest import quiet
+from fim_lsp.suggest import worth
+from fim_lsp.suggest.back_off import READ_S
 from fim_lsp.suggest.cursor import Candidate, Odds
-from fim_lsp.suggest.quiet import AGAIN, READ_S, Record
 from fim_lsp.suggest.request import CompletionRequest, request_at
+from fim_lsp.suggest.worth import AGAIN, Record
 from server_bridge.protocol import Health, State
 from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
@@ -160,8 +161,8 @@ HUGE = '{"n": 1%s, "start": %s, "weights": %s, "languages": {}}'
         b"[" * 10_000,
         b'{"n": "x"}',
         b"\xff\xfe",
-        (HUGE % ("0" * 309, [*quiet.START], [*quiet.START])).encode(),
-        (HUGE % ("e999", [*quiet.START], [*quiet.START])).encode(),
+        (HUGE % ("0" * 309, [*worth.START], [*worth.START])).encode(),
+        (HUGE % ("e999", [*worth.START], [*worth.START])).encode(),
     ],
 )
 def test_a_file_that_makes_no_sense(tmp_path: Path, content: bytes) -> None:

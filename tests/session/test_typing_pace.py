@@ -10,7 +10,7 @@ from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.session.stats import Stats
-from fim_lsp.suggest.quiet import USUAL_MS
+from fim_lsp.suggest.pace import USUAL_MS
 
 START = Position(0, 0)
 

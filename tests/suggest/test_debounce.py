@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fim_lsp.suggest.quiet import MAX_WAIT_MS, PAUSE_MS, USUAL_MS, TypingPace
+from fim_lsp.suggest.pace import MAX_WAIT_MS, PAUSE_MS, USUAL_MS, TypingPace
 from tests.suggest.golden_cases import parsed
 
 INSIDE, BEHIND_SIGN, LINE_START = "x = fo▮\n", "x = foo(▮)\n", "    ▮\n"

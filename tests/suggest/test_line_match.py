@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fim_lsp.suggest.continuations import continue_line
+from fim_lsp.suggest.lines_in_sight import continue_line
 from tests.suggest.golden_cases import parsed
 
 

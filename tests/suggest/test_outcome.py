@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fim_lsp.suggest.request import BY_HAND, ENDS, FILTERED, TOY, notice, reason, report, source
+from fim_lsp.suggest.reasons import BY_HAND, ENDS, FILTERED, TOY, notice, reason, report, source
 
 READY = {
     "state": "ready",

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from fim_lsp.suggest.request import IN_A_PROMPT, why_disabled
+from fim_lsp.suggest.switches import IN_A_PROMPT, why_disabled
 
 A = "file:///home/me/shop/docs/cart.py"
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.suggest.quiet import (
+from fim_lsp.suggest.worth import (
     FARTHEST,
     MOST_RECORD,
     N_LANGUAGES,

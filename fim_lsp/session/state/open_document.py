@@ -30,7 +30,7 @@ from fim_lsp.session.state.state_file import SavedDocument
 from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.stats import LastAnswer
 from fim_lsp.suggest.continuations import Continuations, Displayed
-from fim_lsp.suggest.request import TOO_LARGE
+from fim_lsp.suggest.reasons import TOO_LARGE
 from fim_lsp.workspace.git_commit import is_message
 from fim_lsp.workspace.paths import FileLocation, local_path
 from server_bridge.protocol import Prompt

@@ -17,8 +17,8 @@ from fim_lsp.session.state.acceptance import Acceptance
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.workspaces import Workspace, Workspaces
 from fim_lsp.session.stats import Stats
-from fim_lsp.suggest.continuations import lines_in_sight
-from fim_lsp.suggest.quiet import TypingPace
+from fim_lsp.suggest.lines_in_sight import lines_in_sight
+from fim_lsp.suggest.pace import TypingPace
 from fim_lsp.workspace import paths
 
 

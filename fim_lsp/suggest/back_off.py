@@ -1,0 +1,94 @@
+"""
+The fate of the last suggestions into how much rarer the next ones are, which fades within minutes.
+Pure.
+
+Each suggestion that was not wanted makes the next ones wait longer and cost more (`worth`), each
+that was taken undoes a part of it. The rule is Copilot's (`userInteractionMonitor.ts`): the product
+of a factor for each, whose exponent fades with e^(-t / 10 min). Its 1.5 is for a suggestion that
+was dismissed; one that is only typed against may not have been read.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Reaction(enum.Enum):
+    """The user's reaction to a suggestion."""
+
+    ACCEPTED = "accepted"
+    TYPED_ALONG = "typed along"
+    DISMISSED = "dismissed"
+    IGNORED = "typed against"
+
+
+TAKEN = (Reaction.ACCEPTED, Reaction.TYPED_ALONG)
+REFUSED = (Reaction.DISMISSED, Reaction.IGNORED)
+FACTORS = {
+    Reaction.ACCEPTED: 0.8,  # Copilot's
+    Reaction.TYPED_ALONG: 0.8,  # right, too
+    Reaction.DISMISSED: 1.5,  # Copilot's
+    Reaction.IGNORED: 1.2,  # two are about one that was dismissed
+}
+LOGARITHMS = {verdict: math.log(factor) for verdict, factor in FACTORS.items()}
+FADE_S = 600.0  # Copilot's ten minutes
+MOST = 6.0  # more than four in a row change nothing: Copilot's waits end at a bound, too
+READ_S = 0.3  # to see that something is there and what: about the shortest fixation of a reader
+ALONG_CHARS = 3  # as in `session/state/acceptance`
+# the wait that is made longer where there is none; with 100 a user who always dismisses loses 20 %
+# of the keys
+STEP_MS = 20.0
+MOST_WAIT_MS = 3000.0  # Copilot's
+NEAR_ONE = 1.25  # what is less is not worth telling the user
+
+
+class PastReaction(NamedTuple):
+    """A suggestion that ended, and when (seconds)."""
+
+    verdict: Reaction
+    at: float
+
+
+def verdict(*, accepted: bool, dismissed: bool, n_along: int, seconds: float) -> Reaction | None:
+    """
+    Return the user's reaction to a suggestion that was on screen for *seconds*, of which *n_along*
+    characters were typed; None where it cannot have been read, which says nothing about the next.
+    """
+    if accepted:
+        return Reaction.ACCEPTED
+    if n_along >= ALONG_CHARS:
+        return Reaction.TYPED_ALONG
+    if dismissed:
+        return Reaction.DISMISSED
+    return Reaction.IGNORED if seconds >= READ_S else None
+
+
+def strength(judged: Iterable[PastReaction], now: float) -> float:
+    """
+    Return how many times as much an interruption counts now as at the beginning; 1 where nothing
+    was dismissed.
+    """
+    total = 0.0
+    for verdict, at in judged:
+        fading = math.exp(-max(0.0, now - at) / FADE_S)
+        total = max(0.0, total + LOGARITHMS[verdict] * fading)
+    return min(MOST, math.exp(total))
+
+
+def wait_ms(usual_ms: float, strong: float) -> float:
+    """Return how long to wait after a key in place of *usual_ms*."""
+    longer = (usual_ms + STEP_MS) * strong - STEP_MS
+    return max(usual_ms, min(longer, MOST_WAIT_MS))
+
+
+def describe_waits(judged: Iterable[PastReaction], now: float) -> str:
+    """Return why suggestions are rarer at the moment, "" where they are not."""
+    recent = [reaction for reaction in judged if now - reaction.at < FADE_S]
+    if strength(recent, now) < NEAR_ONE:
+        return ""
+    counts = [(one, sum(reaction.verdict is one for reaction in recent)) for one in REFUSED]
+    parts = [f"{n} {'was' if n == 1 else 'were'} {one.value}" for one, n in counts if n]
+    return "waiting longer: " + (" and ".join(parts) or "the last ones were not wanted")
