@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -24,8 +23,6 @@ from server_bridge.weights.table import is_bundled
 
 NO = "Not now"  # the first row, which Enter takes while the user types (Helix); it is asked once
 CANCELLED = "it was cancelled; `fim-lsp setup` resumes it"
-
-log = logging.getLogger(__name__)
 
 
 class NotGot(Exception):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import time
 from collections.abc import Callable, Mapping
 from datetime import date
@@ -47,8 +46,6 @@ from fim_lsp.workspace.explorer import Progress
 from server_bridge.protocol import Backend, BackendError, Health, Measure, Prompt, TextModel
 
 BACKGROUND = ("prefill cursor", "decode ahead", "choose chunks", "prefill next")
-
-log = logging.getLogger(__name__)
 
 
 class Session:

@@ -1,11 +1,13 @@
 """
 Files on disk: which are private, and what each workspace knows of them.
 
-paths: turns URIs into files, and into the names that a model may see; reads regular files only
+paths: turns URIs into files, and into the names that a model may see
+regular_files: reads a file, and never a device, a pipe or more than is wanted
 git_files: finds the repository of a folder, its configuration, and its rules besides `.gitignore`
 ignore_files: decides whether a file is private, by the ignore files above it
 git_commit: the staged diff and the last subjects, by a git that is told nothing
 files: lists and reads the files of a workspace
 syntax_child: the process that parses files: a line of JSON in, a line out
-explorer: has that process parse texts, once per version; indexes files that are not open
+reader: has that process parse texts, once per version
+explorer: indexes files that are not open, in the background
 """

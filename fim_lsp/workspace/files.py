@@ -33,7 +33,7 @@ from fim_lsp.context.privacy import Folder, enter, is_installed, why_refused
 from fim_lsp.context.ring import Snapshot
 from fim_lsp.documents import Document, open_document, split
 from fim_lsp.workspace.ignore_files import encode_name, read_folder, rules_at, why_private
-from fim_lsp.workspace.paths import read
+from fim_lsp.workspace.regular_files import read
 
 FILES = 20_000  # in an index: those nearest to the file that was opened first
 FILE_BYTES = 200_000  # a longer file is made by a machine
@@ -42,7 +42,7 @@ SLICE_BYTES = 64_000  # of text read at a time: some 10 ms of work between two l
 _DATA = {"", "json", "html", "css"}  # languages whose definitions are not imported
 
 Stamp = tuple[int, int]  # time of change in ns, size in bytes
-ReadSyntax = Callable[[str, str], Syntax]  # `explorer.Reader.syntax`, of a language and a text
+ReadSyntax = Callable[[str, str], Syntax]  # `SourceReader.syntax`, of a language and a text
 
 log = logging.getLogger(__name__)
 

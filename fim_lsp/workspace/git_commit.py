@@ -26,7 +26,7 @@ from fim_lsp.prompt.commit_message import FileDiff, file_diffs
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.git_files import common_folder, git_folder, head, is_unc_path, values
 from fim_lsp.workspace.ignore_files import why_private
-from fim_lsp.workspace.paths import read
+from fim_lsp.workspace.regular_files import read
 from server_bridge.machine import executables
 
 _NAME_BYTES = 200  # of a file that names a commit

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from fim_lsp.context.ignore_rules import LONGEST
 from fim_lsp.context.privacy import Repository
-from fim_lsp.workspace.paths import read
+from fim_lsp.workspace.regular_files import read
 
 _CONFIG_BYTES = 1_000_000  # bytes of a configuration file
 _DEPTH = 10  # of includes, as in git

@@ -31,7 +31,7 @@ from fim_lsp.context.privacy import (
     why_refused,
 )
 from fim_lsp.workspace.git_files import no_repository, repository
-from fim_lsp.workspace.paths import read
+from fim_lsp.workspace.regular_files import read
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ import pytest
 
 from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.uses import Renaming, find_uses
-from fim_lsp.workspace import explorer
-from fim_lsp.workspace.explorer import DEATHS, SyntaxProcess
+from fim_lsp.workspace import reader
+from fim_lsp.workspace.reader import DEATHS, SyntaxProcess
 
 CODE = "def freight(weight):\n    return weight * 2\n"
 HANGS = (sys.executable, "-c", "import time; time.sleep(600)")
@@ -65,15 +65,15 @@ def test_a_child_without_an_answer_is_ended_and_not_started_for_ever(
     process: SyntaxProcess, monkeypatch: pytest.MonkeyPatch, child: tuple[str, ...]
 ) -> None:
     """The text has no syntax; after some of these no child is started any more."""
-    monkeypatch.setattr(explorer, "LIMIT_S", 0.05)
-    monkeypatch.setattr(explorer, "_CHILD", child)
-    started, start = [], explorer._start
+    monkeypatch.setattr(reader, "LIMIT_S", 0.05)
+    monkeypatch.setattr(reader, "_CHILD", child)
+    started, start = [], reader._start
 
     def noting():
         started.append(start())
         return started[-1]
 
-    monkeypatch.setattr(explorer, "_start", noting)
+    monkeypatch.setattr(reader, "_start", noting)
 
     assert [process.syntax("python", CODE) for _ in range(DEATHS + 5)] == [None] * (DEATHS + 5)
     assert len(started) == DEATHS
@@ -84,7 +84,7 @@ def test_a_text_that_waits_when_the_session_ends_gets_no_answer(
     process: SyntaxProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The exit does not wait for the parser."""
-    monkeypatch.setattr(explorer, "_CHILD", HANGS)
+    monkeypatch.setattr(reader, "_CHILD", HANGS)
     answers: list[object] = []
     waits = threading.Thread(target=lambda: answers.append(process.syntax("python", CODE)))
     waits.start()

@@ -25,11 +25,12 @@ from fim_lsp.session.state.state_file import SavedWorkspace
 from fim_lsp.settings.backend import is_local
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
-from fim_lsp.workspace.explorer import EMPTY, Explorer, Progress, SourceReader
+from fim_lsp.workspace.explorer import EMPTY, Explorer, Progress
 from fim_lsp.workspace.files import pieces_of, reread, uri_of
 from fim_lsp.workspace.git_files import excludes_files
 from fim_lsp.workspace.ignore_files import why_private
 from fim_lsp.workspace.paths import FileLocation
+from fim_lsp.workspace.reader import SourceReader
 from server_bridge.protocol import Chunk
 
 NO_ROOM = RingLimits(0, 1, 0)
