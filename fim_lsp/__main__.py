@@ -121,8 +121,8 @@ def _doctor(given: argparse.Namespace) -> int:
 
 
 def _serve(given: argparse.Namespace) -> NoReturn:
-    gc.disable()  # 50 ms that an editor would wait for; `server.run` enables it again
-    from fim_lsp.lsp import server
+    gc.disable()  # 50 ms that an editor would wait for; `run` enables it again
+    from fim_lsp.lsp.run import Address, run
     from fim_lsp.session.session import Session
 
     log = {"file": given.log_file, "level": given.log_level}
@@ -131,11 +131,11 @@ def _serve(given: argparse.Namespace) -> NoReturn:
     address = None
     if given.tcp:
         host, port = given.tcp
-        address = server.Address(host, port, given.token_file or token)
+        address = Address(host, port, given.token_file or token)
     open_session = partial(
         Session, open_backend=open_backend, cache=_cache(), open_model=open_model
     )
-    server.run(address, open_session, overrides, _real_model, _open_port)
+    run(address, open_session, overrides, _real_model, _open_port)
 
 
 async def _open_port(session: Session, port: int, root: str) -> LocalPort:

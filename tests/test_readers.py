@@ -16,7 +16,7 @@ import pytest
 from fim_lsp.context import ignore_rules
 from fim_lsp.documents import Document, Position
 from fim_lsp.instruct import presets, selection
-from fim_lsp.lsp.commands import parse_context
+from fim_lsp.lsp.context_items import parse_context
 from fim_lsp.next_edit import formats
 from fim_lsp.next_edit.window import Ask, NamedEdit
 from fim_lsp.prompt import commit_message

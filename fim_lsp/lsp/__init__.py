@@ -1,17 +1,23 @@
 """
 The language server: LSP messages in and out.
 
-ending: ends the process within a second of its client's end; where its log goes
+ending: ends the process within a second of its client's end
+log: where the log goes, and what may stand in it
 transport: reads and writes message bodies, over stdin and stdout or a port of the user's own
 rpc: all that is changed of pygls, which calls handlers: one answer per request; LSP's types
-convert: LSP values to ours and back, in columns of three encodings; what editors do not declare
+convert: LSP values to ours and back, in columns of three encodings
+quirks: what some editors do without declaring it, by their names
 notebooks: joins the cells of a notebook into one document per language
 messages: what the user is shown besides suggestions: progress and problems
 local_page: opens the port of the session, by the setting or for a user who wants to see the page
 editor: one editor: its capabilities, its settings, its last request
 offer: offers a real model once, while the bundled one is at work
-commands: the editor's commands: accept, switch, be quiet, look inside, say why; `fim/context`
-edits: the commands for edits by instruction and for commit messages
-inline_edits: the next edit in Copilot's shapes, for clients that draw it; code actions
+commands: the editor's commands: accept, switch, be quiet, look inside, say why
+context_items: `fim/context`: code that other language servers know of names near the cursor
+edits: the commands for edits by instruction
+commit_messages: the command that writes a commit message, and its code action
+inline_edits: the next edit in Copilot's shapes, for clients that draw it
+code_actions: the next edit, a commit message, edits that need no instruction typed
 server: the table of methods and their handlers: convert in, one call, convert out
+run: serves one editor, on stdio or a TCP port, to its end
 """

@@ -19,9 +19,9 @@ from fim_lsp import __version__
 from fim_lsp.display import sanitize
 from fim_lsp.documents import Document, Edit, Position
 from fim_lsp.events import Closed, CursorMoved, Event, Focused, FoldersChanged, RulesChanged, Yanked
-from fim_lsp.lsp import convert
-from fim_lsp.lsp.ending import log_to
+from fim_lsp.lsp import quirks
 from fim_lsp.lsp.local_page import LocalPage
+from fim_lsp.lsp.log import log_to
 from fim_lsp.lsp.messages import Messages
 from fim_lsp.lsp.notebooks import Notebooks
 from fim_lsp.lsp.rpc import JsonRpcException, LanguageServer, types
@@ -94,13 +94,13 @@ class Editor(LanguageServer):
         """Open the session with the settings known so far."""
         self.encoding = types.PositionEncodingKind(self.workspace.position_encoding).value
         name = _name(params)
-        self.reads_snippets = convert.reads_snippets(name)
+        self.reads_snippets = quirks.reads_snippets(name)
         self.roots = _on_disk(_roots(params))
         self.sources.say("initializationOptions", params.initialization_options)
         self.sources.read(_folders(self.roots))
         self.session = self._open_session(self._config())
         self._is_open = True
-        self._waits_ms = convert.waits_ms(name)
+        self._waits_ms = quirks.waits_ms(name)
         self.session.on_status = self._show_status
         self.session.on_index(self.messages.show_index)
         self.session.handle(FoldersChanged(self.roots))
@@ -114,7 +114,7 @@ class Editor(LanguageServer):
             params.capabilities.text_document
             and params.capabilities.text_document.inline_completion
         )
-        without = ghost_text is None and not convert.has_ghost_text_unsaid(_name(params))
+        without = ghost_text is None and not quirks.has_ghost_text_unsaid(_name(params))
         return setting == "always" or (setting == "auto" and without)
 
     async def aclose(self, within_s: float) -> None:

@@ -1,77 +1,33 @@
 """
 LSP methods into calls of a `Session`: each handler converts in, makes one call, converts out.
 
-`run` serves one editor. The rest is `FEATURES`, the table of methods, and their handlers, which run
-until their first wait before the next message is read.
+`FEATURES` is the table of methods. A handler runs until its first wait before the next message is
+read.
 """
 
 from __future__ import annotations
 
 import asyncio
-import gc
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from fim_lsp.documents import Document, split_stepwise
 from fim_lsp.events import Changed, Closed, Event, Saved
-from fim_lsp.lsp import convert, ending, inline_edits, offer, transport
+from fim_lsp.lsp import code_actions, commit_messages, convert, edits, ending, inline_edits
 from fim_lsp.lsp.commands import COMMANDS, REQUESTS
+from fim_lsp.lsp.context_items import hear_context
 from fim_lsp.lsp.editor import SHUTDOWN_S, Editor
-from fim_lsp.lsp.local_page import OpenPort
-from fim_lsp.lsp.offer import Find
-from fim_lsp.lsp.rpc import SLICE_S, InlineParams, serve, types
+from fim_lsp.lsp.rpc import SLICE_S, InlineParams, types
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import MENU, Suggestion
-from server_bridge.protocol import State
 
 Result = TypeVar("Result")
 
 # Where a menu is asked for besides inside words (in Helix, only there): behind operators and
 # indentation.
 TRIGGERS = (" ", "\t", "\n", ".", ":", ",", "=", "(", "[", "{")
-
-GARBAGE = 10_000  # new objects between two searches for garbage: an answer makes thousands
-CLOSE_S = 0.6  # for saving and ending when the client is gone: less than `ending.LEAVE_S`
-FLUSH_S = 0.1  # for the last messages to a client that is not
-
-log = logging.getLogger(__name__)
-
-
-class Address(NamedTuple):
-    """The address for one client, and the secret that it must know, if any."""
-
-    host: str
-    port: int
-    token: str
-
-
-def run(
-    address: Address | None,
-    open_session: Callable[[Config], Session],
-    flags: Mapping[str, object],
-    find_model: Find,
-    open_port: OpenPort,
-) -> NoReturn:
-    """
-    Serve one editor, on stdio or the TCP *address*, to its end; the process ends here.
-
-    *find_model* finds what to offer in place of the bundled model; *open_port* lets the session
-    answer other programs. The caller may switch garbage collection off before: it takes 50 ms of
-    start-up.
-    """
-    editor = make_server(open_session, flags, over_tcp=address is not None)
-    editor.page.open_port = open_port
-    if address is None:
-        editor.on_state = partial(_on_state, editor, find_model)
-    # What was imported stays until the end; searching it for garbage takes 50 ms every time.
-    gc.freeze()
-    gc.set_threshold(GARBAGE)
-    gc.enable()
-    asyncio.run(_serve(editor, address))
-    raise AssertionError("_serve ends the process")
 
 
 def make_server(
@@ -81,53 +37,14 @@ def make_server(
     editor = Editor(open_session, flags, over_tcp=over_tcp)
     for method, handler, options in (*FEATURES, *REQUESTS):
         editor.feature(method, options)(handler)
-    for name, command in (*COMMANDS, *inline_edits.COMMANDS):
+    for name, command in (
+        *COMMANDS,
+        *edits.COMMANDS,
+        *commit_messages.COMMANDS,
+        *inline_edits.COMMANDS,
+    ):
         editor.command(name)(command)
     return editor
-
-
-def _on_state(editor: Editor, find_model: Find, state: State) -> None:
-    """Offer a model, once, if the backend's new state calls for it."""
-    if offer.should_offer(editor, state):
-        editor.on_state = lambda _: None
-        editor.later(offer.offer(editor, find_model), "offer a model")
-
-
-async def _serve(editor: Editor, address: Address | None) -> NoReturn:
-    """Serve, then leave: before asyncio waits for threads that may hang."""
-    loop = asyncio.get_running_loop()
-    connected: list[transport.Client] = []
-
-    def leave() -> None:
-        ending.end_soon()
-        if not connected:
-            ending.leave(1)
-        loop.call_soon_threadsafe(connected[0].end)
-
-    ending.on_signals(leave)
-    if address is None:
-        client = transport.stdio(ending.end_soon)
-    else:
-        client = await _wait_connected(address)
-    code = 1
-    try:
-        connected.append(client)
-        editor.leave = leave
-        code = await serve(editor.protocol, client, editor.note_skipped)
-    except Exception:
-        log.exception("the server failed")
-    ending.end_soon()
-    await editor.aclose(CLOSE_S)
-    client.flush(FLUSH_S)
-    ending.leave(code)
-
-
-async def _wait_connected(address: Address) -> transport.Client:
-    try:
-        return await transport.tcp_client(*address, ending.end_soon)
-    except OSError as error:
-        log.error("fim-lsp cannot listen on %s:%d: %s", address.host, address.port, error)  # noqa: TRY400
-        ending.leave(1)
 
 
 # -- life cycle ----------------------------------------------------------------------------------
@@ -373,7 +290,7 @@ FEATURES: tuple[tuple[str, Callable[..., object], object], ...] = (
         # not empty: older lsp-mode reads {} as nothing
         types.InlineCompletionOptions(work_done_progress=False),
     ),
-    (types.TEXT_DOCUMENT_CODE_ACTION, inline_edits.code_action, inline_edits.OPTIONS),
+    (types.TEXT_DOCUMENT_CODE_ACTION, code_actions.code_action, code_actions.OPTIONS),
     (types.TEXT_DOCUMENT_DID_OPEN, did_open, None),
     (types.TEXT_DOCUMENT_DID_CHANGE, did_change, None),
     (types.TEXT_DOCUMENT_DID_SAVE, did_save, types.SaveOptions(include_text=False)),
@@ -391,6 +308,7 @@ FEATURES: tuple[tuple[str, Callable[..., object], object], ...] = (
     ("textDocument/didFocus", _forward(convert.parse_focus), None),
     ("textDocument/didShowCompletion", _forward(convert.parse_show), None),
     ("textDocument/didPartiallyAcceptCompletion", _forward(convert.parse_partial), None),
+    ("fim/context", hear_context, None),
     (inline_edits.METHOD, inline_edits.inline_edit, None),
     (inline_edits.SHOWN, inline_edits.did_show, None),
     ("fim/didMoveCursor", did_move_cursor, None),

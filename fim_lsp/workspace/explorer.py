@@ -20,7 +20,6 @@ from fim_lsp.workspace import paths
 from fim_lsp.workspace.files import grow, list_files, on_disk
 from fim_lsp.workspace.reader import SourceReader
 
-
 LISTING_S = 60  # between two looks at what files there are, for editors that do not tell
 LISTING_SHARE = 0.01  # of the time, which very many files may not exceed either
 PAUSE_S = 0.02  # between two slices of the index: half of the time is left to other work

@@ -184,7 +184,7 @@ def test_headers_are_read_as_http_has_them(editor: Editor) -> None:
 
 def test_nothing_heavy_is_imported_while_the_editor_waits() -> None:
     """Start-up is imports; these come when they are needed, after the answer to `initialize`."""
-    code = "import sys, fim_lsp.lsp.server, server_bridge.bridge; print(*sys.modules)"
+    code = "import sys, fim_lsp.lsp.run, server_bridge.bridge; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
     # tree_sitter without a grammar is a millisecond
     assert not {"httpx", "tree_sitter_python", "xllamacpp"} & set(loaded.stdout.decode().split())

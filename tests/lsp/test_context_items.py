@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from fim_lsp.events import Informed, Snippet
-from fim_lsp.lsp.commands import ITEMS, VALUE_CHARS, parse_context
+from fim_lsp.lsp.context_items import ITEMS, VALUE_CHARS, parse_context
 
 URI = "file:///shop/ship.py"
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"

@@ -1,4 +1,4 @@
-"""`fim_lsp.lsp.ending`: what a log file may be, and what stands in it."""
+"""`fim_lsp.lsp.log`: what a log file may be, and what stands in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp.lsp.ending import log_to
+from fim_lsp.lsp.log import log_to
 from fim_lsp.settings.config import LogConfig
 
 log = logging.getLogger("fim_lsp.test")

@@ -1,10 +1,10 @@
-"""`fim_lsp.lsp.convert`: what is known of editors by their names."""
+"""`fim_lsp.lsp.quirks`: what is known of editors by their names."""
 
 from __future__ import annotations
 
 import pytest
 
-from fim_lsp.lsp import convert
+from fim_lsp.lsp import quirks
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from fim_lsp.lsp import convert
 )
 def test_what_an_editor_waits_by_itself(name: str, ms: int) -> None:
     """The server waits that much less; for an unknown editor nothing is subtracted."""
-    assert convert.waits_ms(name) == ms
+    assert quirks.waits_ms(name) == ms

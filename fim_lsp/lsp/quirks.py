@@ -1,0 +1,47 @@
+"""What some editors do without declaring it, by their names."""
+
+from __future__ import annotations
+
+# How long editors wait after a key before they ask for ghost text. Neovim: runtime/lua/vim/lsp/
+# inline_completion.lua; IntelliJ: its inline completion's debounce; VS Code: measured, 67 ms from
+# change to request; Emacs: lsp-mode's idle delay is 2 s, and 0.2 s as its documentation advises.
+# The Neovim plugin's own ghost text asks at once and counts like Neovim's all the same: a wait of
+# half a key inside words delays what is read in each pause (benchmarks.side_by_side).
+_WAITS_MS = {
+    "neovim": 200.0,
+    "emacs": 200.0,
+    "visual studio code": 50.0,
+    "code-server": 50.0,
+    "vscodium": 50.0,
+    "cursor": 50.0,
+} | dict.fromkeys(
+    (
+        "android studio", "clion", "datagrip", "goland", "intellij", "phpstorm", "pycharm", "rider",
+        "rubymine", "rustrover", "webstorm",
+    ),
+    300.0,
+)  # fmt: skip
+
+
+def waits_ms(name: str) -> float:
+    """
+    Return how long the editor itself waits after a key before it asks, in ms; 0 where that is not
+    known.
+    """
+    lower = name.lower()
+    return next((ms for editor, ms in _WAITS_MS.items() if lower.startswith(editor)), 0.0)
+
+
+def has_ghost_text_unsaid(name: str) -> bool:
+    """
+    Return whether the editor has inline completion though it does not declare it: lsp-mode sends
+    null.
+    """
+    return name.lower() == "emacs"
+
+
+def reads_snippets(name: str) -> bool:
+    """
+    Return whether the editor reads a plain menu item as a snippet where filter and text differ.
+    """
+    return name.lower() == "kakoune-lsp"

@@ -1,0 +1,104 @@
+"""One editor is served, on stdio or a TCP port, to its end; the process ends here."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple, NoReturn
+
+from fim_lsp.lsp import ending, offer, transport
+from fim_lsp.lsp.editor import Editor
+from fim_lsp.lsp.local_page import OpenPort
+from fim_lsp.lsp.offer import Find
+from fim_lsp.lsp.rpc import serve
+from fim_lsp.lsp.server import make_server
+from fim_lsp.session.session import Session
+from fim_lsp.settings.config import Config
+from server_bridge.protocol import State
+
+log = logging.getLogger(__name__)
+
+GARBAGE = 10_000  # new objects between two searches for garbage: an answer makes thousands
+CLOSE_S = 0.6  # for saving and ending when the client is gone: less than `ending.LEAVE_S`
+FLUSH_S = 0.1  # for the last messages to a client that is not
+
+
+class Address(NamedTuple):
+    """The address for one client, and the secret that it must know, if any."""
+
+    host: str
+    port: int
+    token: str
+
+
+def run(
+    address: Address | None,
+    open_session: Callable[[Config], Session],
+    flags: Mapping[str, object],
+    find_model: Find,
+    open_port: OpenPort,
+) -> NoReturn:
+    """
+    Serve one editor, on stdio or the TCP *address*, to its end; the process ends here.
+
+    *find_model* finds what to offer in place of the bundled model; *open_port* lets the session
+    answer other programs. The caller may switch garbage collection off before: it takes 50 ms of
+    start-up.
+    """
+    editor = make_server(open_session, flags, over_tcp=address is not None)
+    editor.page.open_port = open_port
+    if address is None:
+        editor.on_state = partial(_on_state, editor, find_model)
+    # What was imported stays until the end; searching it for garbage takes 50 ms every time.
+    gc.freeze()
+    gc.set_threshold(GARBAGE)
+    gc.enable()
+    asyncio.run(_serve(editor, address))
+    raise AssertionError("_serve ends the process")
+
+
+def _on_state(editor: Editor, find_model: Find, state: State) -> None:
+    """Offer a model, once, if the backend's new state calls for it."""
+    if offer.should_offer(editor, state):
+        editor.on_state = lambda _: None
+        editor.later(offer.offer(editor, find_model), "offer a model")
+
+
+async def _serve(editor: Editor, address: Address | None) -> NoReturn:
+    """Serve, then leave: before asyncio waits for threads that may hang."""
+    loop = asyncio.get_running_loop()
+    connected: list[transport.Client] = []
+
+    def leave() -> None:
+        ending.end_soon()
+        if not connected:
+            ending.leave(1)
+        loop.call_soon_threadsafe(connected[0].end)
+
+    ending.on_signals(leave)
+    if address is None:
+        client = transport.stdio(ending.end_soon)
+    else:
+        client = await _wait_connected(address)
+    code = 1
+    try:
+        connected.append(client)
+        editor.leave = leave
+        code = await serve(editor.protocol, client, editor.note_skipped)
+    except Exception:
+        log.exception("the server failed")
+    ending.end_soon()
+    await editor.aclose(CLOSE_S)
+    client.flush(FLUSH_S)
+    ending.leave(code)
+
+
+async def _wait_connected(address: Address) -> transport.Client:
+    try:
+        return await transport.tcp_client(*address, ending.end_soon)
+    except OSError as error:
+        log.error("fim-lsp cannot listen on %s:%d: %s", address.host, address.port, error)  # noqa: TRY400
+        ending.leave(1)
