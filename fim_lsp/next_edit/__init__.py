@@ -7,7 +7,9 @@ rule: the tokens that changed in a line, a template with holes, and its replacem
 renames: finds the definitions that were renamed, and the lines with their uses
 rules: infers the rules that could have made the change of one line, of two, or of whole lines
 evidence: what speaks for and against a rule at a place, and its score
-engine: finds the next edit, or none; which patterns stay quiet after the user's answers; why
+engine: finds the next edit, or none
+answers: which patterns stay quiet after the user's answers
+reasons: why an edit is proposed, in words
 window: what a next-edit model is shown: the last edits and a few lines around the newest
 formats: prompts and answers of sweep-next-edit and zeta-2, chosen by the model's name
 """

@@ -8,11 +8,9 @@ lines takes some milliseconds, so this is for a pause, and for a worker thread.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from fim_lsp.display import sanitize
 from fim_lsp.next_edit.edits import EditedText, Example, FinishedEdit, Lines, adds_errors, examples
 from fim_lsp.next_edit.evidence import (
     SURE,
@@ -292,108 +290,3 @@ def breaks(proposal: Proposal, texts: Sequence[EditedText]) -> bool:
     """Return whether a syntax error would come of it."""
     text = next(text for text in texts if text.uri == proposal.uri)
     return adds_errors(text, proposal.line, proposal.before, proposal.after)
-
-
-# -- answers -----------------------------------------------------------------------------------
-# The user's answers to proposals: which patterns are not proposed again. Pure.
-#
-# A "no" is a proposal that was dismissed, that the user's own edit at its place contradicted, or
-# that was applied and undone.
-
-
-REFUSED = 400
-"""What is remembered, two for each "no"; a session has some tens."""
-
-TAKEN = 20
-"""Applied proposals that are remembered, should they be undone."""
-
-
-class Answers:
-    """The patterns that stay quiet in one workspace; `refused` goes to `engine.propose`."""
-
-    def __init__(self) -> None:
-        self._refused: dict[object, None] = {}
-        self._taken: deque[object] = deque(maxlen=TAKEN)
-
-    @property
-    def refused(self) -> frozenset[object]:
-        """The patterns and changes that got a "no"."""
-        return frozenset(self._refused)
-
-    def note_dismissal(self, proposal: Proposal) -> None:
-        """Take in that the user dismissed *proposal*."""
-        for pattern in (proposal.pattern, proposal.change):
-            self._refused.pop(pattern, None)
-            self._refused[pattern] = None
-        while len(self._refused) > REFUSED:
-            del self._refused[next(iter(self._refused))]
-
-    def note_acceptance(self, proposal: Proposal, lines: Lines) -> None:
-        """Take in that the user applied *proposal* to the text *lines*."""
-        self._taken.append((proposal.place, hash(lines)))
-
-    def is_undone(self, proposal: Proposal, lines: Lines) -> bool:
-        """
-        Return whether *proposal* was applied to the very text that it is for: it was undone since.
-        """
-        return (proposal.place, hash(lines)) in self._taken
-
-    def note_edits(self, proposal: Proposal, edits: Sequence[FinishedEdit], since: float) -> None:
-        """Take in the *edits* now, *proposal* having been shown at the time *since*."""
-        if any(edit.at > since and _contradicts(edit, proposal) for edit in edits):
-            self.note_dismissal(proposal)
-
-
-def is_followed(proposal: Proposal, edits: Sequence[FinishedEdit], since: float) -> bool:
-    """
-    Return whether one of *edits* is *proposal*, made after the time *since*: not all clients tell.
-    """
-    wanted = (proposal.uri, proposal.before, proposal.after)
-    return any(edit.at > since and (edit.uri, edit.before, edit.after) == wanted for edit in edits)
-
-
-def _contradicts(edit: FinishedEdit, proposal: Proposal) -> bool:
-    """Return whether something else was made of the lines that the proposal was for."""
-    return (
-        edit.uri == proposal.uri
-        and edit.before == proposal.before
-        and edit.after != proposal.after
-        and edit.line == proposal.line
-    )
-
-
-# -- why ---------------------------------------------------------------------------------------
-# A proposal into the words that say why: the earlier edit that it repeats. Pure.
-
-
-LINE_CHARS = 60  # of a line that is quoted; it is read in a message
-
-
-def why(proposal: Proposal, name: str, unopened: str = "") -> str:
-    """
-    Describe why; *name* is what the user calls the file of the earlier edit, or the model that made
-    the proposal.
-
-    *unopened* is the file that it is in, where that is not open.
-    """
-    example, n_more = proposal.example, proposal.n_examples - 1
-    if example is None:
-        return f"The model {sanitize(name)} proposes it, after your last edits."
-    more = f", as {n_more} earlier edit{'s'[: n_more > 1]} did" if n_more else ""
-    made = _change(example.before, example.after)
-    where = f" {sanitize(unopened)} is not open, and has the same text." if unopened else ""
-    return (
-        f"It repeats your edit in {sanitize(name)}, line {example.line + 1}: {made}{more}.{where}"
-    )
-
-
-def _change(before: Lines, after: Lines) -> str:
-    if not after:
-        return f"{_quote(before)} went"
-    return f"{_quote(before)} became {_quote(after)}" if before else f"{_quote(after)} came"
-
-
-def _quote(lines: Lines) -> str:
-    """Return the first line that says something, marked where there are more."""
-    first = next((line for line in lines if line.strip()), "")
-    return f"`{sanitize(first.strip(), LINE_CHARS)}`" + " …" * (len(lines) > 1)

@@ -21,6 +21,7 @@ from fim_lsp.documents import Document, Position
 from fim_lsp.prompt.report import PromptReport, describe
 from fim_lsp.session.completer import Completer
 from fim_lsp.session.connection import Connection, SessionStatus
+from fim_lsp.session.days import Day, Days
 from fim_lsp.session.dispatcher import Dispatcher
 from fim_lsp.session.edits.commit_messages import CommitMessages
 from fim_lsp.session.edits.instructed_edits import InstructedEdits
@@ -38,7 +39,7 @@ from fim_lsp.session.state.edit_history import NextEdit
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import Workspaces
-from fim_lsp.session.stats import Day, Days, LastAnswer, Stats
+from fim_lsp.session.stats import LastAnswer, Stats
 from fim_lsp.settings.backend import is_local
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import Requester

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fim_lsp.next_edit.answers import Answers
 from fim_lsp.next_edit.edits import EditedText, FinishedEdit
-from fim_lsp.next_edit.engine import Answers, Proposal, proposals, propose
+from fim_lsp.next_edit.engine import Proposal, proposals, propose
 
 
 class Case(NamedTuple):

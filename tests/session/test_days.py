@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from fim_lsp.session.stats import FILE, N_DAYS, Days, Stats
+from fim_lsp.session.days import FILE, N_DAYS, Days
+from fim_lsp.session.stats import Stats
 from server_bridge.machine import private_files
 
 TODAY = date(2026, 11, 22)

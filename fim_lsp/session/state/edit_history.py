@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 from fim_lsp.context.index import Index
 from fim_lsp.documents import Document
+from fim_lsp.next_edit.answers import Answers, is_followed
 from fim_lsp.next_edit.edits import FinishedEdit
-from fim_lsp.next_edit.engine import Answers, Proposal, is_followed
+from fim_lsp.next_edit.engine import Proposal
 from fim_lsp.next_edit.log import EditLog
 from fim_lsp.next_edit.window import ShownPart
 

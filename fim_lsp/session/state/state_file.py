@@ -22,7 +22,7 @@ from xxhash import xxh3_64_hexdigest
 from fim_lsp import __version__
 from fim_lsp.context.ring import Ring
 from fim_lsp.prompt.frame import Frame
-from fim_lsp.session import quietness, stats
+from fim_lsp.session import days, quietness
 from server_bridge.machine import private_files
 from server_bridge.protocol import Chunk
 
@@ -102,7 +102,7 @@ def forget(cache: Path) -> int:
     """Delete all that was ever saved here; returns how many bytes that were."""
     folders = [cache / name for name in FOLDERS]
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-    for name in (PAGE, stats.FILE, quietness.FILE):
+    for name in (PAGE, days.FILE, quietness.FILE):
         files += cache.glob(f"*{name}*")  # also what a process that was ended left half written
     n_bytes = sum(path.stat().st_size for path in files)
     for path in files:

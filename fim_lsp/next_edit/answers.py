@@ -1,0 +1,74 @@
+"""
+The user's answers to proposals: which patterns are not proposed again. Pure.
+
+A "no" is a proposal that was dismissed, that the user's own edit at its place contradicted, or that
+was applied and undone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from fim_lsp.next_edit.edits import FinishedEdit, Lines
+from fim_lsp.next_edit.engine import Proposal
+
+REFUSED = 400
+"""What is remembered, two for each "no"; a session has some tens."""
+
+TAKEN = 20
+"""Applied proposals that are remembered, should they be undone."""
+
+
+class Answers:
+    """The patterns that stay quiet in one workspace; `refused` goes to `engine.propose`."""
+
+    def __init__(self) -> None:
+        self._refused: dict[object, None] = {}
+        self._taken: deque[object] = deque(maxlen=TAKEN)
+
+    @property
+    def refused(self) -> frozenset[object]:
+        """The patterns and changes that got a "no"."""
+        return frozenset(self._refused)
+
+    def note_dismissal(self, proposal: Proposal) -> None:
+        """Take in that the user dismissed *proposal*."""
+        for pattern in (proposal.pattern, proposal.change):
+            self._refused.pop(pattern, None)
+            self._refused[pattern] = None
+        while len(self._refused) > REFUSED:
+            del self._refused[next(iter(self._refused))]
+
+    def note_acceptance(self, proposal: Proposal, lines: Lines) -> None:
+        """Take in that the user applied *proposal* to the text *lines*."""
+        self._taken.append((proposal.place, hash(lines)))
+
+    def is_undone(self, proposal: Proposal, lines: Lines) -> bool:
+        """
+        Return whether *proposal* was applied to the very text that it is for: it was undone since.
+        """
+        return (proposal.place, hash(lines)) in self._taken
+
+    def note_edits(self, proposal: Proposal, edits: Sequence[FinishedEdit], since: float) -> None:
+        """Take in the *edits* now, *proposal* having been shown at the time *since*."""
+        if any(edit.at > since and _contradicts(edit, proposal) for edit in edits):
+            self.note_dismissal(proposal)
+
+
+def is_followed(proposal: Proposal, edits: Sequence[FinishedEdit], since: float) -> bool:
+    """
+    Return whether one of *edits* is *proposal*, made after the time *since*: not all clients tell.
+    """
+    wanted = (proposal.uri, proposal.before, proposal.after)
+    return any(edit.at > since and (edit.uri, edit.before, edit.after) == wanted for edit in edits)
+
+
+def _contradicts(edit: FinishedEdit, proposal: Proposal) -> bool:
+    """Return whether something else was made of the lines that the proposal was for."""
+    return (
+        edit.uri == proposal.uri
+        and edit.before == proposal.before
+        and edit.after != proposal.after
+        and edit.line == proposal.line
+    )
