@@ -41,15 +41,6 @@ from server_bridge.protocol import (
     rest,
 )
 
-# -- endpoint ----------------------------------------------------------------------------------
-# One of several servers: its backend, its failures, and the attempt to connect to it that is under
-# way.
-#
-# A server that failed rests, twice as long after each failure, and is tried again after that. An
-# attempt to connect belongs to no call: a call waits for it as long as that is worth, and it goes
-# on.
-
-
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -62,7 +53,11 @@ AT_WORK = (BackendRejected, BackendTimeout, BackendUnusable, ServerError, Unexpe
 @dataclass(slots=True, eq=False)
 class Endpoint:
     """
-    One server.
+    One of several servers: its backend, its failures, the attempt to connect that is under way.
+
+    A server that failed rests, twice as long after each failure, and is tried again after that. An
+    attempt to connect belongs to no call: a call waits for it as long as that is worth, and it goes
+    on.
 
     *named*: the user asked for it, and should see what is wrong; *strict*: and wants no other then,
     if the user has to change something. *last*: not worth starting while another one loads. *error*
@@ -192,7 +187,7 @@ COLD_S, STEP_S = 1.0, 0.25
 
 class Endpoints:
     """
-    See the module; *notice* is to be known where only the last resort is in use.
+    The first healthy of several servers; *notice* is to be known where only the last is in use.
 
     State: the endpoints, which one is in use, and which one decoded last.
     """
