@@ -23,7 +23,7 @@ from fim_lsp.prompt import commit_message
 from fim_lsp.workspace import git_files, ignore_files
 from server_bridge.fim import layout, reading
 from server_bridge.fim.tokens import FAMILIES
-from server_bridge.http import api_key, responses
+from server_bridge.http import api_key, events, responses
 from server_bridge.llama import answers, completion, link, mirror
 from server_bridge.openai import completion as openai_completion
 from server_bridge.openai import models, stream
@@ -74,7 +74,7 @@ class Response:
 def streamed(text: str, width: int = 16) -> None:
     async def read() -> None:
         response = Response(text.encode(), width, "text/event-stream")
-        async for _ in responses.events_in("http://x", response, 60.0):
+        async for _ in events.events_in("http://x", response, 60.0):
             pass
 
     asyncio.run(read())
@@ -166,7 +166,10 @@ def diffed(text: str) -> None:
 
 
 READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
-    "events of a stream": (streamed, ("a", "\n", "data: {}\n", "data: [")),
+    "events of a stream": (
+        streamed,
+        ("a", "\n", "\r", "data: {}\n", "data: [", "data: {\n", "data: x\n", "data: {[\n\n", "id\n"),
+    ),
     "a body": (body, ("[", '{"a":', " ", '"\\u0000', "1")),
     "props": (props, ("/", "\\", "a")),
     "models of a server": (model_list, ("qwen", "-", "/")),

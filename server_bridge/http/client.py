@@ -29,7 +29,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
 
-from server_bridge.http.responses import NOTHING, Object, Refused, body_of, events_in, object_in
+from server_bridge.http.events import events_in
+from server_bridge.http.responses import NOTHING, Object, Refused, body_of, object_in
 from server_bridge.machine.addresses import is_loopback, redact_url, without_login
 from server_bridge.protocol import BackendTimeout, BackendUnavailable, BackendUnusable
 
@@ -171,8 +172,8 @@ class Http:
         """
         Send JSON, get server-sent events as objects; one object where the server does not stream.
 
-        Ends at `[DONE]` or with the connection: only the caller can tell whether all was said, and
-        how long that may take. Each event may take *patience_s*. Closing it closes the connection.
+        Ends with the connection, and `[DONE]` is an object, too: only the caller can tell whether
+        all was said, and how long that may take. Each event may take *patience_s*.
         """
         async with self._turn:
             client, httpx = await self._open()

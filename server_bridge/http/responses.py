@@ -6,19 +6,22 @@ vLLM and SGLang put in front. Messages say where an answer came from and what it
 was in it: servers and proxies repeat the request in their errors, and the request is the user's
 code.
 
-A server may be broken, hostile, or no model server at all. So JSON is read strictly (RFC 8259: no
-NaN, no Infinity; no number beyond a double, no deep nesting), and every answer is converted into a
-declared type before anything in it is used. Messages name the place of the fault, never the
-content.
+A server may be broken, hostile, or no model server at all. So the size and the depth of JSON are
+bounded, and every answer is converted into a declared type before anything in it is used. Messages
+name the place of the fault, never the content. What servers in Python and JavaScript write beyond
+RFC 8259 costs nothing but itself: NaN is null, a byte that is no UTF-8 is U+FFFD, and half a pair
+of surrogates is kept, because the other half may come with the next event.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import math
 import re
 import time
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
@@ -46,6 +49,8 @@ Count = Annotated[
 ]  # tokens, slots, and token ids: 32 bits in llama.cpp
 Octet = Annotated[int, Meta(ge=0, le=255)]
 
+MOST_ODD = 1 << 18  # bytes: Python's reader takes ten times as long as the strict one
+_NO_NUMBERS: dict[str, None] = {}  # NaN and the infinities: each is None
 LABEL = 80  # characters: names of models are shorter
 
 
@@ -64,6 +69,24 @@ def decode_json(content: bytes) -> Any:
         return msgspec.json.decode(content)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    except ValueError:
+        return _decode_odd(content)
+
+
+def _decode_odd(content: bytes) -> Any:
+    """Return the same of JSON as Python and JavaScript write it, see the module."""
+    if len(content) > MOST_ODD:
+        raise ValueError("it is too long to be read so patiently")
+    text = content.decode("utf-8-sig", "replace")
+    try:
+        return json.loads(text, strict=False, parse_constant=_NO_NUMBERS.get, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _finite(digits: str) -> float | None:
+    """Return the number, None where it is beyond a double."""
+    return None if math.isinf(number := float(digits)) else number
 
 
 def read(kind: type[T], value: object, source: str) -> T:
@@ -102,7 +125,6 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 # bytes.
 MOST_BYTES = 2 << 20
 MOST_BRACKETS = 50_000
-BYTES_PER_S = 1 << 17  # of a stream: 500 tokens, with what servers say of each
 LONGEST_WAIT_S = 300.0  # that a server may ask for; servers often recover sooner
 TURN_S = 0.002  # after which others have their turn, though more has arrived
 MOST_SAID = 200  # characters of a failed answer, in the log of a developer
@@ -144,60 +166,30 @@ def state_after(state: State, error: BackendError) -> State:
     return replace(state, health=health_after, message=str(error)) if health_after else state
 
 
-async def body_of(url: str, response: Any) -> bytes:
+def is_good(status: int) -> bool:
+    """Return whether a *status* says that the answer is what was asked for."""
+    return OK <= status < 300  # noqa: PLR2004
+
+
+async def body_of(url: str, response: Any, patience_s: float | None = None) -> bytes:
     """
     Return the body of an answer, read as far as it may be long. Raises UnexpectedAnswer where it is
-    longer.
+    longer, asyncio.TimeoutError where it takes longer than *patience_s*.
     """
     body = bytearray()
-    async with aclosing(_pieces(url, response)) as pieces:
+    async with asyncio.timeout(patience_s), aclosing(pieces_of(url, response)) as pieces:
         async for piece in pieces:
             body += piece
-            _check_size(url, len(body), MOST_BYTES)
+            check_size(url, len(body), MOST_BYTES)
     return bytes(body)
-
-
-async def events_in(url: str, response: Any, patience_s: float) -> AsyncGenerator[Object, None]:
-    """
-    Yield the events of a stream; comments (keep-alives) are left out.
-
-    Raises asyncio.TimeoutError where one event trickles for more than *patience_s*,
-    UnexpectedAnswer where all of them are more than a model could have written in the time. The
-    *response* limits the wait for each piece.
-    """
-    kind = response.headers.get("content-type", "")
-    if response.status_code != OK or not kind.startswith("text/event-stream"):
-        body = await asyncio.wait_for(body_of(url, response), patience_s)
-        yield object_in(url, response.status_code, body, response.headers)
-        return
-    started = last = time.monotonic()
-    begun: list[bytes] = []  # of the line that goes on
-    n_bytes = 0
-    async with aclosing(_pieces(url, response)) as pieces:
-        async for piece in pieces:
-            n_bytes += len(piece)
-            now = time.monotonic()
-            _check_size(url, n_bytes, MOST_BYTES + int(BYTES_PER_S * (now - started)))
-            *lines, rest = piece.split(b"\n")
-            if lines:
-                lines[0] = b"".join((*begun, lines[0]))
-                begun.clear()
-            begun.append(rest)
-            for event in _read_events(url, lines):
-                yield event
-                last = now = time.monotonic()
-            if now > last + patience_s:
-                raise TimeoutError
-    for event in _read_events(url, [b"".join(begun)]):
-        yield event
 
 
 def object_in(
     url: str, status: int, content: bytes, headers: Mapping[str, str] = NOTHING
 ) -> Object:
     """Return the JSON object in an answer, or the error it means."""
-    data = _parse(content)
-    if status == OK:
+    data = parse(content)
+    if is_good(status):
         data = {"list": data} if isinstance(data, list) else data
         if not isinstance(data, dict):
             raise UnexpectedAnswer(f"{url} answered something that is not a JSON object")
@@ -254,7 +246,7 @@ def _failure(url: str, status: int, error: Object) -> BackendError:
     return BackendRejected(message)
 
 
-def _parse(content: bytes) -> Any:
+def parse(content: bytes) -> Any:
     """Return the JSON in *content*, None where there is none that we could have asked for."""
     if content.count(b"[") + content.count(b"{") > MOST_BRACKETS:
         return None
@@ -264,19 +256,13 @@ def _parse(content: bytes) -> Any:
         return None
 
 
-def _read_events(url: str, lines: Iterable[bytes]) -> Iterator[Object]:
-    """Yield the objects in the lines of a stream."""
-    for line in lines:
-        if line.startswith(b"data:") and line[5:].strip() != b"[DONE]":
-            yield object_in(url, OK, line[5:])
-
-
-def _check_size(url: str, n_bytes: int, most: int) -> None:
+def check_size(url: str, n_bytes: int, most: int) -> None:
+    """Raise UnexpectedAnswer where an answer has more than *most* bytes."""
     if n_bytes > most:
         raise UnexpectedAnswer(f"{url} answered more than {most >> 20} MB")
 
 
-async def _pieces(url: str, response: Any) -> AsyncGenerator[bytes, None]:
+async def pieces_of(url: str, response: Any) -> AsyncGenerator[bytes, None]:
     """
     Yield the body of an answer as it arrives.
 

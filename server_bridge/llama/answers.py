@@ -123,8 +123,8 @@ class SlotCost(Struct):
     prompt_n: Count
     cache_n: Count
     predicted_n: Count
-    prompt_ms: float
-    predicted_ms: float
+    prompt_ms: float | None = None  # without it nothing is learned of the speed
+    predicted_ms: float | None = None
     draft_n: Count = 0
     draft_n_accepted: Count = 0
 

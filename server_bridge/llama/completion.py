@@ -99,9 +99,9 @@ def log_probability(told: float | None) -> float | None:
     return None if told is None else min(0.0, told)
 
 
-def milliseconds(told: float) -> float:
+def milliseconds(told: float | None) -> float:
     """Return a duration as the server tells it; 0 where it cannot be one."""
-    return told if 0 <= told <= MAX_MS else 0.0
+    return told if told and 0 <= told <= MAX_MS else 0.0
 
 
 def check_length(n_chars: int, n_predict: int, url: str) -> None:

@@ -23,6 +23,7 @@ from typing import NamedTuple, TypeVar
 
 from server_bridge.fim.tokens import FAMILIES
 from server_bridge.http.client import Http, Tags, Unproven
+from server_bridge.http.events import DONE
 from server_bridge.http.responses import Loading, Object, Refused, UnexpectedAnswer, label, read
 from server_bridge.llama.answers import Event, Props, RouterModels, TokenIds
 from server_bridge.protocol import (
@@ -210,6 +211,8 @@ class Link:
         """Send JSON, and read the events of the answer; closing this closes its connection."""
         async with aclosing(self._streams.stream(path, body.encode())) as events:
             async for event in events:
+                if event is DONE:
+                    continue
                 yield read(Event, event, self.url + path)
 
     async def aclose(self) -> None:

@@ -4,7 +4,7 @@ but for the clock.
 
 Servers differ in what they tell: llama.cpp and vLLM give log-probabilities in two shapes, mlx_lm
 none while streaming; some leave out the usage. Every field is taken where it is, none is needed but
-the text and the reason why it ends: an answer without that broke off.
+the text and a sign that it ends: a reason, `[DONE]` or the usage. An answer without any broke off.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass, field
 
+import msgspec
 from msgspec import Struct
 
 from server_bridge.fim.layout import find_spelling
@@ -37,10 +38,17 @@ LONGEST = 2000  # characters of a refusal that are looked at
 SpelledPiece = tuple[bytes, "float | None"]
 
 
+class TextPart(Struct):
+    """One of the parts that the text of a chat may come in."""
+
+    type: str = "text"
+    text: str | None = None
+
+
 class ChatText(Struct):
     """The text of a chat model, or the next piece of it; its thoughts stand elsewhere."""
 
-    content: str | None = None
+    content: str | list[TextPart] | None = None
 
 
 class Choice(Struct):
@@ -52,23 +60,29 @@ class Choice(Struct):
     text: str | None = None
     delta: ChatText | None = None
     message: ChatText | None = None
-    finish_reason: str | None = None
+    finish_reason: object = None
     logprobs: object = None
 
     @property
     def any_text(self) -> str:
         """The text, wherever it stands."""
         chat = self.delta or self.message
-        return self.text or (chat.content if chat else None) or ""
+        said = self.text or (chat.content if chat else None) or ""
+        if isinstance(said, str):
+            return said
+        return "".join(part.text or "" for part in said if part.type == "text")
 
 
 class CompletionEvent(Struct):
-    """One event of a stream."""
+    """One event of a stream; *done* is `events.DONE`, *kind* may say that it is an error."""
 
-    choices: list[Choice] | None = None
+    choices: list[Choice | None] | None = None
     usage: object = None
     system_fingerprint: object = None
     error: object = None
+    kind: object = msgspec.field(name="object", default=None)
+    message: object = None
+    done: object = None
 
 
 class Details(Struct):
@@ -113,11 +127,16 @@ class Fault(Struct):
 
 @dataclass(slots=True)
 class StreamedAnswer:
-    """One answer as far as it came; *ended* is OpenAI's finish reason, "" before the end."""
+    """
+    One answer as far as it came; *ended* is OpenAI's finish reason, "" before the end. *is_all*:
+    the server has said that it ends, if only by its usage.
+    """
 
     text: str = ""
     last: str = ""  # what came last: a token, as a rule
+    half: str = ""  # of a character, of which the other half has not come
     ended: str = ""
+    is_all: bool = False
     engine: str = ""  # its name and version, where it tells
     usage: Usage = field(default_factory=Usage)
     pieces: list[SpelledPiece] = field(default_factory=list)
@@ -179,22 +198,44 @@ async def growing(
             answer.prompt_ms = answer.total_ms
         if not answer.ended:  # the usage comes after the end
             yield answer
-    if not answer.ended:
+    if not answer.ended and not answer.is_all:
         raise BackendUnavailable(f"{url} broke off in the middle of an answer")
+    answer.ended = answer.ended or _guess_end(answer, n_predict)
     yield answer
 
 
+def _guess_end(answer: StreamedAnswer, n_predict: int) -> str:
+    """Return why an answer ended of which the server does not say it."""
+    return "length" if (answer.n_made or len(answer.pieces)) >= n_predict else "stop"
+
+
 def _take(answer: StreamedAnswer, event: CompletionEvent, url: str) -> None:
-    if event.error:
-        raise _map_fault(event.error, url)
+    if event.error or event.kind == "error":
+        raise _map_fault(event.error or event.message, url)
     if isinstance(event.system_fingerprint, str):
         answer.engine = label(event.system_fingerprint)
-    answer.usage = optional(Usage, event.usage) or answer.usage
-    for choice in (event.choices or [])[:1]:
-        answer.last = choice.any_text or answer.last
-        answer.text += choice.any_text
-        answer.ended = choice.finish_reason or answer.ended
+    usage = optional(Usage, event.usage)
+    answer.usage = usage or answer.usage
+    answer.is_all |= bool(event.done or (usage and not event.choices and answer.text))
+    for choice in filter(None, (event.choices or [])[:1]):
+        text, answer.half = join_halves(answer.half + choice.any_text)
+        answer.last = text or answer.last
+        answer.text += text
+        if choice.finish_reason:
+            answer.ended = str(choice.finish_reason)
         answer.pieces += _pieces(choice.logprobs)
+
+
+def join_halves(text: str) -> tuple[str, str]:
+    """
+    Return *text* with its surrogates joined to characters, those that stand alone as U+FFFD; and
+    the last one, if its other half may follow.
+    """
+    if text.isascii():
+        return text, ""
+    half = text[-1] if "\ud800" <= text[-1] <= "\udbff" else ""
+    whole = text[: len(text) - len(half)]
+    return whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"), half
 
 
 def _pieces(logprobs: object) -> list[SpelledPiece]:
@@ -204,7 +245,9 @@ def _pieces(logprobs: object) -> list[SpelledPiece]:
         return [(bytes(token.bytes or ()), log_probability(token.logprob)) for token in tokens]
     if openai := optional(OpenAiLogprobs, logprobs):
         pairs = zip(openai.tokens, openai.token_logprobs, strict=False)
-        return [(text.encode(), log_probability(logprob)) for text, logprob in pairs]
+        return [
+            (text.encode(errors="replace"), log_probability(logprob)) for text, logprob in pairs
+        ]
     return []
 
 

@@ -54,9 +54,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in self.server.headers.items():
             self.send_header(name, value)
-        if is_stream := answer.startswith(b"data:"):
+        is_stream = answer.startswith(b"data:")
+        if is_stream and "Content-Type" not in self.server.headers:
             self.send_header("Content-Type", "text/event-stream")
-        else:
+        if not is_stream:
             self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
         for piece in answer.splitlines(keepends=True) if is_stream else [answer]:

@@ -31,7 +31,7 @@ def events(*objects: object, end: bytes = DONE) -> bytes:
     return b"".join(b"data: " + json.dumps(o).encode() + b"\n\n" for o in objects) + end
 
 
-def said(text: str, why: str | None = None, **more: object) -> dict[str, object]:
+def said(text: str, why: object = None, **more: object) -> dict[str, object]:
     return {"choices": [{"text": text, "finish_reason": why, **more}]}
 
 
@@ -95,17 +95,107 @@ async def test_a_server_that_does_not_stream_is_good_enough() -> None:
     assert (reply.text, reply.stop) == ("x", Stop.END)
 
 
+async def text_of(answer: bytes, status: int = 200, kind: str = "text/event-stream") -> str:
+    """Return the text of *answer* with a *status*, said to be of a *kind*."""
+    with recorder(answer=server_with(b"{}")) as server:
+        async with aclosing(OpenAiServer(Http(server.url))) as backend:
+            await backend.connect()
+            server.headers["Content-Type"] = kind
+            server.status, server.answer = status, server_with(answer)
+            return (await backend.complete(replace(REQUEST, n_predict=9))).text
+
+
+WHOLE = events(said("value_one"), said(" + two", "stop"))
+USAGE = {"prompt_tokens": 900, "completion_tokens": 2}
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/json", "", "text/event-stream; a=b"])
+@pytest.mark.parametrize("status", [200, 201, 206])
+async def test_the_form_is_what_is_sent_and_not_what_is_said(kind: str, status: int) -> None:
+    """A header that is wrong or missing costs nothing, nor does another good status."""
+    assert await text_of(WHOLE, status, kind) == "value_one + two"
+    assert await text_of(json.dumps(said("x", "stop")).encode(), status, kind) == "x"
+
+
+def delta(content: object) -> dict[str, object]:
+    return {"choices": [{"index": 0, "delta": {"role": "assistant", "content": content}}]}
+
+
+PARTS = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+ENDINGS = {
+    "a reason": (events(said("a\n"), said("b", "stop"), end=b""), "a\nb"),
+    "the end alone": (events(said("a\n"), said("b")), "a\nb"),
+    "the end without a line end": (events(said("a\n"), said("b"), end=b"data: [DONE]"), "a\nb"),
+    "the usage alone": (events(said("a"), {"choices": [], "usage": USAGE}, end=b""), "a"),
+    "the usage without choices": (events(said("a"), {"usage": USAGE}, end=b""), "a"),
+    "usage with each piece": (events({**said("a"), "usage": USAGE}, said("b", "stop")), "ab"),
+    "the usage behind the end": (events(said("a")) + events({"usage": USAGE}, end=b""), "a"),
+    "an odd reason": (events(said("a"), said("b", 7), end=b""), "ab"),
+    "nothing but the end": (DONE, ""),
+    "choices that are none": (events({"choices": [None]}, {"choices": None}, said("a", "stop")), "a"),
+    "parts": (events(delta(PARTS), delta([]), said("c", "stop")), "abc"),
+    "parts of other kinds": (
+        events(delta([{"type": "refusal", "text": None}, *PARTS, {"type": "image"}]), said("", "stop")),
+        "ab",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+async def test_whatever_says_that_all_was_said_ends_an_answer(name: str) -> None:
+    """A reason, `[DONE]`, or the usage that comes last."""
+    answer, text = ENDINGS[name]
+    assert await text_of(answer) == text
+
+
+async def test_an_end_without_a_reason_is_a_limit_where_all_tokens_were_made() -> None:
+    """As many as were asked for: the text goes on."""
+    usage = {"prompt_tokens": 900, "completion_tokens": 4}
+    reply, _ = await reply_to(events(said("a"), {"choices": [], "usage": usage}))
+    assert reply.stop is Stop.LIMIT
+    reply, _ = await reply_to(events(said("a")))
+    assert reply.stop is Stop.END
+
+
+def raw(*texts: str) -> bytes:
+    """Return a stream of *texts*, each as it stands in JSON."""
+    event = 'data: {"choices": [{"text": "%s", "logprobs": %s}]}\n\n'
+    odd = '{"tokens": ["x"], "token_logprobs": [NaN]}'
+    return b"".join((event % (text, odd)).encode("latin-1") for text in texts) + DONE
+
+
+ODD_TEXTS = {
+    "halves": (raw("a \\ud83d", "\\ude00 b"), "a 😀 b"),
+    "halves, nothing between": (raw("\\ud83d", "", "\\ude00"), "😀"),
+    "halves of two": (raw("\\ud83d", "\\ude00\\ud83d", "\\ude00"), "😀😀"),
+    "a first half alone": (raw("a\\ud83d", "b"), "a\ufffdb"),
+    "a second half alone": (raw("a\\ude00", "b"), "a\ufffdb"),
+    "a half at the end": (raw("a", "\\ud83d"), "a"),
+    "no UTF-8": (raw("a\xffb"), "a\ufffdb"),
+    "a cut character": (raw("a\xe2\x82", "b"), "a\ufffdb"),
+    "NaN": (raw("a", "b"), "ab"),
+}
+
+
+@pytest.mark.parametrize("name", ODD_TEXTS)
+async def test_what_python_and_javascript_write_costs_no_text(name: str) -> None:
+    """Half a pair of surrogates waits for the other, a byte that is no text is U+FFFD."""
+    answer, text = ODD_TEXTS[name]
+    assert await text_of(answer) == text
+
+
 @pytest.mark.parametrize(
     ("answer", "error", "says"),
     [
         (events(said("x"), end=b""), BackendUnavailable, "broke off"),
-        (events(said("x")), BackendUnavailable, "broke off"),
         (events(said("x"), end=b"data: {garbage\n\n"), BackendUnavailable, "not a JSON"),
         (
             events({"error": {"message": "CUDA out of memory"}}),
             BackendUnavailable,
             "failed in the middle",
         ),
+        (events({"object": "error", "message": "m"}), BackendUnavailable, "failed in the middle"),
+        (b"event: error\n" + events({"code": 5}), BackendUnavailable, "failed in the middle"),
         (events({"error": "engine is dead"}), BackendUnavailable, "failed in the middle"),
         (b"<html>", BackendUnavailable, "not a JSON"),
     ],
