@@ -80,13 +80,18 @@ class Stop(enum.Enum):
 @dataclass(frozen=True, slots=True)
 class Request:
     """
-    At most *n_predict* tokens after *prompt*. *sample* 0 is greedy, n > 0 the n-th alternative.
+    At most *n_predict* tokens after *prompt*, 1 or more. *sample* 0 is greedy, n > 0 the n-th
+    alternative.
     """
 
     prompt: Prompt
     n_predict: int
     stop: tuple[str, ...] = ()
     sample: int = 0
+
+    def __post_init__(self) -> None:
+        if self.n_predict < 1:  # to llama.cpp -1 means without end
+            raise ValueError(f"a request for {self.n_predict} tokens")
 
 
 DECODING = ("predicted_n", "predicted_ms", "draft_n", "draft_accepted_n")
@@ -146,13 +151,17 @@ def append_text(prompt: Prompt, text: str, tokens: tuple[Token, ...]) -> Prompt:
     )
 
 
-def rest(request: Request, *replies: Reply) -> Request:
-    """Return the part of *request* that is left after *replies*: of many, joined once."""
+def rest(request: Request, *replies: Reply) -> Request | None:
+    """
+    Return the part of *request* that is left after *replies*: of many, joined once; None for none.
+    """
+    n_left = request.n_predict - sum(max(1, reply.timings.predicted_n) for reply in replies)
+    if n_left < 1:
+        return None
     text = "".join(reply.text for reply in replies)
     tokens = tuple(token for reply in replies for token in reply.tokens)
-    n_predicted = sum(max(1, reply.timings.predicted_n) for reply in replies)
     prompt = append_text(request.prompt, text, tokens)
-    return dataclasses.replace(request, prompt=prompt, n_predict=request.n_predict - n_predicted)
+    return dataclasses.replace(request, prompt=prompt, n_predict=n_left)
 
 
 @dataclass(frozen=True, slots=True)

@@ -209,7 +209,7 @@ class Lane(Scheduler):
                 if not take(reply) or n_left < -OVER:
                     return None
                 if self.is_wanted and reply.stop is Stop.LIMIT and can_rest():
-                    return rest(request, *replies) if n_left > 0 else None
+                    return rest(request, *replies)
         return None
 
 

@@ -19,6 +19,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from server_bridge.http.responses import Loading, ServerError, UnexpectedAnswer
@@ -178,6 +179,12 @@ async def stay(model: Model) -> None:
     """Ask nothing: connecting is all."""
 
 
+async def _begin(request: Request, model: Model) -> tuple[Reply, AsyncGenerator[Reply, None]]:
+    """Return the first piece of an answer, and the rest of it."""
+    replies = model.stream(request)
+    return await anext(replies), replies
+
+
 # For a server to connect while others follow, and for all of them together.
 CONNECT_S, CONNECT_ALL_S = 1.0, 4.0
 # A completion may wait so long for a prompt on a server that has nothing of it, in steps of about
@@ -237,13 +244,9 @@ class Endpoints:
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
         """See `Model`; where a server fails in the middle of it, the next one goes on."""
-
-        async def begin(model: Model) -> tuple[Reply, AsyncGenerator[Reply, None]]:
-            replies = model.stream(request)
-            return await anext(replies), replies
-
-        while True:
-            reply, replies = await self._decode(request.prompt, begin)
+        left: Request | None = request
+        while left is not None:
+            reply, replies = await self._decode(left.prompt, partial(_begin, left))
             endpoint, so_far = self._serving, [reply]
             async with aclosing(replies):
                 try:
@@ -254,7 +257,7 @@ class Endpoints:
                     return
                 except BackendError as error:
                     await endpoint.note_failure(error, at_work=True)
-            request = rest(request, *so_far)
+            left = rest(left, *so_far)
 
     async def save(self, prompt: Prompt) -> int:
         """See `Model`; on the server in use, if there is one."""

@@ -62,13 +62,14 @@ async def stream_shortly(
     complete: Callable[[Request], Awaitable[Reply]], request: Request, state: State
 ) -> AsyncGenerator[Reply, None]:
     """Yield the replies to *request*, each decoded in one go; see `Model.stream`."""
-    while request.n_predict > 0:
-        n_predict = min(request.n_predict, short_tokens(state))
-        reply = await complete(replace(request, n_predict=n_predict))
+    left: Request | None = request
+    while left is not None:
+        n_predict = min(left.n_predict, short_tokens(state))
+        reply = await complete(replace(left, n_predict=n_predict))
         yield reply
         if reply.stop is not Stop.LIMIT:
             return
-        request = rest(request, reply)
+        left = rest(left, reply)
 
 
 def short_tokens(state: State) -> int:

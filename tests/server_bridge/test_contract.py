@@ -188,16 +188,16 @@ async def test_a_closed_stream_is_gone_on_with(backend: Model, n_pieces: int) ->
     """What came before it was closed is in the cache, and the text that follows is the same."""
     if backend.state.model == RANDOM:
         pytest.skip("it spells words as no tokenizer would, and text is all that it is given back")
-    request = Request(prompt("    def error(self"), n_predict=21)
-    whole = "".join(reply.text for reply in await streamed(backend, request))
+    asked = Request(prompt("    def error(self"), n_predict=21)
+    whole = "".join(reply.text for reply in await streamed(backend, asked))
     text = ""
-    while request.n_predict > 0:
+    request: Request | None = asked
+    while request is not None:
         replies = await streamed(backend, request, n_pieces)
         cost = replies[0].timings
         assert cost.expected_n in (None, cost.cache_n)
         assert cost.prompt_n <= 2 or not counts(backend)
-        for reply in replies:
-            text, request = text + reply.text, rest(request, reply)
+        text, request = text + "".join(reply.text for reply in replies), rest(request, *replies)
         if replies[-1].stop is not Stop.LIMIT:
             break
     assert text == whole
@@ -210,7 +210,9 @@ async def test_a_stream_begins_with_the_forced_text(backend: Model, forced: str)
     whole = "".join(reply.text for reply in await streamed(backend, request))
     assert whole.startswith(forced)
     [first, *_] = await streamed(backend, request, 1)
-    more = await streamed(backend, rest(request, first))
+    left = rest(request, first)
+    assert left is not None
+    more = await streamed(backend, left)
     assert (first.text + "".join(reply.text for reply in more)).startswith(forced)
 
 

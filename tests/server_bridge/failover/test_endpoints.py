@@ -9,6 +9,8 @@ from dataclasses import replace
 from typing import Literal, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.failover.endpoints import Endpoint, Endpoints
@@ -24,6 +26,7 @@ from server_bridge.protocol import (
     Stop,
     Timings,
     Warmed,
+    rest,
 )
 from tests.clock import run
 from tests.fault_proxy import ANSWERS, FaultProxy, fault_proxy
@@ -202,6 +205,32 @@ async def test_a_text_that_breaks_off_is_gone_on_with_by_the_next_server() -> No
     assert [each.prompt.middle for each in second.asked] == ["one two "]
     assert second.asked[0].n_predict == 7
     await backend.aclose()
+
+
+async def test_a_text_that_breaks_off_at_its_last_token_is_whole() -> None:
+    """Nothing is left to ask the second server for."""
+    first, second = Breaking("a", 3), Breaking("b", 0)
+    backend = Endpoints([Endpoint(cast(Backend, each)) for each in (first, second)])
+    request = replace(REQUEST, prompt=replace(REQUEST.prompt, middle="", tape=()), n_predict=3)
+    assert [reply.text async for reply in backend.stream(request)] == TEXT[:3]
+    assert second.asked == []
+    await backend.aclose()
+
+
+@given(st.integers(1, 4), st.lists(st.integers(0, 3), max_size=8))
+def test_what_is_left_of_a_request_is_a_request(n_predict: int, counted: list[int]) -> None:
+    """One for a token or more, whatever a server says of what it made; else nothing is left."""
+    pieces = [Reply("x", (), (), Stop.LIMIT, Timings(predicted_n=n)) for n in counted]
+    left = rest(replace(REQUEST, n_predict=n_predict), *pieces)
+    n_made = sum(max(1, n) for n in counted)
+    assert (left.n_predict if left else 0) == max(0, n_predict - n_made)
+
+
+@pytest.mark.parametrize("n_predict", [0, -1])
+def test_no_request_is_for_no_tokens(n_predict: int) -> None:
+    """To llama.cpp -1 means without end."""
+    with pytest.raises(ValueError, match="tokens"):
+        Request(REQUEST.prompt, n_predict)
 
 
 async def test_a_text_that_breaks_off_everywhere_is_an_error() -> None:

@@ -111,7 +111,7 @@ async def used(server: LlamaServer) -> list[Any]:
         request = REQUEST
         async with aclosing(server.stream(request)) as replies:
             async for reply in replies:
-                request, n_pieces = rest(request, reply), n_pieces - 1
+                request, n_pieces = rest(request, reply) or request, n_pieces - 1
                 if not n_pieces:
                     break
         return request

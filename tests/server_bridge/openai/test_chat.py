@@ -144,7 +144,9 @@ async def test_a_stream_that_was_closed_is_gone_on_with(backends: list[OpenAiSer
         backends.append(OpenAiServer(Http(server.url)))
         async with aclosing(backends[0].stream(ASKED)) as replies:
             first = await anext(replies)
-        more = await streamed(backends[0], rest(ASKED, first))
+        left = rest(ASKED, first)
+        assert left is not None
+        more = await streamed(backends[0], left)
     assert first.text + "".join(reply.text for reply in more) == "return x + y\n    # done\n"
 
 
