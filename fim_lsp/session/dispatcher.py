@@ -17,7 +17,7 @@ from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Frame, compose
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.generation import Generation, Phase, TextSoFar, Wait, goes_on, is_answered
-from fim_lsp.session.lane import Lane, PermittedModel, Withdrawn
+from fim_lsp.session.lane import OVER, Lane, PermittedModel, Withdrawn
 from fim_lsp.session.scheduler import end_tasks
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
@@ -229,6 +229,8 @@ class Dispatcher:
                     generation.take(reply)
                     if reply.stop is not Stop.LIMIT or generation.left <= 0:
                         # the last piece: a stream that is read to its end keeps its connection
+                        if generation.left < -OVER:
+                            return
                         continue
                     if generation.is_over or not self._goes_on(generation, doc):
                         return
