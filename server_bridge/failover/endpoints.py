@@ -58,7 +58,7 @@ class Endpoint:
 
     A server that failed rests, twice as long after each failure, and is tried again after that. An
     attempt to connect belongs to no call: a call waits for it as long as that is worth, and it goes
-    on.
+    on. No call waits for one that is closed; it is connected again only after that.
 
     *named*: the user asked for it, and should see what is wrong; *strict*: and wants no other then,
     if the user has to change something. *last*: not worth starting while another one loads. *error*
@@ -76,12 +76,19 @@ class Endpoint:
     _n_failures: int = 0
     _rests_until: float = 0.0
     _attempt: asyncio.Task[None] | None = None
+    _closing: asyncio.Task[None] | None = None
     _model: Model | None = None
+
+    @property
+    def state(self) -> State:
+        """That of the backend; not known of one that is being closed."""
+        is_closing, state = self._closing and not self._closing.done(), self.backend.state
+        return replace(state, health=Health.UNKNOWN) if is_closing else state
 
     @property
     def is_ready(self) -> bool:
         """Return whether it is connected."""
-        return self.backend.state.health is Health.READY
+        return self.state.health is Health.READY
 
     @property
     def cause(self) -> str:
@@ -120,6 +127,8 @@ class Endpoint:
 
         Raises BackendError only: a bug of ours with one server must not stop the others.
         """
+        if self._closing:
+            await asyncio.wait({self._closing})
         try:
             self._model = await self.backend.connect()
             return await call(self._model)
@@ -135,7 +144,7 @@ class Endpoint:
         model = self._model
         return await self.ask(lambda _: model.save(prompt)) if model and self.is_ready else 0
 
-    async def note_failure(self, error: BackendError, *, at_work: bool) -> None:
+    def note_failure(self, error: BackendError, *, at_work: bool) -> None:
         """
         Note a failure, *at_work* or while connecting.
 
@@ -151,8 +160,12 @@ class Endpoint:
         self._n_failures += 1
         self.is_faulty |= isinstance(error, AT_WORK if at_work else UnexpectedAnswer)
         self.error = error
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection, if there is one: it is not used until another is made."""
         if self.is_ready:
-            await self.backend.aclose()
+            self._closing = asyncio.create_task(self._close(), name="close endpoint")
 
     def note_success(self) -> None:
         """Note a completion."""
@@ -164,13 +177,21 @@ class Endpoint:
         if attempt is not None:
             attempt.cancel()
             await asyncio.gather(attempt, return_exceptions=True)
+        if self._closing:
+            await asyncio.wait({self._closing})
         await self.backend.aclose()
+
+    async def _close(self) -> None:
+        try:
+            await self.backend.aclose()
+        except Exception:
+            log.exception("%s failed to close", self.backend.state.url)
 
     async def _connect(self) -> None:
         try:
             await self.ask(stay)
         except BackendError as error:
-            await self.note_failure(error, at_work=False)
+            self.note_failure(error, at_work=False)
         else:
             log.info("endpoint.connected url=%s", self.backend.state.url)
 
@@ -212,8 +233,8 @@ class Endpoints:
         """
         serving = self._serving
         if not (serving.named or serving.is_ready) and (coming := self._endpoints[-1]).attempt:
-            return coming.backend.state  # that a usual port has no server is not reported
-        state, error = serving.backend.state, serving.error
+            return coming.state  # that a usual port has no server is not reported
+        state, error = serving.state, serving.error
         if state.health is Health.READY:
             message, cause = self._detour()
             message = message or state.message or (self._notice() if serving.last else "")
@@ -256,7 +277,7 @@ class Endpoints:
                         yield reply
                     return
                 except BackendError as error:
-                    await endpoint.note_failure(error, at_work=True)
+                    endpoint.note_failure(error, at_work=True)
             left = rest(left, *so_far)
 
     async def save(self, prompt: Prompt) -> int:
@@ -292,7 +313,7 @@ class Endpoints:
         if before is not endpoint:
             log.info("endpoint.used url=%s", endpoint.backend.state.url)
             if before.last:
-                await before.backend.aclose()
+                before.close()
         return result
 
     async def _call(self, call: Callable[[Model], Awaitable[T]]) -> tuple[Endpoint, T]:
@@ -307,7 +328,7 @@ class Endpoints:
                 except (PromptTooLong, Cold):
                     raise
                 except BackendError as error:
-                    await endpoint.note_failure(error, at_work=True)
+                    endpoint.note_failure(error, at_work=True)
                 else:
                     if not self._serving.is_ready:
                         self._serving = endpoint
@@ -380,5 +401,5 @@ async def _catch_up(model: Model, prompt: Prompt) -> None:
             raise Cold(f"{model.state.url} is still evaluating the prompt")
 
 
-class Cold(BackendRejected):
+class Cold(BackendTimeout):
     """The server is healthy, but holds nothing of this prompt: warm it in steps."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -205,6 +206,49 @@ async def test_a_text_that_breaks_off_is_gone_on_with_by_the_next_server() -> No
     assert [each.prompt.middle for each in second.asked] == ["one two "]
     assert second.asked[0].n_predict == 7
     await backend.aclose()
+
+
+class Closing(Slow):
+    """A server that takes a minute to close; *is_closing* while it does."""
+
+    is_closing = False
+
+    async def warm(self, prompt: Prompt, step: int) -> Warmed:
+        return Warmed(0, 0)
+
+    async def connect(self) -> Closing:
+        assert not self.is_closing
+        self.state = replace(self.state, health=Health.READY)
+        return self
+
+    async def aclose(self) -> None:
+        self.is_closing = True
+        await asyncio.sleep(60.0)
+        self.is_closing, self.state = False, replace(self.state, health=Health.UNKNOWN)
+
+
+def test_no_completion_waits_for_a_server_to_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither for one that failed, nor for the one that was used meanwhile."""
+
+    async def complete() -> None:
+        first, last = Closing("a", 0), Closing("b", 0)
+        resort = Endpoint(cast(Backend, last), last=True)
+        backend, clock = Endpoints([Endpoint(cast(Backend, first)), resort]), time.monotonic
+        first.fails = True
+        assert ((await backend.complete(REQUEST)).text, clock()) == ("b", 0.0)
+        await asyncio.sleep(1.0)
+        assert first.is_closing
+        first.fails = False
+        await asyncio.sleep(99.0)
+        assert (await backend.complete(REQUEST)).text == "b"  # while the first connects
+        await asyncio.sleep(0.1)
+        assert ((await backend.complete(REQUEST)).text, clock()) == ("a", pytest.approx(100.1))
+        await asyncio.sleep(1.0)
+        assert last.is_closing
+        await backend.aclose()
+        assert not last.is_closing
+
+    run(complete(), monkeypatch)
 
 
 async def test_a_text_that_breaks_off_at_its_last_token_is_whole() -> None:

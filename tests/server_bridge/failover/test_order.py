@@ -164,7 +164,7 @@ async def test_a_server_that_fails_rests_longer_each_time(monkeypatch: pytest.Mo
     server = endpoint(Fake("a"))
     rests = []
     for _ in range(9):
-        await server.note_failure(BackendUnavailable("gone"), at_work=False)
+        server.note_failure(BackendUnavailable("gone"), at_work=False)
         began = now
         while server.is_resting:
             now += 0.01
@@ -172,7 +172,7 @@ async def test_a_server_that_fails_rests_longer_each_time(monkeypatch: pytest.Mo
     assert 0.1 < rests[0] < 0.3
     assert 2 <= rests[-1] < 4.1
     server.note_success()
-    await server.note_failure(BackendUnavailable("gone"), at_work=False)
+    server.note_failure(BackendUnavailable("gone"), at_work=False)
     now += 0.3
     assert not server.is_resting
 
@@ -191,7 +191,7 @@ async def test_others_on_this_machine_are_asked_only_where_the_named_one_is_not_
     assert (await backend.complete(REQUEST)).text == "named"
     assert (found.n_connects, last.n_connects) == (0, 0)
     named.error = BackendUnavailable("gone")
-    await endpoints[0].note_failure(named.error, at_work=False)
+    endpoints[0].note_failure(named.error, at_work=False)
     assert (await backend.complete(REQUEST)).text == "found"
     assert last.n_connects == 0
     await backend.aclose()
