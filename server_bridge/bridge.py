@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from server_bridge.failover.endpoints import Endpoint, Endpoints
+from server_bridge.failover.endpoint import Endpoint
+from server_bridge.failover.endpoints import Endpoints
 from server_bridge.failover.local_servers import LocalServers
 from server_bridge.http.api_key import Key, ServedKey
 from server_bridge.http.client import PATIENCE_S, Http, Tags, Trust

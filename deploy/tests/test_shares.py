@@ -17,7 +17,8 @@ import pytest
 from deploy.tests.edge.batching import MODEL, Batching, Pace
 from deploy.tests.edge.test_fairness import ABOVE, GREEDY_CHARS, KEY_S, SOURCE, TYPED
 from fim_lsp.session.session import Session
-from server_bridge.failover.endpoints import Endpoint, Endpoints
+from server_bridge.failover.endpoint import Endpoint
+from server_bridge.failover.endpoints import Endpoints
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.protocol import BackendTimeout
 from tests import clock

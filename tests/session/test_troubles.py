@@ -13,7 +13,8 @@ from fim_lsp.lsp.messages import Messages
 from fim_lsp.lsp.rpc import LanguageServer, types
 from fim_lsp.session.connection import SessionStatus
 from fim_lsp.session.session import Session
-from server_bridge.failover.endpoints import Endpoint, Endpoints
+from server_bridge.failover.endpoint import Endpoint
+from server_bridge.failover.endpoints import Endpoints
 from server_bridge.http.responses import Refused, ServerError
 from server_bridge.protocol import (
     Backend,

@@ -11,7 +11,8 @@ from typing import Any, Literal, cast
 import pytest
 
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.failover.endpoints import Endpoint, Endpoints
+from server_bridge.failover.endpoint import Endpoint
+from server_bridge.failover.endpoints import Endpoints
 from server_bridge.protocol import (
     Backend,
     BackendUnavailable,
