@@ -1,0 +1,94 @@
+"""
+Sessions that people recorded, played into fim-lsp: what is shown in the pauses, beside what Copilot showed.
+
+    scripts/get-qwen 0.5b
+    python -m benchmarks.recorded --half tune --answers tune.jsonl
+    python -m benchmarks.recorded --pace own --answers own.jsonl
+    python -m benchmarks.recorded --case benchmarks/recorded/data/rustcode.json.gz --least 2 --limit 100
+    python -m benchmarks.recorded --case FILE    # what `fim.record` wrote
+
+--answers keeps what was answered, so that a run which was stopped goes on there; once all is known, no model is needed.
+`replay` says what the paces are, `pauses` what counts, `scores` who reads. In a trace of a clock of a second, --least 2
+leaves the pauses that took more than one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.arguments import model_file, parser
+from benchmarks.recorded.log import SESSION, read
+from benchmarks.recorded.pauses import HALVES, LEAST_S, Pause, find_cursors, pauses
+from benchmarks.recorded.replay import Answer, play
+from benchmarks.recorded.scores import HEAD, answered, recorded, row
+
+
+def main() -> None:
+    """Play what is missing, print."""
+    options = _options()
+    recording = read(options.case)
+    places = pauses(recording, options.half, options.least)
+    places = places[:: max(1, -(-len(places) // options.limit)) if options.limit else 1]
+    answers = {answer.change: answer for answer in _read(options.answers)}
+    missing = {pause.change for pause in places} - answers.keys()
+    if missing:
+        settings = _settings(options)
+        cursors = find_cursors(recording)
+        for answer in play(recording, settings, cursors, missing, own_pace=options.pace == "own"):
+            answers[answer.change] = answer
+            _note(options.answers, answer)
+    print(table(places, answers))
+
+
+def table(places: list[Pause], answers: dict[int, Answer]) -> str:
+    """Return the figures of both tools, in all pauses and in those that were followed by typing."""
+    rows = [HEAD]
+    for name, some in (("all", places), ("typed by hand", [p for p in places if p.is_typed])):
+        rows.append(row(f"{name}: fim-lsp", answered(some, answers)))
+        if any(pause.recorded for pause in places):
+            rows.append(row(f"{name}: as recorded", recorded(some), timed=False))
+    return "\n".join(rows)
+
+
+def _settings(options: argparse.Namespace) -> dict[str, object]:
+    """Return the settings of the server: nothing is learned, because nothing is taken."""
+    completion = {"learn": False} | json.loads(options.completion)
+    return {
+        "backend": {"kind": "embedded", "model": str(options.model)},
+        "completion": completion,
+    }
+
+
+def _read(file: Path | None) -> Iterator[Answer]:
+    if file and file.exists():
+        for line in file.read_text("utf-8").splitlines():
+            yield Answer(*json.loads(line))
+
+
+def _note(file: Path | None, answer: Answer) -> None:
+    if file:
+        with file.open("a", encoding="utf-8") as lines:
+            print(json.dumps(answer), file=lines)
+    print(f"{answer.change}: {answer.ms:.0f} ms, {answer.text!r}", file=sys.stderr, flush=True)
+
+
+def _options() -> argparse.Namespace:
+    arguments = parser("recorded", __doc__)
+    add = arguments.add_argument
+    add("--model", type=model_file, default="0.5b", help="0.5b, 1.5b (scripts/get-qwen) or a file")
+    add("--case", type=Path, default=SESSION, metavar="FILE", help="another recording")
+    add("--half", choices=HALVES, default="all", help="the changes to tune on, or the rest")
+    add("--pace", choices=("given-time", "own"), default="given-time", help="how fast it is played")
+    add("--least", type=float, default=LEAST_S, metavar="S", help="seconds of a pause, at least")
+    add("--limit", type=int, default=0, metavar="N", help="so many pauses at most, evenly chosen")
+    add("--answers", type=Path, metavar="FILE", help="what was answered: read, and written to")
+    add("--completion", default="{}", metavar="JSON", help="settings of fim.completion")
+    return arguments.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""
+What was shown in the pauses of a recorded session, in figures: right, wrong, length, keys saved by two readers. Pure.
+
+Both readers take what is right of a text, by the plugins' keys, if the pause leaves them the time to read it. The quick
+one reads for `QUICK_S`. People look up `LOOK_S` and `CHAR_S` for each character of the first line after a text appeared, which varies
+as a log-normal does, with a tenth below a quarter of it and a tenth above four times; so they save an expected number of keys.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from statistics import mean, median
+from typing import NamedTuple
+
+from benchmarks.real_sessions.taking import n_keys, take
+from benchmarks.recorded.pauses import Pause
+from benchmarks.recorded.replay import Answer
+from fim_lsp.documents import n_common
+
+QUICK_S = 0.4
+LOOK_S, CHAR_S = 0.8, 0.02
+# of the logarithm: a tenth of a normal distribution is above 1.28 deviations
+DEVIATION = math.log(4) / 1.2816
+NO_TIME = math.inf
+
+
+class Shown(NamedTuple):
+    """A *text* on screen in a pause, "" for none, after so many milliseconds."""
+
+    pause: Pause
+    text: str
+    ms: float = 0.0
+
+    @property
+    def right(self) -> int:
+        """Return how many characters are right."""
+        return n_common(self.text, self.pause.truth)
+
+    @property
+    def is_exact(self) -> bool:
+        """Return whether the first line is right to its end."""
+        first, meant = (one.partition("\n")[0].rstrip() for one in (self.text, self.pause.truth))
+        return bool(first) and first == meant
+
+    @property
+    def keys(self) -> int:
+        """Return the keys that are saved by taking what one key takes."""
+        taken = take(self.text, self.pause.truth)
+        return n_keys(taken) - 1 if taken else 0
+
+    @property
+    def left_s(self) -> float:
+        """Return how long it stands."""
+        return self.pause.seconds - self.ms / 1000
+
+
+def recorded(pauses: Iterable[Pause]) -> list[Shown]:
+    """Return what the recorded tool showed."""
+    return [Shown(pause, pause.recorded, pause.recorded_ms) for pause in pauses]
+
+
+def answered(pauses: Iterable[Pause], answers: Mapping[int, Answer]) -> list[Shown]:
+    """Return what the server answered, in those of the pauses that were played."""
+    return [
+        Shown(pause, answers[pause.change].text, answers[pause.change].ms)
+        for pause in pauses
+        if pause.change in answers
+    ]
+
+
+def read_quickly(shown: Shown) -> float:
+    """Return 1 if a text stands long enough for the quick reader, else 0."""
+    return float(shown.left_s >= QUICK_S)
+
+
+def read_by_people(shown: Shown) -> float:
+    """Return how likely people have read a text when the pause ends."""
+    if shown.left_s <= 0:
+        return 0.0
+    usual = LOOK_S + CHAR_S * len(shown.text.strip().partition("\n")[0])
+    return (1 + math.erf(math.log(shown.left_s / usual) / DEVIATION / math.sqrt(2))) / 2
+
+
+HEAD = (
+    "| | pauses | shown | first line right | right | wrong | wrong per right | length, mean and median "
+    "| several lines | keys, quick reader | keys, people | text after, ms, p50 and p95 |\n| --- |"
+    + " ---: |"
+    * 11
+)
+
+
+def row(name: str, pauses: Iterable[Shown], *, timed: bool = True) -> str:
+    """Return the figures of one tool in Markdown."""
+    everything = [*pauses]
+    shown = [one for one in everything if one.text.strip()]
+    right = sum(one.right for one in shown)
+    wrong = sum(len(one.text) - one.right for one in shown)
+    sizes, times = [len(one.text) for one in shown] or [0], sorted(one.ms for one in shown) or [0]
+    late = times[math.ceil(0.95 * len(times)) - 1]
+    cells = (
+        name, len(everything), len(shown), sum(one.is_exact for one in shown), right, wrong,
+        f"{wrong / max(1, right):.2f}", f"{mean(sizes):.1f}, {median(sizes):.0f}",
+        sum("\n" in one.text.strip() for one in shown),
+        f"{sum(one.keys * read_quickly(one) for one in shown):.0f}",
+        f"{sum(one.keys * read_by_people(one) for one in shown):.0f}",
+        f"{median(times):.0f}, {late:.0f}" if timed else "",
+    )  # fmt: skip
+    return "| " + " | ".join(map(str, cells)) + " |"
