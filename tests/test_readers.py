@@ -168,7 +168,7 @@ def diffed(text: str) -> None:
 READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
     "events of a stream": (
         streamed,
-        ("a", "\n", "\r", "data: {}\n", "data: [", "data: {\n", "data: x\n", "data: {[\n\n", "id\n"),
+        ("a", "\n", "\r", "id\n", "data: {}\n", "data: [", "data: {\n", "data: x\n", "data: {\n\n"),
     ),
     "a body": (body, ("[", '{"a":', " ", '"\\u0000', "1")),
     "props": (props, ("/", "\\", "a")),

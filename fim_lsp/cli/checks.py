@@ -231,8 +231,8 @@ async def certificate(target: Target) -> list[Finding]:
     url, backend = urlsplit(target.backend.state.url), target.config.backend
     if target.backend.state.health is not Health.READY or url.scheme != "https":
         return []
-    trust = ssl.create_default_context()
     try:
+        trust = ssl.create_default_context()
         for server in list_servers(backend):
             if server.ca_file and redact_url(server.url).startswith(url.geturl()):
                 file = Path(server.ca_file).expanduser()  # noqa: ASYNC240 (it waits for no disk)

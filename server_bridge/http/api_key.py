@@ -23,6 +23,7 @@ from server_bridge.machine.executables import (
 )
 from server_bridge.protocol import BackendUnusable
 
+WIDE = (b"\xff\xfe", b"\xfe\xff")  # how a file in UTF-16 begins, which PowerShell writes
 COMMAND_S = 60.0  # a password manager may ask its user
 
 
@@ -44,7 +45,7 @@ class Key:
     async def __call__(self) -> str:
         """Return the key, "" where none is set. Raises BackendUnusable, naming the setting."""
         if self.env:
-            return os.environ.get(self.env, "").strip()
+            return _clean(os.environ.get(self.env, ""))
         if self.file:
             return await asyncio.to_thread(_from_file, self.file)
         return await _from_command(self.command) if self.command else ""
@@ -84,9 +85,15 @@ class ServedKey:
 
 def _from_file(path: str) -> str:
     try:
-        return Path(path).expanduser().read_text("utf-8").strip()
-    except (OSError, ValueError) as error:
+        content = Path(path).expanduser().read_bytes()
+        return _clean(content.decode("utf-16" if content.startswith(WIDE) else "utf-8"))
+    except (OSError, ValueError, RuntimeError) as error:
         raise BackendUnusable(f"fim.backend.apiKeyFile cannot be read: {error}") from error
+
+
+def _clean(key: str) -> str:
+    """Return *key* without the white space and the marks around it that other programs write."""
+    return key.strip().strip("\ufeff\u200b").strip()
 
 
 async def _from_command(command: str) -> str:
@@ -100,7 +107,7 @@ async def _from_command(command: str) -> str:
         raise BackendUnusable(
             f"fim.backend.apiKeyCommand cannot be run ({type(error).__name__}): try it in a terminal"
         ) from None
-    key = next(iter(printed.splitlines()), "").strip()
+    key = _clean(next(iter(printed.splitlines()), ""))
     if code or not key:
         raise BackendUnusable(
             f"fim.backend.apiKeyCommand ended with {code} and "

@@ -20,20 +20,20 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
-import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, aclosing, contextmanager
-from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from server_bridge.http.events import events_in
 from server_bridge.http.responses import NOTHING, Object, Refused, body_of, object_in
 from server_bridge.machine.addresses import is_loopback, redact_url, without_login
 from server_bridge.protocol import BackendTimeout, BackendUnavailable, BackendUnusable
 
+BAD_KEY = (
+    "the API key has invalid characters: check fim.backend.apiKeyEnv, apiKeyFile or apiKeyCommand"
+)
 CONNECT_S = 2.0  # a server on this machine answers in a millisecond, one across the world in 0.3 s
 WRITE_S = 10.0  # a prompt is below a megabyte
 GET_S = 2.0  # what a server knows without thinking
@@ -48,7 +48,6 @@ _UNTRUSTED = {
     "": "is not signed by a trusted authority: name the file of your organisation's certificates "
     "in fim.backend.caFile",
 }
-_NO_CHECK_TIME = 0x200000  # OpenSSL's X509_V_FLAG_NO_CHECK_TIME, which Python does not name
 
 
 T = TypeVar("T")
@@ -240,7 +239,8 @@ class Http:
         except BackendUnusable as error:
             if (expired := "has expired") not in str(error):
                 raise
-            since = expired + await self._find_expiry()
+            ca_file = self._trust.ca_file
+            since = expired + await _environment().find_expiry(self._address, ca_file)
             raise BackendUnusable(str(error).replace(expired, since)) from error
         try:
             return object_in(self.url + path, *answer)
@@ -320,9 +320,7 @@ class Http:
                 f"{self.url!r} is not a valid address: fim.backend.url should look like http://127.0.0.1:8012"
             ) from None
         except httpx.LocalProtocolError:
-            raise BackendUnusable(  # not chained: the original would show the key
-                "the API key has invalid characters: check fim.backend.apiKeyEnv"
-            ) from None
+            raise BackendUnusable(BAD_KEY) from None  # the original would show the key
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             if "CERTIFICATE_VERIFY_FAILED" in (why := str(error)):
                 fault = next(says for part, says in _UNTRUSTED.items() if part in why)
@@ -345,14 +343,22 @@ class Http:
                 headers["Authorization"] = f"Bearer {key}"
             if self._login:
                 headers["Authorization"] = self._login
-            self._client = self._httpx.AsyncClient(
-                headers=headers,
-                timeout=self._httpx.Timeout(self.patience_s, connect=CONNECT_S, write=WRITE_S),
-                limits=self._httpx.Limits(max_connections=1, keepalive_expiry=KEEP_S),
-                trust_env=not self._is_here,  # no proxy between us and this machine
-                verify=await asyncio.to_thread(self._certificates),
-            )
+            self._client = await asyncio.to_thread(self._make_client, headers)
         return self._client, self._httpx
+
+    def _make_client(self, headers: Mapping[str, str]) -> Any:
+        """Return the library's client, made in a thread. Raises BackendUnusable."""
+        environment = _environment()
+        if not all(value.isascii() and value.isprintable() for value in headers.values()):
+            raise BackendUnusable(BAD_KEY)
+        return self._httpx.AsyncClient(
+            headers=headers,
+            timeout=self._httpx.Timeout(self.patience_s, connect=CONNECT_S, write=WRITE_S),
+            limits=self._httpx.Limits(max_connections=1, keepalive_expiry=KEEP_S),
+            proxy=environment.find_proxy(self._address),
+            trust_env=False,
+            verify=environment.certificates(self._address, self._trust.ca_file),
+        )
 
     def _drop(self) -> None:
         """Let the connection go, whatever state it is in; the next exchange opens another."""
@@ -368,32 +374,10 @@ class Http:
         read = self.patience_s if self.is_working is None else None
         return {"connect": CONNECT_S, "write": WRITE_S, "read": read, "pool": None}
 
-    async def _find_expiry(self) -> str:
-        """Return since when the certificate has expired, "" where it is not shown; send nothing."""
-        context, address = await asyncio.to_thread(self._certificates), urlsplit(self._address)
-        assert isinstance(context, ssl.SSLContext)
-        context.verify_flags |= _NO_CHECK_TIME
-        connecting = asyncio.open_connection(address.hostname, address.port or 443, ssl=context)
-        try:
-            _, writer = await asyncio.wait_for(connecting, CONNECT_S)
-        except (OSError, TimeoutError):  # through a proxy, for example
-            return ""
-        end = writer.get_extra_info("peercert")["notAfter"]
-        writer.close()
-        return f" on {datetime.fromtimestamp(ssl.cert_time_to_seconds(end), UTC):%Y-%m-%d}"
 
-    def _certificates(self) -> ssl.SSLContext | bool:
-        """Return the certificates to trust: httpx's, this machine's, the user's. It takes 25 ms."""
-        if self._address.lower().startswith("http://"):
-            return False
-        context: ssl.SSLContext = self._httpx.create_ssl_context()
-        context.load_default_certs()
-        if self._trust.ca_file:
-            try:
-                context.load_verify_locations(Path(self._trust.ca_file).expanduser())
-            except OSError as error:  # ssl.SSLError is one
-                raise BackendUnusable(f"fim.backend.caFile cannot be read: {error}") from error
-        return context
+def _environment() -> Any:
+    """Return the module, which needs the library."""
+    return importlib.import_module("server_bridge.http.environment")
 
 
 class _Closed(Exception):

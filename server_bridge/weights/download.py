@@ -13,7 +13,6 @@ import errno
 import hashlib
 import os
 import shutil
-import ssl
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -24,7 +23,9 @@ from typing import BinaryIO, NamedTuple
 import httpx
 import platformdirs
 
+from server_bridge.http.environment import RoutedTransport
 from server_bridge.machine.addresses import redact_url
+from server_bridge.protocol import BackendUnusable
 from server_bridge.weights.table import GIGABYTE, HUB, MODELS, OfferedModel
 
 Progress = Callable[[int, int], None]  # bytes that are here, bytes in all
@@ -58,6 +59,8 @@ def fetch(model: OfferedModel, folder: Path, progress: Progress, hub: str = HUB)
         begun.replace(target)
     except OSError as error:
         raise CannotDownload(_local_trouble(error, folder, model)) from error
+    except BackendUnusable as error:  # what the environment says of proxies or certificates
+        raise CannotDownload(str(error)) from error
     return target
 
 
@@ -126,7 +129,10 @@ def _append_all(part: _Part, model: OfferedModel, hub: str) -> None:
     Ask for what is missing until nothing is, with a pause after each attempt that brought little.
     """
     waits, most = iter(WAITS_S), part.n_bytes
-    with httpx.Client(timeout=TIMES, follow_redirects=True, verify=_certificates()) as client:
+    routed = RoutedTransport()
+    with httpx.Client(
+        timeout=TIMES, follow_redirects=True, transport=routed, trust_env=False
+    ) as client:
         while part.n_bytes < model.n_bytes:
             cause: httpx.HTTPError | None = None
             try:
@@ -180,13 +186,6 @@ def _check_room(file: BinaryIO, folder: Path, model: OfferedModel) -> None:
     missing = model.n_bytes - os.fstat(file.fileno()).st_size
     if shutil.disk_usage(folder).free < missing:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def _certificates() -> ssl.SSLContext:
-    """Return those of httpx's list and of this machine: a company's own are only there."""
-    context = httpx.create_ssl_context()
-    context.load_default_certs()
-    return context
 
 
 def _local_trouble(error: OSError, folder: Path, model: OfferedModel) -> str:

@@ -167,6 +167,26 @@ def test_setup_gets_a_model_in_one_step(
         assert f'model = "{path}"' in user_file().read_text()
 
 
+@pytest.mark.usefixtures("alone", "hub")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("ALL_PROXY", "socks5://127.0.0.1:1"), ("SSL_CERT_FILE", "/nowhere/ca.pem")],
+)
+def test_setup_names_the_variable_that_is_wrong(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In one sentence, and neither the folder nor the network is blamed."""
+    monkeypatch.delenv("HTTPS_PROXY", raising=False)
+    monkeypatch.delenv("https_proxy", raising=False)
+    monkeypatch.setenv(name, value)
+    mirror = "https://mirror.example.test"
+    assert main(["setup", "--get", "qwen-0.5b", "--yes", "--mirror", mirror]) == 1
+    said = [line for line in capsys.readouterr().out.splitlines() if name in line]
+    assert len(said) == 1
+    assert "written" not in said[0]
+    assert not user_file().exists()
+
+
 @pytest.mark.usefixtures("alone")
 def test_what_is_here_is_served_without_a_question(hub: Hub) -> None:
     """What was downloaded last, unless the settings name another; nothing is asked or downloaded."""

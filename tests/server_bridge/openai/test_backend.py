@@ -132,10 +132,10 @@ ENDINGS = {
     "the usage behind the end": (events(said("a")) + events({"usage": USAGE}, end=b""), "a"),
     "an odd reason": (events(said("a"), said("b", 7), end=b""), "ab"),
     "nothing but the end": (DONE, ""),
-    "choices that are none": (events({"choices": [None]}, {"choices": None}, said("a", "stop")), "a"),
+    "no choices": (events({"choices": [None]}, {"choices": None}, said("a", "stop")), "a"),
     "parts": (events(delta(PARTS), delta([]), said("c", "stop")), "abc"),
     "parts of other kinds": (
-        events(delta([{"type": "refusal", "text": None}, *PARTS, {"type": "image"}]), said("", "stop")),
+        events(delta([{"type": "refusal", "text": None}, *PARTS, {"type": "x"}]), said("", "stop")),
         "ab",
     ),
 }  # fmt: skip
