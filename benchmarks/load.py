@@ -41,6 +41,7 @@ from fim_lsp.settings.merge import make_config
 from server_bridge.http.client import Tags, Trust
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import BackendError
+from tests.places import place
 
 OURS = "ours"
 N_SLOTS = 4
@@ -99,7 +100,7 @@ def _move(event: Event, n: int) -> Event:
 
 
 def _move_uri(uri: str, n: int) -> str:
-    return uri.replace("file:///", f"file:///typist{n}/", 1)
+    return f"{place('typists', str(n), 'demo')}/{uri.rpartition('/')[2]}"
 
 
 async def _measure(kind: str, n_clients: int, url: str, options: argparse.Namespace) -> Load:

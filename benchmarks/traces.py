@@ -36,6 +36,7 @@ from benchmarks.editor import INDENT, Editor, Step
 from fim_lsp.documents import Position, body
 from fim_lsp.events import Event, Focused, Opened
 from server_bridge.protocol import Chunk
+from tests.places import place
 
 IN_WORD_MS, BETWEEN_MS = 80.0, 200.0
 SPREAD = 0.25  # sigma of the log-normal: two keys in three within ±25 %
@@ -94,7 +95,8 @@ class Typist:
 
 
 NEIGHBOURS = (ast, enum, dataclasses, difflib, tempfile, optparse, subprocess, tarfile)
-A, B = "file:///demo/argparse.py", "file:///demo/inspect.py"
+DEMO = place("demo")
+A, B = f"{DEMO}/argparse.py", f"{DEMO}/inspect.py"
 
 
 def neighbours() -> list[Event]:
@@ -102,7 +104,7 @@ def neighbours() -> list[Event]:
     return [
         event
         for module in NEIGHBOURS
-        for uri in [f"file:///demo/{module.__name__.replace('.', '/')}.py"]
+        for uri in [f"{DEMO}/{module.__name__.replace('.', '/')}.py"]
         for event in (Opened(uri, "python", 1, source(module)), Focused(uri))
     ]
 

@@ -13,8 +13,10 @@ from fim_lsp.suggest.request import Suggestion
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Prompt
 from tests.fake_backend import FakeBackend
+from tests.places import place
 
-ROOT = "file:///home/me/shop"
+ROOT = place("home", "me", "shop")
+place("home", "me", "shop", "app")
 
 
 QUICK = Config(completion=CompletionConfig(debounce_ms=0, min_confidence=0.0, candidates=1))

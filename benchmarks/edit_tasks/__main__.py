@@ -29,6 +29,7 @@ from fim_lsp.instruct.selection import Instruction, block
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from server_bridge.llama.backend import LlamaServer
+from tests.places import SHOP
 
 ESBUILD = Path(__file__).parents[2] / "editors/vscode/node_modules/.bin/esbuild"
 MOST_TOKENS = 512
@@ -46,9 +47,9 @@ Ask = Callable[[Task, str], Awaitable[str]]  # a task and a server's address int
 async def fim_lsp(task: Task, url: str) -> str:
     """As the server does it."""
     session = Session(Config(), lambda _: LlamaServer(url))
-    uri = f"file:///home/me/shop/{_name(task)}"
+    uri = f"{SHOP}/{_name(task)}"
     document = open_document(uri, task.language, 1, task.text)
-    session.handle(events.FoldersChanged(("file:///home/me/shop",)))
+    session.handle(events.FoldersChanged((SHOP,)))
     session.handle(events.Opened(uri, task.language, 1, task.text))
     instruction = Instruction(Position(task.first, 0), Position(task.last, 0), task.ask)
     try:

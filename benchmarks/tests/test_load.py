@@ -64,7 +64,7 @@ def test_what_was_recorded_is_what_was_typed(tmp_path: Path) -> None:
     assert asked[0] == asked[1]
     took = [sum(step.wait_ms for step in trace.steps) for trace in (before, after)]
     assert took[1] - 7 == pytest.approx(took[0], rel=0.01)
-    assert person(3, options(0, 2.0, file)).steps[0].uri.startswith("file:///typist3/")
+    assert "/3/" in person(3, options(0, 2.0, file)).steps[0].uri
 
 
 async def test_typists_with_keys_load_an_openai_server(tmp_path: Path) -> None:

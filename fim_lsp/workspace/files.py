@@ -65,7 +65,12 @@ def list_files(root: Path, near: str, excludes: Collection[str]) -> dict[str, St
     # `os.path`: a long name is no error.
     folders = [folder for folder in inside if os.path.isdir(folder)]  # noqa: PTH112
     for folder in folders or [root]:
-        for path, stamp in _below(root, folder, rules_at(folder, root, excludes), seen):
+        try:
+            rules = rules_at(folder, root, excludes)
+        except OSError as error:
+            log.info("no file of %s is read: %s", folder, error)
+            return stamps
+        for path, stamp in _below(root, folder, rules, seen):
             stamps[path] = stamp
             if len(stamps) == FILES:
                 return stamps
@@ -190,8 +195,12 @@ def _below(root: Path, folder: Path, here: Folder, seen: set[Path]) -> Iterator[
             if not why_refused(here, encode_name(entry.name)):
                 yield path, stamp
     for child in folders:
-        rules = enter(here, encode_name(child.name), read_folder(child))
-        yield from _below(root, child, rules, seen)
+        try:
+            on_disk = read_folder(child)
+        except OSError as error:
+            log.info("no file of %s is read: %s", child, error)
+            continue
+        yield from _below(root, child, enter(here, encode_name(child.name), on_disk), seen)
 
 
 def _is_open(entry: os.DirEntry[str], path: str, folder: Folder) -> bool:

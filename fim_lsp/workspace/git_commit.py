@@ -207,7 +207,10 @@ def work_tree(folder: Path) -> Path | None:
     elif named := read(folder / "gitdir", _POINTER_BYTES, follow=True):  # a further worktree
         tree = (folder / os.fsdecode(named.rstrip(b"\r\n"))).parent
     else:  # a submodule, or a repository that stands elsewhere
-        named_trees = values([folder / "config"], "core.worktree")
+        try:
+            named_trees = values([folder / "config"], "core.worktree")
+        except OSError:
+            return None
         tree = folder / named_trees[-1].value if named_trees else folder
     tree = Path(os.path.normpath(tree))
     if is_unc_path(tree) and not is_unc_path(folder):
@@ -342,7 +345,7 @@ def _judge(
     if top is None:
         return Staged(note=NO_TREE)
     root = paths.local_path(paths.root_of(top, rules.roots)) or top
-    judge = partial(why_private, root=root, excludes=rules.excludes)
+    judge = partial(why_private, root=root, excludes=rules.excludes, may_be_gone=True)
     if reason := judge(top / FILE):
         return Staged(note=f"the commit message is private ({reason})")
     own_names = {name for own in file_diffs(own_diff)[:MOST_FILES] for name in own.names}

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from fim_lsp.context.ignore_rules import LONGEST
 from fim_lsp.context.privacy import Repository
-from fim_lsp.workspace.regular_files import read
+from fim_lsp.workspace.regular_files import is_folder, read_rules
 
 _CONFIG_BYTES = 1_000_000  # bytes of a configuration file
 _DEPTH = 10  # of includes, as in git
@@ -135,7 +135,7 @@ def _settings(path: Path, depth: int, included: list[Path]) -> Iterator[Setting]
     """
     Yield the settings of a file and of those it includes, where it does; these are *included* then.
     """
-    data = read(path, _CONFIG_BYTES, follow=True)
+    data = read_rules(path, _CONFIG_BYTES, follow=True)
     yield from _with_included(parse(data) if data else (), path, depth, included)
 
 
@@ -202,8 +202,11 @@ _EXCLUDES = "core.excludesfile"
 
 
 def repository(folder: Path) -> Repository | None:
-    """Return the repository whose work tree begins at *folder*; None where none does."""
-    private = git_folder(folder / ".git")
+    """
+    Return the repository whose work tree begins at *folder*; None where none does. Raises OSError
+    where one of its files cannot be read.
+    """
+    private = _git_folder(folder / ".git")
     if private is None:
         return None
     common = common_folder(private)
@@ -224,7 +227,10 @@ def no_repository() -> Repository:
 
 
 def excludes_files() -> list[Path]:
-    """Return the files of rules that the user's own configuration of git names."""
+    """
+    Return the files of rules that the user's own configuration of git names. Raises OSError where
+    that cannot be read.
+    """
     return [*_excludes(values(user_files(), _EXCLUDES))]
 
 
@@ -249,26 +255,36 @@ def _rules(path: Path) -> bytes:
     """Return a file of rules; as git, and unlike `.gitignore`, it may be a link."""
     if is_unc_path(path) and path not in excludes_files():
         return b"*"  # a stranger's `.git/config` names another machine: it is not asked
-    return read(path, LONGEST + 1, follow=True) or b""
+    return read_rules(path, LONGEST + 1, follow=True) or b""
 
 
 def git_folder(path: Path) -> Path | None:
-    """Return the repository that *path*, a `.git`, is or names."""
+    """
+    Return the repository that *path*, a `.git`, is or names; None also where it cannot be read.
+    """
     try:
-        private = path if path.is_dir() else _read_pointer(path)
+        return _git_folder(path)
+    except OSError:
+        return None
+
+
+def _git_folder(path: Path) -> Path | None:
+    """Return the same. Raises OSError where it cannot be read."""
+    try:
+        private = path if is_folder(path) else _read_pointer(path)
         if private is None or (is_unc_path(private) and not is_unc_path(path)):
             return None
         if not _HEAD.match(head(private)):
             return None
         common = common_folder(private)
-        return private if (common / "objects").is_dir() and (common / "refs").is_dir() else None
-    except (OSError, ValueError):  # a path that is too long, or holds a NUL
+        return private if is_folder(common / "objects") and is_folder(common / "refs") else None
+    except ValueError:  # it holds a NUL
         return None
 
 
 def _read_pointer(path: Path) -> Path | None:
     """Return the folder that the file *path* of a worktree or submodule names."""
-    text = read(path, _POINTER_BYTES, follow=True) or b""
+    text = read_rules(path, _POINTER_BYTES, follow=True) or b""
     if not text.startswith(b"gitdir: "):
         return None
     return path.parent / os.fsdecode(text.removeprefix(b"gitdir: ").rstrip(b"\r\n"))
@@ -281,11 +297,11 @@ def head(private: Path) -> bytes:
     path = private / "HEAD"
     if path.is_symlink():
         return b"ref: " + os.fsencode(path.readlink())
-    return read(path, _POINTER_BYTES, follow=False) or b""
+    return read_rules(path, _POINTER_BYTES, follow=False) or b""
 
 
 def common_folder(private: Path) -> Path:
     """Return the folder that all worktrees of a repository share."""
-    named = read(private / "commondir", _POINTER_BYTES, follow=True)
+    named = read_rules(private / "commondir", _POINTER_BYTES, follow=True)
     common = private / os.fsdecode(named.rstrip(b"\r\n")) if named else private
     return private if is_unc_path(common) and not is_unc_path(private) else common

@@ -31,41 +31,63 @@ from fim_lsp.context.privacy import (
     why_refused,
 )
 from fim_lsp.workspace.git_files import no_repository, repository
-from fim_lsp.workspace.regular_files import read
+from fim_lsp.workspace.regular_files import is_folder, look, read_rules
+
+UNSURE = "it cannot be judged"  # begins the reasons that may end without a change of the rules
 
 log = logging.getLogger(__name__)
 
 
-def why_private(path: PurePath, root: PurePath | None, excludes: Collection[str]) -> str:
+def why_private(
+    path: PurePath,
+    root: PurePath | None,
+    excludes: Collection[str],
+    *,
+    may_be_gone: bool = False,
+) -> str:
     """
     Return why the file at *path* must stay private, "" when it need not.
 
     *root* is its workspace folder. Without one the file lies outside of all, and the user opened
     it: then the rules of its repository count, or else those of its folder. A path that is not
-    absolute, or is another system's, is judged by its names; where systems know no paths of other
-    machines, one is judged as this machine's, too: some programs name their own machine in a URI.
+    absolute is judged by its names; where systems know no paths of other machines, one is judged as
+    this machine's: some programs name their own machine in a URI. Where a folder is not there, or a
+    file of rules cannot be read, nothing is known, and so it is private (`UNSURE`). What a commit
+    names *may_be_gone*: then the rules of the folders that are there decide.
     """
     try:
-        if not path.is_absolute() or not isinstance(path, type(PurePath())):
+        if not path.is_absolute():
+            return _by_names(path, excludes)
+        if not isinstance(path, type(PurePath())):
             return _by_names(path, excludes) or _by_host(path, excludes)
         real_root = Path(os.path.realpath(root)) if root else None
         own = Path(real_root, os.path.relpath(path, root)) if real_root else path
         own = Path(os.path.normpath(own))
         for place in dict.fromkeys((own, Path(os.path.realpath(path)))):
+            look(place, follow=False)  # what cannot be looked at may be a link
             if reason := _why(place, real_root, excludes):
                 return reason if place == own else f"it leads to a file that is private: {reason}"
+            if not may_be_gone and not is_folder(place.parent):
+                return f"{UNSURE}: {place.parent} is not there"
+    except OSError as error:
+        return f"{UNSURE}: {error.filename}: {error.strerror}"
     except ValueError:  # a NUL, half of a character
         return "no file can have its name"
     return ""
 
 
 def rules_at(folder: Path, root: Path, excludes: Collection[str]) -> Folder:
-    """Return the rules for *folder* of the workspace at *root*, both with links resolved."""
+    """
+    Return the rules for *folder* of the workspace at *root*, both with links resolved. Raises
+    OSError where one cannot be read.
+    """
     return _descend(folder, root, excludes, *_top(root))
 
 
 def read_folder(folder: Path) -> FolderRules:
-    """Read the ignore files and the repository of a folder below a workspace's root."""
+    """
+    Read the ignore files and the repository of a folder below a workspace's root. Raises OSError.
+    """
     return FolderRules(_ignore_files(folder), repository(folder))
 
 
@@ -129,7 +151,7 @@ def _ignore_files(folder: Path) -> dict[str, bytes]:
     """Return the ignore files of a folder. One that is beyond the limits hides the whole folder."""
     files = {}
     for name in IGNORE_FILES:
-        if data := read(folder / name, LONGEST + 1, follow=False):
+        if data := read_rules(folder / name, LONGEST + 1, follow=False):
             files[name] = data
             if why := beyond(data):
                 _warn(folder / name, why)
@@ -162,8 +184,9 @@ def _by_names(path: PurePath, excludes: Collection[str]) -> str:
 
 def _by_host(path: PurePath, excludes: Collection[str]) -> str:
     """
-    Return why `file://HOST/…` must stay private where that is no path: HOST may be this machine.
+    Return why a file must stay private whose path is none here: in `file://HOST/…`, HOST may be
+    this machine; of another system's files no rules can be read.
     """
     if not path.drive.startswith("\\\\"):
-        return ""
+        return f"{UNSURE}: it is on another system"
     return why_private(Path("/", *path.as_posix().split("/", 3)[3:]), None, excludes)

@@ -7,6 +7,7 @@ A cloned repository may hold a link to /dev/stdin or /dev/zero, or a FIFO, under
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -15,6 +16,7 @@ _FLAGS = os.O_RDONLY | sum(
     getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
 )
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
+_NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG}
 
 
 def read(path: Path, longest: int, *, follow: bool) -> bytes | None:
@@ -25,13 +27,40 @@ def read(path: Path, longest: int, *, follow: bool) -> bytes | None:
     Without *follow* a symbolic link is none, as git takes `.gitignore` since 2.32.
     """
     try:
-        about = path.stat() if follow else path.lstat()
-        if not stat.S_ISREG(about.st_mode):
-            return None
-        flags = _FLAGS if follow else _FLAGS | _NOFOLLOW
-        with open(path, "rb", opener=lambda name, _: os.open(name, flags)) as file:
-            now = os.fstat(file.fileno())
-            same = (now.st_dev, now.st_ino) == (about.st_dev, about.st_ino)
-            return file.read(longest) if same else None
+        return read_rules(path, longest, follow=follow)
     except (OSError, ValueError):  # a path that holds a NUL
         return None
+
+
+def read_rules(path: Path, longest: int, *, follow: bool) -> bytes | None:
+    """
+    Return the same of a file that says what is private. Raises OSError where one is there that
+    cannot be read: nothing is known of its rules.
+    """
+    about = look(path, follow=follow)
+    if about is None or not stat.S_ISREG(about.st_mode):
+        return None
+    flags = _FLAGS if follow else _FLAGS | _NOFOLLOW
+    with open(path, "rb", opener=lambda name, _: os.open(name, flags)) as file:
+        now = os.fstat(file.fileno())
+        if (now.st_dev, now.st_ino) != (about.st_dev, about.st_ino):
+            raise OSError(errno.ESTALE, "was replaced meanwhile", str(path))
+        return file.read(longest)
+
+
+def look(path: Path, *, follow: bool = True) -> os.stat_result | None:
+    """
+    Return what is at *path*, None where nothing is. Raises OSError where that cannot be known.
+    """
+    try:
+        return path.stat() if follow else path.lstat()
+    except OSError as error:
+        if error.errno in _NOT_THERE:
+            return None
+        raise
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether there is a folder at *path*. Raises OSError where that cannot be known."""
+    about = look(path)
+    return about is not None and stat.S_ISDIR(about.st_mode)

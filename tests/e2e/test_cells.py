@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tests.e2e.client import EMBEDDED, GHOST_TEXT, INLINE, Editor, at, insertion
+from tests.places import SHOP
 
-BOOK = "file:///shop/book.ipynb"
+BOOK = f"{SHOP}/book.ipynb"
 
 
 def cell(name: str) -> dict[str, object]:

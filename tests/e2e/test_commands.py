@@ -10,8 +10,9 @@ import pytest
 
 from tests.e2e.client import EMBEDDED, GHOST_TEXT, INLINE, Editor, at, insertion
 from tests.models import write_model
+from tests.places import SHOP
 
-A = "file:///shop/a.py"
+A = f"{SHOP}/a.py"
 
 
 def ask(editor: Editor, line: int, character: int, kind: int) -> list[object]:
@@ -183,7 +184,7 @@ def test_why_there_is_no_suggestion(editor: Editor) -> None:
 def test_asking_by_hand_for_nothing(editor: Editor) -> None:
     """A user who asked and gets nothing is told why, each time."""
     editor.initialize(initializationOptions=EMBEDDED)
-    editor.open("file:///shop/.env", "KEY=\n")
+    editor.open(f"{SHOP}/.env", "KEY=\n")
     for _ in range(2):
-        assert editor.request(INLINE, at("file:///shop/.env", 0, 4))["items"] == []
+        assert editor.request(INLINE, at(f"{SHOP}/.env", 0, 4))["items"] == []
     assert sum("No suggestion: the file is private" in text for text in editor.shown()) == 2

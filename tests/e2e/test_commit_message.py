@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.client import AUTOMATIC, EMBEDDED, GHOST_TEXT, INLINE, Editor, at
+from tests.places import SHOP
 from tests.workspace.git_repos import commit_message
 
 
@@ -48,8 +49,5 @@ def test_ghost_text_is_the_same(editor: Editor, message: Path) -> None:
     editor.open(uri, message.read_text(), "gitcommit")
     [item] = editor.request(INLINE, at(uri, 0, 0, AUTOMATIC))["items"]
     assert editor.command("fim.commitMessage", {"uri": uri})["text"] == item["insertText"]
-    editor.open("file:///shop/a.py", "x = 1\n")
-    assert (
-        "COMMIT_EDITMSG"
-        in editor.command("fim.commitMessage", {"uri": "file:///shop/a.py"})["note"]
-    )
+    editor.open(f"{SHOP}/a.py", "x = 1\n")
+    assert "COMMIT_EDITMSG" in editor.command("fim.commitMessage", {"uri": f"{SHOP}/a.py"})["note"]

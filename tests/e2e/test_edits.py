@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from tests.e2e.client import GHOST_TEXT, Editor
+from tests.places import SHOP
 from tests.server_bridge.recorder import Heard, events, recorder
 
-A = "file:///shop/a.py"
+A = f"{SHOP}/a.py"
 TEXT = "import os\n\n\ndef area(w, h):\n    '''é'''\n    return w * h\n"
 SAID = (
     "Here it is:\n```python\ndef area(w, h):\n    '''é'''\n    # multiply\n    return w * h\n```\n"

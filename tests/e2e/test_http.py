@@ -18,8 +18,9 @@ import pytest
 from fim_lsp.settings import files
 from tests.e2e.client import EMBEDDED, GHOST_TEXT, INLINE, Editor, at
 from tests.e2e.forked import ROOT
+from tests.places import SHOP
 
-A = "file:///shop/a.py"
+A = f"{SHOP}/a.py"
 # What follows is sure and whole: how much of it has come when the answer is made, on a busy machine, changes nothing.
 CART = "class Cart:\n    def __init__(self, width, height):\n        self.width = width\n"
 HEIGHT = "        self.height = hei"

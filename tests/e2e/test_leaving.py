@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.client import INLINE, Editor, at, wait_until
+from tests.places import SHOP
 
 psutil = pytest.importorskip("psutil")
 
 LATE_S = 5.0  # a second on a busy machine; what hangs here hangs for ten minutes
-A = "file:///shop/a.py"
+A = f"{SHOP}/a.py"
 
 # What may hang, as code that the server runs first.
 HANG = "import time\ndef hang(*_, **__):\n    time.sleep(600)\n"

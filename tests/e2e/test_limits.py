@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from tests.e2e.client import AUTOMATIC, GHOST_TEXT, INLINE, Editor, at, insertion
+from tests.places import SHOP
 
 psutil = pytest.importorskip("psutil")
 
-A, B = "file:///shop/a.py", "file:///shop/b.py"
+A, B = f"{SHOP}/a.py", f"{SHOP}/b.py"
 MIB = 1 << 20
 DEEP = "[" * 900 + "]" * 900  # json reads so much; what recurses in Python may not
 DEEPER = "[" * 100_000 + "]" * 100_000

@@ -10,9 +10,10 @@ import pytest
 
 from fim_lsp.next_edit.log import NAMED
 from tests.e2e.client import GHOST_TEXT, Editor, insertion, wait_until
+from tests.places import SHOP
 
-A = "file:///shop/a.py"
-B = "file:///shop/b.py"
+A = f"{SHOP}/a.py"
+B = f"{SHOP}/b.py"
 COMMAND = {"title": "the next edit was applied", "command": "fim.didApplyNextEdit"}
 COPILOT = "textDocument/copilotInlineEdit"
 WHERE = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}

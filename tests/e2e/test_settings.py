@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.client import EMBEDDED, GHOST_TEXT, INLINE, Editor, at, wait_until
+from tests.places import SHOP
 
 
 def capacity(editor: Editor) -> int:
@@ -117,9 +118,9 @@ def test_the_next_endpoint_completes_and_is_named_once(editor: Editor) -> None:
         initializationOptions={"fim.backend.endpoints": [absent, {"kind": "embedded"}]},
     )
     text = "class Box:\n    def __init__(self, width):\n        self.width = wid"
-    editor.open("file:///shop/box.py", text)
+    editor.open(f"{SHOP}/box.py", text)
     for _ in range(2):
-        items = editor.request(INLINE, at("file:///shop/box.py", 2, 24))["items"]
+        items = editor.request(INLINE, at(f"{SHOP}/box.py", 2, 24))["items"]
         assert items[0]["insertText"].startswith("th")
     messages = editor.shown()
     assert len(messages) == 1, messages

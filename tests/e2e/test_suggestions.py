@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from tests.e2e.client import AUTOMATIC, EMBEDDED, GHOST_TEXT, INLINE, Client, Editor, at, insertion
+from tests.places import SHOP
 
 MENU = "textDocument/completion"
-A, B = "file:///shop/a.py", "file:///shop/b.py"
+A, B = f"{SHOP}/a.py", f"{SHOP}/b.py"
 CANCELLED = -32800
 
 
@@ -143,7 +144,7 @@ def test_lines_are_shown_while_the_model_writes_on(editor: Editor) -> None:
     line, character = BLOCK.count("\n"), len(BLOCK.rpartition("\n")[2])
     parts: list[Any] = []
     for n in range(10):  # on a busy machine all of a text may come at once
-        uri = f"file:///shop/block{n}.py"
+        uri = f"{SHOP}/block{n}.py"
         editor.open(uri, f"# {n}\n{BLOCK}")
         params = {**at(uri, line + 1, character, AUTOMATIC), "partialResultToken": uri}
         [item] = editor.request(INLINE, params)["items"]

@@ -12,7 +12,7 @@ from fim_lsp.documents import Position
 from server_bridge.protocol import Prompt, Reply, Request, Stop, Timings
 from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
-from tests.typist import BRIEF, Typist, wait_judged
+from tests.typist import BRIEF, ROOT, Typist, wait_judged
 
 TYPED = "class Cart:\n    def __init__(self, na"  # the text goes on with `me`
 
@@ -108,7 +108,7 @@ async def test_a_request_in_another_document_comes_first(
 ) -> None:
     """Before the rest of the text that is on its way; both requests end."""
     first = await asked(typist, backend)
-    other = Typist(typist.session, TYPED, uri="file:///home/me/shop/other.py")
+    other = Typist(typist.session, TYPED, uri=f"{ROOT}/other.py")
     second = asyncio.create_task(other.ask(invoked=True))
     await asyncio.sleep(0)
     backend.release()

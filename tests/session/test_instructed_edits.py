@@ -15,7 +15,7 @@ from fim_lsp.session.edits.instructed_edits import TOO_LONG
 from server_bridge.protocol import Health, Reply, Request, State, Stop, Timings
 from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
-from tests.typist import Typist
+from tests.typist import ROOT, Typist
 
 CODE = "import os\n\n\ndef area(w, h):\n    return w * h\n\n\ndef volume(w, h, d):\n    return w * h * d\n"
 AREA = Instruction(Position(3, 0), Position(5, 0), "add a comment")
@@ -187,7 +187,7 @@ async def test_a_fix_is_asked_for_with_definitions_from_other_files(typist: Writ
         ("shop.py", "class Money:\n    cents: int\n"),
         (".env", "class Money:\n    secret: str\n"),
     ):
-        uri = f"file:///home/me/shop/{name}"
+        uri = f"{ROOT}/{name}"
         user.session.handle(events.Opened(uri, "python", 1, text))
     await edit(user, AREA._replace(instruction="", problems=('expected "Money"',)))
     asked = backend.seen[-1].prompt.turns[0]

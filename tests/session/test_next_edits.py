@@ -30,9 +30,11 @@ from fim_lsp.session.stats import Stats
 from fim_lsp.settings.config import Config, NextEditConfig, PrivacyConfig, RingConfig
 from server_bridge.bridge import Unusable
 from tests.clock import run
+from tests.places import place
 from tests.session.conftest import OpenSession
 
-A, B, OUT = "file:///w/a.py", "file:///w/b.py", "file:///x/c.py"
+W, X = place("w"), place("x")
+A, B, OUT = f"{W}/a.py", f"{W}/b.py", f"{X}/c.py"
 TEXT = "print(hight)\ncheck(hight)\narea = hight * width\ntotal = hight + 1\n"
 
 
@@ -53,7 +55,7 @@ class Desk:
     def __init__(self, *uris: str) -> None:
         DESKS.append(self)
         workspaces = Workspaces()
-        workspaces.roots = ("file:///w", "file:///x")
+        workspaces.roots = (W, X)
         self.stats, self.now = Stats(), 0.0
         self.model = ModelEdits(Config(), lambda _: None)
         self.open = OpenDocuments(workspaces, self.stats, Quietness(None, lambda: 0.0))
@@ -269,7 +271,7 @@ def edited(
 ) -> Session:
     """Return a session without a server in which a document was opened and changed."""
     session = open_session(Config(), Unusable("openai", "there is none"))
-    session.handle(FoldersChanged(("file:///w",)))
+    session.handle(FoldersChanged((W,)))
     session.handle(Opened(uri, "python", 1, text))
     for version, (line, column, new) in enumerate(edits, 2):
         at = Position(line, column)

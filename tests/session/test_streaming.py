@@ -13,7 +13,7 @@ from fim_lsp.session.session import Session
 from fim_lsp.suggest.request import MENU, Requester
 from server_bridge.protocol import BackendTimeout, Prompt, Reply, Request, Stop, Timings, Token
 from tests.asked import model_of
-from tests.typist import QUICK, Typist, faked
+from tests.typist import QUICK, ROOT, Typist, faked
 
 CODE = (
     "class Cart:\n"
@@ -69,7 +69,7 @@ async def until(slow: Slow, n: int) -> None:
 
 async def test_a_line_is_shown_before_the_text_is_whole(session: Session) -> None:
     """What is whole is shown when patience ends, the rest with the next key, all of it in one request."""
-    [whole] = await Typist(session, BLOCK, uri="file:///home/me/shop/whole.py").ask(invoked=True)
+    [whole] = await Typist(session, BLOCK, uri=f"{ROOT}/whole.py").ask(invoked=True)
     await session.wait_idle()
     slow, typist = Slow(session), Typist(session, BLOCK)
     before = typist.counted("streams")
@@ -89,7 +89,7 @@ async def test_a_line_is_shown_before_the_text_is_whole(session: Session) -> Non
 
 async def test_a_client_that_hears_lines_gets_all_of_them(session: Session) -> None:
     """One as soon as it is there, whatever the patience; the answer is all of the text."""
-    [whole] = await Typist(session, BLOCK, uri="file:///home/me/shop/whole.py").ask(invoked=True)
+    [whole] = await Typist(session, BLOCK, uri=f"{ROOT}/whole.py").ask(invoked=True)
     await session.wait_idle()
     slow, typist = Slow(session), Typist(session, BLOCK)
     before = typist.counted("streams"), typist.counted("requests")
@@ -184,7 +184,7 @@ async def test_a_request_that_is_cancelled_leaves_the_stream_for_the_next_key(
     session: Session,
 ) -> None:
     """Clients cancel at each key; the key that agrees joins the same stream."""
-    [whole] = await Typist(session, BLOCK, uri="file:///home/me/shop/whole.py").ask(invoked=True)
+    [whole] = await Typist(session, BLOCK, uri=f"{ROOT}/whole.py").ask(invoked=True)
     await session.wait_idle()
     slow, typist = Slow(session), Typist(session, BLOCK)
     before = typist.counted("streams")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -35,7 +37,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def root(tmp_path: Path, home: Path) -> Path:
     """Return a repository."""
     root = tmp_path / "w"
-    root.mkdir()
+    (root / "sub").mkdir(parents=True)
     git("init", "-q", cwd=root)
     return root
 
@@ -147,6 +149,7 @@ def test_the_excludes_of_the_user_count(
     write(home / "other", "[Core]\n\texcludesFile = ~/mine\n")
     write(home / name, "a.py\n")
     reason = why_private(root / "sub/a.py", root, ())
+    (root.parent / "no repository").mkdir()
     assert reason == ("it matches git's core.excludesFile" if hidden else "")
     assert why_private(root / "sub/b.py", root, ()) == ""
     assert (
@@ -370,10 +373,106 @@ def test_a_host_in_a_uri_hides_no_rule(root: Path, host: str) -> None:
         (PurePosixPath(".env"), True),
         (PurePosixPath("Untitled-1"), False),
         (PureWindowsPath("C:/w/.env"), True),
-        (PureWindowsPath("C:/w/a.py"), False),
+        (PureWindowsPath("C:/w/a.py"), True),  # it may be ignored there
         (PureWindowsPath("C:/Windows/win.ini"), True),
     ],
 )
 def test_a_path_that_is_not_on_this_disk_is_judged_by_its_names(path, is_private: bool) -> None:
     """Texts that have no file yet, and other systems' paths."""
     assert bool(why_private(path, None, SECRETS)) == is_private
+
+
+# -- where nothing can be judged -------------------------------------------------------------------
+
+RULES = {
+    "sub/.gitignore": "a.py\n", "sub/.fimignore": "a.py\n", ".gitignore": "/sub/a.py\n",
+    ".fimignore": "sub/a.py\n", ".git/info/exclude": "a.py\n",
+    "../home/.config/git/ignore": "a.py\n",
+    ".git/config": "[core]\nexcludesFile = ~/mine\n", "../home/mine": "", "none": "",
+}  # fmt: skip
+
+
+def gone(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+def a_file(folder: Path) -> None:
+    gone(folder)
+    folder.write_text("")
+
+
+def a_link_to_nothing(folder: Path) -> None:
+    gone(folder)
+    folder.symlink_to("nothing")
+
+
+def a_link_elsewhere(folder: Path) -> None:
+    """One without rules: what the file was there cannot be seen, but that it lies outside."""
+    gone(folder)
+    elsewhere = folder.with_name("elsewhere") if folder.name == "w" else folder.parent.parent / "x"
+    elsewhere.mkdir()
+    folder.symlink_to(elsewhere)
+
+
+def a_loop(folder: Path) -> None:
+    gone(folder)
+    folder.symlink_to(folder)
+
+
+@pytest.mark.parametrize("spoil", [gone, a_file, a_link_to_nothing, a_link_elsewhere, a_loop])
+@pytest.mark.parametrize("where", ["sub", "."])
+@pytest.mark.parametrize("rule", RULES)
+def test_what_cannot_be_judged_is_private(root: Path, rule: str, where: str, spoil) -> None:
+    """Whatever rule there was: the file's folder, or the workspace, is gone or something else."""
+    write(root / rule, RULES[rule])
+    write(root.parent / "home/mine", "a.py\n" if "config" in rule or "mine" in rule else "")
+    write(root / "sub/a.py", "")
+    assert bool(why_private(root / "sub/a.py", root, ())) == (rule not in ("none", "../home/mine"))
+    if where == "sub":
+        assert why_private(root / "b.py", root, ()) == ""
+    spoil(root if where == "." else root / "sub")
+    assert why_private(root / "sub/a.py", root, ())
+    if spoil is not a_link_elsewhere or where == ".":
+        assert why_private(root / "sub/a.py", None, ())
+        assert why_private(root / "sub/a.py", root / "sub", ())
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ESTALE, errno.ENOTCONN])
+@pytest.mark.parametrize(
+    "unread",
+    [
+        "w", "w/sub", "w/sub/a.py",
+        *(f"w/{rule}" for rule in RULES if rule[:2] not in ("..", "no")),
+        "w/.git", "w/.git/HEAD", "home/.config/git/ignore", "home/.config/git", "home/.gitconfig",
+    ],
+)  # fmt: skip
+def test_rules_that_cannot_be_read_make_all_private(
+    root: Path, unread: str, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system does not say what is in them: no right, a broken disk, a share that went away."""
+    for rule in RULES:
+        write(root / rule, "")
+    write(root / "sub/a.py", "")
+    write(root / "link.py", "").unlink()
+    (root / "link.py").symlink_to("sub/a.py")
+    assert why_private(root / "sub/a.py", root, ()) == ""
+    assert why_private(root / "link.py", root, ()) == ""
+    _refuse_to_read(root.parent / unread, number, monkeypatch)
+    for name, folder in (("sub/a.py", root), ("sub/a.py", None), ("link.py", root)):
+        reason = why_private(root / name, folder, ())
+        assert reason.startswith(ignore_files.UNSURE)
+        assert os.strerror(number) in reason
+    assert "sub/a.py" not in list_files(root, "sub/a.py", ()) or unread == "w/sub/a.py"
+
+
+def _refuse_to_read(place: Path, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the system fail with *number* for what is at *place*, and below it."""
+    for name in ("stat", "lstat", "open", "scandir"):
+        real = getattr(os, name)
+
+        def refuse(path, *arguments, _real=real, **options):
+            if isinstance(path, str | Path) and Path(path).is_relative_to(place):
+                raise OSError(number, os.strerror(number), str(path))
+            return _real(path, *arguments, **options)
+
+        monkeypatch.setattr(os, name, refuse)

@@ -314,7 +314,11 @@ class Workspaces:
     @staticmethod
     def changes_rules(*uris: str) -> bool:
         """Return whether a change of one of these files changes which files are private."""
-        return any(paths.changes_rules(uri, excludes_files()) for uri in uris)
+        try:
+            files = excludes_files()
+        except OSError:  # then all files are private, and judged again when asked for
+            files = []
+        return any(paths.changes_rules(uri, files) for uri in uris)
 
     def judge_again(self) -> None:
         """
