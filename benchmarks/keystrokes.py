@@ -43,7 +43,7 @@ from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.checkpoints import CLOSE_STEP
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.openai.text_client import TextClient
-from server_bridge.process import command_line
+from server_bridge.process import sizing
 
 OURS = "ours"
 LLAMA_VIM = "llama.vim"
@@ -111,8 +111,8 @@ def _llama(wire: Wire, options: argparse.Namespace) -> LlamaServer:
     """Return the server as an attached one, or as one of our own."""
     if not options.own:
         return LlamaServer(wire)
-    facts = command_line.read_facts(options.model)
-    memory = command_line.memory_of(facts, N_BATCH, N_SLOTS, command_line.physical())
+    facts = sizing.read_facts(options.model)
+    memory = sizing.memory_of(facts, N_BATCH, N_SLOTS, sizing.physical())
     return LlamaServer(wire, engine="benchmark", memory=memory)
 
 
@@ -145,9 +145,7 @@ def _server(options: argparse.Namespace) -> contextlib.AbstractContextManager[st
         return contextlib.nullcontext(options.url)
     flags = json.loads(options.flags)
     if options.own:
-        copies = command_line.checkpoints(
-            command_line.read_facts(options.model), N_SLOTS, command_line.physical()
-        )
+        copies = sizing.checkpoints(sizing.read_facts(options.model), N_SLOTS, sizing.physical())
         flags |= {"swa_full": True, "n_ctx_checkpoints": copies, "checkpoint_min_step": CLOSE_STEP}
     return serving(options.model, **flags)
 

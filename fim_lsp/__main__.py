@@ -141,12 +141,12 @@ def _serve(given: argparse.Namespace) -> NoReturn:
 async def _open_port(session: Session, port: int, root: str) -> LocalPort:
     """Return a port for other programs, and the page; imported only where it is opened."""
     from fim_lsp.cli.http import advice
-    from fim_lsp.http_server import local_port
+    from fim_lsp.http_server import admission, local_port
     from fim_lsp.settings import files
     from server_bridge.llama.link import open_to_pages
 
     advise = partial(advice, session, open_to_pages)
-    token = local_port.own_key(files.client_key_file())
+    token = admission.own_key(files.client_key_file())
     return await local_port.open_local_port(
         session, _cache(), port=port, token=token, root=root, advise=advise
     )

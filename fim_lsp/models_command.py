@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from fim_lsp.cli import models, setup
+from fim_lsp.cli import models, serve, setup
 from fim_lsp.cli.models import Listed
 from fim_lsp.cli.setup import CannotEdit
 from fim_lsp.cli.terminal import screen_on
@@ -31,8 +31,8 @@ from server_bridge.machine.executables import program_path
 from server_bridge.process import command_line, programs, served
 from server_bridge.process.command_line import Machine
 from server_bridge.protocol import Backend, BackendUnusable
-from server_bridge.weights import download, table
-from server_bridge.weights.download import ModelFile
+from server_bridge.weights import choice, download, on_disk
+from server_bridge.weights.on_disk import ModelFile
 from server_bridge.weights.table import GIGABYTE, HUB, Offer
 
 
@@ -40,7 +40,7 @@ def _show_models() -> int:
     """List the models; returns the exit code."""
     config, _ = files.read((Path.cwd(),))
     active, answers = _answering(config.backend)
-    all_files = download.files(folder())
+    all_files = on_disk.files(folder())
     if active.is_absolute() and not any(file.path == active for file in all_files):
         all_files.append(ModelFile(active, active.stat().st_size))
     machine = programs.machine(None)
@@ -55,9 +55,9 @@ def folder() -> Path:
 def _make_row(file: ModelFile, active: Path, machine: Machine) -> Listed:
     is_active = active in (file.path, Path(file.path.name))
     if (model := file.model) is None:
-        ms_per_token = table.estimate_ms(file.n_bytes, file.n_bytes, machine)
+        ms_per_token = choice.estimate_ms(file.n_bytes, file.n_bytes, machine)
         return Listed(file.path.name, file.path, file.n_bytes, ms_per_token, is_active=is_active)
-    offer = next(o for o in table.offers(machine, {}) if o.model.name == model.name)
+    offer = next(o for o in choice.offers(machine, {}) if o.model.name == model.name)
     missing = model.n_bytes - file.n_bytes if file.is_part else 0
     times = offer.ms_per_token, offer.first_look_s
     return Listed(model.name, file.path, model.n_bytes, *times, is_active, missing)
@@ -95,13 +95,13 @@ def run(given: Namespace) -> int:
     try:
         program = _program(given)
     except (BackendUnusable, download.CannotDownload) as error:
-        return models.refuse(str(error))
+        return serve.refuse(str(error))
     except _Refused as error:
-        return models.refuse(str(error)) if str(error) else 1
+        return serve.refuse(str(error)) if str(error) else 1
     assert program.key_file is not None
     if given.dry_run:
-        return models.show_command(program.argv, program.key_file)
-    return models.watch(served.keep(program), program.key_file)
+        return serve.show_command(program.argv, program.key_file)
+    return serve.watch(served.keep(program), program.key_file)
 
 
 def machine_in_words() -> str:
@@ -120,7 +120,7 @@ def best_offer() -> Offer | None:
     Return the model of the table that suits this machine, with the server that it has; None where
     none does.
     """
-    return table.find_offer(_offers(programs.machine(program_path("llama-server"))), "auto")
+    return choice.find_offer(_offers(programs.machine(program_path("llama-server"))), "auto")
 
 
 def getter(given: Namespace) -> Callable[[str], str]:
@@ -138,7 +138,7 @@ def getter(given: Namespace) -> Callable[[str], str]:
             return _get(machine, given, name) if name else _offer(machine, given)
         except (download.CannotDownload, _Refused) as error:
             if str(error):
-                models.refuse(str(error))
+                serve.refuse(str(error))
             return ""
 
     return get
@@ -171,7 +171,7 @@ def real_model() -> RealModel | None:
     Return the best model that the embedded engine runs on this machine, for an editor to offer;
     None without any.
     """
-    best = table.find_offer(_offers(programs.machine(None)), "auto")
+    best = choice.find_offer(_offers(programs.machine(None)), "auto")
     if best is None:
         return None
 
@@ -199,11 +199,11 @@ def _program(given: Namespace) -> programs.Program:
     program = os.path.abspath(given.program) if has_folder else given.program  # noqa: PTH100
     server = program_path(program)
     build = programs.build(server) if server else None
-    if server is None and not models.may_lack(given):
+    if server is None and not serve.may_lack(given):
         raise _Refused
     machine = programs.machine(server)
     if given.draft and not machine.gpu and not given.dry_run:
-        screen_on(sys.stdout).say(models.SLOW_DRAFT)
+        screen_on(sys.stdout).say(serve.SLOW_DRAFT)
     cache = files.cache_folder()
     path = _model(given, config, machine)
     plan = command_line.Plan(
@@ -224,8 +224,8 @@ def _model(given: Namespace, config: Config, machine: Machine) -> str:
         return _get(machine, given, given.get)
     if given.model or config.backend.model.endswith(".gguf"):
         return _check(given.model or config.backend.model)
-    best = table.find_offer(_offers(machine), "auto")
-    path = download.find_last_used(folder()) or (best.path if best else "")
+    best = choice.find_offer(_offers(machine), "auto")
+    path = on_disk.find_last_used(folder()) or (best.path if best else "")
     if path or best is None or given.dry_run or not sys.stdin.isatty():
         return path
     screen_on(sys.stdout).line("There is only the bundled model, a toy.")
@@ -242,7 +242,7 @@ def _check(name: str) -> str:
 def _offer(machine: Machine, given: Namespace) -> str:
     """Return the path of what the user takes of all that there is, "" for nothing."""
     offers = _offers(machine)
-    best = table.find_offer(offers, "auto")
+    best = choice.find_offer(offers, "auto")
     if best is None:
         raise _Refused(TOO_SMALL)
     screen = screen_on(sys.stdout)
@@ -264,7 +264,7 @@ def _get(machine: Machine, given: Namespace, name: str) -> str:
         if path := _offer(machine, given):
             return path
         raise _Refused
-    offer = table.find_offer(_offers(machine), name)
+    offer = choice.find_offer(_offers(machine), name)
     if offer is None:
         raise _Refused(TOO_SMALL)
     if offer.path:
@@ -272,7 +272,7 @@ def _get(machine: Machine, given: Namespace, name: str) -> str:
     if is_trial:
         missing = f"{offer.model.name} is not downloaded yet"
         raise _Refused(f"{missing}: download it first, without --dry-run")
-    if not (given.yes or models.agrees(models.describe_offer(offer))):
+    if not (given.yes or serve.agrees(models.describe_offer(offer))):
         raise _Refused
     return _fetch(offer, given.mirror)
 
@@ -304,4 +304,4 @@ def _fetch(offer: Offer, mirror: str | None) -> str:
 
 
 def _offers(machine: Machine) -> list[Offer]:
-    return table.offers(machine, download.find_paths(folder()))
+    return choice.offers(machine, on_disk.find_paths(folder()))

@@ -27,7 +27,7 @@ from server_bridge.http import api_key, events, responses
 from server_bridge.llama import answers, completion, link, mirror
 from server_bridge.openai import completion as openai_completion
 from server_bridge.openai import models, stream
-from server_bridge.process import command_line
+from server_bridge.process import sizing
 from server_bridge.protocol import BackendError, Prompt, Request, Timings, Token
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -249,11 +249,11 @@ def test_time_and_memory_are_linear(name: str, unit: str) -> None:
 
 
 FILES: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
-    "a model's fields": (command_line.read_facts, (HEADER, FIELD)),
-    "a model's fields, for its size": (command_line.is_cut_off, (HEADER, FIELD)),
-    "a model's arrays": (command_line.read_facts, (NESTED,)),
-    "a model's arrays, for its size": (command_line.is_cut_off, (NESTED,)),
-    "a model's tensors": (command_line.is_cut_off, (TENSOR,)),
+    "a model's fields": (sizing.read_facts, (HEADER, FIELD)),
+    "a model's fields, for its size": (sizing.is_cut_off, (HEADER, FIELD)),
+    "a model's arrays": (sizing.read_facts, (NESTED,)),
+    "a model's arrays, for its size": (sizing.is_cut_off, (NESTED,)),
+    "a model's tensors": (sizing.is_cut_off, (TENSOR,)),
     "a key": (lambda path: asyncio.run(api_key.Key(file=str(path))()), ("a", "\n")),
     "a key of a command": (
         lambda path: asyncio.run(api_key.Key(command=f"cat {path}")()), ("a", "\n"),

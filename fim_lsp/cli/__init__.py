@@ -8,7 +8,8 @@ complete: `fim-lsp complete`
 demo: `fim-lsp demo`
 checks: the checks of `fim-lsp doctor`, a function each
 doctor: `fim-lsp doctor`
-models: `fim-lsp models` and `fim-lsp serve`, and the models on offer
+models: `fim-lsp models`, and the models on offer
+serve: `fim-lsp serve`
 setup: `fim-lsp setup` and `fim-lsp forget`
 http: `fim-lsp http`
 """

@@ -21,7 +21,7 @@ from typing import Any
 from fim_lsp import events
 from fim_lsp.cli import checks
 from fim_lsp.cli.terminal import Screen, screen_on
-from fim_lsp.http_server import local_port
+from fim_lsp.http_server import admission, local_port
 from fim_lsp.session.connection import SessionStatus
 from fim_lsp.session.session import Session
 from fim_lsp.settings import files
@@ -66,7 +66,7 @@ def run(
     open_session = partial(Session, config, open_backend, days=cache)
     options = {
         "port": arguments.port or config.http.port or 0,
-        "token": token or local_port.own_key(files.client_key_file()),
+        "token": token or admission.own_key(files.client_key_file()),
         "root": root.as_uri(),
     }
     try:

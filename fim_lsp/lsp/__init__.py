@@ -3,7 +3,8 @@ The language server: LSP messages in and out.
 
 ending: ends the process within a second of its client's end
 log: where the log goes, and what may stand in it
-transport: reads and writes message bodies, over stdin and stdout or a port of the user's own
+transport: reads and writes message bodies, over stdin and stdout
+tcp: one client over a socket, and who may be it
 rpc: all that is changed of pygls, which calls handlers: one answer per request; LSP's types
 convert: LSP values to ours and back, in columns of three encodings
 quirks: what some editors do without declaring it, by their names

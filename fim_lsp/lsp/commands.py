@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -27,8 +26,6 @@ from fim_lsp.suggest.reasons import notice, report
 from server_bridge.machine import private_files
 
 TOGGLE = "fim.toggle"
-
-log = logging.getLogger(__name__)
 
 
 def first_text(arguments: tuple[object, ...], default: str = "") -> str:

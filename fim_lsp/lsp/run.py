@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple, NoReturn
 
-from fim_lsp.lsp import ending, offer, transport
+from fim_lsp.lsp import ending, offer, tcp, transport
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.local_page import OpenPort
 from fim_lsp.lsp.offer import Find
@@ -98,7 +98,7 @@ async def _serve(editor: Editor, address: Address | None) -> NoReturn:
 
 async def _wait_connected(address: Address) -> transport.Client:
     try:
-        return await transport.tcp_client(*address, ending.end_soon)
+        return await tcp.tcp_client(*address, ending.end_soon)
     except OSError as error:
         log.error("fim-lsp cannot listen on %s:%d: %s", address.host, address.port, error)  # noqa: TRY400
         ending.leave(1)

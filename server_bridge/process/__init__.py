@@ -1,7 +1,8 @@
 """
 The model servers that we start: their size, their command line, their life.
 
-command_line: what a model's server may take, and the command line of llama-server
+sizing: what a model's server may take, by its header and this machine's memory
+command_line: the command line of llama-server
 embedded_child: the process with llama.cpp inside; the only importer of xllamacpp
 programs: chooses the program that runs a model: an installed llama-server, or the embedded engine
 supervisor: starts a child process, watches it, restarts it and ends it

@@ -18,7 +18,7 @@ from pathlib import Path
 from server_bridge.http.client import Http, Trust
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.checkpoints import ModelMemory
-from server_bridge.process import command_line, programs
+from server_bridge.process import programs, sizing
 from server_bridge.process.programs import EmbeddedSettings
 from server_bridge.process.supervisor import Supervisor
 from server_bridge.protocol import (
@@ -140,7 +140,7 @@ def _why_not(model: str, error: str) -> str:
             "(libgomp.so.1 is in the package libgomp1 of Debian and Ubuntu, libgomp of Fedora)"
         )
     if "Failed to init" in error:  # all that llama.cpp says of a file that it began to read
-        if command_line.is_cut_off(Path(model)):
+        if sizing.is_cut_off(Path(model)):
             return f"{model} is cut off, its end is missing: download it again"
         error = "its end is missing, or this llama.cpp does not know its kind"
     return (
@@ -151,7 +151,5 @@ def _why_not(model: str, error: str) -> str:
 
 def _memory(settings: EmbeddedSettings) -> ModelMemory:
     """Return the model's memory, by the header of its file."""
-    facts = command_line.read_facts(Path(settings.model))
-    return command_line.memory_of(
-        facts, settings.n_batch, settings.n_slots, command_line.physical()
-    )
+    facts = sizing.read_facts(Path(settings.model))
+    return sizing.memory_of(facts, settings.n_batch, settings.n_slots, sizing.physical())

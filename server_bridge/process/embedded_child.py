@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from server_bridge.llama.checkpoints import CLOSE_STEP
-from server_bridge.process import command_line
+from server_bridge.process import sizing
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 READERS = "localhost"  # whose web pages may read an answer, if they have the key; by default all
@@ -134,16 +134,16 @@ def _parameters(settings: dict[str, Any], params: Any) -> Any:
     params.cors_origins, params.ui = READERS, False
     params.n_parallel = n_slots
     params.kv_unified = False  # unified slots clear each other's cache
-    facts = command_line.read_facts(Path(settings["model"]))
-    there = command_line.physical()
-    params.n_ctx = n_slots * command_line.context(facts, n_slots, settings["n_ctx"], there)
+    facts = sizing.read_facts(Path(settings["model"]))
+    there = sizing.physical()
+    params.n_ctx = n_slots * sizing.context(facts, n_slots, settings["n_ctx"], there)
     params.n_batch = params.n_ubatch = settings["n_batch"]
     params.swa_full = True
-    params.n_ctx_checkpoints = command_line.checkpoints(facts, n_slots, there)
+    params.n_ctx_checkpoints = sizing.checkpoints(facts, n_slots, there)
     params.checkpoint_min_step = CLOSE_STEP
     params.cpuparams.n_threads = settings["n_threads"]
     params.cpuparams_batch.n_threads = settings["n_threads"]
-    params.cache_ram_mib = command_line.set_aside(facts, n_slots, there) >> 20
+    params.cache_ram_mib = sizing.set_aside(facts, n_slots, there) >> 20
     params.endpoint_slots = True
     if settings["slots_dir"]:
         params.slot_save_path = settings["slots_dir"] + os.sep  # it must end with one

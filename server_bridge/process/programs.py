@@ -17,7 +17,7 @@ from pathlib import Path
 
 from server_bridge.http.api_key import ServedKey
 from server_bridge.machine.executables import PACKAGES, neutral_folder, python_command, run
-from server_bridge.process import command_line
+from server_bridge.process import command_line, sizing
 from server_bridge.protocol import BackendUnusable
 
 KEY_ENV = "LLAMA_API_KEY"  # llama-server's own name for it
@@ -88,7 +88,7 @@ def machine(server: str | None) -> command_line.Machine:
     argv = (server,) if server else python_command(CHILD)
     devices = _read_printed(*argv, LIST_DEVICES)
     return command_line.Machine(
-        command_line.physical(),
+        sizing.physical(),
         usable_cores(),
         command_line.gpu(devices),
         command_line.apple_chip(devices),
@@ -189,7 +189,7 @@ def _prepare_served(plan: command_line.Plan, cache: Path) -> Program:
 def _resolve_paths(plan: command_line.Plan) -> command_line.Plan:
     """Return *plan* with paths that hold in any folder, and what the model's header says."""
     model = _absolute(plan.model) or str(BUNDLED)
-    facts = plan.facts or command_line.read_facts(Path(model))
+    facts = plan.facts or sizing.read_facts(Path(model))
     return replace(plan, model=model, draft=_absolute(plan.draft), facts=facts)
 
 

@@ -1,6 +1,5 @@
 """
-The models that `fim-lsp serve --get` and `fim-lsp setup` offer: one table of published facts, and
-which of them suit a machine. Pure.
+The models that `fim-lsp serve --get` and `fim-lsp setup` offer: one table of published facts. Pure.
 
 All are trained to fill in the middle, in 92 programming languages, and see other files as the
 prompt of this package shows them. Files are those that llama.cpp's own presets name
@@ -16,10 +15,7 @@ published. Licences are those of the model cards; the 3B model alone may not be 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
-
-from server_bridge.process.command_line import Machine, usual_threads
 
 HUB = "https://huggingface.co"
 # how the name of the model inside the package begins, see server_bridge/models
@@ -117,82 +113,3 @@ MODELS: tuple[OfferedModel, ...] = (
 )
 # fmt: on
 NAMES = tuple(model.name for model in MODELS)
-
-# -- which models are worth having on a machine ---------------------------------------------------
-# What a token costs is what is read for it over how fast memory is read; what the first look at a
-# file costs is arithmetic, two operations a weight and token. The speeds are estimates from below,
-# so that a choice is not regretted. One thread of this package's engine was measured at 21 GB/s
-# (107 tokens a second of 197 MB) and 104 GFLOP/s (280 tokens a second of 185 million weights); a
-# desktop's memory gives some 40 GB/s however many threads ask. A GPU that is worth the name reads
-# 200 GB/s and more. Apple publishes 68 to 153 GB/s for its chips, 150 to 307 for a Pro, 300 to 614
-# for a Max and 800 for an Ultra; such a GPU has the memory in common with all programs.
-
-
-GPU_SHARE = 0.75  # of its memory for weights: contexts take an eighth, buffers and screens the rest
-CPU_SHARE = 0.25  # editor, compilers and browser need the rest
-WINDOW = 1536  # tokens around the cursor, by default
-
-THREAD_READS, MEMORY_READS, GPU_READS = 20e9, 40e9, 200e9  # bytes a second
-APPLE_READS = {"Pro": 150e9, "Max": 300e9, "Ultra": 800e9, "": 68e9}
-THREAD_COUNTS, APPLE_COUNTS, GPU_COUNTS = 100e9, 2e12, 10e12  # operations a second
-
-# Once a file, in the background, while lines in sight are suggested already.
-MOST_FIRST_S = 16.0
-
-
-def offers(machine: Machine, paths: Mapping[str, str]) -> list[Offer]:
-    """
-    Return all models on this *machine*, from small to large; *paths* are the files of those that
-    are here.
-    """
-    all_offers = [_offer(model, machine, paths.get(model.name, "")) for model in MODELS]
-    worth = [offer for offer in all_offers if offer.model.is_free and _pays(offer, machine)]
-    return (
-        [offer._replace(is_best=offer is worth[-1]) for offer in all_offers]
-        if worth
-        else all_offers
-    )
-
-
-def find_offer(offers: list[Offer], name: str) -> Offer | None:
-    """Return the offer called *name*; the best for `auto`, None if nothing fits this machine."""
-    if name == "auto":
-        return next((offer for offer in offers if offer.is_best), None)
-    return next(offer for offer in offers if offer.model.name == name)
-
-
-def estimate_ms(n_read: int, n_bytes: int, machine: Machine) -> float:
-    """Return the time of a token for which *n_read* bytes are read, of a file of *n_bytes*."""
-    by_cores = min(usual_threads(machine.cores) * THREAD_READS, MEMORY_READS)
-    return n_read / (_gpu_reads(machine.chip) if _fits_gpu(n_bytes, machine) else by_cores) * 1000
-
-
-def _gpu_reads(chip: str) -> float:
-    return next(per_s for size, per_s in APPLE_READS.items() if size in chip) if chip else GPU_READS
-
-
-def _offer(model: OfferedModel, machine: Machine, path: str) -> Offer:
-    by_cores = usual_threads(machine.cores) * THREAD_COUNTS
-    by_gpu = APPLE_COUNTS if machine.chip else GPU_COUNTS
-    counts = by_gpu if _fits_gpu(model.n_bytes, machine) else by_cores
-    return Offer(
-        model,
-        ms_per_token=estimate_ms(model.n_read, model.n_bytes, machine),
-        first_look_s=2 * model.n_active * WINDOW / counts,
-        path=path,
-    )
-
-
-def _fits_gpu(n_bytes: int, machine: Machine) -> bool:
-    return bool(machine.gpu) and n_bytes <= _room(machine)
-
-
-def _room(machine: Machine) -> float:
-    """Return the bytes for weights: a share of the memory where they are computed."""
-    shared, own = machine.memory * CPU_SHARE, machine.gpu * GPU_SHARE
-    return min(shared, own) if machine.chip else own if machine.gpu else shared
-
-
-def _pays(offer: Offer, machine: Machine) -> bool:
-    is_quick = offer.ms_per_token <= MOST_MS and offer.first_look_s <= MOST_FIRST_S
-    return is_quick and offer.model.n_bytes <= _room(machine)

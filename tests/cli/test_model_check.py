@@ -14,7 +14,8 @@ from fim_lsp.settings.merge import Layer, merge_layers
 from server_bridge.llama.link import open_to_pages
 from server_bridge.process.command_line import Machine
 from server_bridge.protocol import Health, Reply, Request, State, Stop, Timings
-from server_bridge.weights.table import GIGABYTE, NAMES, offers
+from server_bridge.weights.choice import offers
+from server_bridge.weights.table import GIGABYTE, NAMES
 
 HERE, NO_SERVER = "http://127.0.0.1:8012", "http://127.0.0.1:9"
 

@@ -14,7 +14,7 @@ from fim_lsp.cli import models
 from fim_lsp.settings import files
 from server_bridge.machine import addresses
 from server_bridge.process import programs
-from server_bridge.weights import download, table
+from server_bridge.weights import choice, download
 from server_bridge.weights.table import MODELS
 from tests.cli.test_serve import homes
 from tests.models import BUNDLED
@@ -113,7 +113,7 @@ def test_the_usual_ports_are_those_of_llama_cpp_old_and_new() -> None:
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_the_table_of_models_fits_the_screen(width: int) -> None:
     """In three lines a model where the table is too wide."""
-    found = table.offers(programs.machine(None), {})
+    found = choice.offers(programs.machine(None), {})
     lines = models.list_offers(found, width)
     assert max(map(len, lines)) <= width
     assert all(any(offer.model.name in line for line in lines) for offer in found)

@@ -12,6 +12,7 @@ import pytest
 
 from fim_lsp.workspace import git_commit
 from fim_lsp.workspace.git_commit import index_of, next_commit, work_tree
+from fim_lsp.workspace.staged import Rules, of_index, of_message
 from tests.workspace.git_repos import IDENTITY, commit, git
 
 HOOKS = (
@@ -175,7 +176,7 @@ def test_a_repository_that_is_made_of_another_one(made_of: str, top: Path, tmp_p
             ours.symlink_to(theirs)
         else:
             ours.write_text(f"gitdir: {theirs}\n")
-    found = git_commit.of_index(archive, git_commit.Rules((archive.as_uri(),), ()))
+    found = of_index(archive, Rules((archive.as_uri(),), ()))
     assert found.note
     assert not found.diffs + found.subjects
     assert staged(top).diff
@@ -257,6 +258,6 @@ def test_a_private_file_is_left_out_behind_any_prefix(
     command = ["git", "diff", "--cached", *prefixes]
     diff = subprocess.run(command, cwd=top, capture_output=True, text=True, check=True).stdout
     assert "CANARY = 1" in diff
-    message, _ = git_commit.of_message(top / ".git", diff, git_commit.Rules((), ()), None)
+    message, _ = of_message(top / ".git", diff, Rules((), ()), None)
     assert "CANARY" not in repr(message.diffs)
     assert "total = 1" in repr(message.diffs)

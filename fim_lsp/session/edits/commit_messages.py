@@ -25,7 +25,7 @@ from fim_lsp.session.lane import Lane, Permit, Withdrawn
 from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.suggest.request import CompletionRequest
 from fim_lsp.workspace import paths
-from fim_lsp.workspace.git_commit import KnownCommit, Rules, Staged, of_index, of_message
+from fim_lsp.workspace.staged import KnownCommit, Rules, Staged, of_index, of_message
 from server_bridge.protocol import BackendError, Health, Prompt, PromptTooLong, Reply, Request
 
 NOTHING_SAID = "the model wrote nothing here"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from server_bridge.process import command_line, programs
+from server_bridge.process import command_line, programs, sizing
 from server_bridge.process.command_line import Machine, Plan, arguments, build, gpu, usual_threads
 
 GIB = 1 << 30
@@ -199,7 +199,7 @@ def test_memory_and_cores_are_known_on_other_systems(
     monkeypatch.setattr(programs, "CPU_TIME", tmp_path / "none")
     if system == "win32":
         monkeypatch.delattr(os, "sysconf", raising=False)
-        assert command_line.physical() == command_line.USUAL_MEMORY
+        assert sizing.physical() == sizing.USUAL_MEMORY
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     assert programs.usable_cores() == os.cpu_count()
-    assert command_line.physical() >= 1 << 30
+    assert sizing.physical() >= 1 << 30

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from server_bridge.llama.checkpoints import Kind
-from server_bridge.process import command_line
+from server_bridge.process import sizing
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import EmbeddedSettings
 from tests import architectures
@@ -37,9 +37,9 @@ MIB = 1 << 20
 
 def test_the_bundled_model_is_read() -> None:
     """What its header says, and what that costs: 2,576 bytes a token were measured in saved files."""
-    found = command_line.read_facts(BUNDLED)
+    found = sizing.read_facts(BUNDLED)
     assert (found["context_length"], found["block_count"]) == (4096, 5)
-    assert command_line.bytes_per_token(found) == 2560
+    assert sizing.bytes_per_token(found) == 2560
 
 
 @pytest.mark.parametrize(
@@ -49,14 +49,14 @@ def test_the_bundled_model_is_read() -> None:
         (MIXED, (2 + 0 + 4) * (256 + 128) * 2),
         (GRANITE_H, 4 * 4 * (128 + 128) * 2),
         (QWEN_35, 6 * 2 * (256 + 256) * 2),
-        ({}, command_line.USUAL_BYTES),
-        ({"block_count": "many"}, command_line.USUAL_BYTES),
-        ({**QWEN_1_5B, "attention.head_count": 0}, command_line.USUAL_BYTES),
+        ({}, sizing.USUAL_BYTES),
+        ({"block_count": "many"}, sizing.USUAL_BYTES),
+        ({**QWEN_1_5B, "attention.head_count": 0}, sizing.USUAL_BYTES),
     ],
 )
-def test_a_token_costs_what_the_header_says(facts: command_line.Facts, n_bytes: int) -> None:
+def test_a_token_costs_what_the_header_says(facts: sizing.Facts, n_bytes: int) -> None:
     """Layers times heads times widths, whatever is missing or odd."""
-    assert command_line.bytes_per_token(facts) == n_bytes
+    assert sizing.bytes_per_token(facts) == n_bytes
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_token_costs_what_the_header_says(facts: command_line.Facts, n_bytes: 
     [
         (QWEN_1_5B, 64 * GIB, 16384),
         (QWEN_1_5B, 4 * GIB, 9362),
-        (QWEN_1_5B, GIB // 2, command_line.SMALLEST_CTX),
+        (QWEN_1_5B, GIB // 2, sizing.SMALLEST_CTX),
         ({**QWEN_1_5B, "context_length": 4096}, 64 * GIB, 4096),
         ({**QWEN_1_5B, "context_length": 1024}, GIB // 2, 1024),
         (GRANITE_H, 8 * GIB, 16384),
@@ -72,33 +72,31 @@ def test_a_token_costs_what_the_header_says(facts: command_line.Facts, n_bytes: 
     ],
 )
 def test_a_slot_is_as_large_as_model_and_machine_allow(
-    facts: command_line.Facts, n_bytes: int, n_ctx: int
+    facts: sizing.Facts, n_bytes: int, n_ctx: int
 ) -> None:
     """Never longer than trained, rarely more than an eighth of the memory for two slots."""
-    assert command_line.context(facts, 2, 16384, n_bytes) == n_ctx
+    assert sizing.context(facts, 2, 16384, n_bytes) == n_ctx
 
 
 @pytest.mark.parametrize(
     ("facts", "n_mib"), [(GRANITE_H, 55), (QWEN_35, 19), (QWEN_1_5B, 0), ({}, 0), (MIXED, 0)]
 )
-def test_a_recurrent_state_costs_what_the_header_says(
-    facts: command_line.Facts, n_mib: int
-) -> None:
+def test_a_recurrent_state_costs_what_the_header_says(facts: sizing.Facts, n_mib: int) -> None:
     """As llama.cpp tells the size of a checkpoint."""
-    assert command_line.state_bytes(facts) // MIB == n_mib
+    assert sizing.state_bytes(facts) // MIB == n_mib
 
 
 @pytest.mark.parametrize("n_gib", [4, 8, 16, 64])
 def test_copies_of_a_state_leave_memory_for_others(n_gib: int) -> None:
     """With the prompts that are set aside they take an eighth, or as much as the fewest take."""
     memory = n_gib * GIB
-    copies = command_line.checkpoints(GRANITE_H, 2, memory)
-    taken = copies * 2 * command_line.state_bytes(GRANITE_H)
-    aside = command_line.set_aside(GRANITE_H, 2, memory)
+    copies = sizing.checkpoints(GRANITE_H, 2, memory)
+    taken = copies * 2 * sizing.state_bytes(GRANITE_H)
+    aside = sizing.set_aside(GRANITE_H, 2, memory)
     assert 8 <= copies <= 32
     assert taken + aside == memory // 8 or (aside, copies) == (0, 8)
-    assert command_line.checkpoints(QWEN_1_5B, 2, memory) == 32
-    assert command_line.set_aside(QWEN_1_5B, 2, memory) == memory // 8
+    assert sizing.checkpoints(QWEN_1_5B, 2, memory) == 32
+    assert sizing.set_aside(QWEN_1_5B, 2, memory) == memory // 8
 
 
 @pytest.mark.parametrize(
@@ -106,17 +104,17 @@ def test_copies_of_a_state_leave_memory_for_others(n_gib: int) -> None:
 )
 def test_the_kind_of_memory_is_read(name: str, kind: Kind, tmp_path: Path) -> None:
     """A window is of full size where we start the server, so it is like any other memory."""
-    found = command_line.read_facts(architectures.write(tmp_path / "model.gguf", name))
-    assert command_line.memory_of(found, 512, 2, GIB).kind is kind
-    assert command_line.is_sliding(found) == (kind is Kind.PLAIN)
+    found = sizing.read_facts(architectures.write(tmp_path / "model.gguf", name))
+    assert sizing.memory_of(found, 512, 2, GIB).kind is kind
+    assert sizing.is_sliding(found) == (kind is Kind.PLAIN)
 
 
 @pytest.mark.parametrize("junk", [b"", b"GGUF", b"GGUF" + b"\xff" * 100, b"no model" * 10])
 def test_any_file_gives_facts_or_none(tmp_path: Path, junk: bytes) -> None:
     """What is wrong with a file llama.cpp says better."""
     (tmp_path / "model.gguf").write_bytes(junk)
-    assert command_line.read_facts(tmp_path / "model.gguf") == {}
-    assert command_line.read_facts(tmp_path / "missing.gguf") == {}
+    assert sizing.read_facts(tmp_path / "model.gguf") == {}
+    assert sizing.read_facts(tmp_path / "missing.gguf") == {}
 
 
 async def test_the_child_takes_these_sizes(tmp_path: Path) -> None:

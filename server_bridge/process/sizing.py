@@ -1,0 +1,205 @@
+"""
+A model's header and this machine's memory into what its server may take: tokens per slot, and
+copies of a state.
+
+A context costs memory whether it is used or not: 28 KB a token for a model of 1.5B parameters, 57
+KB for one of 7B. So it is as long as the model was trained for, as a full ring needs, and as an
+eighth of the memory allows, whichever is least. Another eighth holds prompts that are set aside
+(see `slots`: that is why two slots are enough); the rest is for the model itself and all other
+programs. A recurrent state is small, but the server keeps copies of it to go back to
+(`checkpoints`): 19 MiB each for Qwen3.5-2B, 75 MiB for Qwen3-Coder-Next. They come out of the
+part for prompts that are set aside.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from server_bridge.llama.checkpoints import CLOSE_STEP, Kind, ModelMemory
+
+SHARE = 8  # of the memory: one part for the slots, one for prompts set aside
+SMALLEST_CTX = 2048  # tokens; with less there is no room for other files
+USUAL_BYTES = 32 << 10  # a token, where the header does not tell
+USUAL_MEMORY = 8 << 30  # where the system does not tell
+F16, F32 = 2, 4  # bytes of a number in the cache, and in a state
+# Copies of a recurrent state; with 16 as little is evaluated again as with 32.
+FEWEST_COPIES, MOST_COPIES = 8, 32
+
+_PLAIN = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_STRING, _ARRAY = 8, 9
+MOST_DIMENSIONS = 8  # of a tensor; ggml's have four
+UNREADABLE = (OSError, ValueError, struct.error, RecursionError)
+
+Facts = dict[str, Any]
+
+
+def physical() -> int:
+    """Return bytes of memory in this machine."""
+    if sys.platform == "win32":
+        return USUAL_MEMORY
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError):
+        return USUAL_MEMORY
+
+
+def context(facts: Facts, n_slots: int, most: int, memory: int) -> int:
+    """
+    Return tokens per slot, *most* at most, for a model with these *facts* on a machine with
+    *memory* bytes.
+    """
+    affordable = (memory // SHARE // n_slots - state_bytes(facts)) // bytes_per_token(facts)
+    trained = int(facts.get("context_length", most))
+    return min(most, trained, max(affordable, SMALLEST_CTX))
+
+
+def checkpoints(facts: Facts, n_slots: int, memory: int) -> int:
+    """Return how many copies of a recurrent state each slot may keep."""
+    one = state_bytes(facts) * n_slots
+    affordable = memory // SHARE * 3 // 4 // one if one else MOST_COPIES
+    return max(FEWEST_COPIES, min(MOST_COPIES, affordable))
+
+
+def set_aside(facts: Facts, n_slots: int, memory: int) -> int:
+    """Return bytes for prompts that are set aside: what copies of states leave."""
+    copies = checkpoints(facts, n_slots, memory) * n_slots * state_bytes(facts)
+    return max(0, memory // SHARE - copies)
+
+
+def memory_of(facts: Facts, n_batch: int, n_slots: int, memory: int) -> ModelMemory:
+    """
+    Return the model's memory on a server that is started as `command_line` and `embedded_child` do.
+    """
+    return ModelMemory(
+        kind=Kind.RECURRENT if state_bytes(facts) else Kind.PLAIN,  # a window is of full size
+        n_batch=n_batch,
+        n_ubatch=n_batch,
+        n_checkpoints=checkpoints(facts, n_slots, memory),
+        min_step=CLOSE_STEP,
+        state_bytes=state_bytes(facts),
+        is_told=bool(facts),
+    )
+
+
+def bytes_per_token(facts: Facts) -> int:
+    """
+    Return the bytes of keys and values for one token, in 16-bit numbers.
+
+    Layers without attention have none; a number of heads for each layer says which these are, or
+    every n-th has.
+    """
+    try:
+        n_layers, width = facts["block_count"], facts["embedding_length"]
+        n_heads = _largest(facts["attention.head_count"])
+        n_kv = facts.get("attention.head_count_kv", n_heads)
+        n_with = n_layers // facts.get("full_attention_interval", 1)
+        n_all = sum(n_kv) if isinstance(n_kv, list) else n_with * n_kv
+        key = facts.get("attention.key_length", width // n_heads)
+        value = facts.get("attention.value_length", width // n_heads)
+        return int(n_all * (key + value) * F16) or USUAL_BYTES
+    except (KeyError, TypeError, ZeroDivisionError):
+        return USUAL_BYTES
+
+
+def is_sliding(facts: Facts) -> bool:
+    """Return whether some layers see the last tokens only."""
+    return bool(facts.get("attention.sliding_window"))
+
+
+def state_bytes(facts: Facts) -> int:
+    """
+    Return the bytes of the state of its recurrent layers, in 32-bit numbers; 0 for a model without
+    any.
+
+    As llama.cpp's `llama_hparams` counts: the last inputs of a convolution, and what the scan
+    carries on.
+    """
+    try:
+        n_kv, n_layers = facts.get("attention.head_count_kv", 0), facts["block_count"]
+        width, inner = facts["embedding_length"], facts.get("ssm.inner_size", 0)
+        n_with = (
+            n_layers // facts["full_attention_interval"]
+            if "full_attention_interval" in facts
+            else 0
+        )
+        n_recurrent = n_kv.count(0) if isinstance(n_kv, list) else n_layers - n_with
+        state = facts.get("ssm.state_size", 0)
+        channels = inner + 2 * facts.get("ssm.group_count", 0) * state
+        convolved = (facts.get("ssm.conv_kernel", 1) - 1) * channels
+        convolved += (facts.get("shortconv.l_cache", 1) - 1) * width
+        head = facts.get("wkv.head_size", 0)  # RWKV: a matrix per head, and what two shifts look at
+        return int(
+            n_recurrent * (convolved + inner * state + head * width + 2 * width * bool(head)) * F32
+        )
+    except (KeyError, TypeError, ZeroDivisionError):
+        return 0
+
+
+def read_facts(model: Path) -> Facts:
+    """
+    Return the architecture in a GGUF file's header, keys without its name; empty if unreadable.
+    """
+    try:
+        with model.open("rb") as file:
+            fields = dict(_fields(file))
+    except UNREADABLE:
+        return {}
+    prefix = f"{fields.get('general.architecture')}."
+    return {
+        key.removeprefix(prefix): value for key, value in fields.items() if key.startswith(prefix)
+    }
+
+
+def is_cut_off(model: Path) -> bool:
+    """Return whether the GGUF file ends before its header, or before its last tensor begins."""
+    try:
+        with model.open("rb") as file:
+            _magic, _version, n_tensors, n_fields = struct.unpack("<4sIQQ", file.read(24))
+            for _ in range(n_fields):
+                _value(file, _STRING)
+                _value(file, *struct.unpack("<I", file.read(4)))
+            last = 0
+            for _ in range(n_tensors):
+                _value(file, _STRING)
+                (n_dimensions,) = struct.unpack("<I", file.read(4))
+                if n_dimensions > MOST_DIMENSIONS:
+                    return True
+                *_, offset = struct.unpack(f"<{n_dimensions}QIQ", file.read(8 * n_dimensions + 12))
+                last = max(last, offset)
+            return file.tell() + last >= model.stat().st_size
+    except UNREADABLE:
+        return True
+
+
+def _fields(file: BinaryIO) -> Iterator[tuple[str, Any]]:
+    """Yield the fields up to the vocabulary, which is long (ggml's docs/gguf.md)."""
+    magic, _version, _n_tensors, n_fields = struct.unpack("<4sIQQ", file.read(24))
+    if magic != b"GGUF":
+        raise ValueError("not a GGUF file")
+    for _ in range(n_fields):
+        key = _value(file, _STRING)
+        if key.startswith("tokenizer."):
+            break
+        yield key, _value(file, *struct.unpack("<I", file.read(4)))
+
+
+def _value(file: BinaryIO, kind: int) -> Any:
+    if kind == _STRING:
+        (size,) = struct.unpack("<Q", file.read(8))
+        return file.read(min(size, 1 << 16)).decode(errors="replace")
+    if kind == _ARRAY:
+        kind, n = struct.unpack("<IQ", file.read(12))
+        return [_value(file, kind) for _ in range(min(n, 1 << 16))]
+    if kind not in _PLAIN:
+        raise ValueError(f"no such type: {kind}")
+    return struct.unpack(f"<{_PLAIN[kind]}", file.read(struct.calcsize(f"<{_PLAIN[kind]}")))[0]
+
+
+def _largest(value: Any) -> int:
+    """Return the largest number: some models have one per layer."""
+    return max(value) if isinstance(value, list) else int(value)
