@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from fim_lsp.documents import Document, Position
 from fim_lsp.prompt import window
-from fim_lsp.prompt.frame import heal
+from fim_lsp.prompt.half_words import heal
 from server_bridge.fim.layout import layout
 from server_bridge.protocol import Prompt
 from training.neighbourhood import Neighbourhood, Shown

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from fim_lsp.context.secrets.scan import BLOT, scrub_text
 from fim_lsp.display import drop_controls
-from fim_lsp.prompt.frame import heal
+from fim_lsp.prompt.half_words import heal
 from server_bridge.protocol import Chunk, Prompt, State
 
 SCISSORS = "------------------------ >8 ------------------------"

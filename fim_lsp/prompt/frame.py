@@ -2,13 +2,14 @@
 A frame: all of a prompt that stays while the user types, the header and the window. Pure.
 
 The chunks of a header are a prefix of the ring or of an earlier header, because the backend holds
-only prefixes; `beside` and `affordable` cut them where that prefix ends.
+only prefixes; `beside` and `affordable` cut them where that prefix ends. Sizes are given in tokens
+(settings, the backend's context) and spent in characters, by the measured characters per token of
+the user's own text (`State.chars_per_token`).
 """
 
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -16,9 +17,10 @@ from functools import lru_cache
 from fim_lsp.context.secrets.scan import scrub_parts, scrub_text
 from fim_lsp.documents import Edit
 from fim_lsp.prompt import window
+from fim_lsp.prompt.half_words import heal
 from fim_lsp.prompt.window import Budget, Window
 from fim_lsp.settings.config import Config
-from server_bridge.protocol import Chunk, Measure, Prompt, State, Token, append_text
+from server_bridge.protocol import Chunk, Measure, Prompt, State
 
 TELLING = 12  # characters of a line that says more than `else:` or `return None`
 
@@ -93,99 +95,6 @@ def still_true(frame: Frame, chunks: Chunks) -> Frame:
     pairs = zip(frame.header.chunks, chunks, strict=False)
     alike = itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)
     return frame.with_chunks(tuple(old for old, _ in alike))
-
-
-# -- healing -----------------------------------------------------------------------------------
-# Text into pre-tokens: where a half-typed word begins. Pure; `window` calls `heal` for every
-# request.
-#
-# A model reads `ret` as a token that it never continues with `urn`. So the last pre-token of the
-# typed text leaves the prompt and the output is forced to begin with it (token healing). A
-# byte-pair tokenizer never merges across pre-tokens, so what stays is spelled by the same tokens
-# for good.
-#
-# The pattern is the GPT-4 family's in Qwen2's form (`llama-vocab.cpp`, LLAMA_VOCAB_PRE_TYPE_QWEN2).
-# The standard library's `re` has no `\p{L}`: `[^\W\d_]` stands for it and differs only at
-# letter-like numbers (`²`, `Ⅷ`), which stay with their word here. For other families a cut may fall
-# at another place than their own; healing then gains less and harms nothing.
-
-
-# No pre-token reaches from one line into the text of the next, so a single line is all it sees and
-# the parts of the original about line ends are left out.
-PRETOKEN = re.compile(
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"  # contractions
-    r"|(?:[^\w\r\n]|_)?[^\W\d_]+"  # letters, with one sign or space before them
-    r"|\d"
-    r"| ?(?:[^\s\w]|_)+"  # signs
-    r"|\s+(?!\S)|\s+"  # spaces; the last one before a word belongs to the word
-)
-
-# Forcing costs one decoded token per token of the fragment. A longer run of one kind is a ruler,
-# data or prose without spaces, not a half-typed name; and of `getElementBy` only `By` is forced.
-# With Qwen2.5-Coder 0.5B at 80 such places of recent Go and TypeScript, the first token of its own
-# comes after 1.1 tokens instead of 2.8, and is as often right (65 and 66 words, 822 and 840
-# characters).
-FRAGMENT_CHARS = 32
-HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
-
-
-def heal(text: str) -> tuple[str, str]:
-    r"""
-    Split *text* into what the prompt keeps and the fragment that the output must begin with.
-
-    The fragment is the last pre-token of the last line, from its last hump on, "" at the start of a
-    line; it never holds a line end. The two always join to *text*, which has `\n` line ends. Costs
-    a pass over the last line.
-    """
-    fragment = HUMP.split(_last_pretoken(text))[-1]
-    return text[: len(text) - len(fragment)], fragment
-
-
-# -- tape ----------------------------------------------------------------------------------------
-# The tape: the tokens of a word that the model has begun. Pure.
-#
-# A prompt is spelled as the tokenizer would, because a model goes on as it reads: a half word that
-# was forced may have come out as `c` and `hat`, and words behind it would be broken at the same
-# place. Only where a generation goes on inside a word its own tokens stand, because the rest of
-# that word follows them and no others.
-
-
-Tape = tuple[Token, ...]
-
-
-def resume(prompt: Prompt, text: str, tokens: Tape) -> Prompt:
-    """
-    Return the prompt that goes on behind *text*, which *tokens* spell: finished words are spelled
-    again.
-    """
-    whole = append_text(prompt, text, tokens)
-    return replace(whole, tape=_last_word(whole.middle, whole.tape))
-
-
-def _last_pretoken(text: str) -> str:
-    """Return the last pre-token of the last line, "" where there is none or it is no name."""
-    last = (PRETOKEN.findall(text[text.rfind("\n") + 1 :]) or [""])[-1]
-    return last if len(last) <= FRAGMENT_CHARS else ""
-
-
-def _last_word(middle: str, tape: Tape) -> Tape:
-    """
-    Return those of *tape* that spell the last word of *middle*, or more where one of them reaches
-    before it.
-    """
-    size = len(_last_pretoken(middle).encode())
-    n = 0
-    while size > 0 and n < len(tape):
-        n += 1
-        size -= len(tape[-n].text)
-    return tape[len(tape) - n :]
-
-
-# -- compose -----------------------------------------------------------------------------------
-# The prompt for a cursor, and how large its parts may be. Pure.
-#
-# Sizes are given in tokens (settings, the backend's context) and spent in characters, by the
-# measured characters per token of the user's own text (`State.chars_per_token`).
 
 
 SMALL_CONTEXT = 4096  # tokens, until the backend says

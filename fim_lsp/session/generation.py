@@ -25,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fim_lsp.prompt.frame import Tape, resume
+from fim_lsp.prompt.half_words import Tape, resume
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.stats import Cost
 from fim_lsp.suggest import boundary

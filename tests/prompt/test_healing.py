@@ -11,7 +11,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.prompt.frame import FRAGMENT_CHARS, heal
+from fim_lsp.prompt.half_words import FRAGMENT_CHARS, heal
 
 # Qwen2's own pattern, as its tokenizer.json has it.
 QWEN2 = regex.compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fim_lsp.prompt.frame import resume
+from fim_lsp.prompt.half_words import resume
 from server_bridge.protocol import Prompt, Token
 
 PROMPT = Prompt("", (), "a.py", "", "", middle="x = f(", forced=" cha")

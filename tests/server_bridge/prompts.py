@@ -7,7 +7,7 @@ import configparser
 from collections.abc import Iterator
 from pathlib import Path
 
-from fim_lsp.prompt.frame import heal
+from fim_lsp.prompt.half_words import heal
 from server_bridge.protocol import Chunk, Model, Prompt, Warmed
 
 LINES = Path(argparse.__file__).read_text("utf-8").splitlines(keepends=True)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from benchmarks.arguments import FOLDER
-from fim_lsp.prompt.frame import heal
+from fim_lsp.prompt.half_words import heal
 from fim_lsp.session.scheduler import Scheduler
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import EmbeddedSettings

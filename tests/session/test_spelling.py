@@ -8,7 +8,7 @@ from contextlib import aclosing
 
 import pytest
 
-from fim_lsp.prompt.frame import heal
+from fim_lsp.prompt.half_words import heal
 from fim_lsp.session.session import Session
 from server_bridge.protocol import Prompt, Reply, Request, Token
 from tests import fake_backend
