@@ -33,7 +33,7 @@ from fim_lsp import events
 from fim_lsp.documents import Edit, Position
 from fim_lsp.session.session import Session
 from fim_lsp.settings.merge import make_config
-from fim_lsp.suggest.cursor import indent
+from fim_lsp.suggest.lines import indent
 from server_bridge.http.client import Http
 from server_bridge.llama.backend import LlamaServer
 

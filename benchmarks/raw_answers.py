@@ -25,16 +25,8 @@ from fim_lsp.prompt.frame import Frame, Header, compose
 from fim_lsp.prompt.window import Budget
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.confidence import odds
-from fim_lsp.suggest.cursor import (
-    CLOSER,
-    Candidate,
-    Cursor,
-    Odds,
-    cursor_at,
-    find_unclosed,
-    indent,
-    opens_block,
-)
+from fim_lsp.suggest.cursor import Candidate, Cursor, Odds, cursor_at
+from fim_lsp.suggest.lines import CLOSER, find_unclosed, indent, opens_block
 from server_bridge.http.client import Http
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import Request, Stop, Token

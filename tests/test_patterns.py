@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from fim_lsp.suggest import cursor
+from fim_lsp.suggest import lines
 from server_bridge.fim import layout, tokens
 from tests.test_tidy import PATHS, name_of
 from tests.test_tidy import parsed as syntax
@@ -54,7 +54,7 @@ REPEATED = re.compile(r"\A(.+?)\1+\Z", re.DOTALL)
 # Patterns that functions make.
 MADE = {
     **{
-        f"cursor.scanner({name})": cursor.scanner(name)
+        f"lines.scanner({name})": lines.scanner(name)
         for name in ("c", "python", "rust", "vim", "css")
     },
     **{
@@ -295,7 +295,7 @@ def test_all_functions_that_make_patterns_are_known() -> None:
     assert makers == {
         "fim_lsp.context.secrets.forms._forms",
         "fim_lsp.context.secrets.tokens._form",
-        "fim_lsp.suggest.cursor.scanner",
+        "fim_lsp.suggest.lines.scanner",
         "server_bridge.fim.layout._looks_special",
         "server_bridge.fim.tokens._is_named",
     }

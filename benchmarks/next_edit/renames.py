@@ -27,7 +27,7 @@ from fim_lsp.context.syntax import Unit, UnitKind, parse_text, units_of
 from fim_lsp.next_edit.edits import EditedText, FinishedEdit, changes
 from fim_lsp.next_edit.renames import find_here, find_renames
 from fim_lsp.next_edit.rule import is_word, token_changes, tokens
-from fim_lsp.suggest.cursor import is_comment, mark
+from fim_lsp.suggest.lines import is_comment, mark
 
 HEAD = (
     "| language | definitions | places | offered | wrong "

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from benchmarks.git import git
 from fim_lsp.context.grammars import language_of
-from fim_lsp.suggest.cursor import indent
+from fim_lsp.suggest.lines import indent
 
 SINCE = date(2025, 1, 1)  # models that were trained before cannot have read it
 PROSE = {"json", "html", "css", ""}  # no code, or no grammar

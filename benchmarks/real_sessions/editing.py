@@ -25,7 +25,7 @@ from benchmarks.real_sessions import observed
 from benchmarks.real_sessions.accepting import NOTES, SETTLE_S, type_accepting
 from benchmarks.real_sessions.choice import PAUSE_LINE, Written, checkout
 from benchmarks.real_sessions.scores import Pause, Played, Shown
-from fim_lsp.suggest.cursor import indent
+from fim_lsp.suggest.lines import indent
 from tests.editors import programs
 from tests.editors.conftest import furnish
 from tests.editors.neovim import Neovim

@@ -19,7 +19,7 @@ from fim_lsp.context.grammars import language_of
 from fim_lsp.documents import Edit, Position, after
 from fim_lsp.session.session import Session
 from fim_lsp.settings.merge import make_config
-from fim_lsp.suggest.cursor import indent
+from fim_lsp.suggest.lines import indent
 from fim_lsp.suggest.request import Requester, Suggestion
 from server_bridge.http.client import Http
 from server_bridge.llama.backend import LlamaServer

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from fim_lsp.next_edit.edits import EditedText, Example, Lines
 from fim_lsp.next_edit.rule import Rule, TokenKind, token_changes, tokens
 from fim_lsp.next_edit.rules import Block, holds
-from fim_lsp.suggest.cursor import is_comment
+from fim_lsp.suggest.lines import is_comment
 
 # -- confidence --------------------------------------------------------------------------------
 # Evidence into how sure a proposal is: a logistic score, and the one table of its weights. Pure.

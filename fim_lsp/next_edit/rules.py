@@ -27,7 +27,7 @@ from fim_lsp.next_edit.rule import (
     token_changes,
     tokens,
 )
-from fim_lsp.suggest.cursor import WORD, indent
+from fim_lsp.suggest.lines import WORD, indent
 
 MAX_CHANGES = 4
 """Changes of one line that are read as one pattern; a line with more was rewritten."""

@@ -1,7 +1,8 @@
 """
 From raw model text to a suggestion worth showing, and answers known in advance. Pure.
 
-cursor: a line's indentation, brackets and comments; the text around a cursor; the `Candidate`
+lines: the layout of a line of code: indentation, brackets, comments
+cursor: the text around a cursor; the `Candidate`
 boundary: where a suggestion may stand, and where it ends
 syntax_errors: counts the syntax errors around a cursor
 confidence: how sure a model is of its text, and the part of it that is likely enough to be shown

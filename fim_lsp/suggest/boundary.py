@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from fim_lsp.documents import LINE_CHARS
 from fim_lsp.prompt.window import closes_only
-from fim_lsp.suggest.cursor import (
+from fim_lsp.suggest.cursor import Cursor
+from fim_lsp.suggest.lines import (
     CLOSERS,
-    Cursor,
     find_unclosed,
     first_visible,
     goes_on,

@@ -27,7 +27,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
-from fim_lsp.suggest.cursor import Candidate, Odds, is_word_sign
+from fim_lsp.suggest.cursor import Candidate, Odds
+from fim_lsp.suggest.lines import is_word_sign
 from server_bridge.protocol import Token
 
 # A line in sight (`local`) beats a model that is less sure than this in the mean: where

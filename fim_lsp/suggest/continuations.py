@@ -22,8 +22,9 @@ from typing import NamedTuple
 from fim_lsp.prompt.window import closes_only
 from fim_lsp.suggest.boundary import may_follow
 from fim_lsp.suggest.confidence import behind
-from fim_lsp.suggest.cursor import Candidate, Cursor, Odds, first_visible
+from fim_lsp.suggest.cursor import Candidate, Cursor, Odds
 from fim_lsp.suggest.filters.spelling import too_short
+from fim_lsp.suggest.lines import first_visible
 
 # The nearest lines decide what comes next; llama.vim hashes 256 + 64 lines and misses after any
 # edit there.

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections import deque
 from statistics import median
 
-from fim_lsp.suggest.cursor import Cursor, is_word_sign
+from fim_lsp.suggest.cursor import Cursor
+from fim_lsp.suggest.lines import is_word_sign
 
 KEYS = 16  # the rhythm of the last few words
 PAUSE_MS = 1000.0  # longer intervals are pauses, not rhythm

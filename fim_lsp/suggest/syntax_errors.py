@@ -21,9 +21,9 @@ from tree_sitter import Parser, Tree
 
 from fim_lsp.context.grammars import grammar_of
 from fim_lsp.context.syntax import Parse, parse_bytes, parser_of
-from fim_lsp.suggest.cursor import (
+from fim_lsp.suggest.cursor import Cursor
+from fim_lsp.suggest.lines import (
     CLOSER,
-    Cursor,
     find_unclosed,
     first_visible,
     goes_on,

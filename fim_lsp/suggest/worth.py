@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from fim_lsp.suggest.cursor import is_word_sign
+from fim_lsp.suggest.lines import is_word_sign
 
 # The weights of `features`: bias, odds, length, lines, at line start, inside a word, pause.
 START = (-0.77, 0.38, 0.87, 0.32, -0.43, 0.0, 0.0)

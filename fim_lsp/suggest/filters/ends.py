@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.confidence import likely
-from fim_lsp.suggest.cursor import WORD, Candidate, Cursor, find_unclosed, open_quote, opens_block
+from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters.seam import right_text
+from fim_lsp.suggest.lines import WORD, find_unclosed, open_quote, opens_block
 
 # More must follow: `x = a +`, `import os as`.
 OPERATOR = re.compile(r"\s(?:[-+*/%=<>&|^!?:]{1,3}|and|or|in|is|as|instanceof|extends)$")

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from itertools import takewhile
 
-from fim_lsp.suggest.cursor import CLOSER, Candidate, Cursor, brackets, width
+from fim_lsp.suggest.cursor import Candidate, Cursor
+from fim_lsp.suggest.lines import CLOSER, brackets, width
 
 # Of 158,000 lines of Python and JavaScript 16 say the same as the line above them.
 ABOVE_LINES = 6  # a block of that many is looked for

@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from fim_lsp.prompt.window import closes_only
-from fim_lsp.suggest.cursor import (
+from fim_lsp.suggest.cursor import Candidate, Cursor
+from fim_lsp.suggest.lines import (
     CLOSER,
     CLOSERS,
-    Candidate,
-    Cursor,
     brackets,
     find_unclosed,
     first_visible,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fim_lsp.suggest.cursor import Candidate, Cursor, indent
+from fim_lsp.suggest.cursor import Candidate, Cursor
+from fim_lsp.suggest.lines import indent
 
 # Accepting costs a key: a single character is faster typed than read.
 VISIBLE_CHARS = 2

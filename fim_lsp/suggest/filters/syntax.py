@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-from fim_lsp.suggest.cursor import Candidate, Cursor, find_unclosed, open_quote
+from fim_lsp.suggest.cursor import Candidate, Cursor
+from fim_lsp.suggest.lines import find_unclosed, open_quote
 from fim_lsp.suggest.syntax_errors import SyntaxErrors
 
 # Errors in the text as it stands. Half-typed code has 5 at most; more is another language, as CSS

@@ -1,0 +1,181 @@
+"""
+The layout of a line of code: indentation, brackets, comments, whether it opens a block. Pure.
+
+A cheap reading that works on half-typed code in any language; where it is unsure it errs towards
+"plain code". Tree-sitter knows better, but only of text that is in the file already. Every pattern
+takes time linear in the text (`tests/test_patterns.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+TAB_COLUMNS = 4  # only compared with other widths of the same file, so any value does
+
+CLOSER = {"(": ")", "[": "]", "{": "}"}
+CLOSERS = frozenset(CLOSER.values())
+
+COMMENT_MARKS = {
+    "#": "python ruby shellscript bash sh zsh fish yaml toml makefile perl r elixir dockerfile "
+    "julia nix cmake powershell coffeescript gdscript properties just",
+    "--": "lua sql haskell elm ada vhdl",
+    "%": "latex tex matlab erlang prolog bibtex",
+    ";": "lisp clojure scheme commonlisp emacs-lisp ini asm",
+    '"': "vim",
+    "": "plaintext markdown html xml json css text restructuredtext git-commit",
+}
+MARK_OF = {language: mark for mark, names in COMMENT_MARKS.items() for language in names.split()}
+DEFAULT_MARK = "//"  # C and its many descendants
+
+# A lone ' is a lifetime, a tick or an apostrophe here; only whole character literals are strings.
+TICK_LANGUAGES = frozenset(
+    {"rust", "ocaml", "haskell", "ada", "vhdl", "lisp", "clojure", "plaintext", "markdown", "latex"}
+)
+
+# How a line ends, or looks, that opens a block.
+BRACE = re.compile(r"\{$")
+COLON = re.compile(r":$")
+OPENING = {  # by language; a `{` where it is not named here
+    "lua": re.compile(r"\b(?:then|do|else|repeat)$|\bfunction\b[^()]{0,100}\([^()]{0,300}\)$"),
+    "ruby": re.compile(
+        r"^\s*(?:def|class|module|if|unless|while|until|case|begin)\b(?!.*\bend$)"
+        r"|\b(?:do|then|else)(?:\s*\|[^|]*\|)?$"
+    ),
+    "elixir": re.compile(r"\b(?:do|else)$|->$"),
+    "shellscript": re.compile(r"\b(?:then|do|else|in)$|\{$"),
+    **dict.fromkeys(("python", "gdscript", "yaml"), COLON),
+}
+# Words that a block goes on or ends with, at its header's own depth.
+CONTINUING = frozenset(
+    {"else", "elif", "elsif", "elseif", "except", "finally", "catch", "rescue", "ensure"}
+    | {"end", "fi", "done", "esac", "until"}
+)
+WORD = re.compile(r"\w+")
+
+
+class Bracket(NamedTuple):
+    """A bracket outside strings and comments, and its offset."""
+
+    at: int
+    sign: str
+
+
+def indent(line: str) -> str:
+    """Return the white space that a line begins with."""
+    return line[: len(line) - len(line.lstrip())]
+
+
+def is_word_sign(sign: str) -> bool:
+    """Return whether the character may stand in a name."""
+    return sign.isalnum() or sign == "_"
+
+
+def width(line: str) -> int:
+    """Return the column of a line's first visible character."""
+    return len(indent(line).expandtabs(TAB_COLUMNS))
+
+
+def first_visible(lines: tuple[str, ...]) -> str:
+    """Return the first line that is not blank, or ""."""
+    return next((line for line in lines if line.strip()), "")
+
+
+def mark(language: str) -> str:
+    """Return the mark that begins a comment, "" where lines have no comments."""
+    return MARK_OF.get(language, DEFAULT_MARK)
+
+
+def is_comment(line: str, language: str) -> bool:
+    """Return whether the line is nothing but a comment, or inside a block of them."""
+    sign, visible = mark(language), line.lstrip()
+    return bool(sign) and visible.startswith((sign, "/*", "* ") if sign == DEFAULT_MARK else sign)
+
+
+@cache
+def scanner(language: str) -> re.Pattern[str]:
+    """
+    Return strings, comments and brackets of a language, in one pattern; a closed string is one
+    match.
+
+    An escaped quote outside of strings begins none: behind an open one, each would be tried in
+    vain.
+    """
+    any_length = r"\\[\\']|'(?:\\.|[^'\\\n])*'"
+    single = r"'(?:\\.|[^'\\\n])'" if language in TICK_LANGUAGES else any_length
+    comment = rf"|{re.escape(mark(language))}[^\n]*" if mark(language) else ""
+    block = r"|/\*[\s\S]*?(?:\*/|\Z)" if mark(language) == DEFAULT_MARK else ""
+    return re.compile(
+        r'(?P<skip>"""[\s\S]*?(?:"""|\Z)|' + r"'''[\s\S]*?(?:'''|\Z)|"
+        rf'"(?:\\.|[^"\\\n])*"|{single}|`[^`]*`{block}{comment})'
+        r'|(?P<open>["`][^\n]*)|(?P<bracket>[()\[\]{}])'
+    )
+
+
+def brackets(text: str, language: str) -> Iterator[Bracket]:
+    """Yield the brackets of *text* in order, but none in strings and comments."""
+    for match in scanner(language).finditer(text):
+        if match["bracket"]:
+            yield Bracket(match.start(), match[0])
+
+
+def open_quote(line: str, language: str) -> str:
+    """Return the quote sign of the string that *line* ends within, or ""."""
+    for match in scanner(language).finditer(line):
+        if match["open"]:
+            return match[0][0]
+        if match["skip"] and match[0].startswith(('"""', "'''")) and not is_closed_triple(match[0]):
+            return match[0][:3]
+    tick = language not in TICK_LANGUAGES and "'" in scanner(language).sub("", line)
+    return "'" if tick else ""
+
+
+def is_closed_triple(text: str) -> bool:
+    """Return whether a triple-quoted string has its end."""
+    return len(text) >= 2 * 3 and text.endswith(text[:3])
+
+
+def walk_brackets(text: str, language: str) -> Iterator[tuple[Bracket, list[Bracket]]]:
+    """
+    Yield the brackets of *text* in order, each with those that are open before it, outermost first.
+
+    A closing bracket without a partner closes nothing. The list is the same one each time.
+    """
+    opened: list[Bracket] = []
+    for bracket in brackets(text, language):
+        yield bracket, opened
+        if bracket.sign in CLOSER:
+            opened.append(bracket)
+        elif opened and CLOSER[opened[-1].sign] == bracket.sign:
+            opened.pop()
+
+
+def find_unclosed(text: str, language: str) -> list[Bracket]:
+    """Return the brackets that *text* leaves open, outermost first."""
+    steps = [*walk_brackets(text, language)]
+    return steps[-1][1] if steps else []
+
+
+def opens_block(line: str, language: str) -> bool:
+    """Return whether what follows *line* stands one level deeper."""
+    code = scanner(language).sub(
+        lambda match: "" if is_comment(match[0], language) else match[0], line
+    )
+    return bool(OPENING.get(language, BRACE).search(code.rstrip()))
+
+
+def goes_on(line: str) -> bool:
+    """
+    Return whether a line at a header's own level still belongs to its block: `else`, `}`, `end`.
+    """
+    visible = line.lstrip()
+    word = WORD.match(visible)
+    return visible[:1] in CLOSERS or bool(word and word[0] in CONTINUING)
+
+
+def may_go_on(part: str) -> bool:
+    """The same of a line of which only the beginning *part* is there."""
+    visible = part.strip()
+    return not visible or goes_on(part) or any(word.startswith(visible) for word in CONTINUING)
