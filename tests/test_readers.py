@@ -15,6 +15,7 @@ import pytest
 
 from fim_lsp.context import ignore_rules
 from fim_lsp.documents import Document, Position
+from fim_lsp.instruct import answer as answered
 from fim_lsp.instruct import presets, selection
 from fim_lsp.lsp.context_items import parse_context
 from fim_lsp.next_edit import formats
@@ -139,8 +140,8 @@ def chosen() -> selection.Selection:
 
 
 def placed(text: str) -> None:
-    block = selection.block(f"```\n{text}", ended=True)
-    selection.place_lines(chosen(), block.lines)
+    block = answered.block(f"```\n{text}", ended=True)
+    answered.place_lines(chosen(), block.lines)
 
 
 def ignored(text: str) -> None:
@@ -210,7 +211,7 @@ READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
         ("`", "\n", "a", " "),
     ),
     "an instructed edit": (placed, ("```\n", "\n", "```a\n\n", "a\n", "` ", " ")),
-    "a block": (selection.block, ("```\n", "`", " ", "\n", "```a")),
+    "a block": (answered.block, ("```\n", "`", " ", "\n", "```a")),
     "an answer of sweep": (lambda text: formats.sweep_answer(ask(), text), ("a", "\n", "d e", "<|")),
     "an answer of zeta": (lambda text: formats.zeta_answer(ask(), text), ("a", "\n", "<")),
     "an answer with markers": (

@@ -24,8 +24,9 @@ from benchmarks.edit_tasks.checks import Task, problem, tasks
 from benchmarks.serve import serving
 from fim_lsp import events
 from fim_lsp.documents import Position, apply_edits, open_document
-from fim_lsp.instruct import selection
-from fim_lsp.instruct.selection import Instruction, block
+from fim_lsp.instruct import answer
+from fim_lsp.instruct.answer import block
+from fim_lsp.instruct.dialogue import Instruction
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from server_bridge.llama.backend import LlamaServer
@@ -58,7 +59,7 @@ async def fim_lsp(task: Task, url: str) -> str:
         await session.aclose()
     if edited.lines is None:
         return task.text
-    made = selection.edits(document, edited.first, edited.last, edited.lines)
+    made = answer.edits(document, edited.first, edited.last, edited.lines)
     return apply_edits(document, reversed(made), 2).text
 
 

@@ -6,7 +6,8 @@ dialects: reads the bodies that clients send, and writes the JSON that each expe
 client_documents: turns stateless requests into documents of the session
 completions: the text to insert for one request
 connections: reads requests from a port, and writes the answers
-routes: the table of paths, and the page, made of the session's counters
+routes: the table of paths for completions, and what clients look at before they ask
+page: the page, made of the session's counters
 admission: who may ask at the port, and this user's key
 local_port: a port that answers for a session
 """

@@ -19,7 +19,8 @@ from fim_lsp.http_server.admission import knows, why_refused
 from fim_lsp.http_server.client_documents import ClientDocuments
 from fim_lsp.http_server.completions import Completions
 from fim_lsp.http_server.connections import HttpRequest, Response
-from fim_lsp.http_server.routes import OWN, Advise, Page, Routes, error
+from fim_lsp.http_server.page import OWN, Advise, Page
+from fim_lsp.http_server.routes import Routes, error
 from fim_lsp.session.session import Session
 from fim_lsp.workspace import paths
 from server_bridge.machine import private_files

@@ -1,10 +1,7 @@
 """
-Requests of other programs' clients into the session's answers: the table of paths. And the page at
-`/`.
+Requests of other programs' clients into the session's answers: the table of paths.
 
-Only a completion at a cursor is answered, and what such clients look at before they ask. The page
-is files of this package, and what the session does now as JSON for them. It has no secrets in it
-and needs no token; what it shows is asked for with the token behind the # of its address.
+Only a completion at a cursor is answered, and what such clients look at before they ask.
 """
 
 from __future__ import annotations
@@ -12,19 +9,15 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from functools import cache as cached
-from itertools import accumulate
-from pathlib import Path, PurePath
+from collections.abc import AsyncGenerator, Callable
+from pathlib import PurePath
 from typing import Any
 
 from fim_lsp import __version__
-from fim_lsp.events import Snoozed
 from fim_lsp.http_server import dialects
 from fim_lsp.http_server.completions import Completions, Insertion
 from fim_lsp.http_server.connections import HttpRequest, Response
 from fim_lsp.http_server.dialects import Body, ClientRequest
-from fim_lsp.prompt.report import PromptReport
 from fim_lsp.session.session import Session
 from server_bridge.protocol import Health
 
@@ -148,102 +141,3 @@ def _encode(answer: object) -> bytes:
     answer.
     """
     return json.dumps(answer, separators=(",", ":")).encode()
-
-
-# -- the page --------------------------------------------------------------------------------
-
-FILES = Path(__file__).parent / "page_files"
-KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types 'none'"
-)
-PAGES = {"/": "index.html", "/page.css": "page.css", "/page.js": "page.js", "/icon.svg": "icon.svg"}
-OWN = STATE, SNOOZE = "/page/state", "/page/snooze"  # what the page asks for, with its own key
-SNOOZE_MINUTES = 10
-ADVICE_S = 60.0  # between two looks at the server by the doctor
-
-
-# A finding of the doctor: its check, a level (ok, warn, bad), what it says, how to fix it.
-Advice = dict[str, str]
-Advise = Callable[[], Awaitable[list[Advice]]]
-
-
-class Page:
-    """See the module. *advise* has the doctor look at the session."""
-
-    def __init__(self, session: Session, routes: Routes, advise: Advise | None) -> None:
-        self.refused: Counter[str] = Counter()
-        self._session = session
-        self._routes = routes
-        self._advise = advise
-        self._advice: list[Advice] = []
-        self._advised_s = -ADVICE_S
-        self._shown: tuple[object, PromptReport] | None = None
-
-    @staticmethod
-    def static(request: HttpRequest) -> Response | None:
-        """Return one of the page's files, None for another path."""
-        name = PAGES.get(request.target) if request.method == "GET" else None
-        if name is None:
-            return None
-        kind = KINDS[name.rpartition(".")[2]]
-        headers = {"content-type": f"{kind}; charset=utf-8", "content-security-policy": POLICY}
-        return Response(200, headers, _file(name))
-
-    async def live(self, request: HttpRequest) -> Response | None:
-        """Return what the page shows now, or act on its one button; None for another path."""
-        if request.method == "POST" and request.target == SNOOZE:
-            minutes = 0 if self._session.status().quiet_until else SNOOZE_MINUTES
-            self._session.handle(Snoozed(minutes))
-            return respond({"until": self._session.status().quiet_until})
-        if request.method != "GET" or request.target != STATE:
-            return None
-        stats, answers = self._session.stats(), self._session.counters.answers
-        now = {
-            "version": __version__, "stats": stats, "keys": [*map(tuple, answers)],
-            "prompt": _prompt(await self._report()), "quiet": stats["quiet"],
-            "days": await self._session.by_day(), "advice": await self._update_advice(),
-            "requests": self._routes.counts, "refused": self.refused,
-        }  # fmt: skip
-        return respond(now)
-
-    async def _report(self) -> PromptReport:
-        """
-        Return the report on the prompt at the place of the last request; measured once per change.
-        """
-        uri = self._session.last_uri
-        if not uri:
-            return PromptReport("nothing yet: type something in your editor")
-        document = self._session.document(uri)
-        counters = self._session.counters
-        now = (uri, document and document.version, counters.n_steps, counters.outcomes.total())
-        if self._shown is None or self._shown[0] != now:
-            self._shown = now, await self._session.report(uri)
-        return self._shown[1]
-
-    async def _update_advice(self) -> list[Advice]:
-        now = asyncio.get_running_loop().time()
-        if self._advise and now >= self._advised_s + ADVICE_S:
-            self._advised_s = now
-            self._advice = await self._advise()
-        return self._advice
-
-
-def _prompt(report: PromptReport) -> dict[str, object]:
-    """
-    Return the parts in order, each with how many of its tokens the model has evaluated already.
-    """
-    counts = [part.tokens or 0 for part in report.segments]
-    starts = [0, *accumulate(counts)]
-    parts = [
-        part._asdict() | {"cached": max(0, min(n, report.cached - start))}
-        for part, n, start in zip(report.segments, counts, starts, strict=False)
-    ]
-    return {"note": report.note, "parts": parts}
-
-
-@cached
-def _file(name: str) -> bytes:
-    return (FILES / name).read_bytes()

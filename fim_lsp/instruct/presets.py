@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from fim_lsp.context.secrets.scan import scrub_text
 from fim_lsp.display import sanitize
+from fim_lsp.suggest.lines import indent
 
 TITLE_CHARS = 60
 MOST_PROBLEMS = 3  # of a place; the first is often the cause of the others
@@ -110,10 +111,6 @@ def _defines(line: str, name: str) -> bool:
 
 def _whole(lines: Sequence[str], at: int) -> list[str]:
     """Return the line *at* and those below that are indented more, some of them."""
-    indent, below = _indent(lines[at]), lines[at + 1 : at + MOST_LINES]
-    inside = itertools.takewhile(lambda line: not line.strip() or _indent(line) > indent, below)
+    depth, below = len(indent(lines[at])), lines[at + 1 : at + MOST_LINES]
+    inside = itertools.takewhile(lambda line: not line.strip() or len(indent(line)) > depth, below)
     return [lines[at].rstrip(), *map(str.rstrip, inside)]
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())

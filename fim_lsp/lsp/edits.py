@@ -14,8 +14,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from fim_lsp.documents import Document, Position, n_common
-from fim_lsp.instruct import selection
-from fim_lsp.instruct.selection import Edited, Instruction, around
+from fim_lsp.instruct import answer
+from fim_lsp.instruct.dialogue import Edited, Instruction
+from fim_lsp.instruct.selection import around
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.commands import apply_edit, read_params, workspace_edit
 from fim_lsp.lsp.editor import Editor
@@ -128,7 +129,7 @@ async def _apply(
     first, last = result.first - place.above, min(result.last - place.above, len(place.cell.lines))
     edits = [
         types.TextEdit(convert.client_range(cell, edit.start, edit.end, encoding), edit.text)
-        for edit in selection.edits(cell, first, last, lines)
+        for edit in answer.edits(cell, first, last, lines)
     ]
     tokens = result.tokens._asdict()
     if preview:
@@ -171,8 +172,8 @@ def _text(
     editor: Editor, cell: Document, first: int, last: int, lines: Sequence[str]
 ) -> dict[str, object]:
     """Return the range that is replaced, and all of the text that comes there."""
-    start, end = selection.span(cell, first, last)
-    text = "".join(selection.add_line_ends(cell, last, lines))
+    start, end = answer.span(cell, first, last)
+    text = "".join(answer.add_line_ends(cell, last, lines))
     return {"range": convert.client_range(cell, start, end, editor.encoding), "newText": text}
 
 
@@ -188,7 +189,7 @@ def _place(editor: Editor, params: Params) -> EditPlace | None:
                 is_known = params.get("again") is True and is_whole  # the range of the last answer
                 if params.get("diagnostics") and not is_known:  # a fix may take more than the fault
                     lines = around(cell, start, end)
-                    start, end = selection.span(cell, lines.start, lines.stop)
+                    start, end = answer.span(cell, lines.start, lines.stop)
                 return EditPlace(cell, *editor.notebooks.place(uri), start, end)
     return None
 

@@ -1,7 +1,8 @@
 """
 The next edit: the place that needs the same change as the last edit. Pure.
 
-edits: finished edits, as changes of single lines and blocks; lines that hold a string
+edits: finished edits, as changes of single lines and blocks
+texts: the texts that are searched for lines that hold a string
 log: makes finished edits from the changes of documents
 rule: the tokens that changed in a line, a template with holes, and its replacement
 renames: finds the definitions that were renamed, and the lines with their uses

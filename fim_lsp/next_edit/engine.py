@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from fim_lsp.next_edit.edits import EditedText, Example, FinishedEdit, Lines, adds_errors, examples
+from fim_lsp.next_edit.edits import Example, FinishedEdit, Lines, examples
 from fim_lsp.next_edit.evidence import (
     SURE,
     SURE_UNOPENED,
@@ -26,6 +26,7 @@ from fim_lsp.next_edit.evidence import (
 from fim_lsp.next_edit.renames import NO_RENAMES, FindUses, Renames, find_here, find_renames
 from fim_lsp.next_edit.rule import Rule, TokenKind
 from fim_lsp.next_edit.rules import Block, block, pair_rule, rules
+from fim_lsp.next_edit.texts import EditedText, adds_errors
 
 HISTORY = 40  # changes that are looked back on
 LEARNED = 24  # of them, the newest that rules are made of

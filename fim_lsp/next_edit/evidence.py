@@ -13,9 +13,10 @@ from difflib import SequenceMatcher
 from math import exp, log1p
 from typing import NamedTuple
 
-from fim_lsp.next_edit.edits import EditedText, Example, Lines
+from fim_lsp.next_edit.edits import Example, Lines
 from fim_lsp.next_edit.rule import Rule, TokenKind, token_changes, tokens
 from fim_lsp.next_edit.rules import Block, holds
+from fim_lsp.next_edit.texts import EditedText
 from fim_lsp.suggest.lines import is_comment
 
 # -- confidence --------------------------------------------------------------------------------

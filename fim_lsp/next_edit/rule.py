@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from fim_lsp.next_edit.edits import Example, Lines
+from fim_lsp.suggest.lines import is_word_sign
 
 # -- tokens ------------------------------------------------------------------------------------
 # A changed line into the tokens that changed, with the tokens around them. Pure.
@@ -46,7 +47,7 @@ def tokens(line: str) -> tuple[str, ...]:
 
 def is_word(token: str) -> bool:
     """Return whether it is a name, a keyword or a number."""
-    return token[:1].isalnum() or token[:1] == "_"
+    return is_word_sign(token[:1])
 
 
 @lru_cache(maxsize=1024)

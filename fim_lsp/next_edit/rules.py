@@ -27,7 +27,7 @@ from fim_lsp.next_edit.rule import (
     token_changes,
     tokens,
 )
-from fim_lsp.suggest.lines import WORD, indent
+from fim_lsp.suggest.lines import WORD, indent, margin
 
 MAX_CHANGES = 4
 """Changes of one line that are read as one pattern; a line with more was rewritten."""
@@ -287,7 +287,7 @@ class Block:
         old = lines[max(0, start) : start + len(self.before)]
         if start < 0 or _flush(old) != self.before:
             return None
-        return start, old, _indent(self.after, _margin(old))
+        return start, old, _indent(self.after, margin(old))
 
     def holds(self, example: Example) -> bool:
         """Return whether *example* is the same change."""
@@ -313,20 +313,15 @@ def block(example: Example) -> Block | None:
         return None
     kind = TokenKind.BLOCK if before else TokenKind.INSERTED
     kind = kind if example.after else TokenKind.REMOVED
-    margin = indent(example.above) if not before else _margin(example.before)
-    after = tuple(line.removeprefix(margin) for line in example.after)
+    shared = indent(example.above) if not before else margin(example.before)
+    after = tuple(line.removeprefix(shared) for line in example.after)
     return Block(kind, above, before, after, needle)
 
 
-def _margin(lines: Lines) -> str:
-    """Return the indentation that all lines but blank ones have."""
-    return min((indent(line) for line in lines if line.strip()), key=len, default="")
-
-
 def _flush(lines: Lines) -> Lines:
-    margin = _margin(lines)
-    return tuple(line.removeprefix(margin).rstrip() for line in lines)
+    shared = margin(lines)
+    return tuple(line.removeprefix(shared).rstrip() for line in lines)
 
 
-def _indent(lines: Lines, margin: str) -> Lines:
-    return tuple(margin + line if line.strip() else line for line in lines)
+def _indent(lines: Lines, shared: str) -> Lines:
+    return tuple(shared + line if line.strip() else line for line in lines)

@@ -9,7 +9,7 @@ takes time linear in the text (`tests/test_patterns.py`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -66,6 +66,15 @@ class Bracket(NamedTuple):
 def indent(line: str) -> str:
     """Return the white space that a line begins with."""
     return line[: len(line) - len(line.lstrip())]
+
+
+def margin(lines: Iterable[str]) -> str:
+    """Return the indentation that all *lines* share, blank ones aside."""
+    indents = [indent(line) for line in lines if line.strip()]
+    shared = min(indents, key=len, default="")
+    while not all(own.startswith(shared) for own in indents):
+        shared = shared[:-1]
+    return shared
 
 
 def is_word_sign(sign: str) -> bool:

@@ -23,7 +23,7 @@ from fim_lsp.context.definitions import Definition, Syntax, read_syntax
 from fim_lsp.context.grammars import grammar_of
 from fim_lsp.context.syntax import Unit, UnitKind
 from fim_lsp.context.uses import Renamed, Renaming, Use
-from fim_lsp.next_edit.edits import EditedText
+from fim_lsp.next_edit.texts import EditedText
 from server_bridge.machine.executables import PACKAGES, Child, python_command, start
 
 log = logging.getLogger(__name__)

@@ -7,14 +7,8 @@ from dataclasses import replace
 import pytest
 
 from fim_lsp.documents import Position
-from fim_lsp.instruct.selection import (
-    Dialogue,
-    Instruction,
-    Selection,
-    Tokens,
-    continue_dialogue,
-    further,
-)
+from fim_lsp.instruct.dialogue import Dialogue, Instruction, Tokens, continue_dialogue
+from fim_lsp.instruct.selection import Selection, further
 from server_bridge.protocol import Prompt, Timings
 
 LINES = ("x = 1",)

@@ -9,20 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.documents import Document, Position, apply_edits, open_document
+from fim_lsp.instruct.answer import block, edits, loses_secret, place_lines, span
 from fim_lsp.instruct.presets import MESSAGE_CHARS, definitions, fix, names
-from fim_lsp.instruct.selection import (
-    Selection,
-    around,
-    begin_answer,
-    block,
-    edits,
-    further,
-    loses_secret,
-    place_lines,
-    select_lines,
-    span,
-    turn,
-)
+from fim_lsp.instruct.selection import Selection, around, begin_answer, further, select_lines, turn
 
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 TEXT = "import os\n\n    def f(x):\n        return x\n\n    def g(y):\n        return y\n"

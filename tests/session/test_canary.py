@@ -16,7 +16,7 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Position
-from fim_lsp.instruct.selection import Instruction
+from fim_lsp.instruct.dialogue import Instruction
 from fim_lsp.session.session import Session
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.http.client import Http

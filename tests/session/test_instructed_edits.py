@@ -10,7 +10,7 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Position
-from fim_lsp.instruct.selection import Edited, Instruction
+from fim_lsp.instruct.dialogue import Edited, Instruction
 from fim_lsp.session.edits.instructed_edits import TOO_LONG
 from server_bridge.protocol import Health, Reply, Request, State, Stop, Timings
 from tests.fake_backend import FakeBackend

@@ -13,7 +13,7 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Position
-from fim_lsp.instruct.selection import Instruction
+from fim_lsp.instruct.dialogue import Instruction
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import PrivacyConfig, StateConfig
 from server_bridge.protocol import Prompt

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fim_lsp import events
 from fim_lsp.documents import Position
-from fim_lsp.instruct.selection import Instruction
+from fim_lsp.instruct.dialogue import Instruction
 from fim_lsp.session import prefill
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import PrivacyConfig

@@ -18,21 +18,13 @@ from functools import partial
 
 from fim_lsp.documents import Document, Position
 from fim_lsp.instruct import presets
+from fim_lsp.instruct.answer import REDACTED, AnswerBlock, block, loses_secret, place_lines
+from fim_lsp.instruct.dialogue import Dialogue, Edited, Instruction, Tokens, continue_dialogue
 from fim_lsp.instruct.selection import (
     FENCE,
-    REDACTED,
-    AnswerBlock,
-    Dialogue,
-    Edited,
-    Instruction,
     Selection,
-    Tokens,
     begin_answer,
-    block,
-    continue_dialogue,
     is_too_long,
-    loses_secret,
-    place_lines,
     select_lines,
     turn,
 )

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.ring import Viewport
 from fim_lsp.documents import DOCUMENT_CHARS, Document, Edit, Position, apply_edits, carry
-from fim_lsp.instruct.selection import Dialogue
+from fim_lsp.instruct.dialogue import Dialogue
 from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Chunks, Frame, Header

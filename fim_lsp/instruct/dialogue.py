@@ -1,0 +1,107 @@
+"""A dialogue with a model about some lines: the next turn begins where the last one ended. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from fim_lsp.documents import Document, Position
+from fim_lsp.instruct.selection import Selection, further
+from server_bridge.protocol import Prompt, Timings
+
+
+class Instruction(NamedTuple):
+    """
+    An instruction for the text from *start* to *end*. *problems* are messages of diagnostics to be
+    fixed.
+
+    *again*: the last instruction once more, for another answer; *more*: a further one for what came
+    of the last.
+    """
+
+    start: Position
+    end: Position
+    instruction: str = ""
+    problems: tuple[str, ...] = ()
+    again: bool = False
+    more: bool = False
+
+
+class Tokens(NamedTuple):
+    """
+    The cost of an edit: *evaluated* and *cached* of the prompt, *predicted* for the answer,
+    *drafted* of these.
+    """
+
+    evaluated: int = 0
+    cached: int = 0
+    predicted: int = 0
+    drafted: int = 0
+
+    def plus(self, cost: Timings) -> Tokens:
+        """Add the cost of a piece of an answer, of which the first one tells what was cached."""
+        return Tokens(
+            self.evaluated + cost.prompt_n,
+            self.cached or cost.cache_n,
+            self.predicted + cost.predicted_n,
+            self.drafted + cost.draft_accepted_n,
+        )
+
+
+class Edited(NamedTuple):
+    """
+    The *lines* that take the place of the lines [first, last) of *document*, None for no change:
+    then *note* says why.
+    """
+
+    document: Document | None = None
+    first: int = 0
+    last: int = 0
+    lines: tuple[str, ...] | None = None
+    note: str = ""
+    tokens: Tokens = Tokens()
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """
+    *context* is the prompt without turns, which shows the lines *shown*; *turns* end with the
+    question asked last.
+
+    *answer* is what the model said to that, "" before it did, and *result* what was made of it.
+    *sample*: see `Request`. *others* are the other files that the turns have code from.
+    """
+
+    context: Prompt
+    shown: range
+    selection: Selection
+    turns: tuple[str, ...]
+    answer: str = ""
+    result: tuple[str, ...] = ()
+    sample: int = 0
+    others: tuple[str, ...] = ()
+
+    def is_about(self, lines: tuple[str, ...]) -> bool:
+        """Return whether *lines* are those that were asked about, or what came of them."""
+        return lines in (self.selection.lines, self.result)
+
+    def serves(self, selection: Selection) -> bool:
+        """Return whether the context shows where *selection* is."""
+        return selection.first in self.shown
+
+
+def continue_dialogue(
+    last: Dialogue | None, question: Instruction, lines: tuple[str, ...]
+) -> Dialogue | None:
+    """
+    Return the *last* dialogue with the next *question*, where that goes on with it; *lines* are
+    those to be replaced.
+    """
+    if last is None or not last.is_about(lines):
+        return None
+    if question.again:
+        return replace(last, answer="", sample=last.sample + 1)
+    if question.more and last.answer:
+        turns = (*last.turns, last.answer, further(question.instruction))
+        return replace(last, turns=turns, answer="", sample=0)
+    return None
