@@ -173,7 +173,6 @@ def _address(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-# -- the commands ----------------------------------------------------------------------------------
 # fmt: off
 _GET = _option(
     "--get", metavar="NAME", nargs="?", const="auto", choices=("auto", *NAMES),

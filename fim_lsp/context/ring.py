@@ -20,6 +20,12 @@ when they were looked at last, the latest at the end, where the next change will
 The window. Chunks that hold lines of the window, and those whose lines are no longer true, must
 not be shown. `visible` shows what stands before the first of these, which costs nothing at all;
 the next `refill` cuts there and fills up again.
+
+Update: the next state of the ring, from a snapshot of what is remembered.
+
+The only part of `context` that takes longer than an event may, and therefore a function of plain
+values: it runs in a worker thread on a `Snapshot`, which never changes. The first update after an
+edit reads the syntax of that file (4 ms per 1,000 lines), the others are remembered by version.
 """
 
 from __future__ import annotations
@@ -163,14 +169,6 @@ def _count_carried(chunk: ContextChunk, gone: AbstractSet[tuple[str, str]]) -> i
 
 def _first_bad(ring: Ring, bad: Bad) -> int:
     return next((idx for idx, chunk in enumerate(ring.chunks) if bad(chunk)), len(ring.chunks))
-
-
-# -- update ------------------------------------------------------------------------------------
-# The next state of the ring, from a snapshot of what is remembered. Pure.
-#
-# The only part of `context` that takes longer than an event may, and therefore a function of plain
-# values: it runs in a worker thread on a `Snapshot`, which never changes. The first update after an
-# edit reads the syntax of that file (4 ms per 1,000 lines), the others are remembered by version.
 
 
 _CANDIDATE_CHARS = 2_000_000

@@ -59,7 +59,10 @@ class ClientPlace(NamedTuple):
 
 
 class ClientDocuments:
-    """See the module. *root* is the folder that paths count from, as a URI; "" for none."""
+    """
+    The texts of stateless requests, as documents of a session. *root* is the folder that paths
+    count from, as a URI; "" for none.
+    """
 
     def __init__(self, session: Session, root: str, folder: Path | None) -> None:
         self._session = session
@@ -121,8 +124,6 @@ class ClientDocuments:
             self._session.handle(events.Closed(uri))
         self._kept.clear()
         self._shown.clear()
-
-    # -- which document -------------------------------------------------------------------------
 
     def _find(self, uri: str, excerpt: Excerpt) -> tuple[ClientText, Placed] | None:
         """
@@ -213,8 +214,6 @@ class ClientDocuments:
             names.append(path.partition(os.sep)[2])
         files = [name for name in names if self._folder and os.path.lexists(self._folder / name)]
         return uri_of(self._root, files[0]) if len(files) == 1 else uri_of(UNNAMED, path)
-
-    # -- edits ----------------------------------------------------------------------------------
 
     def _move(self, text: ClientText, where: Placed, request: ClientRequest) -> ClientPlace | None:
         """Let the document be as it is shown, but for what is not there yet."""

@@ -68,7 +68,7 @@ class PendingCompletion:
 
 
 class Completions:
-    """See the module."""
+    """The requests that are asked now, each once, and their answers."""
 
     def __init__(self, session: Session, texts: ClientDocuments) -> None:
         self._session = session

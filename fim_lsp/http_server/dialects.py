@@ -5,6 +5,22 @@ they expect. Pure.
 A body is read into the text around its cursor, the other files it shows, and how the answer is to
 be spelled; None stands for what is not a completion at a cursor. Sources: llama.cpp's server
 documentation, the plugins llama.vim, llama.vscode and minuet, Zed's sources.
+
+Zed's zeta2 prompts: where the cursor is in them, and an insertion as the answer that Zed
+expects.
+
+Such a prompt asks to write a region of a file again; a completion is the region with the text put
+in at the cursor. The last edits stand in it as diffs. These are not read: each of them was a
+request of its own, whose text shows it.
+
+    <[fim-suffix]>text below the region<[fim-prefix]><filename>edit_history …<filename>path
+    text above the region
+    <<<<<<< CURRENT
+    the region, with <|user_cursor|> in it
+    =======
+    <[fim-middle]>
+
+Source: Zed, crates/zeta_prompt/src/seed_coder.rs (format V0211SeedCoder).
 """
 
 from __future__ import annotations
@@ -19,22 +35,6 @@ from fim_lsp.next_edit.formats import CURSOR, END, FILE, NO_EDITS, PREFIX, SEPAR
 from fim_lsp.session.stats import Cost
 from server_bridge.fim import reading
 from server_bridge.protocol import Chunk
-
-# -- zeta2 -----------------------------------------------------------------------------------------
-# Zed's zeta2 prompts: where the cursor is in them, and an insertion as the answer that Zed expects.
-#
-# Such a prompt asks to write a region of a file again; a completion is the region with the text put
-# in at the cursor. The last edits stand in it as diffs. These are not read: each of them was a
-# request of its own, whose text shows it.
-#
-#     <[fim-suffix]>text below the region<[fim-prefix]><filename>edit_history …<filename>path
-#     text above the region
-#     <<<<<<< CURRENT
-#     the region, with <|user_cursor|> in it
-#     =======
-#     <[fim-middle]>
-#
-# Source: Zed, crates/zeta_prompt/src/seed_coder.rs (format V0211SeedCoder).
 
 
 class Region(NamedTuple):
@@ -82,9 +82,6 @@ def fill_region(region: Region, text: str) -> str:
         return f"{NO_EDITS}\n{END}\n"
     after = region.after if region.after.endswith("\n") else region.after + "\n"
     return region.before + text + f"{CURSOR}{after}{END}\n"
-
-
-# -- requests --------------------------------------------------------------------------------
 
 
 Body = Mapping[str, Any]
@@ -206,9 +203,6 @@ def _extras(shown: object) -> tuple[Chunk, ...]:
         for file in files
         if isinstance(file, dict) and isinstance(text := file.get("text"), str)
     )
-
-
-# -- answers --------------------------------------------------------------------------------
 
 
 MANY = 1e6  # tokens per second where nothing was to be done

@@ -36,7 +36,9 @@ log = logging.getLogger(__name__)
 
 
 class LocalPort:
-    """See the module. *refused* counts why requests were not answered."""
+    """
+    The port of one session, while it is open. *refused* counts why requests were not answered.
+    """
 
     def __init__(self, session: Session, root: str, token: str, advise: Advise | None) -> None:
         self.port = 0

@@ -40,7 +40,7 @@ Advise = Callable[[], Awaitable[list[Advice]]]
 
 
 class Page:
-    """See the module. *advise* has the doctor look at the session."""
+    """The page of one session. *advise* has the doctor look at the session."""
 
     def __init__(self, session: Session, routes: Routes, advise: Advise | None) -> None:
         self.refused: Counter[str] = Counter()

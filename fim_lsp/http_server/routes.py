@@ -39,7 +39,7 @@ READERS: dict[str, Callable[[Body], ClientRequest | None]] = {
 
 
 class Routes:
-    """See the module. *counts* are requests by their path."""
+    """The paths that other programs ask. *counts* are requests by their path."""
 
     def __init__(self, session: Session, completions: Completions) -> None:
         self.counts: Counter[str] = Counter()

@@ -1,6 +1,9 @@
 """
 Instructions that need not be typed: for a selection, and for what another server says is wrong.
 Data and words.
+
+Definitions: names that a problem is about into the lines that define them elsewhere, by the form of
+a definition.
 """
 
 from __future__ import annotations
@@ -64,11 +67,6 @@ def fix(problems: Sequence[str], definitions: Sequence[QuotedDefinition] = ()) -
     for path, text in definitions:
         parts.append(f"For this, from {path}, which stays as it is:\n{text}")
     return Preset(f"Fix: {sanitize(problems[0], TITLE_CHARS)}", "\n".join(parts))
-
-
-# -- definitions ---------------------------------------------------------------------------------
-# Names that a problem is about into the lines that define them elsewhere, by the form of a
-# definition. Pure.
 
 
 NAME = re.compile(r"[A-Za-z_$][\w$]{2,80}")

@@ -198,9 +198,6 @@ def stats(editor: Editor, _: object) -> dict[str, object]:
     return editor.session.stats()
 
 
-# -- "not now" -----------------------------------------------------------------------------------
-
-
 def snooze(editor: Editor, *arguments: object) -> str:
     """
     Stop automatic suggestions for some minutes: a number, or `{"minutes"}`; return until when, ""
@@ -247,9 +244,6 @@ def _show_until(editor: Editor) -> str:
     )
     editor.messages.show(words)
     return until
-
-
-# -- "why no suggestion here?" ---------------------------------------------------------------------
 
 
 async def why(editor: Editor, params: object) -> str:

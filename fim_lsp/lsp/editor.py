@@ -54,7 +54,8 @@ log = logging.getLogger(__name__)
 
 class Editor(LanguageServer):
     """
-    See the module. *open_session* makes the session once the editor has said its settings.
+    The client of this process. *open_session* makes the session once the editor has said its
+    settings.
 
     An editor *over_tcp* may not set what names files and commands (`settings.merge`). *leave* ends
     the server as if the editor had gone; *on_state* gets the backend's states, once they are shown.
@@ -133,8 +134,6 @@ class Editor(LanguageServer):
                 await self.session.aclose()
             except Exception:  # it is the end anyway
                 log.exception("the session failed to close")
-
-    # -- settings --------------------------------------------------------------------------------
 
     def configure(self) -> None:
         """Go on with what the sources of settings say now."""
@@ -216,8 +215,6 @@ class Editor(LanguageServer):
             self.messages.show_problems(new)
         return config
 
-    # -- documents -------------------------------------------------------------------------------
-
     def document(self, uri: str) -> Document | None:
         """Return an open document, or cell of a notebook, as the editor knows it."""
         return self.notebooks.cells.get(uri) or self.session.document(uri)
@@ -256,8 +253,6 @@ class Editor(LanguageServer):
             name = sanitize(unquote(uri).rpartition("/")[2])
             message = f"fim-lsp: {name} is large; {reason(TOO_LARGE)}."
             self.messages.show(message)
-
-    # -- suggestions -----------------------------------------------------------------------------
 
     async def ask(  # noqa: PLR0913 (what a request may say)
         self,

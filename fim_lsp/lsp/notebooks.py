@@ -21,7 +21,9 @@ from fim_lsp.events import Changed, Closed, Event, Opened
 
 
 class Notebooks:
-    """See the module. *cells* are the open cells as their editor knows them, by URI."""
+    """
+    The notebooks of one editor. *cells* are the open cells as their editor knows them, by URI.
+    """
 
     def __init__(self) -> None:
         self.cells: dict[str, Document] = {}

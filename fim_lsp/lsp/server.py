@@ -47,9 +47,6 @@ def make_server(
     return editor
 
 
-# -- life cycle ----------------------------------------------------------------------------------
-
-
 def initialize(editor: Editor, params: types.InitializeParams) -> None:
     """Open the session; pygls answers with our capabilities afterwards."""
     editor.begin(params)
@@ -69,9 +66,6 @@ async def initialized(editor: Editor, _: object) -> None:
 async def shutdown(editor: Editor, _: object) -> None:
     """Save and end; the answer says that it is done."""
     await editor.aclose(SHUTDOWN_S)
-
-
-# -- suggestions ---------------------------------------------------------------------------------
 
 
 async def inline_completion(editor: Editor, params: InlineParams) -> types.InlineCompletionList:
@@ -127,9 +121,6 @@ async def completion(editor: Editor, params: types.CompletionParams) -> types.Co
     )
 
 
-# -- documents -----------------------------------------------------------------------------------
-
-
 async def did_open(editor: Editor, params: types.DidOpenTextDocumentParams) -> None:
     """Keep the text from now on."""
     opened = convert.parse_open(params.text_document)
@@ -176,9 +167,6 @@ def did_close(editor: Editor, params: types.DidCloseTextDocumentParams) -> None:
     editor.reread_settings((params.text_document.uri,))
 
 
-# -- notebooks -----------------------------------------------------------------------------------
-
-
 def did_open_cells(editor: Editor, params: types.DidOpenNotebookDocumentParams) -> None:
     """Keep the cells from now on."""
     book = params.notebook_document
@@ -221,9 +209,6 @@ def did_close_cells(editor: Editor, params: types.DidCloseNotebookDocumentParams
     editor.forward(*editor.notebooks.arrange(params.notebook_document.uri, (), ()))
 
 
-# -- workspace -----------------------------------------------------------------------------------
-
-
 async def did_change_configuration(
     editor: Editor, params: types.DidChangeConfigurationParams
 ) -> None:
@@ -252,9 +237,6 @@ def did_change_files(
     event = convert.parse_file_changes(params)
     editor.forward(event)
     editor.reread_settings(event.changed + event.deleted)
-
-
-# -- our own -------------------------------------------------------------------------------------
 
 
 def _forward(read: Callable[[object], Event | None]) -> Callable[[Editor, object], None]:

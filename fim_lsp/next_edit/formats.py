@@ -1,4 +1,21 @@
-"""A model for next edits by its name: what it is sent, and its answers into proposals. Pure."""
+"""
+A model for next edits by its name: what it is sent, and its answers into proposals. Pure.
+
+Sweep: the format of sweep-next-edit (0.5B, 1.5B, v2-7B): prompts for it, and its answers into
+lines.
+
+Sources: the model cards of sweepai/sweep-next-edit, and Zed's
+crates/edit_prediction/src/sweep_prompt.rs. The model rewrites a window of lines, given its text
+before and after the newest edit. The lines above the cursor are given to it as the beginning of its
+answer.
+
+Zeta: the formats of zeta-2 and zeta-2.1: prompts for them, and their answers into lines.
+
+Source: Zed's crates/zeta_prompt (`V0211SeedCoder` in seed_coder.rs, `V0318SeedMultiRegions` in
+multi_region.rs). The models are Seed-Coder, so the text after the region stands first; it would be
+another one for each ask, and with it all else, so none is sent there: the file as it was first
+shown stands among the related files, which do not change.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +30,6 @@ from fim_lsp.next_edit.edits import Lines
 from fim_lsp.next_edit.engine import Proposal
 from fim_lsp.next_edit.texts import EditedText, adds_errors
 from fim_lsp.next_edit.window import Ask, NamedEdit, with_cursor
-
-# -- sweep -------------------------------------------------------------------------------------
-# The format of sweep-next-edit (0.5B, 1.5B, v2-7B): prompts for it, and its answers into lines.
-# Pure.
-#
-# Sources: the model cards of sweepai/sweep-next-edit, and Zed's
-# crates/edit_prediction/src/sweep_prompt.rs. The model rewrites a window of lines, given its text
-# before and after the newest edit. The lines above the cursor are given to it as the beginning of
-# its answer.
-
 
 SWEEP_STOPS = ("<|file_sep|>", "<|endoftext|>")
 SWEEP_SPECIAL = ("<|file_sep|>", "<|endoftext|>", "</s>")
@@ -74,15 +81,6 @@ def _alike(one: str, other: str) -> float:
 
 def _file(name: str, lines: Iterable[str]) -> str:
     return f"<|file_sep|>{name}\n" + "".join(f"{line}\n" for line in lines)
-
-
-# -- zeta --------------------------------------------------------------------------------------
-# The formats of zeta-2 and zeta-2.1: prompts for them, and their answers into lines. Pure.
-#
-# Source: Zed's crates/zeta_prompt (`V0211SeedCoder` in seed_coder.rs, `V0318SeedMultiRegions` in
-# multi_region.rs). The models are Seed-Coder, so the text after the region stands first; it would
-# be another one for each ask, and with it all else, so none is sent there: the file as it was first
-# shown stands among the related files, which do not change.
 
 
 SUFFIX, PREFIX, MIDDLE = "<[fim-suffix]>", "<[fim-prefix]>", "<[fim-middle]>"

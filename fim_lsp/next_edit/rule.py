@@ -1,5 +1,16 @@
 """
 A rule: a template and what comes in its place, applied to every place of a line at once. Pure.
+
+Tokens: a changed line into the tokens that changed, with the tokens around them.
+
+White space between tokens is a token, too, so that a text can be put together again; the
+indentation is not looked at.
+
+Template: literal text and holes: a template is found in a line, and another is filled with what the
+holes held.
+
+Matching never goes back: behind a hole the next literal counts where it stands first. So it takes
+time linear in the line for each place where the first literal stands, whatever the template is.
 """
 
 from __future__ import annotations
@@ -14,13 +25,6 @@ from typing import NamedTuple
 
 from fim_lsp.next_edit.edits import Example, Lines
 from fim_lsp.suggest.lines import is_word_sign
-
-# -- tokens ------------------------------------------------------------------------------------
-# A changed line into the tokens that changed, with the tokens around them. Pure.
-#
-# White space between tokens is a token, too, so that a text can be put together again; the
-# indentation is not looked at.
-
 
 TOKEN = re.compile(r"[^\W\d]\w*|\d[\w.]*|\s+|[^\w\s]")
 
@@ -75,14 +79,6 @@ def token_changes(before: str, after: str) -> tuple[TokenChange, ...]:
 
 def _is_weak(between: tuple[str, ...]) -> bool:
     return len(between) <= _WEAK and not any(is_word(token) for token in between)
-
-
-# -- template ----------------------------------------------------------------------------------
-# Literal text and holes: a template is found in a line, and another is filled with what the holes
-# held. Pure.
-#
-# Matching never goes back: behind a hole the next literal counts where it stands first. So it takes
-# time linear in the line for each place where the first literal stands, whatever the template is.
 
 
 _WORD = re.compile(r"\w+")

@@ -3,6 +3,16 @@ One changed line into the rules that could have made the change. Pure.
 
 Each change gives several, from general to special: which of them is meant is for `evidence` to find
 out.
+
+Pairs: two changed lines into the rule that makes both changes, if there is one.
+
+What the lines before have in common is literal, what differs is a hole; each place where the lines
+after differ must be what one of the holes held, in both.
+
+Blocks: whole lines that were replaced, removed or inserted, into the places where the same can be
+done.
+
+A block counts as the same wherever it is indented; what replaces it is indented likewise.
 """
 
 from __future__ import annotations
@@ -175,13 +185,6 @@ def _of_line(
     return Rule(kind, parts, tuple(filling), needle_of(parts), old, new)
 
 
-# -- pairs -------------------------------------------------------------------------------------
-# Two changed lines into the rule that makes both changes, if there is one. Pure.
-#
-# What the lines before have in common is literal, what differs is a hole; each place where the
-# lines after differ must be what one of the holes held, in both.
-
-
 MAX_HOLES = 4
 
 Common = list[str | tuple[str, str]]
@@ -231,13 +234,6 @@ def _common(one: tuple[str, ...], other: tuple[str, ...]) -> Common:
         else:
             parts.append((here, there))
     return parts
-
-
-# -- blocks ------------------------------------------------------------------------------------
-# Whole lines that were replaced, removed or inserted, into the places where the same can be done.
-# Pure.
-#
-# A block counts as the same wherever it is indented; what replaces it is indented likewise.
 
 
 BLOCK_LINES = 12

@@ -43,7 +43,7 @@ class SnippetPlace(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class Informing:
-    """See the module."""
+    """The snippets that other language servers sent, on their way into the ring."""
 
     _open: OpenDocuments
     _judging: Judging

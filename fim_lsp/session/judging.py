@@ -37,7 +37,7 @@ class Judged(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class Judging:
-    """See the module."""
+    """The judges of open documents, and of remembered files when a rule changes."""
 
     _connection: Connection
     _open: OpenDocuments

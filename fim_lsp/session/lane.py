@@ -94,9 +94,7 @@ class PermittedModel:
 
 
 class Lane(Scheduler):
-    """
-    See the module; a scheduler whose steps get the model of *connection*.
-    """
+    """The scheduler whose steps get the model of *connection*, each with a permit."""
 
     def __init__(
         self, connection: Connection, kinds: tuple[str, ...], off_wire: tuple[str, ...] = ()

@@ -38,7 +38,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(eq=False, repr=False)
 class Persistence:
-    """See the module. *cache* is a folder of our own, None to keep nothing."""
+    """
+    What is saved of a session, and restored. *cache* is a folder of our own, None to keep nothing.
+    """
 
     _cache: Path | None
     _connection: Connection
@@ -52,8 +54,6 @@ class Persistence:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     # how often all was deleted: what was begun before is not written after it
     _n_forgotten: int = 0
-
-    # -- at the start ----------------------------------------------------------------------------
 
     async def restore_ring(self, workspace: Workspace, config: Config) -> None:
         """Load the ring of *workspace*, once."""
@@ -100,8 +100,6 @@ class Persistence:
             doc.reset()
         if doc.workspace.saved is not None:
             doc.workspace.saved.documents.pop(doc.uri, None)
-
-    # -- while documents come and go --------------------------------------------------------------
 
     def note_use(self, doc: OpenDocument) -> None:
         """Note a request in *doc*: save it at rest."""
@@ -158,8 +156,6 @@ class Persistence:
         for path, uris in state_file.list_uris(cache).items():
             if not all(workspaces.is_kept(uri, excludes) for uri in uris):
                 state_file.drop(cache, path)
-
-    # -- at rest and at the end ------------------------------------------------------------------
 
     async def aclose(self) -> None:
         """Save for the next time."""

@@ -31,7 +31,7 @@ REST_S = 0.1  # the user stays at a place where the cursor rests this long
 
 
 class Prefill:
-    """See the module."""
+    """Evaluates ahead, in steps, what the next requests will need."""
 
     def __init__(self, lane: Lane, stats: Stats, framing: Framing) -> None:
         self._lane = lane

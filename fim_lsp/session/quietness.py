@@ -46,7 +46,8 @@ class Exposure:
 
 class Quietness:
     """
-    See the module. *folder* is where the record is kept, None for nowhere; *clock* tells seconds.
+    How quiet a session is. *folder* is where the record is kept, None for nowhere; *clock* tells
+    seconds.
     """
 
     def __init__(
@@ -62,8 +63,6 @@ class Quietness:
         self._clock, self._wall = clock, wall
         self._until, self._snoozed_s = wall(), 0.0
         self._judged: deque[PastReaction] = deque(maxlen=REMEMBERED)
-
-    # -- not now ---------------------------------------------------------------------------------
 
     def snooze(self, minutes: float) -> None:
         """Stop automatic suggestions for so long; 0 ends it."""
@@ -87,8 +86,6 @@ class Quietness:
     def why_silent(self, *, invoked: bool) -> str:
         """Return the reason why a request gets nothing now, "" for none."""
         return NOT_NOW if self.remaining_s and not invoked else ""
-
-    # -- rarer -----------------------------------------------------------------------------------
 
     def wait_ms(self, usual_ms: float, request: CompletionRequest) -> float:
         """Return how long an automatic request waits for the next key in place of *usual_ms*."""
@@ -128,8 +125,6 @@ class Quietness:
     def _strength(self) -> float:
         return back_off.strength(self._judged, self._clock())
 
-    # -- what became of them ---------------------------------------------------------------------
-
     def judge(
         self,
         exposure: Exposure | None,
@@ -152,8 +147,6 @@ class Quietness:
             return
         self._judged.append(PastReaction(verdict, now))
         self.record = worth.learn(self.record, exposure.place, taken=verdict in back_off.TAKEN)
-
-    # -- told and kept ---------------------------------------------------------------------------
 
     def why(self) -> str:
         """Return why suggestions are rarer than usual, "" where they are not."""

@@ -51,10 +51,10 @@ BACKGROUND = ("prefill cursor", "decode ahead", "choose chunks", "prefill next")
 
 class Session:
     """
-    See the module. *open_backend* makes a backend from a configuration, without waiting; *cache* is
-    a folder of our own for what is saved between sessions, *days* that for the counts of each day
-    where there is no other; *open_model* makes the model for next edits. *on_status* is called when
-    the status changes.
+    What one editor has open, and its model. *open_backend* makes a backend from a configuration,
+    without waiting; *cache* is a folder of our own for what is saved between sessions, *days* that
+    for the counts of each day where there is no other; *open_model* makes the model for next edits.
+    *on_status* is called when the status changes.
 
     The editor's server, the port and the command line use its methods and no part of it
     (tests/test_tidy.py).
@@ -124,8 +124,6 @@ class Session:
     def documents(self) -> Mapping[str, Document]:
         """The open documents, by URI."""
         return {doc.uri: doc.document for doc in self._open}
-
-    # -- what the editor tells ------------------------------------------------------------------
 
     def handle(self, event: events.Event) -> None:
         """Apply one event; never waits."""

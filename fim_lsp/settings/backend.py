@@ -1,5 +1,7 @@
 """
 The settings of section `fim.backend`: where completions come from, and where code goes. Pure.
+
+Option: a setting: its default, its text, and what a project may do to it.
 """
 
 from __future__ import annotations
@@ -13,9 +15,6 @@ from urllib.parse import urlsplit
 from server_bridge.machine.addresses import USUAL_PORTS, is_loopback
 
 T = TypeVar("T")
-
-# -- option ------------------------------------------------------------------------------------
-# A setting: its default, its text, and what a project may do to it. Pure.
 
 
 class Project(enum.Enum):

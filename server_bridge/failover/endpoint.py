@@ -41,7 +41,7 @@ AT_WORK = (BackendRejected, BackendTimeout, BackendUnusable, ServerError, Unexpe
 @dataclass(slots=True, eq=False)
 class Endpoint:
     """
-    See the module.
+    One server.
 
     *named*: the user asked for it, and should see what is wrong; *strict*: and wants no other then,
     if the user has to change something. *last*: not worth starting while another one loads. *error*

@@ -132,8 +132,6 @@ class Endpoints:
         for endpoint in self._endpoints:
             await endpoint.aclose()
 
-    # -- calls ----------------------------------------------------------------------------------
-
     async def _decode(self, prompt: Prompt, call: Callable[[Model], Awaitable[T]]) -> T:
         """
         Return the result of *call*, which decodes *prompt*; the endpoint that can is in use then.

@@ -245,8 +245,6 @@ def common_prefix(a: S, b: S) -> int:
     return low
 
 
-# -- chat models
-
 GAP = "<GAP/>"
 OPEN, CLOSE = "```\n", "```"
 TASK = f"In the last one of these files the code is missing that belongs where {GAP} stands."

@@ -68,7 +68,8 @@ async def events_in(url: str, response: Any, patience_s: float) -> AsyncGenerato
 
 class EventReader:
     """
-    See the module; *url* is for messages. State: the line that goes on, the data of the event.
+    One stream, read piece by piece; *url* is for messages. State: the line that goes on, the data
+    of the event.
     """
 
     def __init__(self, url: str) -> None:

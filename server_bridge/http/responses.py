@@ -74,7 +74,7 @@ def decode_json(content: bytes) -> Any:
 
 
 def _decode_odd(content: bytes) -> Any:
-    """Return the same of JSON as Python and JavaScript write it, see the module."""
+    """Return the same of JSON as Python and JavaScript write it (NaN, a byte order mark)."""
     if len(content) > MOST_ODD:
         raise ValueError("it is too long to be read so patiently")
     text = content.decode("utf-8-sig", "replace")

@@ -215,8 +215,6 @@ class LlamaServer:
         await self._link.aclose()
         self._state = replace(self._state, health=Health.UNKNOWN)
 
-    # -- the server ------------------------------------------------------------------------------
-
     async def _meet(self) -> None:
         """
         Learn which server is there. Token ids and tapes of another model or vocabulary are void.
@@ -276,8 +274,6 @@ class LlamaServer:
         except BackendError as error:
             self._state = state_after(self._state, error)
             raise
-
-    # -- prompts and replies ---------------------------------------------------------------------
 
     async def _encode(self, prompt: Prompt) -> tuple[Connected, Encoded]:
         """

@@ -120,8 +120,9 @@ class Evaluated(NamedTuple):
 
 class SlotClient:
     """
-    See the module. The *mirror* knows what the slots hold, the policy *slots* which document was
-    served where; besides, the *speeds* of the server, and whether it reuses what it should.
+    The slots of one server. The *mirror* knows what the slots hold, the policy *slots* which
+    document was served where; besides, the *speeds* of the server, and whether it reuses what it
+    should.
 
     *memory* is the model's as far as it is known. *exclusive*: no other client uses the server, and
     its slots do not share one cache.

@@ -160,9 +160,6 @@ def read_tables(tables: tuple[Path, ...]) -> list[Socket]:
     return [row for table in tables for row in _rows(table)]
 
 
-# -- the kernel ----------------------------------------------------------------------------------
-
-
 def _query_kernel(
     version: int, state: int, ports: tuple[int, int], hosts: tuple[bytes, bytes], flags: int
 ) -> list[Socket]:
@@ -210,9 +207,6 @@ def _answer(body: bytes) -> Socket:
         for host, port in zip(hosts, ports, strict=True)
     )
     return Socket(local, remote, state, uid, inode)
-
-
-# -- the tables ----------------------------------------------------------------------------------
 
 
 def _rows(table: Path) -> Iterator[Socket]:

@@ -130,8 +130,6 @@ def _stop(answer: StreamedAnswer, request: Request, n_ctx: int) -> Stop:
     return STOPS.get(answer.ended, Stop.END)
 
 
-# -- chats
-
 ASK = (
     f"\n\nThe code that belongs where {GAP} stands begins as shown below. Answer with one block of code and nothing else: "
     "first the last line of that beginning, copied to the sign and completed, then the lines that belong behind it, "

@@ -112,7 +112,8 @@ log = logging.getLogger(__name__)
 
 class TextClient:
     """
-    See the module. *is_told*: it takes options for its chat template, as far as is known.
+    One server that takes texts. *is_told*: it takes options for its chat template, as far as is
+    known.
     """
 
     def __init__(

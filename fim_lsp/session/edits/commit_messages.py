@@ -60,7 +60,7 @@ class Writing:
 
 
 class CommitMessages:
-    """See the module."""
+    """The subjects that are written, one at a time, and what git said last."""
 
     def __init__(self, lane: Lane, workspaces: Workspaces) -> None:
         self._lane = lane

@@ -106,7 +106,10 @@ class Work:
 
 @dataclass(eq=False, repr=False)
 class InstructedEdits:
-    """See the module. State: the number of the newest edit, which ends the one before."""
+    """
+    Edits by instruction, one at a time. State: the number of the newest edit, which ends the one
+    before.
+    """
 
     _lane: Lane
     _framing: Framing

@@ -25,7 +25,8 @@ log = logging.getLogger(__name__)
 
 class ModelEdits:
     """
-    See the module. *open_model* makes what the settings name, None for nothing, without waiting.
+    The model for next edits. *open_model* makes what the settings name, None for nothing, without
+    waiting.
     """
 
     def __init__(self, config: Config, open_model: Callable[[Config], TextModel | None]) -> None:

@@ -32,7 +32,7 @@ from fim_lsp.workspace import paths
 
 @dataclass(eq=False, repr=False)
 class NextEdits:
-    """See the module."""
+    """The next edit of each workspace: found when it is asked for."""
 
     _open: OpenDocuments
     _stats: Stats
@@ -102,8 +102,6 @@ class NextEdits:
                 return offered if await self._is_unchanged(workspace, offered) else None
         return None
 
-    # -- what the user makes of it ---------------------------------------------------------------
-
     def mark(self, event: OfNextEdit) -> None:
         """
         Take in that the editor drew a proposal, that it was applied, or that the user wants none
@@ -123,8 +121,6 @@ class NextEdits:
             self._stats.next_edits["taken"] += 1
         elif edits.mark_shown(event.id):
             self._stats.next_edits["shown"] += 1
-
-    # -- looking for one -------------------------------------------------------------------------
 
     def _question(self, doc: OpenDocument) -> Question | None:
         """
@@ -216,8 +212,6 @@ class NextEdits:
             return document == edit.document and not is_open
         doc = self._open.by_uri.get(uri)
         return doc is not None and doc.is_usable and doc.document is edit.document
-
-    # -- offering it -----------------------------------------------------------------------------
 
     def _offer(self, edits: EditHistory, edit: NextEdit) -> NextEdit:
         """Return *edit* as it goes out, with its number; the same one as long as it is the same."""

@@ -49,8 +49,8 @@ class Fate(enum.Enum):
 @dataclass(slots=True, eq=False)
 class OfferedSuggestion:
     """
-    See the module; *edits* are what its suggestions would still change, the best first; *exposure*
-    is for the record.
+    Suggestions that were shown together; *edits* are what they would still change, the best first;
+    *exposure* is for the record.
     """
 
     edits: list[Edit]
@@ -172,8 +172,6 @@ class Acceptance:
         """Judge by the text that *document* was left with."""
         self._end()
         self.judge(document, math.inf)
-
-    # -- counting -------------------------------------------------------------------------------
 
     def _accept(self, followed: Followed, n_chars: int, now: float) -> None:
         whole = n_chars >= len(followed.edit.text)

@@ -77,8 +77,6 @@ class EditHistory:
         self._searches: list[Search] = []
         self._texts: set[int] = set()  # ids of the documents of the newest question
 
-    # -- searches --------------------------------------------------------------------------------
-
     async def answer(
         self,
         source: str,
@@ -126,8 +124,6 @@ class EditHistory:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("no %s", task.get_name(), exc_info=error)
             self._searches = [search for search in self._searches if search.answer is not task]
-
-    # -- what the user makes of it ---------------------------------------------------------------
 
     def offer(self, edit: NextEdit) -> NextEdit:
         """Take in that *edit* goes out, and return it."""

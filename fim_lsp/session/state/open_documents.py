@@ -24,8 +24,8 @@ from fim_lsp.workspace import paths
 
 class OpenDocuments:
     """
-    See the module. *workspaces* are those the documents belong to; *last_uri* is that of the last
-    request.
+    The open documents of a session. *workspaces* are those the documents belong to; *last_uri* is
+    that of the last request.
     """
 
     def __init__(self, workspaces: Workspaces, stats: Stats, quiet: Quietness) -> None:
