@@ -8,13 +8,15 @@ Plan: a document is a tuple of lines with their line ends; an edit splits only i
 
 A line ends at `\\n`, `\\r\\n` or `\\r` and nowhere else (LSP 3.17, "Text Documents");
 `str.splitlines` also splits at form feeds, U+2028 and more, and would corrupt every position below
-one. The last element has no line end and may be empty, so `lines[position.line]` exists for every
+one. A text is kept as the editor has it, with halves of characters that it sends one after the other;
+what leaves for a model is made `well_formed`. The last element has no line end and may be empty, so `lines[position.line]` exists for every
 position a client may send. Columns count code points here; `convert` knows the client's units.
 """
 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -29,6 +31,8 @@ STEP_CHARS = 100_000
 LINE_CHARS = 1000
 """Characters of a line that is looked at. A longer one is data or generated code, not typed by
 hand: nothing is suggested in it and nothing is learned from it, and no scan reads past this."""
+
+HALF = re.compile("[\ud800-\udfff]")  # of a character, in UTF-16: a lone surrogate
 
 # where `str.splitlines` breaks a line and LSP does not
 _ODD_BREAKS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
@@ -238,6 +242,18 @@ def body_length(line: str) -> int:
 def line_end(line: str) -> str:
     """Return the line's own end: `\\n`, `\\r\\n`, `\\r` or nothing."""
     return line[body_length(line) :]
+
+
+def join_halves(text: str) -> str:
+    """Return the text with each pair of UTF-16 surrogates as the character that it is."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def well_formed(text: str) -> str:
+    """
+    Return the text with U+FFFD for every lone surrogate, which an editor may have and UTF-8 cannot.
+    """
+    return text if text.isascii() else HALF.sub("\ufffd", text)
 
 
 def unix(text: str) -> str:

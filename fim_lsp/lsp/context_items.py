@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from fim_lsp.context.secrets.scan import looks_secret
+from fim_lsp.documents import well_formed
 from fim_lsp.events import Informed, Snippet
-from fim_lsp.lsp.convert import replace_surrogates
 from fim_lsp.lsp.editor import Editor
 
 log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ def _snippets(items: list[Any]) -> Iterator[Snippet]:
                 # What was taken from several files at once is not known to be public by the first
                 # of them.
                 if len(value) <= VALUE_CHARS and not item.get("additionalUris"):
-                    yield Snippet(uri, replace_surrogates(value))
+                    yield Snippet(uri, well_formed(value))
             case {"uri": str(uri), "values": list(values)}:
                 yield Snippet(uri, _errors(values), replaces=True)
             case {"name": str(), "value": _}:
@@ -73,7 +73,7 @@ def _errors(values: list[Any]) -> str:
         match value:
             case {"message": str(message), "range": {"start": {"line": int(line)}}}:
                 if value.get("severity", _ERROR) == _ERROR:
-                    first = replace_surrogates(message).split("\n", 1)[0]
+                    first = well_formed(message).split("\n", 1)[0]
                     if looks_secret(first[:_LOOKED_AT]):
                         continue
                     lines.append(f"line {line + 1}: {first[:_MESSAGE_CHARS]}")

@@ -15,7 +15,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from fim_lsp.display import printable, sanitize
-from fim_lsp.documents import Document, Edit, Position, apply, body_length, difference
+from fim_lsp.documents import (
+    Document,
+    Edit,
+    Position,
+    apply,
+    body_length,
+    difference,
+    join_halves,
+    well_formed,
+)
 from fim_lsp.events import FilesChanged, Focused, Opened, PartlyAccepted, Shown, Yanked
 from fim_lsp.lsp.rpc import ClientPosition, ContentChange, raw_position, types
 from fim_lsp.suggest.request import Suggestion
@@ -37,25 +46,13 @@ YANK_CHARS = 100_000  # more is a file, not a piece of one
 MOST_EDITS = 50
 
 
-def replace_surrogates(text: str) -> str:
-    """
-    Return the text with U+FFFD for every lone surrogate, which JSON can carry and UTF-8 cannot.
-
-    Both take as many units in every encoding, so the client's columns stay right.
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
-
-
 def column(line: str, units: int, encoding: str) -> int:
     """Return the code point of *line* at *units* of the client's *encoding*."""
     if line.isascii():
         return min(units, len(line))
-    codec, width = _UNITS[encoding]
-    return len(line[:units].encode(codec)[: units * width].decode(codec, "ignore"))
+    codec, width = _UNITS[encoding]  # U+FFFD takes as many units as a lone surrogate
+    whole = well_formed(line[:units]).encode(codec)
+    return len(whole[: units * width].decode(codec, "ignore"))
 
 
 def units(line: str, column: int, encoding: str) -> int:
@@ -65,7 +62,7 @@ def units(line: str, column: int, encoding: str) -> int:
     if line.isascii():
         return min(column, len(line))
     codec, width = _UNITS[encoding]
-    return len(line[:column].encode(codec)) // width
+    return len(well_formed(line[:column]).encode(codec)) // width
 
 
 def position(document: Document, place: types.Position | ClientPosition, encoding: str) -> Position:
@@ -125,7 +122,7 @@ def parse_selected(document: Document, info: types.SelectedCompletionInfo, encod
     Return the item selected in the client's completion menu: what it would replace, and by what.
     """
     start = position(document, info.range.start, encoding)
-    return Edit(start, position(document, info.range.end, encoding), replace_surrogates(info.text))
+    return Edit(start, position(document, info.range.end, encoding), info.text)
 
 
 def inline_list(
@@ -192,8 +189,8 @@ def parse_open(item: types.TextDocumentItem) -> Opened:
     lets anything else pass.
     """
     language = getattr(item.language_id, "value", item.language_id)
-    language = replace_surrogates(language) if isinstance(language, str) else ""
-    return Opened(item.uri, language, item.version, replace_surrogates(item.text))
+    language = well_formed(language) if isinstance(language, str) else ""
+    return Opened(item.uri, language, item.version, item.text)
 
 
 def parse_file_changes(
@@ -251,9 +248,9 @@ def parse_yank(params: object) -> Yanked | None:
         case {"text": str(text)} if len(text) > YANK_CHARS:
             return None
         case {"text": str(text), "textDocument": {"uri": str(uri)}}:
-            return Yanked(uri, replace_surrogates(text))
+            return Yanked(uri, text)
         case {"text": str(text)}:
-            return Yanked("", replace_surrogates(text))
+            return Yanked("", text)
     return None
 
 
@@ -286,7 +283,7 @@ def parse_partial(params: object) -> PartlyAccepted | None:
             "item": {"command": {"arguments": [str(id), *_]}, "insertText": str(text)},
             "acceptedLength": int(length),
         } if length >= 0:
-            return PartlyAccepted(id, column(replace_surrogates(text), length, "utf-16"))
+            return PartlyAccepted(id, column(text, length, "utf-16"))
     return None
 
 
@@ -300,11 +297,33 @@ def _position(
 
 
 def _edit(lines: Sequence[str], change: ContentChange, encoding: str) -> Edit | str:
-    text = replace_surrogates(change.text)
     if change.start is None or change.end is None:
-        return text
-    start, end = (_position(lines, place, encoding) for place in (change.start, change.end))
-    return Edit(min(start, end), max(start, end), text)
+        return change.text
+    first, last = sorted((change.start, change.end))
+    start, end = (_position(lines, place, encoding) for place in (first, last))
+    if encoding != "utf-16":
+        return Edit(start, end, change.text)
+    left, before, _, _ = _halves(lines[start.line], start.column, first.character)
+    _, _, behind, right = _halves(lines[end.line], end.column, last.character)
+    if not before and not behind:
+        return Edit(start, end, change.text)
+    text = join_halves(before + change.text + behind)
+    return Edit(start._replace(column=left), end._replace(column=right), text)
+
+
+def _halves(line: str, column: int, n_units: int) -> tuple[int, str, str, int]:
+    """
+    Return the half of a character right before the place, and its column; then the half right behind it,
+    and where that ends. The place is *n_units* of UTF-16 into *line*, *column* the same rounded down.
+    """
+    if column < body_length(line) and units(line, column, "utf-16") < n_units:  # in a pair
+        pair = line[column].encode("utf-16-le")
+        high, low = (half.decode("utf-16-le", "surrogatepass") for half in (pair[:2], pair[2:]))
+        return column, high, low, column + 1
+    before, behind = line[max(0, column - 1) : column], line[column : column + 1]
+    before = before if "\ud800" <= before <= "\udbff" else ""
+    behind = behind if "\udc00" <= behind <= "\udfff" else ""
+    return column - len(before), before, behind, column + len(behind)
 
 
 def _word_start(document: Document, cursor: Position) -> Position:

@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from fim_lsp.documents import HALF
 from server_bridge.protocol import Prompt, Token, append_text
 
 # No pre-token reaches from one line into the text of the next, so a single line is all it sees and
@@ -68,9 +69,11 @@ def resume(prompt: Prompt, text: str, tokens: Tape) -> Prompt:
 
 
 def _last_pretoken(text: str) -> str:
-    """Return the last pre-token of the last line, "" where there is none or it is no name."""
+    """
+    Return the last pre-token of the last line, "" where there is none or it cannot be forced.
+    """
     last = (PRETOKEN.findall(text[text.rfind("\n") + 1 :]) or [""])[-1]
-    return last if len(last) <= FRAGMENT_CHARS else ""
+    return last if len(last) <= FRAGMENT_CHARS and not HALF.search(last) else ""
 
 
 def _last_word(middle: str, tape: Tape) -> Tape:

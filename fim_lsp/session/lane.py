@@ -17,9 +17,11 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from fim_lsp.documents import well_formed
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.scheduler import Scheduler, Step
 from server_bridge.protocol import (
@@ -66,31 +68,39 @@ class PermittedModel:
 
     async def measure(self, prompt: Prompt) -> Measure:
         """Count the prompt."""
-        self._permit(prompt)
-        return await self._model.measure(prompt)
+        return await self._model.measure(self._show(prompt))
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
         """Evaluate about *step* tokens more of the prompt."""
-        self._permit(prompt)
-        return await self._model.warm(prompt, step)
+        return await self._model.warm(self._show(prompt), step)
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
         """Decode piece by piece."""
-        self._permit(request.prompt)
-        async with aclosing(self._model.stream(request)) as replies:
+        shown = replace(request, prompt=self._show(request.prompt))
+        async with aclosing(self._model.stream(shown)) as replies:
             async for reply in replies:
                 self._permit(request.prompt)
                 yield reply
 
     async def save(self, prompt: Prompt) -> int:
         """Keep *prompt* over a restart; return its tokens."""
-        self._permit(prompt)
-        return await self._model.save(prompt)
+        return await self._model.save(self._show(prompt))
 
     async def restore(self, prompt: Prompt) -> int:
         """Load what serves *prompt* best; return how many tokens that spares."""
+        return await self._model.restore(self._show(prompt))
+
+    def _show(self, prompt: Prompt) -> Prompt:
+        """Return *prompt* as the model gets it, if it may be shown now."""
         self._permit(prompt)
-        return await self._model.restore(prompt)
+        return replace(
+            prompt,
+            chunks=tuple(chunk._replace(text=well_formed(chunk.text)) for chunk in prompt.chunks),
+            prefix=well_formed(prompt.prefix),
+            suffix=well_formed(prompt.suffix),
+            middle=well_formed(prompt.middle),
+            turns=tuple(map(well_formed, prompt.turns)),
+        )
 
 
 class Lane(Scheduler):

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.documents import Document, Edit, Position, apply_edits, body, open_document, split
+from fim_lsp.documents import (
+    Document,
+    Edit,
+    Position,
+    apply_edits,
+    body,
+    join_halves,
+    open_document,
+    split,
+    well_formed,
+)
 from fim_lsp.events import Focused, PartlyAccepted, Shown, Yanked
 from fim_lsp.lsp import convert, rpc
 from fim_lsp.lsp.rpc import types
@@ -89,7 +101,7 @@ def edits(
     return result
 
 
-@given(texts, st.lists(changes, max_size=4), encodings)
+@given(texts, st.lists(changes, max_size=4), st.sampled_from(["utf-8", "utf-32"]))
 def test_changes_agree_with_a_plain_string(
     text: str, changes: list[rpc.ContentChange], encoding: str
 ) -> None:
@@ -165,14 +177,90 @@ def test_a_word_that_never_ends_is_no_word() -> None:
     assert item.text_edit.new_text == "y"
 
 
-@given(st.text(max_size=8), st.integers(0, 8))
-def test_well_formed_text_has_the_same_columns(text: str, cut: int) -> None:
-    """Lone surrogates go, nothing else does, and no character behind one moves."""
+ROCKET, GRIN = "\U0001f680", "\U0001f600"  # d83d de80, d83d de00
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "after"),
+    [
+        ("#  x", [(2, 2, "\ud83d"), (3, 3, "\ude00")], f"# {GRIN} x"),
+        ("#  x", [(2, 2, "\ude00"), (2, 2, "\ud83d")], f"# {GRIN} x"),
+        ("#  x", [(2, 2, "\ud83d")], "# \ud83d x"),
+        ("#  x", [(2, 2, "\ud83d"), (0, 0, "y"), (4, 4, "\ude00")], f"y# {GRIN} x"),
+        ("# \ud83d-\ude00", [(3, 4, "")], f"# {GRIN}"),
+        ("# \ud83d-", [(3, 4, "\ude00")], f"# {GRIN}"),
+        (f"x = '{ROCKET}'  # end", [(6, 7, "\ude00"), (8, 8, "AB")], f"x = '{GRIN}'AB  # end"),
+        (f"x = '{ROCKET}'", [(5, 6, "\ud83c")], "x = '\U0001f280'"),
+        (f"x = '{ROCKET}'", [(6, 7, "")], "x = '\ud83d'"),
+        (f"x = '{ROCKET}'", [(5, 6, "")], "x = '\ude80'"),
+        (f"x = '{ROCKET}'", [(6, 6, "-"), (6, 7, "")], f"x = '{ROCKET}'"),
+        (f"{ROCKET}{GRIN}", [(1, 3, "")], GRIN),
+        (f"{ROCKET}{GRIN}", [(1, 3, ""), (2, 2, "!")], f"{GRIN}!"),
+        (ROCKET, [(1, 1, "\n")], "\ud83d\n\ude80"),
+        ("\ud83d\n\ude80", [(1, 99, "")], "\ud83d\n\ude80"),  # past the end of the line is its end
+        (f"a{ROCKET}", [(99, 99, "\ud83d")], f"a{ROCKET}\ud83d"),
+        ("漢\ud83d", [(2, 2, "\ude00é")], f"漢{GRIN}é"),
+    ],
+)
+def test_halves_of_characters_are_kept_until_they_meet(
+    text: str, changes: list[tuple[int, int, str]], after: str
+) -> None:
+    """Edits in UTF-16 may come between the halves of a character, in one message or in several."""
+    at = partial(rpc.ClientPosition, 0)
+    said = [rpc.ContentChange(at(start), at(end), new) for start, end, new in changes]
+    assert apply_both(text, said) == after
+
+
+UNITS = st.text(st.sampled_from(["a", "\n", "漢", GRIN, "\ud83d", "\ude00"]), max_size=6)
+
+
+@given(UNITS, st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8), UNITS), max_size=4))
+def test_a_text_is_what_an_editor_of_utf_16_has(
+    text: str, changes: list[tuple[int, int, str]]
+) -> None:
+    """Whatever is inserted and removed, between characters or within one."""
+    units, said = in_units(text), []
+    for first, second, new in changes:
+        start, end = sorted(min(at, len(units)) for at in (first, second))
+        first_place, last_place = (
+            rpc.ClientPosition(before.count("\n"), len(before.rpartition("\n")[2]))
+            for before in ("".join(units[:start]), "".join(units[:end]))
+        )
+        said.append(rpc.ContentChange(first_place, last_place, join_halves(new)))
+        units[start:end] = in_units(new)
+    assert apply_both(text, said) == join_halves("".join(units))
+
+
+def apply_both(text: str, said: list[rpc.ContentChange]) -> str:
+    """Return the text after what was *said*, the same in one message and in several."""
+    before = there = document(join_halves(text))
+    for change in said:
+        there = apply_edits(there, edits(there, [change], "utf-16"), 2)
+    assert apply_edits(before, edits(before, said, "utf-16"), 2).text == there.text
+    return there.text
+
+
+def in_units(text: str) -> list[str]:
+    """Return the text as UTF-16 has it, each half of a character alone."""
+    data = text.encode("utf-16-le", "surrogatepass")
+    pairs = (data[at : at + 2] for at in range(0, len(data), 2))
+    return [pair.decode("utf-16-le", "surrogatepass") for pair in pairs]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+@given(text=st.text(max_size=8), cut=st.integers(0, 8))
+def test_a_half_takes_the_columns_that_it_has_as_a_model_reads_it(
+    encoding: str, text: str, cut: int
+) -> None:
+    """What stands for it is a character of as many units, and nothing else is changed."""
     broken = text[:cut] + "\ud83d" + text[cut:]
-    fixed = convert.replace_surrogates(broken)
+    fixed = well_formed(broken)
     fixed.encode()  # would raise
-    assert len(fixed.encode("utf-16-le")) == len(broken.encode("utf-16-le", "surrogatepass"))
-    assert convert.replace_surrogates(text) == text
+    assert well_formed(text) == text
+    for column in range(len(broken) + 1):
+        n_units = convert.units(broken, column, encoding)
+        assert n_units == convert.units(fixed, column, encoding)
+        assert convert.column(broken, n_units, encoding) == column
 
 
 def suggestion(text: str, start: tuple[int, int], end: tuple[int, int] | None = None) -> Suggestion:
@@ -259,7 +347,7 @@ ITEM = {"insertText": "😀x\ny", "command": {"title": "", "command": "c", "argu
         (
             convert.parse_yank,
             {"textDocument": {"uri": "u"}, "text": "a\ud800"},
-            Yanked("u", "a\ufffd"),
+            Yanked("u", "a\ud800"),
         ),
         (convert.parse_yank, {"text": "a", "operator": "y"}, Yanked("", "a")),
         (convert.parse_yank, {"textDocument": {"uri": "u"}}, None),

@@ -57,6 +57,26 @@ async def test_other_scripts(session: Session) -> None:
     assert same
 
 
+async def test_half_a_character(session: Session) -> None:
+    """Wherever an editor has one, the model is shown U+FFFD, and the text stays as the editor has it."""
+    sent = requests_to(session.connection.backend)
+    half = "\ud83d"
+    Typist(session, f"def other():\n    self.x = '{half}'\n", f"{ROOT}/other.py")
+    for name, text in {
+        "above": f"# {half}\n{HEAD}{BODY}",
+        "on the line": f"{HEAD}    # {half}\n    x = '{half}'; pri",
+        "right before the cursor": f"{HEAD}    x = '{half}",
+        "as a letter of a word": f"{HEAD}    x = a{half}b",
+        "below": f"{HEAD}{BODY}\n# \ude00",
+    }.items():
+        typist = Typist(session, text, f"{ROOT}/{name}.py")
+        await typist.ask(invoked=True)
+        prompt = sent[-1].prompt
+        shown = prompt.prefix + prompt.middle + prompt.forced + prompt.suffix
+        assert shown == text.replace(half, "\ufffd").replace("\ude00", "\ufffd"), name
+        assert typist.document.text == text
+
+
 async def test_line_ends(session: Session) -> None:
     """The model is shown the same with any; the last line may have none."""
     sent = requests_to(session.connection.backend)

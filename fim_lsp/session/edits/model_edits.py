@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from fim_lsp.display import sanitize
+from fim_lsp.documents import well_formed
 from fim_lsp.next_edit import window
 from fim_lsp.next_edit.edits import FinishedEdit, Lines
 from fim_lsp.next_edit.engine import Proposal
@@ -69,7 +70,7 @@ class ModelEdits:
         if ask is None or prompt is None:
             return None
         try:
-            answer = await self._model.continue_text(prompt, ANSWER_TOKENS, form.stops)
+            answer = await self._model.continue_text(well_formed(prompt), ANSWER_TOKENS, form.stops)
         except BackendError as error:
             log.info("no next edit from %s: %s", self.name, trouble(error))
             return None
