@@ -16,7 +16,7 @@ import pytest
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fim-lsp-test"
 ROOT = CACHE / "sid"
-VSCODE = CACHE / "vscode"
+CODE, OLDEST_CODE = CACHE / "code", CACHE / "code-oldest"  # VS Code, each with its node
 SERVERS = CACHE / "servers"
 REPOSITORY = Path(__file__).parent.parent.parent
 
@@ -24,6 +24,11 @@ REPOSITORY = Path(__file__).parent.parent.parent
 def program(name: str) -> Path:
     """Return a program of the Debian root."""
     return ROOT / "usr/bin" / name
+
+
+def node(code: Path) -> Path:
+    """Return the node that this VS Code was built for."""
+    return code / "node/node_modules/node/bin/node"
 
 
 def needs(*names: str) -> list[pytest.MarkDecorator]:

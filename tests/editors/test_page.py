@@ -21,7 +21,7 @@ from tests.typist import embedded
 pytestmark = [
     pytest.mark.editors,
     pytest.mark.skipif(
-        not (programs.VSCODE / "done").exists(), reason="scripts/install-editors first"
+        not (programs.CODE / "done").exists(), reason="scripts/install-editors first"
     ),
 ]
 
@@ -49,8 +49,8 @@ async def looked_at(folder: Path, cache: Path, token: str = "") -> dict[str, Any
         await session.wait_idle()
         script = str(Path(__file__).with_name("page.mjs"))
         process = await asyncio.create_subprocess_exec(
-            "node", script, at_port.port.page_url, pictures,
-            cwd=programs.VSCODE, stdout=subprocess.PIPE,
+            programs.node(programs.CODE), script, at_port.port.page_url, pictures,
+            cwd=programs.CODE, stdout=subprocess.PIPE,
         )  # fmt: skip
         said, _ = await process.communicate()
         seen: dict[str, Any] = json.loads(said)

@@ -79,7 +79,7 @@ def test_from_an_empty_home_to_a_suggestion(tmp_path: Path, index: Path) -> None
             lambda: workbench("exists", DONE.format("model")), "the second step done"
         )
         workbench.open(file)
-        workbench("type", TYPED)
+        workbench.write(TYPED)
         workbench.wait_for_ghost(REST_OF_WORD)
         workbench("press", "Tab")
         assert workbench.saved().startswith(SHOP + TYPED + REST_OF_WORD)

@@ -25,13 +25,9 @@ POLL_S = 0.1
 ASK_AGAIN_S = 15.0
 HIDES_S = 5.0  # from when on a message that is not seen is looked for behind the bell
 BELL = ".statusbar-item[id*='status.notifications']"
+LIST = ".suggest-widget.visible"
 STATUS = ".statusbar-item[id*='fim.status']"
-SETTINGS: dict[str, object] = {
-    "breadcrumbs.enabled": False,
-    "editor.autoClosingBrackets": "never",  # what is typed is what is there
-    "editor.autoIndent": "none",
-    "editor.minimap.enabled": False,
-    "editor.quickSuggestions": {"other": "off"},  # word completions would hide what is tested
+SETTINGS: dict[str, object] = {  # how the editor edits is as it comes
     "extensions.ignoreRecommendations": True,
     "security.workspace.trust.enabled": False,
     "telemetry.telemetryLevel": "off",
@@ -50,8 +46,15 @@ KEYS = [
 class Workbench:
     """The workbench with *file* open."""
 
-    def __init__(self, home: Path, file: Path, settings: Mapping[str, object], vsix: Path) -> None:
-        self._node = programs.VSCODE / "node_modules/code-server/out/node/entry.js"
+    def __init__(
+        self,
+        home: Path,
+        file: Path,
+        settings: Mapping[str, object],
+        vsix: Path,
+        code: Path = programs.CODE,
+    ) -> None:
+        self._program = [programs.node(code), code / "node_modules/code-server/out/node/entry.js"]
         self._folders = [
             f"--user-data-dir={home / 'data'}",
             f"--extensions-dir={home / 'extensions'}",
@@ -83,15 +86,15 @@ class Workbench:
         payload = json.dumps([["openFile", f"vscode-remote://{host}{file}"]])
         address = f"http://{host}/?folder={file.parent}&payload={payload}"
         self._driver = subprocess.Popen(
-            ["node", str(Path(__file__).with_name("workbench.mjs")), address, str(WIDTH), str(HEIGHT)],
-            cwd=programs.VSCODE, env={**self._env, "HOME": str(home)},
+            [programs.node(code), Path(__file__).with_name("workbench.mjs"), address, str(WIDTH), str(HEIGHT)],
+            cwd=code, env={**self._env, "HOME": str(home)},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
 
     def _code(self, *args: str) -> subprocess.Popen[bytes]:
         with (Path(self._env["HOME"]) / "code-server.log").open("ab") as log:
             return subprocess.Popen(
-                ["node", str(self._node), *self._folders, *args],
+                [*self._program, *self._folders, *args],
                 env=self._env,
                 stdout=log,
                 stderr=log,
@@ -125,12 +128,16 @@ class Workbench:
         """Until the status bar shows no problem."""
         self.wait_until(lambda: self("exists", f"{STATUS} .codicon-sparkle"), "the sign for ready")
 
+    def write(self, text: str) -> None:
+        """Type *text* whose lines are indented as the editor does it by itself."""
+        self("type", re.sub(r"\n[ \t]+", "\n", text))
+
     def wait_for_ghost(self, text: str) -> None:
         """
         Until the ghost text contains *text*.
 
         The workbench asks once per key; before the server was known to it, that was for nothing. So
-        ask by hand now and then.
+        ask by hand now and then; a list that is open by then would take the keys.
         """
         asked = time.monotonic()
 
@@ -139,6 +146,8 @@ class Workbench:
             if text in str(self("ghost")):
                 return True
             if time.monotonic() - asked > ASK_AGAIN_S:
+                if self("exists", LIST):
+                    self("press", "Escape")
                 self("press", ASK)
                 asked = time.monotonic()
             return False
