@@ -8,6 +8,8 @@ import { watchPartialAcceptance } from "./partialAcceptance";
 
 // A cursor that rests so long is not on its way elsewhere.
 const REST_MS = 200;
+// More is a file, not a piece of one, and would be read again at each key that extends the selection.
+const MOST_LINES = 1000;
 
 /** Send editor events to the server, until disposed of; next edits are hidden while suggestions show. */
 export function watch(client: LanguageClient, nextEdits: NextEdits): vscode.Disposable {
@@ -46,16 +48,27 @@ function watchCursor(rested: (document: vscode.TextDocument, position: vscode.Po
 /**
  * See what is copied or cut, by whatever key, menu or extension. A paste provider is told of every
  * copy so that it may add to the clipboard; this one adds nothing, so no key is rebound and the
- * clipboard stays as it is. What was cut is no longer in the document, but in the clipboard already
- * (VS Code does so, but does not document it).
+ * clipboard stays as it is. VS Code up to 1.100 shows the text in the clipboard; later ones show an
+ * empty one, and what was cut is no longer in the document, so the last selection is remembered.
  */
 function watchCopies(copied: (document: vscode.TextDocument, text: string) => void): vscode.Disposable {
+  let selected: { range: vscode.Range; document: vscode.TextDocument; text: string }[] = [];
+  const watching = vscode.window.onDidChangeTextEditorSelection(({ textEditor: { document }, selections }) => {
+    const ranges = selections.filter((range) => !range.isEmpty);
+    if (ranges.length === 0) return; // as a cut leaves it
+    const n = ranges.reduce((sum, { start, end }) => sum + end.line - start.line, 0);
+    selected = n > MOST_LINES ? [] : ranges.map((range) => ({ range, document, text: document.getText(range) }));
+  });
   const provider: vscode.DocumentPasteEditProvider = {
     async prepareDocumentPaste(document, ranges, clipboard) {
       const text = await clipboard.get("text/plain")?.asString();
-      copied(document, text || ranges.map((range) => document.getText(range)).join("\n"));
+      const textOf = (range: vscode.Range) =>
+        selected.find((each) => each.document === document && each.range.isEqual(range))?.text ??
+        document.getText(range);
+      copied(document, text || ranges.map(textOf).join("\n"));
     },
   };
   const nothing = { providedPasteEditKinds: [], copyMimeTypes: [], pasteMimeTypes: [] };
-  return vscode.languages.registerDocumentPasteEditProvider({ scheme: "file" }, provider, nothing);
+  const providing = vscode.languages.registerDocumentPasteEditProvider({ scheme: "file" }, provider, nothing);
+  return vscode.Disposable.from(watching, providing);
 }
