@@ -41,6 +41,9 @@ def forget(cache: Path) -> int:
     return 0
 
 
+BYTE_ORDER_MARK = "\ufeff"  # editors on Windows begin a file with it
+
+
 class CannotEdit(Exception):
     """The text is no TOML, or cannot be changed; the message has the lines to write by hand."""
 
@@ -51,6 +54,8 @@ def set_values(text: str, section: str, values: Mapping[str, str]) -> str:
 
     Raises CannotEdit, also where *text* is no TOML.
     """
+    mark = text[: text.startswith(BYTE_ORDER_MARK)]
+    text = text.removeprefix(mark)
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -68,7 +73,7 @@ def set_values(text: str, section: str, values: Mapping[str, str]) -> str:
     if after != {key: value for key, value in {**before, **wanted}.items() if value != ""}:
         lines = "".join(f"\n    {key} = {json.dumps(value)}" for key, value in wanted.items())
         raise CannotEdit(f"it cannot be changed automatically; write into it{lines}")
-    return text
+    return mark + text
 
 
 def _edit(text: str, path: str, values: Mapping[str, str]) -> str:
@@ -277,7 +282,7 @@ def _write(path: Path, values: Values, screen: Screen) -> None:
 
 
 def _text(path: Path) -> str:
-    return path.read_text("utf-8") if path.exists() else ""
+    return path.read_bytes().decode() if path.exists() else ""
 
 
 def _replace(path: Path, text: str) -> None:
@@ -288,7 +293,7 @@ def _replace(path: Path, text: str) -> None:
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(path.name + ".new")
-    beside.write_text(text, "utf-8")
+    beside.write_bytes(text.encode())
     if path.exists():
         beside.chmod(path.stat().st_mode)
     os.replace(beside, path)  # noqa: PTH105 (it replaces on Windows, too)

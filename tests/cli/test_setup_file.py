@@ -26,6 +26,9 @@ SET = 'url = "http://127.0.0.1:8012"\n'
         ('[backend]\nurl = "a"  # why\n', '[backend]\nurl = "http://127.0.0.1:8012"  # why\n'),
         ("[backend]\nurl='a#b'\n", f"[backend]\n{SET.replace(' = ', '=')}"),
         ('[backend]\r\nurl = "a"\r\n', f"[backend]\r\n{SET[:-1]}\r\n"),
+        ("\ufeff", f"\ufeff[backend]\n{SET}"),
+        ("\ufeff[ring]\nchunks = 8\n", f"\ufeff[ring]\nchunks = 8\n\n[backend]\n{SET}"),
+        ('\ufeff[backend]\r\nurl = "a"\r\n', f"\ufeff[backend]\r\n{SET[:-1]}\r\n"),
         ('backend.url = "a\\"b"', f"backend.{SET[:-1]}"),
         ('"backend.url" = "a"\n', '"backend.url" = "http://127.0.0.1:8012"\n'),
         ("[fim.ring]\nchunks = 8\n", f"[fim.ring]\nchunks = 8\n\n[fim.backend]\n{SET}"),
@@ -56,7 +59,9 @@ def test_an_empty_value_is_removed(before: str, after: str) -> None:
     assert set_values(before, "backend", {"url": ""}) == after
 
 
-@pytest.mark.parametrize("text", ["[backend\n", "backend = 3\n", "[[backend]]\nkind = 'auto'\n"])
+@pytest.mark.parametrize(
+    "text", ["[backend\n", "backend = 3\n", "\ufeff\ufeff", "[[backend]]\nkind = 'auto'\n"]
+)
 def test_a_file_that_cannot_be_changed_is_left_alone(text: str) -> None:
     """Better no change than a wrong one."""
     with pytest.raises(CannotEdit):
