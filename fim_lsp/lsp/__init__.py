@@ -8,6 +8,7 @@ tcp: one client over a socket, and who may be it
 rpc: all that is changed of pygls, which calls handlers: one answer per request; LSP's types
 convert: LSP values to ours and back, in columns of three encodings
 quirks: what some editors do without declaring it, by their names
+omissions: what clients leave out of params though LSP requires it
 notebooks: joins the cells of a notebook into one document per language
 messages: what the user is shown besides suggestions: progress and problems
 local_page: opens the port of the session, by the setting or for a user who wants to see the page

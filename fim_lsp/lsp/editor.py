@@ -19,7 +19,7 @@ from fim_lsp import __version__
 from fim_lsp.display import sanitize
 from fim_lsp.documents import Document, Edit, Position
 from fim_lsp.events import Closed, CursorMoved, Event, Focused, FoldersChanged, RulesChanged, Yanked
-from fim_lsp.lsp import quirks
+from fim_lsp.lsp import omissions, quirks
 from fim_lsp.lsp.local_page import LocalPage
 from fim_lsp.lsp.log import log_to
 from fim_lsp.lsp.messages import Messages
@@ -73,6 +73,7 @@ class Editor(LanguageServer):
         super().__init__("fim-lsp", __version__, _NOTEBOOKS)
         self.encoding = "utf-16"
         self.reads_snippets = False
+        self.indents = False
         self.leave: Callable[[], None] = lambda: None
         self.on_state: Callable[[State], None] = lambda _: None
         self.messages = Messages(self)
@@ -96,6 +97,7 @@ class Editor(LanguageServer):
         self.encoding = types.PositionEncodingKind(self.workspace.position_encoding).value
         name = _name(params)
         self.reads_snippets = quirks.reads_snippets(name)
+        self.indents = self.offers(_MODES, types.InsertTextMode.AsIs)
         self.roots = _on_disk(_roots(params))
         self.sources.say("initializationOptions", params.initialization_options)
         self.sources.read(_folders(self.roots))
@@ -215,6 +217,30 @@ class Editor(LanguageServer):
             self.messages.show_problems(new)
         return config
 
+    def amend(self, method: str, params: Any) -> Any:
+        """
+        Return *params* with what clients leave out, and the URIs under which documents are open.
+        """
+        params = omissions.fill_in(method, params)
+        match params:
+            case {"textDocument": dict(named)} if method != types.TEXT_DOCUMENT_DID_OPEN:
+                self._respell(named)
+                if method == types.TEXT_DOCUMENT_DID_CHANGE and named.get("version") is None:
+                    document = self.document(str(named.get("uri")))
+                    named["version"] = document.version + 1 if document else 0
+            case {"arguments": list(arguments)}:
+                params["arguments"] = [self._respell(argument) for argument in arguments]
+        return params
+
+    def _respell(self, named: Any) -> Any:
+        """Return a URI, or what names one, with that under which the document is open."""
+        if isinstance(named, dict) and "uri" in named:
+            named["uri"] = self._respell(named["uri"])
+        if not self._is_open or not isinstance(named, str) or self.document(named):
+            return named
+        same, open_uris = paths.identity(named), (*self.notebooks.cells, *self.session.documents)
+        return next((uri for uri in open_uris if paths.identity(uri) == same), named)
+
     def document(self, uri: str) -> Document | None:
         """Return an open document, or cell of a notebook, as the editor knows it."""
         return self.notebooks.cells.get(uri) or self.session.document(uri)
@@ -310,6 +336,7 @@ class Editor(LanguageServer):
         self.on_state(status.state)
 
 
+_MODES = "text_document.completion.completion_item.insert_text_mode_support.value_set"
 _NOTEBOOKS = types.NotebookDocumentSyncOptions([types.NotebookDocumentFilterWithNotebook("*")])
 _REGISTRATIONS = (
     (

@@ -132,6 +132,8 @@ class Protocol(LanguageServerProtocol):
         if "id" in data:
             self._unanswered.add(data["id"])
         try:
+            if (params := self._server.amend(method, data.get("params"))) is not None:
+                data["params"] = params
             message = self.structure_message(data)
             self._initialized = True
             self.ending = self.ending or method == types.SHUTDOWN
@@ -260,9 +262,17 @@ class LanguageServer(PyglsServer):
         )
         self._later: set[asyncio.Task[Any]] = set()
 
-    def offers(self, capability: str) -> bool:
-        """Return whether the client declared a *capability*, dotted; one with options counts."""
-        return get_capability(self.client_capabilities, capability) not in (None, False)
+    def amend(self, method: str, params: Any) -> Any:  # noqa: ARG002 (of an editor)
+        """Return the *params* of a call as they are to be read; they may be changed."""
+        return params
+
+    def offers(self, capability: str, value: object = None) -> bool:
+        """
+        Return whether the client declared a *capability*, dotted, or a *value* of its list; one with
+        options counts.
+        """
+        declared = get_capability(self.client_capabilities, capability)
+        return declared not in (None, False) and (value is None or value in declared)
 
     def later(self, work: Coroutine[Any, Any, T], name: str = "task") -> asyncio.Task[T]:
         """

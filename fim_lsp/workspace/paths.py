@@ -4,8 +4,11 @@ URIs into files, and into the names a model may see: a repository and a path wit
 
 from __future__ import annotations
 
+import ntpath
+import posixpath
 import re
 from collections.abc import Collection
+from functools import lru_cache
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -57,6 +60,24 @@ def path_to_judge(uri: str) -> PurePath | None:
     """
     parts = _split(uri)
     return _path(parts) if parts.scheme in SCHEMES else None
+
+
+@lru_cache(maxsize=256)
+def identity(uri: str) -> tuple[object, ...]:
+    """
+    Return what all spellings of a URI have in common, whatever is percent-encoded, and how, and
+    whatever steps up and down are in its path.
+    """
+    if uri[:5].lower() == "file:":  # its name may hold these signs, which should have been encoded
+        parts = _split(uri.replace("#", "%23").replace("?", "%3F"))._replace(scheme="file")
+        others: tuple[str, ...] = ()
+    else:
+        parts = _split(uri)
+        others = (parts.scheme, parts.netloc.lower(), *map(unquote, parts[3:]))
+    path = _path(parts)
+    if isinstance(path, PureWindowsPath):
+        return PureWindowsPath(ntpath.normpath(path)), *others
+    return path.is_absolute(), posixpath.normpath(path).lstrip("/"), *others
 
 
 def locate(uri: str, roots: tuple[str, ...]) -> FileLocation:

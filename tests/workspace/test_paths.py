@@ -8,7 +8,7 @@ from pathlib import PurePath, PurePosixPath, PureWindowsPath
 import pytest
 
 from fim_lsp.workspace.files import uri_of
-from fim_lsp.workspace.paths import changes_rules, local_path, locate, path_to_judge
+from fim_lsp.workspace.paths import changes_rules, identity, local_path, locate, path_to_judge
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,52 @@ def test_the_path_that_is_judged(uri: str, path: PurePath | None) -> None:
     assert path_to_judge(uri) == path
     assert type(path_to_judge(uri)) is type(path)
     assert local_path(uri) == (path if uri.startswith("file:") else None)
+
+
+@pytest.mark.parametrize(
+    "spellings",
+    [
+        (
+            "file:///w/%40scope.py",
+            "file:///w/@scope.py",
+            "file:/w/@scope.py",
+            "FILE:///w/@scope.py",
+        ),
+        ("file:///w/%5Bid%5D.py", "file:///w/[id].py", "file:///w/%5bid%5d.py"),
+        ("file:///w/%c3%a9t%c3%a9.py", "file:///w/%C3%A9t%C3%A9.py", "file:///w/été.py"),
+        ("file:///w/a%20b.py", "file:///w/a b.py"),
+        ("file:///w/app.py", "file:///w/x/../app.py", "file:///w/./app.py", "file:///w//app.py"),
+        (
+            "file:///w/app.py",
+            "file:////w/app.py",
+            "file://localhost/w/app.py",
+            "file:///%77/app.py",
+        ),
+        ("file:///w/a%2Bb(1),~$&;=.py", "file:///w/a+b%281%29%2C%7E%24%26%3B%3D.py"),
+        ("file:///w/c%23.py", "file:///w/c#.py"),
+        ("file:///w/what%3F.py", "file:///w/what?.py"),
+        ("file:///w/50%25.py", "file:///w/50%.py"),
+        ("file:///C:/w/a.py", "file:///c%3A/w/a.py", "file:///c:/W/x/../a.py"),
+        ("file://server/share/a.py", "file://SERVER/share/./a.py"),
+        ("untitled:Untitled 1", "untitled:Untitled%201"),
+        ("vscode-notebook-cell:/w/a%20b.ipynb#W1", "vscode-notebook-cell:/w/a b.ipynb#W1"),
+        ("vscode-remote://ssh-remote%2Bh/w/a.py", "vscode-remote://ssh-remote%2bh/w/%61.py"),
+    ],
+)
+def test_spellings_of_one_uri(spellings: tuple[str, ...]) -> None:
+    """However clients encode a path and step about in it, it is the same document."""
+    assert len({identity(uri) for uri in spellings}) == 1
+
+
+def test_different_uris_are_different_documents() -> None:
+    """Of another folder, case, scheme, host, query or cell."""
+    uris = (
+        "file:///w/a.py", "file:///w/A.py", "file:///v/a.py", "file:///w/a.py/", "file:///c:/w/a.py",
+        "file://server/w/a.py", "untitled:/w/a.py", "untitled:w/a.py", "file:///w/a%2525.py",
+        "file:///w/a%25.py", "git:/w/a.py?x", "git:/w/a.py?y", "cell:/w/a.py#1", "cell:/w/a.py#2",
+        "vscode-remote://one/w/a.py", "vscode-remote://two/w/a.py", "file://[x/a.py", "",
+    )  # fmt: skip
+    assert len({identity(uri) for uri in uris}) == len(uris) - 1  # a folder is no document
 
 
 def test_a_name_that_is_not_utf_8_comes_back_the_same() -> None:
