@@ -14,7 +14,19 @@ from collections.abc import Container
 
 # The user part of an address, up to the last @ before its path.
 _PASSWORD = re.compile(r"(?<=://)[^/\s]*@")
-_CONTROL = re.compile("[\0-\x08\x0b\x0e-\x1f\x7f-\x9f]")
+# Controls, and what no editor shows: spaces without width, marks that turn the direction of text or
+# join words, fillers, tags but for those behind a flag; and joiners (U+200C, U+200D) where they
+# join nothing, as they do in emoji and in Persian.
+_UNSEEN = (
+    "\0-\x08\x0b\x0e-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
+)
+_TAGS = "\U000e0000-\U000e007f"
+_INVISIBLE = re.compile(
+    f"[{_UNSEEN}]|(?<![\U0001f3f4{_TAGS}])[{_TAGS}]+"
+    "|(?<![^\0-\x7f])[\u200c\u200d]|[\u200c\u200d](?=[\0-\x7f])"
+)
+_BLANK = re.compile(rf"[\s{_UNSEEN}]+")
 _LINK = re.compile(r"\](?=[(\[])")  # where a Markdown link's text ends and its target begins
 
 
@@ -38,12 +50,17 @@ def escape(text: str) -> str:
     return printable(redact(text))
 
 
-def drop_controls(text: str, keep: Container[str] = "") -> str:
+def drop_invisible(text: str, keep: Container[str] = "") -> str:
     """
-    Return what a model wrote without control characters, but for blanks, line ends and those in
-    *keep*.
+    Return what a model wrote without characters that are not shown, or are shown elsewhere than
+    they stand, but for blanks and those in *keep*.
     """
-    return _CONTROL.sub(lambda control: control[0] if control[0] in keep else "", text)
+    return _INVISIBLE.sub(lambda match: match[0] if match[0][0] in keep else "", text)
+
+
+def visible_in(text: str) -> str:
+    """Return the characters of *text* that are seen."""
+    return _BLANK.sub("", text)
 
 
 def sanitize(text: str, most: int = 80) -> str:

@@ -8,8 +8,9 @@ Plan: a document is a tuple of lines with their line ends; an edit splits only i
 
 A line ends at `\\n`, `\\r\\n` or `\\r` and nowhere else (LSP 3.17, "Text Documents");
 `str.splitlines` also splits at form feeds, U+2028 and more, and would corrupt every position below
-one. A text is kept as the editor has it, with halves of characters that it sends one after the other;
-what leaves for a model is made `well_formed`. The last element has no line end and may be empty, so `lines[position.line]` exists for every
+one. Halves of characters, which an editor may send one after the other, are kept; what leaves for a
+model is made `well_formed`. The last element has no line end and may be empty, so
+`lines[position.line]` exists for every
 position a client may send. Columns count code points here; `convert` knows the client's units.
 """
 

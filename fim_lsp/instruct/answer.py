@@ -15,7 +15,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from fim_lsp.context.secrets.scan import BLOT
-from fim_lsp.display import drop_controls
+from fim_lsp.display import drop_invisible
 from fim_lsp.documents import Document, Edit, Position, alike, line_end
 from fim_lsp.instruct.selection import Selection
 from fim_lsp.suggest.lines import indent
@@ -63,7 +63,7 @@ def place_lines(selection: Selection, lines: Sequence[str]) -> tuple[str, ...]:
         if shown != line:
             secrets[shown.strip()].append(line)
     placed, own = [], {*"".join(selection.lines)}
-    for line in (drop_controls(raw, own) for raw in lines):
+    for line in (drop_invisible(raw, own) for raw in lines):
         moved = old + line.removeprefix(new) if line.startswith(new) else shift + line
         moved = moved if line.strip() else ""
         if secrets and secrets.get(moved.strip()):

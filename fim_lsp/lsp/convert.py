@@ -156,13 +156,15 @@ def completion_item(
     encoding: str,
     *,
     literal: bool = False,
+    indents: bool = False,
 ) -> types.CompletionItem:
     """
     Return a suggestion as a menu item, for clients without ghost text.
 
     Menus filter by the word before the cursor, so the item begins with it. The text has the
     document's line ends: Helix inserts it as it is. *literal* makes the filter text the whole
-    text: kakoune-lsp reads an item as a snippet where the two differ.
+    text: kakoune-lsp reads an item as a snippet where the two differ. *indents*: the client would
+    indent the lines once more, were it not told.
     """
     start = min(_word_start(document, cursor), suggestion.start)
     text = document.between(start, suggestion.start) + suggestion.text
@@ -176,6 +178,7 @@ def completion_item(
         ),
         filter_text=new_text if literal else text.partition("\n")[0],
         insert_text_format=types.InsertTextFormat.PlainText,
+        insert_text_mode=types.InsertTextMode.AsIs if indents and "\n" in text else None,
         text_edit=types.TextEdit(client_range(document, start, suggestion.end, encoding), new_text),
         command=_make_accept_command(suggestion),
     )
@@ -313,8 +316,8 @@ def _edit(lines: Sequence[str], change: ContentChange, encoding: str) -> Edit | 
 
 def _halves(line: str, column: int, n_units: int) -> tuple[int, str, str, int]:
     """
-    Return the half of a character right before the place, and its column; then the half right behind it,
-    and where that ends. The place is *n_units* of UTF-16 into *line*, *column* the same rounded down.
+    Return the half of a character right before a place, and its column; then the half right behind
+    it, and where that ends. The place is *n_units* of UTF-16 into *line*, rounded down *column*.
     """
     if column < body_length(line) and units(line, column, "utf-16") < n_units:  # in a pair
         pair = line[column].encode("utf-16-le")

@@ -97,7 +97,7 @@ class Editor(LanguageServer):
         self.encoding = types.PositionEncodingKind(self.workspace.position_encoding).value
         name = _name(params)
         self.reads_snippets = quirks.reads_snippets(name)
-        self.indents = self.offers(_MODES, types.InsertTextMode.AsIs)
+        self.indents = self.offers(MODES, types.InsertTextMode.AsIs)
         self.roots = _on_disk(_roots(params))
         self.sources.say("initializationOptions", params.initialization_options)
         self.sources.read(_folders(self.roots))
@@ -217,11 +217,11 @@ class Editor(LanguageServer):
             self.messages.show_problems(new)
         return config
 
-    def amend(self, method: str, params: Any) -> Any:
+    def amend(self, call: dict[str, Any]) -> dict[str, Any]:
         """
-        Return *params* with what clients leave out, and the URIs under which documents are open.
+        Return *call* with what clients leave out, and the URIs under which documents are open.
         """
-        params = omissions.fill_in(method, params)
+        method, params = call["method"], omissions.fill_in(call["method"], call.get("params"))
         match params:
             case {"textDocument": dict(named)} if method != types.TEXT_DOCUMENT_DID_OPEN:
                 self._respell(named)
@@ -230,7 +230,7 @@ class Editor(LanguageServer):
                     named["version"] = document.version + 1 if document else 0
             case {"arguments": list(arguments)}:
                 params["arguments"] = [self._respell(argument) for argument in arguments]
-        return params
+        return call if params is None else {**call, "params": params}
 
     def _respell(self, named: Any) -> Any:
         """Return a URI, or what names one, with that under which the document is open."""
@@ -336,7 +336,7 @@ class Editor(LanguageServer):
         self.on_state(status.state)
 
 
-_MODES = "text_document.completion.completion_item.insert_text_mode_support.value_set"
+MODES = "text_document.completion.completion_item.insert_text_mode_support.value_set"
 _NOTEBOOKS = types.NotebookDocumentSyncOptions([types.NotebookDocumentFilterWithNotebook("*")])
 _REGISTRATIONS = (
     (

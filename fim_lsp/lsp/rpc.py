@@ -1,6 +1,5 @@
 """
-Fixes for pygls: message bodies in, handlers called, exactly one answer per request; and LSP's
-types, imported quickly.
+Fixes for pygls: messages in, handlers called, one answer per request; LSP's types, imported fast.
 
 What pygls 2.1 does and a client should not notice, each with the override that mends it, where its
 public interface has no way: it keeps a second copy of every document, split at the wrong
@@ -12,9 +11,8 @@ notification with no order, and draws a random number for each (`_handle_notific
 own requests when a client cancels one of the same number (`_handle_cancel_notification`); shows
 every internal error to the user, and logs it with the user's text (`report_server_error`).
 
-lsprotocol defines some 500 classes; attrs writes and compiles a `__repr__` and an `__eq__` for
-each, which are never called, and builds each a second time to give it slots. Without these, the
-answer to `initialize` comes 140 ms earlier.
+lsprotocol defines some 500 classes; for each, attrs compiles a `__repr__` and an `__eq__` that are
+never called, and makes slots. Without these, the answer to `initialize` comes 140 ms earlier.
 """
 
 from __future__ import annotations
@@ -132,9 +130,7 @@ class Protocol(LanguageServerProtocol):
         if "id" in data:
             self._unanswered.add(data["id"])
         try:
-            if (params := self._server.amend(method, data.get("params"))) is not None:
-                data["params"] = params
-            message = self.structure_message(data)
+            message = self.structure_message(self._server.amend(data))
             self._initialized = True
             self.ending = self.ending or method == types.SHUTDOWN
             if "id" in data:
@@ -262,15 +258,12 @@ class LanguageServer(PyglsServer):
         )
         self._later: set[asyncio.Task[Any]] = set()
 
-    def amend(self, method: str, params: Any) -> Any:  # noqa: ARG002 (of an editor)
-        """Return the *params* of a call as they are to be read; they may be changed."""
-        return params
+    def amend(self, call: dict[str, Any]) -> dict[str, Any]:
+        """Return the *call* as it is to be read."""
+        return call
 
     def offers(self, capability: str, value: object = None) -> bool:
-        """
-        Return whether the client declared a *capability*, dotted, or a *value* of its list; one with
-        options counts.
-        """
+        """Return whether the client declared a *capability*, dotted, or a *value* of its list."""
         declared = get_capability(self.client_capabilities, capability)
         return declared not in (None, False) and (value is None or value in declared)
 

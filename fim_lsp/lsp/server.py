@@ -114,10 +114,17 @@ async def completion(editor: Editor, params: types.CompletionParams) -> types.Co
     suggestions = await editor.ask(
         types.TEXT_DOCUMENT_COMPLETION, document, position, invoked=False, client=MENU
     )
-    item = partial(convert.completion_item, document, cursor=position, encoding=editor.encoding)
+    item = partial(
+        convert.completion_item,
+        document,
+        cursor=position,
+        encoding=editor.encoding,
+        literal=editor.reads_snippets,
+        indents=editor.indents,
+    )
     return types.CompletionList(
         is_incomplete=True,
-        items=[item(suggestion, literal=editor.reads_snippets) for suggestion in suggestions],
+        items=[item(suggestion) for suggestion in suggestions],
     )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fim_lsp.context.secrets.scan import BLOT, scrub_text
-from fim_lsp.display import drop_controls
+from fim_lsp.display import drop_invisible
 from fim_lsp.prompt.half_words import heal
 from server_bridge.protocol import Chunk, Prompt, State
 
@@ -117,7 +117,7 @@ def scrub_diff(diff: str) -> str:
 
 def line_of(answer: str, prompt: Prompt, typed: str) -> str:
     """Return the part of the model's *answer* that follows *typed* in its line."""
-    answer = drop_controls(answer)
+    answer = drop_invisible(answer)
     if not answer.startswith(prompt.forced):
         return ""
     if prompt.turns and not prompt.middle + prompt.forced:

@@ -21,7 +21,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from fim_lsp.documents import well_formed
+from fim_lsp.documents import unix, well_formed
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.scheduler import Scheduler, Step
 from server_bridge.protocol import (
@@ -75,12 +75,15 @@ class PermittedModel:
         return await self._model.warm(self._show(prompt), step)
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
-        """Decode piece by piece."""
+        """Decode piece by piece, with `\n` line ends, whichever the model writes."""
         shown = replace(request, prompt=self._show(request.prompt))
         async with aclosing(self._model.stream(shown)) as replies:
+            ended = False  # with the first half of a line end, perhaps
             async for reply in replies:
                 self._permit(request.prompt)
-                yield reply
+                text = unix(reply.text.removeprefix("\n") if ended else reply.text)
+                ended = reply.text.endswith("\r") if reply.text else ended
+                yield reply if text == reply.text else replace(reply, text=text)
 
     async def save(self, prompt: Prompt) -> int:
         """Keep *prompt* over a restart; return its tokens."""

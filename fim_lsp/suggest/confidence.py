@@ -27,6 +27,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
+from fim_lsp.display import visible_in
 from fim_lsp.suggest.cursor import Candidate, Odds
 from fim_lsp.suggest.lines import is_word_sign
 from server_bridge.protocol import Token
@@ -43,7 +44,8 @@ DRAFTED = math.log(0.6)
 
 def odds(tokens: Iterable[Token], skipped: str, text: str) -> tuple[Odds, ...]:
     """
-    Return the odds of *text*, which *tokens* spell after *skipped* (what was forced).
+    Return the odds of *text*, which *tokens* spell, but for line ends, after *skipped* (what was
+    forced).
 
     A token that is partly *skipped* says nothing: its probability was that of the whole, before
     half of it was known.
@@ -51,11 +53,15 @@ def odds(tokens: Iterable[Token], skipped: str, text: str) -> tuple[Odds, ...]:
     begin = len(skipped.encode())
     token_odds: list[Odds] = []
     at = n_characters = 0
+    is_return = False  # which makes one line end with what follows
     for token in tokens:
         starts, at = at, at + len(token.text)
         if at <= begin:
             continue
-        n_characters += _n_characters(token.text[max(0, begin - starts) :])
+        data = token.text[max(0, begin - starts) :]
+        n_characters += _n_characters(data) - data.count(b"\r\n")
+        n_characters -= is_return and data.startswith(b"\n")
+        is_return = data.endswith(b"\r")
         if n_characters > len(text):
             break
         token_odds.append(Odds(n_characters, token.logprob if starts >= begin else None))
@@ -85,13 +91,13 @@ def respell(token_odds: tuple[Odds, ...], old: str, text: str) -> tuple[Odds, ..
     """
     if not token_odds or old.startswith(text):
         return token_odds
-    visible, wanted = "".join(old.split()), "".join(text.split())
+    visible, wanted = visible_in(old), visible_in(text)
     n_lost = max(0, visible.find(wanted))
-    ends = [0, *(at for at, sign in enumerate(text, 1) if not sign.isspace())]
+    ends = [0, *(at for at, sign in enumerate(text, 1) if visible_in(sign))]
     left: list[Odds] = []
     starts = n_visible = at = 0
     for end, logprob in token_odds:
-        n_visible += len("".join(old[at:end].split()))
+        n_visible += len(visible_in(old[at:end]))
         at = end
         if n_visible > n_lost:
             here = ends[min(n_visible - n_lost, len(ends) - 1)]

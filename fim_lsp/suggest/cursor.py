@@ -22,6 +22,7 @@ ABOVE_LINES = 60
 BELOW_LINES = 40
 
 DEFAULT_INDENT = "    "  # the most common style of the languages we know
+UNITS = dict.fromkeys(("go", "makefile", "make"), "\t")  # what their own tools want
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +102,24 @@ def cursor_at(
     above = tuple(map(_beginning, lines[max(0, line - ABOVE_LINES) : line]))
     below = tuple(map(_beginning, lines[line + 1 : line + 1 + BELOW_LINES]))
     here = body(lines[line])
-    unit = indent_unit((*above, *below)) or indent_unit((here,)) or DEFAULT_INDENT
+    around = indent_unit((*above, *below))
+    unit = _own_unit(above, here, around) or UNITS.get(document.language, DEFAULT_INDENT)
     return Cursor(
         document.language, path, above, here[:column], here[column:], below, unit, by_hand
     )
+
+
+def _own_unit(above: tuple[str, ...], here: str, around: str) -> str:
+    """
+    Return one level of indentation at a line, which may be blank but for it: a tab, or what the
+    lines *around* have, or how much deeper it is than the one above; "" where nothing tells.
+    """
+    white = indent(here)
+    if white.startswith("\t"):
+        return "\t"
+    last = next((line for line in reversed(above) if line.strip()), "")
+    n_deeper = len(white) - len(indent(last))
+    return around or (white[:n_deeper] if n_deeper > 1 else "")
 
 
 def _beginning(line: str) -> str:

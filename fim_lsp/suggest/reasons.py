@@ -39,6 +39,7 @@ ENDS = {
 }
 # What a filter found where it left nothing of the model's answer.
 FILTERED = {
+    "invisible": "the model's answer has only characters that are not shown",
     "special_tokens": "the model's answer began with a control token",
     "other_text": "the model began another file, a patch or a chat",
     "reindented": "the model's answer was only white space",

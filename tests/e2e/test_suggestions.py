@@ -162,3 +162,18 @@ def test_lines_are_shown_while_the_model_writes_on(editor: Editor) -> None:
     assert texts == sorted(set(texts), key=len)
     assert all(item["insertText"].startswith(each) for each in texts)
     assert len(texts[0]) < len(item["insertText"])
+
+
+def test_a_client_that_leaves_out_what_it_must_say(editor: Editor) -> None:
+    """No version, no context, another spelling of the URI: there are suggestions all the same."""
+    opened, spelled = "file:///shop/x/../%40scope.py", "file:///shop/@scope.py"
+    editor.initialize(initializationOptions=EMBEDDED)
+    text = "def total_price(prices):\n    total = 0\n    for price in prices:\n"
+    editor.notify("textDocument/didOpen", {"textDocument": {"uri": opened, "text": text}})
+    for line, typed in ((3, "        total += price\n"), (4, "    ret")):
+        change = {"textDocument": {"uri": spelled}, "contentChanges": [insertion(line, 0, typed)]}
+        editor.notify("textDocument/didChange", change)
+    place = {"line": 4, "character": 7}
+    params = {"textDocument": {"uri": spelled}, "position": place}
+    [item, *_] = editor.request(INLINE, params)["items"]
+    assert item["insertText"].startswith("urn")

@@ -1,4 +1,4 @@
-"""The oldest VS Code that the extension supports: what it does there that it does in a current one."""
+"""The oldest VS Code that the extension supports: the same as in a current one."""
 
 from __future__ import annotations
 

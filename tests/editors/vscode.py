@@ -15,6 +15,7 @@ from typing import Any
 
 from tests.editors import programs
 
+DRIVER = Path(__file__).with_name("workbench.mjs")
 WIDTH, HEIGHT = 1000, 640
 TIMEOUT_S = (
     120.0  # the workbench takes ten seconds to load on an idle machine, a minute on a busy one
@@ -86,7 +87,7 @@ class Workbench:
         payload = json.dumps([["openFile", f"vscode-remote://{host}{file}"]])
         address = f"http://{host}/?folder={file.parent}&payload={payload}"
         self._driver = subprocess.Popen(
-            [programs.node(code), Path(__file__).with_name("workbench.mjs"), address, str(WIDTH), str(HEIGHT)],
+            [programs.node(code), DRIVER, address, str(WIDTH), str(HEIGHT)],
             cwd=code, env={**self._env, "HOME": str(home)},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip

@@ -321,6 +321,24 @@ def test_a_literal_menu_item_filters_by_its_whole_text() -> None:
     assert item.filter_text == item.text_edit.new_text == "def f($1):\n    pass"
 
 
+@pytest.mark.parametrize(
+    ("indents", "text", "mode"),
+    [
+        (True, "return [\n        a\n    ]", types.InsertTextMode.AsIs),
+        (True, "\n    a", types.InsertTextMode.AsIs),
+        (True, "return a", None),
+        (False, "return [\n    ]", None),
+    ],
+)
+def test_lines_of_a_menu_item_are_indented_once(indents: bool, text: str, mode: object) -> None:
+    """A client that would indent them is told that they are, where it can be told."""
+    cursor = Position(0, 4)
+    item = convert.completion_item(
+        document("    "), suggestion(text, cursor), cursor, "utf-16", indents=indents
+    )
+    assert item.insert_text_mode == mode
+
+
 def test_the_preview_fence_outlasts_the_code() -> None:
     """Code that holds a Markdown fence is still shown whole."""
     item = convert.completion_item(

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fim_lsp.lsp.editor import MODES
 from fim_lsp.lsp.rpc import SLICE_S, ClientPosition, ContentChange, LanguageServer, serve, types
 from fim_lsp.lsp.transport import BadFrame, Frame, Skipped
 
@@ -160,3 +161,23 @@ def test_changes_of_a_text_are_parsed_by_us(server: LanguageServer) -> None:
     at = ClientPosition(0, 3)
     expected = [ContentChange(at, at, "x"), ContentChange(None, None, "all")]
     assert [*made.content_changes] == expected
+
+
+@pytest.mark.parametrize(
+    ("support", "offered"),
+    [
+        ({"valueSet": [1, 2]}, True),
+        ({"valueSet": [2]}, False),
+        ({"valueSet": []}, False),
+        (None, False),
+    ],
+)
+async def test_a_value_that_a_client_declares(
+    server: LanguageServer, support: object, offered: bool
+) -> None:
+    """One of a list, where there is a list."""
+    item = {"completionItem": {"insertTextModeSupport": support}}
+    capabilities = {"textDocument": {"completion": item}}
+    connection = Connection({**HELLO, "params": {"capabilities": capabilities}})
+    await serve(server.protocol, connection, lambda _: None)  # type: ignore[arg-type]
+    assert server.offers(MODES, types.InsertTextMode.AsIs) is offered

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
 from fim_lsp import events
 from fim_lsp.documents import Position, body
 from fim_lsp.session.session import Session
@@ -58,7 +60,7 @@ async def test_other_scripts(session: Session) -> None:
 
 
 async def test_half_a_character(session: Session) -> None:
-    """Wherever an editor has one, the model is shown U+FFFD, and the text stays as the editor has it."""
+    """The model is shown U+FFFD in its place, and the text stays as the editor has it."""
     sent = requests_to(session.connection.backend)
     half = "\ud83d"
     Typist(session, f"def other():\n    self.x = '{half}'\n", f"{ROOT}/other.py")
@@ -85,6 +87,24 @@ async def test_line_ends(session: Session) -> None:
         assert await check(session, (HEAD + BODY).replace("\n", end), name)
         first, here = (replace(sent[n].prompt, path="", tape=()) for n in (0, n_before))
         assert here == first
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "\r\n    if b > a:\r\n        return b\r\n    return a\r\n",
+        "\r    if b > a:\r        return b\r    return a\r",
+        "\n    if b > a:\r\n        return b\r    return a\r",
+        "\r\n    if b > a:\n        return b\n    return a\n",
+    ],
+)
+@pytest.mark.parametrize("eol", ["\n", "\r\n"])
+async def test_line_ends_of_the_model(open_session: OpenSession, written: str, eol: str) -> None:
+    """Those of a suggestion are `\\n`, whichever the model writes and the file has."""
+    session = open_session(backend=FakeBackend(lambda _, __: written))
+    typist = Typist(session, f"import os{eol}{eol}def larger(a, b):")
+    [suggestion] = await typist.ask(invoked=True)
+    assert suggestion.text == "\n    if b > a:\n        return b\n    return a"
 
 
 async def test_tabs(open_session: OpenSession) -> None:

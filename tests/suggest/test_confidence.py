@@ -58,6 +58,13 @@ def test_a_token_may_end_inside_a_character() -> None:
     assert [end for end, _ in odds(halves, "", "éx")] == [1, 2]
 
 
+def test_a_line_end_of_two_characters_is_one() -> None:
+    """Text has `\\n` where the model wrote `\\r\\n`, in one token or in two."""
+    spelled = tokens(("a\r\nb", 0.9), ("\r", 0.8), ("\n", 0.7), ("\r", 0.6), ("c", 0.5))
+    ends = [end for end, _ in odds(spelled, "", "a\nb\n\nc")]
+    assert ends == [3, 4, 4, 5, 6]
+
+
 @pytest.mark.parametrize(
     ("least", "shown"),
     [

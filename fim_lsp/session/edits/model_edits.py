@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from fim_lsp.display import sanitize
-from fim_lsp.documents import well_formed
+from fim_lsp.documents import unix, well_formed
 from fim_lsp.next_edit import window
 from fim_lsp.next_edit.edits import FinishedEdit, Lines
 from fim_lsp.next_edit.engine import Proposal
@@ -76,7 +76,7 @@ class ModelEdits:
             return None
         if answer is None:
             return None
-        proposal = await asyncio.to_thread(proposal_of, form, ask, answer, text)
+        proposal = await asyncio.to_thread(proposal_of, form, ask, unix(answer), text)
         return None if proposal is None or proposal.is_refused(question.refused) else proposal
 
     def _open(self, config: Config) -> TextModel | None:

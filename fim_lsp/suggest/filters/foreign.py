@@ -1,9 +1,10 @@
-"""Filters against what is no code of this file: control tokens, other files, broken characters."""
+"""Filters against what is no code of this file: control tokens, other files, what is not shown."""
 
 from __future__ import annotations
 
 import re
 
+from fim_lsp.display import drop_invisible
 from fim_lsp.suggest.cursor import Candidate, Cursor
 
 # Control tokens of the FIM models we know that are printed when a server's stop list misses them,
@@ -26,11 +27,22 @@ PATH_LINE = re.compile(
 )
 
 
+def invisible(candidate: Candidate, cursor: Cursor) -> Candidate:
+    """
+    Drop characters that the user would not see, unless the text around has them; line separators
+    become line ends.
+    """
+    last, meant = cursor.before[-1:], around(cursor)  # a joiner joins what stands before it
+    text = drop_invisible(last + candidate.text, meant).removeprefix(last)
+    for separator in "\u2028\u2029":
+        text = text if separator in meant else text.replace(separator, "\n")
+    return candidate.change(text, "has characters that are not shown")
+
+
 def special_tokens(candidate: Candidate, cursor: Cursor) -> Candidate:
     """Cut at a control token, unless the text around is about them."""
-    around = "\n".join((*cursor.above, cursor.before, cursor.after, *cursor.below))
     for match in SPECIAL.finditer(candidate.text):
-        if match[0] not in around:
+        if match[0] not in around(cursor):
             return candidate.cut(match.start(), f"has {match[0]}")
     return candidate
 
@@ -44,6 +56,11 @@ def other_text(candidate: Candidate, cursor: Cursor) -> Candidate:
             matches.append(match)
     start = min((match.start() for match in matches), default=-1)
     return candidate if start < 0 else candidate.cut(max(0, start - 1), "goes on with another text")
+
+
+def around(cursor: Cursor) -> str:
+    """Return the text around *cursor*."""
+    return "\n".join((*cursor.above, cursor.before, cursor.after, *cursor.below))
 
 
 def broken_character(candidate: Candidate, _: Cursor) -> Candidate:

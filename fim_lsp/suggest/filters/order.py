@@ -16,7 +16,7 @@ from dataclasses import replace
 from fim_lsp.suggest.confidence import NOT_SURE, respell
 from fim_lsp.suggest.cursor import Candidate, Cursor, FilterCut
 from fim_lsp.suggest.filters.ends import extent, not_sure, unfinished
-from fim_lsp.suggest.filters.foreign import broken_character, other_text, special_tokens
+from fim_lsp.suggest.filters.foreign import broken_character, invisible, other_text, special_tokens
 from fim_lsp.suggest.filters.repeats import lines_below, looping_lines, stuttering, typed_again
 from fim_lsp.suggest.filters.seam import closed_below, opened_here, right_text
 from fim_lsp.suggest.filters.spelling import reindented, too_short, trailing_space
@@ -25,6 +25,7 @@ from fim_lsp.suggest.filters.syntax import parses
 Filter = Callable[[Candidate, Cursor], Candidate]
 
 MEANT: tuple[Filter, ...] = (
+    invisible,
     special_tokens,
     other_text,
     reindented,
