@@ -265,8 +265,9 @@ async def speed(target: Target) -> list[Finding]:
     if target.backend.state.health is not Health.READY:
         return []
     try:
-        await _trial(target.backend)
-        reply, ms = await _trial(target.backend)
+        for typed in (WORDS[-1], ""):  # two prompts, each twice: how each is cut tells the memory
+            await _trial(target.backend, typed)
+            reply, ms = await _trial(target.backend, typed)
     except BackendError as error:
         return [Finding("speed", "bad", f"no completion: {error}", "try again, or see its log")]
     cost = reply.timings
@@ -377,10 +378,11 @@ def _not_the_named(backend: BackendConfig, state: State) -> str:
     return state.message or f"{named} does not answer; {state.model} is used meanwhile"
 
 
-async def _trial(backend: Backend) -> tuple[Reply, float]:
+async def _trial(backend: Backend, typed: str = "") -> tuple[Reply, float]:
     model = await backend.connect()
     started = time.perf_counter()
-    reply = await model.complete(Request(TRIAL, TRIAL_TOKENS))
+    prompt = replace(TRIAL, middle=TRIAL.middle + typed)
+    reply = await model.complete(Request(prompt, TRIAL_TOKENS))
     return reply, (time.perf_counter() - started) * 1000
 
 

@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 from server_bridge.fim.layout import WIDTH, Ids, head, ids
 from server_bridge.http.responses import Object
-from server_bridge.llama import checkpoints, completion
+from server_bridge.llama import completion
 from server_bridge.llama.answers import Event
+from server_bridge.llama.checkpoints import FEW, GAP, end_of_step
 from server_bridge.llama.mirror import Outlook
 from server_bridge.llama.persistence import NEXT, SlotPersistence
 from server_bridge.llama.slot_client import SlotClient, body
@@ -120,7 +121,6 @@ async def _wait_closed(client: SlotClient, slot: int | None, whole: Ids) -> Clos
     return served, None
 
 
-TAIL = 8  # so few tokens cost no more than the request that would evaluate them ahead
 # One token is sampled all the same: n_predict 0 only keeps it from being evaluated.
 PREFILL = {"n_predict": 0, **completion.GREEDY}
 
@@ -165,16 +165,18 @@ class Cache(NamedTuple):
         slots = self.client.slots
         if document.endswith(ASIDE) and not slots.has_room_aside:
             return Warmed(0, 0)
-        if whole.n - slots.reusable(document, whole.packed, ahead=True, moves=moves) <= TAIL:
+        if whole.n - slots.reusable(document, whole.packed, ahead=True, moves=moves) <= FEW:
             return Warmed(0, 0)
         slot = await self._prepare(document, whole, ahead=True)
-        part = self._next_part(whole, step, slot, seams, moves=moves)
+        n_held = self._count_held(whole, step, slot, moves=moves)
+        seams = [seam for seam in seams if seam + GAP + FEW < whole.n]
+        part = head(whole, end_of_step(self.client.mirror.memory, n_held, step, seams))
         options = {**PREFILL, **completion.MOVING} if moves else PREFILL
         answer, _ = await self.client.run(document, part, options, slot)
         left = whole.n - part.n
         # What the server says it did not keep would be evaluated again by each step.
-        keeps = self.client.mirror.count_held(answer.id_slot, part.packed) >= part.n - 1
-        return Warmed(answer.timings.prompt_n, left if left > TAIL and keeps else 0)
+        gains = self._count_held(whole, step, slot, moves=moves) > n_held
+        return Warmed(answer.timings.prompt_n, left if left > FEW and gains else 0)
 
     async def save(self, document: str, whole: Ids) -> int:
         """
@@ -219,19 +221,14 @@ class Cache(NamedTuple):
         if before is not None:
             slots.learn(before, await self.client.tokens_by_slot() or {}, answer.id_slot)
 
-    def _next_part(
-        self, whole: Ids, step: int, slot: int | None, seams: Sequence[int], *, moves: bool
-    ) -> Ids:
+    def _count_held(self, whole: Ids, step: int, slot: int | None, *, moves: bool) -> int:
         """
-        Return the beginning of *whole* of which *step* tokens are not held yet; all of it if fewer
-        are not.
+        Return how many tokens of *whole* need not be evaluated by a step that goes on behind them.
+
+        A slot may hold too little of the whole to be chosen for it, yet all of a part; another slot
+        may be chosen for each. So each beginning that is held is asked for once.
         """
         mirror = self.client.mirror
-        seams = [seam for seam in seams if seam + checkpoints.GAP + TAIL < whole.n]
-        n_held = mirror.expect_reused(whole.packed, slot, moves=moves)
-        while True:
-            part = head(whole, checkpoints.end_of_step(mirror.memory, n_held, step, seams))
-            # A slot may hold too little of the whole to be chosen for it, yet all of a part.
-            n_held = mirror.expect_reused(part.packed, slot, moves=moves)
-            if part.n - n_held > TAIL or part.n == whole.n:
-                return part
+        parts = (head(whole, n + step).packed for n in mirror.shared_lengths(whole.packed, slot))
+        prompts = {whole.packed, *parts}
+        return max(mirror.expect_reused(prompt, slot, moves=moves) for prompt in prompts)

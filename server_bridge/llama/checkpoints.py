@@ -21,6 +21,7 @@ import enum
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+FEW = 8  # tokens cost no more than the request that would evaluate them ahead
 GAP = 4  # tokens between the last checkpoint of a prompt and its end
 STRETCH = 3  # times as long as usual may a step be that makes a checkpoint stay
 CLOSE_STEP = 256  # what `fim-lsp serve` and the embedded engine are started with
@@ -41,8 +42,8 @@ class ModelMemory(NamedTuple):
     A model's memory on a server with these batch sizes and limits, llama-server's defaults if
     nothing is known.
 
-    *is_told*: it was read from the model's file; else requests show it. One state takes
-    *state_bytes*.
+    *is_told*: it was read from the model's file; else requests show it: *sign* is the kind that the
+    last one spoke for, and how many tokens it reused. One state takes *state_bytes*.
     """
 
     kind: Kind = Kind.UNKNOWN
@@ -52,13 +53,18 @@ class ModelMemory(NamedTuple):
     min_step: int = 8192
     state_bytes: int = 0
     is_told: bool = False
+    sign: tuple[Kind, int] = (Kind.UNKNOWN, 0)
 
 
 class Checkpoint(NamedTuple):
-    """A copy of the state after *n_tokens*, made by the request number *task*."""
+    """
+    A copy of the state after *n_tokens*, made by the request number *task*; *is_seam*: where that
+    parted from what the slot held.
+    """
 
     n_tokens: int
     task: int
+    is_seam: bool = False
 
 
 Checkpoints = tuple[Checkpoint, ...]
@@ -111,20 +117,41 @@ def learn_memory(
     """
     Return the memory as known after a request of which *n_reused* tokens were reused.
 
-    More than expected: the server keeps more of its checkpoints, as one that `fim-lsp serve`
-    started does.
+    What a slot held may have been another client's, so a kind is believed after two signs in a row
+    that differ in their place, and given up in the same way. More than expected: the server keeps
+    more of its checkpoints, as one that `fim-lsp serve` started does.
     """
+    if memory.is_told or not compared.cuts:
+        return memory
     back = count_resumable(points, compared)
-    if memory.kind is Kind.RECURRENT and compared.cuts and not memory.is_told and back != n_reused:
-        return memory._replace(min_step=CLOSE_STEP if n_reused > back else ModelMemory().min_step)
-    if not memory.is_told and compared.cuts and back < plain(compared):
-        if 0 < n_reused == back:
-            return memory._replace(kind=Kind.RECURRENT)
-        if n_reused + 1 in {point.n_tokens for point in points} and n_reused < plain(compared):
-            return memory._replace(kind=Kind.SLIDING)
-        if n_reused == plain(compared) and memory.kind is Kind.UNKNOWN:
-            return memory._replace(kind=Kind.PLAIN)
-    return memory
+    if memory.kind is Kind.RECURRENT and n_reused != back:
+        closer = CLOSE_STEP if n_reused > back else ModelMemory().min_step
+        memory = memory._replace(min_step=closer)
+    kind = _read_sign(points, compared, n_reused)
+    is_near = kind is Kind.PLAIN and compared.n_held - compared.n_shared <= NEAR
+    if is_near and Kind.SLIDING in (memory.kind, memory.sign[0]):
+        return memory  # a sliding window gives back as much
+    if kind is Kind.UNKNOWN or memory.sign == (kind, n_reused):
+        return memory
+    if kind is memory.sign[0]:
+        memory = memory._replace(kind=kind)
+    return memory._replace(sign=(kind, n_reused))
+
+
+def _read_sign(points: Checkpoints, compared: Compared, n_reused: int) -> Kind:
+    """
+    Return the kind of memory that *n_reused* tokens speak for; where the kinds differ, and another
+    client's prompt would not show the same by what all prompts begin with.
+    """
+    back, most = count_resumable(points, compared), plain(compared)
+    own = {point.n_tokens for point in points if not point.is_seam}
+    if back == most:
+        return Kind.UNKNOWN
+    if n_reused == most:
+        return Kind.PLAIN
+    if n_reused == back and back in own:
+        return Kind.RECURRENT
+    return Kind.SLIDING if n_reused + 1 in own and n_reused < most else Kind.UNKNOWN
 
 
 def after(
@@ -133,7 +160,7 @@ def after(
     """Return the checkpoints once a prompt was evaluated from *start* on."""
     kept = [point for point in points if point.n_tokens <= start + 1]
     for at in _place_checkpoints(memory, start, n_prompt) if memory.n_checkpoints else ():
-        kept = _with(memory, kept, Checkpoint(at, task))
+        kept = _with(memory, kept, Checkpoint(at, task, is_seam=at == start))
     return tuple(kept)
 
 
@@ -163,14 +190,15 @@ def _with(memory: ModelMemory, points: list[Checkpoint], new: Checkpoint) -> lis
 def end_of_step(memory: ModelMemory, n_held: int, step: int, seams: Sequence[int]) -> int:
     """
     Return the token at which a prompt's evaluation from *n_held* on should pause, after about
-    *step* tokens.
+    *step* tokens, more than `FEW` in any case.
 
     At a *seam* prompts are likely to part. A checkpoint is made there if the evaluation pauses
     `GAP` tokens behind it, and it stays if there is none within `min_step` before it: so the step
     before ends that much earlier.
     """
-    end = n_held + step
-    seam = next((place for place in seams if place > n_held), None)
+    least = n_held + FEW + 1
+    end = max(least, n_held + step)
+    seam = next((place for place in seams if place + GAP >= least), None)
     if seam is None or memory.kind in {Kind.PLAIN, Kind.UNKNOWN}:
         return end
     stop, before = seam + GAP, seam - memory.min_step - 1
@@ -178,6 +206,6 @@ def end_of_step(memory: ModelMemory, n_held: int, step: int, seams: Sequence[int
         return stop
     if memory.kind is not Kind.RECURRENT or end <= before or memory.min_step >= STRETCH * step:
         return end
-    if n_held < before:
+    if least <= before:
         return before
     return stop if stop <= n_held + STRETCH * step else end

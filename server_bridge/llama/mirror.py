@@ -160,9 +160,13 @@ class Mirror:
         n_states = sum(1 + len(content.points) for content in self.held.values())
         return n_states * self.memory.state_bytes
 
-    def count_held(self, slot: int, prompt: bytes) -> int:
-        """Return how many tokens of *prompt* lie in *slot*."""
-        return count_shared(self.held.get(slot, NOTHING).tokens, prompt)
+    def shared_lengths(self, prompt: bytes, slot: int | None = None) -> set[int]:
+        """
+        Return how many tokens *prompt* shares with what is in *slot*, or in each one, and with what
+        is saved.
+        """
+        lying = self.held.values() if slot is None else [self.held.get(slot, NOTHING)]
+        return {count_shared(content.tokens, prompt) for content in (*lying, *self._saved)}
 
     def settle(
         self,

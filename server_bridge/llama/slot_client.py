@@ -31,14 +31,21 @@ ODD = 0.05  # more wrong predictions than this are no accident
 
 
 class CacheCheck:
-    """The last `RECENT` predictions; `problem` is what to tell the user, "" while there is none."""
+    """
+    The last `RECENT` predictions for a memory of one kind; `problem` is what to tell the user, ""
+    while there is none.
+    """
 
     def __init__(self) -> None:
         self.problem = ""
+        self._kind = Kind.UNKNOWN
         self._recent: deque[_Outcome] = deque(maxlen=RECENT)
 
     def compare(self, outlook: Outlook | None, n_reused: int, mirror: Mirror) -> None:
         """Compare a prediction, *outlook* of *mirror*, with what was reused."""
+        if mirror.memory.kind is not self._kind:
+            self._kind, self.problem = mirror.memory.kind, ""
+            self._recent.clear()
         if outlook is None or not outlook.sure:
             return
         self._recent.append(_Outcome(outlook, n_reused))

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from server_bridge.fim.layout import Ids, ids
 from server_bridge.http.client import Http
@@ -24,6 +26,7 @@ from server_bridge.llama.checkpoints import (
     end_of_step,
     learn_memory,
 )
+from server_bridge.llama.checkpoints import FEW as FEW_TOKENS
 from server_bridge.llama.mirror import Mirror
 from tests import architectures
 from tests.llama_server import llama_server
@@ -83,18 +86,70 @@ def test_a_step_ends_where_prompts_part() -> None:
         assert end_of_step(ModelMemory(kind), 900, 300, [seam]) == 1200
 
 
-@pytest.mark.parametrize(
-    ("found", "kind"),
-    [(96, Kind.RECURRENT), (95, Kind.SLIDING), (97, Kind.PLAIN), (0, Kind.UNKNOWN)],
+@given(
+    kind=st.sampled_from(Kind),
+    min_step=st.integers(0, 400),
+    n_held=st.integers(0, 400),
+    step=st.integers(0, 400),
+    seams=st.lists(st.integers(0, 900), max_size=3).map(sorted),
 )
-def test_one_observation_tells_the_kind(found: int, kind: Kind) -> None:
-    """Of a prompt that differs from what is held after 97 of 100 tokens."""
-    cut = Compared(97, 100, 103)
-    memory = learn_memory(ModelMemory(), POINTS, cut, found)
+def test_a_step_goes_on(
+    kind: Kind, min_step: int, n_held: int, step: int, seams: list[int]
+) -> None:
+    """By more than a request costs, and by about *step*."""
+    memory = ModelMemory(kind, min_step=min_step)
+    end = end_of_step(memory, n_held, step, seams)
+    assert n_held + FEW_TOKENS < end <= n_held + max(FEW_TOKENS + 1, 3 * step)
+
+
+CUT = Compared(97, 100, 103), Compared(83, 100, 103)  # of 100 tokens
+SIGNS = {  # tokens reused of each: of `CUT[0]`, of `CUT[1]`
+    Kind.RECURRENT: (96, 80),
+    Kind.SLIDING: (95, 79),
+    Kind.PLAIN: (97, 83),
+    Kind.UNKNOWN: (0, 0),
+}
+
+
+def learn(memory: ModelMemory, *seen: tuple[Kind, int]) -> ModelMemory:
+    """Learn what a memory of a kind would show at the first or second of `CUT`."""
+    for kind, n in seen:
+        memory = learn_memory(memory, POINTS, CUT[n], SIGNS[kind][n])
+    return memory
+
+
+@pytest.mark.parametrize("kind", SIGNS)
+def test_two_signs_tell_the_kind(kind: Kind) -> None:
+    """One may come from another client's prompt, and the same again may, too."""
+    assert learn(ModelMemory(), (kind, 0), (kind, 0)).kind is Kind.UNKNOWN
+    memory = learn(ModelMemory(), (kind, 0), (kind, 1))
     assert memory.kind is kind
-    assert learn_memory(FEW._replace(kind=Kind.PLAIN), POINTS, cut, found).kind is Kind.PLAIN
+    assert learn(FEW._replace(kind=Kind.PLAIN), (kind, 0), (kind, 1)).kind is Kind.PLAIN  # told
     if kind in {Kind.RECURRENT, Kind.PLAIN}:
-        assert count_reused(memory, POINTS, cut) == found
+        assert [count_reused(memory, POINTS, cut) for cut in CUT] == [*SIGNS[kind]]
+
+
+@pytest.mark.parametrize("wrong", [Kind.RECURRENT, Kind.SLIDING])
+def test_what_later_requests_contradict_is_taken_back(wrong: Kind) -> None:
+    """By two signs again; signs that contradict each other tell nothing."""
+    far = Compared(97, 200, 103)  # more than any window gives back
+    memory = learn(ModelMemory(), (wrong, 0), (wrong, 1))
+    assert memory.kind is wrong
+    memory = learn_memory(memory, POINTS, far, 97)
+    assert memory.kind is wrong
+    assert learn(memory, (wrong, 0), (wrong, 1)).kind is wrong
+    assert learn_memory(memory, POINTS, far._replace(n_shared=83), 83).kind is Kind.PLAIN
+    memory = learn_memory(learn(ModelMemory(), (wrong, 0)), POINTS, far, 97)
+    assert learn(memory, (wrong, 1)).kind is Kind.UNKNOWN
+
+
+def test_the_beginning_of_all_prompts_tells_nothing() -> None:
+    """Where a prompt parted from another there is a checkpoint, and so may another client's prompt part."""
+    seams = tuple(point._replace(is_seam=True) for point in POINTS)
+    memory = ModelMemory()
+    for cut, n_reused in zip(CUT, SIGNS[Kind.RECURRENT], strict=True):
+        memory = learn_memory(memory, seams, cut, n_reused)
+    assert memory == ModelMemory()
 
 
 def test_a_server_that_keeps_more_is_one_of_ours() -> None:
@@ -102,7 +157,8 @@ def test_a_server_that_keeps_more_is_one_of_ours() -> None:
     memory = ModelMemory(Kind.RECURRENT)
     closer = learn_memory(memory, POINTS, Compared(97, 100, 103), 97)
     assert closer.min_step == CLOSE_STEP
-    assert learn_memory(closer, POINTS, Compared(97, 100, 103), 50) == memory
+    again = learn_memory(closer, POINTS, Compared(97, 100, 103), 50)
+    assert (again.min_step, again.kind) == (memory.min_step, memory.kind)
 
 
 @pytest.fixture
