@@ -208,7 +208,7 @@ class Dispatcher:
         for no more than that, or else the stream.
         """
         if generation.phase is Phase.PREFILL:
-            warmed = await self._lane.step(generation.rest, generation.cost.evaluated, model)
+            warmed = await self._lane.step(generation.rest, generation.effort, model)
             generation.count_step(warmed.evaluated)
             if warmed.evaluated:
                 self._stats.count_warm(warmed, waited_for=generation.waiting > 0)

@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 from fim_lsp.prompt.half_words import Tape, resume
 from fim_lsp.prompt.window import Window
+from fim_lsp.session.lane import Effort
 from fim_lsp.session.stats import Cost
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.confidence import least
@@ -148,6 +149,7 @@ class Generation:
     is_kept: bool = False
     news: asyncio.Event = field(default_factory=asyncio.Event)
     cost: Cost = field(default_factory=Cost)
+    effort: Effort = field(default_factory=Effort)  # of its prompt's evaluation
     logprob: float = 0.0  # of the text, as far as the tokens tell
     n_judged: int = 0  # of *tokens*, when it was last seen whether they are enough
     error: Exception | None = None

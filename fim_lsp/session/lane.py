@@ -7,8 +7,8 @@ and the model is there, before every call, and for every piece of an answer. Onl
 out the model, so no work can leave that out.
 
 Operations: run one step on the wire, evaluate a prompt in steps, write an answer in a stream that
-makes way. A prompt is evaluated in as many steps as its tokens allow, whatever the server says that
-it keeps; between two steps the event loop runs.
+makes way. A prompt is evaluated in as many steps as its tokens allow (`Effort`), whatever the
+server says that it keeps; between two steps the event loop runs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -41,7 +41,10 @@ T = TypeVar("T")
 
 STEP_S = 0.25  # a step of prefill: what a request that comes meanwhile may have to wait for
 STEP_TOKENS = (16, 4096)  # fewer cost more in requests than in evaluation
-TWICE = 2  # times its tokens: a prompt that took so many is not evaluated ahead any further
+# Times its tokens, and the steps that they make: what took so many is not evaluated ahead any
+# further. A server that keeps nothing, or says so, would be asked for ever.
+TWICE = 2
+SEAMS = 8  # steps that end sooner, because prompts part there, and the last ones
 OVER = 256  # tokens more than were asked for: the server does not stop where it was told to
 
 log = logging.getLogger(__name__)
@@ -106,14 +109,38 @@ class PermittedModel:
         )
 
 
+@dataclass(slots=True)
+class Effort:
+    """The steps and tokens that the evaluation of one prompt took so far."""
+
+    n_steps: int = 0
+    n_tokens: int = 0
+
+    def is_enough(self, total: int, size: int) -> bool:
+        """Return whether a prompt of *total* tokens, *size* a step, is to take no more."""
+        n_steps = TWICE * (total // size + SEAMS)
+        return self.n_tokens >= TWICE * total or self.n_steps >= n_steps
+
+    def add(self, warmed: Warmed) -> None:
+        """Count one step more."""
+        self.n_steps += 1
+        self.n_tokens += warmed.evaluated
+
+
 class Lane(Scheduler):
-    """The scheduler whose steps get the model of *connection*, each with a permit."""
+    """
+    The scheduler whose steps get the model of *connection*, each with a permit.
+
+    *_efforts* are what background work of each kind spent on each prompt since the user did
+    something that it was left for.
+    """
 
     def __init__(
         self, connection: Connection, kinds: tuple[str, ...], off_wire: tuple[str, ...] = ()
     ) -> None:
         super().__init__(kinds, off_wire)
         self.connection = connection
+        self._efforts: dict[str, dict[Prompt, Effort]] = {}
 
     async def run(self, permit: Permit, work: Callable[[PermittedModel], Awaitable[T]]) -> T:
         """
@@ -145,46 +172,55 @@ class Lane(Scheduler):
         Leave *step* for when no request was there for *delay* seconds; a failure of the backend
         ends it.
         """
+        self._efforts[kind] = {}
+        super().background(kind, partial(self._end_quietly, kind, step), delay=delay)
 
-        async def quiet_step() -> bool:
-            try:
-                return await step()
-            except Withdrawn as reason:
-                log.debug("%s ended: %s", kind, reason)
-            except BackendError as error:
-                log.info("%s failed: %s", kind, error)
-            return False
+    def again(self, kind: str, step: Step, *, delay: float) -> None:
+        """Leave *step* for later on behalf of the work of this *kind*; see `Scheduler`."""
+        super().again(kind, partial(self._end_quietly, kind, step), delay=delay)
 
-        super().background(kind, quiet_step, delay=delay)
+    async def _end_quietly(self, kind: str, step: Step) -> bool:
+        try:
+            return await step()
+        except Withdrawn as reason:
+            log.debug("%s ended: %s", kind, reason)
+        except BackendError as error:
+            log.info("%s failed: %s", kind, error)
+        return False
 
     async def evaluate(self, permit: Permit, prompt: Prompt, *, to_end: bool = False) -> int:
         """
         Evaluate *prompt* in steps, between which others may come; return how many tokens that took.
         """
-        n_spent, warmed = 0, Warmed(1, 1)
+        effort, warmed = Effort(), Warmed(1, 1)
         while warmed.evaluated and warmed.left:
-            step = partial(self.step, prompt, n_spent, to_end=to_end)
+            step = partial(self.step, prompt, effort, to_end=to_end)
             warmed = await self.run(permit, step)
-            n_spent += warmed.evaluated
-        return n_spent
+        return effort.n_tokens
+
+    async def ahead(self, kind: str, prompt: Prompt, model: PermittedModel) -> Warmed:
+        """Evaluate a step of *prompt*, to its end, for background work of this *kind*."""
+        effort = self._efforts.setdefault(kind, {}).setdefault(prompt, Effort())
+        warmed = await self.step(prompt, effort, model, to_end=True)
+        if warmed.evaluated:
+            self.note_progress(kind)
+        return warmed
 
     async def step(
-        self, prompt: Prompt, n_spent: int, model: PermittedModel, *, to_end: bool = False
+        self, prompt: Prompt, effort: Effort, model: PermittedModel, *, to_end: bool = False
     ) -> Warmed:
         """
         Evaluate a step of *prompt*; nothing where less than a step is left, which the request for
-        text evaluates, but *to_end*.
-
-        *n_spent* tokens were evaluated for it so far. A server that keeps nothing, or says so,
-        would be asked for ever: what took `TWICE` the tokens of the prompt is left to the request
-        for text.
+        text evaluates, but *to_end*, and nothing after enough *effort*, to which it adds.
         """
         size = step_tokens(self.connection.state)
         measure = await model.measure(prompt)
         least = 0 if to_end else size
-        if measure.total - measure.cached <= least or n_spent >= TWICE * measure.total:
+        if measure.total - measure.cached <= least or effort.is_enough(measure.total, size):
             return Warmed(0, 0)
-        return await model.warm(prompt, size)
+        warmed = await model.warm(prompt, size)
+        effort.add(warmed)
+        return warmed
 
     async def write(
         self,

@@ -23,6 +23,7 @@ from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.stats import Stats
 from server_bridge.protocol import Prompt, PromptTooLong
 
+CURSOR, NEXT = "prefill cursor", "prefill next"  # kinds of background work
 NOWHERE = Window(0, 0, "", "")
 IDLE_S = 0.3  # quiet before background work: longer than a pause between two keys of fast typing
 START_S = 0.5  # between two looks at a backend that starts
@@ -44,15 +45,14 @@ class Prefill:
 
         A user who moves the cursor, looks, and types then waits only for what was typed.
         """
-        step = partial(self._cursor_step, doc)
-        self._lane.background("prefill cursor", step, delay=REST_S)
+        self._lane.background(CURSOR, partial(self._cursor_step, doc), delay=REST_S)
 
     def prefill_rest(self, doc: OpenDocument) -> None:
         """
         If the cursor of *doc* rests, evaluate what a request there would need first, and then what
         one at the end of the line would: `A` goes there, and `o` opens a line below.
         """
-        self._rest_on(doc, IDLE_S)
+        self._lane.background(CURSOR, partial(self._rest_step, doc), delay=IDLE_S)
         self.prefill_next(doc)
 
     def prefill_next(self, doc: OpenDocument) -> None:
@@ -60,7 +60,7 @@ class Prefill:
         self._lane.stir()
         choose = partial(self._choose_chunks, doc)
         self._lane.background("choose chunks", choose, delay=IDLE_S)
-        self._look_again(doc, IDLE_S)
+        self._lane.background(NEXT, partial(self._next_step, doc), delay=IDLE_S)
 
     async def restore(self, doc: OpenDocument, header: Header, typed: str) -> None:
         """
@@ -119,7 +119,7 @@ class Prefill:
         frame = await self._framing.best(doc, document, position, model)
         doc.prefer(frame)
         prompt = self._framing.prompt(frame, document, position)
-        return await self._step(prompt, model, is_first=True) > 0
+        return await self._step(CURSOR, prompt, model, is_first=True) > 0
 
     async def _rest_step(self, doc: OpenDocument) -> bool:
         """
@@ -135,21 +135,16 @@ class Prefill:
             frame = await self._framing.best(doc, document, place, model)
             prompt = self._framing.prompt(frame, document, place)
             if missing := await self._missing_rest(prompt, model):
-                self._rest_on(doc, missing)
+                self._lane.again(CURSOR, partial(self._rest_step, doc), delay=missing)
                 return False
             prompt = replace(prompt, aside=place != position)
-            warmed = await model.warm(prompt, step_tokens(self._lane.connection.state))
+            warmed = await self._lane.ahead(CURSOR, prompt, model)
             self._stats.count_warm(warmed, waited_for=False, is_first=False)
             if prompt.aside and warmed.evaluated and doc.current is document:
                 doc.put_aside(frame)
             if warmed.left:
                 return True
         return False
-
-    def _rest_on(self, doc: OpenDocument, seconds: float) -> None:
-        """See in *seconds* what a request where the cursor rests needs first."""
-        step = partial(self._rest_step, doc)
-        self._lane.background("prefill cursor", step, delay=seconds)
 
     async def _next_step(self, doc: OpenDocument) -> bool:
         """
@@ -168,7 +163,7 @@ class Prefill:
             model = await self._lane.model(doc.permit())
             if not await self._pays(doc, prompt, model):
                 return False
-            left = await self._step(prompt, model, is_first=doc.frame is None)
+            left = await self._step(NEXT, prompt, model, is_first=doc.frame is None)
         except PromptTooLong as error:
             return self._framing.shrunk(doc, frame, error)
         if left or not doc.current:
@@ -206,11 +201,12 @@ class Prefill:
 
     def _look_again(self, doc: OpenDocument, seconds: float) -> None:
         """See in *seconds*, or that long after the next request, what is to be evaluated."""
-        step = partial(self._next_step, doc)
-        self._lane.background("prefill next", step, delay=seconds)
+        self._lane.again(NEXT, partial(self._next_step, doc), delay=seconds)
 
-    async def _step(self, prompt: Prompt, model: PermittedModel, *, is_first: bool) -> int:
+    async def _step(
+        self, kind: str, prompt: Prompt, model: PermittedModel, *, is_first: bool
+    ) -> int:
         """Evaluate a step of *prompt*; how many tokens are left."""
-        warmed = await model.warm(prompt, step_tokens(self._lane.connection.state))
+        warmed = await self._lane.ahead(kind, prompt, model)
         self._stats.count_warm(warmed, waited_for=False, is_first=is_first)
         return warmed.left

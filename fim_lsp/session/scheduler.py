@@ -14,6 +14,8 @@ and on other servers its work is lost.
   foreground step is due and the foreground has been quiet for the job's delay.
 - A job is a function that does one step and says whether there is more. A running step is never
   interrupted; between steps everything else may come first.
+- A job that leaves work for later itself (`again`) goes behind the other kinds, waits longer each
+  time, and ends after `ROUNDS` in which it got nothing done.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ T = TypeVar("T")
 Step = Callable[[], Awaitable[bool]]  # does one step; True when there is more to do
 
 LAST_S = 0.3  # a step, and a little more
+# Doubled from half a second after a few: four minutes, in which a model should have loaded.
+FIRST_ROUNDS, ROUNDS = 3, 12
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +67,9 @@ class Scheduler:
         self._kinds = kinds
         self._off_wire = off_wire  # kinds that only compute: they are in no foreground step's way
         self._jobs: dict[str, Job] = {}
+        self._rounds = dict.fromkeys(
+            kinds, 0
+        )  # in which a kind got nothing done, one after another
         self._wire = asyncio.Lock()
         self._n_due = 0  # foreground steps that wait or run
         self._n_waiting = 0
@@ -109,8 +116,27 @@ class Scheduler:
 
     def background(self, kind: str, step: Step, *, delay: float = 0.0) -> None:
         """Leave *step* for when the foreground has been quiet for *delay* seconds."""
+        self._leave(kind, step, delay, 0)
+
+    def again(self, kind: str, step: Step, *, delay: float) -> None:
+        """
+        Leave *step* for later, as what the job of its *kind* goes on with, which runs now: not
+        sooner than after *delay* seconds of quiet.
+        """
+        rounds = self._rounds[kind] + 1
+        if rounds > ROUNDS:
+            log.info("%s was given up: nothing came of it %d times", kind, ROUNDS)
+            return
+        self._leave(kind, step, delay * 2 ** max(0, rounds - FIRST_ROUNDS), rounds)
+
+    def note_progress(self, kind: str) -> None:
+        """Note that work of this *kind* got something done."""
+        self._rounds[kind] = 0
+
+    def _leave(self, kind: str, step: Step, delay: float, rounds: int) -> None:
         assert kind in self._kinds, kind
         due = asyncio.get_running_loop().time() + delay
+        self._rounds[kind] = rounds
         self._jobs[kind] = Job(step, due, delay)
         self._changed.set()
         if self._runner is None or self._runner.done():
@@ -138,11 +164,13 @@ class Scheduler:
     async def _run(self) -> None:
         """Serve background jobs until none is left."""
         while self._jobs:
+            await asyncio.sleep(0)  # a step may wait for nothing
             self._changed.clear()
             now = asyncio.get_running_loop().time()
-            kind = next(
-                (k for k in self._kinds if k in self._jobs and self._jobs[k].due <= now), None
-            )
+            due = [
+                kind for kind in self._kinds if kind in self._jobs and self._jobs[kind].due <= now
+            ]
+            kind = min(due, key=self._rounds.__getitem__, default=None)
             if kind is not None and not self._n_due:
                 await self._serve(kind, self._jobs[kind])
                 continue

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from fim_lsp.session.connection import Connection
-from fim_lsp.session.lane import TWICE, Lane, Withdrawn
+from fim_lsp.session.lane import SEAMS, TWICE, Lane, Withdrawn
 from fim_lsp.settings.config import Config
 from server_bridge.protocol import Measure, Prompt, Reply, Request, Stop, Timings, Warmed
 from tests.fake_backend import FakeBackend
@@ -49,8 +49,8 @@ class Permission:
             raise Withdrawn("it is over")
 
 
-def lane_to(backend: FakeBackend) -> Lane:
-    return Lane(Connection(Config(), lambda _: backend), ())
+def lane_to(backend: FakeBackend, *kinds: str) -> Lane:
+    return Lane(Connection(Config(), lambda _: backend), kinds)
 
 
 @pytest.mark.parametrize(
@@ -77,6 +77,28 @@ async def test_the_steps_end_whatever_is_said_of_the_cache(cached: Iterator[int]
     assert backend.n_steps <= TWICE * TOTAL / STEP
     assert evaluated <= TWICE * TOTAL
     assert n_turns >= backend.n_steps
+
+
+@pytest.mark.parametrize("evaluated", [1, 7, STEP, 3 * TOTAL])
+async def test_background_steps_end_whatever_is_said_of_them(evaluated: int) -> None:
+    """By their number, too, until the user does something; then it is tried again."""
+    backend = Odd(itertools.repeat(0), evaluated)
+    lane = lane_to(backend, "prefill")
+    most = TWICE * (TOTAL // STEP + SEAMS)
+
+    async def step() -> bool:
+        model = await lane.model(Permission())
+        return (await lane.ahead("prefill", PROMPT, model)).left > 0
+
+    async def count_steps(leave: Callable[..., None]) -> int:
+        backend.n_steps = 0
+        leave("prefill", step, delay=0.0)
+        await lane.wait_idle()
+        return backend.n_steps
+
+    assert 0 < await count_steps(lane.background) <= most
+    assert await count_steps(lane.again) <= 1  # in all there are no more
+    assert 0 < await count_steps(lane.background) <= most
 
 
 async def test_a_step_that_brings_nothing_is_the_last() -> None:

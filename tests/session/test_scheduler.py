@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 
-from fim_lsp.session.scheduler import Scheduler
+from fim_lsp.session.scheduler import ROUNDS, Scheduler
+from tests.clock import run
 
 
 class Work:
@@ -104,6 +106,76 @@ async def test_a_failing_job_ends_alone() -> None:
     work.gates["warm"].set()
     await scheduler.wait_idle()
     assert work.ran == ["warm"]
+
+
+def test_work_that_leaves_itself_for_later_ends(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After some rounds in which nothing comes of it, ever more seldom, with a line in the log; the other kinds go on."""
+    ran: list[tuple[str, float]] = []
+
+    async def work() -> None:
+        scheduler, loop = Scheduler(("always", "once")), asyncio.get_running_loop()
+
+        async def always() -> bool:
+            ran.append(("always", loop.time()))
+            scheduler.again("always", always, delay=0.5)
+            return False
+
+        async def once() -> bool:
+            ran.append(("once", loop.time()))
+            return False
+
+        scheduler.background("always", always)
+        scheduler.background("once", once, delay=0.5)
+        await asyncio.sleep(3600)
+        assert scheduler.idle
+
+    with caplog.at_level("INFO"):
+        run(work(), monkeypatch)
+    times = [at for name, at in ran if name == "always"]
+    waits = [later - sooner for sooner, later in pairwise(times)]
+    assert len(times) == ROUNDS + 1
+    assert waits == sorted(waits)
+    assert ran.index(("once", 0.5)) < ran.index(("always", 0.5))  # it goes behind the others
+    assert "always was given up" in caplog.text
+
+
+def test_progress_begins_the_rounds_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work that gets something done each time ends when it is done."""
+    n_rounds = 3 * ROUNDS
+
+    async def work() -> int:
+        scheduler, ran = Scheduler(("slow",)), 0
+
+        async def slow() -> bool:
+            nonlocal ran
+            ran += 1
+            scheduler.note_progress("slow")
+            if ran < n_rounds:
+                scheduler.again("slow", slow, delay=0.5)
+            return False
+
+        scheduler.background("slow", slow)
+        await asyncio.sleep(3600)
+        return ran
+
+    assert run(work(), monkeypatch) == n_rounds
+
+
+async def test_a_job_that_waits_for_nothing_lets_others_run() -> None:
+    """The event loop runs between two steps, also of a job without an end."""
+    scheduler, ran = Scheduler(("endless",), off_wire=("endless",)), 0
+
+    async def endless() -> bool:
+        nonlocal ran
+        ran += 1
+        return ran < 100_000
+
+    scheduler.background("endless", endless)
+    await settled()
+    assert 0 < ran < 100
+    await scheduler.aclose()
 
 
 async def test_a_cancelled_request_does_not_hold_the_wire() -> None:
