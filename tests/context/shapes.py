@@ -10,7 +10,8 @@ characters, and other signs as they are; in front of it may stand a prefix. A li
 field and `@s` for the secret.
 
 The rules were written against `secret_shapes.txt` and `secret_places.jsonl`, and against none of
-the others. What is missed there says how well the rules carry over, so a miss stays one; those are
+the others; `public_shapes.txt` has the forms of the examples of gitleaks, Nosey Parker, Kingfisher
+and CredSweeper, some of which showed what to look for. What is missed there says how well the rules carry over, so a miss stays one; those are
 never printed.
 """
 
@@ -105,6 +106,9 @@ VALUES: dict[str, Callable[[Maker], str]] = {
     "alnum": lambda m: m.some(ALNUM, 8, 24),
     "hard": lambda m: m.some(ALNUM + "!@#$%^&*()-_=+", 8, 28),
     "phrase5": lambda m: " ".join(m.rng.choice(PHRASE_WORDS) for _ in range(5)),
+    "title4": lambda m: " ".join(m.rng.choice(PHRASE_WORDS).capitalize() for _ in range(4)),
+    "words12": lambda m: " ".join(m.rng.choice(PHRASE_WORDS) for _ in range(12)),
+    "words24": lambda m: " ".join(m.rng.choice(PHRASE_WORDS) for _ in range(24)),
     "word1": lambda m: m.of(string.ascii_uppercase, 9) + m.made("d1"),
     "salt": lambda m: m.of(ALNUM + SYMBOLS + "[]{}<>()|;:,+= ", 64),
     "basic": Maker.basic,
@@ -143,6 +147,16 @@ def tuned() -> list[Shape]:
 def held_out() -> list[Shape]:
     """Return what the rules were not written against: other templates, names and issuers."""
     return read_shapes("held_out_shapes.txt", Maker(77))
+
+
+def reported() -> list[Shape]:
+    """Return what an attacker found that the rules missed, with variations."""
+    return read_shapes("reported_shapes.txt", Maker(5))
+
+
+def public() -> list[Shape]:
+    """Return what public sets of rules take for secrets, each with random characters."""
+    return read_shapes("public_shapes.txt", Maker(9))
 
 
 def read_shapes(name: str, maker: Maker, section: str = "") -> list[Shape]:

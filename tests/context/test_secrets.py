@@ -126,6 +126,15 @@ def test_private_keys_go_line_by_line(begin: str, end: str, line: str) -> None:
     assert text.endswith("\nb = 2")
 
 
+@pytest.mark.parametrize("kind", ["CERTIFICATE", "PUBLIC KEY", "PGP PUBLIC KEY BLOCK"])
+@pytest.mark.parametrize("line", ["{}\n", "    {}\n", '"{}\\n"\n'])
+def test_what_is_public_in_pem_stays(kind: str, line: str) -> None:
+    """A certificate and a public key look like key material, and their marks say that they are none."""
+    lines = [f"-----BEGIN {kind}-----", *(made(64) for _ in range(6)), f"-----END {kind}-----"]
+    text = "x = 1\n" + "".join(map(line.format, lines))
+    assert scrub_text(text) == text
+
+
 def test_a_value_of_any_length_goes_whole() -> None:
     """Also behind the part of it that is judged."""
     for line in (

@@ -14,7 +14,9 @@ from tests.context.shapes import (
     Shape,
     held_out,
     held_out_places,
+    public,
     read_shapes,
+    reported,
     seen_places,
     tuned,
 )
@@ -36,8 +38,10 @@ def shown(secret: str, text: str) -> bool:
         (seen_places, 400, 0.97),
         (held_out, 80, 0.95),
         (held_out_places, 400, 0.95),
+        (reported, 60, 0.99),
+        (public, 400, 0.96),
     ],
-    ids=["tuned", "grammar", "held out", "grammar held out"],
+    ids=["tuned", "grammar", "held out", "grammar held out", "reported", "public"],
 )
 def test_secrets_of_many_shapes_are_blotted(
     shapes: Callable[[], list[Shape]], at_least: int, found: float

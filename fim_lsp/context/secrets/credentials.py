@@ -14,10 +14,12 @@ from typing import NamedTuple
 from fim_lsp.context.secrets.values import (
     Span,
     is_given,
+    is_mixed,
     is_password,
     is_random_so_far,
     is_reference,
     is_strange,
+    is_uuid,
     oddities,
 )
 
@@ -36,17 +38,14 @@ _RANDOM = 2  # oddities of a token that has no name
 _OPTION = r"[^\n|;]{0,100}?[ \t]"  # from a command to one of its options
 _WORD = r"[^\s\"']"
 _QUOTED = r"[^\n\"'`]"
-_COOKIES = r"(?:[\w.-]{1,40}=[^;\s\"']{0,200};[ ]?){0,8}"
-_SESSION = r"[\w.-]{0,20}(?:sess|sid|auth|token|jwt)[\w.-]{0,20}"
+_SAYS = r"[\w.-]{0,40}(?:passw|passphrase|secret|token|pwd|api[_-]?key)"
+_NAME_OF = r"(?:name|key|id|setting|option|code|field)[\"'`]?[ \t]{0,4}[:=][ \t]{0,4}[\"'`]?"
 
 # what it is, the words, what stands between a word and the secret, its characters, how many, its
 # end
 _SYNTAX = (
     ("token", "://", r"(?:[\w.%+-]{1,64}:)?", r"[^\s:/@\"'<>.]", "16,255", "@"),
-    ("token", "bearer", r"[ \t]{1,8}", r"[\w.~+/=-]", "12,4000", ""),
-    ("token", "basic", r"[ \t]{1,8}", r"[A-Za-z0-9+/_=-]", "12,1000", ""),
-    ("token", "authorization", r"[\"']?[:,][ \t]{0,4}[\"']?[a-z][\w-]{2,20}[ \t]{1,4}",
-     r"[\w.~+/=-]", "12,4000", ""),
+    ("token", "bearer basic", r"[ \t]{1,8}", r"[\w.~+/=-]", "12,4000", ""),
     # the keys and salts of WordPress: 64 signs, spaces among them
     ("token", "_key _salt", r"[\"'],[ \t]{0,20}[\"']", r"[^\"'\n]", "60,70", r"[\"']"),
     ("password", "mysql mariadb", rf"{_OPTION}-p[\"']?(?!-)", _WORD, "5,200", ""),
@@ -58,11 +57,31 @@ _SYNTAX = (
      "5,200", ""),
     ("password", "jdbc:oracle", r":\w{2,5}:[\w.$#-]{1,64}/", r"[^\s\"'@]", "3,200", "@"),
     ("password", "sqlplus", rf"{_OPTION}[\"']?[\w.$#-]{{1,64}}/", r"[^\s\"'@/]", "3,200", "@"),
-    ("password", "-pass", r"(?:in|out)?[ \t]{1,4}[\"']?pass:", _WORD, "5,200", ""),
-    ("password", "echo", r"[ \t]{1,4}[\"']?", r"[^\s\"'|]", "6,200",
-     r"[\"']?[ \t]{0,4}\|[^\n]{0,80}--password-stdin"),
-    ("password", "securestring", r"[ \t]{1,8}(?:-string[ \t]{1,8})?[\"']", _QUOTED, "5,200",
-     r"[\"']"),
+    ("password", "openssl", rf"{_OPTION}-k[ \t]{{1,4}}[\"']?(?!-)", _WORD, "5,200", ""),
+    ("password", "echo printf", r"[ \t]{1,4}(?:-n[ \t])?(?:[\"']?%s[\"']?[ \t])?[\"']?",
+     r"[^\s\"'|]", "6,200",
+     r"[\"']?[ \t]{0,4}\|[^\n]{0,80}(?:--password-stdin|\bsecret[ \t](?:create|set|put|add))"),
+    # the value in front of its name: `SET value = 'v' WHERE name = 'x_password'`
+    ("password", "value val", r"[\"'`]?[ \t]{0,4}[:=][ \t]{0,4}[\"'`]", _QUOTED, "5,200",
+     rf"[\"'`][^\"'`=:]{{0,80}}[\"'`]?{_NAME_OF}{_SAYS}"),
+    ("password", "values", r"[ \t]{0,4}\([^\n()]{0,200}?[\"'`]", _QUOTED, "5,200",
+     rf"[\"'`][ \t]{{0,4}},[ \t]{{0,4}}[\"'`]{_SAYS}"),
+    ("password", "login credential id/pw",
+     r"\w{0,4}(?:[ \t]{1,4}is|[:-])[ \t]{0,4}[\w.@+-]{2,40}[ \t]?[/:|,][ \t]?", r"[^\s\"'`]",
+     "6,60", r"(?=[ \t]{0,4}(?:\r?\n|\Z|-->|\*/))"),
+    # the private numbers of a JSON web key
+    ("token", "\"d\" \"p\" \"q\" \"dp\" \"dq\" \"qi\" \"k\" 'd' 'k'", r"[ \t]{0,4}:[ \t]{0,4}[\"']",
+     r"[\w-]", "16,2000", r"[\"']"),
+    # a key as words, and as a list of its bytes
+    ("password", "mnemonic seed phrase wallet words",
+     r"[^\n]{0,60}?[\"'`=:>(][ \t]?", "[a-z ]", "40,220", r"(?=[\"'`<)]|[ \t]{0,4}(?:\r?\n|\Z))"),
+    ("password", "key secret seed salt",
+     (r"(?<!public.key)(?<!publickey)(?<!pub.key)(?<!pubkey)(?!s|map|code|board|pad|press|table)"
+      r"[a-z0-9_]{0,20}[\"']?(?:\[\w{0,12}\])?[^\w\n]{0,6}(?:[\w:<>]{1,24}[ \t]?){0,2}"
+      r"(?:\[\w{0,12}\][ \t]?)?[({\[]{1,2}\s{0,8}"),
+     r"(?:(?:0x[0-9a-f]{1,2}|\d{1,3}),[ \t]{0,8}\\?\r?\n?[ \t]{0,20})", "11,400", ""),
+    ("password", "securestring", r"[ \t]{1,8}(?:-\w{1,12}[ \t]{1,8}){0,3}\\?[\"']?(?![$-])", _WORD,
+     "5,200", ""),
     ("password", "identified", r"[ \t]{1,8}(?:with[ \t]{1,8}\w{1,40}[ \t]{1,8})?by[ \t]{1,8}[\"']",
      _QUOTED, "5,200", r"[\"']"),
     ("password", "jwt.sign jwt.verify jwt.encode jwt.decode sign( verify(",
@@ -71,15 +90,13 @@ _SYNTAX = (
      (r"[ \t]?\([^\n\"'`]{0,30}[\"'`]?[\w-]{0,20}[\"'`]?,[ \t]{0,4}(?:\$\w{1,30},[ \t]{0,4}"
      r")?b?[\"'`]"), _QUOTED, "6,200", r"[\"'`]"),
     ("password", ("cookieparser hmac.new fernet signer serializer cookiesigner basicauth "
-    "setpassword hs256 withsecret secretstr"),
-     r"[ \t]?\(b?[\"'`]", _QUOTED, "6,200", r"[\"'`]"),
+    "setpassword hs256 withsecret secretstr secretkeyspec"),
+     r"[ \t]?\((?:\w{1,12}\.new,[ \t]?)?(?:\[\]byte\()?b?[\"'`]", _QUOTED, "6,200", r"[\"'`]"),
     ("password", "/user: /u:",
      r"(?:(?<=\s/user:)|(?<=\s/u:))[\w.@\\-]{1,64}[ \t]{1,8}(?:/p:)?[\"']?(?![/-])", _WORD,
      "5,200", ""),
     ("password", "7z 7za 7zz unrar rar", rf"{_OPTION}-h?p[\"']?(?!-)", _WORD, "5,200", ""),
     ("password", "zip", rf"{_OPTION}(?:-p|--password)[ \t]{{1,4}}[\"']?(?!-)", _WORD, "5,200", ""),
-    ("token", "cookie", rf"[\"']?[:,=][ \t]{{0,4}}[\"'`]?{_COOKIES}{_SESSION}=", r"[\w.~+/=%:-]",
-     "12,2000", ""),
     ("password", "auth login credential connect pdo",
      r"(?:s|ion)?[ =]{0,3}\([^()\n]{0,80}?[\"'][^\"'\n]{1,64}[\"'],[ \t]{0,4}[\"']", _QUOTED,
      "6,200", r"[\"']"),
@@ -94,6 +111,32 @@ _FORMS = tuple(
     )
     for name, words, before, value, count, end in _SYNTAX
 )
+
+# What is long and random is a secret under any name, unless its line says that it is public; a
+# hash, letters in one case or a word of a sentence only where the line names what has a secret.
+_RUN = re.compile(r"[A-Za-z0-9+/_.~-]{20,}+={0,2}")
+_DIGIT = re.compile(r"\d")
+_START = r"(?<![^\s\"'`=:,(\[{>|;])"
+_LONG = re.compile(
+    rf"(?!//)(?:{_START}|(?<=/token/)|(?<=/key/)|(?<=/secret/)|(?<=webhook/))"
+    r"([A-Za-z0-9+/_.~-]{20,}+={0,2})(?![^\s\"'`,;:)\]}<&])"
+)
+_OPEN_LONG = re.compile(_START + r"([A-Za-z0-9+/_-]{12,200})\Z")
+_AROUND = 120  # characters of a line on both sides that are looked at
+_PUBLIC = re.compile(
+    r"hash|\bsha|sha\d|md5|crc|digest|checksum|integrity|fingerprint|public|pub_?key|cert|etag"
+    r"|commit|revision|\brev|uuid|guid|nonce|ssh-|image|\bsrc|href|font|base64,|bytecode|block"
+    r"|contract|\btx|sitekey|thumbprint|signature|merkle|expect|assert|\bid[\"']?[:=]"
+    r"|[\"'][nxye][\"']\s?:"
+)
+_NEAR = re.compile(
+    r"secret|token|access\b|passw|passphrase|cred|auth|\bkey|key\b|client|account|wallet|sign[ei]"
+    r"|vapid|hmac|ciph|crypt|salt|session|cookie|login|webhook|\bapi|[_-]api|private"
+    r"|\bac[0-9a-f]{32}\b"
+)
+_ALONE = 4  # oddities of a long value; twice as many where all its letters are of one case
+_BARE = 32  # characters of one that stands in no quotes
+_HEXADECIMAL = re.compile(r"(?:0x)?(?:[0-9a-f]{32,}|[0-9A-F]{32,})")
 
 # User and password in front of an address: in URLs, and in Go's names of data sources.
 _PGPASS = re.compile(
@@ -118,6 +161,7 @@ _URL_PASSWORD_GROWING = re.compile(  # a port has no other characters than digit
 )
 _PLACEHOLDER = re.compile(
     r"(?i)user(?:name)?|pass(?:w(?:or)?d)?|pw|pwd|secret|token|redacted|[x*.]+|\W.*"
+    r"|.*(?:\[\^|\(\?).*"
 )
 
 
@@ -137,10 +181,37 @@ def credentials(text: str, lower: str) -> Iterator[Span]:
         if not is_reference(line[1]) and (is_password(line[1]) or is_strange(line[1], least=2)):
             yield Span(*line.span(1), "password of a line of .pgpass")
     yield from _cells(text, lower)
+    yield from _long_values(text, lower)
     for address in _ADDRESS.finditer(text):
         source = _IN_FRONT.search(text, max(0, address.start() - _SOURCE), address.start())
         if source and not (_PLACEHOLDER.fullmatch(source[2]) or is_reference(source[2])):
             yield Span(*source.span(2), "password of a data source")
+
+
+def _long_values(text: str, lower: str) -> Iterator[Span]:
+    """Yield what is long and random."""
+    for run in _RUN.finditer(text):
+        match = _DIGIT.search(run[0]) and _LONG.search(text, run.start(), run.end() + 1)
+        if match and _is_long_secret(match[1], lower, *match.span(1)):
+            yield Span(*match.span(1), "long random value")
+
+
+def _is_long_secret(value: str, lower: str, start: int, end: int) -> bool:
+    """Return whether *value* is random, and a secret by what stands around it in its line."""
+    odd = oddities(value)
+    line_end = lower.find("\n", end, end + _AROUND)
+    before = lower[max(lower.rfind("\n", 0, start) + 1, start - _AROUND) : start]
+    behind = lower[end : end + _AROUND if line_end < 0 else line_end]
+    if odd < _ALONE or is_uuid(value) or _PUBLIC.search(before):
+        return False
+    near = any(map(_NEAR.search, (before, lower[start:end], behind)))
+    long = odd >= 2 * _ALONE or _HEXADECIMAL.search(value) is not None
+    quoted = before.endswith(('"', "'", "`", "=")) and "://" not in before
+    bare = long and len(value) >= _BARE and "/" not in value and before[-1:] in {"", " ", "\t", ">"}
+    if not (before.strip() or behind.strip()):  # maybe a line of a certificate, below another one
+        above = lower[max(0, start - len(before) - 2) : start]
+        bare = bare and not (above + lower[end : end + len(behind) + 2]).strip()
+    return (near and long) or ((near or quoted or bare) and is_mixed(value, kinds=3))
 
 
 def _cells(text: str, lower: str) -> Iterator[Span]:
@@ -154,7 +225,7 @@ def _cells(text: str, lower: str) -> Iterator[Span]:
             n for n, name in enumerate(names) if _SECRET_COLUMN.fullmatch(name.strip(" \"'"))
         }
         done = head.end() + 1
-        while columns and done < len(text):
+        while columns and sum(map(bool, names)) > 1 and done < len(text):
             end = text.find("\n", done)
             end = len(text) if end < 0 else end
             spans = _split(text, done, min(end, done + _ROW)) if end > done else []
@@ -191,6 +262,9 @@ def growing_credentials(text: str, lower: str) -> Iterator[int]:
         for match in _matches(form.words, form.growing, text, lower):
             if is_random_so_far(match[1]):
                 yield match.start(1)
+    value = _OPEN_LONG.search(text)
+    if value and _is_long_secret(value[1], lower, *value.span(1)):
+        yield value.start(1)
     growing = _URL_PASSWORD_GROWING.search(text)
     if growing:
         yield growing.start(1)

@@ -171,7 +171,7 @@ class Field(NamedTuple):
 # The rest of the name, a closing quote, brackets, the size of an array: `_HASH"]`, `[32]`.
 _NAME_END = re.compile(
     r"(?P<rest>[\w.-]{0,40})(?:\\{0,2}[\"'`])?(?:[\])]{1,2}|\[\w{0,16}\]|\$|\}(?=[ \t]=))?"
-    r"(?=[\s=:：,;({<>|?!+.*-])"
+    r"(?=[\s=:：,;({<>|?!+.*%-])"
 )
 
 # `passwords = ["…", "…"]`, `PASSWORDS = {"app": "…"}`: a literal in front of a colon is a name.
@@ -236,7 +236,8 @@ def _find(
             start, stop = value.span(value.lastindex or 0)
             if kind is not ValueKind.LINE or (named in _LINE_ODD and _is_set(text, word.start())):
                 stop -= text[stop - 1] == "\\"
-                yield field(kind, start=start, end=stop)
+                option = kind is ValueKind.LOOSE and text[word.start() - 1 : word.start()] == "-"
+                yield field(ValueKind.BARE if option else kind, start=start, end=stop)
         if forms is WHOLE and (is_list or _LISTS.fullmatch(name["rest"])):
             for start, stop in _items(lower, name.end()):
                 yield field(ValueKind.FALLBACK, start=start, end=stop)
@@ -317,4 +318,5 @@ def is_secret(field: Field, value: str) -> bool:
         )
         odd = oddities(value) + mixed >= _TOKEN_ODD or (chosen and is_password(value))
         return len(value) >= _LEAST[Rank.TOKEN] and odd
-    return len(value) >= _LEAST[Rank.KEY] and oddities(value) >= _KEY_ODD and not is_uuid(value)
+    least = _KEY_ODD - 2 * (is_mixed(value, kinds=3) and is_strange(value, least=5))
+    return len(value) >= _LEAST[Rank.KEY] and oddities(value) >= least and not is_uuid(value)

@@ -34,12 +34,13 @@ _ABROAD = (
     "パスワード", "비밀번호", "암호", "סיסמה",
 )  # fmt: skip
 WORD = re.compile(
-    r"p(?:ass(?:phrases?|wo?r[dt]s?|wd)?|wd|sk|w(?![a-z]))|s(?:ecrets?|ig(?:nature)?(?==))|tokens?"
-    r"|cred(?:entials?|s)|auth(?:orization)?|key|kennw(?:o|ö)rter|" + "|".join(_ABROAD)
+    r"p(?:ass(?:phrases?|wo?r[dt]s?|wd)?|s{0,2}wd|sk|w(?![a-z]))"
+    r"|s(?:ecrets?|ig(?:nature)?(?==)|alt)|tokens?|cred(?:entials?|s)|auth(?:orization)?|key|pepper|"
+    r"kennw(?:o|ö)rter|" + "|".join(_ABROAD)
 )
 """Words that tell, in lower-cased text."""
 
-_WITHIN = ("passphrase", "passwor", "passwd", "pwd", "secret", "token", "credential")
+_WITHIN = ("passphrase", "passwor", "passwd", "pwd", "pswd", "secret", "token", "credential")
 """Those that tell inside a longer word, too: `dbpassword`, `accesstoken`."""
 
 # What `pass` and `key` may be joined to, which are parts of `bypass` and `monkey` as well.
@@ -90,7 +91,7 @@ def rank(text: str, start: int, end: int, rest: str) -> Rank | None:
     begins = _begins(text, start)
     if _is_about(rest) or not (begins or _is_joined_word(word, owner)):
         return None
-    if word.startswith(("pass", "pwd", "psk", "pw")) or _FOREIGN.fullmatch(word):
+    if word.startswith(("pass", "pwd", "ps", "pw")) or _FOREIGN.fullmatch(word):
         return Rank.PASSWORD
     if "public" in owner or owner.endswith(_PUBLIC):
         return None
@@ -189,7 +190,9 @@ _SYNTAX = (
      r"|(?=[ \t]))[ \t]{0,40}"), "", r"(?=[\s;).}]|\Z)"),
     (ValueKind.LINE, rf"{_GAP}\*{{0,2}}(?:[:?+]?=|[:：])\*{{0,2}}{_GAP}{_YAML_TAG}(?!\$[{{(])",
      r"[^\s\"'`;&]", r"(?<!,)(?=[;&\"']|[ \t]{0,8}(?:\r?\n|#|\Z)|[ \t]\w{2,20}=)"),
-    (ValueKind.BARE, rf"{_GAP}(?:[:?+]?=|:){_GAP}{_YAML_TAG}", BARE, _NO_CALL),
+    (ValueKind.BARE,
+     (rf"(?:{_GAP}(?:[:?+]?=|:)|%3d|[ \t](?:for|of)[ \t][\w.@-]{{1,40}}[ \t]?(?:[:=]|is[ \t]))"
+      rf"{_GAP}{_YAML_TAG}"), BARE, _NO_CALL),
     (ValueKind.BARE, rf"(?:{_SET}[\"']?\$\{{[\w.]{{1,64}})?{_ELSE}", r"[^\s\"'{}]", r"[\"']?\}"),
     (ValueKind.BARE, rf"{_GAP}={_GAP}\{{", r"[^\s{}\"']", r"\}(?=[;\"'])"),  # of ODBC
     # Markdown's "the password is `v`", `**Password**: v`

@@ -179,6 +179,8 @@ _KEY_LINE = (
 )
 _NO_HASH = re.compile(r"[G-Zg-z+/]")
 _PUTTY = re.compile(r"Private-Lines: \d{1,4}((?:\r?\n[A-Za-z0-9+/=]{16,80}){1,300})")
+_PUBLIC_MARK = re.compile(r"-----? ?(?:BEGIN|END) (?![A-Z0-9 ]{0,40}PRIVATE)[A-Z0-9 ]{1,40}")
+_MARK_FAR = 100  # characters from a line of a key to the mark of its block, headers aside
 _MATERIAL = re.compile(rf"\n{_KEY_LINE}(?:\n{_KEY_LINE}){{2,}}(?=\n|\Z)")
 
 
@@ -189,7 +191,9 @@ def key_blocks(text: str) -> Iterator[Span]:
     for match in _PUTTY.finditer(text):
         yield Span(*match.span(1), "private key")
     for match in _MATERIAL.finditer("\n" + text):
-        if _NO_HASH.search(match[0]):
+        start, end = match.span()
+        around = text[max(0, start - _MARK_FAR) : start], text[end - 1 : end + _MARK_FAR]
+        if _NO_HASH.search(match[0]) and not any(map(_PUBLIC_MARK.search, around)):
             yield Span(match.start(), match.end() - 1, "key material")
 
 
@@ -233,7 +237,22 @@ def secrets(text: str) -> list[Span]:
     Return every span that looks like a secret, by start; they may overlap. Linear in the text's
     length.
     """
-    return sorted([*_plain(text), *_find_encoded(text)])
+    spans = [*_plain(text), *_find_encoded(text)]
+    return sorted([*spans, *(more for span in spans for more in _rest(text, span.end))])
+
+
+# The rest of a literal, behind what joins the two: a sign, or a line end.
+_REST = re.compile(
+    r"[\"'`](?:[ \t]{0,8}(?:[+.&\\]|\.\.)?[ \t]{0,4}\r?\n[ \t]{0,80}(?:[+.&][ \t]{0,4})?"
+    r"|[ \t]{0,4}(?:[+.&]|\.\.)[ \t]{0,4})[a-z@$]{0,2}[\"'`]([^\s\"'`]{4,300})(?=[\"'`](?!:))"
+)
+
+
+def _rest(text: str, end: int) -> Iterator[Span]:
+    """Yield the literals with which the one that ends at *end* goes on."""
+    while more := _REST.match(text, end):
+        end = more.end()
+        yield Span(*more.span(1), "rest of a secret")
 
 
 def _plain(text: str) -> Iterator[Span]:

@@ -171,7 +171,7 @@ _QUOTES = ('"', "'", "`", "=")
 
 _TWO_CASES = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _SIGN_TYPED = re.compile(r"[_.~-](?=[\w+/-])")
-_SIGN = re.compile(rf"[_.~-](?=[A-Za-z0-9][\w+/-]{{{_CUT - 2}}})")
+_SIGN = re.compile(rf"[_.~-](?=[A-Za-z0-9_][\w+/-]{{{_CUT - 2}}})")
 _BODY = re.compile(r"[\w-]{1,200}(?:[.+/=~][\w+/=-]{1,200}){0,8}")
 
 _MORE = re.compile(r"[\w+/=~-]*")  # of a token, however long

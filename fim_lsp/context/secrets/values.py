@@ -96,7 +96,7 @@ _WORDS = re.compile(
     r"pass|test|user|your|none|null|true|false|fake|mock|todo|some|here|hash|name|auth|"
     r"enter|root|sha-?\d{1,3}|md[45]|utf-?\d{1,2}|u?int\d{1,2}|float\d{1,2}|[hr]s\d{3}|es\d{3}|"
     r"aes-?\d{0,3}|rsa-?\d{0,4}|x509|pkcs\d{1,2}|https?\d?|html\d?|xml|json|smtp|i18n|l10n|k8s|"
-    r"key|api|pwd|foo|bar|baz|abc(?:def)?|0?12345?6?7?8?9?0?|x{3,}|(.)\1{3,}"
+    r"key|api|pwd|pbkdf2|hmac|foo|bar|baz|abc(?:def)?|0?12345?6?7?8?9?0?|x{3,}|(.)\1{3,}"
 )
 
 _SIGN = re.compile(r"(?<=[^\W_])[!@#%^*?~$&](?=[^\W_])")  # between letters
@@ -169,6 +169,7 @@ _CLOSED = re.compile(
     r"\}\}|(?<!\w)\{(?:[A-Za-z_][\w.!:\[\]()-]{0,60}|\d?)\}"
     r"|%\([\w.]{1,40}\)[sdr]|(?<!\w)%[-\d.]{0,4}[sdrvqx](?=[\s\"'),.:;]|\Z)|<%|%>|</?[\w.: -]{1,60}"
     r">|::|->|=>|\w\(\)\Z|\\[dDwWsSbnrtxu]"
+    r"|\A\+[ \t]?[\w.]{1,60}[\[(+]"
     r"|\[\^?[\w\\]-[\w]|\(\?[:=!<P]|\.[*+]|://|\A(?:[~.]{0,2}/[\w.-]|[$@%*&!#]{1,2}"
     r"(?:[a-z_][a-z\d_./:-]{0,80}|[A-Z_][A-Z\d_]{0,80}|[a-z]{2,40}(?:[A-Z][a-z]{2,40}){1,9})%?\Z"
     r"|0x[0-9A-Fa-f]{1,16}\Z)"
@@ -180,7 +181,11 @@ _PART = re.compile(
     r"|[-–—=+*&|/.…]{1,3}"
 )
 _BETWEEN = re.compile(r"\A[,;:+)\]}]{0,3}\s|\s[+(\[{,]{0,3}\Z")  # between two strings of a line
-_PHRASE = re.compile(r"[a-z]{3,12}(?: [a-z]{3,12}){2,11}(?: [a-z]{3,12}| \d{1,6}[!?.]?)")
+_PHRASE = re.compile(
+    r"[a-z]{3,12}(?: [a-z]{3,12}){2,22}(?: [a-z]{3,12}| \d{1,6}[!?.]?)"
+    r"|[A-Z][a-z]{2,11}(?: [A-Z][a-z]{2,11}){3,11}(?: \d{1,6}[!?.]?)?"
+)
+_MNEMONIC = 11  # blanks between words that stand for a key, at least
 _PROSE = frozenset({
     "and", "are", "can", "cannot", "could", "did", "does", "for", "from", "has", "have", "how",
     "must", "not", "only", "our", "please", "should", "that", "the", "their", "this", "used",
@@ -217,12 +222,13 @@ def is_spaced(value: str) -> bool:
 
 def is_phrase(value: str) -> bool:
     """
-    Return whether *value* is a passphrase: four small words or more, none of which makes prose.
+    Return whether *value* is a passphrase or words that stand for a key: four words or more, none
+    of which makes prose.
     """
     return (
         _PHRASE.fullmatch(value) is not None
-        and _PROSE.isdisjoint(value.split())
-        and _WORDS.search(value) is None
+        and _PROSE.isdisjoint(value.lower().split())
+        and (value.count(" ") >= _MNEMONIC or _WORDS.search(value.lower()) is None)
     )
 
 
@@ -238,7 +244,7 @@ def is_word(value: str) -> bool:
     Return whether *value* is letters only, and no placeholder: the password of a user who chose a
     word.
     """
-    return value.isalpha() and _n_alnum(_without_words(value[:JUDGED])) > _SHORT
+    return value.rstrip("!$#*@%^&").isalpha() and _n_alnum(_without_words(value[:JUDGED])) > _SHORT
 
 
 def is_mixed(value: str, *, kinds: int = 2) -> bool:
