@@ -255,7 +255,7 @@ FACADE = {
     "complete", "explain", "report", "continue_long", "edit", "prepare_edit", "write_commit_message",
     "next_edit", "wants_next_edit", "check_next_edit",
     "status", "on_status", "on_index", "stats", "counters", "by_day", "backend",
-    "start_connecting", "aclose",
+    "start_connecting", "record", "stop_recording", "aclose",
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, cast
 
 from fim_lsp.display import sanitize
@@ -246,6 +247,29 @@ def _show_until(editor: Editor) -> str:
     return until
 
 
+def record(editor: Editor, *_: object) -> None:
+    """Record what the user types, for `benchmarks.recorded`, until `fim.stopRecording`."""
+    editor.session.record()
+    editor.messages.show(
+        "fim-lsp records what you type in files that a model may be shown, until you stop it"
+        " (fim.stopRecording); it stays on this machine."
+    )
+
+
+async def stop_recording(editor: Editor, *_: object) -> str:
+    """
+    Write what was recorded to a file that only this user may read; return its path, "" for none.
+    """
+    data = await editor.session.stop_recording()
+    if not data:
+        editor.messages.show("fim-lsp recorded nothing.")
+        return ""
+    path = files.cache_folder() / "recorded" / f"{datetime.now(tz=UTC):%Y-%m-%dT%H%M%S}.json"
+    await asyncio.to_thread(private_files.write, path, data)
+    editor.messages.show(f"The recording has ended: {path}. Read it before you give it away.")
+    return str(path)
+
+
 async def why(editor: Editor, params: object) -> str:
     """Return the reason in words, for `{"uri", "position"}`."""
     query = params if isinstance(params, dict) else {}
@@ -292,4 +316,6 @@ COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (
     ("fim.resume", resume),
     ("fim.didDismissCompletion", dismiss),
     ("fim.why", show_reason),
+    ("fim.record", record),
+    ("fim.stopRecording", stop_recording),
 )

@@ -35,6 +35,7 @@ from fim_lsp.session.lane import Lane, PermittedModel, Withdrawn
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.quietness import Quietness
+from fim_lsp.session.recorder import Recorder
 from fim_lsp.session.state.edit_history import NextEdit
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
@@ -103,6 +104,8 @@ class Session:
         self.check_next_edit = self.next_edits.check
         self.informing = Informing(self._open, self._judging, self._prefill, lambda: self.config)
         self._days = Days(cache or days, self.counters)
+        self._recorder = Recorder(time.time)
+        self.record = self._recorder.begin
         self._forgetting: set[asyncio.Task[None]] = set()
 
     @property
@@ -150,7 +153,9 @@ class Session:
             case events.RulesChanged():
                 self._judge_again()
             case _ if (doc := self._open.by_uri.get(event.uri)) is not None:
+                before = doc.document
                 self._handle_in(doc, event)
+                self._recorder.note(self._open.by_uri.get(event.uri, doc), before, event)
         if isinstance(event, events.Saved | events.Closed) and self.workspaces.changes_rules(
             event.uri
         ):
@@ -340,6 +345,15 @@ class Session:
         start = proposal.line - (not proposal.before)
         end = proposal.line + max(1, len(proposal.before))
         return line is not None and start <= line < end
+
+    async def stop_recording(self) -> bytes:
+        """Return what was recorded since `record`, without the files that are private now."""
+        private = {
+            doc.uri
+            for doc in self._recorder.documents
+            if await self.workspaces.verdict(doc.uri, doc.file, self.config)
+        }
+        return self._recorder.end(private)
 
     async def wait_idle(self) -> None:
         """Wait until no background work is left; for tests and benchmarks."""

@@ -106,6 +106,9 @@ local subcommands = {
   resume = function()
     require('fim').resume()
   end,
+  record = function(what)
+    require('fim').command(what == 'stop' and 'fim.stopRecording' or 'fim.record')
+  end,
   trigger = function()
     require('fim').trigger()
   end,
@@ -162,7 +165,8 @@ end, {
   range = true,
   desc = 'Local completions: ' .. table.concat(vim.fn.sort(vim.tbl_keys(subcommands)), ', '),
   complete = function(start, line)
-    local words = line:match('^%S+%s+toggle%s') and { 'buffer' } or vim.fn.sort(vim.tbl_keys(subcommands))
+    local words = ({ toggle = { 'buffer' }, record = { 'stop' } })[line:match('^%S+%s+(%l+)%s')]
+      or vim.fn.sort(vim.tbl_keys(subcommands))
     return vim.tbl_filter(function(word)
       return vim.startswith(word, start)
     end, words)
