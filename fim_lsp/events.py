@@ -1,5 +1,5 @@
 """
-The closed set of events from the editor; `session.handle` is their one reader. Pure data.
+The closed set of events from the editor; `Session.handle` is their one reader. Pure data.
 
 Positions count code points (`documents.Position`), paths are URIs as the client spells them.
 """

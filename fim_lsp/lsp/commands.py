@@ -175,7 +175,7 @@ def workspace_edit(
 
 
 async def apply_edit(editor: Editor, edit: types.WorkspaceEdit, label: str) -> bool:
-    """Have the editor change documents; whether it did. Never within a request: see `rpc.later`."""
+    """Have the editor change documents; whether it did. Never within a request: see `LanguageServer.later`."""
     with contextlib.suppress(JsonRpcException):
         params = types.ApplyWorkspaceEditParams(edit, label=label)
         return (await editor.workspace_apply_edit_async(params)).applied

@@ -29,7 +29,7 @@ from server_bridge.llama.slots import ASIDE, COPY
 from server_bridge.protocol import BackendError, BackendUnavailable, Warmed
 
 N_LOOKS = 16  # at a slot that should be free within two tokens; each look takes about one
-SOON_S = 0.003  # a look takes as long as two tokens of the smallest model
+SOON_S = 0.003  # between two looks: short beside the time that a token takes
 BLIND_S = 0.125  # waited at most, twice where the server does not show its slots
 
 

@@ -1,8 +1,8 @@
 """
 A `Request` into the options of llama.cpp's `/completion`, its answer into a `Reply`. Pure.
 
-`n_probs` gives log-probabilities and, with them, the tokens' bytes. Measured on two slow cores, it
-costs nothing with a vocabulary of 4,000 and 1 ms per token with one of 150,000.
+`n_probs` gives log-probabilities and, with them, the tokens' bytes; it costs about 1 ms per token
+with a vocabulary of 150,000.
 """
 
 from __future__ import annotations

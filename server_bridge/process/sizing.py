@@ -177,7 +177,7 @@ def is_cut_off(model: Path) -> bool:
 
 
 def _fields(file: BinaryIO) -> Iterator[tuple[str, Any]]:
-    """Yield the fields up to the vocabulary, which is long (ggml's docs/gguf.md)."""
+    """Yield the fields up to the vocabulary, which is long (ggml's gguf.md)."""
     magic, _version, _n_tensors, n_fields = struct.unpack("<4sIQQ", file.read(24))
     if magic != b"GGUF":
         raise ValueError("not a GGUF file")
