@@ -1,9 +1,9 @@
 """
 A typist who accepts, in a real Neovim.
 
-A key comes every `KEY_S`, a second after the last one of a line, and now and then after `THINK_S`: the same times for
-every client. What has stood on screen for `READ_S` is read once, also while keys that it foretold are typed, and taken
-where it is right (`taking`). Then the typist goes on from where the cursor is.
+Keys come at the times of a reader (`readers`), the same for every client. What has stood on screen for as long as it
+needs is read once, also while keys that it foretold are typed, and taken where it is right (`taking`). Then the typist
+goes on from where the cursor is.
 """
 
 from __future__ import annotations
@@ -11,20 +11,19 @@ from __future__ import annotations
 import json
 import random
 import time
+from bisect import bisect_left
 from collections.abc import Iterable
-from itertools import accumulate, takewhile
+from itertools import accumulate
 from pathlib import Path
 from typing import TextIO
 
 from benchmarks.real_sessions.choice import Written
+from benchmarks.real_sessions.readers import KEY_S, Reader
 from benchmarks.real_sessions.scores import Accepted, Read
 from benchmarks.real_sessions.taking import LEAST, Chance, choose, n_keys
 from fim_lsp.documents import n_common
 from tests.editors.neovim import Neovim
 
-KEY_S, LINE_S, THINK_S = 0.12, 1.0, 0.6
-THINKS = 0.08  # of the keys
-READ_S = 0.4
 LOOK_S = 0.02
 BLINK_S = 0.03  # between a key and the ghost text that it makes shorter: not seen
 SETTLE_S = 3.0  # until what was accepted stands in the text, at most
@@ -78,33 +77,34 @@ class Screen:
             self.before, self.text = before, text
             self.shown.append((at, text))
 
-    def stands(self, typed: str) -> bool:
+    def stands(self, typed: str, reader: Reader) -> bool:
         """Return whether a text has stood long enough to be read behind what is *typed*."""
-        is_here = self.before == typed and bool(self.text.strip())
-        return is_here and time.monotonic() - self.since >= READ_S
+        if self.before != typed or not self.text.strip():
+            return False
+        seconds = reader.read_s(random.Random(self.claim), self.text)
+        return time.monotonic() - self.since >= seconds
 
 
-def waits(session: Written) -> list[float]:
+def waits(session: Written, reader: Reader) -> list[float]:
     """Return the time before each character of what is typed, in seconds."""
-    rng, text = random.Random(session.name), "\n".join(session.typed)
-    usual = [THINK_S if rng.random() < THINKS else KEY_S for _ in text]
-    return [LINE_S if char == "\n" else wait for char, wait in zip(text, usual, strict=True)]
+    rng = random.Random(session.name)
+    return [reader.key_s(rng, char) for char in "\n".join(session.typed)]
 
 
-def after_reading(session: Written, chances: Iterable[Chance]) -> list[Chance]:
+def after_reading(session: Written, chances: Iterable[Chance], reader: Reader) -> list[Chance]:
     """Return what is left of each chance once it was read, because keys go on meanwhile."""
-    pauses, left = waits(session), list[Chance]()
+    pauses, left = waits(session, reader), list[Chance]()
     for at, text in chances:
-        ends = accumulate(pauses[at : at + len(text)])
-        n_typed = sum(1 for _ in takewhile(lambda end: end < READ_S, ends))
+        ends = [*accumulate(pauses[at : at + len(text)])]
+        n_typed = bisect_left(ends, reader.read_s(random.Random(text), text))
         if n_keys(text[n_typed:]) > LEAST:
             left.append(Chance(at + n_typed, text[n_typed:]))
     return left
 
 
-def type_accepting(editor: Neovim, session: Written, notes: Path) -> Accepted:
+def type_accepting(editor: Neovim, session: Written, notes: Path, reader: Reader) -> Accepted:
     """Type the block's first lines in insert mode, taking what is right on the way."""
-    whole, text, pause = "\n".join(session.block), "\n".join(session.typed), waits(session)
+    whole, text, pause = "\n".join(session.block), "\n".join(session.typed), waits(session, reader)
     reads: dict[str, Read] = {}
     refused: set[str] = set()
     pressed: list[tuple[int, float]] = []
@@ -119,7 +119,7 @@ def type_accepting(editor: Neovim, session: Written, notes: Path) -> Accepted:
                 editor.pump(min(LOOK_S, left))
                 screen.look()
                 claim = screen.claim
-                if not screen.stands(whole[:at]):
+                if not screen.stands(whole[:at], reader):
                     continue
                 if claim not in reads:
                     expected = whole[at : at + len(screen.text) + LEFT_CHARS]

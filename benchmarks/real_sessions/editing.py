@@ -24,6 +24,7 @@ from benchmarks.neovim import FIM_LSP, LLAMA_VIM, WATCH, count_tokens, cpu_secon
 from benchmarks.real_sessions import observed
 from benchmarks.real_sessions.accepting import NOTES, SETTLE_S, type_accepting
 from benchmarks.real_sessions.choice import PAUSE_LINE, Written, checkout
+from benchmarks.real_sessions.readers import Reader
 from benchmarks.real_sessions.scores import Pause, Played, Shown
 from fim_lsp.suggest.lines import indent
 from tests.editors import programs
@@ -39,12 +40,12 @@ CLIENTS = {"fim-lsp": FIM_LSP, "llama.vim": LLAMA_VIM}
 
 
 class Terms(NamedTuple):
-    """What is the same for all sessions; *accepts* says that the typist does."""
+    """What is the same for all sessions; *reader* is the typist who accepts, None for one who does not."""
 
     model: Path
     n_threads: int
     llama_vim: str
-    accepts: bool = False
+    reader: Reader | None = None
 
 
 def play(client: str, session: Written, terms: Terms) -> Played:
@@ -60,8 +61,9 @@ def play(client: str, session: Written, terms: Terms) -> Played:
         with _neovim(home, checkout(home, session), init, notes) as editor:
             before, cpu, others = count_tokens(url), cpu_seconds(server.pid), _others_seconds()
             _come(editor, session, is_ours=client == "fim-lsp")
-            accepted = type_accepting(editor, session, drawn) if terms.accepts else None
-            pauses = () if terms.accepts else tuple(_type(editor, session))
+            reader = terms.reader
+            accepted = type_accepting(editor, session, drawn, reader) if reader else None
+            pauses = () if reader else tuple(_type(editor, session))
             _check(editor, session)
             cpu, others = cpu_seconds(server.pid) - cpu, _others_seconds() - others
             evaluated, decoded = (b - a for a, b in zip(before, count_tokens(url), strict=True))

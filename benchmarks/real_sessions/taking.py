@@ -99,8 +99,8 @@ def right_part(text: str, expected: str) -> str:
 
 
 HEAD = (
-    "| client | keys | saved | characters taken | read | taken | wrong "
-    "| seconds | alone | model CPU s | others' CPU s |\n| --- |" + " ---: |" * 10
+    "| client | keys | saved | by acceptance | characters taken | read | taken | wrong "
+    "| seconds | alone | model CPU s | others' CPU s |\n| --- |" + " ---: |" * 11
 )
 
 
@@ -113,7 +113,7 @@ def table(
         rows.append(_row(client, [one for one in sessions if one.accepted]))
     for name, chances in limits.items():
         share, n_chars = n_saved(chances) / n_alone, sum(len(text) for _, text in chances)
-        cells = (name, n_alone, f"{share:.1%}", n_chars, len(chances), len(chances), 0)
+        cells = (name, n_alone, f"{share:.1%}", "", n_chars, len(chances), len(chances), 0)
         rows.append("| " + " | ".join(map(str, cells)) + " |" + " |" * 4)
     return "\n".join(rows)
 
@@ -123,14 +123,20 @@ def n_saved(chances: Iterable[Chance]) -> int:
     return sum(n_keys(text) - 1 for _, text in chances)
 
 
+def by_acceptance(n_taken: int, n_typed: int) -> float:
+    """Return which share of the characters was accepted and not typed, as Google counts it."""
+    return n_taken / max(1, n_taken + n_typed)
+
+
 def _row(client: str, played: Sequence[Played]) -> str:
     sessions = [one.accepted for one in played if one.accepted]
     alone, pressed = sum(one.n_alone for one in sessions), sum(one.n_pressed for one in sessions)
     reads = [read for one in sessions for read in one.reads]
     n_taken = sum(bool(read.taken) for read in reads)
+    n_chars = sum(len(read.taken) for read in reads)
     cells = (
-        client, alone, f"{1 - pressed / max(1, alone):.1%}",
-        sum(len(read.taken) for read in reads), len(reads), n_taken, len(reads) - n_taken,
+        client, alone, f"{1 - pressed / max(1, alone):.1%}", f"{by_acceptance(n_chars, pressed - n_taken):.1%}",
+        n_chars, len(reads), n_taken, len(reads) - n_taken,
         f"{sum(one.seconds for one in sessions):.0f}", f"{sum(one.alone_s for one in sessions):.0f}",
         f"{sum(one.cpu_s for one in played):.0f}", f"{sum(one.others_s for one in played):.0f}",
     )  # fmt: skip

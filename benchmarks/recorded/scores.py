@@ -1,9 +1,8 @@
 """
 What was shown in the pauses of a recorded session, in figures: right, wrong, length, keys saved by two readers. Pure.
 
-Both readers take what is right of a text, by the plugins' keys, if the pause leaves them the time to read it. The quick
-one reads for `QUICK_S`. People look up `LOOK_S` and `CHAR_S` for each character of the first line after a text appeared, which varies
-as a log-normal does, with a tenth below a quarter of it and a tenth above four times; so they save an expected number of keys.
+Both readers (`real_sessions.readers`) take what one key takes of a text, if the pause leaves them the time to read it;
+of people that is a share, so they save an expected number of keys.
 """
 
 from __future__ import annotations
@@ -13,16 +12,11 @@ from collections.abc import Iterable, Mapping
 from statistics import mean, median
 from typing import NamedTuple
 
+from benchmarks.real_sessions.readers import QUICK_S, share_of_readers
 from benchmarks.real_sessions.taking import n_keys, take
 from benchmarks.recorded.pauses import Pause
 from benchmarks.recorded.replay import Answer
 from fim_lsp.documents import n_common
-
-QUICK_S = 0.4
-LOOK_S, CHAR_S = 0.8, 0.02
-# of the logarithm: a tenth of a normal distribution is above 1.28 deviations
-DEVIATION = math.log(4) / 1.2816
-NO_TIME = math.inf
 
 
 class Shown(NamedTuple):
@@ -76,10 +70,7 @@ def read_quickly(shown: Shown) -> float:
 
 def read_by_people(shown: Shown) -> float:
     """Return how likely people have read a text when the pause ends."""
-    if shown.left_s <= 0:
-        return 0.0
-    usual = LOOK_S + CHAR_S * len(shown.text.strip().partition("\n")[0])
-    return (1 + math.erf(math.log(shown.left_s / usual) / DEVIATION / math.sqrt(2))) / 2
+    return share_of_readers(shown.text, shown.left_s)
 
 
 HEAD = (

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
+import random
 import time
 from pathlib import Path
 
 import pytest
 
-from benchmarks.real_sessions.accepting import KEY_S, LINE_S, Screen, after_reading, waits
+from benchmarks.real_sessions.accepting import Screen, after_reading, waits
 from benchmarks.real_sessions.chart import bars, draw
 from benchmarks.real_sessions.choice import Written
+from benchmarks.real_sessions.readers import (
+    KEY_S,
+    LINE_S,
+    PEOPLE,
+    QUICK,
+    share_of_readers,
+    usual_read_s,
+)
 from benchmarks.real_sessions.scores import Accepted, Decision, Played, Read
 from benchmarks.real_sessions.taking import Chance, choose, misses, n_keys, right_part, table
 
@@ -58,8 +67,8 @@ def test_the_limit_is_what_is_right_to_the_end_of_a_word() -> None:
 def test_pauses_are_the_same_for_every_client() -> None:
     """A second before each line break, and now and then a thought."""
     session = Written(Path("x"), "", "a.py", 3, tuple(f"value_{n} = {n}" for n in range(5)), ())
-    pauses = waits(session)
-    assert pauses == waits(session)
+    pauses = waits(session, QUICK)
+    assert pauses == waits(session, QUICK)
     text = "\n".join(session.typed)
     assert [wait for char, wait in zip(text, pauses, strict=True) if char == "\n"] == [LINE_S] * 4
     assert min(pauses) == KEY_S
@@ -74,28 +83,28 @@ def test_a_text_stands_on_while_it_is_typed(tmp_path: Path) -> None:
     with notes.open("r", encoding="utf-8") as lines:
         screen = Screen(lines)
         screen.look()
-        assert screen.stands("to")
+        assert screen.stands("to", QUICK)
         with notes.open("a", encoding="utf-8") as more:
             more.write("\n")
         screen.look()
-        assert screen.stands("tot")
-        assert not screen.stands("to")
+        assert screen.stands("tot", QUICK)
+        assert not screen.stands("to", QUICK)
         with notes.open("a", encoding="utf-8") as more:
             more.write(json.dumps([now, "tot", "em"]) + "\n")
         screen.look()
         assert screen.since == now
-        assert not screen.stands("tot")
+        assert not screen.stands("tot", QUICK)
 
 
 def test_what_is_read_is_typed_on_meanwhile() -> None:
     """Three keys come in 0.4 s; where the typist rests, none does."""
     session = Written(Path("x"), "", "a.py", 3, ("value = first_name",), ())
-    pauses = waits(session)
+    pauses = waits(session, QUICK)
     pauses_at = [at for at in range(len(pauses) - 4) if max(pauses[at : at + 4]) == KEY_S]
     at = pauses_at[0]
     text = session.typed[0][at:]
-    assert after_reading(session, [Chance(at, text)]) == [Chance(at + 3, text[3:])]
-    assert after_reading(session, [Chance(at, text[:4])]) == []
+    assert after_reading(session, [Chance(at, text)], QUICK) == [Chance(at + 3, text[3:])]
+    assert after_reading(session, [Chance(at, text[:4])], QUICK) == []
 
 
 @pytest.mark.parametrize(("blink", "stands"), [(0.002, True), (0.2, False)])
@@ -109,7 +118,7 @@ def test_a_blink_is_not_seen(tmp_path: Path, blink: float, stands: bool) -> None
     with notes.open(encoding="utf-8") as lines:
         screen = Screen(lines)
         screen.look()
-        assert screen.stands("tot") is stands
+        assert screen.stands("tot", QUICK) is stands
 
 
 ACCEPTED = Accepted(
@@ -122,8 +131,8 @@ PLAYED = Played("fim-lsp", "a", (), (Decision(4.5, "end", "not sure"),), 1, 2, 3
 def test_the_table_has_keys_saved_beside_the_limit() -> None:
     """Keys are those of the clients' typists; the limit is of the same lines."""
     text = table({"fim-lsp": [PLAYED]}, 40, {"limit": [Chance(0, "a" * 21)]})
-    assert "| fim-lsp | 40 | 25.0% | 7 | 2 | 1 | 1 | 50 | 60 | 3 | 0 |" in text
-    assert "| limit | 40 | 50.0% | 21 | 1 | 1 | 0 |" in text
+    assert "| fim-lsp | 40 | 25.0% | 19.4% | 7 | 2 | 1 | 1 | 50 | 60 | 3 | 0 |" in text
+    assert "| limit | 40 | 50.0% |  | 21 | 1 | 1 | 0 |" in text
 
 
 def test_a_missed_chance_is_explained() -> None:
@@ -140,3 +149,18 @@ def test_the_chart_has_a_bar_per_client_and_limit() -> None:
     shares = [bar.share for bar in bars({"played": played, "limits": limits})]
     assert shares == [0.25, 0.5, 0.25]
     assert "25.0%" in draw({"a model": [*bars({"played": played, "limits": {}})]})
+
+
+def test_people_type_in_bursts_and_read_slowly() -> None:
+    """Half of the keys come within 0.09 s; half of the readers need longer than the line usually takes."""
+    rng = random.Random(1)
+    keys = sorted(PEOPLE.key_s(rng, "a") for _ in range(2000))
+    assert keys[1000] == pytest.approx(0.09, abs=0.01)
+    assert keys[1980] == pytest.approx(3.6, rel=0.2)
+    text = "0123456789\nmore"
+    reads = [PEOPLE.read_s(rng, text) for _ in range(2000)]
+    for times, share in ((0.25, 0.1), (1, 0.5), (4, 0.9)):
+        seconds = usual_read_s(text) * times
+        assert share_of_readers(text, seconds) == pytest.approx(share, abs=0.001)
+        assert sum(read < seconds for read in reads) / 2000 == pytest.approx(share, abs=0.03)
+    assert share_of_readers(text, 0) == 0
