@@ -33,6 +33,10 @@ LINE_CHARS = 1000
 """Characters of a line that is looked at. A longer one is data or generated code, not typed by
 hand: nothing is suggested in it and nothing is learned from it, and no scan reads past this."""
 
+FOLLOWED_EDITS = 100
+"""Edits of one message that are followed one by one; more are a formatter's or a rename, and count
+as one."""
+
 HALF = re.compile("[\ud800-\udfff]")  # of a character, in UTF-16: a lone surrogate
 
 # where `str.splitlines` breaks a line and LSP does not

@@ -38,7 +38,7 @@ from fim_lsp.context.chunks import (
 )
 from fim_lsp.context.ring import Ring, RingLimits, RingUpdate, Snapshot, Viewport, judge, visible
 from fim_lsp.context.similarity import features, like
-from fim_lsp.documents import Document, Edit, alike, body, split
+from fim_lsp.documents import FOLLOWED_EDITS, Document, Edit, alike, body, split
 
 MIN_LINES = 3
 """A shorter yank is being moved, not studied (llama.vim's limit, too)."""
@@ -85,8 +85,6 @@ _FILES = 20  # looked at lately: what was looked at before adds noise and parse 
 _CLOSED_CHARS = 2_000_000
 _YANKS = 8  # yanks remembered: what was copied longer ago is pasted by now
 _TOLD = 24  # pieces told by language servers that are remembered: of the last few pauses
-# edits of one message that are followed one by one; more are a formatter's or a rename
-_EDITS = 100
 _EDITED_LINES = 400  # edited lines remembered per file; their chance has faded by then
 _PASTE_LINES = 64  # of an insertion count as edited: a pasted file was not written here
 _JUMP_LINES = 32  # a cursor that moves further works elsewhere (llama.vim's distance, too)
@@ -154,7 +152,7 @@ class Memory:
         if after.uri != self._at[0]:
             self.note_focus(after.uri)
         parts = [edit for edit in edits if isinstance(edit, Edit)]
-        if len(parts) < len(edits) or len(edits) > _EDITS:
+        if len(parts) < len(edits) or len(edits) > FOLLOWED_EDITS:
             self._note_rewrite(before, after)
         else:
             self._follow(after.uri, parts)

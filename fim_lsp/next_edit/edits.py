@@ -21,6 +21,13 @@ ALIGNED_LINES = 12
 """Lines before and after up to which they are aligned; a longer edit is a block that was rewritten,
 and aligning it takes time with the product of both."""
 
+HISTORY = 40
+"""Changes that are looked back on."""
+
+FRESH = 12
+"""Changes after which one that was made once counts no more, and after which a renamed definition
+that still has uses is left alone. What was made twice counts for longer."""
+
 Lines = tuple[str, ...]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from fim_lsp.next_edit.edits import Example, FinishedEdit, Lines, examples
+from fim_lsp.next_edit.edits import FRESH, HISTORY, Example, FinishedEdit, Lines, examples
 from fim_lsp.next_edit.evidence import (
     SURE,
     SURE_UNOPENED,
@@ -28,10 +28,8 @@ from fim_lsp.next_edit.rule import Rule, TokenKind
 from fim_lsp.next_edit.rules import Block, block, pair_rule, rules
 from fim_lsp.next_edit.texts import EditedText, adds_errors
 
-HISTORY = 40  # changes that are looked back on
-LEARNED = 24  # of them, the newest that rules are made of
+LEARNED = 24  # of the changes looked back on, the newest that rules are made of
 PAIRED, PARTNERS = 6, 11  # … that are compared with so many before them, for rules of two examples
-FRESH = 12  # … within which a change counts that was made once; made twice, it counts for longer
 CONTRADICTED = 2  # times as often as it held: such a rule was never meant
 
 # Places that are judged, nearest first: more change no proposal, but take time.

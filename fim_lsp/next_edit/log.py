@@ -13,7 +13,17 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-from fim_lsp.documents import LINE_CHARS, Document, Edit, Position, alike, apply, body, difference
+from fim_lsp.documents import (
+    FOLLOWED_EDITS,
+    LINE_CHARS,
+    Document,
+    Edit,
+    Position,
+    alike,
+    apply,
+    body,
+    difference,
+)
 from fim_lsp.next_edit.edits import FinishedEdit
 
 EDITS = 60
@@ -21,9 +31,6 @@ EDITS = 60
 
 EDIT_LINES = 40
 """Lines of an edit, before or after; a longer one is a paste, a formatter or generated."""
-
-PARTS = 100
-"""Edits of one message that are followed one by one; more are a formatter's, and count as one."""
 
 SETTLED = 0.4
 """Seconds without a change after which the newest edit counts as finished; the time between two
@@ -49,7 +56,7 @@ class EditLog:
         """
         steps = [*edits]
         parts = [step for step in steps if isinstance(step, Edit)]
-        if len(parts) < len(steps) or len(parts) > PARTS:
+        if len(parts) < len(steps) or len(parts) > FOLLOWED_EDITS:
             parts = [difference(before.lines, after.lines)]
         old: Sequence[str] = before.lines
         for part in parts[:-1]:

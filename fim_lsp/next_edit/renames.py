@@ -16,14 +16,12 @@ from typing import NamedTuple
 
 from fim_lsp.context.uses import Renamed, Renaming, count_heads, find_uses
 from fim_lsp.documents import LINE_CHARS
-from fim_lsp.next_edit.edits import Example, FinishedEdit, examples
+from fim_lsp.next_edit.edits import FRESH, HISTORY, Example, FinishedEdit, examples
 from fim_lsp.next_edit.rule import TOKENS
 from fim_lsp.next_edit.texts import EditedText
 
 _NAME = re.compile(r"(?<![\w$])[^\W\d]\w*")
 
-HISTORY = 40  # changes that are looked back on
-FRESH = 12  # … of other names, after which a definition that still has uses is left alone
 
 FindUses = Callable[[EditedText, Sequence[Renaming]], Sequence[Renamed | None]]
 

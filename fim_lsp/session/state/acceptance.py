@@ -27,11 +27,10 @@ from fim_lsp.documents import Document, Edit, Position, after, minimal, split, u
 from fim_lsp.events import Accepted, PartlyAccepted, Shown
 from fim_lsp.session.quietness import Exposure, Quietness
 from fim_lsp.session.stats import Stats
+from fim_lsp.suggest.back_off import ALONG_CHARS
 
 KNOWN = 64  # suggestions an editor may still name when it says what was accepted
 RETAINED_S = 30.0  # a text kept that long was right; Copilot looks first then, too
-# Neovim sends what is typed within 150 ms as one change; three keys take longer than that.
-LEAST_CHARS = 3
 PAIRED = ")]}>\"'`"  # what editors add to the opening one that is typed
 NEAR_LINES = 2  # where accepted text may have moved to while we lost sight of it
 
@@ -192,7 +191,7 @@ class Acceptance:
         if not edit.text and edit.start == edit.end:
             return
         if edit in offer.edits:
-            if len(edit.text) >= LEAST_CHARS:
+            if len(edit.text) >= ALONG_CHARS:
                 self._take(offer, offer.passed, edit, now)
                 self._quiet.judge(offer.exposure, accepted=True)
                 self._become(offer, Fate.ACCEPTED)
@@ -205,7 +204,7 @@ class Acceptance:
         else:
             self._end()
             return
-        if len(text) >= LEAST_CHARS and _ends_word(left[0].text, len(text)):
+        if len(text) >= ALONG_CHARS and _ends_word(left[0].text, len(text)):
             self._take(offer, offer.passed, edit._replace(text=text), now)
             self._quiet.judge(offer.exposure, accepted=True)
             self._become(offer, Fate.PARTLY)

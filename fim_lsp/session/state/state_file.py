@@ -16,7 +16,7 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cattrs.preconf.json import make_converter
+import msgspec
 from xxhash import xxh3_64_hexdigest
 
 from fim_lsp import __version__
@@ -24,15 +24,11 @@ from fim_lsp.context.ring import Ring
 from fim_lsp.prompt.frame import Frame
 from fim_lsp.session import days, quietness
 from server_bridge.machine import private_files
-from server_bridge.protocol import Chunk
 
 N_WORKSPACES = 64  # of some 200 KB each
 FOLDERS = ("slots", "workspaces")  # states of models, and what is written here
 MOST_BYTES = 1 << 24
 PAGE = "context.txt"  # the last prompt that `fim.showContext` showed
-
-_json = make_converter(detailed_validation=False)
-_json.register_structure_hook(Chunk, lambda raw, _: Chunk(str(raw[0]), str(raw[1])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +61,13 @@ def load(cache: Path, workspace: str) -> SavedWorkspace:
 
 
 def _parse(data: bytes) -> SavedWorkspace:
-    return _json.loads(data, SavedWorkspace)
+    return msgspec.json.decode(data, type=SavedWorkspace)
 
 
 def store(cache: Path, workspace: str, kept: SavedWorkspace) -> None:
     """Keep it, and forget workspaces that were not opened for longest."""
     path = _path(cache, workspace)
-    private_files.write(path, _json.dumps(kept).encode())
+    private_files.write(path, msgspec.json.encode(kept))
     files = sorted(path.parent.glob("*.json"), key=lambda file: file.stat().st_mtime)
     for old in files[:-N_WORKSPACES]:
         old.unlink(missing_ok=True)
