@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from typing import Any
 
 import pytest
 
@@ -140,6 +141,28 @@ async def test_the_newest_edit_ends_the_one_before(typist: Write) -> None:
     assert (first.note, second.lines) == ("another edit was asked for", NEW)
     cancelled = await user.session.edits.edit(user.uri, AREA, lambda _: False)
     assert cancelled.note == "it was cancelled"
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "elsewhere"])
+@pytest.mark.parametrize("begun", ["edit", "prepare"])
+async def test_what_else_begins_ends_no_edit(typist: Write, begun: str, elsewhere: bool) -> None:
+    """The prompt for an instruction that opens, and an edit of another document."""
+    backend = says(ANSWER)
+    user = typist(backend)
+    there = Typist(user.session, CODE, uri=f"{ROOT}/app/other.py") if elsewhere else user
+    backend.hold("stream")
+    first = asyncio.create_task(edit(user))
+    await backend.until_held()
+    begin: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
+        "edit": lambda: edit(there),
+        "prepare": lambda: user.session.edits.prepare(there.uri, AREA.start, AREA.end),
+    }
+    second = asyncio.create_task(begin[begun]())
+    await asyncio.sleep(0)
+    backend.release()
+    ended = begun == "edit" and not elsewhere
+    assert (await first).note == ("another edit was asked for" if ended else "")
+    await second
 
 
 async def test_a_further_instruction_goes_on_with_the_last_answer(typist: Write) -> None:

@@ -15,6 +15,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Literal
 
 from fim_lsp.documents import Document, Position
 from fim_lsp.instruct import presets
@@ -43,6 +44,9 @@ GROWTH = 3  # how many times longer than the selection an answer may be
 # times its length.
 LOOK_S, GREW = 0.1, 1.1
 
+Kind = Literal["edit", "prepare"]
+EDIT: Kind = "edit"
+PREPARE: Kind = "prepare"
 OnProgress = Callable[[Sequence[str]], bool]  # gets the lines so far; whether to go on
 
 
@@ -107,36 +111,41 @@ class Work:
 @dataclass(eq=False, repr=False)
 class InstructedEdits:
     """
-    Edits by instruction, one at a time. State: the number of the newest edit, which ends the one
-    before.
+    Edits by instruction, one at a time in a document. State: the newest edit, and the newest
+    preparation, that is under way in each.
     """
 
     _lane: Lane
     _framing: Framing
     _open: OpenDocuments
     _judging: Judging
-    _n_asked: int = 0
+    _newest: dict[tuple[str, Kind], object] = field(default_factory=dict)
 
     async def prepare(self, uri: str, start: Position, end: Position) -> None:
         """Evaluate all of a prompt but the instruction, which the user is typing."""
-        with contextlib.suppress(Withdrawn, BackendError):
-            number = self._next_number()
+        with contextlib.suppress(Withdrawn, BackendError), self._start(uri, PREPARE) as why_over:
             doc = await self._admit(uri)
             document, last = doc.document, doc.dialogue
             selection = _select(document, start, end)
             dialogue = await self._begin(doc, document, selection, "")
             if last is None or dialogue.context is not last.context:
                 doc.set_dialogue(dialogue)  # else the last one may still be asked for again
-            permit = self._permit(doc, document, number, lambda: "")
+            permit = doc.permit(document, why_over)
             await self._lane.evaluate(permit, _prompt(dialogue, document), to_end=True)
 
     async def edit(self, uri: str, wanted: Instruction, on_progress: OnProgress) -> Edited:
         """
         Return the lines that come of *wanted*; *on_progress* gets them as they are written.
 
-        A change of the document ends it, and so does another edit.
+        A change of the document ends it, and so does another edit of it.
         """
-        work, number = None, self._next_number()
+        with self._start(uri, EDIT) as why_over:
+            return await self._edit(uri, wanted, on_progress, why_over)
+
+    async def _edit(
+        self, uri: str, wanted: Instruction, on_progress: OnProgress, why_over: Callable[[], str]
+    ) -> Edited:
+        work = None
         try:
             doc = await self._admit(uri)
             document = doc.document
@@ -144,15 +153,16 @@ class InstructedEdits:
             dialogue = await self._question(doc, document, selection, wanted)
             doc.set_dialogue(dialogue)
             work = Work(dialogue, on_progress)
-            permit = self._permit(
-                doc, document, number, lambda: work.why_over or _why_gone(doc, dialogue)
+            permit = doc.permit(
+                document, lambda: why_over() or work.why_over or _why_gone(doc, dialogue)
             )
             await self._answer(work, permit, document)
             if not on_progress(()):
                 work.why_over = "it was cancelled"
             permit(dialogue.context)
             lines = work.lines(ended=True)
-            _check(work, lines, selection)
+            if why := _why_none(work, lines, selection):
+                return Edited(note=why, tokens=work.tokens)
         except (Withdrawn, BackendError) as error:
             return Edited(note=str(error), tokens=work.tokens if work else Tokens())
         answer = f"{work.text}\n{FENCE}" if work.stop is Stop.WORD else work.text
@@ -172,19 +182,21 @@ class InstructedEdits:
             raise Withdrawn(state.fills_only)
         return doc
 
-    def _next_number(self) -> int:
-        """Return the number of a new edit, which ends the one before."""
-        self._n_asked += 1
-        return self._n_asked
-
-    def _permit(
-        self, doc: OpenDocument, document: Document, number: int, why_over: Callable[[], str]
-    ) -> Permit:
+    @contextlib.contextmanager
+    def _start(self, uri: str, kind: Kind) -> Iterator[Callable[[], str]]:
         """
-        Return the permit of an edit: it ends with a change of the text, and with another edit.
+        Begin an edit of a document, which ends all that is under way there, or a preparation, which
+        ends the one before; yield what says why it is over, "" while it goes on.
         """
-        newer = "another edit was asked for"
-        return doc.permit(document, lambda: newer if number != self._n_asked else why_over())
+        mine, key = object(), (uri, kind)
+        self._newest[key] = mine
+        if kind is EDIT:
+            self._newest.pop((uri, PREPARE), None)
+        try:
+            yield lambda: "" if self._newest.get(key) is mine else "another edit was asked for"
+        finally:
+            if self._newest.get(key) is mine:
+                del self._newest[key]
 
     async def _question(
         self, doc: OpenDocument, document: Document, selection: Selection, wanted: Instruction
@@ -299,14 +311,12 @@ def _prompt(dialogue: Dialogue, document: Document) -> Prompt:
     return replace(dialogue.context, turns=dialogue.turns, middle=middle)
 
 
-def _check(work: Work, lines: tuple[str, ...], replaced: Selection) -> None:
-    """Raise Withdrawn where *lines* are no answer that may be applied."""
-    selection = work.dialogue.selection
+def _why_none(work: Work, lines: tuple[str, ...], replaced: Selection) -> str:
+    """Return why *lines* are no answer that may be applied, "" where they are one."""
     if work.stop in (Stop.LIMIT, Stop.FULL) and not work.block().is_whole:
-        raise Withdrawn("the answer was too long and broke off: select fewer lines")
+        return "the answer was too long and broke off: select fewer lines"
     if not any(map(str.strip, lines)):
-        raise Withdrawn("the model answered with no code")
-    if loses_secret(selection, lines):
-        raise Withdrawn(REDACTED)
-    if lines == replaced.lines:
-        raise Withdrawn("the model changed nothing")
+        return "the model answered with no code"
+    if loses_secret(work.dialogue.selection, lines):
+        return REDACTED
+    return "the model changed nothing" if lines == replaced.lines else ""
