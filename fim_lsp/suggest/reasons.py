@@ -12,7 +12,7 @@ from typing import Any
 from fim_lsp.documents import DOCUMENT_CHARS
 from server_bridge.weights.table import is_bundled
 
-TOO_LARGE = "too large"
+TOO_LARGE, FAILED = "too large", "failed"
 TOY = "the bundled model, a toy for Python: `fim-lsp setup` gets a real one"
 ENDS = {
     "automatic suggestions are off": "fim.completion.auto is false",
@@ -35,6 +35,7 @@ ENDS = {
     "not open": "the file is not open",
     TOO_LARGE: f"files of more than {DOCUMENT_CHARS:,} characters get no suggestions",
     "superseded": "the next key came before the answer",
+    FAILED: "fim-lsp failed, which is a bug: its log has more",
     "too late": "the model did not answer in time (fim.completion.deadlineMs)",
 }
 # What a filter found where it left nothing of the model's answer.

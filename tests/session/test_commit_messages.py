@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from fim_lsp import events
-from fim_lsp.documents import Position
+from fim_lsp.documents import Edit, Position
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import CompletionConfig, Config, PrivacyConfig
-from server_bridge.protocol import Prompt
+from server_bridge.protocol import Prompt, Reply, Request
 from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
 from tests.workspace.git_repos import commit, git
@@ -115,6 +115,47 @@ async def test_a_subject_is_written_once_the_message_opens(work: Work) -> None:
             await asyncio.sleep(0.01)
     assert await work.ask() == [SAID]
     assert len(work.backend.seen) == 1
+
+
+async def test_typing_while_a_subject_is_written_ahead(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that the user begins takes the place of the one written ahead, and is suggested."""
+    backend, begun, goes_on = work.backend, asyncio.Event(), asyncio.Event()
+    stream = backend.stream
+
+    async def halting(request: Request) -> AsyncGenerator[Reply, None]:
+        async for reply in stream(request):
+            yield reply
+            begun.set()
+            await goes_on.wait()
+
+    monkeypatch.setattr(backend, "stream", halting)
+    work.open(MESSAGE)
+    await begun.wait()
+    start = Position(0, 0)
+    work.session.handle(events.Changed(work.uri, 2, (Edit(start, start, "fix: this "),)))
+    asking = asyncio.create_task(work.ask(0, 10, invoked=True))
+    async with asyncio.timeout(60):
+        while sum(task.get_name() == "commit message" for task in asyncio.all_tasks()) < 2:
+            await asyncio.sleep(0.01)
+    goes_on.set()
+    assert await asking == ["and so on"]
+
+
+async def test_a_subject_that_failed_is_asked_for_again(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the failure is a bug of ours: it is told once, and the next request is served."""
+
+    def fail(request: Request) -> AsyncGenerator[Reply, None]:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as context:
+        context.setattr(work.backend, "stream", fail)
+        assert await work.ask(invoked=True) == []
+        assert "log" in work.reason
+    assert await work.ask(invoked=True) == [SAID]
 
 
 async def test_a_diff_in_the_message(work: Work) -> None:

@@ -23,6 +23,7 @@ from fim_lsp.prompt import commit_message
 from fim_lsp.prompt.commit_message import SUBJECT_TOKENS
 from fim_lsp.session.lane import Lane, Permit, Withdrawn
 from fim_lsp.session.state.workspaces import Workspaces
+from fim_lsp.suggest.reasons import FAILED, reason
 from fim_lsp.suggest.request import CompletionRequest
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.staged import KnownCommit, Rules, Staged, of_index, of_message
@@ -137,7 +138,6 @@ class CommitMessages:
             assert writing.task is not None
             await asyncio.shield(writing.task)
             if writing.trouble:
-                self._writing = None
                 return "", writing.trouble
             whole = writing.typed + writing.text
             if whole.startswith(typed):
@@ -148,9 +148,26 @@ class CommitMessages:
 
     async def _write(self, writing: Writing) -> None:
         """
-        Have the model write; what another writing took the place of ends with its step.
+        Have the model write; what another writing took the place of ends with its step. What went
+        wrong is asked for again by the next request.
+        """
+        try:
+            await self._write_new(writing)
+        except Withdrawn as why:
+            writing.trouble = str(why)
+        except BackendError as error:
+            log.warning("no commit message: %s", error)
+            writing.trouble = str(error)
+        except Exception:
+            log.exception("no commit message")
+            writing.trouble = reason(FAILED)
+        if writing.trouble and self._writing is writing:
+            self._writing = None
 
-        A small model may repeat an earlier subject: then it is asked for another answer.
+    async def _write_new(self, writing: Writing) -> None:
+        """
+        Have the model write a subject that is no earlier one: a small model may repeat one, and is
+        asked for another answer then. Raises Withdrawn, BackendError.
         """
         permit, staged = self._permit(writing), writing.staged
         n_chars, sample = commit_message.n_characters(self._lane.connection.state), 0
@@ -164,13 +181,10 @@ class CommitMessages:
                     return
                 writing.text, sample = "", sample + 1
                 writing.trouble = REPEATED if sample == SAMPLES else ""
-            except BackendError as error:
+            except PromptTooLong:
                 n_chars //= 2
-                if not isinstance(error, PromptTooLong) or n_chars < LEAST_CHARS:
-                    log.warning("no commit message: %s", error)
-                    writing.trouble = str(error)
-            except Withdrawn as reason:
-                writing.trouble = str(reason)
+                if n_chars < LEAST_CHARS:
+                    raise
 
     async def _say(self, writing: Writing, permit: Permit, prompt: Prompt, sample: int) -> None:
         request = Request(prompt, SUBJECT_TOKENS, stop=("\n",), sample=sample)
