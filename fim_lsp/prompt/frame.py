@@ -50,6 +50,15 @@ class Frame:
         return replace(self, header=replace(self.header, chunks=chunks))
 
 
+@lru_cache(maxsize=256)
+def scrub_name(name: str) -> str:
+    """
+    Return the name of a file or a folder as a model may see it, without a secret in it: a chunk has
+    this one, and no other.
+    """
+    return scrub_text(name)
+
+
 def move(frame: Frame, edit: Edit) -> Frame:
     """Return *frame* after an edit: its window moves with edits above it."""
     return replace(frame, window=window.move(frame.window, edit))
@@ -63,6 +72,7 @@ def beside(chunks: Chunks, path: str, shown: Window) -> Chunks:
     They end before the first that repeats lines of the window; so the backend holds all of them.
     """
     lines = set(map(str.strip, (shown.prefix + shown.suffix).splitlines()))
+    path = scrub_name(path)
     for idx, chunk in enumerate(chunks):
         own = [line.strip() for line in chunk.text.splitlines() if len(line.strip()) >= TELLING]
         if chunk.name == path and any(line in lines for line in own):
@@ -108,19 +118,12 @@ def compose(frame: Frame, typed: str) -> Prompt:
     prefix, middle, forced, suffix = _scrub((frame.window.prefix, kept, half, frame.window.suffix))
     if forced != half:  # the output cannot begin with what is redacted
         middle, forced = middle + forced, ""
-    header = _scrub_names(frame.header)
-    return Prompt(header.repo, header.chunks, header.path, prefix, suffix, middle, forced=forced)
+    repo, path = scrub_name(frame.header.repo), scrub_name(frame.header.path)
+    return Prompt(repo, frame.header.chunks, path, prefix, suffix, middle, forced=forced)
 
 
 # One cursor is composed for several times: measured, prefilled, asked.
 _scrub = lru_cache(maxsize=64)(scrub_parts)
-
-
-@lru_cache(maxsize=16)
-def _scrub_names(header: Header) -> Header:
-    """Return the same with no secret in the name of a file or a folder."""
-    chunks = tuple(chunk._replace(name=scrub_text(chunk.name)) for chunk in header.chunks)
-    return Header(scrub_text(header.repo), chunks, scrub_text(header.path))
 
 
 def budget(config: Config, state: State, scale: float = 1.0) -> Budget:

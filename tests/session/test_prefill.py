@@ -169,3 +169,20 @@ LOOKS: dict[str, Callable[[Session, str], Awaitable[object]]] = {
 def test_looking_is_no_work(look: Callable[[Session, str], Awaitable[object]]) -> None:
     """A page that is open beside the editor slows nothing of what is evaluated ahead."""
     assert evaluated_ahead(look, 12) == evaluated_ahead(None, 12) > 900
+
+
+@pytest.mark.security
+async def test_a_secret_in_the_name_of_a_file_silences_nothing(
+    open_session: OpenSession, backend: FakeBackend
+) -> None:
+    """Prompts have its code under a redacted name, and are answered."""
+    session, key = open_session(backend=backend), "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    Typist(session, OTHER, f"{ROOT}/app/{key}.py")
+    typist = Typist(session, CODE)
+    typist.type("\n")
+    await typist.ask()
+    await session.wait_idle()
+    typist.type("def area(")
+    assert await typist.ask(invoked=True)
+    assert backend.seen[-1].prompt.chunks
+    assert key not in repr([*backend.seen, *backend.warmed])

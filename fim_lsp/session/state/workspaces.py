@@ -19,7 +19,7 @@ from fim_lsp.context.chunks import Source
 from fim_lsp.context.index import Index
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Ring, RingLimits, RingUpdate, Snapshot, Viewport, update_ring
-from fim_lsp.prompt.frame import Chunks
+from fim_lsp.prompt.frame import Chunks, scrub_name
 from fim_lsp.session.state.edit_history import EditHistory
 from fim_lsp.session.state.state_file import SavedWorkspace
 from fim_lsp.settings.backend import is_local
@@ -98,9 +98,10 @@ class Workspace:
     def chunks(self, viewport: Viewport) -> tuple[Chunk, ...]:
         """Return the chunks to show with a window."""
         visible = self.memory.visible(viewport)
-        for chunk in visible:
-            self.show(chunk.name, chunk.uri)
-        return tuple(Chunk(chunk.name, chunk.text) for chunk in visible)
+        shown = tuple(Chunk(scrub_name(chunk.name), chunk.text) for chunk in visible)
+        for chunk, source in zip(shown, visible, strict=True):
+            self.show(chunk.name, source.uri)
+        return shown
 
     def show(self, name: str, uri: str) -> None:
         """Note that prompts may have text of the file *uri*, by *name*, from now on."""
