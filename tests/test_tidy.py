@@ -58,8 +58,8 @@ ONLY = {
     "server_bridge": {"fim_lsp.__main__", "fim_lsp.models_command"},
     "fim_lsp": set[str](),
     "time": {
-        "fim_lsp.session.state.open_documents", "fim_lsp.session.completer", "fim_lsp.session.session", "fim_lsp.lsp.server", "fim_lsp.cli",
-        "server_bridge",
+        "fim_lsp.session.state.open_documents", "fim_lsp.session.completer", "fim_lsp.session.session", "fim_lsp.lsp.server",
+        "fim_lsp.lsp.watchdog", "fim_lsp.cli", "server_bridge",
     },
     "random": set[str](),
 }  # fmt: skip

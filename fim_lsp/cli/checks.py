@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 from fim_lsp import __version__
 from fim_lsp.cli.client import EditorError, editor
 from fim_lsp.http_server.local_port import FOLDER
+from fim_lsp.lsp.watchdog import describe_last_end
 from fim_lsp.settings.backend import BackendConfig, list_servers, remote_servers
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.files import user_file
@@ -304,6 +305,12 @@ async def cache(target: Target) -> list[Finding]:
     return [Finding("cache", level, says + MEMORIES.get(state.memory, ""), state.cache_problem)]
 
 
+async def hung(target: Target) -> list[Finding]:
+    """Report the last server of this user that was ended because its event loop hung."""
+    says = describe_last_end(target.cache) if target.cache else ""
+    return [Finding("hung", "warn", says, "report it, and delete that file")] if says else []
+
+
 async def ports(target: Target) -> list[Finding]:
     """
     List the ports at which sessions of this user answer other programs, and check that they still
@@ -343,7 +350,7 @@ async def speculation(target: Target) -> list[Finding]:
 # In this order: what comes first explains what fails later.
 CHECKS: tuple[Check, ...] = (
     version, machine, packages, settings, privacy, server, model, access, certificate, context,
-    speed, cache, speculation, ports,
+    speed, cache, speculation, ports, hung,
 )  # fmt: skip
 
 

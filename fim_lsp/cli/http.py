@@ -22,6 +22,7 @@ from fim_lsp import events
 from fim_lsp.cli import checks
 from fim_lsp.cli.terminal import Screen, screen_on
 from fim_lsp.http_server import admission, local_port
+from fim_lsp.lsp import watchdog
 from fim_lsp.session.connection import SessionStatus
 from fim_lsp.session.session import Session
 from fim_lsp.settings import files
@@ -98,6 +99,7 @@ async def _serve(
     ended = asyncio.Event()
     with contextlib.suppress(NotImplementedError):  # Windows ends the process
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    watchdog.watch(cache)
     session = open_session()
     session.on_status = partial(_tell, screen, [])
     session.handle(events.FoldersChanged((options["root"],)))

@@ -3,6 +3,7 @@ The language server: LSP messages in and out.
 
 ending: ends the process within a second of its client's end
 log: where the log goes, and what may stand in it
+watchdog: ends a process whose event loop hangs, and says later where it hung
 transport: reads and writes message bodies, over stdin and stdout
 tcp: one client over a socket, and who may be it
 rpc: all that is changed of pygls, which calls handlers: one answer per request; LSP's types

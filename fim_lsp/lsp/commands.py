@@ -16,7 +16,7 @@ from typing import Any, cast
 from fim_lsp.display import sanitize
 from fim_lsp.documents import Position, well_formed
 from fim_lsp.events import Accepted, Dismissed, Snoozed
-from fim_lsp.lsp import convert
+from fim_lsp.lsp import convert, watchdog
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.rpc import JsonRpcException, types
 from fim_lsp.prompt.report import page
@@ -290,6 +290,9 @@ async def why(editor: Editor, params: object) -> str:
     lines = [f"{title} {answer_text}"]
     lines += [f"The model: {note}"] if note and note not in answer_text else []
     lines += [f"Rarer now: {rarer}."] if rarer else []
+    cache, day_s = files.cache_folder(), 24 * 3600.0
+    ended = await asyncio.to_thread(watchdog.describe_last_end, cache, day_s)
+    lines += [f"Earlier, {ended}."] if ended else []
     return "\n".join(lines)
 
 

@@ -72,14 +72,19 @@ def on_death(pid: int | None, leave: Callable[[], None]) -> None:
 
 def leave(code: int) -> NoReturn:
     """End the process now, and what it started before."""
-    if sys.platform == "linux":
-        for pid in _descendants(os.getpid()):
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+    end_children()
     logging.shutdown()
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.flush()
     os._exit(code)
+
+
+def end_children() -> None:
+    """End what this process started, where the system lists it (Linux)."""
+    if sys.platform == "linux":
+        for pid in _descendants(os.getpid()):
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def _death_of(pid: int) -> int:
@@ -101,7 +106,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def _descendants(pid: int) -> Iterator[int]:
-    """Yield the processes that *pid* started, and theirs, where the system lists them (Linux)."""
+    """Yield the processes that *pid* started, and theirs."""
     for file in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError, ValueError):
             for child in map(int, file.read_text("ascii").split()):

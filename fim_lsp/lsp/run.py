@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple, NoReturn
 
-from fim_lsp.lsp import ending, offer, tcp, transport
+from fim_lsp.lsp import ending, offer, tcp, transport, watchdog
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.local_page import OpenPort
 from fim_lsp.lsp.offer import Find
@@ -17,6 +17,7 @@ from fim_lsp.lsp.rpc import serve
 from fim_lsp.lsp.server import make_server
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
+from fim_lsp.settings.files import cache_folder
 from server_bridge.protocol import State
 
 log = logging.getLogger(__name__)
@@ -79,6 +80,7 @@ async def _serve(editor: Editor, address: Address | None) -> NoReturn:
         loop.call_soon_threadsafe(connected[0].end)
 
     ending.on_signals(leave)
+    watchdog.watch(cache_folder())
     if address is None:
         client = transport.stdio(ending.end_soon)
     else:

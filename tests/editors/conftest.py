@@ -71,6 +71,33 @@ def furnish(home: Path, settings: str = CONFIG) -> None:
     program.chmod(0o755)
 
 
+# The server in place of which a test starts it: its loop hangs at the next event, once.
+HANGS = """\
+import os, sys
+from fim_lsp.__main__ import main
+from fim_lsp.lsp.editor import Editor
+forward = Editor.forward
+def hang(editor, *events):
+    try:
+        os.unlink({file!r})
+    except FileNotFoundError:
+        return forward(editor, *events)
+    while True:
+        pass
+Editor.forward = hang
+sys.exit(main())
+"""
+
+
+def hang_at(home: Path) -> Path:
+    """Have the server of *home* hang at its next event once the file that is returned is there."""
+    file, code = home / "hang", home / "hangs.py"
+    code.write_text(HANGS.format(file=str(file)))
+    program = home / ".local/bin/fim-lsp"
+    program.write_text(program.read_text().replace("-m fim_lsp", str(code)))
+    return file
+
+
 def shop_in(home: Path, name: str = "shop.py", text: str = SHOP) -> Path:
     """Furnish *home*; returns a file of a project there."""
     furnish(home)

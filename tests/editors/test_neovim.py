@@ -13,7 +13,15 @@ from pathlib import Path
 import pytest
 
 from tests.editors import programs
-from tests.editors.conftest import REST_OF_LINE, REST_OF_WORD, SHOP, TYPED, furnish, shop_in
+from tests.editors.conftest import (
+    REST_OF_LINE,
+    REST_OF_WORD,
+    SHOP,
+    TYPED,
+    furnish,
+    hang_at,
+    shop_in,
+)
 from tests.editors.neovim import Neovim
 from tests.models import BUNDLED
 
@@ -401,6 +409,30 @@ def test_a_server_that_dies_comes_back(typed: Neovim) -> None:
     typed.wait_until(lambda: typed.stats(".backend.state") == "ready", "a backend that is ready")
     typed.send(ESCAPE + "a")
     typed.wait_for("for w" + REST_OF_WORD)
+
+
+def test_a_server_that_hangs_is_replaced(tmp_path: Path) -> None:
+    """What is typed meanwhile is kept, suggestions come back, :Fim why says where it hung."""
+    file = shop_in(tmp_path, "a.py")
+    hang = hang_at(tmp_path)
+    init = INIT.format(ghost_text="nil")
+    with closing(Neovim(tmp_path, file.parent, init)) as neovim:
+        neovim.edit(file)
+        neovim.send("Go" + TYPED.replace("\n", "\r"))
+        neovim.wait_for("for w" + REST_OF_LINE)
+        hang.touch()
+        neovim.send("e")
+        neovim.wait_until(lambda: not hang.exists(), "a server that hangs")
+        neovim.send("i")
+        neovim.wait_for("the server ended and is started again")
+        another = "#vim.lsp.get_clients({name='fim', bufnr=0}) > 0"
+        neovim.wait_until(lambda: neovim.lua(another), "another server")
+        neovim.wait_until(lambda: neovim.stats(".backend.state") == "ready", "a model")
+        neovim.send("g")
+        neovim.wait_for("for w" + REST_OF_WORD)
+        assert neovim.buffer == SHOP + TYPED + "eig"
+        neovim.send(ESCAPE + ":Fim why\r")
+        neovim.wait_for("a server did not come back for 10 s")
 
 
 def test_the_key_that_asks_by_hand(tmp_path: Path) -> None:

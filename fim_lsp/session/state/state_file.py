@@ -29,6 +29,7 @@ N_WORKSPACES = 64  # of some 200 KB each
 FOLDERS = ("slots", "workspaces")  # states of models, and what is written here
 MOST_BYTES = 1 << 24
 PAGE = "context.txt"  # the last prompt that `fim.showContext` showed
+STACKS = "stacks.txt"  # where servers were that the watchdog ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def forget(cache: Path) -> int:
     """Delete all that was ever saved here; returns how many bytes that were."""
     folders = [cache / name for name in FOLDERS]
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-    for name in (PAGE, days.FILE, quietness.FILE):
+    for name in (PAGE, STACKS, days.FILE, quietness.FILE):
         files += cache.glob(f"*{name}*")  # also what a process that was ended left half written
     n_bytes = sum(path.stat().st_size for path in files)
     for path in files:

@@ -7,6 +7,9 @@ local M = {}
 local MAX_RESTARTS = 3
 local WINDOW_S = 60
 
+-- After an end: until Neovim's message is out.
+local MESSAGE_MS = 500
+
 -- A cursor that rests so long is not on its way elsewhere.
 local REST_MS = 200
 local rest = assert(vim.uv.new_timer())
@@ -78,6 +81,17 @@ function M.start()
   vim.lsp.enable('fim')
 end
 
+--- Have Neovim's own line about the end, which may be too long for the screen, not take the next key.
+local function keep_keys()
+  local before = vim.o.messagesopt
+  if before:find('hit-enter', 1, true) then
+    vim.o.messagesopt = before:gsub('hit%-enter', 'wait:0')
+    vim.defer_fn(function()
+      vim.o.messagesopt = before
+    end, MESSAGE_MS)
+  end
+end
+
 --- A server process ended.
 ---@param code integer
 ---@param signal integer
@@ -86,8 +100,19 @@ function M.exited(code, signal, client_id)
   require('fim.status').set(client_id, nil)
   local leaving = vim.v.exiting ~= vim.NIL
   local crashed = code ~= 0 or signal ~= 0
-  if not leaving and (restarting or crashed and M.may_restart(vim.uv.now() / 1000)) then
+  if leaving then
+    return
+  elseif restarting then
     M.start()
+  elseif crashed then
+    keep_keys()
+    if M.may_restart(vim.uv.now() / 1000) then
+      M.start()
+      vim.defer_fn(function()
+        -- In insert mode the line of the mode would hide a message at once.
+        require('fim.pages').float({ 'fim: the server ended and is started again; see :Fim why' }, 'message')
+      end, MESSAGE_MS)
+    end
   end
 end
 

@@ -1,0 +1,97 @@
+"""When a loop that does not answer is stuck, and what is said of it later."""
+
+from __future__ import annotations
+
+from functools import reduce
+from pathlib import Path
+
+import pytest
+
+from fim_lsp.lsp import watchdog
+from fim_lsp.lsp.watchdog import LOOK_S, MOST_S, Silence
+from fim_lsp.session.state import state_file
+from fim_lsp.session.state.state_file import STACKS
+from server_bridge.machine.executables import PACKAGES
+
+N = int(MOST_S / LOOK_S)  # looks within the time that a loop has
+STACK = f"""\
+Current thread 0x1 (most recent call first):
+  File "{PACKAGES}/fim_lsp/lsp/watchdog.py", line 9 in _end
+
+Thread 0x2 (most recent call first):
+  File "/usr/lib/python3/re/__init__.py", line 166 in match
+  File "{PACKAGES}/fim_lsp/session/lane.py", line 31 in warm
+  File "{PACKAGES}/fim_lsp/lsp/server.py", line 12 in run
+"""
+
+
+@pytest.mark.parametrize(
+    ("used", "is_end"),
+    [
+        ([], False),
+        ([LOOK_S] * N, True),  # it computes
+        ([LOOK_S] * (N - 1), False),
+        ([0.0] * N, True),  # it waits for a lock or a disk
+        ([0.0] * (N - 1), False),  # or was stopped: then there is one look, however long that was
+        ([0.01] * N * 20, False),  # a busy machine gives it half a percent of a processor
+        ([*[0.0] * (N - 1), 0.01] * 4, False),  # and sometimes none
+        ([*[0.0] * 3, *[0.4] * N], False),
+        ([*[0.01] * N, *[0.0] * N], True),
+        ([3.0, *[0.0] * (N - 1)], True),
+    ],
+)
+def test_a_loop_is_stuck_by_what_it_does(used: list[float], *, is_end: bool) -> None:
+    """Looks at a loop without an answer end the process for its own time, or for none at all."""
+    assert reduce(Silence.add, used, Silence()).is_end is is_end
+
+
+def write(cache: Path, text: str, mode: int = 0o600) -> None:
+    cache.mkdir()
+    (cache / STACKS).write_text(text)
+    (cache / STACKS).chmod(mode)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (STACK, "in warm (fim_lsp/session/lane.py:31)"),
+        (STACK.replace("warm", "old") + STACK, "in warm ("),
+        (STACK.replace(str(PACKAGES), "/home/\\xe9/lib"), "in match (/usr/lib/python3/re"),
+        ("", ""),
+        ("Current thread 0x1 (most recent call first):\n", ""),
+    ],
+)
+def test_the_last_end_is_named(tmp_path: Path, text: str, named: str) -> None:
+    """Its time, the innermost of our functions on the loop's thread, and the file of the stack."""
+    write(tmp_path / "cache", text)
+    said = watchdog.describe_last_end(tmp_path / "cache", 60.0)
+    assert named in said
+    assert bool(named) == (STACKS in said)
+
+
+def test_an_end_is_not_named_for_ever(tmp_path: Path) -> None:
+    """One longer ago than asked for is not, nor one that another user may have written."""
+    assert watchdog.describe_last_end(tmp_path / "cache", 60.0) == ""
+    write(tmp_path / "cache", STACK)
+    assert watchdog.describe_last_end(tmp_path / "cache", -1.0) == ""
+    (tmp_path / "cache" / STACKS).chmod(0o644)
+    assert watchdog.describe_last_end(tmp_path / "cache", 60.0) == ""
+
+
+def test_there_are_two_files_at_most(tmp_path: Path) -> None:
+    """A full file becomes the old one; `fim-lsp forget` deletes both."""
+    cache = tmp_path / "cache"
+    for _ in range(3):
+        file = watchdog.open_stacks(cache / STACKS)
+        with open(file, "wb", closefd=True) as stacks:
+            stacks.write(b"x" * (watchdog.MOST_BYTES + 1))
+    assert sorted(path.name for path in cache.iterdir()) == [f"old-{STACKS}", STACKS]
+    assert state_file.forget(cache) == 2 * (watchdog.MOST_BYTES + 1)
+
+
+def test_stacks_go_to_the_error_output_without_a_file(tmp_path: Path) -> None:
+    """A folder that cannot be made, or a link, is no reason to stay stuck."""
+    (tmp_path / "cache").touch()
+    assert watchdog.open_stacks(tmp_path / "cache" / STACKS) == 2
+    (tmp_path / STACKS).symlink_to(tmp_path / "elsewhere")
+    assert watchdog.open_stacks(tmp_path / STACKS) == 2
