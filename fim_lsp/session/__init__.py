@@ -4,6 +4,7 @@ One editor's session: open documents, generations, and all waiting for the model
 quietness: how quiet the session is: snoozed, after dismissals, and by what was learned
 stats: the answer to a request and its cost; the counters of `fim/stats`
 days: what became of suggestions, day by day, in a private file
+tasks: tasks that are under way, each held until it ends
 connection: opens the backend, reconnects, and reports its state once
 scheduler: two lanes of short steps: foreground at once, background only while idle
 lane: the way to the model: work with a permit, which is asked before each call; steps and streams

@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from fim_lsp.session.tasks import Tasks
 from fim_lsp.settings.config import Config
 from server_bridge.protocol import Backend, BackendError, Health, State
 
@@ -54,7 +55,7 @@ class Connection:
         self._open = open_backend
         self.backend = open_backend(config)
         self._reaching: asyncio.Task[None] | None = None
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing = Tasks()
         self._reported: tuple[object, ...] = ()
 
     @property
@@ -107,7 +108,7 @@ class Connection:
         old, self.backend = self.backend, self._open(self.config)
         self._stop_reaching()
         self.start_connecting()
-        self._close(asyncio.create_task(old.aclose(), name="close backend"))
+        self._closing.start(old.aclose(), "close backend")
 
     def forget(self) -> None:
         """
@@ -162,13 +163,8 @@ class Connection:
     def _stop_reaching(self) -> None:
         if self._reaching is not None:
             self._reaching.cancel()
-            self._close(self._reaching)  # it may have a process to end
+            self._closing.hold(self._reaching)  # it may have a process to end
             self._reaching = None
-
-    def _close(self, task: asyncio.Task[None]) -> None:
-        """Do not end before *task* has."""
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
 
     async def _reach(self, backend: Backend) -> None:
         waits = itertools.chain(RETRY_S, itertools.repeat(RETRY_S[-1]))

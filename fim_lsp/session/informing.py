@@ -22,6 +22,7 @@ from fim_lsp.session.judging import Judging
 from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.state.open_document import source
 from fim_lsp.session.state.open_documents import OpenDocuments
+from fim_lsp.session.tasks import Tasks
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.files import reread
@@ -49,14 +50,12 @@ class Informing:
     _judging: Judging
     _prefill: Prefill
     _config: Callable[[], Config]
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _tasks: Tasks = field(default_factory=Tasks)
 
     def begin(self, event: Informed) -> None:
         """Take in what was sent, once it is judged."""
         if self._config().ring.servers:
-            task = asyncio.create_task(self._inform(event), name="inform")
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks.start(self._inform(event), "inform")
 
     async def _inform(self, event: Informed) -> None:
         await self._judging.wait_judged()

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Coroutine, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.state.open_document import UNJUDGED, OpenDocument, Verdict
 from fim_lsp.session.state.open_documents import OpenDocuments
+from fim_lsp.session.tasks import Tasks
 from fim_lsp.suggest.reasons import reason
 
 log = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ class Judging:
     _connection: Connection
     _open: OpenDocuments
     _persistence: Persistence
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _tasks: Tasks = field(default_factory=Tasks)
 
     def begin(self, documents: Collection[OpenDocument]) -> None:
         """
@@ -53,7 +54,7 @@ class Judging:
         if all(reason is not None for reason in reasons):
             self._decide([*map(Judged, documents, map(str, reasons))])
         else:
-            self._begin(self._judge(documents))
+            self._tasks.start(self._judge(documents), "judge")
 
     async def wait_judged(self) -> None:
         """Wait until every verdict is there."""
@@ -98,18 +99,13 @@ class Judging:
         refused = [judged for judged in now if judged.reason]
         if any(judged.left for judged in verdicts) or any(map(_was_used, refused)):
             self._connection.forget()
-            self._begin(self._persistence.forget())
+            self._tasks.start(self._persistence.forget(), "judge")
         for doc, why, _ in refused:
             doc.refuse(why)
         for doc, why, _ in now:
             if not why:
                 doc.allow()
                 self._persistence.begin_restore(doc)
-
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work, name="judge")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 def _was_used(judged: Judged) -> bool:

@@ -27,6 +27,7 @@ from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.state_file import SavedDocument, SavedWorkspace
 from fim_lsp.session.state.workspaces import Workspace, judge_apart
+from fim_lsp.session.tasks import Tasks
 from fim_lsp.settings.config import Config
 from server_bridge.protocol import BackendError
 
@@ -46,11 +47,11 @@ class Persistence:
     _connection: Connection
     _open_documents: OpenDocuments
     _prefill: Prefill
-    _restoring: set[asyncio.Task[None]] = field(default_factory=set)
+    _restoring: Tasks = field(default_factory=Tasks)
     _rest: asyncio.TimerHandle | None = None
     _saving: asyncio.Task[None] | None = None
     _sweeping: asyncio.Task[None] | None = None
-    _auditing: set[asyncio.Task[None]] = field(default_factory=set)
+    _auditing: Tasks = field(default_factory=Tasks)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     # how often all was deleted: what was begun before is not written after it
     _n_forgotten: int = 0
@@ -79,10 +80,7 @@ class Persistence:
             doc.install(still_true(saved.frame, chunks))
             typed = saved.typed
         if chunks or doc.frame:
-            task = asyncio.create_task(self._restore(doc, header, typed), name="restore")
-            doc.restore(task)
-            self._restoring.add(task)
-            task.add_done_callback(self._restoring.discard)
+            doc.restore(self._restoring.start(self._restore(doc, header, typed), "restore"))
 
     async def _restore_ring(self, cache: Path, workspace: Workspace, config: Config) -> None:
         saved = await judge_apart(partial(state_file.load, cache, workspace.key))
@@ -142,9 +140,7 @@ class Persistence:
         that waits for its turn sees all that comes until then.
         """
         if self._cache is not None and len(self._auditing) <= 1:
-            task = asyncio.create_task(self._audit_in_turn(self._cache), name="audit")
-            self._auditing.add(task)
-            task.add_done_callback(self._auditing.discard)
+            self._auditing.start(self._audit_in_turn(self._cache), "audit")
 
     async def _audit_in_turn(self, cache: Path) -> None:
         async with self._turn:

@@ -41,6 +41,7 @@ from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.session.stats import LastAnswer, Stats
+from fim_lsp.session.tasks import Tasks
 from fim_lsp.settings.backend import is_local
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import Requester
@@ -106,7 +107,7 @@ class Session:
         self._days = Days(cache or days, self.counters)
         self._recorder = Recorder(time.time)
         self.record = self._recorder.begin
-        self._forgetting: set[asyncio.Task[None]] = set()
+        self._forgetting = Tasks()
 
     @property
     def backend(self) -> Backend:
@@ -380,6 +381,4 @@ class Session:
     def _forget(self) -> None:
         """Delete what was saved, in the background."""
         self.quiet.forget()
-        task = asyncio.create_task(self._persistence.forget(), name="forget")
-        self._forgetting.add(task)
-        task.add_done_callback(self._forgetting.discard)
+        self._forgetting.start(self._persistence.forget(), "forget")

@@ -18,6 +18,7 @@ from fim_lsp.next_edit.engine import Proposal
 from fim_lsp.next_edit.formats import ANSWER_TOKENS, format_of, prompt_of, proposal_of
 from fim_lsp.next_edit.texts import text_of
 from fim_lsp.session.state.edit_history import EditHistory, Question
+from fim_lsp.session.tasks import Tasks
 from fim_lsp.settings.config import Config
 from server_bridge.protocol import BackendError, TextModel
 
@@ -34,7 +35,7 @@ class ModelEdits:
         self._open_model = open_model
         self._settings = config.next_edit
         self._model = self._open(config)
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing = Tasks()
 
     @property
     def name(self) -> str:
@@ -45,9 +46,7 @@ class ModelEdits:
         """Go on with *config*."""
         if config.next_edit != self._settings:
             if self._model is not None:
-                task = asyncio.create_task(self._model.aclose(), name="close model")
-                self._closing.add(task)
-                task.add_done_callback(self._closing.discard)
+                self._closing.start(self._model.aclose(), "close model")
             self._settings, self._model = config.next_edit, self._open(config)
 
     async def propose(
