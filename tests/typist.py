@@ -36,7 +36,7 @@ def faked(config: Config = QUICK, says: Callable[[Prompt, int], str] | None = No
 
 async def wait_judged(session: Session) -> None:
     """Wait until every document is judged: what the model would be shown is said after that only."""
-    await session.report("")
+    await session.wait_judged()
 
 
 @dataclass

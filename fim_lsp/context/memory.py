@@ -225,7 +225,6 @@ class Memory:
     def note_deletion(self, uri: str) -> None:
         """Take in that the file is gone, or private now: nothing of it is shown again."""
         self._forget(uri)
-        self._yanks = tuple(piece for piece in self._yanks if piece.uri != uri)
         self._told = {key: piece for key, piece in self._told.items() if key[0] != uri}
         self._remap(uri, lambda piece: replace(piece, fresh=False))
         self._n_events += 1
@@ -269,7 +268,8 @@ class Memory:
         return uri in self._sources and uri not in self._closed
 
     def _forget(self, uri: str) -> None:
-        """Keep nothing of a file but what the ring shows."""
+        """Keep nothing of a file but what the ring shows: `unsure` has the rest judged again."""
+        self._yanks = tuple(piece for piece in self._yanks if piece.uri != uri)
         for by_uri in (self._sources, self._closed, self._edited, self._queued, self._looked):
             by_uri.pop(uri, None)
 

@@ -146,9 +146,9 @@ class Completer:
 
     async def _answer(self, request: CompletionRequest, uri: str, until: float) -> Answer:
         """
-        Answer once every verdict is there: what was open before may be judged again, or closed.
+        Answer once the verdicts are there: what was open before may be judged again, or closed.
         """
-        await self._judging.wait_judged()
+        await self._judging.wait_judged(uri)
         if (doc := self._open.by_uri.get(uri)) is None:
             return SUPERSEDED
         if doc.position is None:

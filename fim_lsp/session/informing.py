@@ -58,7 +58,7 @@ class Informing:
             self._tasks.start(self._inform(event), "inform")
 
     async def _inform(self, event: Informed) -> None:
-        await self._judging.wait_judged()
+        await self._judging.wait_judged(event.uri)
         doc = self._open.by_uri.get(event.uri)
         folder = paths.local_path(doc.file.root) if doc and doc.file.root else None
         if doc is None or not doc.is_usable or folder is None:

@@ -1,39 +1,46 @@
 """
-Finds out which open documents are private, before anything of them is used. State: the tasks.
+Finds out which open documents are private, before anything of them is used. State: the looks.
 
-Until a document is judged it counts as private (`UNJUDGED`). A change of the rules also has the
-remembered files that are not open judged again, and requests wait for that: what is private now is
-in no prompt that is made later, what was saved of it is deleted, and the embedded engine is ended.
+Until a document is judged it counts as private (`UNJUDGED`), and nothing of it is shown. Each has a
+look of its own, so that one whose disk does not answer holds up no other: a request waits for the
+verdicts on what its prompt may hold, for `LIMIT_S` at most. A change of the rules has all judged
+again, also the remembered files that are not open; changes that come while a look is under way are
+one. What is private now is in no prompt that is made later, what was saved of it is deleted, and
+the embedded engine is ended.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Coroutine, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.state.open_document import UNJUDGED, OpenDocument, Verdict
 from fim_lsp.session.state.open_documents import OpenDocuments
+from fim_lsp.session.state.verdicts import LIMIT_S
+from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.tasks import Tasks
 from fim_lsp.suggest.reasons import reason
+from fim_lsp.workspace.ignore_files import UNSURE
+
+RING_S = 0.5  # for the files in the ring: without their verdicts a document is used without them
+SOON_S = 0.1  # for what is judged at the same time: most is, in some milliseconds
+
+K = TypeVar("K", str, Workspace)
 
 log = logging.getLogger(__name__)
 
 
-class Judged(NamedTuple):
-    """
-    *reason* is why nothing of the document may be used, "" when it may. *left*: some remembered
-    files of its workspace were deleted or became private.
-    """
+class Look(NamedTuple):
+    """A look at the disk that was begun *since* (loop time)."""
 
-    doc: OpenDocument
-    reason: str
-    left: bool = False
+    task: asyncio.Task[None]
+    since: float
 
 
 @dataclass(eq=False, repr=False)
@@ -43,73 +50,145 @@ class Judging:
     _connection: Connection
     _open: OpenDocuments
     _persistence: Persistence
-    _tasks: Tasks = field(default_factory=Tasks)
+    # at the document with a URI, or at what a workspace remembers
+    _looks: dict[str | Workspace, Look] = field(default_factory=dict)
+    _forgetting: Tasks = field(default_factory=Tasks)
+    _forgets_soon: bool = False
 
     def begin(self, documents: Collection[OpenDocument]) -> None:
-        """
-        Judge *documents*, all of them before any is used; what is too large is not used at all.
-        """
-        documents = [doc for doc in documents if doc.verdict is Verdict.UNJUDGED]
-        reasons = [self._open.workspaces.quick_verdict(doc.uri) for doc in documents]
-        if all(reason is not None for reason in reasons):
-            self._decide([*map(Judged, documents, map(str, reasons))])
-        else:
-            self._tasks.start(self._judge(documents), "judge")
+        """Judge *documents*; what is too large is not used at all."""
+        for doc in documents:
+            if doc.verdict is not Verdict.UNJUDGED:
+                continue
+            if why := self._open.workspaces.verdicts.find_quickly(doc.uri):
+                self._decide(doc, why)
+                continue
+            self._begin(doc.workspace, self._judge_remembered)
+            self._begin(doc.uri, self._judge)
 
-    async def wait_judged(self) -> None:
-        """Wait until every verdict is there."""
-        while self._tasks:
-            await asyncio.wait(self._tasks)
+    async def wait_judged(self, uri: str) -> None:
+        """
+        Wait for the verdicts on what a prompt for the document may hold: what has none in time is
+        left out of it.
+        """
+        doc = self._open.by_uri.get(uri)
+        if doc is not None and uri not in self._looks:
+            self.begin([doc])  # where it could not be judged
+        until = _now() + LIMIT_S
+        while looks := [*self._list_awaited(uri, until)]:
+            left_s = min(left_s for _, left_s in looks)
+            await asyncio.wait([task for task, _ in looks], timeout=left_s)
+
+    async def wait_settled(self) -> None:
+        """Wait until all is judged and what is private is forgotten; for tests and benchmarks."""
+        while tasks := {*(look.task for look in self._looks.values()), *self._forgetting}:
+            await asyncio.wait(tasks)
 
     async def admit(self, uri: str) -> OpenDocument:
         """
         Return the document, once every verdict is there. Raises Withdrawn where nothing of it may
         be used.
         """
-        await self.wait_judged()
+        await self.wait_judged(uri)
         if (doc := self._open.by_uri.get(uri)) is None:
             raise Withdrawn("the document is not open")
         if doc.refusal:
             raise Withdrawn(reason(doc.refusal))
         return doc
 
-    async def _judge(self, documents: Iterable[OpenDocument]) -> None:
-        self._decide(await asyncio.gather(*map(self._verdict, documents)))
+    def _begin(self, key: K, work: Callable[[K], Coroutine[Any, Any, None]]) -> None:
+        """Have *work* look at *key*; where it does already, it looks again if that is needed."""
+        if key not in self._looks:
+            task = asyncio.create_task(self._look(key, work), name="judge")
+            self._looks[key] = Look(task, _now())
 
-    async def _verdict(self, doc: OpenDocument) -> Judged:
-        left = False
-        config, workspace = self._connection.config, doc.workspace
+    def _note_look(self, key: str | Workspace) -> None:
+        """Take in that the disk is looked at for *key* from now on."""
+        self._looks[key] = self._looks[key]._replace(since=_now())
+
+    async def _look(self, key: K, work: Callable[[K], Coroutine[Any, Any, None]]) -> None:
         try:
-            await self._persistence.restore_ring(workspace, config)
-            why = self._open.workspaces.quick_verdict(doc.uri)
-            if why is None:
-                why = await self._open.workspaces.verdict(doc.uri, doc.file, config)
-            left = await workspace.reverify(config.privacy.exclude)
+            await work(key)
+        finally:
+            del self._looks[key]
+
+    def _list_awaited(self, uri: str, until: float) -> Iterator[tuple[asyncio.Task[None], float]]:
+        """
+        Yield the looks that a request in the document waits for, and for how long: at what a prompt
+        for it holds, and for a moment at what one may hold next.
+        """
+        if (doc := self._open.by_uri.get(uri)) is None:
+            return
+        of_here = {other.uri for other in self._open.of(doc.workspace)}
+        for key, look in self._looks.items():
+            is_held = key in (uri, doc.workspace) or doc.workspace.memory.knows(str(key))
+            if is_held or key in of_here:
+                left_s = min(until, look.since + (LIMIT_S if is_held else SOON_S)) - _now()
+                if left_s > 0:
+                    yield look.task, left_s
+
+    async def _judge(self, uri: str) -> None:
+        """Judge the document *uri*; again where it was begun again meanwhile."""
+        last: OpenDocument | None = None
+        while (doc := self._open.by_uri.get(uri)) is not None and doc is not last:
+            last = doc
+            if doc.verdict is Verdict.UNJUDGED:
+                self._note_look(uri)
+                why = await self._why_private(doc)
+                if ring := self._looks.get(doc.workspace):
+                    left_s = ring.since + RING_S - _now()
+                    await asyncio.wait([ring.task], timeout=max(0, left_s))
+                if not doc.is_retired:
+                    self._decide(doc, why)
+
+    async def _why_private(self, doc: OpenDocument) -> str:
+        try:
+            config = self._connection.config
+            return await self._open.workspaces.verdicts.find(doc.uri, config)
         except Exception:
             log.exception("%s is not judged: it counts as private", doc.file.path)
-            why = UNJUDGED
-        return Judged(doc, why, left)
+            return UNJUDGED
 
-    def _decide(self, verdicts: list[Judged]) -> None:
-        """
-        Act on *verdicts*: first forget what is private, on disk and in the engine as well, then use
-        the rest.
-        """
-        now = [judged for judged in verdicts if not judged.doc.is_retired]
-        refused = [judged for judged in now if judged.reason]
-        if any(judged.left for judged in verdicts) or any(map(_was_used, refused)):
-            self._connection.forget()
-            self._tasks.start(self._persistence.forget(), "judge")
-        for doc, why, _ in refused:
+    async def _judge_remembered(self, workspace: Workspace) -> None:
+        """Judge what is remembered of files that are not open, of an earlier session, too."""
+        await self._persistence.restore_ring(workspace, self._connection.config)
+        while workspace.is_unsure():
+            self._note_look(workspace)
+            if await workspace.reverify(self._connection.config.privacy.exclude):
+                self._forget()
+
+    def _decide(self, doc: OpenDocument, why: str) -> None:
+        """Act on the verdict *why*, the reason why nothing of *doc* may be used, "" if it may."""
+        if why == UNJUDGED or why.startswith(UNSURE):
+            doc.leave_unjudged(why)
+        elif why:
+            if _was_used(doc):
+                self._forget()
             doc.refuse(why)
-        for doc, why, _ in now:
-            if not why:
-                doc.allow()
-                self._persistence.begin_restore(doc)
+        else:
+            doc.allow()
+            self._persistence.begin_restore(doc)
+
+    def _forget(self) -> None:
+        """Forget what is private, in the engine and on disk, with what is judged now as well."""
+        if not self._forgets_soon:
+            self._forgets_soon = True
+            self._forgetting.start(self._forget_soon(), "forget")
+
+    async def _forget_soon(self) -> None:
+        if looks := [look.task for look in self._looks.values()]:
+            await asyncio.wait(looks, timeout=SOON_S)
+        self._forgets_soon = False
+        self._connection.forget()
+        await self._persistence.forget()
 
 
-def _was_used(judged: Judged) -> bool:
+def _was_used(doc: OpenDocument) -> bool:
     """Return whether text of it may be in the engine, in the ring, or on disk."""
-    workspace, uri = judged.doc.workspace, judged.doc.uri
+    workspace, uri = doc.workspace, doc.uri
     is_saved = workspace.saved is not None and uri in workspace.saved.documents
     return workspace.memory.knows(uri) or is_saved
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -26,7 +26,8 @@ from fim_lsp.session.state import state_file
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.state_file import SavedDocument, SavedWorkspace
-from fim_lsp.session.state.workspaces import Workspace, judge_apart
+from fim_lsp.session.state.verdicts import judge_apart
+from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.tasks import Tasks
 from fim_lsp.settings.config import Config
 from server_bridge.protocol import BackendError
@@ -60,7 +61,7 @@ class Persistence:
         """Load the ring of *workspace*, once."""
         if self._cache is None or not config.state.save:
             return
-        work = partial(self._restore_ring, self._cache, workspace, config)
+        work = partial(self._restore_ring, self._cache, workspace)
         await asyncio.wait([workspace.begin_loading(work)])
 
     def begin_restore(self, doc: OpenDocument) -> None:
@@ -82,9 +83,9 @@ class Persistence:
         if chunks or doc.frame:
             doc.restore(self._restoring.start(self._restore(doc, header, typed), "restore"))
 
-    async def _restore_ring(self, cache: Path, workspace: Workspace, config: Config) -> None:
+    async def _restore_ring(self, cache: Path, workspace: Workspace) -> None:
         saved = await judge_apart(partial(state_file.load, cache, workspace.key))
-        await workspace.restore_ring(saved.ring, config)
+        workspace.restore_ring(saved.ring)
         workspace.mark_saved(saved)
 
     async def _restore(self, doc: OpenDocument, header: Header, typed: str) -> None:
@@ -148,9 +149,9 @@ class Persistence:
             await asyncio.to_thread(self._audit, cache, excludes)
 
     def _audit(self, cache: Path, excludes: Collection[str]) -> None:
-        workspaces = self._open_documents.workspaces
+        verdicts = self._open_documents.workspaces.verdicts
         for path, uris in state_file.list_uris(cache).items():
-            if not all(workspaces.is_kept(uri, excludes) for uri in uris):
+            if not all(verdicts.is_kept(uri, excludes) for uri in uris):
                 state_file.drop(cache, path)
 
     async def aclose(self) -> None:

@@ -141,7 +141,7 @@ class Session:
             case events.FoldersChanged(roots):
                 self.workspaces.roots = roots
                 self._persistence.begin_audit()
-                self._judging.begin(self._open.reopen())
+                self._judging.begin(self._open.relocate())
             case events.FilesChanged():
                 self._change_files(event)
             case events.Shown() | events.Accepted() | events.PartlyAccepted() | events.Dismissed():
@@ -328,7 +328,7 @@ class Session:
             return None
         while unasked and (left := self.next_edits.seconds_unsettled(uri, cursor)) > 0:
             await asyncio.sleep(left)
-        await self._judging.wait_judged()
+        await self._judging.wait_judged(uri)
         edit = await self.next_edits.propose(uri, unopened=unopened)
         return None if unasked and edit and self._is_taken(edit) else edit
 
@@ -352,9 +352,13 @@ class Session:
         private = {
             doc.uri
             for doc in self._recorder.documents
-            if await self.workspaces.verdict(doc.uri, doc.file, self.config)
+            if await self.workspaces.verdicts.find(doc.uri, self.config)
         }
         return self._recorder.end(private)
+
+    async def wait_judged(self) -> None:
+        """Wait until all is judged and what is private is forgotten; for tests and benchmarks."""
+        await self._judging.wait_settled()
 
     async def wait_idle(self) -> None:
         """Wait until no background work is left; for tests and benchmarks."""

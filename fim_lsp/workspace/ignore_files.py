@@ -60,20 +60,11 @@ def why_private(
             return _by_names(path, excludes)
         if not isinstance(path, type(PurePath())):
             return _by_names(path, excludes) or _by_host(path, excludes)
-        real_root = Path(os.path.realpath(root)) if root else None
-        own = Path(real_root, os.path.relpath(path, root)) if real_root else path
-        own = Path(os.path.normpath(own))
-        for place in dict.fromkeys((own, Path(os.path.realpath(path)))):
-            look(place, follow=False)  # what cannot be looked at may be a link
-            if reason := _why(place, real_root, excludes):
-                return reason if place == own else f"it leads to a file that is private: {reason}"
-            if not may_be_gone and not is_folder(place.parent):
-                return f"{UNSURE}: {place.parent} is not there"
+        return _by_disk(path, root, excludes, may_be_gone=may_be_gone)
     except OSError as error:
         return f"{UNSURE}: {error.filename}: {error.strerror}"
     except ValueError:  # a NUL, half of a character
         return "no file can have its name"
-    return ""
 
 
 def rules_at(folder: Path, root: Path, excludes: Collection[str]) -> Folder:
@@ -97,6 +88,22 @@ def encode_name(name: str) -> bytes:
     (core.precomposeUnicode).
     """
     return os.fsencode(unicodedata.normalize("NFC", name) if sys.platform == "darwin" else name)
+
+
+def _by_disk(
+    path: PurePath, root: PurePath | None, excludes: Collection[str], *, may_be_gone: bool
+) -> str:
+    """Return why the file must stay private, by its path and by where links lead."""
+    real_root = Path(os.path.realpath(root)) if root else None
+    own = Path(real_root, os.path.relpath(path, root)) if real_root else path
+    own = Path(os.path.normpath(own))
+    for place in dict.fromkeys((own, Path(os.path.realpath(path)))):
+        look(place, follow=False)  # what cannot be looked at may be a link
+        if reason := _why(place, real_root, excludes):
+            return reason if place == own else f"it leads to a file that is private: {reason}"
+        if not may_be_gone and not is_folder(place.parent):
+            return f"{UNSURE}: {place.parent} is not there"
+    return ""
 
 
 def _why(file: Path, root: Path | None, excludes: Collection[str]) -> str:

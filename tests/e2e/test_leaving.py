@@ -23,7 +23,7 @@ A = f"{SHOP}/a.py"
 HANG = "import time\ndef hang(*_, **__):\n    time.sleep(600)\n"
 STATES = {
     "a worker thread": HANG
-    + "from fim_lsp.session.state import workspaces\nworkspaces.why_private = hang\n",
+    + "from fim_lsp.session.state import verdicts\nverdicts.why_private = hang\n",
     "all worker threads": "import asyncio, threading, time\nfrom fim_lsp.lsp import server\n"
     "begin = server.Editor.begin\ndef busy(editor, params):\n    begin(editor, params)\n"
     "    for _ in range(100):\n        asyncio.get_running_loop().run_in_executor(None, time.sleep, 600)\n"

@@ -84,6 +84,7 @@ async def work(machine: Machine, root: Path, config: Config = BRIEF) -> int:
     async with machine.session(config) as ours:
         at(ours, root, "freight.py")
         typist = at(ours, root)
+        await ours.wait_judged()
         await typist.ask(invoked=True)
         cold = typist.counted("tokens", "evaluated")
         await ours.wait_idle()

@@ -63,13 +63,13 @@ async def test_a_file_that_is_judged_late_is_evaluated_ahead_all_the_same(
 ) -> None:
     """Where the user came to it before the verdict, and then rests."""
     session = open_session()
-    judge, may_end = session.workspaces.verdict, asyncio.Event()
+    judge, may_end = session.workspaces.verdicts.find, asyncio.Event()
 
     async def judge_late(*what: Any) -> Any:
         await may_end.wait()
         return await judge(*what)
 
-    monkeypatch.setattr(session.workspaces, "verdict", judge_late)
+    monkeypatch.setattr(session.workspaces.verdicts, "find", judge_late)
     typist = Typist(session, CODE)
     session.handle(events.CursorMoved(typist.uri, Position(40, 0)))
     await asyncio.sleep(2 * IDLE_S)

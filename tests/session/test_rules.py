@@ -51,6 +51,7 @@ class Project:
         uri = self.root.as_uri()
         Typist(self.session, SHOP, f"{uri}/shop.py", root=uri)
         self.main = Typist(self.session, MAIN, f"{uri}/main.py", root=uri)
+        await wait_judged(self.session)
         for _ in range(2):
             await self.main.ask(invoked=True)
             await self.session.wait_idle()

@@ -36,7 +36,7 @@ class Project:
         document = open_document(uri, "python", 1, (self.root / name).read_text())
         location = paths.locate(uri, self.workspaces.roots)
         workspace = self.workspaces.of(location, ())
-        if await self.workspaces.verdict(uri, location, self.config):
+        if await self.workspaces.verdicts.find(uri, self.config):
             workspace.memory.note_deletion(uri)
         else:
             workspace.open(source(document, location))
@@ -184,10 +184,10 @@ async def test_texts_without_a_file_are_judged_by_their_path(
     """As private as the file they are to be, or a part of."""
     (project.root / ".gitignore").write_text("ignored.*\n")
     uri = uri.format(root=project.root.as_posix())
-    workspaces, location = project.workspaces, paths.locate(uri, project.workspaces.roots)
-    verdict = workspaces.quick_verdict(uri)
+    verdicts = project.workspaces.verdicts
+    verdict = verdicts.find_quickly(uri)
     if verdict is None:
-        verdict = await workspaces.verdict(uri, location, project.config)
+        verdict = await verdicts.find(uri, project.config)
     assert verdict.startswith(reason)
     assert bool(verdict) == bool(reason)
 

@@ -286,7 +286,7 @@ class InstructedEdits:
                 workspace.show(other.file.path, other.uri)
                 yield other.file.path, other.document.lines
         for chunk in workspace.memory.ring.chunks:
-            if all(piece.fresh for piece in chunk.pieces):
+            if workspace.may_show(chunk.uri) and all(piece.fresh for piece in chunk.pieces):
                 workspace.show(chunk.name, chunk.uri)
                 yield chunk.name, chunk.text.split("\n")
 

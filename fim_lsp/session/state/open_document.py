@@ -144,6 +144,7 @@ class OpenDocument:
         Return the document begun again, to be judged; what the user was shown stays on screen.
         """
         self.retire()
+        self.workspace.suspend(self.uri)
         return OpenDocument(document, file, workspace, self.acceptance, most_chars)
 
     def change(self, edits: tuple[Edit | str, ...], version: int, now: float) -> None:
@@ -193,6 +194,10 @@ class OpenDocument:
         """Use and remember nothing of it: it is private, or too large."""
         self.verdict, self.why_private = verdict, reason
         self.workspace.withdraw(self.uri)
+
+    def leave_unjudged(self, reason: str) -> None:
+        """Use nothing of it until it can be judged."""
+        self.why_private = reason
 
     def retire(self) -> None:
         """Stop decoding for this object: it was closed, or is judged again."""

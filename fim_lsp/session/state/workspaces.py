@@ -1,6 +1,5 @@
 """
-The workspaces of a session: made in one place, dropped in one place. Also the verdicts on
-documents.
+The workspaces of a session: made in one place, dropped in one place.
 
 What is open in one workspace never shows in the prompts of another.
 """
@@ -9,43 +8,31 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import TypeVar
+from itertools import takewhile
+from pathlib import Path, PurePath
 
-from fim_lsp.context.chunks import Source
+from fim_lsp.context.chunks import ContextChunk, Source
 from fim_lsp.context.index import Index
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Ring, RingLimits, RingUpdate, Snapshot, Viewport, update_ring
 from fim_lsp.prompt.frame import Chunks, scrub_name
 from fim_lsp.session.state.edit_history import EditHistory
 from fim_lsp.session.state.state_file import SavedWorkspace
-from fim_lsp.settings.backend import is_local
+from fim_lsp.session.state.verdicts import LIMIT_S, Verdicts, judge_apart
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.explorer import EMPTY, Explorer, Progress
 from fim_lsp.workspace.files import pieces_of, reread, uri_of
 from fim_lsp.workspace.git_files import excludes_files
-from fim_lsp.workspace.ignore_files import why_private
 from fim_lsp.workspace.paths import FileLocation
 from fim_lsp.workspace.reader import SourceReader
 from server_bridge.protocol import Chunk
 
 NO_ROOM = RingLimits(0, 1, 0)
-T = TypeVar("T")
-
-# The default threads may all be busy: with names that do not resolve, long texts, git.
-_JUDGES = ThreadPoolExecutor(2, "judge")
-
-
-async def judge_apart(look: Callable[[], T]) -> T:
-    """
-    Return what *look* sees on disk, which a verdict waits for, from a thread that only verdicts
-    use.
-    """
-    return await asyncio.get_running_loop().run_in_executor(_JUDGES, look)
+CHOICE_S = 5.0  # for a choice of chunks: after that other work in the background goes on
+UNREAD = -1  # the version of a text that is to be read again
 
 
 class Workspace:
@@ -69,9 +56,12 @@ class Workspace:
         self.find_uses = reader.find_uses
         self._reader = reader
         self._updated: tuple[int, Index] | None = None  # what the ring was last chosen from
-        self._is_verified = True  # what is remembered of closed files is not private
-        self._refreshing = asyncio.Lock()
+        self._refreshing: asyncio.Task[bool] | None = None
+        self._updating: asyncio.Task[None] | None = None
+        self._n_rules = 0  # how often the rules of what is private changed
+        self._unjudged: set[str] = set()  # files of which nothing is shown until they are judged
         self._shown: dict[str, str] = {}  # the files whose text prompts may have: URI by name
+        self._owners: dict[str, str] = {}  # the same, of names in which a secret was replaced
 
     def mark_evaluated(self, chunks: Chunks) -> None:
         """Note that the backend has evaluated these chunks last."""
@@ -93,15 +83,33 @@ class Workspace:
         """
         if source.uri != (default := uri_of(self.root, source.name)):
             self.memory.note_deletion(default)
+        self._unjudged.discard(source.uri)
         self.memory.note_open(source)
+
+    def suspend(self, uri: str) -> None:
+        """Show nothing of this file until it is judged again."""
+        self._unjudged.add(uri)
+
+    def may_show(self, uri: str) -> bool:
+        """Return whether what is remembered of this file is judged by the rules of now."""
+        return uri not in self._unjudged
 
     def chunks(self, viewport: Viewport) -> tuple[Chunk, ...]:
         """Return the chunks to show with a window."""
-        visible = self.memory.visible(viewport)
+        visible = [*takewhile(self._may_name, self.memory.visible(viewport))]
         shown = tuple(Chunk(scrub_name(chunk.name), chunk.text) for chunk in visible)
         for chunk, source in zip(shown, visible, strict=True):
             self.show(chunk.name, source.uri)
         return shown
+
+    def _may_name(self, chunk: ContextChunk) -> bool:
+        """
+        Return whether a chunk may be shown, by its name: one without a secret may be that of
+        several files, of which the first has it for good, or what is withdrawn would be another's.
+        """
+        name = scrub_name(chunk.name)
+        is_own = name == chunk.name or self._owners.setdefault(name, chunk.uri) == chunk.uri
+        return is_own and self.may_show(chunk.uri)
 
     def show(self, name: str, uri: str) -> None:
         """Note that prompts may have text of the file *uri*, by *name*, from now on."""
@@ -112,11 +120,12 @@ class Workspace:
         Return whether text of this file, of an earlier prompt, may still be shown: it is there, and
         not private.
         """
-        return name in self._shown
+        return name in self._shown and self.may_show(self._shown[name])
 
     def withdraw(self, uri: str) -> None:
         """Show nothing of this file from now on, and remember nothing: it is gone, or private."""
         self.edits.stop()
+        self._unjudged.discard(uri)
         self.memory.note_deletion(uri)
         names = [name for name, shown in self._shown.items() if shown == uri]
         for name in names:
@@ -124,13 +133,20 @@ class Workspace:
         if names:
             self.mark_evaluated(())
 
-    async def update_ring(self, viewport: Viewport, limits: RingLimits, config: Config) -> bool:
+    async def update_ring(self, viewport: Viewport, limits: RingLimits, config: Config) -> None:
         """
-        Choose the chunks again in a worker thread, if anything happened; whether the ring changed.
+        Choose the chunks again, if anything happened; what takes long, on a disk that does not
+        answer, goes on without the caller.
         """
+        if self._updating is None or self._updating.done():
+            work = self._update_ring(viewport, limits, config)
+            self._updating = asyncio.create_task(work, name="choose chunks")
+        await asyncio.wait([self._updating], timeout=CHOICE_S)
+
+    async def _update_ring(self, viewport: Viewport, limits: RingLimits, config: Config) -> None:
         self.memory.limits = self.memory.limits.grow(limits)
         if not limits.n_chunks:
-            return False
+            return
         await self.refresh(config.privacy.exclude)
         if config.ring.files and (here := self.memory.snapshot(viewport).here):
             self.files.explore(here.name, config)
@@ -138,33 +154,32 @@ class Workspace:
         snapshot = self.memory.snapshot(viewport)
         index = self.files.index if config.ring.files else EMPTY
         if (snapshot.n_events, index) == self._updated:
-            return False
+            return
         update = await asyncio.to_thread(self._choose, snapshot, index)
-        before = self.memory.ring
-        if not self.memory.accept(update):
-            return False
-        self._updated = update.n_events, index
-        return self.memory.ring is not before
+        if self.memory.accept(update):
+            self._updated = update.n_events, index
 
-    async def restore_ring(self, ring: Ring, config: Config) -> None:
-        """Go on with the ring of an earlier run, as far as it is still true and not private."""
+    def restore_ring(self, ring: Ring) -> None:
+        """Go on with the ring of an earlier run, once it is judged."""
         if ring.chunks and not self.memory.ring.chunks:
             self.memory.ring = ring
             self.judge_again()
-            await self.reverify(config.privacy.exclude)
 
-    async def refresh(self, excludes: Iterable[str]) -> bool:
-        """
-        Let what is remembered of files that are not open be as the disk has it now; whether any is
-        gone or private now.
-        """
-        async with self._refreshing:
-            return await self._refresh(excludes)
+    def is_unsure(self) -> bool:
+        """Return whether remembered files that are not open are to be judged again."""
+        return any(not self.may_show(source.uri) for source in self.memory.unsure())
 
-    async def reverify(self, excludes: Iterable[str]) -> bool:
-        """Do so after a change of the rules."""
-        async with self._refreshing:
-            return not self._is_verified and await self._refresh(excludes)
+    async def refresh(self, excludes: Collection[str]) -> None:
+        """
+        Let what is remembered of files that are not open be as the disk has it now, if it answers.
+        """
+        await asyncio.wait([self._refresh(excludes)], timeout=LIMIT_S)
+
+    async def reverify(self, excludes: Collection[str]) -> bool:
+        """
+        Judge what is remembered of files that are not open; whether any is gone or private now.
+        """
+        return await self._refresh(excludes)
 
     def invalidate_listing(self) -> None:
         """Take in that files changed on disk."""
@@ -176,7 +191,9 @@ class Workspace:
         The rules of what is private changed: trust nothing that is remembered until it is judged
         again.
         """
-        self._updated, self._is_verified, self.evaluated = None, False, ()
+        self._updated, self.evaluated = None, ()
+        self._n_rules += 1
+        self._unjudged.update(source.uri for source in self.memory.unsure())
         self._shown.clear()
         self.edits.stop()  # a question that waits for its model has text of files
         self.memory.forget_server_pieces()
@@ -186,8 +203,8 @@ class Workspace:
         """End the work in the background."""
         self.files.stop()
         self.edits.stop()
-        if self.loading is not None:
-            self.loading.cancel()
+        for task in filter(None, (self.loading, self._refreshing, self._updating)):
+            task.cancel()
 
     def _choose(self, snapshot: Snapshot, index: Index) -> RingUpdate:
         """Choose the ring, in a worker thread."""
@@ -195,31 +212,38 @@ class Workspace:
         others = pieces_of(index, Path(folder) if folder else None, self.root, snapshot, read)
         return update_ring(replace(snapshot, others=(*snapshot.others, *others)), read)
 
-    async def _refresh(self, excludes: Iterable[str]) -> bool:
+    def _refresh(self, excludes: Collection[str]) -> asyncio.Task[bool]:
+        """Return the look at the files that are not open: the one under way, or another."""
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = asyncio.create_task(self._reread(excludes), name="refresh")
+        return self._refreshing
+
+    async def _reread(self, excludes: Collection[str]) -> bool:
         """
         Let what is remembered of files that are not open be as the disk has it; whether any left.
         """
-        unsure, trusting = self.memory.unsure(), self._is_verified
-        if not unsure:
-            return False
-        self._is_verified = True
-        check = partial(self._reread, excludes=tuple(excludes), trusting=trusting)
-        checked: list[Source | None] = await judge_apart(partial(list, map(check, unsure)))
+        unsure, n_rules = self.memory.unsure(), self._n_rules
+        known = [s if self.may_show(s.uri) else replace(s, version=UNREAD) for s in unsure]
+        check = partial(_reread, folder=self.files.folder, excludes=tuple(excludes))
+        checked: list[Source | None] = await judge_apart(partial(list, map(check, known)))
         on_disk = {source.uri for source in self.memory.unsure()}  # not opened meanwhile
         n_left = 0
-        for old, new in zip(unsure, checked, strict=True):
+        for old, new in zip(known, checked, strict=True):
             if new is None and old.uri in on_disk:
                 self.withdraw(old.uri)
                 n_left += 1
-            elif new is not None and new is not old and old.uri in on_disk:
-                self.memory.note_change(new)
+            elif new is not None and old.uri in on_disk:
+                if new is not old:
+                    self.memory.note_change(new)
+                if n_rules == self._n_rules:
+                    self._unjudged.discard(old.uri)
         return n_left > 0
 
-    def _reread(self, old: Source, excludes: tuple[str, ...], *, trusting: bool) -> Source | None:
-        file = paths.local_path(old.uri)
-        last = old if trusting else replace(old, version=-1)
-        new = reread(file, self.files.folder, excludes, last) if file else None
-        return old if new is last else new
+
+def _reread(old: Source, folder: PurePath | None, excludes: tuple[str, ...]) -> Source | None:
+    """Return the file of *old* as it is now, None where it is gone or private."""
+    file = paths.local_path(old.uri)
+    return reread(file, folder, excludes, old) if file else None
 
 
 OUTSIDE = 8  # folders outside of all roots that are remembered with nothing open in them
@@ -234,6 +258,7 @@ class Workspaces:
     def __init__(self) -> None:
         self.progress: Progress = lambda *_: None
         self.roots: tuple[str, ...] = ()
+        self.verdicts = Verdicts(lambda: self.roots)
         self.n_rules = 0
         self._by_key: dict[str, Workspace] = {}
         self._reader = SourceReader()
@@ -266,35 +291,6 @@ class Workspaces:
 
     def _is_in(self, key: str, uri: str) -> bool:
         return paths.locate(uri, self.roots).key == key
-
-    @staticmethod
-    def quick_verdict(uri: str) -> str | None:
-        """Return why *uri* is private, None where that needs a look at the disk."""
-        return "not a file" if paths.path_to_judge(uri) is None else None
-
-    async def verdict(self, uri: str, location: FileLocation, config: Config) -> str:
-        """
-        Return why *uri* is private, "" when it is not. In a worker thread: it reads ignore files.
-        """
-        servers = config.backend, config.next_edit.server.url
-        if uri.startswith(paths.UNNAMED) and not is_local(*servers):
-            return "it has no name, so that only a model of this machine may see it"
-        judge = partial(self._judge, uri, location, config.privacy.exclude)
-        return await judge_apart(judge)
-
-    def is_kept(self, uri: str, excludes: Collection[str]) -> bool:
-        """Return whether text of *uri* may be kept: it is a file, and not private. Blocking."""
-        file = paths.path_to_judge(uri)
-        if file is None or not Path(file).is_file():
-            return False
-        return not self._judge(uri, paths.locate(uri, self.roots), excludes)
-
-    def _judge(self, uri: str, location: FileLocation, excludes: Collection[str]) -> str:
-        path = paths.path_to_judge(uri)
-        assert path is not None, "see quick_verdict"
-        root = paths.local_path(location.root or paths.root_of(path, self.roots))
-        places = [(path, root), *paths.list_places(path, self.roots)]
-        return next(filter(None, (why_private(*place, excludes) for place in places)), "")
 
     def note_files(self, changed: Iterable[str], deleted: Iterable[str]) -> bool:
         """

@@ -1,0 +1,124 @@
+"""
+The verdicts on files: a look at the disk, in threads that only verdicts use. State: the refusals.
+
+A disk may not answer, so a look may hang for as long as it likes, and is in no other's way. What
+was private stays so while its file is gone, or its folder is another one: then the disk says
+nothing of the text that the editor still shows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from fim_lsp.settings.backend import is_local
+from fim_lsp.settings.config import Config
+from fim_lsp.workspace import paths
+from fim_lsp.workspace.ignore_files import UNSURE, why_private
+
+T = TypeVar("T")
+Place = tuple[int, int]  # what tells a folder from another one in its place
+
+LIMIT_S = 1.0  # for what a disk is asked: after that a request goes on without it
+
+REFUSALS = 10_000  # that are remembered
+# The default threads may all be busy: with names that do not resolve, long texts, git. As many
+# looks may hang, one at each file; of those that take a moment, two at a time do.
+_JUDGES = ThreadPoolExecutor(200, "judge")
+_TURN, _TURN_S = threading.Semaphore(2), 0.02
+
+
+async def judge_apart(look: Callable[[], T]) -> T:
+    """
+    Return what *look* sees on disk, which a verdict waits for, from a thread that only verdicts
+    use.
+    """
+    return await asyncio.get_running_loop().run_in_executor(_JUDGES, _take_turn, look)
+
+
+def _take_turn(look: Callable[[], T]) -> T:
+    is_mine = _TURN.acquire(timeout=_TURN_S)
+    try:
+        return look()
+    finally:
+        if is_mine:
+            _TURN.release()
+
+
+class Refusal(NamedTuple):
+    """The reason why a file is private, and the place where it was found."""
+
+    why: str
+    place: Place | None
+
+
+class Verdicts:
+    """See the module; *roots* are the editor's folders."""
+
+    def __init__(self, roots: Callable[[], tuple[str, ...]]) -> None:
+        self._roots = roots
+        self._refusals: dict[str, Refusal] = {}  # by URI, the latest last
+
+    @staticmethod
+    def find_quickly(uri: str) -> str | None:
+        """Return why *uri* is private, None where that needs a look at the disk."""
+        return "not a file" if paths.path_to_judge(uri) is None else None
+
+    async def find(self, uri: str, config: Config) -> str:
+        """Return why *uri* is private, "" when it is not."""
+        servers = config.backend, config.next_edit.server.url
+        if uri.startswith(paths.UNNAMED) and not is_local(*servers):
+            return "it has no name, so that only a model of this machine may see it"
+        why, place = await judge_apart(partial(self._look, uri, config.privacy.exclude))
+        return self._keep_refusal(uri, why, place) if paths.local_path(uri) else why
+
+    def is_kept(self, uri: str, excludes: Collection[str]) -> bool:
+        """Return whether text of *uri* may be kept: it is a file, and not private. Blocking."""
+        file = paths.path_to_judge(uri)
+        if file is None or not Path(file).is_file():
+            return False
+        return not self._judge(uri, excludes)
+
+    def _look(self, uri: str, excludes: Collection[str]) -> tuple[str, Place | None]:
+        """Return the verdict, and the place of the file that it is about."""
+        place, why = _place(uri), self._judge(uri, excludes)
+        if _place(uri) != place:
+            return f"{UNSURE}: its folder was replaced meanwhile", None
+        return why, place
+
+    def _judge(self, uri: str, excludes: Collection[str]) -> str:
+        roots, path = self._roots(), paths.path_to_judge(uri)
+        assert path is not None, "see find_quickly"
+        root = paths.local_path(paths.root_of(path, roots))
+        places = [(path, root), *paths.list_places(path, roots)]
+        return next(filter(None, (why_private(*place, excludes) for place in places)), "")
+
+    def _keep_refusal(self, uri: str, why: str, place: Place | None) -> str:
+        """Return the verdict *why*, or the last one where that still holds; remember it."""
+        last = self._refusals.get(uri)
+        if why.startswith(UNSURE):
+            return why
+        if not why and last and (place is None or last.place not in (None, place)):
+            return last.why
+        self._refusals.pop(uri, None)
+        if why:
+            self._refusals[uri] = Refusal(why, place or (last.place if last else None))
+        if len(self._refusals) > REFUSALS:
+            del self._refusals[next(iter(self._refusals))]
+        return why
+
+
+def _place(uri: str) -> Place | None:
+    """Return the place of a file; None where it is not there."""
+    file = paths.local_path(uri)
+    with suppress(OSError, ValueError):  # a name with a NUL
+        if file is not None and Path(file).is_file():
+            about = Path(file).parent.stat()
+            return about.st_dev, about.st_ino
+    return None

@@ -1,0 +1,257 @@
+"""A disk that does not answer, rules that change in bursts, folders that go away."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from fim_lsp import events
+from fim_lsp.documents import Position
+from fim_lsp.session.session import Session
+from fim_lsp.session.state import verdicts, workspaces
+from tests.fake_backend import FakeBackend
+from tests.typist import QUICK, Typist, wait_judged
+
+pytestmark = pytest.mark.security
+
+CODE = "def freight(weight):\n    rate = '{}'\n    return weight * rate\n"
+
+
+class Disks:
+    """Two workspaces, and a session in both; `hang` makes looks at some files wait until the end."""
+
+    def __init__(self, folder: Path) -> None:
+        self.backend = FakeBackend()
+        self.roots = [folder / "one", folder / "two"]
+        self.session = Session(QUICK, lambda _: self.backend, folder / "cache")
+        for root in self.roots:
+            (root / "sub").mkdir(parents=True)
+        self.answers = threading.Event()
+        self.n_looks = 0
+
+    def open(self, path: Path) -> Typist:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(CODE.format(path.stem))
+        roots = tuple(root.as_uri() for root in self.roots)
+        self.session.handle(events.FoldersChanged(roots))
+        self.session.handle(events.Opened(path.as_uri(), "python", 1, path.read_text()))
+        return self.typist(path)
+
+    def typist(self, path: Path) -> Typist:
+        """Return a user at the end of a document that is open."""
+        typist = Typist.__new__(Typist)
+        typist.session, typist.uri, typist._version = self.session, path.as_uri(), 1
+        lines = typist.document.lines
+        typist.cursor = Position(len(lines) - 1, len(lines[-1]))
+        return typist
+
+    def hang(self, monkeypatch: pytest.MonkeyPatch, *places: Path) -> None:
+        """Let looks at what is in *places* wait."""
+        for module, name in ((verdicts, "why_private"), (workspaces, "reread")):
+            real = getattr(module, name)
+
+            def look(file, *arguments, _real=real, **options):
+                self.n_looks += 1
+                if any(Path(file).is_relative_to(place) for place in places):
+                    self.answers.wait(60.0)
+                return _real(file, *arguments, **options)
+
+            monkeypatch.setattr(module, name, look)
+
+    @property
+    def sent(self) -> str:
+        return repr([*self.backend.seen, *self.backend.warmed])
+
+
+@pytest.fixture
+async def disks(tmp_path: Path) -> AsyncIterator[Disks]:
+    disks = Disks(tmp_path)
+    await disks.session.connection.wait_ready()
+    yield disks
+    disks.answers.set()
+    await wait_judged(disks.session)
+    await disks.session.aclose()
+
+
+async def answer(typist: Typist) -> str:
+    """Return the outcome of a request by hand."""
+    asked = typist.session.complete(typist.uri, typist.cursor, invoked=True)
+    return (await asyncio.wait_for(asked, 5.0)).outcome
+
+
+@pytest.mark.parametrize("n_hanging", [1, 40])
+async def test_a_disk_that_hangs_stops_its_own_documents(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch, n_hanging: int
+) -> None:
+    """Others are answered at once, in the same workspace, too; its own are, once the disk answers."""
+    one, two = disks.roots
+    slow = one / "sub"
+    disks.hang(monkeypatch, slow)
+    hanging = [disks.open(slow / f"h{n}.py") for n in range(n_hanging)]
+    loop = asyncio.get_running_loop()
+    for healthy in (disks.open(one / "a.py"), disks.open(two / "b.py")):
+        began = loop.time()
+        assert await answer(healthy) == "backend"
+        assert loop.time() - began < verdicts.LIMIT_S
+    assert "not judged" in await answer(hanging[0])
+    began = loop.time()
+    assert "not judged" in await answer(hanging[0])  # it is not waited for twice
+    assert loop.time() - began < verdicts.LIMIT_S / 2
+    assert "h0" not in disks.sent
+    disks.answers.set()
+    await wait_judged(disks.session)
+    assert await answer(hanging[0]) == "backend"
+
+
+async def test_a_disk_that_begins_to_hang_takes_its_text_out_of_prompts(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rule changes: what was shown before is not, until it is judged by the new rule."""
+    one, _ = disks.roots
+    disks.open(one / "sub/slow.py")
+    main = disks.open(one / "a.py")
+    await wait_judged(disks.session)
+    for _ in range(2):
+        main.type("\n    return freight")
+        assert "private" not in await answer(main)
+        await disks.session.wait_idle()
+    main.type("(")
+    assert "private" not in await answer(main)
+    assert "slow" in repr(disks.backend.seen[-1]), "the ring must be at work"
+    disks.hang(monkeypatch, one / "sub")
+    disks.session.handle(events.FilesChanged(((one / ".gitignore").as_uri(),), ()))
+    disks.backend.seen.clear()
+    disks.backend.warmed.clear()
+    for key in "weight":
+        main.type(key)
+        assert "private" not in await answer(main)
+    await disks.session.wait_idle()
+    assert "slow" not in disks.sent
+
+
+async def test_looks_at_a_disk_that_hangs_do_not_pile_up(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever changes, each document waits with one look."""
+    one, _ = disks.roots
+    disks.hang(monkeypatch, one)
+    disks.open(one / "a.py")
+    disks.open(one / "b.py")
+    for _ in range(20):
+        disks.session.handle(events.FilesChanged(((one / ".gitignore").as_uri(),), ()))
+        await asyncio.sleep(0.001)
+    assert disks.n_looks <= 2
+
+
+async def test_many_changes_of_rules_are_one(disks: Disks, monkeypatch: pytest.MonkeyPatch) -> None:
+    """300 events while 40 files are open: some looks at each, and the next request is answered."""
+    one, _ = disks.roots
+    typists = [disks.open(one / f"f{n}.py") for n in range(40)]
+    await wait_judged(disks.session)
+    disks.hang(monkeypatch)
+    for _ in range(300):
+        disks.session.handle(events.FilesChanged(((one / ".gitignore").as_uri(),), ()))
+        await asyncio.sleep(0)
+    assert len(disks.session._judging._looks) <= len(typists) + 1
+    assert await answer(typists[0]) == "backend"
+    await wait_judged(disks.session)
+    assert disks.n_looks <= 100 * len(
+        typists
+    )  # of 300, where the machine is not faster than the events
+
+
+# -- folders that go away --------------------------------------------------------------------------
+
+
+def deleted(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+def emptied(folder: Path) -> None:
+    """As the place where a disk was mounted."""
+    shutil.rmtree(folder)
+    folder.mkdir()
+
+
+def replaced(folder: Path) -> None:
+    """Another one, with a file of the same name, and without rules."""
+    folder.rename(folder.with_name("old"))
+    folder.mkdir()
+    (folder / "secret.py").write_text("")
+
+
+def linked(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.with_name("other").mkdir()
+    folder.symlink_to(folder.with_name("other"))
+
+
+def a_file(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_text("")
+
+
+async def watched(disks: Disks, file: Path) -> None:
+    disks.session.handle(events.FilesChanged(((file.parent / ".gitignore").as_uri(),), ()))
+
+
+async def deleted_rule(disks: Disks, file: Path) -> None:
+    disks.session.handle(events.FilesChanged((), ((file.parent / ".gitignore").as_uri(),)))
+
+
+async def opened_again(disks: Disks, file: Path) -> None:
+    disks.session.handle(events.Closed(file.as_uri()))
+    disks.session.handle(events.Opened(file.as_uri(), "python", 1, CODE.format("secret")))
+
+
+async def folders_changed(disks: Disks, file: Path) -> None:
+    disks.session.handle(events.FoldersChanged((disks.roots[1].as_uri(),)))
+    await wait_judged(disks.session)
+    disks.session.handle(events.FoldersChanged((disks.roots[0].as_uri(),)))
+
+
+async def twice(disks: Disks, file: Path) -> None:
+    for _ in range(2):
+        await watched(disks, file)
+        await wait_judged(disks.session)
+        assert await answer(disks.typist(file))
+
+
+@pytest.mark.parametrize("again", [watched, deleted_rule, opened_again, folders_changed, twice])
+@pytest.mark.parametrize("spoil", [deleted, emptied, replaced, linked, a_file])
+@pytest.mark.parametrize("where", ["root", "sub"])
+async def test_what_was_private_stays_so_when_its_folder_goes(
+    disks: Disks, where: str, spoil, again
+) -> None:
+    """However it goes, and whatever has the file judged again; the editor still shows its text."""
+    root = disks.roots[0]
+    file = root / "sub/secret.py"
+    (root / "sub/.gitignore").write_text("secret.py\n")
+    secret = disks.open(file)
+    assert "private" in await answer(secret)
+    if spoil is not deleted or where == "sub":
+        (root / "keep").touch()
+    spoil(root if where == "root" else root / "sub")
+    await again(disks, file)
+    await wait_judged(disks.session)
+    outcome = await answer(disks.typist(file))
+    await disks.session.wait_idle()
+    assert "private" in outcome
+    assert "secret" not in disks.sent
+
+
+async def test_a_folder_that_comes_back_is_judged_again(disks: Disks) -> None:
+    """A public file has suggestions again with the next request, without any event."""
+    root = disks.roots[0]
+    public = disks.open(root / "sub/a.py")
+    assert await answer(public) == "backend"
+    (root / "sub").rename(root / "away")
+    await watched(disks, root / "sub/a.py")
+    assert "cannot be judged" in await answer(public)
+    (root / "away").rename(root / "sub")
+    assert await answer(public) == "backend"
