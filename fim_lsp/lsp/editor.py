@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
@@ -88,6 +89,7 @@ class Editor(LanguageServer):
         self._shown: set[str] = set()
         self._look_at = 0.0
         self._waits_ms = 0.0
+        self._word_limit_s = math.inf
         self._shown_large = False
         self._log: LogConfig | None = None
         self._newest: dict[tuple[str, str], asyncio.Task[Any]] = {}
@@ -104,6 +106,7 @@ class Editor(LanguageServer):
         self.session = self._open_session(self._config())
         self._is_open = True
         self._waits_ms = quirks.waits_ms(name)
+        self._word_limit_s = quirks.word_limit_s(name, _version(params))
         self.session.on_status = self._show_status
         self.session.on_index(self.messages.show_index)
         self.session.handle(FoldersChanged(self.roots))
@@ -319,7 +322,9 @@ class Editor(LanguageServer):
                 invoked=invoked,
                 selected=selected and _move(selected, first),
                 client=client._replace(
-                    on_progress=on_suggestion if show else None, waits_ms=self._waits_ms
+                    on_progress=on_suggestion if show else None,
+                    waits_ms=self._waits_ms,
+                    word_limit_s=self._word_limit_s,
                 ),
             )
             if answer.outcome == TOO_LARGE:
@@ -363,6 +368,10 @@ def _move(ranged: Ranged, n_lines: int) -> Ranged:
 
 def _name(params: types.InitializeParams) -> str:
     return params.client_info.name if params.client_info else ""
+
+
+def _version(params: types.InitializeParams) -> str:
+    return (params.client_info and params.client_info.version) or ""
 
 
 def _roots(params: types.InitializeParams) -> tuple[str, ...]:

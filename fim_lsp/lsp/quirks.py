@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 # How long editors wait after a key before they ask for ghost text. Neovim: runtime/lua/vim/lsp/
 # inline_completion.lua; IntelliJ: its inline completion's debounce; VS Code: measured, 67 ms from
 # change to request; Emacs: lsp-mode's idle delay is 2 s, and 0.2 s as its documentation advises.
@@ -30,6 +32,23 @@ def waits_ms(name: str) -> float:
     """
     lower = name.lower()
     return next((ms for editor, ms in _WAITS_MS.items() if lower.startswith(editor)), 0.0)
+
+
+# VS Code since 1.121: while a word is typed its list waits for ghost text, for 750 ms (`editor.
+# quickSuggestions`: offWhenInlineCompletions); then it opens, and the request is cancelled.
+_LIST_WAITS = ("visual studio code", "code-server", "vscodium")
+_LIST_WAITS_SINCE = (1, 121)
+_WORD_LIMIT_S = 0.6  # of the 750 ms, for what the editor itself does before and after
+
+
+def word_limit_s(name: str, version: str) -> float:
+    """
+    Return how long the editor's list may be held back by an answer inside a word; infinity where it
+    does not wait for one.
+    """
+    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
+    waits = name.lower().startswith(_LIST_WAITS) and numbers >= _LIST_WAITS_SINCE
+    return _WORD_LIMIT_S if waits else math.inf
 
 
 def has_ghost_text_unsaid(name: str) -> bool:

@@ -2,8 +2,8 @@
 One completion request into suggestions: where it is decided what to ask, and waited for the answer.
 
 What is known at the place is answered at once, the model is asked otherwise. A request lives as
-long as the backend computes and the client wants it; only a menu, which opens with the answers that
-are there, has a deadline.
+long as the backend computes and the client wants it (`CompletionRequest.limit_s`): a menu opens
+with the answers that are there, and inside a word an editor's list may wait for ours.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -33,7 +34,7 @@ from fim_lsp.suggest.continuations import Displayed, trim_typed
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters.order import polish
 from fim_lsp.suggest.lines_in_sight import continue_line
-from fim_lsp.suggest.reasons import reason, source
+from fim_lsp.suggest.reasons import SLOW, reason, source
 from fim_lsp.suggest.request import (
     EDITOR,
     CompletionRequest,
@@ -49,7 +50,6 @@ from server_bridge.protocol import BackendError, BackendUnavailable
 # A cursor that only moved may still be moving: the model is not asked for every stop.
 PASSING_MS = 250.0
 PATIENCE_MS = 250.0  # for all of a text; then a line of it is shown
-BY_HAND = 10  # times the deadline of an automatic suggestion: a user who asked waits longer
 BY_HAND_S = 1.0  # for all of a text
 LOOK_S = 0.25  # between two looks at a backend that starts: it may turn out not to be there
 SPARE_S = 0.03  # between the deadline of the model's text and that of the answer
@@ -83,7 +83,7 @@ class Completer:
         client: Requester = EDITOR,
     ) -> Answer:
         """Return the suggestions at *position*; only raises `CancelledError`."""
-        started, answer = time.perf_counter(), SUPERSEDED
+        started, answer, is_in_word = time.perf_counter(), SUPERSEDED, False
         self._open.last_uri = uri
         doc = self._open.by_uri.get(uri)
         version = doc.document.version if doc else 0
@@ -97,6 +97,7 @@ class Completer:
                 client.config or self._connection.config, self._connection.state,
                 invoked=invoked, selected=selected, client=client,
             )  # fmt: skip
+            is_in_word = request.cursor.is_in_word
             answer = self._explain(await self._in_time(request, uri))
             if client.offers:
                 _offer(doc, document, answer.suggestions, answer.exposure)
@@ -114,7 +115,8 @@ class Completer:
         finally:
             if doc := self._open.by_uri.get(uri):
                 doc.note_answer(LastAnswer(version, position, invoked, answer))
-            self._stats.count_answer(answer, (time.perf_counter() - started) * 1e3)
+            ms = (time.perf_counter() - started) * 1e3
+            self._stats.count_answer(answer, ms, is_in_word=is_in_word)
             self._connection.report_state()
 
     def begin_message(self, doc: OpenDocument) -> None:
@@ -128,18 +130,18 @@ class Completer:
 
     async def _in_time(self, request: CompletionRequest, uri: str) -> Answer:
         """
-        Return the answer; none where its time is up, for a client that does not cancel what it no
-        longer wants.
+        Return the answer; none where the time is up for which the client waits.
         """
-        seconds = request.config.completion.deadline_ms / 1000
-        seconds *= BY_HAND if request.invoked else 1
-        until = asyncio.get_running_loop().time() + seconds
+        limit_s = request.limit_s
+        until = asyncio.get_running_loop().time() + min(limit_s, request.deadline_s)
         work = self._answer(request, uri, until - SPARE_S)
-        if request.client.cancels or request.invoked:
+        if math.isinf(limit_s):
             return await work
         try:
-            return await asyncio.wait_for(work, seconds)
+            return await asyncio.wait_for(work, limit_s)
         except TimeoutError:
+            if limit_s < request.deadline_s:
+                return Answer([], SLOW)
             trouble = self._connection.state.message or "the model server does not answer"
             log.warning("no completion in time: %s", trouble)
             return Answer([], "too late", trouble, is_failure=True)
@@ -201,7 +203,11 @@ class Completer:
             self._prefill.prefill_next(doc)
         if doc.current is None:
             return SUPERSEDED
-        return self._polish(request, doc, "backend", candidates)._replace(cost=cost)
+        answer = self._polish(request, doc, "backend", candidates)
+        is_late = not wait.lasts and asyncio.get_running_loop().time() >= wait.until
+        if is_late and not answer.suggestions and not candidates[0].whole:
+            answer = Answer([], SLOW)
+        return answer._replace(cost=cost)
 
     async def _in_message(self, request: CompletionRequest) -> Answer:
         """Return the same for a request in a commit message, which is private but for this."""
@@ -271,7 +277,7 @@ class Completer:
         if request.invoked:
             await self._connection.wait_ready()
         elif not has_line:
-            connection, left_s = self._connection, request.config.completion.deadline_ms / 1000
+            connection, left_s = self._connection, request.deadline_s
             while (connection.is_starting or connection.is_restarting) and left_s > 0:
                 waits_on = request.client.cancels and connection.is_starting
                 await connection.wait_ready(LOOK_S)
@@ -281,7 +287,7 @@ class Completer:
     def _wait(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Wait:
         """Return how long the request waits for what from now on."""
         debounce_s = self._debounce_s(request, typed=doc.take_typed())
-        lasts = request.client.cancels or request.invoked
+        lasts = math.isinf(request.limit_s)
         if (
             request.client.on_progress is not None
         ):  # shown line by line, so all of it can be waited for

@@ -9,6 +9,7 @@ bring goes into their `OpenDocument`.
 from __future__ import annotations
 
 import asyncio
+import math
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -29,8 +30,8 @@ from fim_lsp.suggest.lines_in_sight import choose
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, accept
 from server_bridge.protocol import BackendError, PromptTooLong, Request, Stop
 
-# A stream continues for this long after the last request left: the next key brings one that joins
-# it.
+# A stream continues for this long after a request was answered: the next key brings one that joins
+# it. Where a request left without its text, cancelled or late, it goes on to its end.
 LINGER_S = 1.0
 # The text behind a suggestion is decoded once the user looks at it for as long as so many tokens
 # take.
@@ -152,6 +153,7 @@ class Dispatcher:
         loop, before = asyncio.get_running_loop(), generation.cost
         alarms = [loop.call_at(at, generation.news.set) for at in (wait.early, wait.until)]
         self._latest, n_lines, shown = generation, 0, False
+        lingers_s = 0.0 if generation.sample else math.inf  # where the request leaves without it
         generation.join()
         try:
             self._run(generation, doc)
@@ -166,6 +168,8 @@ class Dispatcher:
                 )
                 if is_answered(text, wait, loop.time()):
                     shown = text.has_line
+                    if text.is_over or text.is_settled or shown:
+                        lingers_s = LINGER_S
                     break
                 if wait.on_lines and (n := generation.candidate(typed).text.count("\n")) > n_lines:
                     n_lines = n
@@ -173,7 +177,7 @@ class Dispatcher:
                 generation.news.clear()
                 await generation.news.wait()
         finally:
-            generation.leave(loop.time() + LINGER_S, shown=shown)
+            generation.leave(loop.time() + lingers_s, shown=shown)
             for alarm in alarms:
                 alarm.cancel()
         if generation.error is not None:
@@ -189,10 +193,12 @@ class Dispatcher:
             task.add_done_callback(self._tasks.discard)
 
     async def _generate(self, generation: Generation, doc: OpenDocument) -> None:
-        """Decode until *generation* has ended or no request waits; never raises, see `fail`."""
+        """Decode until *generation* has ended or is not wanted; never raises, see `fail`."""
         advance = partial(self._advance, generation, doc)
         try:
-            while generation.waiting and not (generation.is_over or generation.is_paused):
+            while self._is_wanted(generation, doc) and not (
+                generation.is_over or generation.is_paused
+            ):
                 await self._lane.run(doc.permit(), advance)
         except Exception as error:  # noqa: BLE001  (each request that waits raises it)
             generation.fail(error)
@@ -245,15 +251,20 @@ class Dispatcher:
         """
         if contradicted := not doc.leads_to(generation):
             generation.news.set()  # a request that joined it may need another
-        now = asyncio.get_running_loop().time()
         return goes_on(
             generation.waiting,
-            lingers=now < generation.until and not generation.is_unsure,
+            lingers=_lingers(generation),
             is_newest=generation is self._latest,
             is_paused=generation.is_paused or (contradicted and not generation.waiting),
             # perhaps by this very generation, if it began ahead
             is_wire_wanted=self._lane.is_wanted,
         )
+
+    def _is_wanted(self, generation: Generation, doc: OpenDocument) -> bool:
+        """Return whether a request waits for *generation*, or a key that may come, and no step."""
+        is_free = generation is self._latest and not self._lane.is_wanted
+        lingers = is_free and _lingers(generation) and doc.leads_to(generation)
+        return generation.waiting > 0 or lingers
 
     def _keep(self, generation: Generation, doc: OpenDocument) -> None:
         """Store the text of a finished generation as a known continuation."""
@@ -300,3 +311,8 @@ class Dispatcher:
             generation.fail(error)
         self._keep(generation, doc)
         return not generation.is_over
+
+
+def _lingers(generation: Generation) -> bool:
+    """Return whether *generation* goes on for a key that may come, if more of it could be shown."""
+    return asyncio.get_running_loop().time() < generation.until and not generation.is_unsure

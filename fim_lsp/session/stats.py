@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 from fim_lsp.documents import Document, Edit, Position, carry
@@ -132,7 +133,9 @@ class Stats:
     drafts_accepted: int = 0
     expected_right: int = 0
     expected_wrong: int = 0
-    latencies_ms: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
+    latencies_ms: tuple[deque[float], deque[float]] = field(  # elsewhere, and inside words
+        default_factory=lambda: (deque(maxlen=RECENT), deque(maxlen=RECENT))
+    )
     answers: deque[Answered] = field(default_factory=lambda: deque(maxlen=N_KEYS))
     on_left: Callable[[int], None] = field(default=lambda _: None, repr=False)
     _counted: tuple[int, int] = (0, 0)  # evaluated and background at the last answer
@@ -172,10 +175,11 @@ class Stats:
         self.evaluated += warmed.evaluated if waited_for else 0
         self.background += 0 if waited_for else warmed.evaluated
 
-    def count_answer(self, answer: Answer, ms: float) -> None:
-        """Count one request."""
+    def count_answer(self, answer: Answer, ms: float, *, is_in_word: bool = False) -> None:
+        """Count one request; what was cancelled has no answer that took a time."""
         self.outcomes[answer.outcome] += 1
-        self.latencies_ms.append(ms)
+        if answer.outcome != "superseded":
+            self.latencies_ms[is_in_word].append(ms)
         evaluated, background = self._counted
         self._counted = self.evaluated, self.background
         cost = self.evaluated - evaluated, self.background - background
@@ -231,8 +235,9 @@ class Stats:
                 "cause": state.cache_problem,
             },
             "latencyMs": {
-                "p50": percentile(self.latencies_ms, 0.50),
-                "p95": percentile(self.latencies_ms, 0.95),
+                **percentiles([*chain(*self.latencies_ms)]),
+                "inWords": percentiles(self.latencies_ms[True]),
+                "elsewhere": percentiles(self.latencies_ms[False]),
                 "model": percentile(
                     (answer.ms for answer in self.answers if answer.outcome == "backend"), 0.50
                 ),
@@ -256,6 +261,11 @@ def describe(state: State) -> dict[str, object]:
         "slots": state.slots,
         "contextTokens": state.n_ctx,
     }
+
+
+def percentiles(values: Collection[float]) -> dict[str, float]:
+    """Return the time that half of the answers took at most, empty ones too, and 95 of 100."""
+    return {"p50": percentile(values, 0.50), "p95": percentile(values, 0.95)}
 
 
 def percentile(values: Iterable[float], share: float) -> float:

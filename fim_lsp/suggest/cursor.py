@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from fim_lsp.documents import LINE_CHARS, Document, Position, body
-from fim_lsp.suggest.lines import indent
+from fim_lsp.suggest.lines import indent, is_word_sign
 
 # Enough to see what a block belongs to and the file's style; llama.vim compares with far fewer.
 ABOVE_LINES = 60
@@ -41,6 +41,11 @@ class Cursor:
     below: tuple[str, ...] = ()
     unit: str = DEFAULT_INDENT
     by_hand: bool = False
+
+    @property
+    def is_in_word(self) -> bool:
+        """Return whether a word ends at the cursor, and may go on."""
+        return is_word_sign(self.before[-1:])
 
 
 class FilterCut(NamedTuple):

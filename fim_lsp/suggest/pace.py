@@ -12,7 +12,6 @@ from collections import deque
 from statistics import median
 
 from fim_lsp.suggest.cursor import Cursor
-from fim_lsp.suggest.lines import is_word_sign
 
 KEYS = 16  # the rhythm of the last few words
 PAUSE_MS = 1000.0  # longer intervals are pauses, not rhythm
@@ -51,6 +50,6 @@ class TypingPace:
         Return how long an automatic request at *cursor* waits, the client having waited
         *client_ms*.
         """
-        if not is_word_sign(cursor.before[-1:]):
+        if not cursor.is_in_word:
             return 0.0
         return max(0.0, min(self.interval_ms * WORD_SHARE, MAX_WAIT_MS) - client_ms)

@@ -12,6 +12,7 @@ from typing import Any
 from fim_lsp.documents import DOCUMENT_CHARS
 from server_bridge.weights.table import is_bundled
 
+SLOW = "slow"
 TOO_LARGE, FAILED = "too large", "failed"
 TOY = "the bundled model, a toy for Python: `fim-lsp setup` gets a real one"
 ENDS = {
@@ -36,6 +37,7 @@ ENDS = {
     TOO_LARGE: f"files of more than {DOCUMENT_CHARS:,} characters get no suggestions",
     "superseded": "the next key came before the answer",
     FAILED: "fim-lsp failed, which is a bug: its log has more",
+    SLOW: "the model was not done when the editor's list was due; the next key may show its text",
     "too late": "the model did not answer in time (fim.completion.deadlineMs)",
 }
 # What a filter found where it left nothing of the model's answer.
@@ -62,7 +64,7 @@ FILTERED = {
 BY_HAND = frozenset({
     "automatic suggestions are off", "not sure", "in a comment", "in a string", "inside a word",
     "in a prompt", "not now", "rarely taken", "before other code", "after a deletion", "parses",
-    "too late", "local",
+    "too late", "local", SLOW,
 })  # fmt: skip
 
 

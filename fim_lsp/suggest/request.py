@@ -7,6 +7,7 @@ again after a wait.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -34,7 +35,7 @@ class Requester(NamedTuple):
     only want to know them. *config* are the settings that it follows, None for the user's.
     *on_progress* gets the suggestion line by line, as it becomes known. *cancels*: it cancels a
     request that a newer one replaces, so none comes too late. *waits_ms*: what it waits after a key
-    before it asks.
+    before it asks. *word_limit_s*: what it waits for an answer inside a word, with its own list.
     """
 
     offers: bool = True
@@ -42,8 +43,10 @@ class Requester(NamedTuple):
     on_progress: Callable[[Suggestion], None] | None = None
     cancels: bool = True
     waits_ms: float = 0.0
+    word_limit_s: float = math.inf
 
 
+BY_HAND = 10  # times the deadline of an automatic suggestion: a user who asked waits longer
 EDITOR = Requester()
 MENU = Requester(cancels=False)  # opens with the answers of all sources: it may wait for ours
 
@@ -67,6 +70,24 @@ class CompletionRequest:
     invoked: bool = False
     selected: Edit | None = None
     client: Requester = EDITOR
+
+    @property
+    def limit_s(self) -> float:
+        """
+        The time after which an answer is no use, an empty one either; infinity for none.
+
+        A client that does not cancel gets its answer by the deadline. What was begun for a request
+        whose time is up goes on for the next key.
+        """
+        if self.invoked:
+            return math.inf
+        limit_s = self.client.word_limit_s if self.cursor.is_in_word else math.inf
+        return limit_s if self.client.cancels else min(limit_s, self.deadline_s)
+
+    @property
+    def deadline_s(self) -> float:
+        """The time to wait for a line or a model that starts; a user who asked waits longer."""
+        return self.config.completion.deadline_ms / 1000 * (BY_HAND if self.invoked else 1)
 
     @property
     def sure(self) -> float:

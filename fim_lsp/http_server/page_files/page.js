@@ -64,6 +64,8 @@ function showNow({ stats }) {
     ["from the cache", all ? `${Math.floor((1000 * tokens.cached) / all) / 10} %` : "–"],
     ["answered in, median", `${Math.round(latencyMs.p50)} ms`],
     ["95 of 100 within", `${Math.round(latencyMs.p95)} ms`],
+    ["inside words, median", `${Math.round(latencyMs.inWords.p50)} ms`],
+    ["95 of 100 within", `${Math.round(latencyMs.inWords.p95)} ms`],
     ["shown", number.format(stats.shown)],
     ["accepted", number.format(stats.accepted + stats.partlyAccepted)],
     ["context", backend.contextTokens ? plural(backend.contextTokens, "token") : "–"],
