@@ -10,28 +10,29 @@ work for it, the generations.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
 
 from fim_lsp import events
-from fim_lsp.documents import Document, Position
-from fim_lsp.prompt.report import PromptReport, describe
+from fim_lsp.documents import Document, Edit, Position
+from fim_lsp.instruct.dialogue import Edited, Instruction
+from fim_lsp.prompt.report import PromptReport
 from fim_lsp.session.completer import Completer
 from fim_lsp.session.connection import Connection, SessionStatus
 from fim_lsp.session.days import Day, Days
 from fim_lsp.session.dispatcher import Dispatcher
 from fim_lsp.session.edits.commit_messages import CommitMessages
-from fim_lsp.session.edits.instructed_edits import InstructedEdits
+from fim_lsp.session.edits.instructed_edits import InstructedEdits, OnProgress
 from fim_lsp.session.edits.long_text import continue_long
 from fim_lsp.session.edits.model_edits import ModelEdits
 from fim_lsp.session.edits.next_edits import NextEdits
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.informing import Informing
 from fim_lsp.session.judging import Judging
-from fim_lsp.session.lane import Lane, PermittedModel, Withdrawn
+from fim_lsp.session.lane import Lane, Withdrawn
+from fim_lsp.session.looking import look_at_prompt
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.quietness import Quietness
@@ -40,13 +41,13 @@ from fim_lsp.session.state.edit_history import NextEdit
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import Workspaces
-from fim_lsp.session.stats import LastAnswer, Stats
+from fim_lsp.session.stats import Answer, LastAnswer, Stats
 from fim_lsp.session.tasks import Tasks
 from fim_lsp.settings.backend import is_local
 from fim_lsp.settings.config import Config
-from fim_lsp.suggest.request import Requester
+from fim_lsp.suggest.request import EDITOR, Requester
 from fim_lsp.workspace.explorer import Progress
-from server_bridge.protocol import Backend, BackendError, Health, Measure, Prompt, TextModel
+from server_bridge.protocol import Backend, TextModel
 
 BACKGROUND = ("prefill cursor", "decode ahead", "choose chunks", "prefill next")
 
@@ -59,7 +60,8 @@ class Session:
     *on_status* is called when the status changes.
 
     The editor's server, the port and the command line use its methods and no part of it
-    (tests/test_tidy.py).
+    (tests/test_tidy.py). None of them raises a `BackendError` or `Withdrawn`: what went wrong is in
+    the answer.
     """
 
     def __init__(
@@ -74,7 +76,6 @@ class Session:
         self.on_status: Callable[[SessionStatus], None] = lambda _: None
         self.connection = Connection(config, open_backend)
         self.connection.on_status = lambda: self.on_status(self.status())
-        self.start_connecting = self.connection.start_connecting
         self.workspaces = Workspaces()
         self.counters = Stats(on_left=self.connection.note_first_look)
         clock = time.perf_counter
@@ -82,7 +83,6 @@ class Session:
         self._waking: asyncio.TimerHandle | None = None
         self._lane = Lane(self.connection, BACKGROUND, off_wire=("choose chunks",))
         self._open = OpenDocuments(self.workspaces, self.counters, self.quiet)
-        self.document = self._open.document
         self._model_edits = ModelEdits(config, open_model)
         self.next_edits = NextEdits(
             self._open, self.counters, clock, self._model_edits, lambda: self.config
@@ -99,14 +99,9 @@ class Session:
             self.connection, self.counters, self._open, self._judging, self._persistence,
             self._dispatcher, self._prefill, self.quiet, self.commit_messages,
         )  # fmt: skip
-        self.complete = self._completer.complete
-        self.edit, self.prepare_edit = self.edits.edit, self.edits.prepare
-        self.write_commit_message = self.commit_messages.write
-        self.check_next_edit = self.next_edits.check
         self.informing = Informing(self._open, self._judging, self._prefill, lambda: self.config)
         self._days = Days(cache or days, self.counters)
         self._recorder = Recorder(time.time)
-        self.record = self._recorder.begin
         self._forgetting = Tasks()
 
     @property
@@ -128,6 +123,18 @@ class Session:
     def documents(self) -> Mapping[str, Document]:
         """The open documents, by URI."""
         return {doc.uri: doc.document for doc in self._open}
+
+    def document(self, uri: str) -> Document | None:
+        """Return the text of *uri*, None if it is not open."""
+        return self._open.document(uri)
+
+    def start_connecting(self) -> None:
+        """Begin to reach the backend, unless it is ready or that is under way."""
+        self.connection.start_connecting()
+
+    def record(self) -> None:
+        """Record what the user types from now on."""
+        self._recorder.begin()
 
     def handle(self, event: events.Event) -> None:
         """Apply one event; never waits."""
@@ -252,26 +259,39 @@ class Session:
             self.quiet.forget()
         return await asyncio.to_thread(self._days.write, date.today())  # noqa: DTZ011 (the user's day)
 
+    async def complete(
+        self,
+        uri: str,
+        position: Position,
+        *,
+        invoked: bool,
+        selected: Edit | None = None,
+        client: Requester = EDITOR,
+    ) -> Answer:
+        """Return the suggestions at *position*, or why there are none."""
+        return await self._completer.complete(
+            uri, position, invoked=invoked, selected=selected, client=client
+        )
+
+    async def edit(self, uri: str, wanted: Instruction, on_progress: OnProgress) -> Edited:
+        """Return the lines that come of *wanted*, or why there are none."""
+        return await self.edits.edit(uri, wanted, on_progress)
+
+    async def prepare_edit(self, uri: str, start: Position, end: Position) -> None:
+        """Evaluate ahead what an edit from *start* to *end* will need."""
+        await self.edits.prepare(uri, start, end)
+
+    async def write_commit_message(self, place: Document | Path, typed: str) -> tuple[str, str]:
+        """Return what follows *typed* in a subject, or why nothing does."""
+        return await self.commit_messages.write(place, typed)
+
     async def report(self, uri: str) -> PromptReport:
         """Return the prompt at the cursor in *uri*, as far as it is known."""
         try:
             doc = await self._judging.admit(uri)
         except Withdrawn as why:
             return PromptReport(f"nothing, {why}")
-        if (position := doc.position) is None:
-            return PromptReport("nothing yet, no suggestion was asked for here")
-        prompt = self._framing.next_prompt(doc, doc.document, position)
-        measure: Measure | None = None
-
-        async def look(model: PermittedModel) -> tuple[Prompt, Measure]:
-            frame = await self._framing.best(doc, doc.document, position, model)
-            shown = self._framing.prompt(frame, doc.document, position)
-            return shown, await model.measure(shown)
-
-        if self.connection.is_ready:
-            with contextlib.suppress(BackendError, Withdrawn):
-                prompt, measure = await self._lane.look(doc.permit(), look)
-        return describe(prompt, measure, doc.workspace.memory.ring.chunks)
+        return await look_at_prompt(doc, self._lane, self._framing)
 
     async def continue_long(
         self, uri: str, position: Position | None, go_on: Callable[[str], bool]
@@ -286,14 +306,7 @@ class Session:
             doc = await self._judging.admit(uri)
         except Withdrawn as reason:
             return Position(0, 0), "", str(reason)
-        document, at = doc.document, doc.move_to(position or doc.position or Position(0, 0))
-        if (state := await self.connection.wait_ready()).health is not Health.READY:
-            return at, "", state.message or "there is no model server"
-
-        text, note = await continue_long(doc, document, at, go_on, self._lane, self._framing)
-        if doc.current is not document:
-            return at, "", "you typed"
-        return at, text, note
+        return await continue_long(doc, position, go_on, self._lane, self._framing)
 
     async def explain(self, uri: str, position: Position) -> LastAnswer:
         """
@@ -319,6 +332,7 @@ class Session:
         """
         Return the next edit in the workspace of *uri*, by the last edits; see docs/next-edit.md.
 
+
         One that is shown *unasked* waits until the newest edit is finished, for longer where the
         *cursor* is behind a new name, and leaves the line to a suggestion that is on screen there.
         *unopened*: it may be in a file that is not open.
@@ -330,22 +344,15 @@ class Session:
             await asyncio.sleep(left)
         await self._judging.wait_judged(uri)
         edit = await self.next_edits.propose(uri, unopened=unopened)
-        return None if unasked and edit and self._is_taken(edit) else edit
+        return None if unasked and edit and self.next_edits.is_covered(edit) else edit
+
+    async def check_next_edit(self, number: str) -> NextEdit | None:
+        """Return the proposal *number*, to be applied now; None if it does not hold any more."""
+        return await self.next_edits.check(number)
 
     def wants_next_edit(self, *, unasked: bool = True) -> bool:
         """Return whether the settings and the user want one now."""
         return self.config.next_edit.enabled and not self.quiet.why_silent(invoked=not unasked)
-
-    def _is_taken(self, edit: NextEdit) -> bool:
-        """
-        Return whether ghost text is on a line that *edit* changes, or below which it inserts
-        lines.
-        """
-        doc, proposal = self._open.by_uri.get(edit.document.uri), edit.proposal
-        line = doc.acceptance.line if doc else None
-        start = proposal.line - (not proposal.before)
-        end = proposal.line + max(1, len(proposal.before))
-        return line is not None and start <= line < end
 
     async def stop_recording(self) -> bytes:
         """Return what was recorded since `record`, without the files that are private now."""

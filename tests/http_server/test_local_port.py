@@ -168,7 +168,9 @@ async def test_accepted_text_is_counted(at_port: Served) -> None:
     assert at_port.session.stats()["accepted"] == 1
 
 
-async def test_the_same_question_several_times_at_once(at_port: Served) -> None:
+async def test_the_same_question_several_times_at_once(
+    at_port: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """minuet asks three times by default; the model is asked once."""
     body = {"prompt": ABOVE + "def subtract(first, second):\n    ret", "suffix": "\n"}
     complete = at_port.session.complete
@@ -180,7 +182,7 @@ async def test_the_same_question_several_times_at_once(at_port: Served) -> None:
             await asyncio.sleep(0)
         return await complete(*arguments, **options)
 
-    at_port.session.complete = when_all_wait
+    monkeypatch.setattr(at_port.session, "complete", when_all_wait)
     answers = await asyncio.gather(*(at_port.post("/v1/completions", body) for _ in range(3)))
     assert len({answer["choices"][0]["text"] for answer in answers}) == 1
     assert at_port.session.stats()["requests"] == 1

@@ -21,6 +21,7 @@ from fim_lsp.suggest.cursor import cursor_at
 from fim_lsp.suggest.long_text import LongText
 from server_bridge.protocol import (
     BackendError,
+    Health,
     Prompt,
     PromptTooLong,
     Reply,
@@ -36,18 +37,32 @@ FULL = "the prompt leaves too little room in the model's context"
 
 async def continue_long(
     doc: OpenDocument,
+    position: Position | None,
+    go_on: Callable[[str], bool],
+    lane: Lane,
+    framing: Framing,
+) -> tuple[Position, str, str]:
+    """
+    Return where the text is to be inserted (None: where the cursor was last), the text, and why it
+    ended too early or is empty, "" where the model ended it.
+
+    *go_on* is given the text so far and says whether to go on.
+    """
+    document, at = doc.document, doc.move_to(position or doc.position or Position(0, 0))
+    if (state := await lane.connection.wait_ready()).health is not Health.READY:
+        return at, "", state.message or "there is no model server"
+    text, note = await _decode(doc, document, at, go_on, lane, framing)
+    return (at, text, note) if doc.current is document else (at, "", "you typed")
+
+
+async def _decode(
+    doc: OpenDocument,
     document: Document,
     position: Position,
     go_on: Callable[[str], bool],
     lane: Lane,
     framing: Framing,
 ) -> tuple[str, str]:
-    """
-    Return the text to insert at *position*, and why it ended too early or is empty, "" where the
-    model ended it.
-
-    *go_on* is given the text so far and says whether to go on.
-    """
     cursor = cursor_at(document, position, doc.file.path, by_hand=True)
     writing = LongText(cursor, lane.connection.config.completion.long_tokens, go_on)
     permit = doc.permit(document, lambda: "" if go_on(writing.text) else "it was cancelled")

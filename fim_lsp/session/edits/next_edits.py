@@ -90,6 +90,17 @@ class NextEdits:
             edits.answers.note_dismissal(edit.proposal)
         return None
 
+    def is_covered(self, edit: NextEdit) -> bool:
+        """
+        Return whether ghost text is on a line that *edit* changes, or below which it inserts
+        lines.
+        """
+        doc, proposal = self._open.by_uri.get(edit.document.uri), edit.proposal
+        line = doc.acceptance.line if doc else None
+        start = proposal.line - (not proposal.before)
+        end = proposal.line + max(1, len(proposal.before))
+        return line is not None and start <= line < end
+
     async def check(self, number: str) -> NextEdit | None:
         """
         Return the proposal *number*, which is in a file that is not open, to be applied now.
