@@ -38,7 +38,7 @@ THEIRS = re.compile(
 # Folders of programs beside the product, and what is not ours: of Python, git, LSP and others.
 TOOLS = {"benchmarks", "deploy", "tests", "training"}
 FOREIGN = {
-    *sys.stdlib_module_names, *dir(builtins), "Node", "Path", "arguments", "core",
+    *sys.stdlib_module_names, *dir(builtins), "editor", "Node", "Path", "arguments", "core",
     "edit_predictions", "jwt", "keys", "mlx_lm", "other", "parent", "receiver", "recorded",
     "refactor", "self", "stream_options", "text", "vim",
 }  # fmt: skip

@@ -110,7 +110,7 @@ def test_the_sure_part_is_shown(run: Callable[..., None]) -> None:
 
         made = backend._decode
 
-        async def one_by_one(request):  # type: ignore[no-untyped-def]
+        async def one_by_one(request):
             nonlocal written
             async for reply in made(request):
                 yield reply

@@ -59,7 +59,7 @@ class Refusal(NamedTuple):
 
 
 class Verdicts:
-    """See the module; *roots* are the editor's folders."""
+    """The verdicts on the files of a session; *roots* are the editor's folders."""
 
     def __init__(self, roots: Callable[[], tuple[str, ...]]) -> None:
         self._roots = roots
