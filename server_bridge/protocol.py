@@ -355,9 +355,10 @@ class BackendTimeout(BackendError):
 
 
 class BackendRejected(BackendError):
-    """It refused our request: a bug of ours, or a prompt too long. Log it loudly."""
+    """It refused our request, with a *status*: a prompt too long, or what it does not know."""
 
     cause = "rejected"
+    status = 0
 
 
 class PromptTooLong(BackendRejected):

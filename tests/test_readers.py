@@ -91,9 +91,10 @@ def props(text: str) -> None:
 
 
 def model_list(text: str) -> None:
-    listed = responses.read(models.ModelList, {"data": [{"id": text}] * 8}, "x").data
+    listed = [models._read_entry({"id": text})] * 8
     models._choose_entry(listed, "", "x")
-    models._family(responses.label(text), "")
+    models._family(text, "")
+    models.short_name(text)
 
 
 def growing(text: str) -> None:
@@ -111,6 +112,11 @@ def growing(text: str) -> None:
             pieces.reply(answer, Timings())
 
     asyncio.run(read())
+
+
+def refusal(text: str) -> None:
+    stream.is_length(text)
+    stream.find_limit(text, 1, 1)
 
 
 def spelled(text: str) -> None:
@@ -175,7 +181,7 @@ READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
     "props": (props, ("/", "\\", "a")),
     "models of a server": (model_list, ("qwen", "-", "/")),
     "an answer in pieces": (growing, ("a", "\n", "\ufffd", "sto")),
-    "a refusal": (stream.too_long, ("context length ", "1", "1 tokens ")),
+    "a refusal": (refusal, ("context length ", "1", "1 tokens ", "limit", "exceed")),
     "a chat's answer": (
         lambda text: openai_completion.behind(f"```\n{text}", "  x"), ("`", " ", "\n  x", "\n`"),
     ),

@@ -179,7 +179,9 @@ class Completer:
             return Answer([suggested] if suggested else [], "cache")
         return await self._ask(request, doc, until)
 
-    async def _ask(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Answer:
+    async def _ask(
+        self, request: CompletionRequest, doc: OpenDocument, until: float, *, is_first: bool = True
+    ) -> Answer:
         """Answer from a known continuation, from the model, or else from the lines in sight."""
         n_wanted = request.config.completion.candidates if request.invoked else 1
         candidates = doc.continuations.find(request.cursor, self._connection.state.model)
@@ -199,6 +201,11 @@ class Completer:
         try:
             wait = self._wait(request, doc, until)
             candidates, cost = await self._dispatcher.ask(request, doc, wait, n_wanted)
+        except BackendUnavailable:
+            if not (is_first and self._connection.is_starting):
+                raise
+            # A server that loads its model when it is asked: once more when it has.
+            return await self._ask(request, doc, until, is_first=False)
         finally:
             self._prefill.prefill_next(doc)
         if doc.current is None:

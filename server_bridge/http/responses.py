@@ -129,6 +129,7 @@ LONGEST_WAIT_S = 300.0  # that a server may ask for; servers often recover soone
 TURN_S = 0.002  # after which others have their turn, though more has arrived
 MOST_SAID = 200  # characters of a failed answer, in the log of a developer
 KIND = re.compile(r"[a-z_]{1,40}")
+TOO_LONG = {"exceed_context_size_error", "context_length_exceeded"}  # llama.cpp's and OpenAI's
 
 log = logging.getLogger(__name__)
 
@@ -197,6 +198,8 @@ def object_in(
     error = data.get("error") if isinstance(data, dict) else None
     error = error if isinstance(error, dict) else {}
     failure = _failure(url, status, error)
+    if isinstance(failure, BackendRejected):
+        failure.status = status
     if isinstance(failure, ServerError):
         failure.retry_after_s = seconds_of(headers.get("retry-after", ""))
     failure.server_text = str(error.get("message") or content.decode("utf-8", "replace"))
@@ -226,15 +229,15 @@ def _failure(url: str, status: int, error: Object) -> BackendError:
     Return the error for an answer with a *status* other than 200; *error* is llama.cpp's object, if
     any.
     """
-    kind = error.get("type")
-    is_name = isinstance(kind, str) and KIND.fullmatch(kind)
+    kind = str(error.get("type"))
+    is_name = error.get("type") and KIND.fullmatch(kind)
     message = f"{url} answered {status}{f' ({kind})' if is_name else ''}"
     if status in (401, 403):
         return Refused(
             f"{url} refused the API key: say where it is in fim.backend.apiKeyEnv, "
             "apiKeyFile or apiKeyCommand"
         )
-    if kind == "exceed_context_size_error":
+    if status == 413 or TOO_LONG & {kind, str(error.get("code"))}:  # noqa: PLR2004
         sizes = (optional(Count, error.get(name)) or 0 for name in ("n_prompt_tokens", "n_ctx"))
         return PromptTooLong(*sizes)
     if status == 501:  # noqa: PLR2004

@@ -101,7 +101,10 @@ class OpenAiServer:
     @property
     def state(self) -> State:
         """The last known state."""
-        return replace(self._state, **self._speeds.values)
+        state = replace(self._state, **self._speeds.values)
+        if self._client and (message := self._client.waking.message):
+            return replace(state, health=Health.LOADING, message=message)
+        return state
 
     async def connect(self) -> Model:
         """
@@ -109,6 +112,7 @@ class OpenAiServer:
         go on asking a replica that is dead, while completions move on to another one.
         """
         async with self._connecting:
+            await self._wait_awake()
             if self._state.health is not Health.READY:
                 try:
                     await self._meet()
@@ -187,19 +191,31 @@ class OpenAiServer:
 
     async def aclose(self) -> None:
         """Close the connections."""
+        if self._client is not None:
+            await self._client.waking.aclose()
         await self._http.aclose()
         self._state = replace(self._state, health=Health.UNKNOWN)
+
+    async def _wait_awake(self) -> None:
+        """Wait while the server loads its model, if it does."""
+        try:
+            if self._client is not None and await self._client.waking.wait():
+                self._state = replace(self._state, health=Health.READY, message="")
+        except BackendError as error:
+            self._state = replace(self._state, health=Health.DOWN, message=str(error))
+            raise
 
     async def _meet(self) -> None:
         """Learn which model is there; what the server holds is unknown then."""
         in_use = await choose_model(self._http, self._model, self._template)
-        is_told = self._client is None or self._client.is_told
-        self._client = TextClient(self._http, in_use, self._speeds, is_told=is_told)
+        if self._n_ctx:
+            in_use = replace(in_use, n_ctx=self._n_ctx)
+        self._client = TextClient(self._http, in_use, self._speeds, self._client)
         self._state = replace(
             self._state,
             health=Health.READY,
             model=in_use.model,
-            n_ctx=self._n_ctx or in_use.n_ctx,
+            n_ctx=self._client.n_ctx,
             message="",
             streams=not in_use.is_mlx,
             second_best=_second_best(in_use),
@@ -207,6 +223,8 @@ class OpenAiServer:
         )
 
     async def _ensure_connected(self) -> TextClient:
+        if self._client is not None:
+            self._client.waking.check()
         if self._state.health is not Health.READY:
             await self.connect()
         assert self._client is not None
@@ -311,7 +329,7 @@ class OpenAiServer:
                 async for answer in answers:
                     yield answer
         except BackendError as error:
-            self._state = state_after(self._state, error)
+            self._state = replace(state_after(self._state, error), n_ctx=client.n_ctx)
             raise
 
 
@@ -319,7 +337,7 @@ def _options(
     client: TextClient, request: Request, held: str = "", *, guides: bool = True
 ) -> Object:
     if request.prompt.turns:
-        messages = completion.messages(request.prompt, is_told=client.is_told)
+        messages = completion.messages(request.prompt)
         return {**completion.options(request, "", is_mlx=False), **messages}
     if client.connected.is_chat:
         return completion.chat_options(request)

@@ -19,13 +19,13 @@ from dataclasses import replace
 from server_bridge.fim.layout import CHAT, GAP, NO_THINKING, TASK, Part, neutral, render
 from server_bridge.http.responses import Object
 from server_bridge.llama.completion import TEMPERATURE
+from server_bridge.openai.fields import GUIDE
 from server_bridge.openai.stream import NO_ID, StreamedAnswer
 from server_bridge.protocol import Prompt, Reply, Request, Stop, Timings, Token
 
 MOST_STOPS = 4  # OpenAI's own limit, and that of servers that copy it
 HALF = 4  # bytes of a character, each of which is sent as U+FFFD while some are missing
 STOPS = {"stop": Stop.END, "length": Stop.LIMIT}
-GUIDE = "structured_outputs"  # vLLM's field; others leave it unread
 SIGNS = re.compile(r"[\\^$.*+?()\[\]{}|/-]")  # what regular expressions do not take for itself
 PREFILL: Object = {"max_tokens": 1, "temperature": 0}  # one token is generated all the same
 
@@ -148,13 +148,10 @@ CLOSES = re.compile(r"^[ \t]{0,64}`{1,2}\Z", re.MULTILINE)
 BLOCK_TOKENS = 16  # of an answer for the marks of its block
 
 
-def fields(text: str, *, is_told: bool) -> Object:
-    """
-    Return the fields of a request besides the options of decoding; *is_told*: the server takes
-    options of its template.
-    """
-    message: Object = {"messages": [{"role": "user", "content": TASK + text}]}
-    return {**message, "chat_template_kwargs": NO_THINKING} if is_told else message
+def fields(text: str) -> Object:
+    """Return the fields of a request besides the options of decoding."""
+    message = {"role": "user", "content": TASK + text}
+    return {"messages": [message], "chat_template_kwargs": NO_THINKING}
 
 
 def instructions(prompt: Prompt) -> list[Part]:
@@ -167,12 +164,12 @@ def instructions(prompt: Prompt) -> list[Part]:
     return [*files, turns[0]._replace(text=f"\n\n{turns[0].text}"), *turns[1:]]
 
 
-def messages(prompt: Prompt, *, is_told: bool) -> Object:
+def messages(prompt: Prompt) -> Object:
     """Return the fields of a request with turns besides the options of decoding, see `fields`."""
     parts = instructions(prompt)
     n_later = len(prompt.turns) - 1
     first, later = parts[: len(parts) - n_later], parts[len(parts) - n_later :]
-    request_fields = fields("".join(part.text for part in first), is_told=is_told)
+    request_fields = fields("".join(part.text for part in first))
     roles = ("assistant", "user") * n_later
     request_fields["messages"] += [
         {"role": role, "content": part.text} for role, part in zip(roles, later, strict=False)

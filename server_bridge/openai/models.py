@@ -15,12 +15,24 @@ from msgspec import Meta, Struct
 
 from server_bridge.fim.tokens import FAMILIES, PLAIN, Family, find_by_model, find_by_name
 from server_bridge.http.client import Http, Unproven
-from server_bridge.http.responses import Object, UnexpectedAnswer, label, optional, read
+from server_bridge.http.responses import (
+    Object,
+    Refused,
+    UnexpectedAnswer,
+    answer_error,
+    label,
+    optional,
+)
 from server_bridge.openai import completion
 from server_bridge.protocol import BackendRejected, BackendUnusable
 
 # tokens, where the server does not say: Ollama's default, and it cuts silently
 SMALL_CONTEXT = 4096
+LISTS = ("data", "models", "list")  # where a list stands; `http.responses` calls a bare one so
+MLX_SAYS = {"id", "object", "created"}  # of each model, in mlx_lm.server; others name an owner
+WEIGHTS = re.compile(r"\.(?:gguf|safetensors|bin|pth?)/?$", re.IGNORECASE)  # the end of a file
+LONGEST = 1000  # characters of a path
+COMPLETIONS, CHATS = "/v1/completions", "/v1/chat/completions"
 UNKNOWN = "unknown"  # what SGLang's gateway calls a model of which it was not told
 N_NAMES = 8  # models that a message lists
 TEMPLATES = ", ".join(family.name for family in (*FAMILIES, PLAIN, completion.MESSAGE))
@@ -30,19 +42,23 @@ Positive = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
 class ListedModel(Struct):
     """
-    One of `GET /v1/models`. All but the name is sent by some servers only, in shapes of their own.
+    One of `GET /v1/models`, by whatever key its name stands under. All else is sent by some servers
+    only, in shapes of their own.
     """
 
-    id: str = ""
+    id: object = None
+    name: object = None
     owned_by: object = None
     max_model_len: object = None  # vLLM, SGLang
+    context_length: object = None  # OpenRouter
     meta: object = None  # llama.cpp
+    is_mlx: bool = False  # it says what mlx_lm.server says, and no more
 
-
-class ModelList(Struct):
-    """`GET /v1/models`."""
-
-    data: list[ListedModel]
+    @property
+    def known_as(self) -> str:
+        """The name to ask for it by, "" where there is none."""
+        names = (name for name in (self.id, self.name) if isinstance(name, str))
+        return next(names, "")
 
 
 class LlamaMeta(Struct):
@@ -71,6 +87,15 @@ class ModelInUse:
         """Return whether it is asked in words."""
         return self.family == completion.MESSAGE
 
+    @property
+    def shortest(self) -> tuple[str, Object]:
+        """The path and the fields of a request for one token, with nothing in it."""
+        named = {name: self.fields[name] for name in ("model",) if name in self.fields}
+        if self.is_chat:
+            message = {"role": "user", "content": "."}
+            return CHATS, {**named, "messages": [message], "max_tokens": 1}
+        return COMPLETIONS, {**named, "prompt": " ", "max_tokens": 1}
+
 
 async def choose_model(http: Http, wanted: str, template: str) -> ModelInUse:
     """
@@ -78,64 +103,110 @@ async def choose_model(http: Http, wanted: str, template: str) -> ModelInUse:
 
     Raises BackendUnusable where the user has to choose, or where there is no such *template*.
     """
-    model = _choose_entry(await list_models(http), wanted, http.url)
-    if model.id == UNKNOWN and not template:
+    try:
+        listed = await list_models(http)
+    except (BackendRejected, BackendUnusable, UnexpectedAnswer):
+        if not wanted:
+            raise
+        listed = [ListedModel(wanted)]  # what is only needed to choose is not required
+    model = _choose_entry(listed, wanted, http.url)
+    if model.known_as == UNKNOWN and not template:
         raise BackendUnusable(
             f"{http.url} does not say which model it has (SGLang's gateway does not ask vLLM): set "
             "fim.backend.model to the model's name, and fim.backend.contextTokens to its context"
         )
-    name = wanted or re.split(r"[/\\]", model.id)[-1]
-    is_mlx = not model.owned_by
+    name = wanted or model.known_as
     # A seed makes mlx_lm.server take requests one by one, where an error ends one, not all.
-    family = _family(label(name), template)
+    family = _family(name, template)
     fields: Object = (
-        {"seed": 0} if is_mlx else {} if family == completion.MESSAGE else {"logprobs": 1}
+        {"seed": 0} if model.is_mlx else {} if family == completion.MESSAGE else {"logprobs": 1}
     )
-    if wanted or not is_mlx:
-        fields["model"] = wanted or model.id
+    if wanted or not model.is_mlx:
+        fields["model"] = name
     return ModelInUse(
-        model=label(re.split(r"[/\\]", name)[-1]),
+        model=label(short_name(name)),
         family=family,
         n_ctx=_context(model),
         fields=fields,
-        is_mlx=is_mlx,
+        is_mlx=model.is_mlx,
         owner=label(model.owned_by) if isinstance(model.owned_by, str) else "",
     )
 
 
 async def list_models(http: Http) -> list[ListedModel]:
-    """Return the models that the server has; none where it is healthy but cannot list them."""
+    """
+    Return the models that the server has, those that it lists under another name than `data`, too.
+    Raises BackendError, BackendUnusable where there is no list.
+    """
     try:
-        return read(ModelList, await http.get("/v1/models"), f"{http.url}/v1/models").data
-    except (BackendRejected, Unproven, UnexpectedAnswer):
+        return _read_list(await http.get("/v1/models"), http.url)
+    except Refused:
+        raise
+    except (BackendRejected, BackendUnusable, Unproven, UnexpectedAnswer) as error:
         # mlx_lm.server drops the connection where there is no Hugging Face cache to list.
         try:
             await http.get("/health")
-        except BackendRejected:
+        except (BackendRejected, UnexpectedAnswer):
             raise BackendUnusable(
-                f"{http.url} lists no models (/v1/models): check fim.backend.url"
+                f"{http.url} lists no models (/v1/models): check fim.backend.url, or name the "
+                "model by fim.backend.model"
             ) from None
-        return []
+        return [ListedModel(is_mlx=isinstance(error, Unproven))]
+
+
+def _read_list(answer: Object, url: str) -> list[ListedModel]:
+    """Return the entries that name a model. Raises UnexpectedAnswer where there is no such list."""
+    lists = ((name, answer[name]) for name in LISTS if isinstance(answer.get(name), list))
+    where, listed = next((each for each in lists if each[1]), ("data", answer.get("data")))
+    if not isinstance(listed, list):
+        raise answer_error(f"{url}/v1/models", "no list")
+    models = [_read_entry(each, is_usual=where == "data") for each in listed]
+    if listed and not any(model.known_as for model in models):
+        raise answer_error(f"{url}/v1/models", "no names")
+    return [model for model in models if model.known_as]
+
+
+def _read_entry(listed: object, *, is_usual: bool = True) -> ListedModel:
+    """Return an entry of a list, without a name where it is none of a model."""
+    if isinstance(listed, str):
+        return ListedModel(listed)
+    entry = optional(ListedModel, listed) or ListedModel()
+    entry.is_mlx = is_usual and isinstance(listed, dict) and listed.keys() <= MLX_SAYS
+    return entry
 
 
 def _choose_entry(listed: list[ListedModel], wanted: str, url: str) -> ListedModel:
     """Return the entry of the model to ask for."""
     for model in listed:
-        if model.id == wanted:
+        if wanted and model.known_as == wanted:
             return model
+    is_mlx = all(model.is_mlx for model in listed)
     if wanted or not listed:
         # A router may not list what its replicas have; it is no mlx_lm.server all the same.
-        return ListedModel(owned_by=listed[0].owned_by if listed else None)
-    if len(listed) > 1 and listed[0].owned_by:
-        names = ", ".join(label(model.id) for model in listed[:N_NAMES])
+        return ListedModel(owned_by=listed[0].owned_by if listed else None, is_mlx=is_mlx)
+    if len(listed) > 1 and not is_mlx:
+        names = ", ".join(label(model.known_as) for model in listed[:N_NAMES])
         raise BackendUnusable(f"{url} has several models: set fim.backend.model to one of {names}")
     return listed[-1]  # mlx_lm.server names the one it runs after those it found on disk
+
+
+def short_name(path: str) -> str:
+    """
+    Return the part of *path* that names the model: of folders and files the last one that a family
+    is known by, of a name with its publisher before it the name.
+    """
+    parts = [part for part in re.split(r"[/\\]", path[:LONGEST]) if part not in ("", ".", "..")]
+    is_name = len(parts) == 2 and path[0] not in "./\\" and not WEIGHTS.search(path)  # noqa: PLR2004
+    likely = parts[-1:] if is_name else parts
+    names = (part.rpartition("--")[2] for part in reversed(likely) if find_by_model(part))
+    return next(names, parts[-1] if parts else path)
 
 
 def _context(model: ListedModel) -> int:
     """Return how many tokens fit, as far as the server says."""
     meta = optional(LlamaMeta, model.meta)
-    return optional(Positive, model.max_model_len) or (meta.n_ctx if meta else SMALL_CONTEXT)
+    told = (model.max_model_len, meta and meta.n_ctx, model.context_length)
+    return next((n for each in told if (n := optional(Positive, each))), SMALL_CONTEXT)
 
 
 def _family(model: str, template: str) -> Family:
@@ -144,7 +215,7 @@ def _family(model: str, template: str) -> Family:
     words.
     """
     if template in ("", completion.MESSAGE.name):
-        return (find_by_model(model) if not template else None) or completion.MESSAGE
+        return (find_by_model(short_name(model)) if not template else None) or completion.MESSAGE
     if family := find_by_name(template):
         return family
     raise BackendUnusable(

@@ -21,19 +21,33 @@ from server_bridge.fim.layout import find_spelling
 from server_bridge.http.responses import Count, Object, Octet, label, optional
 from server_bridge.http.responses import read as read_shape
 from server_bridge.llama.completion import check_length, log_probability
+from server_bridge.openai.fields import LONGEST
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
     BackendUnavailable,
-    PromptTooLong,
     Token,
 )
 
+REFUSALS = (400, 422)  # of what a request has, and not of its address or its key
 NO_ID = -1  # a token of which only the text is known
-# vLLM, SGLang and OpenAI say it in words: "maximum context length is 4096 tokens … 5000 tokens"
-LIMIT = re.compile(r"context length[^0-9]{0,80}(\d{1,9})")
-COUNTS = re.compile(r"(\d{1,9}) (?:\w{1,20} )?tokens")  # "8193 input tokens"
-LONGEST = 2000  # characters of a refusal that are looked at
+# The context, as servers say it in words: "maximum context length is 4096 tokens", "exceed context
+# window of 400", "must be <= 400"
+LIMIT = re.compile(
+    r"(?:(?:context|sequence)[ _](?:length|window|size|limit)|maximum|limit|at most|less than|<=)"
+    r"[^0-9]{0,80}(\d{1,9})",
+    re.IGNORECASE,
+)
+COUNT = re.compile(r"\d{1,9}")
+# What is too long, and that it is.
+LENGTH = re.compile(
+    r"context|prompt|input|message|token|request (?:body|entity)|payload", re.IGNORECASE
+)
+EXCESS = re.compile(
+    r"too (?:long|large|big|many)|exceed|longer|larger|greater|maximum|at most|less than|fewer|<="
+    r"|overflow|reduce|not enough|limit",
+    re.IGNORECASE,
+)
 
 SpelledPiece = tuple[bytes, "float | None"]
 
@@ -120,9 +134,10 @@ class OpenAiLogprobs(Struct):
 
 
 class Fault(Struct):
-    """An error in a stream."""
+    """An error in a stream; *code* may be a status of HTTP."""
 
-    message: str
+    message: str = ""
+    code: object = None
 
 
 @dataclass(slots=True)
@@ -255,20 +270,26 @@ def _map_fault(error: object, url: str) -> BackendError:
     """Return the error that one in a stream stands for."""
     fault = optional(Fault, error)
     message = fault.message if fault else error if isinstance(error, str) else ""
-    failure = too_long(message) or BackendUnavailable(f"{url} failed in the middle of an answer")
+    failure: BackendError = BackendUnavailable(f"{url} failed in the middle of an answer")
+    if is_length(message) or (fault and fault.code in REFUSALS):
+        failure = BackendRejected(f"{url} refuses the request")
+        failure.status = min(REFUSALS)
     failure.server_text = message
     return failure
 
 
-def too_long(message: str) -> PromptTooLong | None:
-    """Return a refusal in words as numbers, if it is about the length."""
+def is_length(message: str) -> bool:
+    """Return whether a refusal in words is about the length of a prompt."""
     message = message[:LONGEST]
-    if limit := LIMIT.search(message):
-        n_ctx, largest = int(limit[1]), max(map(int, COUNTS.findall(message)), default=0)
-        return PromptTooLong(largest, n_ctx) if largest > n_ctx else None
-    return None
+    return bool(LENGTH.search(message) and EXCESS.search(message))
 
 
-def map_refusal(error: BackendRejected) -> BackendRejected:
-    """Return the same refusal, in numbers where it is about the length."""
-    return too_long(error.server_text) or error
+def find_limit(message: str, n_predict: int, n_all: int) -> tuple[int, int]:
+    """
+    Return how many tokens a refused prompt has with an answer of *n_predict*, about *n_all* as far
+    as is known, and how many fit; 0 where no number says that.
+    """
+    limits = [int(limit) for limit in LIMIT.findall(message[:LONGEST])]
+    counts = [int(count) for count in COUNT.findall(message[:LONGEST])]
+    most = max(counts) if max(counts, default=0) > max(limits, default=0) else n_all
+    return most, max((limit for limit in limits if n_predict < limit < most), default=0)

@@ -1,8 +1,8 @@
 """
 Texts to one OpenAI-style server, its answers as they grow, and what each teaches of it.
 
-What the server holds is estimated, how fast it is measured; whether it takes options for its chat
-template, and whether it lets an answer's beginning be given, shows when it refuses them.
+What the server holds is estimated, how fast it is measured; what it does not take of a request
+shows when it refuses it, and so may its context.
 
 Such servers keep beginnings of what they were sent, and say with each answer how many tokens that
 was. So `CacheEstimate` remembers what was sent, and learns how long tokens are.
@@ -15,16 +15,18 @@ import logging
 import math
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
 
 from server_bridge.fim.layout import common_prefix
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Object, label
 from server_bridge.openai import completion, stream
 from server_bridge.openai.completion import MOST_STOPS
-from server_bridge.openai.models import TEMPLATES, ModelInUse, list_models
+from server_bridge.openai.fields import GUIDE, OptionalFields
+from server_bridge.openai.models import CHATS, COMPLETIONS, TEMPLATES, ModelInUse, list_models
 from server_bridge.openai.stream import StreamedAnswer
+from server_bridge.openai.waking import Waking
 from server_bridge.protocol import BackendRejected, BackendUnusable, PromptTooLong, Timings
 from server_bridge.speeds import Speeds
 
@@ -104,7 +106,6 @@ def cut(text: str, low: int, high: int) -> str:
     return text[: end if end > low else high]
 
 
-CHATS = "/v1/chat/completions"
 NO_CHAT = "{} refuses chats: set fim.backend.template to what its model was trained on, one of {}"
 
 log = logging.getLogger(__name__)
@@ -112,19 +113,19 @@ log = logging.getLogger(__name__)
 
 class TextClient:
     """
-    One server that takes texts. *is_told*: it takes options for its chat template, as far as is
-    known.
+    One server that takes texts. *known*: what was learned of the same server before.
     """
 
     def __init__(
-        self, http: Http, connected: ModelInUse, speeds: Speeds, *, is_told: bool = True
+        self, http: Http, connected: ModelInUse, speeds: Speeds, known: TextClient | None = None
     ) -> None:
         self.estimate = CacheEstimate(speeds)
         self.connected = connected
-        self.is_told = is_told
+        self.waking = Waking(http, *connected.shortest)
+        self.n_ctx = connected.n_ctx
         self._http = http
         self._engine = connected.owner
-        self._refuses_guides = False
+        self._fields: OptionalFields = known._fields if known else OptionalFields()
 
     @property
     def guides(self) -> bool:
@@ -132,79 +133,85 @@ class TextClient:
         Return whether an answer can be made to begin with a text; behind a router only an answer
         tells.
         """
-        return self._engine.startswith("vllm") and not self._refuses_guides
+        return self._engine.startswith("vllm") and GUIDE not in self._fields.refused
 
     async def growing(
         self, text: str, options: Object
     ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
         """
         Yield the answer to *text* after each event, and what it cost; closing this closes the
-        request.
+        request. What the server refuses of it is left out, and it is asked again.
         """
+        body, is_asked = self._body(text, options), "messages" in options
         while True:
+            sent = self._fields.leave_out(body)
             try:
-                async with aclosing(self._ask(text, options)) as answers:
+                async with aclosing(self._ask(text, sent, body["max_tokens"], is_asked)) as answers:
                     async for answer in answers:
                         yield answer
                 return
             except BackendRejected as error:
-                # A server that refuses to be guided is asked without, from now on.
-                if completion.GUIDE not in options or isinstance(error, PromptTooLong):
+                self._learn_length(error, text, body["max_tokens"])
+                is_search = error.status in stream.REFUSALS
+                if not self._fields.take_back(sent, error.server_text, is_search=is_search):
+                    if self.connected.is_chat and not is_asked:
+                        raise BackendUnusable(NO_CHAT.format(self._http.url, TEMPLATES)) from None
                     raise
-                log.info("openai.unguided url=%s reason=%s", self._http.url, error)
-                self._refuses_guides = True
-                options = {name: options[name] for name in options if name != completion.GUIDE}
+                log.info("openai.refused url=%s reason=%s", self._http.url, error)
+
+    def _body(self, text: str, options: Object) -> Object:
+        """Return a request with all that a server may take."""
+        fields = {"stream": True, "stream_options": {"include_usage": True}}
+        fixed = self.connected.fields
+        if "messages" in options:
+            fixed = {name: value for name, value in fixed.items() if name != "logprobs"}
+            return {**fields, **fixed, **options}
+        question = completion.fields(text) if self.connected.is_chat else {"prompt": text}
+        return {**question, **fields, **fixed, **options}
 
     async def _ask(
-        self, text: str, options: Object
+        self, text: str, body: Object, n_predict: int, is_asked: bool
     ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
         """See `growing`; what it says of the server is kept, also when this is closed."""
-        fields = {"stream": True, "stream_options": {"include_usage": True}}
-        is_chat, fixed = self.connected.is_chat, self.connected.fields
-        path, question = "/v1/completions", {"prompt": text}
-        if turns := options.get("messages"):
-            path, question = CHATS, {}
-            fixed = {name: value for name, value in fixed.items() if name != "logprobs"}
-        elif is_chat:
-            path, question = CHATS, completion.fields(text, is_told=self.is_told)
-        body = {**question, **fields, **fixed, **options}
+        path = CHATS if "messages" in body else COMPLETIONS
         events = self._http.stream(path, json.dumps(body).encode())
         n_held = self.estimate.tokens(self.estimate.count_held(text))
         answer, timings, line = None, Timings(), completion.last_line(text)
-        with self._learning(text, is_asked=bool(turns)):
-            try:
-                growing = stream.growing(events, self._http.url, options["max_tokens"])
-                async with aclosing(events), aclosing(growing) as answers:
-                    async for answer in answers:
-                        timings = self._timings(answer, len(text), n_held)
-                        fills = is_chat and not turns
-                        yield completion.code(answer, line) if fills else answer, timings
-            finally:
-                if answer is not None:
-                    self._engine = answer.engine or self._engine
-                    self.estimate.learn(text, answer.n_prompt, answer.n_cached)
-                    log.debug("%d evaluated, %d reused", timings.prompt_n, timings.cache_n)
-                    speeds = self.estimate.speeds
-                    speeds.learn_prefill(timings.prompt_n, timings.prompt_ms)
-                    speeds.learn_decoding(timings.predicted_n, timings.predicted_ms)
-
-    @contextmanager
-    def _learning(self, text: str, *, is_asked: bool) -> Iterator[None]:
-        """
-        Keep what a refusal says about the server, and about the length of *text*; *is_asked*: it
-        follows instructions.
-        """
+        watched = self.waking.watch(events)
+        growing = stream.growing(watched, self._http.url, n_predict)
         try:
-            yield
-        except BackendRejected as error:
-            refused = stream.map_refusal(error)
-            if isinstance(refused, PromptTooLong):
-                self.estimate.learn(text, refused.n_prompt, None)  # it has told how long it is
-            elif (self.connected.is_chat or is_asked) and self.is_told:
-                self.is_told = False  # OpenAI's own refuses what it does not know
-            elif self.connected.is_chat and not is_asked:
-                raise BackendUnusable(NO_CHAT.format(self._http.url, TEMPLATES)) from None
-            raise refused from None
+            async with aclosing(events), aclosing(watched), aclosing(growing) as answers:
+                async for answer in answers:
+                    self._fields.note_answer()
+                    timings = self._timings(answer, len(text), n_held)
+                    fills = self.connected.is_chat and not is_asked
+                    yield completion.code(answer, line) if fills else answer, timings
+        finally:
+            if answer is not None:
+                self._engine = answer.engine or self._engine
+                self.estimate.learn(text, answer.n_prompt, answer.n_cached)
+                log.debug("%d evaluated, %d reused", timings.prompt_n, timings.cache_n)
+                speeds = self.estimate.speeds
+                speeds.learn_prefill(timings.prompt_n, timings.prompt_ms)
+                speeds.learn_decoding(timings.predicted_n, timings.predicted_ms)
+
+    def _learn_length(self, error: BackendRejected, text: str, n_predict: int) -> None:
+        """
+        Raise PromptTooLong where the refusal of *text* is about its length, and keep what it tells
+        of it; where that is nothing, half of it is tried.
+        """
+        told = error if isinstance(error, PromptTooLong) else None
+        if not told and not stream.is_length(error.server_text):
+            return
+        n_prompt = self.estimate.tokens(len(text))
+        sizes = (told.n_prompt, told.n_ctx) if told else (0, 0)
+        if not all(sizes):
+            sizes = stream.find_limit(error.server_text, n_predict, n_prompt + n_predict)
+        n_all, n_ctx = sizes
+        if n_ctx:
+            self.n_ctx = min(self.n_ctx, n_ctx)
+            self.estimate.learn(text, n_all, None)
+        raise PromptTooLong(n_all, n_ctx or n_prompt // 2) from None
 
     def _timings(self, answer: StreamedAnswer, n_chars: int, n_held: int) -> Timings:
         """
@@ -234,6 +241,8 @@ class TextServer:
     def __init__(self, http: Http, model: str) -> None:
         self._http = http
         self._model = model
+        self._fields = OptionalFields()
+        self._waking = Waking(http, COMPLETIONS, {"model": model, "prompt": " ", "max_tokens": 1})
 
     async def continue_text(self, text: str, n_predict: int, stops: tuple[str, ...]) -> str | None:
         """
@@ -248,16 +257,29 @@ class TextServer:
             "stop": list(stops[:MOST_STOPS]),
             "stream": True,
         }
-        events = self._http.stream("/v1/completions", json.dumps(body).encode())
+        while True:
+            sent = self._fields.leave_out(body)
+            try:
+                answer = await self._answer(sent, n_predict)
+            except BackendRejected as error:
+                is_search = error.status in stream.REFUSALS
+                if not self._fields.take_back(sent, error.server_text, is_search=is_search):
+                    raise
+            else:
+                self._fields.note_answer()
+                return answer.text if answer.ended == "stop" else None
+
+    async def _answer(self, body: Object, n_predict: int) -> StreamedAnswer:
+        events = self._waking.watch(self._http.stream(COMPLETIONS, json.dumps(body).encode()))
         growing = stream.growing(events, self._http.url, n_predict)
         async with aclosing(events), aclosing(growing) as answers:
-            answer = [answer async for answer in answers][-1]
-        return answer.text if answer.ended == "stop" else None
+            return [answer async for answer in answers][-1]
 
     async def models(self) -> list[str]:
         """Return the names of the models that the server lists. Raises BackendError."""
-        return [label(model.id) for model in await list_models(self._http)]
+        return [label(model.known_as) for model in await list_models(self._http)]
 
     async def aclose(self) -> None:
         """Close the connection."""
+        await self._waking.aclose()
         await self._http.aclose()

@@ -11,11 +11,9 @@ import pytest
 from server_bridge.http.client import Http
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.protocol import (
-    BackendRejected,
     BackendUnavailable,
     BackendUnusable,
     Health,
-    PromptTooLong,
     Request,
     Stop,
 )
@@ -206,26 +204,6 @@ async def test_a_broken_answer_is_no_answer(answer: bytes, error: type, says: st
         await reply_to(answer)
 
 
-REFUSALS = {
-    "vLLM until 2025": "This model's maximum context length is 512 tokens. However, you requested 900 "
-    "tokens (896 in the messages, 4 in the completion).",
-    "vLLM": "This model's maximum context length is 512 tokens. However, you requested 4 output tokens "
-    "and your prompt contains at least 896 input tokens, for a total of at least 900 tokens.",
-    "SGLang": "Requested token count exceeds the model's maximum context length of 512 tokens. You "
-    "requested a total of 900 tokens: 896 tokens from the input messages and 4 for the completion.",
-    "SGLang, the prompt alone": "The input (900 tokens) is longer than the model's context length (512 "
-    "tokens).",
-}
-
-
-@pytest.mark.parametrize("server", REFUSALS)
-async def test_a_refusal_in_words_is_one_in_numbers(server: str) -> None:
-    """Servers say how long a prompt may be in a sentence; we understand it and learn from it."""
-    with pytest.raises(PromptTooLong) as caught:
-        await reply_to(events({"error": {"message": REFUSALS[server]}}))
-    assert (caught.value.n_prompt, caught.value.n_ctx) == (900, 512)
-
-
 async def test_half_a_word_is_filtered_or_asked_for() -> None:
     """An answer that begins with the half word is taken; else it is asked for with it in the prompt."""
     half = replace(REQUEST, prompt=prompt("    x = ", "retur"))
@@ -257,22 +235,6 @@ async def test_vllm_behind_a_router_is_known_by_its_answers() -> None:
         await backend.aclose()
         bodies = [json.loads(body) for method, _, body, _ in server.heard if method == "POST"]
     assert ["structured_outputs" in body for body in bodies] == [False, True]
-
-
-async def test_a_server_that_refuses_to_be_guided_is_asked_without() -> None:
-    """Once: from then on it is not tried again."""
-    half = replace(REQUEST, prompt=prompt("    x = ", "retur"))
-    with recorder(answer=server_with(events(said("return", "length")))) as server:
-        backend = OpenAiServer(Http(server.url))
-        await backend.connect()
-        server.status = 400
-        with pytest.raises(BackendRejected):
-            await backend.complete(half)
-        server.status = 200
-        assert (await backend.complete(half)).text == "return"
-        await backend.aclose()
-        bodies = [json.loads(body) for method, _, body, _ in server.heard if method == "POST"]
-    assert ["structured_outputs" in body for body in bodies] == [True, False, False]
 
 
 async def test_a_gateway_that_does_not_know_its_model_needs_the_name() -> None:

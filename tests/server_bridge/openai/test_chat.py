@@ -19,7 +19,6 @@ from server_bridge.http.client import Http
 from server_bridge.openai import completion
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.protocol import (
-    BackendRejected,
     BackendUnusable,
     Chunk,
     Health,
@@ -42,7 +41,7 @@ GOOD = "```python\n    return x + y\n    # done\n```"
 
 @contextmanager
 def script(say: str = GOOD, refuses: tuple[str, ...] = ()) -> Iterator[Recorder]:
-    """A server that says what it is to *say*, a few signs at a time; *refuses* fields by name."""
+    """A server that says what it is to *say*, a few signs at a time; *refuses* fields without a word."""
 
     def answer(heard: Heard) -> tuple[int, bytes]:
         if heard.method == "GET":
@@ -102,14 +101,14 @@ def test_no_text_begins_another_turn(token: str) -> None:
     """Neither of a file nor of an instruction, a diagnostic or an earlier answer."""
     shown = (Chunk(token, token),) * 2
     evil = Prompt(token, shown, token, token, token, "", turns=(token, token, token))
-    assert token not in json.dumps(completion.messages(evil, is_told=False))
+    assert token not in json.dumps(completion.messages(evil))
     assert token not in "".join(part.text for part in render(evil, completion.MESSAGE))
 
 
 def test_prompts_with_turns_are_chats_to_an_openai_server() -> None:
     """The file and the first instruction are one message; further ones follow the answers."""
     prompt = Prompt("shop", (), "a.py", "a = 1\n", "b = 2\n", turns=("one", "done", "two"))
-    sent = completion.messages(prompt, is_told=False)["messages"]
+    sent = completion.messages(prompt)["messages"]
     assert [message["role"] for message in sent] == ["user", "assistant", "user"]
     assert "a = 1\n<GAP/>b = 2\n" in sent[0]["content"]
     assert sent[0]["content"].endswith("\n\none")
@@ -173,25 +172,10 @@ async def test_an_answer_that_is_not_what_was_asked_for_is_none(
     assert replies[-1].stop is Stop.END
 
 
-async def test_options_that_a_server_does_not_know_are_left_out(
-    backends: list[OpenAiServer],
-) -> None:
-    """OpenAI's own refuses options of a template: one completion is lost, the next has none."""
-    with script(refuses=("chat_template_kwargs",)) as server:
-        backends.append(OpenAiServer(Http(server.url)))
-        with pytest.raises(BackendRejected):
-            await backends[0].complete(ASKED)
-        assert (await backends[0].complete(ASKED)).text
-        await backends[0].aclose()
-        assert (await backends[0].complete(ASKED)).text  # nor is one lost after a reconnection
-
-
 async def test_a_server_that_refuses_chats_says_what_to_set(backends: list[OpenAiServer]) -> None:
     """Its model may be one for filling in under a name that does not tell."""
     with script(refuses=("messages",)) as server:
         backends.append(OpenAiServer(Http(server.url)))
-        with pytest.raises(BackendRejected):
-            await backends[0].complete(ASKED)
         with pytest.raises(
             BackendUnusable, match=r"fim\.backend\.template .* qwen, .* plain, chat"
         ):

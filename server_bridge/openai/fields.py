@@ -1,0 +1,68 @@
+"""
+The fields of a request that a server may refuse: taken back, and left out from then on.
+
+Servers differ in what they take, and in how they refuse the rest: by its name, by the name of
+another field, or without a word. So a field that the refusal names is left out at once; where it
+names none each is left out in turn, and in the end all are. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from server_bridge.http.responses import Object
+
+GUIDE = "structured_outputs"  # vLLM's field; others leave it unread
+# What a completion can do without, what is refused most often first.
+OPTIONAL = (
+    GUIDE, "stream_options", "chat_template_kwargs", "logprobs", "seed", "stop", "temperature",
+    "stream",
+)  # fmt: skip
+RENAMED = {"max_tokens": "max_completion_tokens"}  # OpenAI's later models know only the new name
+NEEDS = {"stream_options": "stream"}  # refused where the other one is left out
+LONGEST = 2000  # characters of a refusal that are looked at
+
+
+class OptionalFields:
+    """The fields that one server takes. State: what it refuses, and what is left out on trial."""
+
+    def __init__(self) -> None:
+        self.refused: frozenset[str] = frozenset()
+        self._trial: frozenset[str] = frozenset()
+        self._trials: Iterator[frozenset[str]] | None = None
+        self._in_vain: set[frozenset[str]] = set()  # what was tried, and is not tried again
+
+    def leave_out(self, body: Object) -> Object:
+        """Return *body* as this server takes it, as far as is known."""
+        out = self.refused | self._trial
+        out |= {name for name, needed in NEEDS.items() if needed in out}
+        renamed = {name: RENAMED.get(name, name) if name in out else name for name in body}
+        kept = (name for name in body if name not in out or name in RENAMED)
+        return {renamed[name]: body[name] for name in kept}
+
+    def take_back(self, body: Object, said: str, *, is_search: bool) -> bool:
+        """
+        Leave out what a refusal of *body* is about, by the words that it *said*, or on trial where
+        *is_search*; return whether to ask again.
+        """
+        words = {*re.findall(r"\w+", said[:LONGEST])}
+        renamed = {name for name, new in RENAMED.items() if new in words}
+        there = body.keys() & {*OPTIONAL, *renamed} - self.refused
+        if named := there & words:
+            self.refused |= named
+            return True
+        if not is_search:
+            return False
+        if self._trials is None and (all_ := frozenset(there)) not in self._in_vain:
+            self._in_vain.add(all_)
+            ones = (frozenset({name}) for name in OPTIONAL if name in all_)
+            self._trials = iter(dict.fromkeys((*ones, all_)))
+        self._trial = next(self._trials or iter(()), frozenset())
+        self._trials = self._trials if self._trial else None
+        return bool(self._trial)
+
+    def note_answer(self) -> None:
+        """Keep what was left out of the request that is answered now."""
+        self.refused |= self._trial
+        self._trial, self._trials = frozenset(), None

@@ -1,0 +1,81 @@
+"""
+An OpenAI-style server that loads its model at the first request, and gives up when the client hangs
+up, as Ollama does. It loads until a test says that it has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+MODEL = "qwen2.5-coder-7b"
+LISTED = {"data": [{"id": MODEL, "owned_by": "library"}]}
+
+
+class ColdServer:
+    """
+    *says* is what it answers; the counts are of loads, and *bodies* of what was asked while it had
+    no model.
+    """
+
+    def __init__(self, says: str = "value_one + value_two") -> None:
+        self.says, self.url = says, ""
+        self.is_loaded, self.status = False, 200
+        self.n_begun = self.n_given_up = 0
+        self.bodies: list[Any] = []
+        self.asked = asyncio.Event()
+        self._may_end = asyncio.Event()
+
+    def finish_loading(self) -> None:
+        """Have the load under way, if there is one, end well."""
+        self._may_end.set()
+
+    def unload(self) -> None:
+        """Forget the model, as after minutes without a request."""
+        self.is_loaded = False
+        self._may_end.clear()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one connection."""
+        with suppress(OSError, asyncio.IncompleteReadError):
+            while head := (await reader.readuntil(b"\r\n\r\n")).lower():
+                size = int((head.partition(b"content-length:")[2] or b"0\r").split(b"\r")[0])
+                body = await reader.readexactly(size)
+                if head.startswith(b"post") and not self.is_loaded:
+                    await self._load(reader, json.loads(body))
+                if head.startswith(b"post") and not self.is_loaded:
+                    break
+                answer = self._answer() if head.startswith(b"post") else json.dumps(LISTED).encode()
+                status = self.status if head.startswith(b"post") else 200
+                writer.write(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n" % (status, len(answer)))
+                writer.write(answer)
+        writer.close()
+
+    def _answer(self) -> bytes:
+        choice = {"text": self.says, "finish_reason": "stop"}
+        return b"data: %s\n\ndata: [DONE]\n\n" % json.dumps({"choices": [choice]}).encode()
+
+    async def _load(self, reader: asyncio.StreamReader, body: Any) -> None:
+        self.n_begun += 1
+        self.bodies.append(body)
+        self.asked.set()
+        ends = asyncio.ensure_future(self._may_end.wait())
+        hangs_up = asyncio.ensure_future(reader.read(1))
+        await asyncio.wait({ends, hangs_up}, return_when=asyncio.FIRST_COMPLETED)
+        self.is_loaded = ends.done()
+        self.n_given_up += not self.is_loaded
+        for task in (ends, hangs_up):
+            task.cancel()
+        await asyncio.gather(ends, hangs_up, return_exceptions=True)
+
+
+@asynccontextmanager
+async def cold_server(**how: Any) -> AsyncIterator[ColdServer]:
+    """A running one."""
+    server = ColdServer(**how)
+    async with await asyncio.start_server(server.serve, "127.0.0.1") as listening:
+        server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+        yield server

@@ -1,0 +1,154 @@
+"""Which model a server has, as it lists it or does not, and the family that its name tells."""
+
+from __future__ import annotations
+
+import json
+from contextlib import aclosing
+
+import pytest
+
+from server_bridge.http.client import Http
+from server_bridge.openai.backend import OpenAiServer
+from server_bridge.openai.models import short_name
+from server_bridge.protocol import BackendUnusable, Health, Request
+from tests.server_bridge.prompts import prompt
+from tests.server_bridge.recorder import Heard, events, recorder
+
+REQUEST = Request(prompt("    def "), n_predict=4)
+QWEN = "qwen2.5-coder-7b"
+ANSWER = events({"choices": [{"text": "x", "finish_reason": "stop"}]})
+
+# An answer to `GET /v1/models`, and whether it tells enough where the user names no model.
+LISTS: dict[str, tuple[int, bytes, bool]] = {
+    "usual": (200, b'{"data": [{"id": "%s", "owned_by": "x"}]}', True),
+    "bare": (200, b'[{"id": "%s"}]', True),
+    "bare, of names": (200, b'["%s"]', True),
+    "under another key": (200, b'{"models": [{"name": "%s"}]}', True),
+    "both keys": (200, b'{"models": [], "data": [{"id": "%s", "owned_by": "x"}]}', True),
+    "a number among them": (
+        200,
+        b'{"data": [{"id": 7}, null, {"id": "%s", "owned_by": "x"}]}',
+        True,
+    ),
+    "odd facts": (
+        200,
+        b'{"data": [{"id": "%s", "owned_by": 7, "meta": [], "max_model_len": "x"}]}',
+        True,
+    ),
+    "a number": (200, b'{"data": [{"id": 7}]}', False),
+    "no list": (200, b'{"data": null}', False),
+    "an error with 200": (200, b'{"error": "no"}', False),
+    "a page": (200, b"<html>hello</html>", False),
+    "nothing": (200, b"", False),
+    "not there": (404, b'{"detail": "Not Found"}', False),
+    "not there, a page": (404, b"<html>", False),
+    "not allowed": (403, b'{"error": "forbidden"}', False),
+    "no such method": (405, b"", False),
+    "not made": (501, b"", False),
+}
+
+
+def answering(status: int, listed: bytes, heard: Heard) -> tuple[int, bytes]:
+    """Return the answer of a server that lists its models so, and has no other GET."""
+    if heard.method == "POST":
+        return 200, ANSWER
+    return (status, listed) if heard.path == "/v1/models" else (404, b"no")
+
+
+@pytest.mark.parametrize("name", LISTS)
+async def test_what_is_only_needed_to_choose_is_not_required(name: str) -> None:
+    """With the model named by the user each of them works, without it what tells its name."""
+    status, listed, is_enough = LISTS[name]
+    listed = listed.replace(b"%s", QWEN.encode())
+    with recorder(answer=lambda heard: answering(status, listed, heard)) as server:
+        for wanted in (QWEN, "") if is_enough else (QWEN,):
+            async with aclosing(OpenAiServer(Http(server.url), wanted)) as backend:
+                assert (await backend.complete(REQUEST)).text == "x"
+                assert (backend.state.model, backend.state.second_best) == (QWEN, "")
+                asked = json.loads(server.heard[-1].body)
+                assert server.heard[-1].path == "/v1/completions"
+                assert asked["model"] == QWEN
+                assert backend.state.streams
+
+
+@pytest.mark.parametrize("name", [name for name, (*_, enough) in LISTS.items() if not enough])
+async def test_without_a_list_the_user_has_to_choose(name: str) -> None:
+    """The message names the setting, and no text goes out."""
+    status, listed, _ = LISTS[name]
+    with recorder(answer=lambda heard: answering(status, listed, heard)) as server:
+        async with aclosing(OpenAiServer(Http(server.url))) as backend:
+            with pytest.raises(BackendUnusable, match=r"fim\.backend\."):
+                await backend.complete(REQUEST)
+            assert backend.state.health is Health.UNUSABLE
+    assert {heard.method for heard in server.heard} == {"GET"}
+
+
+HUB = "models--Qwen--Qwen2.5-Coder-7B/snapshots/0396a76181e127dfc13e5c5ec48a8cee09938b02"
+DEEP = "/srv/" + "a-folder-with-a-long-name/" * 8
+# A name as a server lists it, and what is shown of it, which tells its family.
+NAMES = {
+    "Qwen/Qwen2.5-Coder-7B": "Qwen2.5-Coder-7B",
+    "/models/Qwen2.5-Coder-7B/": "Qwen2.5-Coder-7B",
+    "/models/Qwen2.5-Coder-7B//": "Qwen2.5-Coder-7B",
+    "C:\\models\\Qwen2.5-Coder-7B\\": "Qwen2.5-Coder-7B",
+    "C:\\models\\Qwen2.5-Coder-7B\\model.gguf": "Qwen2.5-Coder-7B",
+    f"/root/.cache/huggingface/hub/{HUB}": "Qwen2.5-Coder-7B",
+    f"{HUB}/": "Qwen2.5-Coder-7B",
+    "/models/Qwen2.5-Coder-7B/model.gguf": "Qwen2.5-Coder-7B",
+    "Qwen2.5-Coder-7B/model.gguf": "Qwen2.5-Coder-7B",
+    "Qwen2.5-Coder-7B/ggml-model-q4_k.gguf": "Qwen2.5-Coder-7B",
+    "./Qwen2.5-Coder-7B/.": "Qwen2.5-Coder-7B",
+    "../Qwen2.5-Coder-7B/": "Qwen2.5-Coder-7B",
+    "/Qwen2.5-Coder-7B": "Qwen2.5-Coder-7B",
+    "Qwen2.5-Coder-7B/": "Qwen2.5-Coder-7B",
+    "/mnt/deepseek-coder-6.7b-base/": "deepseek-coder-6.7b-base",
+    "s3://bucket/Qwen2.5-Coder-7B/": "Qwen2.5-Coder-7B",
+    "https://hub.example.test/Qwen2.5-Coder-7B/": "Qwen2.5-Coder-7B",
+    f"{DEEP}Qwen2.5-Coder-7B/": "Qwen2.5-Coder-7B",
+    "hf.co/Qwen/Qwen2.5-Coder-7B-GGUF:Q4_K_M": "Qwen2.5-Coder-7B-GGUF:Q4_K_M",
+    "qwen2.5-coder:7b": "qwen2.5-coder:7b",
+    "/models/starcoder2/3b/weights.safetensors": "starcoder2",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("by_user", [False, True])
+async def test_the_family_is_found_in_any_part_of_a_path(name: str, *, by_user: bool) -> None:
+    """It is asked to fill in by its family's tokens, by the name that the server gave it."""
+    listed = json.dumps({"data": [{"id": name, "owned_by": "vllm"}]}).encode()
+    with recorder(answer=lambda heard: answering(200, listed, heard)) as server:
+        async with aclosing(OpenAiServer(Http(server.url), name if by_user else "")) as backend:
+            await backend.complete(REQUEST)
+            assert backend.state.model == NAMES[name]
+            assert backend.state.second_best == ""
+    asked = json.loads(server.heard[-1].body)
+    assert (server.heard[-1].path, asked["model"]) == ("/v1/completions", name)
+    assert any(token in asked["prompt"] for token in ("<|fim_prefix|>", "<｜fim▁begin｜>", "<fim_"))
+
+
+OTHERS = {
+    "Qwen/QwQ-32B": "QwQ-32B",  # a publisher's name tells nothing of its other models
+    "some-chat-70b": "some-chat-70b",
+    "/models/chat/model.gguf": "model.gguf",
+    "/": "/",
+    ".": ".",
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_tells_no_family_is_shown_by_its_last_part(name: str) -> None:
+    """And never as an empty name."""
+    assert short_name(name) == OTHERS[name]
+
+
+async def test_a_gateway_of_many_models_is_no_mlx() -> None:
+    """OpenRouter names no owner: the user has to choose, and its answers stream."""
+    listed = [{"id": f"{name}", "name": name, "context_length": 32768} for name in ("a/b", QWEN)]
+    data = json.dumps({"data": listed}).encode()
+    with recorder(answer=lambda heard: answering(200, data, heard)) as server:
+        async with aclosing(OpenAiServer(Http(server.url))) as backend:
+            with pytest.raises(BackendUnusable, match=QWEN):
+                await backend.complete(REQUEST)
+        async with aclosing(OpenAiServer(Http(server.url), QWEN)) as backend:
+            await backend.complete(REQUEST)
+            assert (backend.state.streams, backend.state.n_ctx) == (True, 32768)

@@ -1,0 +1,222 @@
+"""What a server refuses of a request: left out, remembered, and as much shorter as it has to be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import aclosing, contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from server_bridge.http.client import Http
+from server_bridge.openai.backend import OpenAiServer
+from server_bridge.openai.fields import GUIDE, OPTIONAL
+from server_bridge.openai.text_client import TextServer
+from server_bridge.protocol import BackendRejected, BackendUnavailable, PromptTooLong, Request
+from tests.server_bridge.prompts import prompt
+from tests.server_bridge.recorder import Heard, Recorder, events, recorder
+
+QWEN, CHAT = "qwen2.5-coder-7b", "some-chat-70b"
+HALF = Request(prompt("    x = ", "retur"), n_predict=4, stop=("\n\n",), sample=1)
+ASKED = Request(replace(prompt("    x = "), turns=("do it",)), n_predict=4)
+SAY = "return"
+BLOCK = "```\n    x = return\n```"
+
+
+@contextmanager
+def server(refuse: Callable[[dict[str, Any]], tuple[int, str] | None]) -> Iterator[Recorder]:
+    """A vLLM that answers a request unless *refuse* gives a status and its words."""
+
+    def answer(heard: Heard) -> tuple[int, bytes]:
+        if heard.method == "GET":
+            listed = [{"id": name, "owned_by": "vllm"} for name in (QWEN, CHAT)]
+            return 200, json.dumps({"data": listed}).encode()
+        body = json.loads(heard.body)
+        if refusal := refuse(body):
+            return refusal[0], refusal[1].encode()
+        said = {"message": {"content": BLOCK}} if "messages" in body else {"text": SAY}
+        whole = {"choices": [{**said, "finish_reason": "stop"}]}
+        return 200, events(whole) if "stream" in body else json.dumps(whole).encode()
+
+    with recorder(answer=answer) as running:
+        yield running
+
+
+WAYS: dict[str, tuple[int, str]] = {
+    "by name": (400, '{"error": {"message": "Unrecognized request argument supplied: %s"}}'),
+    "by place": (422, '{"detail": [{"type": "extra_forbidden", "loc": ["body", "%s"]}]}'),
+    "in words": (400, "%s: not supported"),
+    "by another name": (400, '{"error": {"message": "unknown option"}}'),
+    "without a word": (422, ""),
+    "as a page": (400, "<html><body>Bad Request</body></html>"),
+}
+
+
+@pytest.mark.parametrize("model", [QWEN, CHAT])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("field", OPTIONAL)
+async def test_a_field_that_is_refused_is_left_out_from_then_on(
+    field: str, way: str, model: str
+) -> None:
+    """However the server says so, the same request is answered; also after a reconnection."""
+    status, words = WAYS[way]
+    said = words.replace("%s", field)
+    with server(lambda body: (status, said) if field in body else None) as running:
+        async with aclosing(OpenAiServer(Http(running.url), model)) as backend:
+            request = HALF if model == QWEN else replace(HALF, prompt=prompt("    x = "))
+            assert SAY in (await backend.complete(request)).text
+            n_asked = len(running.heard)
+            assert SAY in (await backend.complete(request)).text
+            await backend.aclose()
+            assert SAY in (await backend.complete(request)).text
+        bodies = [json.loads(h.body) for h in running.heard[n_asked:] if h.method == "POST"]
+    assert not any(field in body for body in bodies)
+    assert n_asked <= 3 + len(OPTIONAL)
+    if "%s" in words and field != "stream":  # no other field was taken back
+        others = {"logprobs", "temperature", "stop"} - {field} if model == QWEN else {"temperature"}
+        assert all(others - {field} <= body.keys() for body in bodies)
+
+
+@pytest.mark.parametrize("way", ["by name", "without a word"])
+@pytest.mark.parametrize("fields", [("logprobs", "stream_options"), OPTIONAL])
+async def test_several_fields_may_be_refused(fields: tuple[str, ...], way: str) -> None:
+    """One after the other where they are named, else all at once."""
+    status, words = WAYS[way]
+
+    def refuse(body: dict[str, Any]) -> tuple[int, str] | None:
+        there = [field for field in fields if field in body]
+        return (status, words.replace("%s", there[0])) if there else None
+
+    with server(refuse) as running:
+        async with aclosing(OpenAiServer(Http(running.url), QWEN)) as backend:
+            assert SAY in (await backend.complete(HALF)).text
+            n_asked = len(running.heard)
+            assert SAY in (await backend.complete(HALF)).text
+    assert n_asked <= 3 + len(OPTIONAL)
+    assert len(running.heard) == n_asked + 1
+
+
+async def test_later_models_have_another_name_for_the_length() -> None:
+    """OpenAI's: the new name is sent where the refusal has it."""
+    said = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+    with server(lambda body: (400, said) if "max_tokens" in body else None) as running:
+        async with aclosing(OpenAiServer(Http(running.url), CHAT)) as backend:
+            assert (await backend.complete(replace(HALF, prompt=prompt("    x = ")))).text
+        assert "max_completion_tokens" in json.loads(running.heard[-1].body)
+
+
+async def test_what_refuses_everything_is_not_asked_for_ever() -> None:
+    """Each field is tried once; then a refusal is one, at the first request."""
+    with server(lambda _: (400, "no")) as running:
+        async with aclosing(OpenAiServer(Http(running.url), QWEN)) as backend:
+            with pytest.raises(BackendRejected):
+                await backend.complete(HALF)
+            assert len(running.heard) <= 3 + len(OPTIONAL)
+            n_asked = len(running.heard)
+            with pytest.raises(BackendRejected):
+                await backend.complete(HALF)
+            assert len(running.heard) == n_asked + 1
+
+
+@pytest.mark.parametrize("status", [404, 409, 301])
+async def test_another_refusal_is_no_reason_to_ask_again(status: int) -> None:
+    """A wrong path or name is the same without a field."""
+    with server(lambda _: (status, "no such model")) as running:
+        async with aclosing(OpenAiServer(Http(running.url), QWEN)) as backend:
+            with pytest.raises(BackendRejected):
+                await backend.complete(HALF)
+    assert len(running.heard) == 2
+
+
+async def test_the_model_of_next_edits_is_asked_so_too() -> None:
+    """And the answer may come whole where a stream is refused."""
+    with server(lambda body: (400, "") if "stream" in body else None) as running:
+        model = TextServer(Http(running.url), QWEN)
+        assert await model.continue_text("x", 8, ("\n",)) == SAY
+        assert await model.continue_text("x", 8, ("\n",)) == SAY
+        await model.aclose()
+    assert "stream" not in json.loads(running.heard[-1].body)
+    assert GUIDE not in json.loads(running.heard[-1].body)
+
+
+def error(words: str, **more: object) -> str:
+    return json.dumps({"error": {"message": words, **more}})
+
+
+# The words of a refusal, and how many tokens fit by them; 0 where they do not tell.
+LENGTHS: list[tuple[int, str, int]] = [
+    (
+        400,
+        "maximum context length is 512 tokens. However, you requested 1900 tokens (4 in the",
+        512,
+    ),
+    (400, "maximum context length is 512 tokens. However, your prompt contains at least 1896", 512),
+    (400, "Requested token count exceeds the maximum context length of 512 tokens: 1900", 512),
+    (400, "The input (1900 tokens) is longer than the model's context length (512 tokens).", 512),
+    (400, "Requested tokens (1900) exceed context window of 512", 512),
+    (422, "`inputs` + `max_new_tokens` must be <= 512. Given: 1896 `inputs` tokens and 4", 512),
+    (422, "`inputs` must have less than 512 tokens. Given: 1900", 512),
+    (400, "loaded with context length of only 512 tokens, which is not enough", 512),
+    (400, "The maximum context length is 512 tokens and the request has 510 input tokens", 512),
+    (400, "Prompt length 1900 exceeds the limit 512", 512),
+    (400, "the request exceeds the available context size, try increasing it", 0),
+    (400, "Input is too long for requested model.", 0),
+    (400, "prompt too large", 0),
+    (400, "Please reduce the length of the messages or completion.", 0),
+    (413, "", 0),
+    (413, "<html>Request Entity Too Large</html>", 0),
+    (413, "Payload Too Large", 0),
+]
+
+
+@pytest.mark.parametrize(("status", "words", "n_ctx"), LENGTHS)
+@pytest.mark.parametrize("in_stream", [False, True])
+async def test_a_prompt_that_is_too_long_is_known_by_many_wordings(
+    status: int, words: str, n_ctx: int, *, in_stream: bool
+) -> None:
+    """A number that explains the refusal is the context from then on; without one half is tried."""
+
+    def answer(heard: Heard) -> tuple[int, bytes]:
+        if heard.method == "GET":
+            return 200, json.dumps({"data": [{"id": QWEN, "owned_by": "x"}]}).encode()
+        return (200, events(json.loads(error(words)))) if in_stream else (status, words.encode())
+
+    if in_stream and not words:
+        return
+    with recorder(answer=answer) as running:
+        async with aclosing(OpenAiServer(Http(running.url))) as backend:
+            with pytest.raises(PromptTooLong) as caught:
+                await backend.complete(replace(HALF, prompt=prompt("    x = ")))
+            known = backend.state.n_ctx
+    assert caught.value.n_prompt > caught.value.n_ctx > 0
+    assert caught.value.n_ctx == n_ctx or not n_ctx
+    assert known == (n_ctx or 4096)
+
+
+@pytest.mark.parametrize("code", ["context_length_exceeded", "exceed_context_size_error"])
+async def test_a_code_says_it_as_well(code: str) -> None:
+    """As OpenAI and llama.cpp send one."""
+    with server(lambda _: (400, error("no", code=code))) as running:
+        async with aclosing(OpenAiServer(Http(running.url), QWEN)) as backend:
+            with pytest.raises(PromptTooLong):
+                await backend.complete(HALF)
+
+
+OTHERS = [
+    "CUDA out of memory",
+    "engine is dead",
+    "the prompt has a bad character",
+    "no tokens left",
+]
+
+
+@pytest.mark.parametrize("words", OTHERS)
+async def test_other_faults_are_not_about_the_length(words: str) -> None:
+    """A shorter prompt would not help."""
+    with server(lambda _: (400, error(words))) as running:
+        async with aclosing(OpenAiServer(Http(running.url), QWEN)) as backend:
+            with pytest.raises(BackendRejected) as caught:
+                await backend.complete(HALF)
+            assert not isinstance(caught.value, PromptTooLong | BackendUnavailable)

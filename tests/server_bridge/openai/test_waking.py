@@ -1,0 +1,170 @@
+"""A server that loads its model at the first request gets to load it, whatever is typed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+
+import pytest
+
+from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.http.client import Http
+from server_bridge.http.responses import Loading, ServerError
+from server_bridge.openai import waking
+from server_bridge.openai.backend import OpenAiServer
+from server_bridge.openai.text_client import TextServer
+from server_bridge.protocol import BackendError, BackendTimeout, Health, Request
+from tests.server_bridge.cold_server import ColdServer, cold_server
+from tests.server_bridge.prompts import prompt
+
+REQUEST = Request(prompt("    def "), n_predict=4)
+TEXT = "value_one + value_two"
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that says nothing for a moment is taken for one that loads."""
+    monkeypatch.setattr(waking, "FIRST_S", 0.1)
+
+
+@pytest.fixture
+async def cold() -> AsyncIterator[ColdServer]:
+    async with cold_server() as server:
+        yield server
+
+
+async def ask_in_vain(backend: OpenAiServer) -> None:
+    with pytest.raises(Loading, match="may be loading its model"):
+        await backend.complete(REQUEST)
+
+
+CALLS: dict[str, Callable[[OpenAiServer], Awaitable[object]]] = {
+    "complete": lambda backend: backend.complete(REQUEST),
+    "stream": lambda backend: anext(backend.stream(REQUEST)),
+    "warm": lambda backend: backend.warm(REQUEST.prompt, 100),
+}
+
+
+@pytest.mark.parametrize("how", CALLS)
+async def test_a_request_of_our_own_waits_for_it(how: str, cold: ColdServer) -> None:
+    """One load is given up, for the first request; whatever is asked meanwhile fails at once."""
+    async with aclosing(OpenAiServer(Http(cold.url))) as backend:
+        with pytest.raises(Loading):
+            await CALLS[how](backend)
+        for _ in range(5):
+            await ask_in_vain(backend)
+        state = backend.state
+        assert (state.health, "s so far" in state.message) == (Health.LOADING, True)
+        connecting = asyncio.create_task(backend.connect())
+        while cold.n_begun < 2:
+            await asyncio.sleep(0)
+        assert not connecting.done()
+        cold.finish_loading()
+        await connecting
+        assert (backend.state.health, backend.state.message) == (Health.READY, "")
+        assert (await backend.complete(REQUEST)).text == TEXT
+    assert (cold.n_begun, cold.n_given_up) == (2, 1)
+
+
+async def test_the_request_holds_nothing_of_the_user(cold: ColdServer) -> None:
+    """What may be shown to a model can change while it loads."""
+    async with aclosing(OpenAiServer(Http(cold.url))) as backend:
+        await ask_in_vain(backend)
+        while cold.n_begun < 2:
+            await asyncio.sleep(0)
+        cold.finish_loading()
+        await backend.connect()
+    assert cold.bodies[1] == {"model": "qwen2.5-coder-7b", "prompt": " ", "max_tokens": 1}
+
+
+async def test_a_model_that_fell_asleep_is_woken_again(
+    cold: ColdServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a while without an answer; a server that answered lately has all its time."""
+    cold.is_loaded = True
+    async with aclosing(OpenAiServer(Http(cold.url, patience_s=0.5))) as backend:
+        assert (await backend.complete(REQUEST)).text == TEXT
+        cold.unload()
+        monkeypatch.setattr(waking, "FIRST_S", 0.0)
+        slow = asyncio.create_task(backend.complete(REQUEST))
+        await cold.asked.wait()
+        assert not slow.done()
+        cold.finish_loading()
+        assert (await slow).text == TEXT
+        cold.unload()
+        monkeypatch.setattr(waking, "HEARD_S", 0.0)
+        await ask_in_vain(backend)
+        assert backend.state.health is Health.LOADING
+
+
+async def test_it_does_not_wait_for_ever(cold: ColdServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that hangs does not answer in time, in the end; then it is tried again."""
+    monkeypatch.setattr(waking, "LOAD_S", 0.1)
+    async with aclosing(OpenAiServer(Http(cold.url))) as backend:
+        for _ in range(2):
+            await ask_in_vain(backend)
+            with pytest.raises(BackendTimeout):
+                await backend.connect()
+            assert backend.state.health is not Health.LOADING
+
+
+@pytest.mark.parametrize(("status", "error"), [(500, ServerError), (400, None)])
+async def test_what_comes_of_it_is_told(
+    status: int, error: type[BackendError] | None, cold: ColdServer
+) -> None:
+    """A failure is one of connecting; a refusal shows that it is awake."""
+    async with aclosing(OpenAiServer(Http(cold.url))) as backend:
+        await ask_in_vain(backend)
+        cold.status = status
+        cold.finish_loading()
+        if error:
+            with pytest.raises(error):
+                await backend.connect()
+        else:
+            await backend.connect()
+            assert backend.state.health is Health.READY
+
+
+async def test_closing_gives_it_up(cold: ColdServer) -> None:
+    """Settings that name another server end it, and no task is left."""
+    backend = OpenAiServer(Http(cold.url))
+    await ask_in_vain(backend)
+    await backend.aclose()
+    while cold.n_given_up < cold.n_begun:
+        await asyncio.sleep(0)
+    assert backend.state.health is not Health.LOADING
+
+
+async def test_another_server_is_used_meanwhile(cold: ColdServer) -> None:
+    """Where several are named the next one answers, and the first when it has loaded."""
+    async with cold_server(says="other") as other:
+        other.is_loaded = True
+        servers = tuple(BackendSettings("openai", server.url) for server in (cold, other))
+        backend = open_backend(BackendSettings(endpoints=servers))
+        assert (await backend.complete(REQUEST)).text == "other"
+        cold.finish_loading()
+        while (await backend.complete(REQUEST)).text == "other":
+            await asyncio.sleep(0)
+        assert (await backend.complete(REQUEST)).text == TEXT
+        await backend.aclose()
+    assert (cold.n_begun, cold.n_given_up) == (2, 1)
+
+
+async def test_the_model_of_next_edits_gets_to_load_too(cold: ColdServer) -> None:
+    """By a request of its own."""
+    model = TextServer(Http(cold.url), "qwen2.5-coder-7b")
+    for _ in range(3):
+        with pytest.raises(Loading):
+            await model.continue_text("x", 8, ())
+    while cold.n_begun < 2:
+        await asyncio.sleep(0)
+    cold.finish_loading()
+    while True:
+        try:
+            assert await model.continue_text("x", 8, ()) == TEXT
+            break
+        except Loading:
+            await asyncio.sleep(0)
+    assert cold.bodies[1]["prompt"] == " "
+    await model.aclose()
