@@ -27,10 +27,10 @@ from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.quietness import RARELY, Exposure, Quietness
+from fim_lsp.session.state.known_text import Displayed
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.stats import Answer, LastAnswer, Stats, describe
-from fim_lsp.suggest.continuations import Displayed, trim_typed
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters.order import polish
 from fim_lsp.suggest.lines_in_sight import continue_line
@@ -45,6 +45,7 @@ from fim_lsp.suggest.request import (
     why_not,
     why_off,
 )
+from fim_lsp.suggest.said import KnownFrom
 from server_bridge.protocol import BackendError, BackendUnavailable
 
 # A cursor that only moved may still be moving: the model is not asked for every stop.
@@ -114,7 +115,7 @@ class Completer:
             return answer
         finally:
             if doc := self._open.by_uri.get(uri):
-                doc.note_answer(LastAnswer(version, position, invoked, answer))
+                doc.last_answer = LastAnswer(version, position, invoked, answer)
             ms = (time.perf_counter() - started) * 1e3
             self._stats.count_answer(answer, ms, is_in_word=is_in_word)
             self._connection.report_state()
@@ -174,17 +175,18 @@ class Completer:
         self._prefill.prefill_cursor(doc)
         if why := why_not(request, deleted=doc.deleted == request.position):
             return Answer([], why)
-        if (rest := self._find_displayed_rest(request, doc)) is not None:
-            suggested = self._suggest(request, rest)
-            return Answer([suggested] if suggested else [], "cache")
         return await self._ask(request, doc, until)
 
     async def _ask(
         self, request: CompletionRequest, doc: OpenDocument, until: float, *, is_first: bool = True
     ) -> Answer:
-        """Answer from a known continuation, from the model, or else from the lines in sight."""
+        """Answer from what is known, from the model, or else from the lines in sight."""
+        known = doc.known.at(request, self._connection.state.model)
+        candidates = [*known.candidates]
+        if known.source is KnownFrom.SCREEN:
+            suggested = self._suggest(request, candidates[0])
+            return Answer([suggested] if suggested else [], "cache")
         n_wanted = request.config.completion.candidates if request.invoked else 1
-        candidates = doc.continuations.find(request.cursor, self._connection.state.model)
         if candidates and (len(candidates) >= n_wanted or not request.invoked):
             return self._polish(request, doc, "cache", candidates[:n_wanted])
         if not self._connection.is_ready:
@@ -240,7 +242,7 @@ class Completer:
         lasting = outcome != "local" and candidates[0].whole and request.selected is None
         model = self._connection.state.model
         one = lasting and len(candidates) == 1
-        doc.display(Displayed(request.cursor, polished[0], model) if one else None)
+        doc.known.displayed = Displayed(request.cursor, polished[0], model) if one else None
         different: dict[str, Candidate] = {}
         for candidate in polished:
             if candidate.text:
@@ -251,7 +253,7 @@ class Completer:
             return Answer([], polished[0].cuts[-1].filter)
         exposure = self._weigh(request, doc, polished[0], so_far=False)
         if exposure is None:
-            doc.display(None)
+            doc.known.displayed = None
             return Answer([], RARELY)
         if lasting:
             self._dispatcher.decode_ahead(request, doc, suggestions[0])
@@ -266,14 +268,6 @@ class Completer:
         say = source if answer.suggestions else reason
         backend = describe(self._connection.state)
         return answer._replace(reason=answer.reason or say(answer.outcome, backend))
-
-    def _find_displayed_rest(
-        self, request: CompletionRequest, doc: OpenDocument
-    ) -> Candidate | None:
-        """Return the rest of the one suggestion on screen while the user types along it."""
-        if doc.displayed is None or request.invoked or request.selected is not None:
-            return None
-        return trim_typed(doc.displayed, request.cursor, self._connection.state.model)
 
     async def _wait_ready(self, request: CompletionRequest, *, has_line: bool) -> bool:
         """
@@ -329,7 +323,7 @@ class Completer:
         goes_on = doc.shown_at == at
         exposure = self._quiet.weigh(request, candidate, pause_s, so_far=so_far, goes_on=goes_on)
         if exposure and request.client.offers:
-            doc.mark_shown(at)
+            doc.shown_at = at
         return exposure
 
     def _debounce_s(self, request: CompletionRequest, *, typed: bool) -> float:

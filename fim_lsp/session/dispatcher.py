@@ -11,23 +11,22 @@ from __future__ import annotations
 import asyncio
 import math
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Frame, compose
 from fim_lsp.session.framing import Framing
-from fim_lsp.session.generation import Generation, Phase, TextSoFar, Wait, goes_on, is_answered
+from fim_lsp.session.generation import Generation, Phase, Wait, goes_on, is_answered
 from fim_lsp.session.lane import OVER, Lane, PermittedModel, Withdrawn
 from fim_lsp.session.scheduler import end_tasks
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.stats import Cost, Stats
 from fim_lsp.suggest import boundary
-from fim_lsp.suggest.confidence import NOT_SURE, behind, likely
 from fim_lsp.suggest.cursor import Candidate
-from fim_lsp.suggest.lines_in_sight import choose
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, accept
+from fim_lsp.suggest.said import Known
 from server_bridge.protocol import BackendError, PromptTooLong, Request, Stop
 
 # A stream continues for this long after a request was answered: the next key brings one that joins
@@ -63,7 +62,7 @@ class Dispatcher:
             try:
                 return await self._collect(request, doc, wait, n_wanted)
             except PromptTooLong as error:
-                if not self._framing.shrunk(doc, doc.frame, error):
+                if not self._framing.shrunk(doc, doc.ladder.current, error):
                     raise
 
     def decode_ahead(
@@ -71,15 +70,15 @@ class Dispatcher:
     ) -> None:
         """Decode what comes after *suggestion*, in case it is accepted; it is on screen now."""
         after = accept(request, suggestion)
-        if doc.frame is None or doc.continuations.find(after.cursor, self._model):
+        frame = doc.ladder.current
+        if frame is None or doc.known.at(after, self._model).candidates:
             return
-        if doc.generation_for(after.document, after.position):
+        if doc.known.joinable(frame.window, after):
             return
-        shown = doc.frame.window
-        here = window.middle(shown, request.document, request.position)
-        if compose(doc.frame, here).suffix != shown.suffix:
+        here = window.middle(frame.window, request.document, request.position)
+        if compose(frame, here).suffix != frame.window.suffix:
             return  # the suggestion may come between a secret and the name that tells it is one
-        generation = self._new(after, doc, doc.frame)
+        generation = self._new(after, doc, frame)
         delay_s = AHEAD_TOKENS * request.state.decode_ms / 1000
         step = partial(self._step, generation, doc)
         self._lane.background("decode ahead", step, delay=delay_s)
@@ -97,19 +96,15 @@ class Dispatcher:
     async def _collect(
         self, request: CompletionRequest, doc: OpenDocument, wait: Wait, n_wanted: int
     ) -> tuple[list[Candidate], Cost]:
-        document, position = request.document, request.position
         cost, debounce_s = Cost(), wait.debounce_s
         while True:
-            if not (generation := doc.generation_for(document, position)):
+            generation = self._joinable(request, doc)
+            if generation is None:
                 await asyncio.sleep(debounce_s)
-                generation = doc.generation_for(document, position)
-            generation = generation or await self._start(request, doc)
-            typed = window.middle(generation.window, document, position)
+                generation = self._joinable(request, doc) or await self._start(request, doc)
             cost = cost.with_sample(await self._wait(generation, doc, request, wait))
-            is_left = generation.agrees(generation.window, typed) and not generation.is_typed(
-                typed, request.cursor
-            )
-            if is_left or doc.current is not document:
+            known = self._look_up(generation, doc, request)
+            if known.candidates or doc.current is not request.document:
                 break
             debounce_s = 0.0  # the user typed ahead of it, and it says something else or no more
         for sample in range(1, n_wanted):
@@ -117,8 +112,17 @@ class Dispatcher:
             whole = wait._replace(early=wait.until)
             more = await self._wait(another, doc, request, whole)
             cost = cost.with_sample(more)
-        candidates = doc.continuations.find(request.cursor, self._model)
-        return candidates[:n_wanted] or [self._so_far(generation, doc, typed)], cost
+        kept = doc.known.kept.find(request.cursor, self._model)
+        return kept[:n_wanted] or [*known.candidates] or [Candidate("")], cost
+
+    def _joinable(self, request: CompletionRequest, doc: OpenDocument) -> Generation | None:
+        frame = doc.ladder.current
+        return doc.known.joinable(frame.window if frame else None, request)
+
+    def _look_up(
+        self, generation: Generation, doc: OpenDocument, request: CompletionRequest
+    ) -> Known:
+        return doc.known.by(generation, request, self._open_documents.lines(doc))
 
     async def _start(
         self, request: CompletionRequest, doc: OpenDocument, sample: int = 0
@@ -128,8 +132,8 @@ class Dispatcher:
             self._framing.best, doc, request.document, request.position, by_hand=request.invoked
         )
         frame = await self._lane.run(doc.permit(), best)
-        if frame is not doc.frame:
-            doc.install(frame)
+        if frame is not doc.ladder.current:
+            doc.ladder.install(frame)
         return self._new(request, doc, frame, sample)
 
     def _new(
@@ -139,7 +143,7 @@ class Dispatcher:
         prompt, n_predict = compose(frame, typed), request.config.completion.max_tokens
         generation = Generation(request, frame.window, typed, prompt, n_predict, sample)
         if not sample:
-            doc.begin(generation)
+            doc.known.begin(generation)
             self._stats.generations += 1
         return generation
 
@@ -149,7 +153,6 @@ class Dispatcher:
         """
         Wait until *generation* says enough to *request*, or its time is up; what it cost meanwhile.
         """
-        typed = window.middle(generation.window, request.document, request.position)
         loop, before = asyncio.get_running_loop(), generation.cost
         alarms = [loop.call_at(at, generation.news.set) for at in (wait.early, wait.until)]
         self._latest, n_lines, shown = generation, 0, False
@@ -157,25 +160,18 @@ class Dispatcher:
         generation.join()
         try:
             self._run(generation, doc)
-            while True:
-                text = TextSoFar(
-                    is_over=generation.is_over
-                    or generation.is_paused
-                    or not generation.agrees(generation.window, typed),
-                    is_settled=self._is_settled(generation, doc, request, typed),
-                    has_line=generation.has_line(typed),
-                    was_shown=generation.is_shown and wait.grows,
-                )
-                if is_answered(text, wait, loop.time()):
-                    shown = text.has_line
-                    if text.is_over or text.is_settled or shown:
-                        lingers_s = LINGER_S
-                    break
-                if wait.on_lines and (n := generation.candidate(typed).text.count("\n")) > n_lines:
+            while not is_answered(
+                known := self._look_up(generation, doc, request), wait, loop.time()
+            ):
+                [so_far] = known.candidates
+                if wait.on_lines and (n := so_far.text.count("\n")) > n_lines:
                     n_lines = n
-                    wait.on_lines(self._so_far(generation, doc, typed))
+                    wait.on_lines(so_far)
                 generation.news.clear()
                 await generation.news.wait()
+            shown = known.has_line
+            if known.is_over or known.is_settled or shown:
+                lingers_s = LINGER_S
         finally:
             generation.leave(loop.time() + lingers_s, shown=shown)
             for alarm in alarms:
@@ -268,34 +264,8 @@ class Dispatcher:
 
     def _keep(self, generation: Generation, doc: OpenDocument) -> None:
         """Store the text of a finished generation as a known continuation."""
-        doc.release(generation)
-        if generation.hand_over():
-            candidate = self._choose(generation, doc)
-            doc.continuations.put(generation.request.cursor, candidate, self._model)
-
-    def _choose(self, generation: Generation, doc: OpenDocument) -> Candidate:
-        """Return the text of *generation* so far, or a line in sight that is surer."""
-        lines = self._open_documents.lines(doc)
-        candidate = generation.candidate(generation.typed)
-        return choose(
-            candidate, generation.tokens, generation.forced, generation.request.cursor, lines
-        )
-
-    def _is_settled(
-        self, generation: Generation, doc: OpenDocument, request: CompletionRequest, typed: str
-    ) -> bool:
-        """Return whether all is known that the request may be shown: what follows is not sure."""
-        if typed == generation.typed and not generation.is_unsure:
-            return False
-        return likely(self._so_far(generation, doc, typed), request.sure).why == NOT_SURE
-
-    def _so_far(self, generation: Generation, doc: OpenDocument, typed: str) -> Candidate:
-        """Return the candidate of an unfinished *generation* for a request at *typed*."""
-        candidate, since = self._choose(generation, doc), typed[len(generation.typed) :]
-        if not candidate.text.startswith(since):
-            return replace(candidate, text="")
-        n = len(since)
-        return replace(candidate, text=candidate.text[n:], odds=behind(candidate.odds, n))
+        if generation.is_over:
+            doc.known.keep(generation, self._open_documents.lines(doc), self._model)
 
     async def _step(self, generation: Generation, doc: OpenDocument) -> bool:
         """

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from fim_lsp.documents import Document, Position
 from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt import window
-from fim_lsp.prompt.frame import Frame, affordable, beside
+from fim_lsp.prompt.frame import Chunks, Frame, affordable, beside
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.lane import Lane, PermittedModel
 from fim_lsp.session.state.open_document import OpenDocument
@@ -42,8 +42,8 @@ class Framing:
 
     def next_prompt(self, doc: OpenDocument, document: Document, position: Position) -> Prompt:
         """Return the prompt for *position* in the newest frame, evaluated or not."""
-        doc.cut_withdrawn()
-        frames = doc.usable(document, position, self._budget(doc))
+        doc.ladder.cut_withdrawn(doc.workspace.shows)
+        frames = doc.ladder.usable(document, position, self._budget(doc))
         frame = (frames or self._quick(doc, document, position))[0]
         return self.prompt(frame, document, position)
 
@@ -58,7 +58,7 @@ class Framing:
         A user who asks *by_hand* waits for the one that shows most of what can be evaluated
         meanwhile.
         """
-        doc.cut_withdrawn()
+        doc.ladder.cut_withdrawn(doc.workspace.shows)
 
         async def measure(frame: Frame) -> Measure:
             return await model.measure(self.prompt(frame, document, position))
@@ -66,7 +66,7 @@ class Framing:
         most = COLD + window.first_tokens(
             self._lane.connection.state.prefill_per_s, by_hand=by_hand
         )
-        usable = doc.usable(document, position, self._budget(doc))
+        usable = doc.ladder.usable(document, position, self._budget(doc))
         costs = [((m := await measure(frame)).total - m.cached, frame) for frame in usable]
         if by_hand or all(cost >= COLD for cost, _ in costs):
             for frame in self._quick(doc, document, position, by_hand=by_hand):
@@ -77,19 +77,23 @@ class Framing:
 
     def ahead(self, doc: OpenDocument, document: Document, position: Position) -> Frame:
         """Return the frame that the next request should find evaluated."""
-        doc.cut_withdrawn()
+        doc.ladder.cut_withdrawn(doc.workspace.shows)
         budget = self._budget(doc)
-        return doc.ahead(document, position, budget, self._first_share(budget))
+
+        def ring(shown: Window) -> Chunks:
+            return doc.workspace.chunks(doc.viewport(shown))
+
+        return doc.ladder.climb(document, position, budget, self._first_share(budget), ring)
 
     def widest(self, doc: OpenDocument, document: Document, position: Position) -> Window:
         """
         Return the window at the top of the ladder: chunks that are chosen for it can stand beside
         each one below.
         """
-        frame = doc.frame
+        frame = doc.ladder.current
         if frame is not None and frame.window.share >= 1:
             return frame.window
-        scale = doc.scale * SPARE
+        scale = doc.ladder.scale * SPARE
         budget = frames.budget(self._lane.connection.config, self._lane.connection.state, scale)
         return window.place_window(document, position, budget, None, 1.0)
 
@@ -99,10 +103,12 @@ class Framing:
         if frame is None:
             return False
         log.info("showing less of and around %s: %s", doc.file.path, error)
-        return doc.shrink(frame)
+        return doc.ladder.shrink(frame)
 
     def _budget(self, doc: OpenDocument) -> window.Budget:
-        return frames.budget(self._lane.connection.config, self._lane.connection.state, doc.scale)
+        return frames.budget(
+            self._lane.connection.config, self._lane.connection.state, doc.ladder.scale
+        )
 
     def _quick(
         self, doc: OpenDocument, document: Document, position: Position, *, by_hand: bool = False
@@ -113,14 +119,14 @@ class Framing:
         """
         budget = self._budget(doc)
         share = self._first_share(budget, by_hand=by_hand)
-        at_hand = [frame for frame in (doc.frame, doc.next) if frame]
+        at_hand = [frame for frame in (doc.ladder.current, doc.ladder.next) if frame]
         windows = dict.fromkeys(
             window.place_window(document, position, budget, old, share)
             for old in (*(frame.window for frame in at_hand), None)
         )
         runs = dict.fromkeys([doc.workspace.evaluated, *(f.header.chunks for f in at_hand)])
         made = (
-            Frame(doc.header(beside(run, doc.file.path, shown)), shown)
+            Frame(doc.ladder.header(beside(run, doc.file.path, shown)), shown)
             for shown in windows
             for run in runs
         )

@@ -34,19 +34,8 @@ from fim_lsp.suggest.confidence import least
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters.repeats import looping_lines, stuttering
 from fim_lsp.suggest.request import CompletionRequest
+from fim_lsp.suggest.said import Known, Said
 from server_bridge.protocol import Prompt, Reply, Stop, Timings
-
-
-class TextSoFar(NamedTuple):
-    """
-    The text of a generation for a request: *is_over* when no more comes for it, *is_settled* when
-    no more can be shown.
-    """
-
-    is_over: bool
-    is_settled: bool
-    has_line: bool
-    was_shown: bool  # a line of it, and what there is by now is shown at once
 
 
 class Wait(NamedTuple):
@@ -66,7 +55,7 @@ class Wait(NamedTuple):
     on_lines: Callable[[Candidate], None] | None = None
 
 
-def is_answered(text: TextSoFar, wait: Wait, now: float) -> bool:
+def is_answered(known: Known, wait: Wait, now: float) -> bool:
     """
     Return whether a request that waits for a generation gets its answer now.
 
@@ -78,9 +67,9 @@ def is_answered(text: TextSoFar, wait: Wait, now: float) -> bool:
     a whole line                                 wait       answer   answer
     less than a line                             wait        wait    answer, or wait on if it `lasts`
     """
-    if text.is_over or text.is_settled:
+    if known.is_over or known.is_settled:
         return True
-    if text.has_line and (text.was_shown or now >= wait.early):
+    if known.has_line and ((known.was_shown and wait.grows) or now >= wait.early):
         return True
     return now >= wait.until and not wait.lasts
 
@@ -174,6 +163,12 @@ class Generation:
         """The text after the cursor it began at."""
         return self.raw[len(self.forced) :] if self.raw.startswith(self.forced) else ""
 
+    @property
+    def said(self) -> Said:
+        """The text that it says so far, behind the middle it began at."""
+        is_whole = self.phase is Phase.WHOLE
+        return Said(self.typed + self.text, len(self.typed), is_whole)
+
     def agrees(self, window: Window, middle: str) -> bool:
         """Return whether it has text for a request at *middle*, or may still have."""
         if window != self.window or not middle.startswith(self.typed):
@@ -186,22 +181,6 @@ class Generation:
         return self.agrees(window, middle) or (
             window == self.window and self.typed.startswith(middle)
         )
-
-    def candidate(self, middle: str) -> Candidate:
-        """Return its candidate for a request at *middle*, empty if there is none."""
-        so_far = self.typed + self.text
-        text = so_far[len(middle) :] if so_far.startswith(middle) else ""
-        return Candidate(text, whole=self.phase is Phase.WHOLE)
-
-    def is_typed(self, middle: str, cursor: Cursor) -> bool:
-        """Return whether all of its text was typed up to *middle*, and more may follow there."""
-        rest = self.candidate(middle)
-        return middle != self.typed and rest.whole and boundary.may_follow(rest.text, cursor)
-
-    def has_line(self, middle: str) -> bool:
-        """Return whether a request at *middle* can be shown a line that is whole."""
-        line, newline, _ = self.candidate(middle).text.lstrip().partition("\n")
-        return bool(line and newline)
 
     @property
     def is_unsure(self) -> bool:

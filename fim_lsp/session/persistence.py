@@ -76,12 +76,12 @@ class Persistence:
         typed, saved = "", workspace.saved.documents.get(doc.uri)
         shown = saved.frame.window if saved else NOWHERE
         chunks = workspace.chunks(_viewport(doc.uri, shown))
-        header = doc.header(chunks)
+        header = doc.ladder.header(chunks)
         if saved is not None and _same_file(saved.frame.header, header):
-            doc.install(still_true(saved.frame, chunks))
+            doc.ladder.install(still_true(saved.frame, chunks))
             typed = saved.typed
-        if chunks or doc.frame:
-            doc.restore(self._restoring.start(self._restore(doc, header, typed), "restore"))
+        if chunks or doc.ladder.current:
+            doc.restoring = self._restoring.start(self._restore(doc, header, typed), "restore")
 
     async def _restore_ring(self, cache: Path, workspace: Workspace) -> None:
         saved = await judge_apart(partial(state_file.load, cache, workspace.key))
@@ -96,7 +96,7 @@ class Persistence:
             return  # it is judged again, and restored then
         except BackendError as error:
             log.info("nothing restored: %s", error)
-            doc.reset()
+            doc.ladder.reset()
         if doc.workspace.saved is not None:
             doc.workspace.saved.documents.pop(doc.uri, None)
 
@@ -105,7 +105,7 @@ class Persistence:
         if self._cache is None or not self._connection.config.state.save:
             return
         loop = asyncio.get_running_loop()
-        doc.mark_used(loop.time())
+        doc.used = loop.time()
         if self._rest is not None:
             self._rest.cancel()
         self._rest = loop.call_later(REST_S, self._begin)
@@ -118,7 +118,7 @@ class Persistence:
         for workspace in self._open_documents.workspaces:
             workspace.mark_saved(None)
         for doc in self._open_documents:
-            doc.mark_saved(None)
+            doc.saved = None
         if self._cache is None:
             return
         await judge_apart(partial(state_file.forget, self._cache))
@@ -198,7 +198,7 @@ class Persistence:
         if fresh and documents and n_forgotten == self._n_forgotten:
             by_uri = {doc.uri: saved for doc, saved in documents.items()}
             for doc, saved in documents.items():
-                doc.mark_saved(saved)
+                doc.saved = saved
             written = SavedWorkspace(workspace.memory.ring, by_uri)
             await asyncio.to_thread(state_file.store, cache, workspace.key, written)
 
@@ -211,18 +211,19 @@ def _to_save(doc: OpenDocument) -> SavedDocument | None:
     Return the user's place in a document that is still open; None where it must not be on disk.
     """
     document = doc.current
-    if doc.frame is None or doc.position is None or document is None:
+    frame = doc.ladder.current
+    if frame is None or doc.position is None or document is None:
         return None
     if not doc.uri.startswith("file:"):  # a text that is on no disk yet
         return None
-    shown = doc.frame.window
+    shown = frame.window
     if doc.position.line < shown.anchor:  # the cursor went up, or what stood there was deleted
         return None
     typed = window.middle(shown, document, doc.position)
     parts = (shown.prefix, typed, shown.suffix)
     if scrub_parts(parts) != parts:  # a window must be as the file has it, or it is of no use
         return None
-    return SavedDocument(doc.frame, typed)
+    return SavedDocument(frame, typed)
 
 
 def _viewport(uri: str, shown: Window) -> Viewport:

@@ -70,7 +70,7 @@ class Prefill:
         """
         if doc.current is None:
             return
-        frame = doc.frame or Frame(header, NOWHERE)
+        frame = doc.ladder.current or Frame(header, NOWHERE)
         if not self._lane.connection.is_ready:
             return
         prompt = frames.compose(frame, typed)
@@ -83,8 +83,8 @@ class Prefill:
         left = await self._lane.run(doc.permit(), load)
         if left <= step_tokens(self._lane.connection.state):
             doc.workspace.mark_evaluated(frame.header.chunks)
-        elif doc.frame is frame:
-            doc.reset()
+        elif doc.ladder.current is frame:
+            doc.ladder.reset()
 
     async def save(self, doc: OpenDocument, frame: Frame, typed: str) -> bool:
         """Have the backend save what it evaluated of a prompt; whether it did."""
@@ -99,7 +99,7 @@ class Prefill:
         # Where an earlier run left something, its frame comes first, and the ring that it was
         # evaluated behind.
         is_new = doc.restoring is None and not doc.workspace.memory.ring.chunks
-        if (doc.frame is not None or is_new) and doc.position is not None and document:
+        if (doc.ladder.current is not None or is_new) and doc.position is not None and document:
             config = self._lane.connection.config
             viewport = doc.viewport(self._framing.widest(doc, document, doc.position))
             n_chars = frames.ring_chars(config, self._lane.connection.state)
@@ -117,7 +117,7 @@ class Prefill:
             return False
         model, position = await self._lane.model(doc.permit()), doc.position
         frame = await self._framing.best(doc, document, position, model)
-        doc.prefer(frame)
+        doc.ladder.prefer(frame)
         prompt = self._framing.prompt(frame, document, position)
         return await self._step(CURSOR, prompt, model, is_first=True) > 0
 
@@ -141,7 +141,7 @@ class Prefill:
             warmed = await self._lane.ahead(CURSOR, prompt, model)
             self._stats.count_warm(warmed, waited_for=False, is_first=False)
             if prompt.aside and warmed.evaluated and doc.current is document:
-                doc.put_aside(frame)
+                doc.ladder.aside = frame
             if warmed.left:
                 return True
         return False
@@ -163,15 +163,15 @@ class Prefill:
             model = await self._lane.model(doc.permit())
             if not await self._pays(doc, prompt, model):
                 return False
-            left = await self._step(NEXT, prompt, model, is_first=doc.frame is None)
+            left = await self._step(NEXT, prompt, model, is_first=doc.ladder.current is None)
         except PromptTooLong as error:
             return self._framing.shrunk(doc, frame, error)
         if left or not doc.current:
             return left > 0
         doc.workspace.mark_evaluated(frame.header.chunks)
-        if frame is doc.frame:
+        if frame is doc.ladder.current:
             return False
-        doc.install(frame)
+        doc.ladder.install(frame)
         self._lane.stir()  # the next rung waits for as much rest again
         return True
 

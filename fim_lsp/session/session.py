@@ -377,7 +377,7 @@ class Session:
             self._waking.cancel()
         self.workspaces.close()
         for doc in self._open:
-            doc.stop()
+            doc.known.end()
         try:
             await self._lane.aclose()
             await self.commit_messages.aclose()

@@ -6,8 +6,9 @@ cursor: the text around a cursor; the `Candidate`
 boundary: where a suggestion may stand, and where it ends
 syntax_errors: counts the syntax errors around a cursor
 confidence: how sure a model is of its text, and the part of it that is likely enough to be shown
+said: what a model said at a place, what is left of it elsewhere, and what is known by that
 filters: small functions that cut what must not be shown, and their order
-continuations: known continuations of a document, what is left of one while it is typed
+continuations: known continuations of a document
 lines_in_sight: a suggestion without a model: the line that begins as the typed one does
 switches: whether the user's list of languages and files switches suggestions off
 reasons: why a request got nothing, or where its suggestion is from, in words

@@ -16,15 +16,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import NamedTuple
 
 from fim_lsp.prompt.window import closes_only
-from fim_lsp.suggest.boundary import may_follow
-from fim_lsp.suggest.confidence import behind
-from fim_lsp.suggest.cursor import Candidate, Cursor, Odds
-from fim_lsp.suggest.filters.spelling import too_short
+from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.lines import first_visible
+from fim_lsp.suggest.said import Said
 
 # The nearest lines decide what comes next; llama.vim hashes 256 + 64 lines and misses after any
 # edit there.
@@ -43,20 +39,11 @@ MAX_CHARS = 500_000
 Root = tuple[str, ...]
 
 
-class Path(NamedTuple):
-    """A line's text up to a cursor, at *start*, and what was said there, with the odds of that."""
-
-    text: str
-    start: int
-    whole: bool
-    odds: tuple[Odds, ...]  # ends count from the cursor
-
-
 class Continuations:
     """The paths of one document, the longest unused given up first."""
 
     def __init__(self) -> None:
-        self._paths: OrderedDict[Root, list[Path]] = OrderedDict()
+        self._paths: OrderedDict[Root, list[Said]] = OrderedDict()
         self._n_paths = 0
         self._n_chars = 0
 
@@ -71,7 +58,7 @@ class Continuations:
         put first is found first among equals.
         """
         root, text = _root(cursor, 0, key), cursor.before + candidate.text
-        path = Path(text, len(cursor.before), candidate.whole, candidate.odds)
+        path = Said(text, len(cursor.before), candidate.whole, candidate.odds)
         paths = self._paths.setdefault(root, [])
         self._paths.move_to_end(root)
         for idx, other in enumerate(paths):
@@ -93,25 +80,23 @@ class Continuations:
         single empty candidate: it is known that nothing follows.
         """
         candidates: dict[str, Candidate] = {}
-        for path, n_typed in self._standing_on(cursor, key):
-            text = path.text[n_typed:]
-            if n_typed > path.start and may_follow(text, cursor):
-                continue
-            odds = behind(path.odds, n_typed - path.start)
-            candidates.setdefault(text, Candidate(text, path.whole, odds))
+        for path, typed in self._standing_on(cursor, key):
+            left = path.find_rest(typed)
+            if left is not None and not path.is_typed(typed, cursor):
+                candidates.setdefault(left.text, left)
         if len(candidates) > 1:
             candidates.pop("", None)
         return [*candidates.values()]
 
-    def _standing_on(self, cursor: Cursor, key: str) -> Iterator[tuple[Path, int]]:
-        """Yield the paths that the cursor stands on and how far along; the nearest root first."""
+    def _standing_on(self, cursor: Cursor, key: str) -> Iterator[tuple[Said, str]]:
+        """Yield the paths that the cursor stands on, and what is typed; the nearest root first."""
         typed = cursor.before
         for n_lines in range(min(len(cursor.above), PATH_LINES) + 1):
             root = _root(cursor, n_lines, key)
             if root in self._paths:
                 self._paths.move_to_end(root)
                 paths = sorted(self._paths[root], key=lambda path: -path.start)  # the best informed
-                yield from ((path, len(typed)) for path in paths if _leads_on(path, typed))
+                yield from ((path, typed) for path in paths if _leads_on(path, typed))
             if n_lines < len(cursor.above):
                 typed = f"{cursor.above[-1 - n_lines]}\n{typed}"
 
@@ -136,42 +121,10 @@ def _root(cursor: Cursor, n_lines: int, key: str) -> Root:
     )
 
 
-def _leads_on(path: Path, typed: str) -> bool:
+def _leads_on(path: Said, typed: str) -> bool:
     """Return whether *path* says something behind *typed*, or says there that nothing comes."""
     if len(typed) < path.start - BACKSPACES or not path.text.startswith(typed):
         return False
     if len(typed) == len(path.text):
         return path.whole or path.start == len(path.text)
     return len(typed) >= path.start or bool(typed.strip())
-
-
-# -- typed through -------------------------------------------------------------------------------
-# What is on screen, and what is left of it while the user types along it. Pure.
-#
-# While a suggestion's own characters are typed, or taken back again, it must stay as it is: no
-# filter runs again, no model is asked, and the text on screen does not flicker.
-
-
-class Displayed(NamedTuple):
-    """A filtered candidate and where it was first shown; *model* said it."""
-
-    cursor: Cursor
-    candidate: Candidate
-    model: str
-
-
-def trim_typed(displayed: Displayed, cursor: Cursor, model: str) -> Candidate | None:
-    """
-    Return the candidate to show at *cursor*, an empty one for nothing; None where *displayed* does
-    not tell.
-    """
-    first, text = displayed.cursor, displayed.candidate.text
-    around = (first.after, first.above, first.below, first.language, displayed.model)
-    if around != (cursor.after, cursor.above, cursor.below, cursor.language, model):
-        return None
-    typed = cursor.before[len(first.before) :]
-    if not cursor.before.startswith(first.before) or not text.startswith(typed) or "\n" in typed:
-        return None
-    if typed and typed == text:
-        return None  # what follows may be known, or asked for
-    return too_short(replace(displayed.candidate, text=text[len(typed) :], cuts=()), cursor)

@@ -229,6 +229,6 @@ class Cache(NamedTuple):
         may be chosen for each. So each beginning that is held is asked for once.
         """
         mirror = self.client.mirror
-        parts = (head(whole, n + step).packed for n in mirror.count_shared_with_each(whole.packed, slot))
+        parts = (head(whole, n + step).packed for n in mirror.count_shared_each(whole.packed, slot))
         prompts = {whole.packed, *parts}
         return max(mirror.expect_reused(prompt, slot, moves=moves) for prompt in prompts)

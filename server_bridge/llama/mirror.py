@@ -160,7 +160,7 @@ class Mirror:
         n_states = sum(1 + len(content.points) for content in self.held.values())
         return n_states * self.memory.state_bytes
 
-    def count_shared_with_each(self, prompt: bytes, slot: int | None = None) -> set[int]:
+    def count_shared_each(self, prompt: bytes, slot: int | None = None) -> set[int]:
         """
         Return how many tokens *prompt* shares with what is in *slot*, or in each one, and with what
         is saved.

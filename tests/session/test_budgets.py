@@ -96,14 +96,15 @@ def test_the_ring_gives_way_first() -> None:
     doc = OpenDocuments(Workspaces(), Stats(), Quietness(None, lambda: 0.0)).open(
         "file:///a.py", "python", 1, ""
     )
-    doc.install(BARE)
+    ladder = doc.ladder
+    ladder.install(BARE)
     for n_chunks in (5, 2, 1):
         chunks = WIDE.header.chunks[:n_chunks]
         long = dataclasses.replace(WIDE, header=Header("shop", chunks, "a.py"))
-        doc.prefer(long)
-        assert doc.shrink(long)
-        assert (doc.max_chunks, doc.scale) == (n_chunks // 2, 1.0)
-        assert doc.frame == BARE
-        assert doc.next is None
-    assert [doc.shrink(BARE) for _ in range(4)] == [True, True, True, False]
-    assert doc.frame is None
+        ladder.prefer(long)
+        assert ladder.shrink(long)
+        assert (ladder.max_chunks, ladder.scale) == (n_chunks // 2, 1.0)
+        assert ladder.current == BARE
+        assert ladder.next is None
+    assert [ladder.shrink(BARE) for _ in range(4)] == [True, True, True, False]
+    assert ladder.current is None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fim_lsp.session.generation import TextSoFar, Wait, goes_on, is_answered
+from fim_lsp.session.generation import Wait, goes_on, is_answered
+from fim_lsp.suggest.said import Known
 
 WAIT = Wait(0.0, early=1.0, until=2.0, grows=True, lasts=True)
-NOTHING = TextSoFar(is_over=False, is_settled=False, has_line=False, was_shown=False)
+NOTHING = Known(is_over=False, is_settled=False, has_line=False, was_shown=False)
 LINE = NOTHING._replace(has_line=True)
 
 
@@ -21,7 +22,7 @@ LINE = NOTHING._replace(has_line=True)
         (NOTHING, False, False, False),
     ],
 )
-def test_a_request_is_answered(text: TextSoFar, early: bool, between: bool, late: bool) -> None:
+def test_a_request_is_answered(text: Known, early: bool, between: bool, late: bool) -> None:
     """As soon as there is what the time asks for, and never with less."""
     assert [is_answered(text, WAIT, now) for now in (0.5, 1.5, 2.5)] == [early, between, late]
 

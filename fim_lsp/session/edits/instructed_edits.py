@@ -129,7 +129,7 @@ class InstructedEdits:
             selection = _select(document, start, end)
             dialogue = await self._begin(doc, document, selection, "")
             if last is None or dialogue.context is not last.context:
-                doc.set_dialogue(dialogue)  # else the last one may still be asked for again
+                doc.dialogue = dialogue  # else the last one may still be asked for again
             permit = doc.permit(document, why_over)
             await self._lane.evaluate(permit, _prompt(dialogue, document), to_end=True)
 
@@ -151,7 +151,7 @@ class InstructedEdits:
             document = doc.document
             selection = _select(document, wanted.start, wanted.end)
             dialogue = await self._question(doc, document, selection, wanted)
-            doc.set_dialogue(dialogue)
+            doc.dialogue = dialogue
             work = Work(dialogue, on_progress)
             permit = doc.permit(
                 document, lambda: why_over() or work.why_over or _why_gone(doc, dialogue)
@@ -166,7 +166,7 @@ class InstructedEdits:
         except (Withdrawn, BackendError) as error:
             return Edited(note=str(error), tokens=work.tokens if work else Tokens())
         answer = f"{work.text}\n{FENCE}" if work.stop is Stop.WORD else work.text
-        doc.set_dialogue(replace(work.dialogue, answer=answer, result=lines))
+        doc.dialogue = replace(work.dialogue, answer=answer, result=lines)
         return Edited(document, selection.first, selection.last, lines, "", work.tokens)
 
     async def _admit(self, uri: str) -> OpenDocument:

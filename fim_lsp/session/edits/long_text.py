@@ -71,7 +71,7 @@ async def _decode(
         try:
             return writing.finish(await _write(prompt, writing, permit, lane))
         except PromptTooLong as error:
-            if not framing.shrunk(doc, doc.frame, error):
+            if not framing.shrunk(doc, doc.ladder.current, error):
                 return writing.finish(str(error))
         except (Withdrawn, BackendError) as error:
             return writing.finish(str(error))

@@ -1,11 +1,13 @@
 """
-All that a session keeps of workspaces and open documents. Only the methods of its classes write.
+All that a session keeps of workspaces and open documents.
 
 acceptance: finds out what became of suggestions, from reports of the editor and from what is typed
 state_file: the file of a workspace with its ring and frames
 edit_history: the next edits of one workspace: what was edited, proposed and answered
 verdicts: which files are private, by a look at the disk that holds up no other
 workspaces: all that is kept of one workspace; creates and drops them
-open_document: all that is kept of one open document: text, verdict, frames, what is on screen
+frame_ladder: the frames of one document: which serves, which is next
+known_text: what is known behind its cursor: on screen, kept, or being decoded
+open_document: all that is kept of one open document: its text, its verdict, and these
 open_documents: creates and drops open documents
 """

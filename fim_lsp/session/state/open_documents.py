@@ -108,7 +108,8 @@ class OpenDocuments:
             for other in self.of(doc.workspace)
             if other is not doc and other.is_usable
         }
-        shown = doc.frame.header.chunks if doc.frame else ()
+        frame = doc.ladder.current
+        shown = frame.header.chunks if frame else ()
         open_paths = {doc.file.path, *others}
         unseen = (chunk.text for chunk in reversed(shown) if chunk.name not in open_paths)
         line = doc.position.line if doc.position else 0

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fim_lsp.suggest.continuations import Displayed, trim_typed
+from fim_lsp.session.state.known_text import Displayed
 from fim_lsp.suggest.cursor import Candidate, Cursor
 
 PLACE = Cursor(
@@ -25,7 +25,7 @@ SCREEN = Displayed(PLACE, Candidate("urn total(1)\n    y = 2"), "qwen")
 )
 def test_who_types_along_sees_the_rest(typed: str, rest: str) -> None:
     """The same text, less what was typed, however it got there."""
-    found = trim_typed(SCREEN, replace(PLACE, before=PLACE.before + typed), "qwen")
+    found = SCREEN.find_rest(replace(PLACE, before=PLACE.before + typed), "qwen")
     assert found is not None
     assert found.text == rest
 
@@ -43,19 +43,19 @@ def test_who_types_along_sees_the_rest(typed: str, rest: str) -> None:
 )
 def test_anything_else_is_looked_at_again(change: dict) -> None:
     """Other text, text elsewhere, another line: the screen does not say."""
-    assert trim_typed(SCREEN, replace(PLACE, **change), "qwen") is None
-    assert trim_typed(SCREEN, PLACE, "another model") is None
+    assert SCREEN.find_rest(replace(PLACE, **change), "qwen") is None
+    assert SCREEN.find_rest(PLACE, "another model") is None
 
 
 def test_what_is_typed_to_its_end_says_nothing_more() -> None:
     """What follows is looked for."""
     end = replace(PLACE, before="    return total(1)")
-    assert trim_typed(Displayed(PLACE, Candidate("urn total(1)"), "qwen"), end, "qwen") is None
+    assert Displayed(PLACE, Candidate("urn total(1)"), "qwen").find_rest(end, "qwen") is None
 
 
 def test_the_last_character_is_not_worth_a_key() -> None:
     """When next to nothing is left, nothing is shown."""
     one = Displayed(PLACE, Candidate("urn"), "qwen")
-    found = trim_typed(one, replace(PLACE, before="    retur"), "qwen")
+    found = one.find_rest(replace(PLACE, before="    retur"), "qwen")
     assert found is not None
     assert found.text == ""

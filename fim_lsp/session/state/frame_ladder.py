@@ -1,0 +1,133 @@
+"""
+The frames of one open document: which one serves a place, and which is to be evaluated next.
+
+Small windows come first and grow, each a rung of a ladder, while the user rests. Pure: what is
+evaluated is not known here, and the chunks of the ring are an argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fim_lsp.documents import Document, Edit, Position
+from fim_lsp.prompt import frame as frames
+from fim_lsp.prompt import window
+from fim_lsp.prompt.frame import Chunks, Frame, Header
+from fim_lsp.prompt.window import Budget, Fit, Window
+from fim_lsp.workspace.paths import FileLocation
+
+SMALLEST = 0.1  # of the budget; a prompt that is too long even then cannot shrink further
+
+
+@dataclass(slots=True)
+class FrameLadder:
+    """
+    The *current* frame, the *next* one, and the one *aside*, of the end of the line where the
+    cursor rests. Where prompts turned out too long they have *max_chunks*, then a window of *scale*.
+    """
+
+    file: FileLocation
+    current: Frame | None = None
+    next: Frame | None = None
+    aside: Frame | None = None
+    max_chunks: int | None = None
+    scale: float = 1.0
+
+    @property
+    def at_hand(self) -> list[Frame]:
+        """The frames, the newest first."""
+        return [frame for frame in (self.next, self.current, self.aside) if frame]
+
+    def usable(self, document: Document, position: Position, budget: Budget) -> list[Frame]:
+        """Return the frames at hand that serve *position*, the newest first."""
+        fits = [window.fit(frame.window, document, position, budget) for frame in self.at_hand]
+        return [frame for frame, fit in zip(self.at_hand, fits, strict=True) if fit is not Fit.LOST]
+
+    def climb(
+        self, document: Document, position: Position, budget: Budget, share: float,
+        ring: Callable[[Window], Chunks],
+    ) -> Frame:  # fmt: skip
+        """
+        Return the frame to evaluate now: the one in use while nothing is better, else the next
+        rung; *ring* returns the chunks to show beside a window.
+
+        First the window grows, from *share* of the budget on, with the chunks at hand; the largest
+        one stands behind the chunks of the ring now, or it would be evaluated twice. A window that
+        does not fit any more is anchored again at its own size.
+        """
+        frame = self.current
+        if frame is None:
+            return self._rung(document, position, budget, share, ring)
+        if window.fit(frame.window, document, position, budget) is not Fit.FITS:
+            return self._rung(document, position, budget, max(share, frame.window.share), ring)
+        if frame.window.share < 1:
+            return self._rung(document, position, budget, frame.window.share * window.RUNG, ring)
+        header = self.header(ring(frame.window))
+        if frame.header != header:
+            self.next = frame = Frame(header, frame.window)
+        return frame
+
+    def _rung(
+        self, document: Document, position: Position, budget: Budget, share: float,
+        ring: Callable[[Window], Chunks],
+    ) -> Frame:  # fmt: skip
+        """
+        Return the next frame, with *share* of the budget, behind the chunks of the one in use, or
+        of the ring where it becomes the largest; the one under way if it serves.
+        """
+        share, frame, under_way = min(1.0, share), self.current, self.next
+        if (
+            under_way
+            and under_way.window.share == share
+            and window.fit(under_way.window, document, position, budget) is Fit.FITS
+        ):
+            return under_way
+        old = frame.window if frame and frame.window.share == share else None
+        new = window.place_window(document, position, budget, old, share)
+        chunks = frames.beside(frame.header.chunks, self.file.path, new) if frame else ()
+        if old is None and share == 1:
+            chunks = ring(new)
+        self.next = Frame(self.header(chunks), new)
+        return self.next
+
+    def header(self, chunks: Chunks) -> Header:
+        """Return the header of a prompt of the document, with as many of *chunks* as fit."""
+        return Header(self.file.repo, chunks[: self.max_chunks], self.file.path)
+
+    def install(self, new: Frame) -> None:
+        """Go on with *new*."""
+        self.current, self.next = new, None
+
+    def prefer(self, new: Frame) -> None:
+        """Evaluate *new* first."""
+        if new is not self.current:
+            self.next = new
+
+    def move(self, edit: Edit) -> None:
+        """Move the windows with an *edit* above them."""
+        self._change(lambda frame: frames.move(frame, edit))
+
+    def cut_withdrawn(self, shows: Callable[[str], bool]) -> None:
+        """Show no chunk of a file that is gone, or private now."""
+        self._change(lambda frame: frames.before_withdrawn(frame, shows))
+
+    def _change(self, change: Callable[[Frame], Frame | None]) -> None:
+        self.current = self.current and change(self.current)
+        self.next = self.next and change(self.next)
+        self.aside = self.aside and change(self.aside)
+
+    def reset(self) -> None:
+        """Drop all frames: nothing is frozen any more."""
+        self._change(lambda _: None)
+
+    def shrink(self, long: Frame) -> bool:
+        """Show less from now on, because a prompt with *long* did not fit; False at the end."""
+        if long.header.chunks:
+            self.max_chunks = len(long.header.chunks) // 2
+        else:
+            self.scale /= 2
+        self.next = None
+        if self.current is long:
+            self.current = None
+        return self.scale > SMALLEST

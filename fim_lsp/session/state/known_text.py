@@ -1,0 +1,143 @@
+"""
+What is known of the text behind the cursor of one document: on screen, kept, or being decoded.
+
+Goal: one value (`Known`) says what can be answered at a request, so that the dispatcher only
+starts, waits and ends. Plan: each of the three is something `Said`, and what is left of it is found
+by one rule. Nothing here waits.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from fim_lsp.prompt import window
+from fim_lsp.prompt.window import Window
+from fim_lsp.session.generation import Generation
+from fim_lsp.suggest.confidence import NOT_SURE, likely
+from fim_lsp.suggest.continuations import Continuations
+from fim_lsp.suggest.cursor import Candidate, Cursor
+from fim_lsp.suggest.filters.spelling import too_short
+from fim_lsp.suggest.lines_in_sight import choose
+from fim_lsp.suggest.request import CompletionRequest
+from fim_lsp.suggest.said import Known, KnownFrom, Said
+
+RESTING = 4  # generations that were left and may be resumed: the last few places of the cursor
+
+
+class Displayed(NamedTuple):
+    """A filtered candidate and where it was first shown; *model* said it."""
+
+    cursor: Cursor
+    candidate: Candidate
+    model: str
+
+    def find_rest(self, cursor: Cursor, model: str) -> Candidate | None:
+        """
+        Return what is left of it while the user types along, or takes that back: it stays as it is,
+        and no filter runs again. None where it does not tell: elsewhere, and where all is typed.
+        """
+        first = self.cursor
+        around = (first.after, first.above, first.below, first.language, self.model)
+        is_here = around == (cursor.after, cursor.above, cursor.below, cursor.language, model)
+        if not is_here or not cursor.before.startswith(first.before):
+            return None
+        rest = Said(first.before + self.candidate.text, len(first.before), self.candidate.whole)
+        left = rest.find_rest(cursor.before)
+        if left is None or (not left.text and cursor.before != first.before):
+            return None
+        return too_short(replace(self.candidate, text=left.text, cuts=()), cursor)
+
+
+@dataclass(slots=True, repr=False)
+class KnownText:
+    """
+    State: the text *displayed* last, if it was one that stays while it is typed along, what models
+    said (*kept*), and the *generations* under way, the newest first.
+    """
+
+    displayed: Displayed | None = None
+    kept: Continuations = field(default_factory=Continuations)
+    generations: deque[Generation] = field(default_factory=lambda: deque(maxlen=RESTING))
+
+    def at(self, request: CompletionRequest, model: str) -> Known:
+        """Return what is known for *request* without waiting, of what *model* said."""
+        on_screen = None
+        if self.displayed is not None and not request.invoked and request.selected is None:
+            on_screen = self.displayed.find_rest(request.cursor, model)
+        if on_screen is not None:
+            return Known((on_screen,), KnownFrom.SCREEN, has_line=True)
+        kept = tuple(self.kept.find(request.cursor, model))
+        return Known(kept, KnownFrom.KEPT, has_line=True) if kept else Known()
+
+    def by(
+        self, generation: Generation, request: CompletionRequest, lines: Iterable[str] | None
+    ) -> Known:
+        """
+        Return what *generation* says to *request* by now, or a line of *lines*, those in sight,
+        that is surer.
+        """
+        typed = window.middle(generation.window, request.document, request.position)
+        said = generation.said
+        if not generation.agrees(generation.window, typed):
+            return Known()
+        if generation.is_over and said.is_typed(typed, request.cursor):
+            return Known()
+        so_far = said.find_rest(typed)
+        left = _prefer(generation, lines).find_rest(typed) or Candidate("")
+        unsure = typed != generation.typed or generation.is_unsure
+        return Known(
+            (left,),
+            KnownFrom.MODEL,
+            is_over=generation.is_over or generation.is_paused,
+            is_settled=unsure and likely(left, request.sure).why == NOT_SURE,
+            has_line=so_far is not None and _has_line(so_far.text),
+            was_shown=generation.is_shown,
+        )
+
+    def joinable(self, shown: Window | None, request: CompletionRequest) -> Generation | None:
+        """Return the generation under way, in the window *shown*, that agrees with *request*."""
+        if shown is None or request.position.line < shown.anchor:
+            return None
+        typed = window.middle(shown, request.document, request.position)
+        return next((other for other in self.generations if other.agrees(shown, typed)), None)
+
+    def begin(self, generation: Generation) -> None:
+        """Add *generation* to those under way."""
+        self.generations.appendleft(generation)
+
+    def keep(self, generation: Generation, lines: Iterable[str] | None, model: str) -> None:
+        """Let go of *generation* once it has ended, and keep its text, or a line in sight."""
+        if generation.is_over and generation in self.generations:
+            self.generations.remove(generation)
+        if generation.hand_over():
+            cursor, said = generation.request.cursor, _prefer(generation, lines)
+            text = said.find_rest(generation.typed) or Candidate("")
+            self.kept.put(cursor, text, model)
+
+    def pause(self, *, unless: Callable[[Generation], bool]) -> None:
+        """Stop decoding what the cursor can no longer reach."""
+        for generation in self.generations:
+            if not unless(generation):
+                generation.pause()
+
+    def end(self) -> None:
+        """Stop decoding."""
+        for generation in self.generations:
+            generation.end()
+
+
+def _prefer(generation: Generation, lines: Iterable[str] | None) -> Said:
+    """Return what *generation* says so far where it began, or a line in sight that is surer."""
+    text = Candidate(generation.text, generation.said.whole)
+    cursor = generation.request.cursor
+    chosen = choose(text, generation.tokens, generation.forced, cursor, lines)
+    start = len(generation.typed)
+    return Said(generation.typed + chosen.text, start, chosen.whole, chosen.odds)
+
+
+def _has_line(text: str) -> bool:
+    line, newline, _ = text.lstrip().partition("\n")
+    return bool(line and newline)

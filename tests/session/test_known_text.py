@@ -1,0 +1,160 @@
+"""What is known behind a cursor: of a text on screen, one that is kept, and one that is being decoded, by one rule."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from fim_lsp.documents import Document, Position
+from fim_lsp.prompt.frame import Frame, Header, compose
+from fim_lsp.prompt.window import Window
+from fim_lsp.session.generation import Generation, Phase
+from fim_lsp.session.state.known_text import Displayed, KnownText
+from fim_lsp.settings.config import Config
+from fim_lsp.suggest.cursor import Candidate, Odds
+from fim_lsp.suggest.request import CompletionRequest, request_at
+from fim_lsp.suggest.said import Known, KnownFrom, Said
+from server_bridge.protocol import Health, State, Token
+
+MODEL = "qwen"
+STATE = State(Health.READY, "fake", model=MODEL, n_ctx=4096)
+ABOVE = "def f():\n"
+SHOWN = Window(0, 0, "", "")  # all of the document is the middle
+SURE, UNSURE = -0.01, -9.0
+
+
+def request(typed: str, *, invoked: bool = False) -> CompletionRequest:
+    """Return a request behind *typed*, in the line below `ABOVE`."""
+    document = Document(
+        "file:///a.py", "python", 1, tuple((ABOVE + typed).splitlines(keepends=True))
+    )
+    lines = (ABOVE + typed).split("\n")
+    place = Position(len(lines) - 1, len(lines[-1]))
+    return request_at(document, place, "a.py", Config(), STATE, invoked=invoked)
+
+
+def decoding(
+    typed: str, text: str, phase: Phase = Phase.DECODE, logprob: float = SURE
+) -> Generation:
+    """Return a generation that began behind *typed* and says *text* so far."""
+    prompt = compose(Frame(Header("shop", (), "a.py"), SHOWN), ABOVE + typed)
+    began = Generation(request(typed), SHOWN, ABOVE + typed, prompt, 128)
+    began.raw, began.phase = prompt.forced + text, phase
+    spelled = (prompt.forced, SURE), (text, logprob)
+    began.tokens = tuple(Token(1, part.encode(), sure) for part, sure in spelled)
+    began.logprob = logprob
+    return began
+
+
+class Row(NamedTuple):
+    """*source* says *text*, which began behind *before*; *typed* stands there now."""
+
+    before: str
+    text: str
+    typed: str
+    left: str | None  # None: the model is to be asked
+    whole: bool = True
+
+
+ROWS = {
+    "nothing was typed since": Row("    ret", "urn x", "    ret", "urn x"),
+    "typed along": Row("    ret", "urn x", "    return", " x"),
+    "something else": Row("    ret", "urn x", "    ref", None),
+    "all, and more may follow": Row("    ret", "urn x", "    return x", None),
+    "a beginning of a longer one": Row(
+        "    ret", "urn x\n    y = 1", "    return x\n    y", " = 1"
+    ),
+}
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+@pytest.mark.parametrize("source", ["kept", "decoded", "said"])
+def test_what_is_left_is_the_same_everywhere(source: str, row: Row) -> None:
+    """Of a text that is kept, of one that is being decoded, and of the text itself."""
+    known, place = KnownText(), request(row.typed)
+    if source == "kept":
+        known.kept.put(request(row.before).cursor, Candidate(row.text, row.whole), MODEL)
+        found = known.at(place, MODEL)
+    elif source == "decoded":
+        found = known.by(decoding(row.before, row.text, Phase.WHOLE), place, None)
+    else:
+        said = Said(row.before + row.text, len(row.before), row.whole)
+        rest = said.find_rest(row.typed)
+        is_left = rest is not None and not said.is_typed(row.typed, place.cursor)
+        found = Known((rest,) if rest and is_left else ())
+    assert [candidate.text for candidate in found.candidates] == [row.left] * (row.left is not None)
+
+
+@pytest.mark.parametrize(
+    ("typed", "left"),
+    [
+        ("    ret", "urn total(1)"),
+        ("    return", " total(1)"),
+        ("    return total(1", ""),  # one character is not worth a key: known, and nothing
+        ("    return total(1)", None),
+        ("    ref", None),
+        ("    re", None),  # what was before it is not its own
+    ],
+)
+def test_what_is_on_screen_stays(typed: str, left: str | None) -> None:
+    """While it is typed along, before anything that is kept; not where the user asks by hand."""
+    displayed = Displayed(request("    ret").cursor, Candidate("urn total(1)"), MODEL)
+    known = KnownText(displayed)
+    found = known.at(request(typed), MODEL)
+    assert found.source is (KnownFrom.NONE if left is None else KnownFrom.SCREEN)
+    assert [candidate.text for candidate in found.candidates] == [left] * (left is not None)
+    assert known.at(request(typed, invoked=True), MODEL).source is KnownFrom.NONE
+    assert known.at(request(typed), "another model").source is KnownFrom.NONE
+
+
+@pytest.mark.parametrize(
+    ("generation", "typed", "known"),
+    [
+        (decoding("    ret", "urn"), "    ret", Known(is_over=False, is_settled=False)),
+        (decoding("    ret", "urn x\n"), "    ret", Known(is_over=False, is_settled=False, has_line=True)),
+        (decoding("    ret", "urn x\n"), "    return x", Known(is_over=False, is_settled=False)),
+        (decoding("    ret", "urn x", Phase.WHOLE), "    ret", Known(is_settled=False)),
+        (decoding("    ret", "urn x", Phase.SHORT), "    ret", Known(is_settled=False)),
+        (decoding("    ret", "urn", logprob=UNSURE), "    ret", Known(is_over=False, is_settled=True)),
+        (decoding("    ret", "urn"), "    ref", Known()),
+        (decoding("    ret", ""), "    return", Known(is_over=False, is_settled=False)),
+    ],
+)  # fmt: skip
+def test_how_far_a_generation_is(generation: Generation, typed: str, known: Known) -> None:
+    """Whether more comes, more can be shown, and a whole line is there."""
+    found = KnownText().by(generation, request(typed), None)
+    assert found._replace(candidates=(), source=KnownFrom.NONE) == known
+    assert bool(found.candidates) == (known != Known())
+
+
+def test_a_generation_that_rests_is_over_until_it_is_joined() -> None:
+    """What came is the answer then."""
+    generation, known = decoding("    ret", "urn"), KnownText()
+    known.begin(generation)
+    known.pause(unless=lambda _: False)
+    assert known.by(generation, request("    ret"), None).is_over
+    generation.join()
+    assert not known.by(generation, request("    ret"), None).is_over
+
+
+def test_what_ended_is_kept_and_no_longer_joined() -> None:
+    """Its text is found where it began, once."""
+    generation, known = decoding("    ret", "urn x", Phase.WHOLE), KnownText()
+    known.begin(generation)
+    assert known.joinable(SHOWN, request("    ret")) is generation
+    for _ in range(2):
+        known.keep(generation, None, MODEL)
+    assert known.joinable(SHOWN, request("    ret")) is None
+    assert [one.text for one in known.at(request("    ret"), MODEL).candidates] == ["urn x"]
+
+
+def test_the_odds_go_with_the_text() -> None:
+    """Of what is left, those of its own tokens; a token that is typed in part tells nothing."""
+    said = Said("    return x", 7, odds=(Odds(3, -0.5), Odds(5, -0.25)))
+    left = said.find_rest("    return")
+    assert left is not None
+    assert left.odds == (Odds(2, -0.25),)
+    part = said.find_rest("    returnx"[:9])
+    assert part is not None
+    assert part.odds == (Odds(1, None), Odds(3, -0.25))
