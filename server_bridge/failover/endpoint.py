@@ -55,9 +55,9 @@ class Endpoint:
     last: bool = False
     error: BackendError | None = None
     is_faulty: bool = False
-    began: float = 0.0  # of the attempt to connect, in seconds of the loop's clock
+    began: float = 0.0  # of the attempt to connect, in seconds of the monotonic clock
+    rests_until: float = 0.0  # after a failure, by the same clock
     _n_failures: int = 0
-    _rests_until: float = 0.0
     _attempt: asyncio.Task[None] | None = None
     _closing: asyncio.Task[None] | None = None
     _model: Model | None = None
@@ -78,11 +78,6 @@ class Endpoint:
         """Return the kind of its trouble and which server has it, the same in all words; or ""."""
         kind = self.error.cause if self.error else ""
         return kind and f"{self.backend.state.url} {kind}"
-
-    @property
-    def is_resting(self) -> bool:
-        """Return whether it is left alone after a failure."""
-        return time.monotonic() < self._rests_until
 
     @property
     def is_unusable(self) -> bool:
@@ -139,7 +134,7 @@ class Endpoint:
         rest_s = min(LONGEST_S, FIRST_S * 2.0 ** min(self._n_failures, 16)) * (1 - spread)
         if isinstance(error, ServerError):
             rest_s = max(rest_s, error.retry_after_s * (1 + spread))
-        self._rests_until = time.monotonic() + rest_s
+        self.rests_until = time.monotonic() + rest_s
         self._n_failures += 1
         self.is_faulty |= isinstance(error, AT_WORK if at_work else UnexpectedAnswer)
         self.error = error

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -156,9 +156,13 @@ class Endpoints:
         """
         Return the first endpoint that can do it, and the result; raises what the best one raised.
         """
-        candidates = [one for one in self._endpoints if one.is_unusable or not one.is_resting]
-        for n, endpoint in enumerate(candidates, 1):
-            if await self._is_connected(endpoint, candidates[n:]):
+        passed: list[Endpoint] = []
+        while (step := choose(self._endpoints, passed, time.monotonic())) is not None:
+            endpoint, wait_s = step
+            passed.append(endpoint)
+            if not endpoint.is_ready:
+                await asyncio.wait({endpoint.connect()}, timeout=wait_s)
+            if endpoint.is_ready:
                 try:
                     result = await endpoint.ask(call)
                 except (PromptTooLong, Cold):
@@ -169,27 +173,7 @@ class Endpoints:
                     if not self._serving.is_ready:
                         self._serving = endpoint
                     return endpoint, result
-            if endpoint.is_unusable:
-                break
         raise self._failure()
-
-    async def _is_connected(self, endpoint: Endpoint, others: Sequence[Endpoint]) -> bool:
-        """
-        Return whether *endpoint* is ready, connected if that is worth waiting for beside *others*.
-        """
-        if endpoint.is_ready:
-            return True
-        is_loading = any(isinstance(other.error, Loading) for other in self._endpoints)
-        if endpoint.is_resting or (endpoint.last and is_loading):
-            return False
-        attempt = endpoint.connect()
-        failed_before = endpoint.error and not endpoint.is_unusable
-        if failed_before and any(other.is_ready for other in others):
-            return False
-        limit_s = min(CONNECT_S, CONNECT_ALL_S / len(self._endpoints))
-        left_s = max(0.0, endpoint.began + limit_s - time.monotonic()) if others else None
-        await asyncio.wait({attempt}, timeout=left_s)
-        return endpoint.is_ready
 
     def _failure(self) -> BackendError:
         """
@@ -216,6 +200,34 @@ class Endpoints:
         if error and serving.is_faulty and not isinstance(error, BackendUnusable):
             return str(error), serving.cause
         return "", ""
+
+
+def choose(
+    endpoints: Sequence[Endpoint], passed: Collection[Endpoint], now: float
+) -> tuple[Endpoint, float | None] | None:
+    """
+    Return the endpoint that a call goes to next, and how many seconds it waits for its connection,
+    None for as long as that takes; None where no endpoint is left.
+
+    *passed* are those that it went to before.
+    """
+    is_loading = any(isinstance(one.error, Loading) for one in endpoints)
+    for n, one in enumerate(endpoints, 1):
+        if one in passed or now < one.rests_until:
+            if one.is_unusable:
+                return None
+            continue
+        others = [other for other in endpoints[n:] if now >= other.rests_until or other.is_unusable]
+        if one.is_ready:
+            return one, 0.0
+        if one.last and is_loading:
+            continue
+        if one.error and not one.is_unusable and any(other.is_ready for other in others):
+            return one, 0.0
+        limit_s = min(CONNECT_S, CONNECT_ALL_S / len(endpoints))
+        began = one.began if one.attempt else now
+        return one, max(0.0, began + limit_s - now) if others else None
+    return None
 
 
 def _interest(endpoint: Endpoint) -> tuple[bool, ...]:
