@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -13,21 +14,38 @@ from tests.test_tidy import ROOT
 PIN = re.compile(r"^([\w.-]+)==([^\s;]+)", re.MULTILINE)
 
 
-def test_the_lock_file_has_what_is_asked_for() -> None:
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+GROUPS = {**PROJECT["dependency-groups"], "": PROJECT["project"]["dependencies"]}
+# each lock file, and the groups that it has
+LOCKS = {
+    "requirements.txt": ("",),
+    "requirements-build.txt": ("build",),
+    "requirements-dev.txt": ("", "dev", "build"),
+}
+
+
+def pins(lock: str) -> dict[str, set[str]]:
+    """Return the versions of each package in a lock file."""
+    found: dict[str, set[str]] = {}
+    for name, version in PIN.findall((ROOT / lock).read_text("utf-8")):
+        found.setdefault(canonicalize_name(name), set()).add(version)
+    return found
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_the_lock_file_has_what_is_asked_for(lock: str) -> None:
     """After a change of the dependencies `sh scripts/lock` writes it again."""
-    asked = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    names = (*asked["project"]["dependencies"], *asked["dependency-groups"]["dev"])
-    lock = (ROOT / "requirements-dev.txt").read_text("utf-8")
-    pinned: dict[str, list[str]] = {}
-    for name, version in PIN.findall(lock):
-        pinned.setdefault(canonicalize_name(name), []).append(version)
-    for each in map(Requirement, names):
-        versions = pinned.get(canonicalize_name(each.name), [])
+    pinned = pins(lock)
+    for each in (Requirement(name) for group in LOCKS[lock] for name in GROUPS[group]):
+        versions = pinned.get(canonicalize_name(each.name), set())
         assert versions, f"{each.name} is not pinned: sh scripts/lock"
         assert all(map(each.specifier.contains, versions)), f"{each}: sh scripts/lock"
 
 
-def test_everything_pinned_has_a_hash() -> None:
-    """So that what is installed is what was looked at."""
-    lock = (ROOT / "requirements-dev.txt").read_text("utf-8")
-    assert len(PIN.findall(lock)) == len(re.findall(r"==\S+.* \\\n    --hash=sha256:", lock))
+@pytest.mark.parametrize("lock", LOCKS)
+def test_everything_pinned_has_a_hash(lock: str) -> None:
+    """So that what is installed is what was looked at, and what users have is what was tested."""
+    text = (ROOT / lock).read_text("utf-8")
+    assert len(PIN.findall(text)) == len(re.findall(r"==\S+.* \\\n    --hash=sha256:", text))
+    tested = pins("requirements-dev.txt")
+    assert {name: tested.get(name) for name in pins(lock)} == pins(lock)

@@ -35,9 +35,12 @@ SETTINGS: dict[str, object] = {
 def index(tmp_path: Path) -> Path:
     """Return what the server needs, as docs/offline.md packs it: in place of a package index."""
     folder = tmp_path / "index"
-    pack = [sys.executable, "-m", "pip", "wheel", "--wheel-dir", str(folder), str(ROOT)]
-    subprocess.run(pack, check=True, capture_output=True)
-    next(folder.glob("fim_lsp-*.whl")).unlink()
+    pack = [sys.executable, "-m", "pip", "download", "--require-hashes", "--only-binary", ":all:"]
+    subprocess.run(
+        [*pack, "--dest", str(folder), "-r", str(ROOT / "requirements.txt")],
+        check=True,
+        capture_output=True,
+    )
     return folder
 
 

@@ -2,7 +2,7 @@
 // folder per version, so that an update of the extension updates the server.
 
 import { readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import * as vscode from "vscode";
 import { ownFolder, programPath, run } from "./processes";
 
@@ -68,8 +68,11 @@ type Run = (program: string, ...args: string[]) => Promise<void>;
 
 async function install(folder: string, wheel: string, run: Run): Promise<void> {
   await run(await python(run), "-I", "-m", "venv", "--clear", folder); // -I: no modules but Python's own
-  const pip = ["-I", "-u", "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar=off"];
-  await run(join(folder, BIN, WINDOWS ? "python.exe" : "python"), ...pip, wheel); // -u: a line is seen as it is written
+  const pip = ["-I", "-u", "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar=off"]; // -u: a line is seen as it is written
+  const own = join(folder, BIN, WINDOWS ? "python.exe" : "python");
+  const lock = join(dirname(wheel), "requirements.txt"); // each wheel with its hash: what runs is what was looked at
+  await run(own, ...pip, "--require-hashes", "--only-binary=:all:", "-r", lock);
+  await run(own, ...pip, "--no-deps", "--no-index", wheel);
 }
 
 async function python(run: Run): Promise<string> {

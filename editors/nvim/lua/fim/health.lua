@@ -20,7 +20,7 @@ local function check_command()
     health.info('the server is started by a function')
   elseif not process.path(program) then
     health.error(('%q was not found; relative folders of the PATH are ignored'):format(program), {
-      'install it, in a checkout of its repository: pipx install .',
+      'install it, in a checkout of its repository: sh scripts/install user',
       "or say where it is: vim.lsp.config('fim', { cmd = { '/path/to/fim-lsp', '--stdio' } })",
     })
   else
