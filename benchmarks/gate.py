@@ -25,7 +25,7 @@ from benchmarks.raw_answers import Answer, places, read, record
 from benchmarks.real_sessions.choice import SETS, in_set
 from benchmarks.real_sessions.taking import n_keys, pieces
 from fim_lsp.documents import n_common
-from fim_lsp.settings.config import CompletionConfig
+from fim_lsp.settings.config import Config
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.confidence import NOT_SURE, least
 from fim_lsp.suggest.cursor import Candidate
@@ -194,7 +194,7 @@ def _options() -> argparse.Namespace:
     add("--model", type=Path, help="a GGUF file with FIM tokens, to record with")
     add("--answers", type=Path, required=True, help="the file of recorded answers")
     add("--blocks", type=int, default=N_BLOCKS, help="record at the places of so many blocks")
-    add("--sure", type=float, default=CompletionConfig().min_confidence, help="as in the settings")
+    add("--sure", type=float, default=Config().sure, help="as in the settings")
     options = parser.parse_args()
     if options.repositories and not options.model:
         parser.error("name the model to record with: --model FILE")

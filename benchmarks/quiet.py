@@ -29,12 +29,12 @@ from benchmarks.plot import Axis, Series, plot
 from benchmarks.raw_answers import Answer, read
 from benchmarks.real_sessions.choice import in_set
 from fim_lsp.session.quietness import REMEMBERED
-from fim_lsp.settings.config import CompletionConfig
+from fim_lsp.settings.config import Config
 from fim_lsp.suggest import back_off, worth
 from fim_lsp.suggest.back_off import PastReaction, Reaction
 from fim_lsp.suggest.worth import Prospect, Record
 
-SURE = CompletionConfig().min_confidence
+SURE = Config().sure
 DAYS = 5  # of all places each, in another order: the first teaches, all count
 BETWEEN_S = 12.0  # from place to place, in the mean
 ANSWER_S = 0.25  # until the model has said a line

@@ -185,7 +185,7 @@ class Generation:
     @property
     def is_unsure(self) -> bool:
         """Return whether no more than a beginning of it can be shown where it began."""
-        return self.logprob < least(self.request.config.completion.min_confidence)
+        return self.logprob < least(self.request.config.sure)
 
     def take(self, reply: Reply) -> None:
         """Append what a reply brought, and see whether that ends it."""

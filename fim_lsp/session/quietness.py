@@ -62,6 +62,7 @@ class Quietness:
         self._written = self.record
         self._clock, self._wall = clock, wall
         self._until, self._snoozed_s = wall(), 0.0
+        self._wanted = "normal"  # how many suggestions, as of the last request
         self._judged: deque[PastReaction] = deque(maxlen=REMEMBERED)
 
     def snooze(self, minutes: float) -> None:
@@ -91,6 +92,7 @@ class Quietness:
         """Return how long an automatic request waits for the next key in place of *usual_ms*."""
         if not request.config.completion.learn:
             return usual_ms
+        self._wanted = request.config.suggestions
         return back_off.wait_ms(usual_ms, self._strength())
 
     def weigh(
@@ -123,7 +125,7 @@ class Quietness:
         return Exposure(place, self._clock()) if shown else None
 
     def _strength(self) -> float:
-        return back_off.strength(self._judged, self._clock())
+        return back_off.strength(self._judged, self._clock(), self._wanted)
 
     def judge(
         self,
@@ -150,7 +152,7 @@ class Quietness:
 
     def why(self) -> str:
         """Return why suggestions are rarer than usual, "" where they are not."""
-        return back_off.describe_waits(self._judged, self._clock())
+        return back_off.describe_waits(self._judged, self._clock(), self._wanted)
 
     def snapshot(self) -> dict[str, object]:
         """Return the part of `fim/stats`."""

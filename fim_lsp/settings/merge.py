@@ -22,7 +22,7 @@ import dataclasses
 import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from fim_lsp.display import sanitize
 from fim_lsp.settings.backend import BackendConfig, Project, Table
@@ -52,9 +52,12 @@ def make_config(values: Mapping[str, object]) -> Config:
     """
     Return the configuration with *values* by key, all of them valid, and defaults for the rest.
     """
-    sections = {}
+    sections: dict[str, Any] = {}
     for section in dataclasses.fields(Config):
         default = getattr(_DEFAULT, section.name)
+        if section.metadata:  # a setting in no section
+            sections[section.name] = values.get(camel(section.name), default)
+            continue
         names = {_key(section.name, row.name): row.name for row in dataclasses.fields(default)}
         own = {names[key]: value for key, value in values.items() if key in names}
         sections[section.name] = dataclasses.replace(default, **own)
@@ -64,6 +67,9 @@ def make_config(values: Mapping[str, object]) -> Config:
 def _schema() -> Iterator[Option]:
     for section in dataclasses.fields(Config):
         default = getattr(_DEFAULT, section.name)
+        if section.metadata:
+            yield Option(camel(section.name), default, **section.metadata)
+            continue
         for row in dataclasses.fields(default):
             key, value = _key(section.name, row.name), getattr(default, row.name)
             yield Option(key, value, **row.metadata)

@@ -44,6 +44,8 @@ ALONG_CHARS = 3
 # of the keys
 STEP_MS = 20.0
 MOST_WAIT_MS = 3000.0  # Copilot's
+# how much a suggestion that was refused counts, by `fim.suggestions`
+WEIGHTS = {"fewer": 2.0, "normal": 1.0, "more": 0.5}
 NEAR_ONE = 1.25  # what is less is not worth telling the user
 
 
@@ -68,15 +70,16 @@ def verdict(*, accepted: bool, dismissed: bool, n_along: int, seconds: float) ->
     return Reaction.IGNORED if seconds >= READ_S else None
 
 
-def strength(judged: Iterable[PastReaction], now: float) -> float:
+def strength(judged: Iterable[PastReaction], now: float, wanted: str = "normal") -> float:
     """
-    Return how many times as much an interruption counts now as at the beginning; 1 where nothing
-    was dismissed.
+    Return how many times as much an interruption counts now as at the beginning, for a user who
+    *wanted* so many suggestions; 1 where nothing was dismissed.
     """
     total = 0.0
     for verdict, at in judged:
         fading = math.exp(-max(0.0, now - at) / FADE_S)
-        total = max(0.0, total + LOGARITHMS[verdict] * fading)
+        weight = WEIGHTS[wanted] if verdict in REFUSED else 1.0
+        total = max(0.0, total + weight * LOGARITHMS[verdict] * fading)
     return min(MOST, math.exp(total))
 
 
@@ -86,10 +89,10 @@ def wait_ms(usual_ms: float, strong: float) -> float:
     return max(usual_ms, min(longer, MOST_WAIT_MS))
 
 
-def describe_waits(judged: Iterable[PastReaction], now: float) -> str:
+def describe_waits(judged: Iterable[PastReaction], now: float, wanted: str = "normal") -> str:
     """Return why suggestions are rarer at the moment, "" where they are not."""
     recent = [reaction for reaction in judged if now - reaction.at < FADE_S]
-    if strength(recent, now) < NEAR_ONE:
+    if strength(recent, now, wanted) < NEAR_ONE:
         return ""
     counts = [(one, sum(reaction.verdict is one for reaction in recent)) for one in REFUSED]
     parts = [f"{n} {'was' if n == 1 else 'were'} {one.value}" for one, n in counts if n]

@@ -17,7 +17,7 @@ TOO_LARGE, FAILED = "too large", "failed"
 TOY = "the bundled model, a toy for Python: `fim-lsp setup` gets a real one"
 ENDS = {
     "automatic suggestions are off": "fim.completion.auto is false",
-    "not sure": "the model was too unsure of its answer (fim.completion.minConfidence)",
+    "not sure": "the model was too unsure of its answer (fim.suggestions)",
     "in a comment": "there are no automatic suggestions in comments (fim.completion.quietIn)",
     "in a string": "there are no automatic suggestions in strings (fim.completion.quietIn)",
     "inside a word": "the cursor is inside a word; suggestions come at its end",

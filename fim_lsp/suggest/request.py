@@ -95,7 +95,7 @@ class CompletionRequest:
         The probability that a suggestion must have to interrupt the user; a user who asked wants to
         see all of it.
         """
-        return 0.0 if self.invoked else self.config.completion.min_confidence
+        return 0.0 if self.invoked else self.config.sure
 
 
 def request_at(  # noqa: PLR0913 (a value of that many parts)

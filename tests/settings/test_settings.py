@@ -162,6 +162,23 @@ def test_the_last_layer_wins() -> None:
     assert len(problems) == 1
 
 
+@pytest.mark.parametrize(
+    ("raw", "sure"),
+    [
+        ({}, 0.3),
+        ({"suggestions": "fewer"}, 0.6),
+        ({"fim": {"suggestions": "more"}}, 0.1),
+        ({"fim.suggestions": "fewer", "fim.completion.minConfidence": 0.0}, 0.0),
+        ({"suggestions": "none"}, 0.3),
+    ],
+)
+def test_how_many_suggestions_in_a_word(raw: object, sure: float) -> None:
+    """It says how sure the model must be; the number of an expert wins."""
+    config, problems = merge_layers([Layer("a", raw)])
+    assert config.sure == sure
+    assert bool(problems) == ("none" in str(raw))
+
+
 def test_lists_add_to_their_default() -> None:
     """Naming one more secret file does not bare all the others; a later list replaces an earlier."""
     layers = [

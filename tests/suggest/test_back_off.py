@@ -44,6 +44,15 @@ def test_strength(verdicts: tuple[Reaction, ...], strong: float) -> None:
     assert strength(judged(*verdicts), 0.0) == pytest.approx(strong)
 
 
+@pytest.mark.parametrize(
+    ("wanted", "strong"), [("fewer", 1.5**2 * 0.8), ("normal", 1.5 * 0.8), ("more", 1.5**0.5 * 0.8)]
+)
+def test_a_dismissal_counts_as_the_user_wants(wanted: str, strong: float) -> None:
+    """Twice or half as much; what was taken counts the same."""
+    assert strength(judged(D, A), 0.0, wanted) == pytest.approx(max(1.0, strong))
+    assert bool(describe_waits(judged(D), 0.0, wanted)) == (wanted != "more")
+
+
 def test_it_fades() -> None:
     """After ten minutes a dismissal counts a third, after an hour nothing."""
     now, later, much_later = (strength(judged(D, D, D), at) for at in (0.0, 600.0, 3600.0))

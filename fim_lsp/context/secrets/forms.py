@@ -35,8 +35,8 @@ _ABROAD = (
 )  # fmt: skip
 WORD = re.compile(
     r"p(?:ass(?:phrases?|wo?r[dt]s?|wd)?|s{0,2}wd|sk|w(?![a-z]))"
-    r"|s(?:ecrets?|ig(?:nature)?(?==)|alt)|tokens?|cred(?:entials?|s)|auth(?:orization)?|key|pepper|"
-    r"kennw(?:o|ö)rter|" + "|".join(_ABROAD)
+    r"|s(?:ecrets?|ig(?:nature)?(?==)|alt)|tokens?|cred(?:entials?|s)|auth(?:orization)?|key|pepper"
+    r"|kennw(?:o|ö)rter|" + "|".join(_ABROAD)
 )
 """Words that tell, in lower-cased text."""
 
