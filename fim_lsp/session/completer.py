@@ -175,11 +175,20 @@ class Completer:
         self._prefill.prefill_cursor(doc)
         if why := why_not(request, deleted=doc.deleted == request.position):
             return Answer([], why)
-        return await self._ask(request, doc, until)
+        return await self._ask_awake(request, doc, until)
 
-    async def _ask(
-        self, request: CompletionRequest, doc: OpenDocument, until: float, *, is_first: bool = True
+    async def _ask_awake(
+        self, request: CompletionRequest, doc: OpenDocument, until: float
     ) -> Answer:
+        """Ask, and once more where the server turns out to load its model when it is asked."""
+        try:
+            return await self._ask(request, doc, until)
+        except BackendUnavailable:
+            if not self._connection.is_starting:
+                raise
+            return await self._ask(request, doc, until)
+
+    async def _ask(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Answer:
         """Answer from what is known, from the model, or else from the lines in sight."""
         known = doc.known.at(request, self._connection.state.model)
         candidates = [*known.candidates]

@@ -89,6 +89,17 @@ CONTROLS = (
     r"\[/?(?:PREFIX|SUFFIX|MIDDLE|INST)\]",  # Mistral
 )
 
+# What the end of a text or a turn is printed as, where a server's list of stops misses it; others
+# of the tokens above are words of a user's own (`<NAME>`, `[ARGS]`, `<mask>`).
+ENDS = (
+    *CONTROLS[:3],
+    r"</s>|(?<!\w)<s>|<(?:unk|pad|bos|eos)>",
+    r"<(?:start|end)_of_turn>",
+    r"\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]",
+    r"<[ ]?/?(?:PRE|SUF|MID|EOT|END)>",
+    r"\[[gs]MASK\]|<(?:sop|eop)>|</?think>",
+)
+
 FAMILIES = (
     # our own small models, which were trained with names only
     Family(
@@ -182,6 +193,11 @@ FAMILIES = (
     ),
 )  # fmt: skip
 
+
+# Where a text of any family has ended, or begins another part.
+MARK = re.compile(
+    "|".join((*ENDS, *(re.escape(s.strip("▁")) for f in FAMILIES for s in f.spellings)))
+)
 
 # A model that was never taught to fill in: it goes on with the text above the cursor.
 PLAIN = Family("plain", "", "", "", head=PLAIN_HEAD)

@@ -19,6 +19,7 @@ from dataclasses import replace
 from server_bridge.fim.layout import CHAT, GAP, NO_THINKING, TASK, Part, neutral, render
 from server_bridge.http.responses import Object
 from server_bridge.llama.completion import TEMPERATURE
+from server_bridge.openai.code_block import find_block
 from server_bridge.openai.fields import GUIDE
 from server_bridge.openai.stream import NO_ID, StreamedAnswer
 from server_bridge.protocol import Prompt, Reply, Request, Stop, Timings, Token
@@ -140,11 +141,6 @@ ASK = (
 TURNS = r"<(?:start|end)_of_turn>|\[/?(?:SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]"
 MESSAGE = CHAT._replace(middle=ASK, stop="", controls=TURNS)
 
-OPENING = re.compile(r"\s{0,8}```[\w+#.-]{0,20}[ \t]{0,8}\n")
-CLOSING = re.compile(r"^[ \t]{0,64}```", re.MULTILINE)
-# What may yet become one of these
-OPENS = re.compile(r"\s{0,8}(?:`{1,3}|```[\w+#.-]{0,20}[ \t]{0,8})?")
-CLOSES = re.compile(r"^[ \t]{0,64}`{1,2}\Z", re.MULTILINE)
 BLOCK_TOKENS = 16  # of an answer for the marks of its block
 
 
@@ -210,14 +206,9 @@ def behind(text: str, line: str) -> tuple[str | None, bool]:
     Return the code behind *line* in *text*, which may go on; None where it is not that; and whether
     more cannot come.
     """
-    opening = OPENING.match(text)
-    if not opening:
-        return ("", False) if OPENS.fullmatch(text) else (None, True)
-    block = text[opening.end() :]
-    closing = CLOSING.search(block)
-    is_whole = closing is not None
-    if cut := closing or CLOSES.search(block):
-        block = block[: cut.start()]
+    block, is_whole = find_block(text)
+    if block is None:
+        return None, True
     if block.startswith(line):
         return block[len(line) :], is_whole
     if line.startswith(block) and not is_whole:

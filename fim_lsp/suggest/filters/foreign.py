@@ -6,16 +6,10 @@ import re
 
 from fim_lsp.display import drop_invisible
 from fim_lsp.suggest.cursor import Candidate, Cursor
+from server_bridge.fim.tokens import MARK
 
-# Control tokens of the FIM models we know that are printed when a server's stop list misses them,
-# or its vocabulary marks them as text (codegemma's `<|file_separator|>`: llama.vim issue 90).
-SPECIAL = re.compile(
-    r"<\|(?:fim_\w+|endoftext|end_of_text|im_(?:start|end)|file_sep(?:arator)?|repo_name|"
-    r"code_\w+)\|>"
-    r"|<(?:fim_\w+|file_sep|repo_name|filename|reponame|\|endoftext\|)>|<[ ]?/?(?:PRE|SUF|MID|EOT|"
-    r"END)>"
-    r"|<｜[^｜\n]{1,40}｜>|<\[(?:fim-\w+|end▁of▁sentence)\]>|\[(?:SUFFIX|PREFIX|MIDDLE)\]|</?think>"
-)
+STRUCK = re.compile(r"</?s>")  # struck text in HTML, or CodeLlama's end
+QUOTES = "\"'`"
 
 # The model begins another file, a patch or an answer to a chat.
 OTHER_TEXT = re.compile(r"^(?:diff --git |@@ -\d|<{7} |>{7} |```|\+{5} \S)", re.MULTILINE)
@@ -40,11 +34,27 @@ def invisible(candidate: Candidate, cursor: Cursor) -> Candidate:
 
 
 def special_tokens(candidate: Candidate, cursor: Cursor) -> Candidate:
-    """Cut at a control token, unless the text around is about them."""
-    for match in SPECIAL.finditer(candidate.text):
-        if match[0] not in around(cursor):
-            return candidate.cut(match.start(), f"has {match[0]}")
+    """
+    Cut at a control token of any family, unless the text around is about them, or it is a whole
+    string.
+    """
+    text, others = candidate.text, around(cursor)
+    for match in MARK.finditer(text):
+        start, end = match.span()
+        before = (cursor.before + text[:start])[-1:]
+        is_string = before in QUOTES and text[end : end + 1] == before != ""
+        if not (is_string or match[0] in others or _is_pair(text, match, others)):
+            return candidate.cut(start, f"has {match[0]}")
     return candidate
+
+
+def _is_pair(text: str, mark: re.Match[str], others: str) -> bool:
+    """Return whether *mark* of *text* is struck text in HTML: it begins and ends."""
+    if not STRUCK.fullmatch(mark[0]):
+        return False
+    if mark[0] == "<s>":
+        return "</s>" in text[mark.end() :] + others
+    return "<s>" in others + text[: mark.start()]
 
 
 def other_text(candidate: Candidate, cursor: Cursor) -> Candidate:

@@ -153,7 +153,8 @@ BAD = {
     "prose": "Sure! Here is the code:\n```python\n    return x\n```",
     "no block": "    return x",
     "another line": "```\n    yield x\n```",
-    "a thought": "<think>\nlet me see\n</think>\n```\n    return x\n```",
+    "prose behind a thought": "<think>let me see</think>Sure:\n```\n    return x\n```",
+    "a thought without an end": "<think>\nlet me see\n```\n    return x\n```",
     "nothing": "",
 }
 
@@ -170,6 +171,42 @@ async def test_an_answer_that_is_not_what_was_asked_for_is_none(
     assert reply.text.removeprefix("ret") == ""
     assert "".join(reply.text for reply in replies).removeprefix("ret") == ""
     assert replies[-1].stop is Stop.END
+
+
+CODE_SAID = "    return x + y\n"
+WRAPPINGS = {
+    "a thought": "<think>\nlet me see: ```no```\n</think>\n```\n{}```",
+    "no thought": "<think>\n\n</think>\n\n```python\n{}```",
+    "the end of a thought": "</think>\n```\n{}```",
+    "another word": "<thinking>a < b</thinking>```\n{}```",
+    "in capitals": "<THINK>a</THINK>\n```\n{}```",
+    "two thoughts": "<think>a</think>\n<reasoning>b</reasoning>\n```\n{}```",
+    "a channel": "<|channel|>final<|message|>```\n{}```",
+    "two channels": "<|channel|>analysis<|message|>hm<|end|>"
+    "<|start|>assistant<|channel|>final<|message|>```\n{}```",
+    "tildes": "~~~python\n{}~~~",
+    "long fences": "`````python\n{}`````",
+    "a name of a file": "```python:app.py\n{}```",
+    "words": '``` {{.python title="app.py"}}\n{}```',
+    "no end": "```\n{}",
+    "a blank": " \n\n\n          \n\n```\n{}```",
+    "a mark": "\ufeff```\n{}```",
+    "not shown": "\u200b\u200b```\n{}```",
+    "an indented end": "```\n{}    ```",
+}
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("name", WRAPPINGS)
+def test_the_wrapping_of_a_block_does_not_count(name: str, ends: str) -> None:
+    """Whatever stands around it, and however it is cut into pieces, the code is the same."""
+    said = WRAPPINGS[name].format(CODE_SAID).replace("\n", ends)
+    found = [completion.behind(said[:end], "    ret")[0] for end in range(len(said) + 1)]
+    assert found[-1] is not None
+    assert found[-1].rstrip("\n") == "urn x + y"
+    for each in found:
+        assert each is not None
+        assert found[-1].startswith(each)
 
 
 async def test_a_server_that_refuses_chats_says_what_to_set(backends: list[OpenAiServer]) -> None:

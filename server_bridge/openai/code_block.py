@@ -1,0 +1,61 @@
+"""
+The block of code that a chat's answer is to be, without what models wrap around it. Pure.
+
+Thoughts before it, the marks of a channel, characters that are not shown, any line end; a fence of
+backticks or tildes, with any word behind it. Prose before a block is no answer: the model did not
+do what it was asked for.
+"""
+
+from __future__ import annotations
+
+import re
+
+_THOUGHTS = ("think", "thinking", "thought", "reasoning")
+_THOUGHT = "|".join(_THOUGHTS)
+# What stands before a block: OpenAI's gpt-oss thinks in a channel of its own (its harmony format).
+_BEFORE = re.compile(
+    rf"[\s\u200b\u200e\u200f\u2060\ufeff]+|<({_THOUGHT})>.*?</\1>|</(?:{_THOUGHT})>"
+    r"|<\|channel\|>analysis<\|message\|>.*?<\|end\|>"
+    r"|(?:<\|start\|>assistant)?<\|channel\|>final<\|message\|>",
+    re.DOTALL | re.IGNORECASE,
+)
+_THOUGHT_BEGINS = (*(f"<{name}>" for name in _THOUGHTS), "<|channel|>analysis<|message|>")
+_BEGINNINGS = (
+    *_THOUGHT_BEGINS,
+    *(f"</{name}>" for name in _THOUGHTS),
+    "<|channel|>final<|message|>",
+    "<|start|>assistant<|channel|>final<|message|>",
+)
+_OPENING = re.compile(r"(`{3,8}|~{3,8})[^`~\n]{0,100}\n")
+_OPENS = re.compile(r"(?:`{0,8}|~{0,8}|(?:`{3,8}|~{3,8})[^`~\n]{0,100})$")  # what may become one
+
+
+def find_block(text: str) -> tuple[str | None, bool]:
+    """
+    Return the code in the block that *text* is, which may go on; None where it is none; and whether
+    more cannot come.
+    """
+    text = text.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n")
+    at = 0
+    while before := _BEFORE.match(text, at):
+        at = before.end()
+    opening = _OPENING.match(text, at)
+    if not opening:
+        return ("", False) if _may_open(text[at:].lower()) else (None, True)
+    fence, block = opening[1], text[opening.end() :]
+    closing = re.search(rf"^[ \t]{{0,64}}{fence}", block, re.MULTILINE)
+    if closing:
+        return block[: closing.start()], True
+    last = block.rpartition("\n")[2]
+    if fence.startswith(last.strip()):  # it may become the end
+        block = block[: len(block) - len(last)]
+    return block, False
+
+
+def _may_open(rest: str) -> bool:
+    """Return whether what comes behind *rest* may make a block of it."""
+    return (
+        _OPENS.match(rest) is not None
+        or rest.startswith(_THOUGHT_BEGINS)
+        or any(beginning.startswith(rest) for beginning in _BEGINNINGS)
+    )
