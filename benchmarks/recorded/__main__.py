@@ -41,14 +41,14 @@ def main() -> None:
         for answer in play(recording, settings, cursors, missing, own_pace=options.pace == "own"):
             answers[answer.change] = answer
             _note(options.answers, answer)
-    print(table(places, answers))
+    print(table(places, answers, in_time=options.pace != "own"))
 
 
-def table(places: list[Pause], answers: dict[int, Answer]) -> str:
+def table(places: list[Pause], answers: dict[int, Answer], *, in_time: bool) -> str:
     """Return the figures of both tools, in all pauses and in those that were followed by typing."""
     rows = [HEAD]
     for name, some in (("all", places), ("typed by hand", [p for p in places if p.is_typed])):
-        rows.append(row(f"{name}: fim-lsp", answered(some, answers)))
+        rows.append(row(f"{name}: fim-lsp", answered(some, answers, in_time=in_time)))
         if any(pause.recorded for pause in places):
             rows.append(row(f"{name}: as recorded", recorded(some), timed=False))
     return "\n".join(rows)

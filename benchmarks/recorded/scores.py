@@ -20,11 +20,12 @@ from fim_lsp.documents import n_common
 
 
 class Shown(NamedTuple):
-    """A *text* on screen in a pause, "" for none, after so many milliseconds."""
+    """A *text* on screen in a pause, "" for none, after so many milliseconds, of which a reader has *waited* some."""
 
     pause: Pause
     text: str
     ms: float = 0.0
+    waited_ms: float = 0.0
 
     @property
     def right(self) -> int:
@@ -46,20 +47,22 @@ class Shown(NamedTuple):
     @property
     def left_s(self) -> float:
         """Return how long it stands."""
-        return self.pause.seconds - self.ms / 1000
+        return self.pause.seconds - self.waited_ms / 1000
 
 
 def recorded(pauses: Iterable[Pause]) -> list[Shown]:
     """Return what the recorded tool showed."""
-    return [Shown(pause, pause.recorded, pause.recorded_ms) for pause in pauses]
+    return [Shown(pause, pause.recorded, pause.recorded_ms, pause.recorded_ms) for pause in pauses]
 
 
-def answered(pauses: Iterable[Pause], answers: Mapping[int, Answer]) -> list[Shown]:
-    """Return what the server answered, in those of the pauses that were played."""
+def answered(
+    pauses: Iterable[Pause], answers: Mapping[int, Answer], *, in_time: bool
+) -> list[Shown]:
+    """Return what the server answered in those of the pauses that were played, at its own pace or *in_time*."""
+    played = [(pause, answers[pause.change]) for pause in pauses if pause.change in answers]
     return [
-        Shown(pause, answers[pause.change].text, answers[pause.change].ms)
-        for pause in pauses
-        if pause.change in answers
+        Shown(pause, answer.text, answer.ms, 0.0 if in_time else answer.ms)
+        for pause, answer in played
     ]
 
 

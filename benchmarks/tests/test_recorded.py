@@ -140,7 +140,7 @@ def test_what_the_recorded_tool_had_on_screen():
 
 
 def shown(text: str, truth: str, seconds: float = 9.0, ms: float = 0.0) -> scores.Shown:
-    return scores.Shown(pauses.Pause(1, PATH, "", 0, seconds, truth, False, "", 0.0), text, ms)
+    return scores.Shown(pauses.Pause(1, PATH, "", 0, seconds, truth, False, "", 0.0), text, ms, ms)
 
 
 SAVED = {
