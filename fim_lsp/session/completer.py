@@ -206,13 +206,7 @@ class Completer:
                     return answer
                 trouble = self._connection.state.message or "the model is not ready yet"
                 return answer._replace(reason=trouble, is_failure=True)
-        try:
-            return await self._ask_model(request, doc, until, n_wanted)
-        except BackendUnavailable:
-            if not (is_first and self._connection.is_starting):
-                raise
-            # A server that loads its model when it is asked: once more when it has.
-            return await self._ask(request, doc, until, is_first=False)
+        return await self._ask_model(request, doc, until, n_wanted)
 
     async def _ask_model(
         self, request: CompletionRequest, doc: OpenDocument, until: float, n_wanted: int
