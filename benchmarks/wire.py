@@ -59,7 +59,7 @@ class Wire(Http):
             self.calls.append(self._call(json.loads(body), answer, started))
         return answer
 
-    def another(self, guard: Callable[[], Awaitable[object]]) -> Wire:  # noqa: ARG002
+    def another(self, *guards: Callable[[], Awaitable[object]]) -> Wire:  # noqa: ARG002
         """Return the second connection of a client; its calls are noted here."""
         other = Wire(self.url, **self._more)
         other.calls, other.counts = self.calls, self.counts

@@ -42,7 +42,10 @@ and all that uses it would be offered a half."""
 
 
 class EditLog:
-    """All that was edited in one workspace lately, oldest first."""
+    """
+    All that was edited in one workspace lately, oldest first. *now* is in seconds of the caller's
+    clock, the same in each call.
+    """
 
     def __init__(self) -> None:
         self._edits: list[FinishedEdit] = []

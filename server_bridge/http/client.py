@@ -86,7 +86,8 @@ class Http:
     *key* is the API key, "" for none, or gives it, and is asked for every client. *patience_s* is
     for one exchange, however slowly it trickles, unless *is_working* finds that the server
     computes.
-    *model* is named in every request, if it is set, and so are *tags*.
+    *model* is named in every request, if it is set, and so are *tags*. Each method that asks raises
+    one of the four errors of `protocol` (`Unproven` is a `BackendUnavailable`), and none of httpx.
     """
 
     def __init__(
@@ -155,17 +156,18 @@ class Http:
         """Send JSON, get a JSON object. Raises `Unproven` where no connection is open."""
         return await self._send_on_open("POST", path, self._add_tags(body))
 
-    def another(self, guard: Callable[[], Awaitable[object]]) -> Http:
+    def another(self, *guards: Callable[[], Awaitable[object]]) -> Http:
         """
-        Return a second connection to the same server, for what takes long; *guard* is asked, too.
+        Return a second connection to the same server, for what takes long; *guards* are asked, too.
         """
+        own = self._trust.guard
+        all_guards = (own, *guards) if own is not None else guards
 
-        async def guards() -> None:
-            if self._trust.guard is not None:
-                await self._trust.guard()
-            await guard()
+        async def guard() -> None:
+            for ask in all_guards:
+                await ask()
 
-        return self._again(trust=self._trust._replace(guard=guards))
+        return self._again(trust=self._trust._replace(guard=guard))
 
     async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         """

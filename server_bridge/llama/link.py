@@ -157,7 +157,7 @@ class Link:
     def __init__(self, http: Http) -> None:
         self._http = http
         self._streams = http.another(self._check)
-        self._looks = http.another(self._check_identity)
+        self._looks = http.another()  # a look holds nothing of the user's: any server may be asked
         for connection in (self._http, self._streams):
             connection.is_working = self._is_working
         self._met: MetServer | None = None
@@ -232,11 +232,6 @@ class Link:
         except BackendError as error:
             return not isinstance(error, BackendTimeout | BackendUnavailable)
         return True
-
-    async def _check_identity(self) -> None:
-        """
-        Look at the server again; a look holds nothing of the user's, so any server may be asked.
-        """
 
     async def _check(self) -> None:
         """Raise BackendUnavailable if another server may be there by now."""

@@ -91,6 +91,7 @@ class Mirror:
     """
     The slots of one server. `settle` says what happened, `outlook` what would happen.
 
+    A *prompt*, and what is *held*, are token ids, packed as `Ids` has them: `WIDTH` bytes each.
     *unified*: idle slots are emptied; *saves*: the server has a `--cache-ram`; *moves*: it moves up
     what it is asked to. All may be found out later, and so may what can be cut of the model's
     *memory*. *exclusive*: no other client uses the server, so nothing is saved that we do not know

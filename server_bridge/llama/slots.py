@@ -40,7 +40,10 @@ class SlotChoice(NamedTuple):
 
 
 class Slots(ABC):
-    """The slots of one server by document; *mirror* says what is in them."""
+    """
+    The slots of one server by document; *mirror* says what is in them. A *prompt* is token ids,
+    packed as `Ids` has them.
+    """
 
     is_learning = False  # whether the next clearing is to be observed, see `learn`
 

@@ -102,7 +102,7 @@ class Waking:
         log.info("openai.asleep url=%s", self._http.url)
 
     async def _wake(self) -> None:
-        http, self._error = self._http.another(_trust), None
+        http, self._error = self._http.another(), None
         http.patience_s = LOAD_S
         try:
             async with aclosing(http.stream(self._path, self._body)) as events:
@@ -116,7 +116,3 @@ class Waking:
             await http.aclose()
         self._heard = time.monotonic()
         log.info("openai.awake url=%s after=%.1f", self._http.url, self._heard - self._began)
-
-
-async def _trust() -> None:
-    """Ask no more of a connection than is asked of the others."""

@@ -29,8 +29,8 @@ class Heard(Http):
             self.prompts.append(json.loads(body)["prompt"])
         return answer
 
-    def another(self, guard: Callable[[], Awaitable[object]]) -> Http:
-        http = super().another(guard)
+    def another(self, *guards: Callable[[], Awaitable[object]]) -> Http:
+        http = super().another(*guards)
         stream = http.stream
 
         async def listen(path: str, body: bytes) -> AsyncGenerator[Object, None]:

@@ -138,8 +138,8 @@ async def test_doctor_names_what_a_model_has(
 class Forgetful(Http):
     """Empties both slots before each completion."""
 
-    def another(self, guard: Callable[[], Awaitable[object]]) -> Http:
-        http = super().another(guard)
+    def another(self, *guards: Callable[[], Awaitable[object]]) -> Http:
+        http = super().another(*guards)
         stream = http.stream
 
         async def forget(path: str, body: bytes) -> AsyncGenerator[Object, None]:

@@ -50,7 +50,7 @@ class Recording(Http):
     async def post(self, path: str, body: bytes) -> Object:
         return self.answers.setdefault((kind(path), body), await super().post(path, body))
 
-    def another(self, guard: Any) -> Recording:
+    def another(self, *guards: Any) -> Recording:
         other = Recording(self.url)
         other.answers = self.answers
         return other
@@ -94,7 +94,7 @@ class Replay(Http):
         await asyncio.sleep(0)
         return object_in(path, 200, json.dumps(self._answer(path, body)).encode())
 
-    def another(self, guard: Any) -> Replay:
+    def another(self, *guards: Any) -> Replay:
         return self
 
     async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
