@@ -106,6 +106,7 @@ def cut(text: str, low: int, high: int) -> str:
     return text[: end if end > low else high]
 
 
+NO_CHATS = (*stream.REFUSALS, 404, 405)
 NO_CHAT = "{} refuses chats: set fim.backend.template to what its model was trained on, one of {}"
 
 log = logging.getLogger(__name__)
@@ -154,7 +155,7 @@ class TextClient:
                 self._learn_length(error, text, body["max_tokens"])
                 is_search = error.status in stream.REFUSALS
                 if not self._fields.take_back(sent, error.server_text, is_search=is_search):
-                    if self.connected.is_chat and not is_asked:
+                    if self.connected.is_chat and not is_asked and error.status in NO_CHATS:
                         raise BackendUnusable(NO_CHAT.format(self._http.url, TEMPLATES)) from None
                     raise
                 log.info("openai.refused url=%s reason=%s", self._http.url, error)

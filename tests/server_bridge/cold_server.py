@@ -22,10 +22,14 @@ class ColdServer:
     """
 
     def __init__(self, says: str = "value_one + value_two") -> None:
+        choice = {"text": says, "finish_reason": "stop"}
         self.says, self.url = says, ""
+        self.listed = json.dumps(LISTED).encode()
+        self.stream = b"data: %s\n\ndata: [DONE]\n\n" % json.dumps({"choices": [choice]}).encode()
         self.is_loaded, self.status = False, 200
         self.n_begun = self.n_given_up = 0
         self.bodies: list[Any] = []
+        self.tasks: set[asyncio.Task[None]] = set()
         self.asked = asyncio.Event()
         self._may_end = asyncio.Event()
 
@@ -38,8 +42,17 @@ class ColdServer:
         self.is_loaded = False
         self._may_end.clear()
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one connection."""
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Begin to answer one connection."""
+        self.tasks.add(asyncio.ensure_future(self._serve(reader, writer)))
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await self._answer(reader, writer)
+        finally:
+            writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, asyncio.IncompleteReadError):
             while head := (await reader.readuntil(b"\r\n\r\n")).lower():
                 size = int((head.partition(b"content-length:")[2] or b"0\r").split(b"\r")[0])
@@ -48,15 +61,10 @@ class ColdServer:
                     await self._load(reader, json.loads(body))
                 if head.startswith(b"post") and not self.is_loaded:
                     break
-                answer = self._answer() if head.startswith(b"post") else json.dumps(LISTED).encode()
+                answer = self.stream if head.startswith(b"post") else self.listed
                 status = self.status if head.startswith(b"post") else 200
                 writer.write(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n" % (status, len(answer)))
                 writer.write(answer)
-        writer.close()
-
-    def _answer(self) -> bytes:
-        choice = {"text": self.says, "finish_reason": "stop"}
-        return b"data: %s\n\ndata: [DONE]\n\n" % json.dumps({"choices": [choice]}).encode()
 
     async def _load(self, reader: asyncio.StreamReader, body: Any) -> None:
         self.n_begun += 1
@@ -76,6 +84,9 @@ class ColdServer:
 async def cold_server(**how: Any) -> AsyncIterator[ColdServer]:
     """A running one."""
     server = ColdServer(**how)
-    async with await asyncio.start_server(server.serve, "127.0.0.1") as listening:
+    async with await asyncio.start_server(server.accept, "127.0.0.1") as listening:
         server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
         yield server
+        for task in server.tasks:
+            task.cancel()
+        await asyncio.gather(*server.tasks, return_exceptions=True)

@@ -1,0 +1,170 @@
+"""
+What the servers that we name answer, from their sources: through backend, filters and session.
+
+A new server is a file in `corpus`: `models` is its list, `model` the one that the user chose,
+`answers` are bodies and the suggestion that is `shown`, `errors` what they mean, or the field that
+they `refuse`; `is_cold`: it loads a model at the first request. With `crlf` its lines end so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tomllib
+from collections.abc import Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fim_lsp.session.session import Session
+from server_bridge import protocol
+from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.http import responses
+from server_bridge.http.client import Http
+from server_bridge.openai import waking
+from server_bridge.openai.backend import OpenAiServer
+from tests.server_bridge.cold_server import cold_server
+from tests.server_bridge.prompts import prompt
+from tests.server_bridge.recorder import Heard, recorder
+from tests.typist import QUICK, Typist
+
+CORPUS = Path(__file__).parent / "corpus"
+SERVERS = {path.stem: tomllib.loads(path.read_text("utf-8")) for path in CORPUS.glob("*.toml")}
+FILE = "def total(a, b):\n    value = "
+ASKED = protocol.Request(prompt("    value = "), 128)
+ERRORS: dict[str, type[protocol.BackendError]] = {
+    each.__name__: each
+    for each in (
+        protocol.PromptTooLong, protocol.BackendRejected, protocol.BackendUnavailable,
+        responses.ServerError, responses.Loading, responses.Refused,
+    )
+}  # fmt: skip
+
+
+def each(kind: str) -> list[Any]:
+    """Return the servers, each with an entry of a *kind*."""
+    return [
+        pytest.param(server, entry, id=f"{name}: {entry['name']}")
+        for name, server in sorted(SERVERS.items())
+        for entry in server.get(kind, ())
+    ]
+
+
+def body(entry: dict[str, Any]) -> bytes:
+    ends = "\r\n" if entry.get("crlf") else "\n"
+    return str(entry["body"]).replace("\n", ends).encode()
+
+
+def answering(
+    server: dict[str, Any], fails: dict[str, Any] | None, refused: Callable[[Any], bool]
+) -> Callable[[Heard], tuple[int, bytes]]:
+    """Return what *server* answers, where a request that is *refused* gets the error *fails*."""
+
+    def answer(heard: Heard) -> tuple[int, bytes]:
+        if heard.method == "GET":
+            return (200, server["models"].encode()) if heard.path == "/v1/models" else (404, b"")
+        if fails and refused(json.loads(heard.body)):
+            return fails["status"], body(fails)
+        return 200, body(server["answers"][0])
+
+    return answer
+
+
+async def suggestions(url: str, model: str) -> list[str]:
+    """Return what an editor is shown that asks by hand."""
+    session = Session(QUICK, lambda _: open_backend(BackendSettings("openai", url, model)))
+    await session.connection.wait_ready()
+    shown = await Typist(session, FILE).ask(invoked=True)
+    await session.aclose()
+    return [suggestion.text for suggestion in shown]
+
+
+@pytest.mark.parametrize("kind", ["text/event-stream; charset=utf-8", "application/json"])
+@pytest.mark.parametrize(("server", "entry"), each("answers"))
+async def test_what_a_server_answers_is_shown(
+    server: dict[str, Any], entry: dict[str, Any], kind: str
+) -> None:
+    """Its stream becomes a suggestion, whatever it says that it is."""
+    answer = answering({**server, "answers": [entry]}, None, lambda _: False)
+    with recorder(answer=answer) as running:
+        running.headers["Content-Type"] = kind
+        assert await suggestions(running.url, server.get("model", "")) == [entry["shown"]]
+
+
+@pytest.mark.parametrize(("server", "entry"), each("errors"))
+async def test_what_a_server_refuses_means_what_it_says(
+    server: dict[str, Any], entry: dict[str, Any]
+) -> None:
+    """An error by what the caller should do; a field that is refused costs no completion."""
+    refused = entry.get("refuses")
+    answer = answering(server, entry, lambda asked: not refused or refused in asked)
+    with recorder(answer=answer) as running:
+        http, model = Http(running.url), server.get("model", "")
+        async with aclosing(OpenAiServer(http, model)) as backend:
+            if refused:
+                assert server["answers"][0]["shown"] in (await backend.complete(ASKED)).text
+                return
+            with pytest.raises(protocol.BackendError) as caught:
+                await backend.complete(ASKED)
+    assert type(caught.value) is ERRORS[entry["means"]]
+
+
+CONTEXT, CHARS = 400, 2.0  # the tokens of which the corpus tells, and characters for each
+LONG = [param for param in each("errors") if param.values[1].get("means") == "PromptTooLong"]
+
+
+@pytest.mark.parametrize(("server", "entry"), LONG)
+async def test_a_shorter_prompt_follows_one_that_was_too_long(
+    server: dict[str, Any], entry: dict[str, Any]
+) -> None:
+    """Within four tries the editor has its suggestion."""
+    n_refused = 0
+
+    def refused(asked: dict[str, Any]) -> bool:
+        nonlocal n_refused
+        text = asked.get("prompt") or asked["messages"][0]["content"]
+        is_too_long = len(text) / CHARS + asked["max_tokens"] > CONTEXT
+        n_refused += is_too_long
+        return is_too_long
+
+    with recorder(answer=answering(server, entry, refused)) as running:
+        url, model = running.url, server.get("model", "")
+        session = Session(QUICK, lambda _: open_backend(BackendSettings("openai", url, model)))
+        await session.connection.wait_ready()
+        typist = Typist(session, "# a comment that is long\n" * 150 + FILE)
+        shown = await typist.ask(invoked=True)
+        await session.aclose()
+    assert [suggestion.text for suggestion in shown] == [server["answers"][0]["shown"]]
+    assert 1 <= n_refused <= 3
+
+
+COLD = [name for name, server in sorted(SERVERS.items()) if server.get("is_cold")]
+
+
+@pytest.mark.parametrize("name", COLD)
+async def test_a_model_that_loads_at_the_first_request_is_waited_for(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In silence, until it answers with the list and the stream of that server."""
+    monkeypatch.setattr(waking, "FIRST_S", 0.1)
+    server = SERVERS[name]
+    async with cold_server() as cold:
+        cold.listed, cold.stream = server["models"].encode(), body(server["answers"][0])
+        shown = asyncio.create_task(suggestions(cold.url, server["model"]))
+        while cold.n_begun < 2:
+            await asyncio.sleep(0)
+        cold.finish_loading()
+        assert await shown == [server["answers"][0]["shown"]]
+    assert cold.n_given_up == 1
+
+
+def test_the_corpus_has_the_servers_that_we_name() -> None:
+    """Each with an answer, a list, its sources, and something that it refuses."""
+    assert len(SERVERS) >= 12
+    for server in SERVERS.values():
+        assert server["sources"]
+        assert server["description"]
+        assert server["answers"]
+        assert server["errors"]
