@@ -20,14 +20,7 @@ from server_bridge.machine import private_files
 from server_bridge.process import command_line
 from server_bridge.process.programs import Program
 from server_bridge.process.supervisor import Supervisor
-from server_bridge.protocol import (
-    BackendError,
-    BackendUnusable,
-    Health,
-    Prompt,
-    Request,
-    State,
-)
+from server_bridge.protocol import BackendError, BackendUnusable, Health, Prompt, Request, State
 
 POLL_S = 0.2  # a person sees progress move; a model that is loaded is noticed at once
 LOG_BYTES = 65_536  # of the log's end: what one start says
