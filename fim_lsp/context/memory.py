@@ -108,14 +108,14 @@ class Memory:
         self.ring = Ring()
 
     def note_open(self, source: Source) -> None:
-        """Take in that a document was opened: from now on its text is the editor's."""
+        """Note that a document was opened: from now on its text is the editor's."""
         self._closed.pop(source.uri, None)
         self._replace(source)
         self.note_focus(source.uri)
 
     def note_close(self, uri: str) -> None:
         """
-        Take in that a document was closed: from now on its text is that on disk, see `unsure`.
+        Note that a document was closed: from now on its text is that on disk, see `unsure`.
         """
         source = self._sources.get(uri)
         if source is None:
@@ -129,13 +129,13 @@ class Memory:
             self._forget(next(iter(self._closed)))
 
     def note_focus(self, uri: str) -> None:
-        """Take in that the user looks at this file now."""
+        """Note that the user looks at this file now."""
         if uri in self._sources:
             self._sources.move_to_end(uri)
             self._news(uri)
 
     def note_move(self, uri: str, line: int) -> None:
-        """Take in the place of the cursor; only a jump is news."""
+        """Record the place of the cursor; only a jump is news."""
         last_uri, last_line = self._at
         if uri != last_uri or abs(line - last_line) > _JUMP_LINES:
             self.note_focus(uri)
@@ -144,7 +144,7 @@ class Memory:
             self._looked[uri] = line
 
     def note_edit(self, before: Document, after: Document, edits: Iterable[Edit | str]) -> None:
-        """Take in that *edits* turned *before* into *after*."""
+        """Note that *edits* turned *before* into *after*."""
         source = self._sources.get(after.uri)
         if source is None:
             return
@@ -161,7 +161,7 @@ class Memory:
 
     def note_yank(self, uri: str, text: str) -> None:
         """
-        Take in that the user copied *text* in a file; it is kept as taken unless it is short or
+        Note that the user copied *text* in a file; it is kept as taken unless it is short or
         secret.
         """
         source = self._sources.get(uri)
@@ -178,7 +178,7 @@ class Memory:
 
     def note_server_pieces(self, pieces: Iterable[Piece], instead: Container[str] = ()) -> bool:
         """
-        Take in *pieces* from language servers, of files that are not private; return whether any is
+        Record *pieces* from language servers, of files that are not private; return whether any is
         new.
 
         Those in no file that were sent for the files *instead* before are gone.
@@ -215,7 +215,7 @@ class Memory:
         return [source for uri, source in sources.items() if not self._is_open(uri)]
 
     def note_change(self, source: Source) -> None:
-        """Take in that a file that is not open changed on disk; pieces that are still true stay."""
+        """Note that a file that is not open changed on disk; pieces that are still true stay."""
         if source.uri in self._sources:
             self._replace(source)
         else:
@@ -223,7 +223,7 @@ class Memory:
         self._news(source.uri)
 
     def note_deletion(self, uri: str) -> None:
-        """Take in that the file is gone, or private now: nothing of it is shown again."""
+        """Note that the file is gone, or private now: nothing of it is shown again."""
         self._forget(uri)
         self._told = {key: piece for key, piece in self._told.items() if key[0] != uri}
         self._remap(uri, lambda piece: replace(piece, fresh=False))
@@ -278,7 +278,7 @@ class Memory:
         self._queued[uri] = None
 
     def _replace(self, source: Source) -> None:
-        """Take in a new text from elsewhere: pieces stay where their lines still stand."""
+        """Record a new text from elsewhere: pieces stay where their lines still stand."""
         self._sources[source.uri] = source
         if source.uri in self._closed:
             self._closed[source.uri] = sum(map(len, source.lines))
@@ -302,7 +302,7 @@ class Memory:
 
     def _note_replacement(self, uri: str, edit: Edit) -> None:
         """
-        Take in an edit: from line start to line start it replaces whole lines; any other also
+        Record an edit: from line start to line start it replaces whole lines; any other also
         touches its last.
         """
         first, last, n_breaks = edit.start.line, edit.end.line, len(split(edit.text)) - 1

@@ -40,7 +40,7 @@ def read_params(arguments: tuple[object, ...]) -> dict[str, Any]:
 
 
 def accept(editor: Editor, *arguments: object) -> None:
-    """Take in that an item was inserted."""
+    """Note that an item was inserted."""
     editor.forward(Accepted(first_text(arguments)))
 
 
@@ -215,7 +215,7 @@ def resume(editor: Editor, *_: object) -> str:
 
 
 def dismiss(editor: Editor, *arguments: object) -> None:
-    """Take in that the user hid the suggestion in a document (its URI)."""
+    """Note that the user hid the suggestion in a document (its URI)."""
     uri = editor.notebooks.place(first_text(arguments))[0]
     editor.session.handle(Dismissed(uri))
 

@@ -257,7 +257,7 @@ class Editor(LanguageServer):
 
     def rest_at(self, uri: str, position: Position) -> None:
         """
-        Take in that the cursor rests in a document, so that the prompt for the place can be
+        Note that the cursor rests in a document, so that the prompt for the place can be
         evaluated.
         """
         whole, first = self.notebooks.place(uri)

@@ -103,7 +103,7 @@ def make_applied_command(offer: NextEdit) -> types.Command:
 
 
 def did_apply(editor: Editor, *arguments: object) -> None:
-    """Take in that the client applied an edit."""
+    """Note that the client applied an edit."""
     editor.session.handle(NextEditTaken(first_text(arguments)))
 
 

@@ -72,7 +72,7 @@ class Notebooks:
         self, notebook: str, order: tuple[str, ...], fresh: Iterable[Opened]
     ) -> list[Event]:
         """
-        Take in that *notebook* has the cells *order* now, of which *fresh* are new; none when it is
+        Note that *notebook* has the cells *order* now, of which *fresh* are new; none when it is
         closed.
         """
         wanted = set(order)

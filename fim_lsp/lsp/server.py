@@ -161,7 +161,7 @@ async def _in_slices(steps: Iterator[Result]) -> Result:
 
 def did_save(editor: Editor, params: types.DidSaveTextDocumentParams) -> None:
     """
-    Take in a saved text, which may be worth a place in the ring, or be a settings file or an ignore
+    Record a saved text, which may be worth a place in the ring, or be a settings file or an ignore
     file.
     """
     editor.forward(Saved(params.text_document.uri))
@@ -183,7 +183,7 @@ def did_open_cells(editor: Editor, params: types.DidOpenNotebookDocumentParams) 
 
 
 async def did_change_cells(editor: Editor, params: types.DidChangeNotebookDocumentParams) -> None:
-    """Take in that cells came, went or moved, or that their text has changed."""
+    """Note that cells came, went or moved, or that their text has changed."""
     uri, cells = params.notebook_document.uri, params.change.cells
     if cells and cells.structure:
         order = [*editor.notebooks.order(uri)]
@@ -207,7 +207,7 @@ async def did_change_cells(editor: Editor, params: types.DidChangeNotebookDocume
 
 
 def did_save_cells(editor: Editor, params: types.DidSaveNotebookDocumentParams) -> None:
-    """Take in that the text of all cells was saved: it may be worth a place in the ring."""
+    """Note that the text of all cells was saved: it may be worth a place in the ring."""
     editor.forward(*map(Saved, editor.notebooks.documents(params.notebook_document.uri)))
 
 
@@ -219,7 +219,7 @@ def did_close_cells(editor: Editor, params: types.DidCloseNotebookDocumentParams
 async def did_change_configuration(
     editor: Editor, params: types.DidChangeConfigurationParams
 ) -> None:
-    """Take in new settings; without any, pull them."""
+    """Apply new settings; without any, pull them."""
     editor.sources.say("workspace/didChangeConfiguration", params.settings)
     editor.configure()
     if not params.settings:
@@ -240,7 +240,7 @@ def did_change_files(
     | types.RenameFilesParams
     | types.DeleteFilesParams,
 ) -> None:
-    """Take in that files were made, changed, renamed or deleted, by any program."""
+    """Note that files were made, changed, renamed or deleted, by any program."""
     event = convert.parse_file_changes(params)
     editor.forward(event)
     editor.reread_settings(event.changed + event.deleted)

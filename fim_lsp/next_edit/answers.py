@@ -33,7 +33,7 @@ class Answers:
         return frozenset(self._refused)
 
     def note_dismissal(self, proposal: Proposal) -> None:
-        """Take in that the user dismissed *proposal*."""
+        """Note that the user dismissed *proposal*."""
         for pattern in (proposal.pattern, proposal.change):
             self._refused.pop(pattern, None)
             self._refused[pattern] = None
@@ -41,7 +41,7 @@ class Answers:
             del self._refused[next(iter(self._refused))]
 
     def note_acceptance(self, proposal: Proposal, lines: Lines) -> None:
-        """Take in that the user applied *proposal* to the text *lines*."""
+        """Note that the user applied *proposal* to the text *lines*."""
         self._taken.append((proposal.place, hash(lines)))
 
     def is_undone(self, proposal: Proposal, lines: Lines) -> bool:
@@ -51,7 +51,7 @@ class Answers:
         return (proposal.place, hash(lines)) in self._taken
 
     def note_edits(self, proposal: Proposal, edits: Sequence[FinishedEdit], since: float) -> None:
-        """Take in the *edits* now, *proposal* having been shown at the time *since*."""
+        """Record the *edits* now, *proposal* having been shown at the time *since*."""
         if any(edit.at > since and _contradicts(edit, proposal) for edit in edits):
             self.note_dismissal(proposal)
 

@@ -55,7 +55,7 @@ class EditLog:
         self, before: Document, after: Document, edits: Iterable[Edit | str], now: float
     ) -> None:
         """
-        Take in that *edits*, each on the result of the one before, turned *before* into *after*.
+        Note that *edits*, each on the result of the one before, turned *before* into *after*.
         """
         steps = [*edits]
         parts = [step for step in steps if isinstance(step, Edit)]

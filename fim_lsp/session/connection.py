@@ -138,7 +138,7 @@ class Connection:
 
     def note_first_look(self, left: int) -> None:
         """
-        Take in that a first look lacks *left* tokens, 0 for none; without more of this it has
+        Note that a first look lacks *left* tokens, 0 for none; without more of this it has
         ended.
         """
         seconds = left / max(1.0, self.state.prefill_per_s)

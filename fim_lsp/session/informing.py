@@ -53,7 +53,7 @@ class Informing:
     _tasks: Tasks = field(default_factory=Tasks)
 
     def begin(self, event: Informed) -> None:
-        """Take in what was sent, once it is judged."""
+        """Record what was sent, once it is judged."""
         if self._config().ring.servers:
             self._tasks.start(self._inform(event), "inform")
 

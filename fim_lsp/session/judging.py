@@ -103,7 +103,7 @@ class Judging:
             self._looks[key] = Look(task, _now())
 
     def _note_look(self, key: str | Workspace) -> None:
-        """Take in that the disk is looked at for *key* from now on."""
+        """Note that the disk is looked at for *key* from now on."""
         self._looks[key] = self._looks[key]._replace(since=_now())
 
     async def _look(self, key: K, work: Callable[[K], Coroutine[Any, Any, None]]) -> None:

@@ -53,7 +53,7 @@ class Recorder:
         self._files, self._left_chars, self.is_on = {}, MOST_CHARS, True
 
     def note(self, doc: OpenDocument, before: Document, event: events.InDocument) -> None:
-        """Take in *event* in *doc*, which was *before*, if a model may be shown the document."""
+        """Record *event* in *doc*, which was *before*, if a model may be shown the document."""
         if not self.is_on or doc.refusal or sum(map(len, doc.document.lines)) > FILE_CHARS:
             return
         if doc.uri not in self._files:

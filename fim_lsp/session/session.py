@@ -177,7 +177,7 @@ class Session:
         self._judging.begin(again)
 
     def _handle_in(self, doc: OpenDocument, event: events.InDocument) -> None:
-        """Take in what happened to, or in, a document that is open."""
+        """Record what happened to, or in, a document that is open."""
         memory = doc.workspace.memory
         match event:
             case events.Changed():

@@ -40,7 +40,7 @@ class TypingPace:
         return PAUSE_MS / 1e3 if self._last_ms is None else max(0.0, now_ms - self._last_ms) / 1e3
 
     def key(self, now_ms: float) -> None:
-        """Take in that a key was typed."""
+        """Note that a key was typed."""
         if self._last_ms is not None and 0 < now_ms - self._last_ms < PAUSE_MS:
             self._intervals_ms.append(now_ms - self._last_ms)
         self._last_ms = now_ms

@@ -99,7 +99,7 @@ class Slots(ABC):
         return False
 
     def see(self, document: str, tokens: dict[int, int] | None) -> None:  # noqa: B027
-        """Take in what `/slots` says: tokens by slot, None where the server does not show them."""
+        """Record what `/slots` says: tokens by slot, None where the server does not show them."""
 
     def learn(self, before: dict[int, int], after: dict[int, int], cleared: int) -> None:  # noqa: B027
         """See in tokens by slot what clearing one did to the others."""
@@ -254,7 +254,7 @@ class SharedSlots(Slots):
 
     def see(self, document: str, tokens: dict[int, int] | None) -> None:
         """
-        Take in which slots are empty; a server that does not show them gets everything unnamed.
+        Record which slots are empty; a server that does not show them gets everything unnamed.
         """
         if tokens is not None:
             ours = self._slot_of.values()

@@ -76,7 +76,7 @@ class Work:
 
     def take(self, reply: Reply) -> bool:
         """
-        Take in a piece of the answer, the first one tells how that was begun; return whether to go
+        Record a piece of the answer, the first one tells how that was begun; return whether to go
         on.
         """
         if not self.text:

@@ -43,7 +43,7 @@ class NextEdits:
 
     def follow(self, doc: OpenDocument, before: Document, event: Changed) -> None:
         """
-        Take in *event*, which changed *doc*; *before* is what it said.
+        Record *event*, which changed *doc*; *before* is what it said.
 
         The first keys may come before the document is judged; if it is private they are forgotten
         then.
@@ -53,7 +53,7 @@ class NextEdits:
 
     def reopen(self, doc: OpenDocument) -> None:
         """
-        Take in that *doc* was opened: it may have been closed without saving, or changed since.
+        Note that *doc* was opened: it may have been closed without saving, or changed since.
         """
         doc.workspace.edits.log.reopen(doc.document)
 
@@ -115,7 +115,7 @@ class NextEdits:
 
     def mark(self, event: OfNextEdit) -> None:
         """
-        Take in that the editor drew a proposal, that it was applied, or that the user wants none
+        Note that the editor drew a proposal, that it was applied, or that the user wants none
         like the last one.
         """
         if isinstance(event, NextEditDismissed):

@@ -126,7 +126,7 @@ class Acceptance:
 
     def note_report(self, event: Shown | Accepted | PartlyAccepted, now: float) -> None:
         """
-        Take in what the editor says of a suggestion; one that is not followed any more is ignored.
+        Record what the editor says of a suggestion; one that is not followed any more is ignored.
         """
         self._says_shown |= isinstance(event, Shown)
         followed = self._known.get(event.id)
@@ -142,7 +142,7 @@ class Acceptance:
 
     def follow(self, document: Document, edits: tuple[Edit | str, ...], now: float) -> None:
         """
-        Take in that *document* is about to be changed by *edits*, of which each counts on what the
+        Note that *document* is about to be changed by *edits*, of which each counts on what the
         last one left.
         """
         self.judge(document, now)

@@ -126,23 +126,23 @@ class EditHistory:
             self._searches = [search for search in self._searches if search.answer is not task]
 
     def offer(self, edit: NextEdit) -> NextEdit:
-        """Take in that *edit* goes out, and return it."""
+        """Note that *edit* goes out, and return it."""
         self.offered = edit
         return edit
 
     def mark_shown(self, number: str) -> bool:
-        """Take in that the editor drew a proposal; whether that is new."""
+        """Note that the editor drew a proposal; whether that is new."""
         before, self._shown = self._shown, number
         return before != number
 
     def accept(self, edit: NextEdit, now: float) -> None:
-        """Take in that *edit*, which was offered, was applied: it is finished."""
+        """Note that *edit*, which was offered, was applied: it is finished."""
         self.answers.note_acceptance(edit.proposal, edit.document.lines)
         self.offered = None
         self.log.settle(now)
 
     def dismiss(self, edit: NextEdit) -> None:
-        """Take in that the user dismissed *edit*, which was offered."""
+        """Note that the user dismissed *edit*, which was offered."""
         self.answers.note_dismissal(edit.proposal)
         self.offered = None
 
@@ -154,5 +154,5 @@ class EditHistory:
         return self._shown == edit.id and is_followed(edit.proposal, finished, edit.at)
 
     def begin_prompt(self, shown: ShownPart) -> None:
-        """Take in what the model's next prompts begin with."""
+        """Record what the model's next prompts begin with."""
         self.prompt = shown

@@ -85,7 +85,7 @@ class OpenDocuments:
         return [self._begin_again(doc) for doc in unknown]
 
     def note_report(self, event: events.OfSuggestion) -> None:
-        """Take in what the client says of a suggestion."""
+        """Record what the client says of a suggestion."""
         if isinstance(event, events.Dismissed):
             if doc := self.by_uri.get(event.uri):
                 doc.acceptance.dismiss()

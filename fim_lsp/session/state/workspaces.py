@@ -78,7 +78,7 @@ class Workspace:
 
     def open(self, source: Source) -> None:
         """
-        Take in a text that the editor shows and that may be used; it may spell the URI in its own
+        Record a text that the editor shows and that may be used; it may spell the URI in its own
         way.
         """
         if source.uri != (default := uri_of(self.root, source.name)):
@@ -182,7 +182,7 @@ class Workspace:
         return await self._refresh(excludes)
 
     def invalidate_listing(self) -> None:
-        """Take in that files changed on disk."""
+        """Note that files changed on disk."""
         self.files.invalidate_listing()
         self._updated = None
 
@@ -294,7 +294,7 @@ class Workspaces:
 
     def note_files(self, changed: Iterable[str], deleted: Iterable[str]) -> bool:
         """
-        Take in that files changed on disk; return whether the rules did, and every open document is
+        Note that files changed on disk; return whether the rules did, and every open document is
         to be judged.
         """
         deleted = tuple(deleted)
