@@ -20,7 +20,7 @@ from server_bridge.failover.local_servers import LocalServers
 from server_bridge.http.api_key import Key, ServedKey
 from server_bridge.http.client import PATIENCE_S, Http, Tags, Trust
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.machine.addresses import USUAL_PORTS, is_loopback, port_of
+from server_bridge.machine.addresses import USUAL_PORTS, base_of, is_loopback, port_of
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.openai.text_client import TextServer
 from server_bridge.process import programs
@@ -117,8 +117,7 @@ def open_text_model(settings: BackendSettings) -> TextModel | None:
     """
     if not settings.url or not settings.model:
         return None
-    url = settings.url.removesuffix("/").removesuffix("/v1")
-    http = Http(url, _key(settings), trust=Trust(settings.ca_file))
+    http = Http(base_of(settings.url), _key(settings), trust=Trust(settings.ca_file))
     return TextServer(http, settings.model)
 
 
@@ -133,7 +132,7 @@ def _one(settings: BackendSettings, patience_s: float = PATIENCE_S) -> Backend:
         )
     is_openai = settings.kind == "openai"
     http = Http(
-        settings.url.removesuffix("/").removesuffix("/v1"),
+        base_of(settings.url),
         _key(settings),
         patience_s,
         trust=Trust(settings.ca_file),

@@ -151,7 +151,7 @@ def read_completion(body: Body) -> ClientRequest | None:
     prompt, suffix = _text(body, "prompt"), _text(body, "suffix")
     if not prompt:
         return None
-    if suffix is not None and "suffix" in body:
+    if suffix is not None and body.get("suffix") is not None:
         return ClientRequest(_about_file(prompt, suffix))
     if rewriting := read_zeta(prompt):
         return ClientRequest(rewriting[0], region=rewriting[1])
@@ -186,8 +186,13 @@ def _about_file(before: str, after: str) -> Excerpt:
 
 
 def _text(body: Body, name: str) -> str | None:
-    """Return a text, "" where there is none; None where it is something else, such as token ids."""
-    value = body.get(name, "")
+    """
+    Return a text, also one in a list, "" where there is none; None where it is something else, such
+    as token ids.
+    """
+    value = body.get(name)
+    value = value[0] if isinstance(value, list) and len(value) == 1 else value
+    value = "" if value is None else value
     return _replace_halves(value) if isinstance(value, str) else None
 
 

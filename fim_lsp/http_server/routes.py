@@ -49,7 +49,7 @@ class Routes:
     async def answer(self, request: HttpRequest) -> Response:
         """Return the answer to a request that may be answered."""
         if request.method == "GET":
-            return self._get(request.target)
+            return self._get(plain_path(request.target))
         if request.method != "POST":
             return error(405, "only GET and POST are understood")
         try:
@@ -58,7 +58,7 @@ class Routes:
             body = None
         if not isinstance(body, dict):
             return error(400, "the body is not a JSON object")
-        return await self._post(request.target, body)
+        return await self._post(plain_path(request.target), body)
 
     async def _post(self, path: str, body: dict[str, Any]) -> Response:
         if (read := READERS.get(path)) is None:
@@ -118,6 +118,16 @@ class Routes:
             }  # fmt: skip
             return respond(props)
         return error(404, "not found")
+
+
+def plain_path(target: str) -> str:
+    """
+    Return the path that a client means that joins an address to it with a slash or a `/v1` too
+    many.
+    """
+    parts = [part for part in target.partition("?")[0].split("/") if part]
+    n_same = next((n for n, part in enumerate(parts) if part != "v1"), len(parts))
+    return "/" + "/".join(parts[max(0, n_same - 1) :])
 
 
 def _event(data: object) -> bytes:

@@ -103,7 +103,8 @@ class Http:
         self._again = partial(Http, url, key, patience_s, model=model, tags=tags)
         self.url = redact_url(url).rstrip("/")  # as it may be read
         self.model = model
-        self._address, self._login = without_login(url.rstrip("/"))
+        place, _, self._query = url.partition("#")[0].partition("?")
+        self._address, self._login = without_login(place.rstrip("/"))
         self._is_here = is_loopback(url)
         self._headers = {
             "Content-Type": "application/json",
@@ -231,7 +232,7 @@ class Http:
         try:
             with self._map_errors(httpx):
                 more = {**extensions, "timeout": self._timeouts}
-                url = self._address + path
+                url = self._add_query(path)
                 exchange = client.stream(method, url, content=body, extensions=more)
                 try:
                     answer = await self._within(seconds, self._read(exchange, path))
@@ -263,7 +264,7 @@ class Http:
         timeouts = self._timeouts
         exchange = client.stream(
             "POST",
-            self._address + path,
+            self._add_query(path),
             content=self._add_tags(body),
             extensions={"trace": self._check_connection, "timeout": timeouts},
         )
@@ -304,6 +305,11 @@ class Http:
         if event == "connection.connect_tcp.started":
             raise _Closed
         await self._check_connection(event, info)
+
+    def _add_query(self, path: str) -> str:
+        """Return the address of *path*, with the query that the user's has, if any."""
+        mark = ("&" if "?" in path else "?") if self._query else ""
+        return self._address + path + mark + self._query
 
     def _add_tags(self, body: bytes) -> bytes:
         """Return the JSON object *body* with what every request says before it."""

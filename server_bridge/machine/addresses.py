@@ -20,6 +20,7 @@ USUAL_PORTS = (8012, 8080, 9931)
 # What the C library reads as an IPv4 address besides four decimal numbers: 127.1, 0x7f.1,
 # 2130706433
 SHORT_IPV4 = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+)){0,3}")
+ENDPOINT = re.compile(r"(?:/v1)?(?:/(?:chat/)?completions|/models)?$")
 
 
 def is_loopback(url: str) -> bool:
@@ -67,6 +68,14 @@ def without_login(url: str) -> tuple[str, str]:
     user, _, password = login.partition(":")
     word = base64.b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
     return urlunsplit(parts._replace(netloc=place)), f"Basic {word}"
+
+
+def base_of(url: str) -> str:
+    """
+    Return *url* without the path of an endpoint, which users copy along; a query stays behind it.
+    """
+    place, mark, query = url.partition("?")
+    return ENDPOINT.sub("", place.rstrip("/")).rstrip("/") + mark + query
 
 
 def redact_url(url: str) -> str:

@@ -288,6 +288,33 @@ async def test_what_is_no_completion_at_a_cursor_is_not_answered(
     assert not at_port.port._routes.counts
 
 
+INFILL = {"input_prefix": "def area(w, h):\n", "prompt": "    return ", "input_suffix": "\n"}
+FIM = "<|fim_prefix|>def area(w, h):\n    return <|fim_suffix|>\n<|fim_middle|>"
+LOOSE: list[tuple[str, dict[str, Any]]] = [
+    ("//infill", INFILL),
+    ("/infill/", INFILL),
+    ("/infill?model=x", INFILL),
+    ("///infill//", INFILL),
+    ("/infill", INFILL | {"input_suffix": None}),
+    ("/infill", INFILL | {"prompt": ["    return "], "input_extra": None}),
+    ("//v1/completions", {"prompt": FIM}),
+    ("/v1/completions/", {"prompt": FIM}),
+    ("/v1/v1/completions", {"prompt": FIM}),
+    ("/v1//v1/completions/", {"prompt": [FIM]}),
+    ("/v1/completions", {"prompt": FIM, "suffix": None, "stop": None, "max_tokens": None}),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), LOOSE)
+async def test_a_client_may_write_a_path_loosely(
+    at_port: Served, path: str, body: dict[str, Any]
+) -> None:
+    """A slash or a `/v1` too many, null for nothing, one text in a list: it is answered."""
+    url = f"http://127.0.0.1:{at_port.port.port}{path}"
+    answer = await at_port.client.post(url, json=body)
+    assert answer.status_code == 200, answer.text
+
+
 async def test_what_clients_look_at_first(at_port: Served) -> None:
     """Health, models and properties."""
     health, models, props = [

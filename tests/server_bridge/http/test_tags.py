@@ -24,6 +24,27 @@ TAGS: dict[str, Any] = {
     "body": (("cache_salt", SALT), ("user", USER)),
 }
 SAID = f"X-Session-ID: {bridge.SESSION}\r\n".encode()
+@pytest.mark.parametrize(
+    ("end", "asked"),
+    [
+        ("?api-version=2", "/v1/models?api-version=2"),
+        ("/v1/?api-version=2", "/v1/models?api-version=2"),
+        ("/v1?a=1&b=2#top", "/v1/models?a=1&b=2"),
+        ("/v1/completions", "/v1/models"),
+        ("/v1/chat/completions/", "/v1/models"),
+        ("//", "/v1/models"),
+        ("/team/v1", "/team/v1/models"),
+    ],
+)
+async def test_what_stands_behind_an_address(end: str, asked: str) -> None:
+    """A query goes behind each path, and the path of an endpoint is no part of the address."""
+    with recorder(answer=b'{"data": [{"id": "qwen", "owned_by": "x"}]}') as server:
+        backend = open_backend(BackendSettings("openai", server.url + end))
+        await backend.connect()
+        await backend.aclose()
+    assert [path for _, path, *_ in server.heard] == [asked]
+
+
 KINDS = ["llama-server", "openai", "auto"]
 NO_SERVER = "http://127.0.0.1:1"
 
