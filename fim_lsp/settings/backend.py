@@ -115,6 +115,13 @@ class BackendConfig:
         "counts.",
         of=dict,
     )
+    # four times the rest halves what is evaluated ahead: benchmarks/README.md
+    on_battery: str = option(
+        "less",
+        "While this machine runs on its battery, how much a model of this machine evaluates ahead: "
+        "`full` as with a plug, `less` what you rest four times as long for, `off` nothing.",
+        choices=("full", "less", "off"),
+    )
     endpoints: tuple[BackendConfig, ...] = option(
         (),
         "Several servers instead of one, the best first, each with the settings of this "
