@@ -20,9 +20,10 @@ STYLE = "text{font:12px sans-serif;fill:#333}.model{font-weight:bold}"
 COLORS = {"fim-lsp": "#1f77b4", "llama.vim": "#d62728"}
 LIMITS = {
     "limit": "limit of the model, at once",
-    "limit, read first": "limit, read for 0.4 s",
+    "limit, read first": "limit, once read",
     "limit, read first, by lines and words": "limit, read, by lines and words",
 }
+READ = {"quick": "read in 0.4 s", "people": "read as people do"}
 LIMIT_COLOR = "#cfd8dc"
 
 
@@ -73,7 +74,12 @@ def main() -> None:
     """Read, draw, write."""
     out, *files = map(Path, sys.argv[1:])
     reports = [json.loads(file.read_text("utf-8")) for file in files]
-    out.write_text(draw({report["model"]: [*bars(report)] for report in reports}), "utf-8")
+    out.write_text(draw({title(report): [*bars(report)] for report in reports}), "utf-8")
+
+
+def title(report: Mapping[str, Any]) -> str:
+    """Return what a group of bars is about."""
+    return f"{report['model']}, {READ[report.get('reader', 'quick')]}"
 
 
 if __name__ == "__main__":

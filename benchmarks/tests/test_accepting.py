@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks.real_sessions.accepting import Screen, after_reading, waits
-from benchmarks.real_sessions.chart import bars, draw
+from benchmarks.real_sessions.chart import bars, draw, title
 from benchmarks.real_sessions.choice import Written
 from benchmarks.real_sessions.readers import (
     KEY_S,
     LINE_S,
     PEOPLE,
     QUICK,
+    READERS,
     share_of_readers,
     usual_read_s,
 )
@@ -149,6 +150,8 @@ def test_the_chart_has_a_bar_per_client_and_limit() -> None:
     shares = [bar.share for bar in bars({"played": played, "limits": limits})]
     assert shares == [0.25, 0.5, 0.25]
     assert "25.0%" in draw({"a model": [*bars({"played": played, "limits": {}})]})
+    titles = {title({"model": "a", "reader": reader}) for reader in READERS}
+    assert len(titles) == len(READERS)
 
 
 def test_people_type_in_bursts_and_read_slowly() -> None:

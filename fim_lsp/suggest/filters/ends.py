@@ -6,10 +6,11 @@ sure any more, and where a budget broke it off.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 from fim_lsp.suggest import boundary
-from fim_lsp.suggest.confidence import gain, likely
+from fim_lsp.suggest.confidence import likely
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters.seam import right_text
 from fim_lsp.suggest.lines import WORD, find_unclosed, open_quote, opens_block
@@ -31,14 +32,11 @@ def extent(candidate: Candidate, cursor: Cursor) -> Candidate:
     return candidate.cut(end, f"end of the {boundary.extent(cursor).value}")
 
 
-def not_sure(candidate: Candidate, cursor: Cursor, sure: float) -> Candidate:
-    """
-    Cut where the model is not *sure* any more, or before, where a reader has more of what is left.
-    """
-    if sure <= 0:
-        return candidate
-    surer = (least for least in SURER if least > sure)
-    return max((_sure_part(candidate, cursor, least) for least in (sure, *surer)), key=gain)
+def sure_parts(candidate: Candidate, cursor: Cursor, sure: float) -> Iterator[Candidate]:
+    """Yield where it may end: where the model is not *sure* any more, or before; the longest first."""
+    yield _sure_part(candidate, cursor, sure)
+    if sure > 0:
+        yield from (_sure_part(candidate, cursor, least) for least in SURER if least > sure)
 
 
 def _sure_part(candidate: Candidate, cursor: Cursor, sure: float) -> Candidate:
