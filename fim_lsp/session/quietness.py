@@ -148,7 +148,8 @@ class Quietness:
         if verdict is None:
             return
         self._judged.append(PastReaction(verdict, now))
-        self.record = worth.learn(self.record, exposure.place, taken=verdict in back_off.TAKEN)
+        taken = verdict in back_off.TAKEN
+        self.record = worth.learn(self.record, exposure.place, taken=taken, accepted=accepted)
 
     def why(self) -> str:
         """Return why suggestions are rarer than usual, "" where they are not."""

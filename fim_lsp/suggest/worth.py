@@ -11,7 +11,8 @@ times the rest:
     p · (characters - 1)  >=  (1 - p) · COST · (how many were dismissed lately)
 
 That is counted only as far as there is a record to go by (`trust`): at first everything is shown
-that the model is sure of, as without a record. The weights stay near the beginning, and each
+that the model is sure of, as without a record, and for longer where the user has not accepted one
+yet: a user who looks around accepts none. The weights stay near the beginning, and each
 `AGAIN`th of those that would be hidden is shown: or the record could never say that they are wanted
 after all.
 """
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fim_lsp.suggest.lines import is_word_sign
@@ -37,6 +38,7 @@ FARTHEST = 2.0  # of a weight from where it began
 MOST_STRONG = 1.5  # of `strength`: more hides what users take
 RECORD = 10.0  # suggestions after which half of the gain counts
 MOST_RECORD = 300.0
+EARLY = 30  # suggestions that could be read; as many, and none accepted, are a record, too
 AGAIN = 25
 N_LANGUAGES = 32
 TOLD = 0.3  # of a language: a tenth more or less
@@ -61,13 +63,19 @@ class Prospect(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Record:
     """
-    The learned record: *n* suggestions in, the weights, and how much more or less likely each
-    language makes it.
+    The learned record: *n* suggestions in, the weights, how much more or less likely each language
+    makes it, and whether the user accepted one.
     """
 
     n: float = 0.0
     weights: tuple[float, ...] = START
     languages: Mapping[str, float] = field(default_factory=dict)
+    has_accepted: bool = False
+
+    @property
+    def is_early(self) -> bool:
+        """Return whether it says too little yet to hide anything."""
+        return self.n < EARLY and not self.has_accepted
 
     @property
     def trust(self) -> float:
@@ -76,7 +84,8 @@ class Record:
 
     def to_json(self) -> dict[str, object]:
         """Return the record as JSON has it."""
-        return {"n": self.n, "start": START, "weights": self.weights, "languages": self.languages}
+        learned = {"n": self.n, "start": START, "weights": self.weights}
+        return {**learned, "languages": self.languages, "accepted": self.has_accepted}
 
 
 def features(place: Prospect) -> tuple[float, ...]:
@@ -107,11 +116,11 @@ def gain(record: Record, place: Prospect, strong: float = 1.0) -> float:
 
 def is_worth(record: Record, place: Prospect, strong: float = 1.0) -> bool:
     """Return whether to show it."""
-    return gain(record, place, strong) >= -COST * (1 - record.trust)
+    return record.is_early or gain(record, place, strong) >= -COST * (1 - record.trust)
 
 
-def learn(record: Record, place: Prospect, *, taken: bool) -> Record:
-    """Return the record after a suggestion was shown there."""
+def learn(record: Record, place: Prospect, *, taken: bool, accepted: bool = False) -> Record:
+    """Return the record after a suggestion was shown there, *taken* by a key or by typing it."""
     step = RATE * (float(taken) - expect(record, place))
     rows = zip(START, record.weights, features(place), strict=True)
     weights = tuple(_move(start, w, step * x) for start, w, x in rows)
@@ -119,7 +128,9 @@ def learn(record: Record, place: Prospect, *, taken: bool) -> Record:
     languages[place.language] = _move(0.0, languages.pop(place.language, 0.0), step)
     while len(languages) > N_LANGUAGES:
         languages.pop(next(iter(languages)))
-    return replace(record, n=min(MOST_RECORD, record.n + 1), weights=weights, languages=languages)
+    return Record(
+        min(MOST_RECORD, record.n + 1), weights, languages, record.has_accepted or accepted
+    )
 
 
 def restore(saved: object) -> Record:
@@ -133,6 +144,7 @@ def restore(saved: object) -> Record:
             "start": list(start),
             "weights": list(weights),
             "languages": dict(languages),
+            **more,
         }:
             numbers = [n, *weights, *languages.values()]
             is_ours = tuple(start) == START and len(weights) == len(START)
@@ -141,7 +153,8 @@ def restore(saved: object) -> Record:
             ):
                 bounded = tuple(map(_clip, START, weights))
                 kept = {name: _clip(0.0, w) for name, w in [*languages.items()][:N_LANGUAGES]}
-                return Record(max(0.0, min(float(n), MOST_RECORD)), bounded, kept)
+                n = max(0.0, min(float(n), MOST_RECORD))
+                return Record(n, bounded, kept, more.get("accepted") is True)
     return Record()
 
 

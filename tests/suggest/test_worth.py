@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.suggest.worth import (
+    EARLY,
     FARTHEST,
     MOST_RECORD,
     N_LANGUAGES,
@@ -63,6 +64,16 @@ def test_what_is_never_taken_is_hidden_and_comes_back() -> None:
     assert is_worth(after(100, HERE, taken=True, record=record), HERE)
 
 
+@pytest.mark.parametrize(("accepted", "n"), [(False, EARLY), (True, 1)])
+def test_nothing_is_hidden_before_something_is_known(*, accepted: bool, n: int) -> None:
+    """Until the first suggestion was accepted or some could be read, however many were not wanted lately."""
+    long = HERE._replace(n_chars=2, probability=0.31)
+    record = after(n - 1, long, taken=False)
+    assert is_worth(record, long, strong=6.0)
+    record = learn(record, long, taken=accepted, accepted=accepted)
+    assert not is_worth(after(8 * accepted, long, taken=False, record=record), long, strong=6.0)
+
+
 def test_languages_are_told_apart() -> None:
     """What is not taken in one is less missed in another."""
     record = Record()
@@ -80,8 +91,9 @@ def test_languages_are_told_apart() -> None:
 def test_dismissals_raise_the_bar() -> None:
     """For a while, what is doubtful is not shown."""
     doubtful = HERE._replace(probability=0.36, n_chars=3)
-    assert is_worth(Record(), doubtful, 1.0)
-    assert not is_worth(Record(), doubtful, 3.0)
+    record = Record(has_accepted=True)
+    assert is_worth(record, doubtful, 1.0)
+    assert not is_worth(record, doubtful, 3.0)
 
 
 @pytest.mark.parametrize(
