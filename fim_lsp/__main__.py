@@ -195,6 +195,7 @@ def _bridge_settings(ours: BackendConfig, *, saves: bool) -> BackendSettings:
         context_tokens=ours.context_tokens,
         headers=ours.headers,
         body=ours.body,
+        unload_s=ours.unload_after_minutes * 60,
         slots_dir=str(_cache() / "slots") if saves else "",
         keys_dir=str(_cache()),
         endpoints=tuple(_bridge_settings(one, saves=saves) for one in ours.endpoints),

@@ -211,6 +211,7 @@ def _program(given: Namespace) -> programs.Program:
         port=given.port,
         draft=_check(given.draft) if given.draft else "",
         speculate=not given.no_speculation,
+        unload_s=config.backend.unload_after_minutes * 60,
         slots_dir=str(cache / "slots") if config.state.save else "",
     )
     if server is None or build is None:

@@ -73,6 +73,7 @@ class BackendSettings:
     context_tokens: int = 0
     headers: tuple[tuple[str, str], ...] = ()  # "{session}" stands for `SESSION`
     body: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    unload_s: int = 0
     slots_dir: str = ""
     keys_dir: str = ""
     log: str = ""
@@ -227,6 +228,7 @@ def _make_embedded(settings: BackendSettings) -> Embedded:
         EmbeddedSettings(
             model=str(model),
             n_threads=settings.n_threads or n_threads,
+            unload_s=settings.unload_s,
             slots_dir=settings.slots_dir,
             log=settings.log,
         )

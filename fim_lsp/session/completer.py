@@ -213,6 +213,7 @@ class Completer:
     ) -> Answer:
         if doc.restoring is not None:
             await asyncio.wait([doc.restoring])
+        await self._persistence.restore_again(doc)
         self._persistence.note_use(doc)
         try:
             wait = self._wait(request, doc, until)

@@ -43,6 +43,7 @@ class Connection:
     """
     State: the settings, the backend they name, the task that reaches it, the state last reported.
 
+    *n_connected* is how often it was reached: each time its slots may be empty.
     *look_s* is how many seconds the first look at a place still takes, 0 for none or a short one;
     *on_status* is called when that, or the state, changes.
     """
@@ -50,6 +51,7 @@ class Connection:
     def __init__(self, config: Config, open_backend: Callable[[Config], Backend]) -> None:
         self.on_status: Callable[[], None] = lambda: None
         self.look_s = 0
+        self.n_connected = 0
         self._look_ends: asyncio.TimerHandle | None = None
         self.config = config
         self._open = open_backend
@@ -179,6 +181,7 @@ class Connection:
                 slow.cancel()
             self.report_state()
             if backend.state.health is Health.READY:
+                self.n_connected += 1
                 return
             unusable = backend.state.health is Health.UNUSABLE
             await asyncio.sleep(UNUSABLE_S if unusable else next(waits))

@@ -8,6 +8,7 @@ Without a folder, or with `fim.state.save` off, it does nothing at all.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -99,6 +100,18 @@ class Persistence:
             doc.ladder.reset()
         if doc.workspace.saved is not None:
             doc.workspace.saved.documents.pop(doc.uri, None)
+
+    async def restore_again(self, doc: OpenDocument) -> None:
+        """
+        Have the backend load what it saved of *doc* in this session, once each time that it was
+        reached again.
+        """
+        n_before, doc.n_connected = doc.n_connected, self._connection.n_connected
+        if doc.saved is not None and 0 < n_before < doc.n_connected and doc.ladder.current:
+            saved = doc.saved
+            doc.ladder.install(saved.frame)  # a later one would be evaluated from its beginning
+            with contextlib.suppress(BackendError):  # then it is evaluated
+                await self._prefill.restore(doc, saved.frame.header, saved.typed)
 
     def note_use(self, doc: OpenDocument) -> None:
         """Note a request in *doc*: save it at rest."""

@@ -122,6 +122,13 @@ class BackendConfig:
         "`full` as with a plug, `less` what you rest four times as long for, `off` nothing.",
         choices=("full", "less", "off"),
     )
+    # loading it again takes seconds, with a large model many
+    unload_after_minutes: int = option(
+        0,
+        "After so many minutes without a request, the embedded engine and `fim-lsp serve` take "
+        "the model out of memory; the next key loads it again. 0: never.",
+        within=(0, 10_080),
+    )
     endpoints: tuple[BackendConfig, ...] = option(
         (),
         "Several servers instead of one, the best first, each with the settings of this "

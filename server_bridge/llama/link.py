@@ -55,9 +55,9 @@ class Identity(NamedTuple):
         return label(re.split(r"[/\\]", self.model_path)[-1])
 
 
-async def properties(http: Http) -> Identity:
-    """Return the server of our model, once it proves that it is llama.cpp."""
-    proved = await proof(http)
+async def properties(http: Http, on_sleep: Callable[[], None] = lambda: None) -> Identity:
+    """Return the server of our model, once it proves that it is llama.cpp; see `proof`."""
+    proved = await proof(http, on_sleep)
     if isinstance(proved, Identity):
         return proved
     state_of = await _models(http)
@@ -74,15 +74,18 @@ async def properties(http: Http) -> Identity:
         raise
 
 
-async def proof(http: Http) -> Identity | None:
+async def proof(http: Http, on_sleep: Callable[[], None] = lambda: None) -> Identity | None:
     """
     Return the server at the other end of the connection that is open now; None for llama.cpp's
     router.
 
-    Raises BackendUnusable where it is not llama.cpp.
+    Calls *on_sleep* where it has put its model out of memory (`--sleep-idle-seconds`), which this
+    does not change. Raises BackendUnusable where it is not llama.cpp.
     """
     try:
         props = await http.get("/props", named=False)
+        if props.get("is_sleeping") is True:
+            on_sleep()
         return None if props.get("role") == ROUTER else identity(props, http.url)
     except (BackendRejected, UnexpectedAnswer):
         raise BackendUnusable(
@@ -161,6 +164,7 @@ class Link:
         for connection in (self._http, self._streams):
             connection.is_working = self._is_working
         self._met: MetServer | None = None
+        self._is_waking = False  # it slept when it was looked at last
 
     @property
     def url(self) -> str:
@@ -174,12 +178,27 @@ class Link:
             met = await self._identify()
         except Unproven:  # the connection had served its hundred requests
             met = await self._identify()
-        self._met = met
+        except BackendTimeout:
+            if self._is_waking:  # a server that loads its model answers nothing
+                raise self._loading() from None
+            raise
+        self._met, self._is_waking = met, False
         return met
 
+    def _note_sleep(self) -> None:
+        self._is_waking = True
+
+    def _loading(self) -> Loading:
+        return Loading(f"{self.url} loads its model again, after a rest")
+
     async def _prove(self, http: Http) -> None:
-        """Raise BackendUnavailable if another server is there than the one that was met."""
-        proved, met = await proof(http), self._met
+        """
+        Raise BackendUnavailable if another server is there than the one that was met, or its slots
+        are empty since it slept.
+        """
+        proved, met = await proof(http, self._note_sleep), self._met
+        if self._is_waking:
+            raise self._loading()
         if proved is None and met is not None:
             return  # a router closes the connection behind a probe, before what it is to prove
         if not met or proved != met.identity or await self._probe(http) != met.probe:
@@ -243,7 +262,7 @@ class Link:
             await self._prove(self._http)
 
     async def _identify(self) -> MetServer:
-        identity = await properties(self._http)
+        identity = await properties(self._http, self._note_sleep)
         try:
             return MetServer(identity, await self._probe(self._http))
         except Unproven:  # a router closes the connection behind each answer of a model

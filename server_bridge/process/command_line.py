@@ -72,6 +72,7 @@ class Plan:
     port: int = USUAL_PORTS[0]  # where `auto` looks first
     draft: str = ""
     speculate: bool = True
+    unload_s: int = 0
     slots_dir: str = ""
     key_file: str = ""
 
@@ -109,6 +110,7 @@ def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
         # that way is not what would have been evaluated. A long text asks for it by itself.
         ("--cache-reuse", "0"),
         *_rolling_back(machine, plan),
+        *([("--sleep-idle-seconds", str(plan.unload_s))] if plan.unload_s else []),
         *([("--slot-save-path", plan.slots_dir + "/")] if plan.slots_dir else []),
         ("--log-colors", "off"),  # by default it looks at its terminal, and we read the log
         *_drafting(build, plan),

@@ -3,7 +3,7 @@ The process with llama.cpp inside: settings come in on stdin, the server's addre
 stdout.
 
     in    {"model": …, "key": …, "n_threads": …, "n_slots": …, "n_ctx": …,
-           "n_batch": …, "slots_dir": …, "port": …}
+           "n_batch": …, "unload_s": …, "slots_dir": …, "port": …}
     out   {"url": "http://127.0.0.1:…", "engine": version, "not_saved": why}   or   {"error": …}
 
 With `--list-devices` it prints the GPUs that it would use, as llama-server does.
@@ -145,6 +145,8 @@ def _parameters(settings: dict[str, Any], params: Any) -> Any:
     params.cpuparams_batch.n_threads = settings["n_threads"]
     params.cache_ram_mib = sizing.set_aside(facts, n_slots, there) >> 20
     params.endpoint_slots = True
+    if settings["unload_s"]:
+        params.sleep_idle_seconds = settings["unload_s"]
     if settings["slots_dir"]:
         params.slot_save_path = settings["slots_dir"] + os.sep  # it must end with one
     return params

@@ -48,6 +48,7 @@ class EmbeddedSettings:
     n_slots: int = command_line.N_SLOTS
     n_ctx: int = command_line.N_CTX
     n_batch: int = command_line.N_BATCH
+    unload_s: int = 0  # without a request, before the model is taken out of memory; 0: never
     slots_dir: str = ""
     log: str = ""
 
@@ -142,6 +143,7 @@ def inside(machine: command_line.Machine, plan: command_line.Plan, cache: Path) 
     settings = EmbeddedSettings(
         model=_resolve_paths(plan).model,
         n_threads=command_line.usual_threads(machine.cores),
+        unload_s=plan.unload_s,
         slots_dir=plan.slots_dir,
     )
     program = _prepare_served(plan, cache)

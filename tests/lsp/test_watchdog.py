@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import reduce
 from pathlib import Path
 
@@ -83,7 +84,7 @@ def test_there_are_two_files_at_most(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     for _ in range(3):
         file = watchdog.open_stacks(cache / STACKS)
-        with open(file, "wb", closefd=True) as stacks:
+        with os.fdopen(file, "wb") as stacks:
             stacks.write(b"x" * (watchdog.MOST_BYTES + 1))
     assert sorted(path.name for path in cache.iterdir()) == [f"old-{STACKS}", STACKS]
     assert state_file.forget(cache) == 2 * (watchdog.MOST_BYTES + 1)

@@ -73,6 +73,7 @@ class OpenDocument:
     dialogue: Dialogue | None = None
     restoring: asyncio.Task[None] | None = None
     saved: SavedDocument | None = None
+    n_connected: int = 0  # how often the backend had been reached at its last request
     used: float = 0.0
     is_retired: bool = False
 

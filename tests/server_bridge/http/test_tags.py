@@ -24,6 +24,8 @@ TAGS: dict[str, Any] = {
     "body": (("cache_salt", SALT), ("user", USER)),
 }
 SAID = f"X-Session-ID: {bridge.SESSION}\r\n".encode()
+
+
 @pytest.mark.parametrize(
     ("end", "asked"),
     [

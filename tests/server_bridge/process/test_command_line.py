@@ -63,6 +63,7 @@ HELP = """\
 --api-key-file FNAME                    path to file containing API keys, one per line
 --cors-origins ORIGINS                  comma-separated list of allowed origins for CORS (default: *)
 --cache-reuse N                         min chunk size to attempt reusing from the cache via KV shifting
+--sleep-idle-seconds SECONDS            number of seconds of idleness after which the server will sleep
 --slot-save-path PATH                   path to save slot kv cache (default: disabled)
 --fim-qwen-1.5b-default                 use default Qwen 2.5 Coder 1.5B (note: can download weights from the
                                         internet)
@@ -127,6 +128,8 @@ def test_the_whole_line() -> None:
         ({"facts": {**MODEL, "context_length": 4096}}, "--ctx-size 8192", "--ctx-size 32768"),
         ({"port": 9000}, "--port 9000", "8012"),
         ({"slots_dir": ""}, "--cache-reuse 0", "--slot-save-path"),
+        ({"unload_s": 600}, "--cache-reuse 0 --sleep-idle-seconds 600 --slot-save", "never"),
+        ({"unload_s": 0}, "--cache-reuse 0", "--sleep-idle-seconds"),
         ({"speculate": False}, "--cache-reuse 0", "--spec"),
         (
             {"draft": "d.gguf"},

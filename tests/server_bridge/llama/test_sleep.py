@@ -1,0 +1,82 @@
+"""A real server whose model is out of memory after a rest, and what is asked of it then."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from server_bridge.http.client import Http
+from server_bridge.llama.backend import LlamaServer
+from server_bridge.llama.link import open_to_pages
+from server_bridge.process import programs
+from server_bridge.process.command_line import Plan
+from server_bridge.process.served import keep
+from server_bridge.protocol import BackendUnavailable, Health, Request
+from tests.llama_server import PROGRAM, free_port
+from tests.models import BUNDLED
+from tests.server_bridge.keys import giving
+from tests.server_bridge.prompts import prompt
+
+SLEEP_S = 6  # longer than llama.cpp keeps a silent connection: as with any setting in minutes
+PROMPT = prompt("    def __init__(self, option", at=500)
+OUTSIDE = pytest.param(PROGRAM, marks=pytest.mark.server, id="llama-server")
+ENGINES = [pytest.param("", id="embedded"), *([OUTSIDE] if PROGRAM else [])]
+
+
+@asynccontextmanager
+async def sleeping(engine: str, folder: Path) -> AsyncIterator[tuple[LlamaServer, Http]]:
+    """A server that sleeps after `SLEEP_S`, as `fim-lsp serve` starts it, and another look at it."""
+    slots = str(folder / "slots")
+    plan = Plan(str(BUNDLED), port=free_port(), slots_dir=slots, unload_s=SLEEP_S)
+    machine = programs.machine(None)._replace(cores=1)
+    program = (
+        programs.outside(engine, machine, programs.build(engine), plan, folder)
+        if engine
+        else programs.inside(machine, plan, folder)
+    )
+    async with aclosing(keep(program)) as states:
+        async for state in states:
+            assert state.health in {Health.LOADING, Health.READY}, state.message
+            if state.health is Health.READY:
+                break
+        http = Http(program.url, giving(program.key), 60.0)
+        server = LlamaServer(http, engine="ours", state_dir=slots)
+        look = Http(program.url, giving(program.key))
+        yield server, look
+        await server.aclose()
+        await look.aclose()
+
+
+async def is_asleep(look: Http) -> bool:
+    """Return whether the model is out of memory; asking changes nothing."""
+    return (await look.get("/props")).get("is_sleeping") is True
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_a_server_that_slept_gets_its_slots_back(engine: str, tmp_path: Path) -> None:
+    """The request that finds it asleep wakes nothing and says so; then nothing is evaluated again."""
+    async with sleeping(engine, tmp_path) as (server, look):
+        model = await server.connect()
+        whole = (await model.complete(Request(PROMPT, 2))).timings
+        assert await model.save(PROMPT) == whole.prompt_n + whole.cache_n
+        while not await is_asleep(look):
+            await asyncio.sleep(0.2)
+
+        await open_to_pages(server.state.url)  # the doctor's look, and the page's
+        assert await server.connect() is model
+        with pytest.raises(BackendUnavailable, match="loads its model again"):
+            await model.complete(Request(PROMPT, 2))
+        assert server.state.health is Health.LOADING
+        assert await is_asleep(look)
+
+        woken = await server.connect()
+        typed = replace(PROMPT, middle=PROMPT.middle + "s")
+        cost = (await woken.complete(Request(typed, 2))).timings
+        assert cost.prompt_n <= 8
+        assert cost.cache_n == cost.expected_n
+        assert not await is_asleep(look)
