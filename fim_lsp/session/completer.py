@@ -61,7 +61,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(eq=False, repr=False)
 class Completer:
-    """See the module."""
+    """The way from a request to its answer, on what the parts of the session know."""
 
     _connection: Connection
     _stats: Stats

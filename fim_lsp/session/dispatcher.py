@@ -39,7 +39,7 @@ AHEAD_TOKENS = 32
 
 @dataclass(eq=False, repr=False)
 class Dispatcher:
-    """See the module."""
+    """The generations under way, and the requests that wait for them."""
 
     _lane: Lane
     _stats: Stats
@@ -86,8 +86,6 @@ class Dispatcher:
     async def aclose(self) -> None:
         """End all generations."""
         await end_tasks({*self._tasks})
-
-    # -- generations ----------------------------------------------------------------------------
 
     @property
     def _model(self) -> str:

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 class Framing:
-    """See the module."""
+    """The frames that a request may be asked with, measured on the model."""
 
     def __init__(self, lane: Lane) -> None:
         self._lane = lane

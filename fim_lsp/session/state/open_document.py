@@ -48,7 +48,7 @@ class Verdict(enum.Enum):
 @dataclass(eq=False, repr=False)
 class OpenDocument:
     """
-    See the module. *most_chars* is at least as many as the document has. *why_private* is "" where
+    One open document. *most_chars* is at least as many as the document has. *why_private* is "" where
     it may be used. *position* is the cursor's last known place, carried along by edits since;
     *deleted* is where the last edit only took text away; *typed*: there was an edit since the last
     request. *shown_at* is in which version and where a suggestion was last shown, *dialogue* about
@@ -127,8 +127,6 @@ class OpenDocument:
 
         return check
 
-    # -- what happens to it --------------------------------------------------------------------
-
     def restart(
         self, document: Document, file: FileLocation, workspace: Workspace, most_chars: int
     ) -> OpenDocument:
@@ -199,8 +197,6 @@ class OpenDocument:
         self.acceptance.close(self.document)
         self.workspace.memory.note_close(self.uri)
         self.retire()
-
-    # -- what is done for it --------------------------------------------------------------------
 
     def take_typed(self) -> bool:
         """
