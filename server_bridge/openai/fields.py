@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 
 from server_bridge.http.responses import Object
+from server_bridge.protocol import BackendRejected
 
 GUIDE = "structured_outputs"  # vLLM's field; others leave it unread
 # What a completion can do without, what is refused most often first.
@@ -21,6 +22,7 @@ OPTIONAL = (
 )  # fmt: skip
 RENAMED = {"max_tokens": "max_completion_tokens"}  # OpenAI's later models know only the new name
 NEEDS = {"stream_options": "stream"}  # refused where the other one is left out
+REFUSALS = (400, 422)  # of what a request has, and not of its address or its key
 LONGEST = 2000  # characters of a refusal that are looked at
 
 
@@ -41,18 +43,18 @@ class OptionalFields:
         kept = (name for name in body if name not in out or name in RENAMED)
         return {renamed[name]: body[name] for name in kept}
 
-    def take_back(self, body: Object, said: str, *, is_search: bool) -> bool:
+    def take_back(self, body: Object, refusal: BackendRejected) -> bool:
         """
-        Leave out what a refusal of *body* is about, by the words that it *said*, or on trial where
-        *is_search*; return whether to ask again.
+        Leave out what a *refusal* of *body* is about, by its words or on trial; return whether to
+        ask again.
         """
-        words = {*re.findall(r"\w+", said[:LONGEST])}
+        words = {*re.findall(r"\w+", refusal.server_text[:LONGEST])}
         renamed = {name for name, new in RENAMED.items() if new in words}
         there = body.keys() & {*OPTIONAL, *renamed} - self.refused
         if named := there & words:
             self.refused |= named
             return True
-        if not is_search:
+        if refusal.status not in REFUSALS:
             return False
         if self._trials is None and (all_ := frozenset(there)) not in self._in_vain:
             self._in_vain.add(all_)

@@ -21,10 +21,9 @@ from server_bridge.fim.layout import find_spelling
 from server_bridge.http.responses import Count, Object, Octet, label, optional
 from server_bridge.http.responses import read as read_shape
 from server_bridge.llama.completion import check_length, log_probability
-from server_bridge.openai.fields import LONGEST
+from server_bridge.openai.fields import LONGEST, REFUSALS
 from server_bridge.protocol import BackendError, BackendRejected, BackendUnavailable, Token
 
-REFUSALS = (400, 422)  # of what a request has, and not of its address or its key
 NO_ID = -1  # a token of which only the text is known
 # The context, as servers say it in words: "maximum context length is 4096 tokens", "exceed context
 # window of 400", "must be <= 400"

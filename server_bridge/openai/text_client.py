@@ -23,7 +23,7 @@ from server_bridge.http.client import Http
 from server_bridge.http.responses import Object, label
 from server_bridge.openai import completion, stream
 from server_bridge.openai.completion import MOST_STOPS
-from server_bridge.openai.fields import GUIDE, OptionalFields
+from server_bridge.openai.fields import GUIDE, REFUSALS, OptionalFields
 from server_bridge.openai.models import CHATS, COMPLETIONS, TEMPLATES, ModelInUse, list_models
 from server_bridge.openai.stream import StreamedAnswer
 from server_bridge.openai.waking import Waking
@@ -106,7 +106,7 @@ def cut(text: str, low: int, high: int) -> str:
     return text[: end if end > low else high]
 
 
-NO_CHATS = (*stream.REFUSALS, 404, 405)
+NO_CHATS = (*REFUSALS, 404, 405)
 NO_CHAT = "{} refuses chats: set fim.backend.template to what its model was trained on, one of {}"
 
 log = logging.getLogger(__name__)
@@ -143,18 +143,18 @@ class TextClient:
         Yield the answer to *text* after each event, and what it cost; closing this closes the
         request. What the server refuses of it is left out, and it is asked again.
         """
-        body, is_asked = self._body(text, options), "messages" in options
+        body, is_asked, is_begun = self._body(text, options), "messages" in options, False
         while True:
             sent = self._fields.leave_out(body)
             try:
                 async with aclosing(self._ask(text, sent, body["max_tokens"], is_asked)) as answers:
                     async for answer in answers:
+                        is_begun = True
                         yield answer
                 return
             except BackendRejected as error:
                 self._learn_length(error, text, body["max_tokens"])
-                is_search = error.status in stream.REFUSALS
-                if not self._fields.take_back(sent, error.server_text, is_search=is_search):
+                if is_begun or not self._fields.take_back(sent, error):
                     if self.connected.is_chat and not is_asked and error.status in NO_CHATS:
                         raise BackendUnusable(NO_CHAT.format(self._http.url, TEMPLATES)) from None
                     raise
@@ -178,7 +178,8 @@ class TextClient:
         events = self._http.stream(path, json.dumps(body).encode())
         n_held = self.estimate.tokens(self.estimate.count_held(text))
         answer, timings, line = None, Timings(), completion.last_line(text)
-        watched = self.waking.watch(events)
+        # mlx_lm.server has its model; a request that is given up costs it what it evaluated
+        watched = events if self.connected.is_mlx else self.waking.watch(events)
         growing = stream.growing(watched, self._http.url, n_predict)
         try:
             async with aclosing(events), aclosing(watched), aclosing(growing) as answers:
@@ -263,8 +264,7 @@ class TextServer:
             try:
                 answer = await self._answer(sent, n_predict)
             except BackendRejected as error:
-                is_search = error.status in stream.REFUSALS
-                if not self._fields.take_back(sent, error.server_text, is_search=is_search):
+                if stream.is_length(error.server_text) or not self._fields.take_back(sent, error):
                     raise
             else:
                 self._fields.note_answer()

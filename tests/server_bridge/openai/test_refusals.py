@@ -204,6 +204,27 @@ async def test_a_code_says_it_as_well(code: str) -> None:
                 await backend.complete(HALF)
 
 
+async def test_an_answer_that_has_begun_is_not_asked_for_again() -> None:
+    """Its text would come twice; an error in the middle is one."""
+    pieces = {"choices": [{"text": "a"}]}, {"error": {"message": "logprobs", "code": 400}}
+    answer = {"/v1/models": b'{"data": [{"id": "qwen", "owned_by": "x"}]}'}
+    with recorder(answer={**answer, "/v1/completions": events(*pieces)}) as running:
+        async with aclosing(OpenAiServer(Http(running.url))) as backend:
+            with pytest.raises(BackendRejected):
+                await backend.complete(HALF)
+    assert len(running.heard) == 2
+
+
+async def test_a_length_is_no_reason_to_leave_out_fields() -> None:
+    """Neither of a completion nor of a next edit."""
+    with server(lambda _: (400, error("maximum context length is 9 tokens"))) as running:
+        model = TextServer(Http(running.url), QWEN)
+        with pytest.raises(BackendRejected):
+            await model.continue_text("x", 8, ())
+        await model.aclose()
+    assert len(running.heard) == 1
+
+
 OTHERS = [
     "CUDA out of memory",
     "engine is dead",
