@@ -57,7 +57,7 @@ from fim_lsp.documents import LINE_CHARS
 PRICE = 0.002
 """
 Worth a character must add to be evaluated: the dial between recall and upkeep (benchmarks/recall).
-Half of it costs about twice the tokens per typed line for the same recall; twice of it recalls less.
+Half of it costs about twice the tokens per typed line for the same recall; twice recalls less.
 """
 
 _CUTS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the ring, besides the last allowed one: each costs 5 ms

@@ -175,7 +175,10 @@ def workspace_edit(
 
 
 async def apply_edit(editor: Editor, edit: types.WorkspaceEdit, label: str) -> bool:
-    """Have the editor change documents; whether it did. Never within a request: see `LanguageServer.later`."""
+    """
+    Have the editor change documents; whether it did. Never within a request: see
+    `LanguageServer.later`.
+    """
     with contextlib.suppress(JsonRpcException):
         params = types.ApplyWorkspaceEditParams(edit, label=label)
         return (await editor.workspace_apply_edit_async(params)).applied

@@ -60,8 +60,8 @@ def _snippets(items: list[Any]) -> Iterator[Snippet]:
                 pass
             case _:
                 log.warning(
-                    "fim/context: items[%d] is none of {uri, value}, {name, value} and {uri, values}; "
-                    "it is left out",
+                    "fim/context: items[%d] is none of {uri, value}, {name, value} and "
+                    "{uri, values}; it is left out",
                     idx,
                 )
 

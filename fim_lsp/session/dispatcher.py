@@ -23,6 +23,7 @@ from fim_lsp.session.scheduler import end_tasks
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.stats import Cost, Stats
+from fim_lsp.session.tasks import Tasks
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, accept
@@ -45,7 +46,7 @@ class Dispatcher:
     _stats: Stats
     _framing: Framing
     _open_documents: OpenDocuments
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _tasks: Tasks = field(default_factory=Tasks)
     _latest: Generation | None = None  # the one that the newest request waits for
 
     async def ask(
@@ -182,9 +183,7 @@ class Dispatcher:
     def _run(self, generation: Generation, doc: OpenDocument) -> None:
         """Have *generation* run, unless it does."""
         if generation.claim():
-            task = asyncio.create_task(self._generate(generation, doc), name="generation")
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks.start(self._generate(generation, doc), "generation")
 
     async def _generate(self, generation: Generation, doc: OpenDocument) -> None:
         """Decode until *generation* has ended or is not wanted; never raises, see `fail`."""

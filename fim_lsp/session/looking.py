@@ -1,4 +1,4 @@
-"""A look at what the model is shown at a cursor, while the session goes on as if there were none."""
+"""A look at what the model is shown at a cursor, which delays nothing that is evaluated ahead."""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ LOGARITHMS = {verdict: math.log(factor) for verdict, factor in FACTORS.items()}
 FADE_S = 600.0  # Copilot's ten minutes
 MOST = 6.0  # more than four in a row change nothing: Copilot's waits end at a bound, too
 READ_S = 0.3  # to see that something is there and what: about the shortest fixation of a reader
-# Of a suggestion that was typed along, or accepted in part: Neovim sends what is typed within 150 ms
-# as one change; three keys take longer than that.
+# Of a suggestion that was typed along, or accepted in part: Neovim sends what is typed within
+# 150 ms as one change; three keys take longer than that.
 ALONG_CHARS = 3
 # the wait that is made longer where there is none; with 100 a user who always dismisses loses 20 %
 # of the keys

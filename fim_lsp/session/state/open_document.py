@@ -48,8 +48,8 @@ class Verdict(enum.Enum):
 @dataclass(eq=False, repr=False)
 class OpenDocument:
     """
-    One open document. *most_chars* is at least as many as the document has. *why_private* is "" where
-    it may be used. *position* is the cursor's last known place, carried along by edits since;
+    One open document. *most_chars* is at least as many as the document has. *why_private* is ""
+    where it may be used. *position* is the cursor's last known place, carried along by edits since;
     *deleted* is where the last edit only took text away; *typed*: there was an edit since the last
     request. *shown_at* is in which version and where a suggestion was last shown, *dialogue* about
     the last edit by instruction, *restoring* loads what an earlier run saved, *saved* is what is on
