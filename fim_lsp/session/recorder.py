@@ -3,8 +3,8 @@ What the user does between two commands, as a recording that `benchmarks.recorde
 
 State: the entries so far, and each file as it was recorded last: as a prompt would show it, with
 secrets redacted, a half-typed one at the cursor, too. So an entry is the difference between two
-such texts. A file in which the cursor leaves a half-typed secret, and one that is private in the
-end, is left out altogether; nothing is written before.
+such texts. A file in which the cursor leaves a half-typed secret or several cursors type, and one
+that is private in the end, is left out altogether; nothing is written before.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from fim_lsp import events
 from fim_lsp.context.secrets.scan import scrub_parts, scrub_text
-from fim_lsp.documents import Document, Edit, Position, after, alike
+from fim_lsp.documents import Document, Edit, Position, after, alike, difference
 from fim_lsp.session.state.open_document import OpenDocument
 
 TYPE = "workspaceRecording@1.0"  # VS Code's
@@ -62,10 +62,12 @@ class Recorder:
             self._add(file, "setContent", content=file.text)
         file, at = self._files[doc.uri], doc.position or Position(0, 0)
         match event:
-            case events.Changed(edits=(*_, last)):
-                if isinstance(last, Edit):
-                    at = after(last.start, last.text)
-                self._note_text(file, doc, at, moves=False)
+            case events.Changed(edits=edits):
+                whole = difference(before.lines, doc.document.lines)
+                last = edits[-1] if len(edits) == 1 and isinstance(edits[-1], Edit) else whole
+                self._note_text(file, doc, after(last.start, last.text), moves=False)
+                if _types_at_many_places(edits):
+                    file.is_left_out, file.entries = True, []
             case events.CursorMoved():
                 n = self._note_text(file, doc, at, moves=True)
                 self._add(file, "selectionChanged", selection=[[n, n]])
@@ -78,12 +80,10 @@ class Recorder:
         files = [file for uri, file in self._files.items() if uri not in private]
         entries = sorted((one for file in files for one in file.entries), key=_when)
         self._files, self.is_on = {}, False
-        head = {
-            "documentType": TYPE,
-            "kind": "header",
-            "time": entries[0]["time"] if entries else 0,
-        }
-        return json.dumps({"log": [head, *entries]}).encode() if entries else b""
+        if not entries:
+            return b""
+        head = {"documentType": TYPE, "kind": "header", "time": entries[0]["time"]}
+        return json.dumps({"log": [head, *entries]}).encode()
 
     def _note_text(self, file: Recorded, doc: OpenDocument, at: Position, *, moves: bool) -> int:
         """Record what became of the text, the cursor being *at*; return the cursor's offset."""
@@ -104,6 +104,12 @@ class Recorder:
             return
         number = [*self._files].index(file.doc.uri)
         file.entries.append({"kind": kind, "id": number, "time": round(self._now() * 1000), **more})
+
+
+def _types_at_many_places(edits: tuple[Edit | str, ...]) -> bool:
+    """Return whether several cursors type the same: a half-typed secret is found at one of them."""
+    texts = [edit.text.strip() for edit in edits if isinstance(edit, Edit)]
+    return len(texts) > len({*texts, ""} - {""}) + texts.count("")
 
 
 def _when(entry: dict[str, object]) -> int:

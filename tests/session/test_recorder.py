@@ -130,6 +130,36 @@ async def test_a_half_typed_secret_that_is_left_takes_the_file_out(
     assert await stop(session) == ""
 
 
+async def test_a_secret_of_a_client_that_sends_whole_texts(
+    session: Session, tmp_path: Path
+) -> None:
+    """The cursor is where the text has changed."""
+    user = typist(session, tmp_path, text="x = 1\n")
+    await wait_judged(session)
+    session.record()
+    for n in range(1, len(KEY)):
+        text = f"x = 1\ntoken = '{KEY[:n]}\ny = 2\n"
+        session.handle(events.Changed(user.uri, n + 1, (text,)))
+    recording = await stop(session)
+    assert "token" in recording
+    assert not any(KEY[n : n + 6] in recording for n in range(len(KEY) - 6))
+    assert "edit" in recording
+
+
+async def test_what_several_cursors_type_is_left_out(session: Session, tmp_path: Path) -> None:
+    """A half-typed secret is found at one cursor only; edits of a formatter are no typing."""
+    user = typist(session, tmp_path, text="a = ''\nb = ''\n")
+    other = typist(session, tmp_path, "other.py", text="a\nb\n")
+    await wait_judged(session)
+    session.record()
+    for n, char in enumerate("ghp"):
+        edits = tuple(Edit(Position(row, 5 + n), Position(row, 5 + n), char) for row in (0, 1))
+        session.handle(events.Changed(user.uri, n + 2, edits))
+    edits = tuple(Edit(Position(row, 0), Position(row, 0), "    ") for row in (0, 1))
+    session.handle(events.Changed(other.uri, 2, edits))
+    assert last_texts(await stop(session)) == {"other.py": "    a\n    b\n"}
+
+
 async def test_a_recording_is_bounded(
     session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
