@@ -184,7 +184,7 @@ function M.report(item, length, whole)
   end
   if whole and item.command then
     client:exec_cmd(item.command)
-  elseif not whole then
+  elseif not whole and client.name == 'fim' then -- other servers do not know it
     client:notify('textDocument/didPartiallyAcceptCompletion', {
       item = item.raw,
       acceptedLength = vim.str_utfindex(item.text:sub(1, length), 'utf-16'),

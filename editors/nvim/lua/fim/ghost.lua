@@ -20,6 +20,8 @@ local PATIENCE_MS = 1000 -- without an answer to what the user asked for; then a
 ---@field index integer which of them is shown, 0 for none
 ---@field pending? { client: vim.lsp.Client, id: integer, token: string } the request under way
 ---@field scheduled boolean whether this loop's request is scheduled already
+---@field automatic boolean whether this asks by itself, beside what Neovim asks other servers
+---@field beside? boolean whether another server's suggestion was on screen when this was drawn
 
 ---@type table<integer, fim.Ghost>
 local ghosts = {}
@@ -51,6 +53,12 @@ local function cursor_in(buf)
   return cursor[1] - 1, cursor[2]
 end
 
+--- Whether Neovim shows a suggestion of another server, which the user switched on.
+local function is_beside(buf)
+  local theirs = vim.api.nvim_get_namespaces()['nvim.lsp.inline_completion']
+  return theirs ~= nil and #vim.api.nvim_buf_get_extmarks(buf, theirs, 0, -1, { limit = 1 }) > 0
+end
+
 local function cancel(ghost)
   local pending = ghost.pending
   ghost.pending = nil
@@ -75,11 +83,16 @@ local function draw(buf, item)
   local chunks = vim.tbl_map(function(line)
     return { { line, 'FimGhostText' } }
   end, lines)
+  local ghost = ghosts[buf]
+  ghost.beside = ghost.automatic and is_beside(buf)
+  if ghost.beside then -- both at the cursor would be read as one text
+    table.insert(chunks[1], 1, { 'fim: ', 'FimEditHint' })
+  end
   show_in_current_window()
   vim.api.nvim_buf_set_extmark(buf, namespace, row, col, {
-    virt_text = chunks[1],
+    virt_text = not ghost.beside and chunks[1] or nil,
     virt_text_pos = 'inline',
-    virt_lines = vim.list_slice(chunks, 2),
+    virt_lines = ghost.beside and chunks or vim.list_slice(chunks, 2),
     hl_mode = 'combine',
   })
   require('fim.next_edit').give_way()
@@ -216,11 +229,22 @@ function M.cycle(buf, step)
   return true
 end
 
+--- Draw again, once Neovim has drawn or hidden what another server suggests.
+local function redraw(buf)
+  vim.schedule(function()
+    local item = M.current(buf)
+    if item and cursor_in(buf) and ghosts[buf].beside ~= is_beside(buf) then
+      M.show(buf, item)
+    end
+  end)
+end
+
 --- The text or the cursor changed: shorten the suggestion, or drop it and send a new request. Keys
 --- that arrive together (a paste, a mapping) make one request.
 local function moved(buf, automatic)
   local ghost, item = ghosts[buf], M.current(buf)
   if item and draw(buf, item) then
+    redraw(buf)
     return
   end
   if not automatic then
@@ -245,7 +269,7 @@ end
 ---@param options { automatic: boolean }
 function M.enable(buf, options)
   M.disable(buf)
-  ghosts[buf] = { items = {}, index = 0, scheduled = false }
+  ghosts[buf] = { items = {}, index = 0, scheduled = false, automatic = options.automatic }
   local group = vim.api.nvim_create_augroup('fim.ghost:' .. buf, {})
   local function on(events, callback)
     vim.api.nvim_create_autocmd(events, { group = group, buffer = buf, callback = callback })
@@ -259,15 +283,14 @@ function M.enable(buf, options)
   on('BufWipeout', function()
     ghosts[buf] = nil
   end)
-  if not options.automatic then
-    on('LspRequest', function(ev) -- Neovim got an answer of its own and will show that
-      local pending, request = ghosts[buf].pending, ev.data.request
-      local ours = pending and pending.id == ev.data.request_id
-      if request.method == METHOD and request.type == 'complete' and not ours then
-        M.hide(buf)
-      end
-    end)
-  end
+  on('LspRequest', function(ev) -- Neovim got an answer of its own and will show that
+    local pending, request = ghosts[buf].pending, ev.data.request
+    local ours = pending and pending.id == ev.data.request_id
+    if request.method == METHOD and request.type == 'complete' and not ours then
+      local beside = options.automatic and redraw or M.hide
+      beside(buf)
+    end
+  end)
 end
 
 --- Show nothing in `buf` any more.
