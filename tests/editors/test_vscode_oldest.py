@@ -26,7 +26,7 @@ def test_ghost_text_and_copies(tmp_path: Path) -> None:
     file = shop_in(tmp_path)
     functions = "".join(f"def only_here_{n}(a):\n    return a * {n}\n\n\n" for n in range(9))
     (file.parent / "cut.py").write_text(functions)
-    with closing(Workbench(tmp_path, file, SETTINGS, VSIX, programs.OLDEST_CODE)) as workbench:
+    with closing(Workbench(tmp_path, file, SETTINGS, VSIX, code=programs.OLDEST_CODE)) as workbench:
         workbench.wait_until_ready()
         workbench.open(file.parent / "cut.py")
         workbench("press", "Control+a")

@@ -52,7 +52,7 @@ class Workbench:
         home: Path,
         file: Path,
         settings: Mapping[str, object],
-        vsix: Path,
+        *vsixes: Path,
         code: Path = programs.CODE,
     ) -> None:
         self._program = [programs.node(code), code / "node_modules/code-server/out/node/entry.js"]
@@ -68,7 +68,9 @@ class Workbench:
         (user / "keybindings.json").write_text(json.dumps(KEYS))
         (home / "config.yaml").write_text("")
         self._folders.append(f"--config={home / 'config.yaml'}")
-        installing = self._code("--install-extension", str(vsix))
+        installing = self._code(
+            *(word for vsix in vsixes for word in ("--install-extension", str(vsix)))
+        )
         _end(installing, TIMEOUT_S)
         assert installing.returncode == 0, (home / "code-server.log").read_text()
         port = _free_port()
