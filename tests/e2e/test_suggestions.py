@@ -164,9 +164,10 @@ def test_lines_are_shown_while_the_model_writes_on(editor: Editor) -> None:
     assert len(texts[0]) < len(item["insertText"])
 
 
-def test_a_client_that_leaves_out_what_it_must_say(editor: Editor) -> None:
+def test_a_client_that_leaves_out_what_it_must_say(editor: Editor, tmp_path: Path) -> None:
     """No version, no context, another spelling of the URI: there are suggestions all the same."""
-    opened, spelled = "file:///shop/x/../%40scope.py", "file:///shop/@scope.py"
+    (tmp_path / "x").mkdir()
+    opened, spelled = (f"{tmp_path.as_uri()}/{name}" for name in ("x/../%40a.py", "@a.py"))
     editor.initialize(initializationOptions=EMBEDDED)
     text = "def total_price(prices):\n    total = 0\n    for price in prices:\n"
     editor.notify("textDocument/didOpen", {"textDocument": {"uri": opened, "text": text}})
