@@ -269,10 +269,10 @@ class Model(Protocol):
         Where closing does not (`State.streams`), what is decoded at a time is short instead.
         """
 
-    async def save(self, prompt: Prompt) -> int:
+    async def save(self, prompt: Prompt, files: tuple[str, ...] = ()) -> int:
         """
-        Keep *prompt* over a restart; returns its tokens, 0 where it is not evaluated or cannot be
-        kept.
+        Keep *prompt*, which has text of *files* (URIs), over a restart; returns its tokens, 0 where
+        it is not evaluated or cannot be kept. What is on disk says of which files it is.
         """
 
     async def restore(self, prompt: Prompt) -> int:

@@ -191,7 +191,7 @@ class FakeBackend:
             middle += spelled
             timings = Timings()
 
-    async def save(self, prompt: Prompt) -> int:
+    async def save(self, prompt: Prompt, files: tuple[str, ...] = ()) -> int:
         await self._pass("save")
         ids = sum(_parts(prompt), ())
         held = self._held_of(ids)

@@ -33,6 +33,9 @@ def forget(cache: Path) -> int:
     """Delete, and print how much; returns the exit code."""
     n_bytes = state_file.forget(cache)
     screen = screen_on(sys.stdout)
+    if left := [*state_file.list_kept(cache)]:
+        screen.line(f"{len(left)} files could not be deleted: {left[0]}, …")
+        return 1
     if n_bytes:
         screen.line(f"Deleted {n_bytes / MEGABYTE:.1f} MB in {cache}.")
     else:

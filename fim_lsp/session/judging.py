@@ -83,6 +83,7 @@ class Judging:
         """Wait until all is judged and what is private is forgotten; for tests and benchmarks."""
         while tasks := {*(look.task for look in self._looks.values()), *self._forgetting}:
             await asyncio.wait(tasks)
+        await self._persistence.wait_audited()
 
     async def admit(self, uri: str) -> OpenDocument:
         """
@@ -180,7 +181,8 @@ class Judging:
             await asyncio.wait(looks, timeout=SOON_S)
         self._forgets_soon = False
         self._connection.forget()
-        await self._persistence.forget()
+        self._persistence.begin_audit()
+        await self._persistence.wait_audited()
 
 
 def _was_used(doc: OpenDocument) -> bool:

@@ -90,9 +90,9 @@ class PermittedModel:
                 ended = reply.text.endswith("\r") if reply.text else ended
                 yield reply if text == reply.text else replace(reply, text=text)
 
-    async def save(self, prompt: Prompt) -> int:
-        """Keep *prompt* over a restart; return its tokens."""
-        return await self._model.save(self._show(prompt))
+    async def save(self, prompt: Prompt, files: tuple[str, ...]) -> int:
+        """Keep *prompt*, which has text of *files*, over a restart; return its tokens."""
+        return await self._model.save(self._show(prompt), files)
 
     async def restore(self, prompt: Prompt) -> int:
         """Load what serves *prompt* best; return how many tokens that spares."""

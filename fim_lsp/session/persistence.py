@@ -13,6 +13,7 @@ import logging
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain, starmap
 from pathlib import Path
 
 from fim_lsp.context.ring import Viewport
@@ -27,7 +28,7 @@ from fim_lsp.session.state import state_file
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.state_file import SavedDocument, SavedWorkspace
-from fim_lsp.session.state.verdicts import judge_apart
+from fim_lsp.session.state.verdicts import LIMIT_S, judge_apart
 from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.tasks import Tasks
 from fim_lsp.settings.config import Config
@@ -53,7 +54,8 @@ class Persistence:
     _rest: asyncio.TimerHandle | None = None
     _saving: asyncio.Task[None] | None = None
     _sweeping: asyncio.Task[None] | None = None
-    _auditing: Tasks = field(default_factory=Tasks)
+    _auditing: asyncio.Task[None] | None = None
+    _is_audit_due: bool = False
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     # how often all was deleted: what was begun before is not written after it
     _n_forgotten: int = 0
@@ -124,9 +126,7 @@ class Persistence:
         self._rest = loop.call_later(REST_S, self._begin)
 
     async def forget(self) -> None:
-        """
-        Delete all that is on disk: the user switched saving off, or a saved file is private now.
-        """
+        """Delete all that is on disk: the user switched saving off."""
         self._n_forgotten += 1
         for workspace in self._open_documents.workspaces:
             workspace.mark_saved(None)
@@ -147,25 +147,61 @@ class Persistence:
 
     def begin_audit(self) -> None:
         """
-        Judge what is on disk, of earlier sessions too, opened or not; delete what is private now,
-        or of files that are gone.
+        Judge what is on disk, of earlier sessions too, opened or not; delete what has text of files
+        that are private now, or gone, or cannot be judged.
 
         Called at the start, and when files are gone or the rules of what is private changed. One
-        that waits for its turn sees all that comes until then.
+        that is under way is done again for all that comes until its end, and after a save.
         """
-        if self._cache is not None and len(self._auditing) <= 1:
-            self._auditing.start(self._audit_in_turn(self._cache), "audit")
+        self._is_audit_due = True
+        if self._cache is not None and (self._auditing is None or self._auditing.done()):
+            self._auditing = asyncio.create_task(self._audit_while_due(self._cache), name="audit")
 
-    async def _audit_in_turn(self, cache: Path) -> None:
-        async with self._turn:
-            excludes = self._connection.config.privacy.exclude
-            await asyncio.to_thread(self._audit, cache, excludes)
+    async def wait_audited(self) -> None:
+        """Wait until what is on disk is judged."""
+        if self._auditing is not None:
+            await asyncio.wait([self._auditing])
 
-    def _audit(self, cache: Path, excludes: Collection[str]) -> None:
-        verdicts = self._open_documents.workspaces.verdicts
-        for path, uris in state_file.list_uris(cache).items():
-            if not all(verdicts.is_kept(uri, excludes) for uri in uris):
-                state_file.drop(cache, path)
+    async def _audit_while_due(self, cache: Path) -> None:
+        while self._is_audit_due:
+            self._is_audit_due = False
+            if self._saving is not None and not self._saving.done():
+                self._saving.add_done_callback(lambda _: self.begin_audit())
+            try:
+                async with self._turn:
+                    await self._audit(cache)
+            except OSError as error:
+                log.warning("text on disk is not judged: %s", error)
+
+    async def _audit(self, cache: Path) -> None:
+        kept = await judge_apart(partial(state_file.list_kept, cache))
+        verdicts = await self._judge({uri for uris in kept.values() for uri in uris})
+        private = [path for path, uris in kept.items() if not all(map(verdicts.get, uris))]
+        for path in private:
+            await judge_apart(partial(state_file.drop, path))
+        for workspace in self._open_documents.workspaces:
+            if state_file.path_of(cache, workspace.key) in private:
+                workspace.mark_saved(None)
+        for doc in self._open_documents if private else ():
+            doc.saved = None  # it is saved again
+
+    async def _judge(self, uris: Collection[str]) -> dict[str, bool]:
+        """Return whether text of each file may be kept; a folder that hangs is asked once."""
+        look, excludes = self._open_documents.workspaces.verdicts.is_kept, self._excludes
+        verdicts, slow = dict[str, bool](), set[str]()
+        for uri in uris:
+            if (folder := uri.rpartition("/")[0]) in slow:
+                continue
+            try:
+                verdict = judge_apart(partial(look, uri, excludes))
+                verdicts[uri] = await asyncio.wait_for(verdict, LIMIT_S)
+            except TimeoutError:
+                slow.add(folder)
+        return verdicts
+
+    @property
+    def _excludes(self) -> Collection[str]:
+        return self._connection.config.privacy.exclude
 
     async def aclose(self) -> None:
         """Save for the next time."""
@@ -178,8 +214,8 @@ class Persistence:
         if self._saving is not None:
             await asyncio.wait([self._saving])
         self._begin()
-        pending = filter(None, (self._saving, self._sweeping))
-        await asyncio.wait([*pending, *self._auditing])
+        await asyncio.wait([*filter(None, (self._saving, self._sweeping))])
+        await self.wait_audited()
 
     async def save(self) -> None:
         """
@@ -207,13 +243,13 @@ class Persistence:
             saved = documents[doc]
             if not await self._prefill.save(doc, saved.frame, saved.typed):
                 del documents[doc]
-        documents = {doc: saved for doc, saved in documents.items() if doc.current}
-        if fresh and documents and n_forgotten == self._n_forgotten:
-            by_uri = {doc.uri: saved for doc, saved in documents.items()}
-            for doc, saved in documents.items():
-                doc.saved = saved
-            written = SavedWorkspace(workspace.memory.ring, by_uri)
-            await asyncio.to_thread(state_file.store, cache, workspace.key, written)
+        async with self._turn:  # what is private now is not written behind an audit
+            documents = {doc: saved for doc, saved in documents.items() if _may_keep(doc, saved)}
+            if fresh and documents and n_forgotten == self._n_forgotten:
+                for doc, saved in documents.items():
+                    doc.saved = saved
+                written = _state_of(workspace, documents)
+                await asyncio.to_thread(state_file.store, cache, workspace.key, written)
 
     def _begin(self) -> None:
         self._saving = asyncio.create_task(self.save(), name="save")
@@ -237,6 +273,23 @@ def _to_save(doc: OpenDocument) -> SavedDocument | None:
     if scrub_parts(parts) != parts:  # a window must be as the file has it, or it is of no use
         return None
     return SavedDocument(frame, typed)
+
+
+def _may_keep(doc: OpenDocument, saved: SavedDocument) -> bool:
+    """Return whether the document is as public as it was, and what is shown beside it."""
+    return doc.current is not None and all(_list_files(doc, saved))
+
+
+def _state_of(workspace: Workspace, documents: dict[OpenDocument, SavedDocument]) -> SavedWorkspace:
+    """Return the state to save, with the names of all files in it."""
+    ring = workspace.ring_to_save()
+    files = {*chain(*starmap(_list_files, documents.items())), *(c.uri for c in ring.chunks)}
+    by_uri = {doc.uri: saved for doc, saved in documents.items()}
+    return SavedWorkspace(ring, by_uri, tuple(sorted(files)))
+
+
+def _list_files(doc: OpenDocument, saved: SavedDocument) -> tuple[str, ...]:
+    return (doc.uri, *doc.workspace.uris_of(saved.frame.header.chunks))
 
 
 def _viewport(uri: str, shown: Window) -> Viewport:

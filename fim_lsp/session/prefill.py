@@ -91,7 +91,8 @@ class Prefill:
         if not self._lane.connection.is_ready:
             return False
         prompt = frames.compose(frame, typed)
-        return await self._lane.look(doc.permit(), lambda model: model.save(prompt)) > 0
+        files = doc.uri, *doc.workspace.uris_of(prompt.chunks)
+        return await self._lane.look(doc.permit(), lambda model: model.save(prompt, files)) > 0
 
     async def _choose_chunks(self, doc: OpenDocument) -> bool:
         """While idle: choose chunks for the window that the next request will want."""

@@ -117,10 +117,12 @@ class Endpoint:
             url = self.backend.state.url
             raise BackendUnavailable(f"{url} cannot be used ({type(error).__name__})") from error
 
-    async def save(self, prompt: Prompt) -> int:
+    async def save(self, prompt: Prompt, files: tuple[str, ...] = ()) -> int:
         """See `Model`; a server that has ended is not started for it."""
         model = self._model
-        return await self.ask(lambda _: model.save(prompt)) if model and self.is_ready else 0
+        if model is None or not self.is_ready:
+            return 0
+        return await self.ask(lambda _: model.save(prompt, files))
 
     def note_failure(self, error: BackendError, *, at_work: bool) -> None:
         """

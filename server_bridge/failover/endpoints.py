@@ -118,9 +118,9 @@ class Endpoints:
                     endpoint.note_failure(error, at_work=True)
             left = rest(left, *so_far)
 
-    async def save(self, prompt: Prompt) -> int:
+    async def save(self, prompt: Prompt, files: tuple[str, ...] = ()) -> int:
         """See `Model`; on the server in use, if there is one."""
-        return await self._serving.save(prompt)
+        return await self._serving.save(prompt, files)
 
     async def restore(self, prompt: Prompt) -> int:
         """See `Model`."""

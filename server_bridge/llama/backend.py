@@ -198,11 +198,11 @@ class LlamaServer:
                 async for reply in replies:
                     yield reply
 
-    async def save(self, prompt: Prompt) -> int:
+    async def save(self, prompt: Prompt, files: tuple[str, ...] = ()) -> int:
         """See `Model`; 0 where the server has no `--slot-save-path`."""
         with self._noting_failures():
             connected, encoded = await self._encode(prompt)
-            return await connected.cache.save(encoded.document, encoded.whole)
+            return await connected.cache.save(encoded.document, encoded.whole, files)
 
     async def restore(self, prompt: Prompt) -> int:
         """See `Model`."""

@@ -178,9 +178,10 @@ class Cache(NamedTuple):
         gains = self._count_held(whole, step, slot, moves=moves) > n_held
         return Warmed(answer.timings.prompt_n, left if left > FEW and gains else 0)
 
-    async def save(self, document: str, whole: Ids) -> int:
+    async def save(self, document: str, whole: Ids, files: tuple[str, ...]) -> int:
         """
-        Have the server write down a prompt that is evaluated; returns its tokens, 0 if it cannot.
+        Have the server write down a prompt that is evaluated, which has text of *files*; returns
+        its tokens, 0 if it cannot.
         """
         if self.persistence.folder is None or whole.n - self.reusable(document, whole) > COPY:
             return 0
@@ -189,7 +190,7 @@ class Cache(NamedTuple):
             whole = head(whole, whole.n - 1)  # see `NEXT`
         slot = await self._prepare(document, whole)
         evaluated = await self.client.run(document, whole, NEXT, slot)
-        return await self.persistence.save(document, whole, evaluated)
+        return await self.persistence.save(document, whole, evaluated, files)
 
     async def restore(self, document: str, whole: Ids) -> int:
         """Load the saved state that serves a prompt best; returns how many tokens that spares."""

@@ -27,7 +27,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 from xxhash import xxh3_64_hexdigest
 
 from server_bridge.fim.layout import WIDTH, Ids, head, ids
@@ -39,7 +39,7 @@ from server_bridge.llama.slot_client import Evaluated, SlotClient
 from server_bridge.llama.slots import COPY
 from server_bridge.machine import private_files
 
-VERSION = 3
+VERSION = 4
 N_FILES = 8  # per server: two files in use in each of four workspaces
 # Bytes of all states: 8,000 tokens are 235 MB for a 1.5B model.
 BUDGET = 1 << 30
@@ -54,8 +54,8 @@ Next = dict[int, float]  # the likeliest next tokens with their log-probabilitie
 
 class SavedSlot(Struct, frozen=True):
     """
-    One saved state; *held* are the packed ids in it, *next* what the model said after the first
-    *n_asked* of them.
+    One saved state, of text of *files* (URIs); *held* are the packed ids in it, none while the
+    server writes it, *next* what the model said after the first *n_asked* of them.
 
     *checkpoints* are the numbers of tokens after which the file has older states, too.
     """
@@ -63,16 +63,17 @@ class SavedSlot(Struct, frozen=True):
     identity: str
     document: str
     file: str
-    held: bytes
-    n_asked: int
-    next: Next
-    n_bytes: int
-    checkpoints: list[int]
+    files: tuple[str, ...]
+    held: bytes = b""
+    n_asked: int = 0
+    next: Next = {}
+    n_bytes: int = 0
+    checkpoints: list[int] = []
     version: int = VERSION
 
     def __post_init__(self) -> None:
         """Refuse what an older version wrote, or what is damaged."""
-        is_whole = not len(self.held) % WIDTH and 0 < self.n_asked <= len(self.held) // WIDTH
+        is_whole = not len(self.held) % WIDTH and 0 <= self.n_asked <= len(self.held) // WIDTH
         if self.version != VERSION or not is_whole or Path(self.file).name != self.file:
             raise ValueError("it is of another version, or damaged")
 
@@ -102,25 +103,28 @@ def best(folder: Path, identity: str, prompt: bytes) -> SavedSlot | None:
     return max(states, key=lambda saved: count_shared(saved.held, prompt), default=None)
 
 
-def file_for(folder: Path, identity: str, document: str) -> str:
+def begin(folder: Path, identity: str, document: str, files: tuple[str, ...]) -> SavedSlot:
     """
-    Return the name under which the server is to save *document* now; what we knew of that file is
-    void.
+    Note what the server is to save *document* under now, and of which files; what we knew of that
+    name is void. So no text is ever on disk without a note of whose it is.
 
-    The document's own, else a fresh one, else the one unused for longest.
+    The document's own name, else a fresh one, else the one unused for longest.
     """
     stem = xxh3_64_hexdigest(identity.encode())
     ours = [saved for saved in _all(folder) if saved.identity == identity]
     own = [saved.file for saved in ours if saved.document == document]
     fresh = {f"fim-lsp-{stem}-{n}.bin" for n in range(N_FILES)} - {saved.file for saved in ours}
-    name = (own or sorted(fresh) or [saved.file for saved in ours])[0]
-    _note(folder, name).unlink(missing_ok=True)
-    return name
+    saved = SavedSlot(
+        identity, document, (own or sorted(fresh) or [saved.file for saved in ours])[0], files
+    )
+    (folder / saved.file).unlink(missing_ok=True)
+    _write_note(folder, saved)
+    return saved
 
 
 def put(folder: Path, saved: SavedSlot) -> None:
     """Note what the server has saved, and make room for it."""
-    private_files.write(_note(folder, saved.file), msgspec.json.encode(saved))
+    _write_note(folder, saved)
     room = BUDGET
     for other in reversed(list(_all(folder))):
         room -= other.n_bytes
@@ -134,9 +138,9 @@ def touch(folder: Path, saved: SavedSlot) -> None:
 
 
 def drop(folder: Path, saved: SavedSlot) -> None:
-    """Delete the note on a state, and its file if that lies here."""
-    _note(folder, saved.file).unlink(missing_ok=True)
+    """Delete a state, if its file lies here, and then the note on it."""
     (folder / saved.file).unlink(missing_ok=True)
+    _note(folder, saved.file).unlink(missing_ok=True)
 
 
 def _all(folder: Path) -> Iterable[SavedSlot]:
@@ -146,7 +150,12 @@ def _all(folder: Path) -> Iterable[SavedSlot]:
             yield msgspec.json.decode(path.read_bytes(), type=SavedSlot)
         except (OSError, ValueError, RecursionError) as error:
             log.warning("%s cannot be used any more: %s", path, error)
+            path.with_suffix("").unlink(missing_ok=True)
             path.unlink(missing_ok=True)
+
+
+def _write_note(folder: Path, saved: SavedSlot) -> None:
+    private_files.write(_note(folder, saved.file), msgspec.json.encode(saved))
 
 
 def _note(folder: Path, file: str) -> Path:
@@ -191,31 +200,33 @@ class SlotPersistence:
         self.folder = folder
         self._engine = engine
 
-    async def save(self, document: str, whole: Ids, evaluated: Evaluated) -> int:
+    async def save(
+        self, document: str, whole: Ids, evaluated: Evaluated, files: tuple[str, ...]
+    ) -> int:
         """
-        Have the server write down what was just *evaluated*; returns its tokens, 0 if it cannot.
+        Have the server write down what was just *evaluated*, of *files*; returns its tokens, 0 if
+        it cannot.
         """
         if (folder := self.folder) is None:
             return 0
         slot = evaluated.answer.id_slot
         content = self._client.mirror.held[slot]
         identity = await self._identity()
-        file = await asyncio.to_thread(file_for, folder, identity, document)
-        done = await self._client.act(slot, "save", file)
+        state = await asyncio.to_thread(begin, folder, identity, document, files)
+        done = await self._client.act(slot, "save", state.file)
         # It cannot save, holds less than it says, or another client took the slot.
         if not whole.n <= done.n_saved == n_tokens(content.tokens):
+            await asyncio.to_thread(drop, folder, state)
             return 0
-        state = SavedSlot(
-            identity=identity,
-            document=document,
-            file=file,
+        whole_state = structs.replace(
+            state,
             held=content.tokens,
             n_asked=whole.n,
             next=completion.next_tokens(evaluated.answer),
             n_bytes=done.n_written,
             checkpoints=[point.n_tokens for point in content.points],
         )
-        await asyncio.to_thread(put, folder, state)
+        await asyncio.to_thread(put, folder, whole_state)
         return whole.n
 
     async def restore(self, document: str, whole: Ids, slot: int) -> int:

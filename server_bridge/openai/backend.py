@@ -181,7 +181,7 @@ class OpenAiServer:
             async for reply in replies:
                 yield reply
 
-    async def save(self, prompt: Prompt) -> int:  # noqa: ARG002
+    async def save(self, prompt: Prompt, files: tuple[str, ...] = ()) -> int:  # noqa: ARG002
         """Return 0: such a server has no way to write down what it evaluated."""
         return 0
 

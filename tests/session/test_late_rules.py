@@ -239,7 +239,7 @@ async def test_a_save_under_way_leaves_nothing(
 def _save_all(backend: FakeBackend) -> Callable[[Prompt], Coroutine[Any, Any, int]]:
     wait = backend.save
 
-    async def save(prompt: Prompt) -> int:
+    async def save(prompt: Prompt, _: tuple[str, ...] = ()) -> int:
         await wait(prompt)
         return 100
 
@@ -273,8 +273,6 @@ async def test_what_an_earlier_session_saved_is_judged_at_the_start(
     if is_opened and file.exists():
         session.handle(events.Opened(held.uri, "python", 1, PRIVATE))
     await wait_judged(session)
-    while audits := session._persistence._auditing:
-        await asyncio.wait(audits)
     kept = [path for path in cache.rglob("*") if path.is_file() and CANARY in path.read_text()]
     assert bool(kept) == (change == "nothing")
     await session.aclose()

@@ -224,7 +224,7 @@ def test_workspaces_not_opened_for_longest_are_forgotten(tmp_path: Path) -> None
     """The folder does not grow for ever."""
     for n in range(state_file.N_WORKSPACES + 2):
         state_file.store(tmp_path, f"w{n}", state_file.SavedWorkspace(Ring(credit=n)))
-        os.utime(state_file._path(tmp_path, f"w{n}"), (n, n))
+        os.utime(state_file.path_of(tmp_path, f"w{n}"), (n, n))
     state_file.store(tmp_path, "last", state_file.SavedWorkspace())
     assert len([*(tmp_path / "workspaces").iterdir()]) == state_file.N_WORKSPACES
     assert state_file.load(tmp_path, "w0") == state_file.SavedWorkspace()

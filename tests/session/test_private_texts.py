@@ -45,7 +45,7 @@ def text_of(name: str) -> str:
 class Keeping(FakeBackend):
     """It says that it saved what it was asked to save."""
 
-    async def save(self, prompt: Prompt) -> int:
+    async def save(self, prompt: Prompt, files: tuple[str, ...] = ()) -> int:
         return 100
 
 
@@ -75,8 +75,6 @@ class Model:
     async def settle(self) -> None:
         """Wait until the verdicts and the background work are done."""
         await wait_judged(self.session)
-        while audits := self.session._persistence._auditing:
-            await asyncio.wait(audits)
         await self.session.wait_idle()
 
     def check(self) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import shutil
 from dataclasses import dataclass, field
@@ -28,8 +29,11 @@ from server_bridge.machine import private_files
 N_WORKSPACES = 64  # of some 200 KB each
 FOLDERS = ("slots", "workspaces")  # states of models, and what is written here
 MOST_BYTES = 1 << 24
+NAMELESS: tuple[str, ...] = ("",)  # what is of no file that can be judged
 PAGE = "context.txt"  # the last prompt that `fim.showContext` showed
 STACKS = "stacks.txt"  # where servers were that the watchdog ended
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +47,19 @@ class SavedDocument:
 @dataclass(frozen=True, slots=True)
 class SavedWorkspace:
     """
-    The saved state of a workspace: the ring, and the last places by URI; *version* is the
-    program's.
+    The saved state of a workspace: the ring, and the last places by URI; *files* are all whose text
+    is in it, *version* is the program's.
     """
 
     ring: Ring = field(default_factory=Ring)
     documents: dict[str, SavedDocument] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
     version: str = __version__
 
 
 def load(cache: Path, workspace: str) -> SavedWorkspace:
     """Return the saved state of *workspace* (by name), an empty one where it cannot be read."""
-    path = _path(cache, workspace)
+    path = path_of(cache, workspace)
     kept = private_files.restore(path, _parse, SavedWorkspace(), MOST_BYTES)
     with contextlib.suppress(OSError):
         os.utime(path)
@@ -67,32 +72,52 @@ def _parse(data: bytes) -> SavedWorkspace:
 
 def store(cache: Path, workspace: str, kept: SavedWorkspace) -> None:
     """Keep it, and forget workspaces that were not opened for longest."""
-    path = _path(cache, workspace)
+    path = path_of(cache, workspace)
     private_files.write(path, msgspec.json.encode(kept))
     files = sorted(path.parent.glob("*.json"), key=lambda file: file.stat().st_mtime)
     for old in files[:-N_WORKSPACES]:
         old.unlink(missing_ok=True)
 
 
-def list_uris(cache: Path) -> dict[Path, set[str]]:
+def list_kept(cache: Path) -> dict[Path, tuple[str, ...]]:
     """
-    Return the files whose text is in each workspace's file; those of one that cannot be read are
-    one without a name.
+    Return the files that say whose text is in them, or in the state beside them, with the URIs; ""
+    of what says nothing: it cannot be read, or was being written when the process was killed.
     """
-    files = (cache / "workspaces").glob("*.json")
-    return {path: private_files.restore(path, _parse_uris, {""}, MOST_BYTES) for path in files}
+    here = {path for name in FOLDERS for path in _list(cache / name)}
+    notes = {path for path in here if path.suffix == ".json" and not path.name.startswith(".")}
+    noted = {path.with_suffix("") for path in notes}
+    return {path: _list_files(path) if path in notes else NAMELESS for path in here - noted}
 
 
-def _parse_uris(data: bytes) -> set[str]:
-    kept = json.loads(data)
-    pieces = (piece["uri"] for chunk in kept["ring"]["chunks"] for piece in chunk["pieces"])
-    return {*map(str, kept["documents"]), *map(str, pieces)}
+def _list_files(note: Path) -> tuple[str, ...]:
+    return private_files.restore(note, _parse_files, NAMELESS, MOST_BYTES)
 
 
-def drop(cache: Path, path: Path) -> None:
-    """Delete one workspace's file, and the states of models, whose notes have the same text."""
-    path.unlink(missing_ok=True)
-    shutil.rmtree(cache / "slots", ignore_errors=True)
+def _parse_files(data: bytes) -> tuple[str, ...]:
+    return tuple(map(str, json.loads(data)["files"])) or NAMELESS
+
+
+def _list(folder: Path) -> list[Path]:
+    """Return what is in a folder, also behind a link."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        return [path for path in folder.iterdir() if path.is_symlink() or not path.is_dir()]
+    return []
+
+
+def drop(path: Path) -> None:
+    """Delete a file of `list_kept`: first the state that it is about."""
+    _delete(path.with_suffix("")) and _delete(path)
+
+
+def _delete(path: Path) -> bool:
+    """Return whether the file is gone."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        log.warning("text stays on disk: %s", error)
+        return False
+    return True
 
 
 def forget(cache: Path) -> int:
@@ -103,11 +128,12 @@ def forget(cache: Path) -> int:
         files += cache.glob(f"*{name}*")  # also what a process that was ended left half written
     n_bytes = sum(path.stat().st_size for path in files)
     for path in files:
-        path.unlink(missing_ok=True)
+        _delete(path)
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
     return n_bytes
 
 
-def _path(cache: Path, workspace: str) -> Path:
+def path_of(cache: Path, workspace: str) -> Path:
+    """Return the file of a workspace."""
     return cache / "workspaces" / f"{xxh3_64_hexdigest(workspace.encode())}.json"

@@ -122,6 +122,10 @@ class Workspace:
         """
         return name in self._shown and self.may_show(self._shown[name])
 
+    def uris_of(self, chunks: Chunks) -> tuple[str, ...]:
+        """Return the URIs of the files whose text *chunks* are, "" where it may not be shown."""
+        return tuple(self._shown[c.name] if self.shows(c.name) else "" for c in chunks)
+
     def withdraw(self, uri: str) -> None:
         """Show nothing of this file from now on, and remember nothing: it is gone, or private."""
         self.edits.stop()
@@ -158,6 +162,11 @@ class Workspace:
         update = await asyncio.to_thread(self._choose, snapshot, index)
         if self.memory.accept(update):
             self._updated = update.n_events, index
+
+    def ring_to_save(self) -> Ring:
+        """Return the ring as far as it is judged."""
+        ring = self.memory.ring
+        return replace(ring, chunks=tuple(c for c in ring.chunks if self.may_show(c.uri)))
 
     def restore_ring(self, ring: Ring) -> None:
         """Go on with the ring of an earlier run, once it is judged."""

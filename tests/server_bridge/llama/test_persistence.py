@@ -166,7 +166,7 @@ async def test_a_server_of_the_users_saves_in_its_own_folder(tmp_path: Path) -> 
 
 def state(document: str, n_bytes: int = 1) -> persistence.SavedSlot:
     return persistence.SavedSlot(
-        "me", document, f"{document}.bin", b"\1\0\0\0", 1, {1: -0.5}, n_bytes, []
+        "me", document, f"{document}.bin", ("file:///a",), b"\1\0\0\0", 1, {1: -0.5}, n_bytes, []
     )
 
 
@@ -177,14 +177,14 @@ def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
         persistence.put(tmp_path, state(f"d{n}", persistence.BUDGET // 3))
         os.utime(tmp_path / f"d{n}.bin.json", (n, n))
     assert [path.name for path in states(tmp_path)] == ["d1.bin", "d2.bin", "d3.bin"]
-    assert persistence.file_for(tmp_path, "me", "d2") == "d2.bin"
+    assert persistence.begin(tmp_path, "me", "d2", ("file:///a",)).file == "d2.bin"
 
 
 def test_a_server_gets_so_many_files_and_no_more(tmp_path: Path) -> None:
     """Names are used again, because files on another machine cannot be deleted."""
     names = []
     for n in range(persistence.N_FILES + 3):
-        names.append(persistence.file_for(tmp_path, "me", f"d{n}"))
+        names.append(persistence.begin(tmp_path, "me", f"d{n}", ()).file)
         persistence.put(tmp_path, structs.replace(state(f"d{n}"), file=names[-1]))
         os.utime(tmp_path / f"{names[-1]}.json", (n, n))
     assert len(set(names)) == persistence.N_FILES
