@@ -10,9 +10,11 @@ from types import SimpleNamespace
 import pytest
 import trustme
 
-from fim_lsp.cli.checks import Target, access, certificate
+from fim_lsp.cli.checks import Target, access, certificate, hung
+from fim_lsp.session.state.state_file import STACKS
 from fim_lsp.settings.merge import Layer, merge_layers
 from server_bridge.llama.link import open_to_pages
+from server_bridge.machine import private_files
 from server_bridge.protocol import Health, State
 from tests.fault_proxy import fault_proxy
 from tests.llama_server import llama_server
@@ -82,3 +84,14 @@ async def test_a_certificate_that_ends_soon_is_told_of(
         findings = await certificate(Target(config, (), server, open_to_pages))
     assert [finding.level for finding in findings] == level
     assert all(f"in {days} days" in finding.says for finding in findings)
+
+
+async def test_the_doctor_names_a_server_that_hung(tmp_path: Path) -> None:
+    """Where it was, and what to do; nothing of a user who had none."""
+    target = Target(merge_layers([])[0], (), SimpleNamespace(), open_to_pages, cache=tmp_path)
+    assert await hung(target) == []
+    stack = 'Thread 0x1 (most recent call first):\n  File "/a.py", line 3 in loop\n'
+    private_files.write(tmp_path / STACKS, stack.encode())
+    [finding] = await hung(target)
+    assert "in loop (/a.py:3)" in finding.says
+    assert "report it" in finding.fix
