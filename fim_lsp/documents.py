@@ -93,6 +93,15 @@ class Document:
         )
 
 
+class TextPlace(NamedTuple):
+    """
+    A position, in the version of a text that it counts on: what waits takes both along, or neither.
+    """
+
+    document: Document
+    position: Position
+
+
 def open_document(
     uri: str, language: str, version: int, text: str, lines: tuple[str, ...] | None = None
 ) -> Document:

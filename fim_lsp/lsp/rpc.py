@@ -210,7 +210,7 @@ class Protocol(LanguageServerProtocol):
             handler(params)
 
     def _handle_cancel_notification(self, msg_id: int | str) -> None:
-        if msg_id in self._unanswered:  # not one of ours, which are kept in the same place
+        if type(msg_id) in (int, str) and msg_id in self._unanswered:  # not one of ours
             super()._handle_cancel_notification(msg_id)
 
     def _send_response(

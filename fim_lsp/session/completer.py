@@ -13,11 +13,12 @@ import itertools
 import logging
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
-from fim_lsp.documents import Document, Edit, Position
+from fim_lsp.documents import Edit, Position, TextPlace
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.dispatcher import Dispatcher
 from fim_lsp.session.edits.commit_messages import CommitMessages
@@ -34,9 +35,10 @@ from fim_lsp.session.stats import Answer, LastAnswer, Stats, describe
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters.order import polish
 from fim_lsp.suggest.lines_in_sight import continue_line
-from fim_lsp.suggest.reasons import SLOW, reason, source
+from fim_lsp.suggest.reasons import FAILED, NO_MODEL, SLOW, reason, source
 from fim_lsp.suggest.request import (
     EDITOR,
+    LOOK,
     CompletionRequest,
     Requester,
     Suggestion,
@@ -84,7 +86,8 @@ class Completer:
         client: Requester = EDITOR,
     ) -> Answer:
         """Return the suggestions at *position*; only raises `CancelledError`."""
-        started, answer, is_in_word = time.perf_counter(), SUPERSEDED, False
+        started, is_in_word = time.perf_counter(), False
+        answer = self._explain(SUPERSEDED)
         self._open.last_uri = uri
         doc = self._open.by_uri.get(uri)
         version = doc.document.version if doc else 0
@@ -92,26 +95,18 @@ class Completer:
             if doc is None:
                 answer = self._explain(Answer([], "not open"))
                 return answer
-            document = doc.document
+            place = doc.place_at(position)
+            doc.move_to(place)
             request = request_at(
-                document, doc.move_to(position), doc.file.path,
+                *place, doc.file.path,
                 client.config or self._connection.config, self._connection.state,
                 invoked=invoked, selected=selected, client=client,
             )  # fmt: skip
             is_in_word = request.cursor.is_in_word
-            answer = self._explain(await self._in_time(request, uri))
+            work = partial(self._answer, request, doc, place)
+            answer = await self._settle(self._in_time(request, work))
             if client.offers:
-                _offer(doc, document, answer.suggestions, answer.exposure)
-            return answer
-        except Withdrawn as reason:
-            log.debug("no completion: %s", reason)
-            answer = SUPERSEDED
-            return answer
-        except BackendError as error:
-            log.warning("no completion: %s", error)
-            if isinstance(error, BackendUnavailable):
-                self._connection.start_connecting()
-            answer = Answer([], type(error).__name__, str(error), is_failure=True)
+                doc.offer(place.document, answer.suggestions, answer.exposure)
             return answer
         finally:
             if doc := self._open.by_uri.get(uri):
@@ -119,6 +114,14 @@ class Completer:
             ms = (time.perf_counter() - started) * 1e3
             self._stats.count_answer(answer, ms, is_in_word=is_in_word)
             self._connection.report_state()
+
+    async def explain(self, uri: str, position: Position) -> Answer:
+        """Return what a request would get: nothing is counted, offered or remembered of it."""
+        if (doc := self._open.by_uri.get(uri)) is None:
+            return self._explain(Answer([], "not open"))
+        settings = doc.file.path, self._connection.config, self._connection.state
+        request = request_at(doc.document, doc.place_at(position).position, *settings, client=LOOK)
+        return await self._settle(self._in_time(request, partial(self._look, request)))
 
     def begin_message(self, doc: OpenDocument) -> None:
         """Have the subject of a commit written once its message is open, if it may be suggested."""
@@ -129,13 +132,30 @@ class Completer:
             if not why_off(request):
                 self._commit_messages.begin(request)
 
-    async def _in_time(self, request: CompletionRequest, uri: str) -> Answer:
-        """
-        Return the answer; none where the time is up for which the client waits.
-        """
+    async def _settle(self, work: Awaitable[Answer]) -> Answer:
+        """Return the answer of *work* with its reason in words; an error is one, too."""
+        try:
+            answer = await work
+        except Withdrawn as why:
+            log.debug("no completion: %s", why)
+            answer = SUPERSEDED._replace(reason=str(why))
+        except BackendError as error:
+            log.warning("no completion: %s", error)
+            if isinstance(error, BackendUnavailable):
+                self._connection.start_connecting()
+            answer = Answer([], NO_MODEL, str(error), is_failure=True)
+        except Exception:
+            log.exception("no completion")
+            answer = Answer([], FAILED, is_failure=True)
+        return self._explain(answer)
+
+    async def _in_time(
+        self, request: CompletionRequest, answer: Callable[[float], Coroutine[Any, Any, Answer]]
+    ) -> Answer:
+        """Return the *answer*, which gets its deadline; none where the client's time is up."""
         limit_s = request.limit_s
         until = asyncio.get_running_loop().time() + min(limit_s, request.deadline_s)
-        work = self._answer(request, uri, until - SPARE_S)
+        work = answer(until - SPARE_S)
         if math.isinf(limit_s):
             return await work
         try:
@@ -147,16 +167,43 @@ class Completer:
             log.warning("no completion in time: %s", trouble)
             return Answer([], "too late", trouble, is_failure=True)
 
-    async def _answer(self, request: CompletionRequest, uri: str, until: float) -> Answer:
+    async def _answer(
+        self, request: CompletionRequest, asked: OpenDocument, place: TextPlace, until: float
+    ) -> Answer:
         """
         Answer once the verdicts are there: what was open before may be judged again, or closed.
         """
-        await self._judging.wait_judged(uri)
-        if (doc := self._open.by_uri.get(uri)) is None:
+        await self._judging.wait_judged(asked.uri)
+        if (doc := self._open.by_uri.get(asked.uri)) is None:
             return SUPERSEDED
-        if doc.position is None:
-            doc.move_to(request.position)
+        if doc is not asked:
+            doc.move_to(place)
         return await self._answer_in(doc, request, until)
+
+    async def _look(self, request: CompletionRequest, until: float) -> Answer:
+        """Return what a request that leaves no trace gets."""
+        await self._judging.wait_judged(request.document.uri)
+        doc = self._open.by_uri.get(request.document.uri)
+        if doc is None or doc.document is not request.document:
+            return SUPERSEDED
+        if doc.is_message:
+            return await self._in_message(request)
+        silent = why_off(request) or self._quiet.why_silent(invoked=False)
+        deleted = doc.deleted == request.position
+        if why := doc.refusal or silent or why_not(request, deleted=deleted):
+            return Answer([], why)
+        outcome, known = "cache", doc.known.at(request, request.state.model)
+        candidates = [*known.candidates]
+        if known.source is not KnownFrom.SCREEN:
+            if not candidates and await self._wait_ready(request, has_line=False):
+                wait = Wait(0.0, until, until, grows=False)
+                candidates, _ = await self._dispatcher.ask(request, doc, wait, 1)
+                outcome = "backend"
+            elif not candidates:
+                outcome = "local"
+                candidates = [continue_line(request.cursor, self._open.lines(doc))]
+            candidates = [polish(each, request.cursor, request.sure) for each in candidates[:1]]
+        return self._choose(request, doc, outcome, candidates)
 
     async def _answer_in(
         self, doc: OpenDocument, request: CompletionRequest, until: float
@@ -251,8 +298,17 @@ class Completer:
             self._stats.cuts.update(cut.filter for cut in candidate.cuts)
         lasting = outcome != "local" and candidates[0].whole and request.selected is None
         model = self._connection.state.model
-        one = lasting and len(candidates) == 1
-        doc.known.displayed = Displayed(request.cursor, polished[0], model) if one else None
+        answer = self._choose(request, doc, outcome, polished)
+        is_shown = lasting and len(candidates) == 1 and answer.outcome != RARELY
+        doc.known.displayed = Displayed(request.cursor, polished[0], model) if is_shown else None
+        if lasting and answer.suggestions:
+            self._dispatcher.decode_ahead(request, doc, answer.suggestions[0])
+        return answer
+
+    def _choose(
+        self, request: CompletionRequest, doc: OpenDocument, outcome: str, polished: list[Candidate]
+    ) -> Answer:
+        """Return the answer with those of the *polished* candidates that are worth it."""
         different: dict[str, Candidate] = {}
         for candidate in polished:
             if candidate.text:
@@ -263,10 +319,7 @@ class Completer:
             return Answer([], polished[0].cuts[-1].filter)
         exposure = self._weigh(request, doc, polished[0], so_far=False)
         if exposure is None:
-            doc.known.displayed = None
             return Answer([], RARELY)
-        if lasting:
-            self._dispatcher.decode_ahead(request, doc, suggestions[0])
         return Answer(suggestions, outcome, exposure=exposure)
 
     def _suggest(self, request: CompletionRequest, candidate: Candidate) -> Suggestion | None:
@@ -321,7 +374,7 @@ class Completer:
             return
         if exposure := self._weigh(request, doc, candidate, so_far=True):
             if request.client.offers and request.selected is None:
-                _offer(doc, request.document, [suggested], exposure)
+                doc.offer(request.document, [suggested], exposure)
             request.client.on_progress(suggested)
 
     def _weigh(
@@ -345,11 +398,3 @@ class Completer:
         if not typed:
             wait = max(wait, PASSING_MS - request.client.waits_ms)
         return (self._quiet.wait_ms(wait, request) if fixed is None else fixed) / 1000
-
-
-def _offer(
-    doc: OpenDocument, document: Document, suggestions: list[Suggestion], exposure: Exposure | None
-) -> None:
-    """Remember what the user is shown in *document*, the text that the request was about."""
-    edits = [(item.id, Edit(item.start, item.end, item.text)) for item in suggestions]
-    doc.acceptance.offer(document, edits, exposure)

@@ -177,6 +177,8 @@ class Connection:
                 await backend.connect()
             except BackendError as error:
                 log.info("backend not reached: %s", error)
+            except Exception:  # a request that waits for the backend waits for this task
+                log.exception("backend not reached")
             finally:
                 slow.cancel()
             self.report_state()

@@ -70,6 +70,8 @@ class Dispatcher:
         self, request: CompletionRequest, doc: OpenDocument, suggestion: Suggestion
     ) -> None:
         """Decode what comes after *suggestion*, in case it is accepted; it is on screen now."""
+        if doc.current is not request.document:
+            return  # the user typed on
         after = accept(request, suggestion)
         frame = doc.ladder.current
         if frame is None or doc.known.at(after, self._model).candidates:

@@ -13,17 +13,17 @@ from server_bridge.protocol import BackendError, Measure, Prompt
 
 async def look_at_prompt(doc: OpenDocument, lane: Lane, framing: Framing) -> PromptReport:
     """Return the prompt at the cursor in *doc*, measured where the backend is ready."""
-    if (position := doc.position) is None:
+    if (place := doc.place) is None:
         return PromptReport("nothing yet, no suggestion was asked for here")
-    prompt = framing.next_prompt(doc, doc.document, position)
+    prompt = framing.next_prompt(doc, *place)
     measure: Measure | None = None
 
     async def look(model: PermittedModel) -> tuple[Prompt, Measure]:
-        frame = await framing.best(doc, doc.document, position, model)
-        shown = framing.prompt(frame, doc.document, position)
+        frame = await framing.best(doc, *place, model)
+        shown = framing.prompt(frame, *place)
         return shown, await model.measure(shown)
 
     if lane.connection.is_ready:
         with contextlib.suppress(BackendError, Withdrawn):
-            prompt, measure = await lane.look(doc.permit(), look)
+            prompt, measure = await lane.look(doc.permit(place.document), look)
     return describe(prompt, measure, doc.workspace.memory.ring.chunks)

@@ -259,16 +259,15 @@ def _to_save(doc: OpenDocument) -> SavedDocument | None:
     """
     Return the user's place in a document that is still open; None where it must not be on disk.
     """
-    document = doc.current
-    frame = doc.ladder.current
-    if frame is None or doc.position is None or document is None:
+    place, frame = doc.place, doc.ladder.current
+    if frame is None or place is None:
         return None
     if not doc.uri.startswith("file:"):  # a text that is on no disk yet
         return None
     shown = frame.window
-    if doc.position.line < shown.anchor:  # the cursor went up, or what stood there was deleted
+    if place.position.line < shown.anchor:  # the cursor went up, or what stood there was deleted
         return None
-    typed = window.middle(shown, document, doc.position)
+    typed = window.middle(shown, *place)
     parts = (shown.prefix, typed, shown.suffix)
     if scrub_parts(parts) != parts:  # a window must be as the file has it, or it is of no use
         return None

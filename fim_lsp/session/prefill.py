@@ -96,13 +96,12 @@ class Prefill:
 
     async def _choose_chunks(self, doc: OpenDocument) -> bool:
         """While idle: choose chunks for the window that the next request will want."""
-        document = doc.current
         # Where an earlier run left something, its frame comes first, and the ring that it was
         # evaluated behind.
         is_new = doc.restoring is None and not doc.workspace.memory.ring.chunks
-        if (doc.ladder.current is not None or is_new) and doc.position is not None and document:
+        if (doc.ladder.current is not None or is_new) and doc.place:
             config = self._lane.connection.config
-            viewport = doc.viewport(self._framing.widest(doc, document, doc.position))
+            viewport = doc.viewport(self._framing.widest(doc, *doc.place))
             n_chars = frames.ring_chars(config, self._lane.connection.state)
             limits = RingLimits(config.ring.chunks, config.ring.chunk_lines, n_chars)
             await doc.workspace.update_ring(viewport, limits, config)
@@ -113,10 +112,12 @@ class Prefill:
         Make one step of the frame that a request at the cursor would get; return True while there
         is more.
         """
-        document = doc.current
-        if document is None or doc.position is None or not self._lane.connection.is_ready:
+        if doc.place is None or not self._lane.connection.is_ready:
             return False
-        model, position = await self._lane.model(doc.permit()), doc.position
+        model = await self._lane.model(doc.permit())
+        if (place := doc.place) is None:
+            return False
+        document, position = place
         frame = await self._framing.best(doc, document, position, model)
         doc.ladder.prefer(frame)
         prompt = self._framing.prompt(frame, document, position)
@@ -127,10 +128,12 @@ class Prefill:
         Make one step of what `prefill_rest` is for, once the user has rested for as long as that
         takes; return True while there is more.
         """
-        document, position = doc.current, doc.position
-        if document is None or position is None or not self._lane.connection.is_ready:
+        if doc.place is None or not self._lane.connection.is_ready:
             return False
         model = await self._lane.model(doc.permit())
+        if (here := doc.place) is None:
+            return False
+        document, position = here
         end = position._replace(column=body_length(document.lines[position.line]))
         for place in (position, end):
             frame = await self._framing.best(doc, document, place, model)
@@ -152,12 +155,12 @@ class Prefill:
         Make one step of the prompt of the next request at the cursor; return True while there is
         more.
         """
-        document = doc.current
-        if document is None or doc.position is None or not self._lane.connection.is_ready:
+        place = doc.place
+        if place is None or not self._lane.connection.is_ready:
             if self._lane.connection.is_starting:
                 self._look_again(doc, START_S)
             return False
-        position = doc.position
+        document, position = place
         frame = self._framing.ahead(doc, document, position)
         prompt = self._framing.prompt(frame, document, position)
         try:

@@ -60,7 +60,8 @@ class Recorder:
             file = self._files[doc.uri] = Recorded(doc, scrub_text(before.text))
             self._add(file, "documentEncountered", relativePath=scrub_text(doc.file.path))
             self._add(file, "setContent", content=file.text)
-        file, at = self._files[doc.uri], doc.position or Position(0, 0)
+        place = doc.place or doc.place_at(Position(0, 0))
+        file, at = self._files[doc.uri], place.position
         match event:
             case events.Changed(edits=edits):
                 whole = difference(before.lines, doc.document.lines)

@@ -198,7 +198,7 @@ class Session:
             case events.Informed():
                 self.informing.begin(event)
             case events.CursorMoved(uri, position):
-                memory.note_move(uri, doc.move_to(position).line)
+                memory.note_move(uri, doc.move_to(doc.place_at(position)).line)
                 self._prefill.prefill_rest(doc)
 
     def configure(self, config: Config) -> None:
@@ -302,24 +302,25 @@ class Session:
 
         See `long_text`; a change of the document ends it as well.
         """
+        opened = self._open.by_uri.get(uri)
+        asked = opened.place_at(position) if opened and position else None
         try:
             doc = await self._judging.admit(uri)
+            place = asked or doc.place or doc.place_at(Position(0, 0))
+            doc.move_to(place)
         except Withdrawn as reason:
             return Position(0, 0), "", str(reason)
-        return await continue_long(doc, position, go_on, self._lane, self._framing)
+        return await continue_long(doc, place, go_on, self._lane, self._framing)
 
     async def explain(self, uri: str, position: Position) -> LastAnswer:
         """
-        Return how the last request at *position* ended; without one, that of one which shows
-        nothing.
+        Return how the last request at *position* ended; without one, what one would get.
         """
         doc = self._open.by_uri.get(uri)
         version, last = (doc.document.version, doc.last_answer) if doc else (0, None)
         if last is not None and (last.version, last.position) == (version, position):
             return last
-        client = Requester(offers=False, cancels=False)  # the user wants to know soon
-        answer = await self.complete(uri, position, invoked=False, client=client)
-        return LastAnswer(version, position, False, answer)
+        return LastAnswer(version, position, False, await self._completer.explain(uri, position))
 
     async def next_edit(
         self,

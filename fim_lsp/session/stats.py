@@ -78,16 +78,12 @@ class LastAnswer(NamedTuple):
         Editors do that by themselves: with the indentation of a line that is left empty, or when a
         file is saved.
         """
-        answer = self._replace(version=version)
-        for edit in edits:
-            if (
-                isinstance(edit, str)
-                or edit.text
-                or document.between(edit.start, edit.end).strip(" \t")
-            ):
-                return self
-            answer = answer._replace(position=carry(answer.position, edit))
-        return answer if self.version == document.version and len(edits) == 1 else self
+        match edits:
+            case [Edit() as edit] if not edit.text and self.version == document.version:
+                if not document.between(edit.start, edit.end).strip(" \t"):
+                    position = carry(self.position, edit)
+                    return self._replace(version=version, position=position)
+        return self
 
 
 RECENT = 512  # latencies kept for the percentiles: some minutes of typing

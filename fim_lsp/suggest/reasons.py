@@ -13,7 +13,7 @@ from fim_lsp.documents import DOCUMENT_CHARS
 from server_bridge.weights.table import is_bundled
 
 SLOW = "slow"
-TOO_LARGE, FAILED = "too large", "failed"
+TOO_LARGE, FAILED, NO_MODEL = "too large", "failed", "model failed"
 TOY = "the bundled model, a toy for Python: `fim-lsp setup` gets a real one"
 ENDS = {
     "automatic suggestions are off": "fim.completion.auto is false",
@@ -83,7 +83,7 @@ def reason(outcome: str, backend: Mapping[str, Any] = MappingProxyType({})) -> s
     """Return why a request with this outcome got nothing."""
     if outcome.startswith("private: "):
         return f"the file is private, nothing of it is used ({outcome.removeprefix('private: ')})"
-    if outcome.startswith("Backend"):
+    if outcome == NO_MODEL:
         return backend.get("message") or "the model server could not answer"
     if outcome == "model" and backend.get("state") != "ready":
         return ENDS["local"]

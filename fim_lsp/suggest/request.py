@@ -48,6 +48,7 @@ class Requester(NamedTuple):
 
 BY_HAND = 10  # times the deadline of an automatic suggestion: a user who asked waits longer
 EDITOR = Requester()
+LOOK = Requester(offers=False, cancels=False)  # a user who wants to know why, and soon
 MENU = Requester(cancels=False)  # opens with the answers of all sources: it may wait for ours
 
 

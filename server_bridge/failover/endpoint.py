@@ -115,7 +115,7 @@ class Endpoint:
         except Exception as error:
             log.exception("unexpected failure")
             url = self.backend.state.url
-            raise BackendUnavailable(f"{url} cannot be used ({type(error).__name__})") from error
+            raise BackendUnavailable(f"fim-lsp failed with {url}: its log has more") from error
 
     async def save(self, prompt: Prompt, files: tuple[str, ...] = ()) -> int:
         """See `Model`; a server that has ended is not started for it."""

@@ -181,3 +181,17 @@ async def test_a_value_that_a_client_declares(
     connection = Connection({**HELLO, "params": {"capabilities": capabilities}})
     await serve(server.protocol, connection, lambda _: None)  # type: ignore[arg-type]
     assert server.offers(MODES, types.InsertTextMode.AsIs) is offered
+
+
+@pytest.mark.parametrize("number", [{"a": 1}, [1], None, 1.5, True])
+async def test_a_cancellation_of_what_is_no_id_is_ignored(
+    server: LanguageServer, number: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is no error of ours: the log has no traceback, and the next request is answered."""
+    answers = await served(
+        server,
+        {"method": "$/cancelRequest", "params": {"id": number}},
+        {"id": 7, "method": "test/unknown"},
+    )
+    assert [answer["id"] for answer in answers if "id" in answer] == [7]
+    assert not [record for record in caplog.records if record.exc_info]

@@ -51,15 +51,30 @@ async def test_a_deletion_elsewhere_is_none(typist: Typist) -> None:
 
 
 async def test_the_last_answer_is_that_of_its_place(typist: Typist) -> None:
-    """Asked elsewhere, the session is asked; the user is shown nothing, and nothing is counted as shown."""
+    """Elsewhere it is found out what one would get, which is no request: nothing is counted."""
     typist.type(f"{HEADER}\n    return weight")
     await typist.ask(invoked=True)
     asked = await typist.session.explain(typist.uri, typist.cursor)
     assert asked.by_hand
-    shown = typist.session.stats()["shown"]
+    before = typist.session.stats()
     elsewhere = await typist.session.explain(typist.uri, Position(0, 3))
     assert not elsewhere.by_hand
-    assert typist.session.stats()["shown"] == shown
-    last = typist.session.stats()["last"]
-    assert isinstance(last, dict)
-    assert last["outcome"] == elsewhere.answer.outcome
+    assert elsewhere.answer.outcome == "before other code"
+    assert typist.session.stats() == before
+
+
+COUNTED = ("requests", "outcomes", "filters", "latencyMs", "last", "shown")
+
+
+async def test_to_ask_why_is_no_request(typist: Typist) -> None:
+    """The model is asked what it would say; the request that follows gets it, and is the first."""
+    typist.type(f"{HEADER}\n    return weight * ra")
+    before = typist.session.stats()
+    for _ in range(2):
+        why = await typist.session.explain(typist.uri, typist.cursor)
+        after = typist.session.stats()
+        assert [after[name] for name in COUNTED] == [before[name] for name in COUNTED]
+    suggestions = await typist.ask()
+    assert [each.text for each in suggestions] == [each.text for each in why.answer.suggestions]
+    assert suggestions
+    assert typist.counted("requests") == 1

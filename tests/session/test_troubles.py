@@ -177,3 +177,29 @@ def test_what_is_over_is_not_told_again(
         await member.session.aclose()
 
     run(work(), monkeypatch)
+
+
+def test_a_backend_that_fails_in_its_own_way_is_waited_for_a_while(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An error that no backend may raise: the request ends, and the start is tried now and then."""
+    n_tried = 0
+
+    class Broken(FakeBackend):
+        async def connect(self) -> Broken:
+            nonlocal n_tried
+            n_tried += 1
+            raise ZeroDivisionError
+
+    async def ask() -> None:
+        backend = Broken()
+        backend.state = replace(backend.state, health=Health.UNKNOWN)
+        session = Session(QUICK, lambda _: backend)
+        typist = Typist(session, "def total(items):\n    ")
+        answer = await session.complete(typist.uri, typist.cursor, invoked=False)
+        assert not answer.suggestions
+        assert " " in answer.reason
+        await session.aclose()
+
+    run(ask(), monkeypatch)
+    assert 1 < n_tried < 100

@@ -9,6 +9,8 @@ import pytest
 
 from fim_lsp.context.ring import RingLimits, Viewport
 from fim_lsp.documents import open_document
+from fim_lsp.session.state import workspaces
+from fim_lsp.session.state.edit_history import EditHistory, Question
 from fim_lsp.session.state.open_document import source
 from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.settings.config import Config, PrivacyConfig, RingConfig
@@ -198,3 +200,37 @@ async def test_a_change_of_the_rules_is_told(project: Project, name: str) -> Non
     assert project.workspaces.note_files([(project.root / name).as_uri()], [])
     assert project.workspaces.note_files([], [(project.root / name).as_uri()])
     assert not project.workspaces.note_files([(project.root / "a.py").as_uri()], [])
+
+
+async def test_what_could_not_be_judged_is_judged_again(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where judging remembered files failed, nothing of them is trusted until it succeeds."""
+    (tmp_path / "shop.py").write_text(SHOP)
+    project = start()
+    await project.open("shop.py")
+    await project.open()
+    project.close("shop.py")
+    (tmp_path / ".gitignore").write_text("shop.py\n")
+    project.tell(changed=(".gitignore",))
+    workspace, excludes = project._here, project.config.privacy.exclude
+
+    def fail(*_: object) -> None:
+        raise OSError("disk")
+
+    with monkeypatch.context() as context:
+        context.setattr(workspaces, "reread", fail)
+        with pytest.raises(OSError, match="disk"):
+            await workspace.reverify(excludes)
+    assert await workspace.reverify(excludes)
+    assert not workspace.memory.knows((tmp_path / "shop.py").as_uri())
+
+
+def test_the_texts_of_the_newest_question_are_kept() -> None:
+    """Another document can never be taken for one of them."""
+    history = EditHistory()
+    history.stop_older([open_document("file:///a.py", "python", 1, MAIN)])
+    document = open_document("file:///b.py", "python", 1, MAIN)
+    others = [document, *(open_document("file:///c.py", "python", n, MAIN) for n in range(50))]
+    outdated = [history.is_outdated(Question((), (other,), frozenset(), None)) for other in others]
+    assert all(outdated)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.uses import Renaming, find_uses
+from fim_lsp.next_edit.texts import EditedText
 from fim_lsp.workspace import reader
 from fim_lsp.workspace.reader import DEATHS, SyntaxProcess
 
@@ -58,6 +59,21 @@ def test_uses_are_read_by_it(process: SyntaxProcess, language: str) -> None:
     for text in HOSTILE[language]:
         process.uses(language, "weight mass\n" + text, asked)
         assert process.uses("python", code, asked) == expected
+
+
+def test_no_more_than_some_uses_are_looked_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest: who reads another text waits meanwhile."""
+    n_asked: list[int] = []
+
+    def note(_: SyntaxProcess, language: str, text: str, asked: Sequence[Renaming]) -> list[None]:
+        n_asked.append(len(asked))
+        return [None] * len(asked)
+
+    monkeypatch.setattr(SyntaxProcess, "uses", note)
+    text = EditedText("file:///a.py", "python", ("x = 1", ""))
+    renamings = [Renaming(0, f"old_{n}", f"new_{n}") for n in range(60)]
+    assert reader.SourceReader().find_uses(text, renamings) == [None] * 60
+    assert n_asked == [reader.RENAMINGS]
 
 
 @pytest.mark.parametrize("child", [HANGS, ENDS], ids=["hangs", "ends"])

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
-from fim_lsp.documents import Document, Position
+from fim_lsp.documents import Document, Position, TextPlace
 from fim_lsp.instruct import presets
 from fim_lsp.instruct.answer import REDACTED, AnswerBlock, block, loses_secret, place_lines
 from fim_lsp.instruct.dialogue import Dialogue, Edited, Instruction, Tokens, continue_dialogue
@@ -32,7 +32,7 @@ from fim_lsp.instruct.selection import (
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.lane import Lane, Permit, Withdrawn
-from fim_lsp.session.state.open_document import OpenDocument
+from fim_lsp.session.state.open_document import CHANGED, OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from server_bridge.protocol import BackendError, Health, Prompt, PromptTooLong, Reply, Request, Stop
 
@@ -173,6 +173,7 @@ class InstructedEdits:
         """
         Return the document, where it may be shown to a model that can do it. Raises Withdrawn.
         """
+        asked = self._open.document(uri)  # what the positions of the client count on
         state = await self._lane.connection.wait_ready()
         doc = await self._judging.admit(uri)
         await doc.workspace.refresh(self._lane.connection.config.privacy.exclude)
@@ -180,6 +181,8 @@ class InstructedEdits:
             raise Withdrawn(state.message or "there is no model server")
         if state.fills_only:
             raise Withdrawn(state.fills_only)
+        if doc.document is not asked:
+            raise Withdrawn(CHANGED)
         return doc
 
     @contextlib.contextmanager
@@ -241,12 +244,12 @@ class InstructedEdits:
         last = self._last(doc)
         if last is not None and last.serves(selection):
             return Dialogue(last.context, last.shown, selection, (question,))
-        cursor = doc.position
+        cursor = doc.place and doc.place.position
         is_inside = cursor and selection.first <= cursor.line <= selection.last
-        place = document.clamp(cursor if cursor and is_inside else Position(selection.first, 0))
-        best = partial(self._framing.best, doc, document, place)
-        frame = await self._lane.run(doc.permit(document), best)
-        prompt = self._framing.prompt(frame, document, place)
+        at = document.clamp(cursor if cursor and is_inside else Position(selection.first, 0))
+        place = TextPlace(document, at)
+        frame = await self._lane.run(doc.permit(document), partial(self._framing.best, doc, *place))
+        prompt = self._framing.prompt(frame, *place)
         context = replace(prompt, middle="", tape=(), forced="")
         end = frame.window.anchor + frame.window.suffix.count("\n") + 1
         return Dialogue(context, range(frame.window.first, end), selection, (question,))

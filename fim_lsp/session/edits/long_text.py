@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from fim_lsp.documents import Document, Position
+from fim_lsp.documents import Position, TextPlace
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.lane import Lane, Permit, Withdrawn
 from fim_lsp.session.state.open_document import OpenDocument
@@ -37,37 +37,36 @@ FULL = "the prompt leaves too little room in the model's context"
 
 async def continue_long(
     doc: OpenDocument,
-    position: Position | None,
+    place: TextPlace,
     go_on: Callable[[str], bool],
     lane: Lane,
     framing: Framing,
 ) -> tuple[Position, str, str]:
     """
-    Return where the text is to be inserted (None: where the cursor was last), the text, and why it
-    ended too early or is empty, "" where the model ended it.
+    Return where the text is to be inserted, the text, and why it ended too early or is empty, ""
+    where the model ended it.
 
     *go_on* is given the text so far and says whether to go on.
     """
-    document, at = doc.document, doc.move_to(position or doc.position or Position(0, 0))
+    document, at = place
     if (state := await lane.connection.wait_ready()).health is not Health.READY:
         return at, "", state.message or "there is no model server"
-    text, note = await _decode(doc, document, at, go_on, lane, framing)
+    text, note = await _decode(doc, place, go_on, lane, framing)
     return (at, text, note) if doc.current is document else (at, "", "you typed")
 
 
 async def _decode(
     doc: OpenDocument,
-    document: Document,
-    position: Position,
+    place: TextPlace,
     go_on: Callable[[str], bool],
     lane: Lane,
     framing: Framing,
 ) -> tuple[str, str]:
-    cursor = cursor_at(document, position, doc.file.path, by_hand=True)
+    cursor = cursor_at(*place, doc.file.path, by_hand=True)
     writing = LongText(cursor, lane.connection.config.completion.long_tokens, go_on)
-    permit = doc.permit(document, lambda: "" if go_on(writing.text) else "it was cancelled")
+    permit = doc.permit(place.document, lambda: "" if go_on(writing.text) else "it was cancelled")
     while True:
-        prompt = framing.next_prompt(doc, document, position)
+        prompt = framing.next_prompt(doc, *place)
         try:
             return writing.finish(await _write(prompt, writing, permit, lane))
         except PromptTooLong as error:

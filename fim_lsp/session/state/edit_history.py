@@ -75,7 +75,7 @@ class EditHistory:
         self.prompt: ShownPart | None = None
         self._shown = ""  # the id of the edit that the editor drew last
         self._searches: list[Search] = []
-        self._texts: set[int] = set()  # ids of the documents of the newest question
+        self._texts: dict[int, Document] = {}  # those of the newest question, by `id`: kept for it
 
     async def answer(
         self,
@@ -102,11 +102,11 @@ class EditHistory:
 
     def is_outdated(self, question: Question) -> bool:
         """Return whether a newer question is about other texts."""
-        return not self._texts.issuperset(map(id, question.documents))
+        return not self._texts.keys() >= {*map(id, question.documents)}
 
     def stop_older(self, documents: Iterable[Document]) -> None:
         """End the searches in other texts than *documents*; who waits for them gets no edit."""
-        self._texts = {*map(id, documents)}
+        self._texts = {id(document): document for document in documents}
         for search in self._searches:
             if self.is_outdated(search.question):
                 search.answer.cancel()

@@ -16,12 +16,21 @@ from dataclasses import dataclass, field
 
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.ring import Viewport
-from fim_lsp.documents import DOCUMENT_CHARS, Document, Edit, Position, apply_edits, carry
+from fim_lsp.documents import (
+    DOCUMENT_CHARS,
+    Document,
+    Edit,
+    Position,
+    TextPlace,
+    apply_edits,
+    carry,
+)
 from fim_lsp.instruct.dialogue import Dialogue
 from fim_lsp.prompt import window
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.generation import Generation
 from fim_lsp.session.lane import Permit, Withdrawn
+from fim_lsp.session.quietness import Exposure
 from fim_lsp.session.state.acceptance import Acceptance
 from fim_lsp.session.state.frame_ladder import FrameLadder
 from fim_lsp.session.state.known_text import KnownText
@@ -29,11 +38,13 @@ from fim_lsp.session.state.state_file import SavedDocument
 from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.stats import LastAnswer
 from fim_lsp.suggest.reasons import TOO_LARGE
+from fim_lsp.suggest.request import Suggestion
 from fim_lsp.workspace.git_commit import is_message
 from fim_lsp.workspace.paths import FileLocation, local_path
 from server_bridge.protocol import Prompt
 
 UNJUDGED = "not judged yet"
+CHANGED = "the text was changed meanwhile"
 
 
 class Verdict(enum.Enum):
@@ -49,7 +60,7 @@ class Verdict(enum.Enum):
 class OpenDocument:
     """
     One open document. *most_chars* is at least as many as the document has. *why_private* is ""
-    where it may be used. *position* is the cursor's last known place, carried along by edits since;
+    where it may be used. *place* is the cursor's last known one, carried along by edits since;
     *deleted* is where the last edit only took text away; *typed*: there was an edit since the last
     request. *shown_at* is in which version and where a suggestion was last shown, *dialogue* about
     the last edit by instruction, *restoring* loads what an earlier run saved, *saved* is what is on
@@ -64,7 +75,7 @@ class OpenDocument:
     most_chars: int
     verdict: Verdict = Verdict.UNJUDGED
     why_private: str = UNJUDGED
-    position: Position | None = None
+    _position: Position | None = None
     deleted: Position | None = None
     typed: bool = False
     known: KnownText = field(default_factory=KnownText)
@@ -97,6 +108,16 @@ class OpenDocument:
         return self.document if self.is_usable and not self.is_retired else None
 
     @property
+    def place(self) -> TextPlace | None:
+        """The cursor in `current`; None where one of them is."""
+        document, position = self.current, self._position
+        return TextPlace(document, position) if document and position is not None else None
+
+    def place_at(self, position: Position) -> TextPlace:
+        """Return the nearest place to a position that counts on the text now."""
+        return TextPlace(self.document, self.document.clamp(position))
+
+    @property
     def is_usable(self) -> bool:
         """Return whether it is judged, and not private."""
         return self.verdict is Verdict.USABLE
@@ -119,7 +140,7 @@ class OpenDocument:
             if self.current is None:
                 raise Withdrawn(self.why_private or "it was closed, or is judged again")
             if document is not None and self.document is not document:
-                raise Withdrawn("the text was changed meanwhile")
+                raise Withdrawn(CHANGED)
             if not all(self.workspace.shows(chunk.name) for chunk in prompt.chunks):
                 raise Withdrawn("a file in its context is gone, or private now")
             if why := why_over():
@@ -150,10 +171,10 @@ class OpenDocument:
         self.last_answer = self.last_answer and self.last_answer.after(before, edits, version)
         for edit in edits:
             if isinstance(edit, Edit):
-                self.position = self.position and carry(self.position, edit)
+                self._position = self._position and carry(self._position, edit)
                 self.deleted = edit.start if not edit.text and edit.start != edit.end else None
                 self.ladder.move(edit)
-        self.position = self.position and self.document.clamp(self.position)
+        self._position = self._position and self.document.clamp(self._position)
         self.workspace.memory.note_edit(before, self.document, edits)
         self.known.pause(unless=self.leads_to)
 
@@ -168,10 +189,12 @@ class OpenDocument:
         self.most_chars = sum(map(len, self.document.lines))
         return (self.most_chars > DOCUMENT_CHARS) != is_large
 
-    def move_to(self, position: Position) -> Position:
-        """Move the cursor to *position*, which exists: `convert` clamps what clients send."""
-        self.position = position
-        return position
+    def move_to(self, place: TextPlace) -> Position:
+        """Move the cursor. Raises Withdrawn where *place* is in an older text."""
+        if place.document is not self.document:
+            raise Withdrawn(CHANGED)
+        self._position = place.position
+        return place.position
 
     def allow(self) -> None:
         """Let it inform others: it is not private."""
@@ -198,6 +221,13 @@ class OpenDocument:
         self.workspace.memory.note_close(self.uri)
         self.retire()
 
+    def offer(
+        self, document: Document, suggestions: list[Suggestion], exposure: Exposure | None
+    ) -> None:
+        """Remember what the user is shown in *document*, the text that the request was about."""
+        edits = [(item.id, Edit(item.start, item.end, item.text)) for item in suggestions]
+        self.acceptance.offer(document, edits, exposure)
+
     def take_typed(self) -> bool:
         """
         Return whether there was an edit since the last request, which is this one from now on.
@@ -207,19 +237,19 @@ class OpenDocument:
 
     def viewport(self, shown: Window | None) -> Viewport:
         """Return the viewport of a prompt with this window; without one, the cursor's line."""
-        line = self.position.line if self.position else 0
+        line = self._position.line if self._position else 0
         if shown is None:
             return Viewport(self.uri, line, line, line + 1)
         return Viewport(self.uri, line, shown.first, line + 1 + shown.suffix.count("\n"))
 
     def leads_to(self, generation: Generation) -> bool:
         """Return whether the cursor may still come to what *generation* says."""
-        if self.ladder.current is None or self.position is None:
+        if self.ladder.current is None or self._position is None:
             return False
         shown = self.ladder.current.window
-        if self.position.line < shown.anchor:
+        if self._position.line < shown.anchor:
             return False
-        middle = window.middle(shown, self.document, self.position)
+        middle = window.middle(shown, self.document, self._position)
         return generation.is_on_the_way(shown, middle)
 
 

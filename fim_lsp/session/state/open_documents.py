@@ -112,7 +112,7 @@ class OpenDocuments:
         shown = frame.header.chunks if frame else ()
         open_paths = {doc.file.path, *others}
         unseen = (chunk.text for chunk in reversed(shown) if chunk.name not in open_paths)
-        line = doc.position.line if doc.position else 0
+        line = doc.place.position.line if doc.place else 0
         return lines_in_sight(doc.document.lines, line, others.values(), unseen)
 
     def _begin_again(self, doc: OpenDocument) -> OpenDocument:

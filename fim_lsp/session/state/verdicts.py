@@ -23,7 +23,7 @@ from fim_lsp.workspace import paths
 from fim_lsp.workspace.ignore_files import UNSURE, why_private
 
 T = TypeVar("T")
-Place = tuple[int, int]  # what tells a folder from another one in its place
+TextPlace = tuple[int, int]  # what tells a folder from another one in its place
 
 LIMIT_S = 1.0  # for what a disk is asked: after that a request goes on without it
 
@@ -55,7 +55,7 @@ class Refusal(NamedTuple):
     """The reason why a file is private, and the place where it was found."""
 
     why: str
-    place: Place | None
+    place: TextPlace | None
 
 
 class Verdicts:
@@ -85,7 +85,7 @@ class Verdicts:
             return False
         return not self._judge(uri, excludes)
 
-    def _look(self, uri: str, excludes: Collection[str]) -> tuple[str, Place | None]:
+    def _look(self, uri: str, excludes: Collection[str]) -> tuple[str, TextPlace | None]:
         """Return the verdict, and the place of the file that it is about."""
         place, why = _place(uri), self._judge(uri, excludes)
         if _place(uri) != place:
@@ -99,7 +99,7 @@ class Verdicts:
         places = [(path, root), *paths.list_places(path, roots)]
         return next(filter(None, (why_private(*place, excludes) for place in places)), "")
 
-    def _keep_refusal(self, uri: str, why: str, place: Place | None) -> str:
+    def _keep_refusal(self, uri: str, why: str, place: TextPlace | None) -> str:
         """Return the verdict *why*, or the last one where that still holds; remember it."""
         last = self._refusals.get(uri)
         if why.startswith(UNSURE):
@@ -114,7 +114,7 @@ class Verdicts:
         return why
 
 
-def _place(uri: str) -> Place | None:
+def _place(uri: str) -> TextPlace | None:
     """Return the place of a file; None where it is not there."""
     file = paths.local_path(uri)
     with suppress(OSError, ValueError):  # a name with a NUL
