@@ -38,7 +38,7 @@ def shown(secret: str, text: str) -> bool:
         (seen_places, 400, 0.97),
         (held_out, 80, 0.95),
         (held_out_places, 400, 0.95),
-        (reported, 60, 0.99),
+        (reported, 180, 0.97),
         (public, 400, 0.96),
     ],
     ids=["tuned", "grammar", "held out", "grammar held out", "reported", "public"],

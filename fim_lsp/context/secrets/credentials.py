@@ -38,7 +38,7 @@ _RANDOM = 2  # oddities of a token that has no name
 _OPTION = r"[^\n|;]{0,100}?[ \t]"  # from a command to one of its options
 _WORD = r"[^\s\"']"
 _QUOTED = r"[^\n\"'`]"
-_SAYS = r"[\w.-]{0,40}(?:passw|passphrase|secret|token|pwd|api[_-]?key)"
+_SAYS = r"[\w.-]{0,40}(?:pass|secret|token|pwd|api[_-]?key)"
 _NAME_OF = r"(?:name|key|id|setting|option|code|field)[\"'`]?[ \t]{0,4}[:=][ \t]{0,4}[\"'`]?"
 
 # what it is, the words, what stands between a word and the secret, its characters, how many, its
@@ -60,10 +60,10 @@ _SYNTAX = (
     ("password", "openssl", rf"{_OPTION}-k[ \t]{{1,4}}[\"']?(?!-)", _WORD, "5,200", ""),
     ("password", "echo printf", r"[ \t]{1,4}(?:-n[ \t])?(?:[\"']?%s[\"']?[ \t])?[\"']?",
      r"[^\s\"'|]", "6,200",
-     r"[\"']?[ \t]{0,4}\|[^\n]{0,80}(?:--password-stdin|\bsecret[ \t](?:create|set|put|add))"),
+     r"[\"']?[ \t]{0,4}\|[^\n]{0,80}(?:-stdin|secret|passw|login|vault)"),
     # the value in front of its name: `SET value = 'v' WHERE name = 'x_password'`
     ("password", "value val", r"[\"'`]?[ \t]{0,4}[:=][ \t]{0,4}[\"'`]", _QUOTED, "5,200",
-     rf"[\"'`][^\"'`=:]{{0,80}}[\"'`]?{_NAME_OF}{_SAYS}"),
+     rf"[\"'`][^\"'`=:]{{0,80}}[\"'`]?\w{{0,20}}{_NAME_OF}{_SAYS}"),
     ("password", "values", r"[ \t]{0,4}\([^\n()]{0,200}?[\"'`]", _QUOTED, "5,200",
      rf"[\"'`][ \t]{{0,4}},[ \t]{{0,4}}[\"'`]{_SAYS}"),
     ("password", "login credential id/pw",
@@ -80,8 +80,10 @@ _SYNTAX = (
       r"[a-z0-9_]{0,20}[\"']?(?:\[\w{0,12}\])?[^\w\n]{0,6}(?:[\w:<>]{1,24}[ \t]?){0,2}"
       r"(?:\[\w{0,12}\][ \t]?)?[({\[]{1,2}\s{0,8}"),
      r"(?:(?:0x[0-9a-f]{1,2}|\d{1,3}),[ \t]{0,8}\\?\r?\n?[ \t]{0,20})", "11,400", ""),
-    ("password", "securestring", r"[ \t]{1,8}(?:-\w{1,12}[ \t]{1,8}){0,3}\\?[\"']?(?![$-])", _WORD,
+    ("password", "securestring encrypt_string", r"[ \t]{1,8}(?:-\w{1,12}[ \t]{1,8}){0,3}\\?[\"']?(?![$-])", _WORD,
      "5,200", ""),
+    ("password", "login", r"\([\w.$]{1,40},[ \t]{0,4}[\"']", _QUOTED, "6,200", r"[\"']"),
+    ("password", "send", r"[ \t]{1,4}(?:--[ \t])?[\"']", _QUOTED, "5,200", r"\\r[\"']"),
     ("password", "identified", r"[ \t]{1,8}(?:with[ \t]{1,8}\w{1,40}[ \t]{1,8})?by[ \t]{1,8}[\"']",
      _QUOTED, "5,200", r"[\"']"),
     ("password", "jwt.sign jwt.verify jwt.encode jwt.decode sign( verify(",
@@ -90,14 +92,14 @@ _SYNTAX = (
      (r"[ \t]?\([^\n\"'`]{0,30}[\"'`]?[\w-]{0,20}[\"'`]?,[ \t]{0,4}(?:\$\w{1,30},[ \t]{0,4}"
      r")?b?[\"'`]"), _QUOTED, "6,200", r"[\"'`]"),
     ("password", ("cookieparser hmac.new fernet signer serializer cookiesigner basicauth "
-    "setpassword hs256 withsecret secretstr secretkeyspec"),
+    "setpassword hs256 withsecret secretstr secretkeyspec new_from_slice"),
      r"[ \t]?\((?:\w{1,12}\.new,[ \t]?)?(?:\[\]byte\()?b?[\"'`]", _QUOTED, "6,200", r"[\"'`]"),
     ("password", "/user: /u:",
      r"(?:(?<=\s/user:)|(?<=\s/u:))[\w.@\\-]{1,64}[ \t]{1,8}(?:/p:)?[\"']?(?![/-])", _WORD,
      "5,200", ""),
     ("password", "7z 7za 7zz unrar rar", rf"{_OPTION}-h?p[\"']?(?!-)", _WORD, "5,200", ""),
     ("password", "zip", rf"{_OPTION}(?:-p|--password)[ \t]{{1,4}}[\"']?(?!-)", _WORD, "5,200", ""),
-    ("password", "auth login credential connect pdo",
+    ("password", "auth login credential connect pdo ldap_bind wifi.begin",
      r"(?:s|ion)?[ =]{0,3}\([^()\n]{0,80}?[\"'][^\"'\n]{1,64}[\"'],[ \t]{0,4}[\"']", _QUOTED,
      "6,200", r"[\"']"),
 )  # fmt: skip

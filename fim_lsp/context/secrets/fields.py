@@ -170,7 +170,7 @@ class Field(NamedTuple):
 
 # The rest of the name, a closing quote, brackets, the size of an array: `_HASH"]`, `[32]`.
 _NAME_END = re.compile(
-    r"(?P<rest>[\w.-]{0,40})(?:\\{0,2}[\"'`])?(?:[\])]{1,2}|\[\w{0,16}\]|\$|\}(?=[ \t]=))?"
+    r"(?P<rest>[\w.-]{0,40})(?:\\{0,2}[\"'`])?(?:[\])]{1,2}(?:[\"'`]\))?|\[\w{0,16}\]|\$|\}(?=[ \t]=))?"
     r"(?=[\s=:：,;({<>|?!+.*%-])"
 )
 
