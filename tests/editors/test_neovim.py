@@ -419,7 +419,7 @@ def test_a_server_that_hangs_is_replaced(tmp_path: Path) -> None:
     with closing(Neovim(tmp_path, file.parent, init)) as neovim:
         neovim.edit(file)
         neovim.send("Go" + TYPED.replace("\n", "\r"))
-        neovim.wait_for("for w" + REST_OF_LINE)
+        neovim.wait_for("for w" + REST_OF_WORD)
         hang.touch()
         neovim.send("e")
         neovim.wait_until(lambda: not hang.exists(), "a server that hangs")

@@ -152,7 +152,7 @@ def test_a_server_that_hangs_is_replaced(project: Path, tmp_path: Path) -> None:
         workbench.wait_until_ready()
         workbench.open(file)
         workbench("type", TYPED)
-        workbench.wait_for_ghost(REST_OF_LINE)
+        workbench.wait_for_ghost(REST_OF_WORD)
         hang.touch()
         workbench("type", "e")
         workbench.wait_until(lambda: not hang.exists(), "a server that hangs")
