@@ -174,15 +174,12 @@ class TextClient:
         self, text: str, body: Object, n_predict: int, is_asked: bool
     ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
         """See `growing`; what it says of the server is kept, also when this is closed."""
-        path = CHATS if "messages" in body else COMPLETIONS
-        events = self._http.stream(path, json.dumps(body).encode())
         n_held = self.estimate.tokens(self.estimate.count_held(text))
         answer, timings, line = None, Timings(), completion.last_line(text)
         # mlx_lm.server has its model; a request that is given up costs it what it evaluated
-        watched = events if self.connected.is_mlx else self.waking.watch(events)
-        growing = stream.growing(watched, self._http.url, n_predict)
+        waking = None if self.connected.is_mlx else self.waking
         try:
-            async with aclosing(events), aclosing(watched), aclosing(growing) as answers:
+            async with aclosing(_answers(self._http, waking, body, n_predict)) as answers:
                 async for answer in answers:
                     self._fields.note_answer()
                     timings = self._timings(answer, len(text), n_held)
@@ -233,6 +230,19 @@ class TextClient:
         )
 
 
+async def _answers(
+    http: Http, waking: Waking | None, body: Object, n_predict: int
+) -> AsyncGenerator[StreamedAnswer, None]:
+    """Yield the answer to *body* of *n_predict* tokens after each event; see `stream.growing`."""
+    path = CHATS if "messages" in body else COMPLETIONS
+    events = http.stream(path, json.dumps(body).encode())
+    watched = waking.watch(events) if waking else events
+    growing = stream.growing(watched, http.url, n_predict)
+    async with aclosing(events), aclosing(watched), aclosing(growing) as answers:
+        async for answer in answers:
+            yield answer
+
+
 class TextServer:
     """
     A `TextModel`: one server that the user named, and one of its models, through `/v1/completions`.
@@ -262,19 +272,14 @@ class TextServer:
         while True:
             sent = self._fields.leave_out(body)
             try:
-                answer = await self._answer(sent, n_predict)
+                async with aclosing(_answers(self._http, self._waking, sent, n_predict)) as answers:
+                    answer = [answer async for answer in answers][-1]
             except BackendRejected as error:
                 if stream.is_length(error.server_text) or not self._fields.take_back(sent, error):
                     raise
             else:
                 self._fields.note_answer()
                 return answer.text if answer.ended == "stop" else None
-
-    async def _answer(self, body: Object, n_predict: int) -> StreamedAnswer:
-        events = self._waking.watch(self._http.stream(COMPLETIONS, json.dumps(body).encode()))
-        growing = stream.growing(events, self._http.url, n_predict)
-        async with aclosing(events), aclosing(growing) as answers:
-            return [answer async for answer in answers][-1]
 
     async def models(self) -> list[str]:
         """Return the names of the models that the server lists. Raises BackendError."""
