@@ -54,7 +54,7 @@ from server_bridge.protocol import BackendError, BackendUnavailable
 PASSING_MS = 250.0
 PATIENCE_MS = 250.0  # for all of a text; then a line of it is shown
 BY_HAND_S = 1.0  # for all of a text
-LOOK_S = 0.25  # between two looks at a backend that starts: it may turn out not to be there
+LOOK_S, STARTING_S = 0.25, 120.0  # between two looks at a backend that starts; for all of them
 SPARE_S = 0.03  # between the deadline of the model's text and that of the answer
 SUPERSEDED = Answer([], "superseded")
 
@@ -341,11 +341,11 @@ class Completer:
         if request.invoked:
             await self._connection.wait_ready()
         elif not has_line:
-            connection, left_s = self._connection, request.deadline_s
-            while (connection.is_starting or connection.is_restarting) and left_s > 0:
+            connection, left_s, most_s = self._connection, request.deadline_s, STARTING_S
+            while (connection.is_starting or connection.is_restarting) and min(left_s, most_s) > 0:
                 waits_on = request.client.cancels and connection.is_starting
                 await connection.wait_ready(LOOK_S)
-                left_s -= 0 if waits_on else LOOK_S
+                left_s, most_s = left_s - (0 if waits_on else LOOK_S), most_s - LOOK_S
         return self._connection.is_ready
 
     def _wait(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Wait:
