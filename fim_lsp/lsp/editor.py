@@ -102,7 +102,7 @@ class Editor(LanguageServer):
         self.indents = self.offers(MODES, types.InsertTextMode.AsIs)
         self.roots = _on_disk(_roots(params))
         self.sources.say("initializationOptions", params.initialization_options)
-        self.sources.read(_folders(self.roots))
+        self._read_files()
         self.session = self._open_session(self._config())
         self._is_open = True
         self._waits_ms = quirks.waits_ms(name)
@@ -180,8 +180,7 @@ class Editor(LanguageServer):
         """Go on with other root folders, and what their files set."""
         self.roots = _on_disk(roots)
         self.session.handle(FoldersChanged(self.roots))
-        self.sources.read(_folders(self.roots))
-        self.configure()
+        self.read_settings()
 
     def reread_settings(self, uris: Iterable[str]) -> None:
         """Read the settings files again if one of them is among *uris*."""
@@ -191,8 +190,14 @@ class Editor(LanguageServer):
 
     def read_settings(self) -> None:
         """Read the settings files again and go on with what they say."""
-        self.sources.read(_folders(self.roots))
+        self._read_files()
         self.configure()
+
+    def _read_files(self) -> None:
+        """Read the settings files; one whose disk does not answer counts once it does."""
+        later = asyncio.get_running_loop().call_soon_threadsafe
+        folders = tuple(Path(path) for root in self.roots if (path := _file(root)))
+        self.sources.read(folders, lambda: later(self.read_settings))
 
     def _look_at_settings(self) -> None:
         """
@@ -386,10 +391,6 @@ def _roots(params: types.InitializeParams) -> tuple[str, ...]:
 def _on_disk(roots: tuple[str, ...]) -> tuple[str, ...]:
     """Return the roots that are folders of this machine."""
     return tuple(root for root in roots if _file(root))
-
-
-def _folders(roots: tuple[str, ...]) -> tuple[Path, ...]:
-    return tuple(Path(path) for root in roots if (path := _file(root)))
 
 
 def _file(uri: str) -> PurePath | None:

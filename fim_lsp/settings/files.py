@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 import platformdirs
@@ -23,6 +24,8 @@ _MOST_BYTES = 16_384  # five times all settings with comments
 # In a line: tomllib takes quadratic time for the parts of a dotted key, 0.6 s for a file full of
 # them.
 _MOST_DOTS = 500
+LIMIT_S = 0.2  # for all files: the server does nothing else meanwhile
+_READERS = ThreadPoolExecutor(64, "settings")  # each may hang with one file
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -34,14 +37,15 @@ class Sources:
     The last settings of each source, from least to most important: files, the editor, the command
     line, a command.
 
-    State: the files' layers as last read and when the user's was written, and the editor's answers.
-    An editor *over_tcp* may not set what names files and commands.
+    State: the files as last read and when the user's was written, and the editor's answers. An
+    editor *over_tcp* may not set what names files and commands.
     """
 
     def __init__(self, flags: Mapping[str, object], *, over_tcp: bool = False) -> None:
         self._over_tcp = over_tcp
-        self._layers: tuple[Layer, ...] = ()
-        self._problems: tuple[str, ...] = ()
+        self._roots: tuple[Path, ...] = ()
+        self._read: dict[Path, Layer | str | None] = {}
+        self._reading: dict[Path, Future[Layer | str | None]] = {}
         self._written = 0
         self._raw = {**dict.fromkeys(_EDITOR), "command line": flags, "fim.toggle": None}
 
@@ -49,10 +53,23 @@ class Sources:
         """Replace what one of the sources above said before."""
         self._raw[source] = raw
 
-    def read(self, roots: tuple[Path, ...]) -> None:
-        """Read the user's file and those of the workspace's *roots* again."""
-        self._written = _read_mtime(user_file())
-        self._layers, self._problems = find_layers(roots)
+    def read(self, roots: tuple[Path, ...], on_late: Callable[[], object]) -> None:
+        """
+        Read the user's file and those of the workspace's *roots* again.
+
+        A disk may not answer: what is not there after `LIMIT_S` counts as it was read last, and
+        *on_late* is called, from another thread, once it is there.
+        """
+        self._roots = roots
+        fresh = [path for path in _files(roots) if path not in self._reading]
+        self._reading |= {path: _READERS.submit(_layer, path) for path in fresh}
+        _, late = wait([self._reading[path] for path in fresh], LIMIT_S)
+        for reading in late:
+            reading.add_done_callback(lambda _: on_late())
+        for path in [path for path, reading in self._reading.items() if reading.done()]:
+            self._read[path] = self._reading.pop(path).result()
+        if user_file() not in self._reading:
+            self._written = _read_mtime(user_file())
 
     def is_stale(self) -> bool:
         """
@@ -66,8 +83,9 @@ class Sources:
             Layer(source, raw, over_tcp=self._over_tcp and source in _EDITOR)
             for source, raw in self._raw.items()
         )
-        config, problems = merge_layers([*self._layers, *others])
-        return config, self._problems + problems
+        layers, wrong = _split(self._read.get(path) for path in _files(self._roots))
+        config, problems = merge_layers([*layers, *others])
+        return config, wrong + problems
 
 
 def cache_folder() -> Path:
@@ -90,9 +108,7 @@ def find_layers(roots: tuple[Path, ...]) -> tuple[tuple[Layer, ...], tuple[str, 
     Return the user's layer, then one per root of the workspace that has a file; and what is wrong
     with the files.
     """
-    results = [_layer(path) for path in (user_file(), *(root / PROJECT_FILE for root in roots))]
-    layers = tuple(result for result in results if isinstance(result, Layer))
-    return layers, tuple(result for result in results if isinstance(result, str))
+    return _split(map(_layer, _files(roots)))
 
 
 def read(roots: tuple[Path, ...]) -> tuple[Config, tuple[str, ...]]:
@@ -100,6 +116,19 @@ def read(roots: tuple[Path, ...]) -> tuple[Config, tuple[str, ...]]:
     layers, problems = find_layers(roots)
     config, more = merge_layers(layers)
     return config, (*problems, *more)
+
+
+def _files(roots: tuple[Path, ...]) -> list[Path]:
+    return [user_file(), *(root / PROJECT_FILE for root in roots)]
+
+
+def _split(
+    results: Iterable[Layer | str | None],
+) -> tuple[tuple[Layer, ...], tuple[str, ...]]:
+    """Return the layers in *results*, and what is wrong with the other files."""
+    every = [*results]
+    layers = tuple(result for result in every if isinstance(result, Layer))
+    return layers, tuple(result for result in every if isinstance(result, str))
 
 
 def _read_mtime(path: Path) -> int:
