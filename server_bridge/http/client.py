@@ -275,6 +275,8 @@ class Http:
             events = events_in(self.url + path, response, self.patience_s)
             async for event in await stack.enter_async_context(aclosing(events)):
                 yield event
+            if not response.is_closed:  # the server holds it open behind its end
+                self._drop()
 
     async def _within(self, seconds: float, answer: Awaitable[T]) -> T:
         """

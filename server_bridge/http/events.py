@@ -13,10 +13,11 @@ of any length.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 from server_bridge.http.responses import (
@@ -33,6 +34,7 @@ from server_bridge.http.responses import (
 )
 
 BYTES_PER_S = 1 << 17  # of a stream: 500 tokens, with what servers say of each
+REST_S = 0.1  # for the end of an answer that has said `[DONE]`; some servers hold it open
 MARK = b"\xef\xbb\xbf"  # of the byte order
 FIELD = re.compile(rb"(?:data|event|id|retry|error)?:|(?:data|event|id|retry)$")
 DONE: Object = {"done": True}  # what `[DONE]` is handed out as
@@ -51,7 +53,7 @@ async def events_in(url: str, response: Any, patience_s: float) -> AsyncGenerato
         yield object_in(url, response.status_code, body, response.headers)
         return
     started = last = time.monotonic()
-    n_bytes, reader = 0, EventReader(url)
+    n_bytes, reader, is_done = 0, EventReader(url), False
     async with aclosing(pieces_of(url, response)) as pieces:
         async for piece in pieces:
             n_bytes += len(piece)
@@ -60,10 +62,22 @@ async def events_in(url: str, response: Any, patience_s: float) -> AsyncGenerato
             for event in reader.read(piece):
                 yield event
                 last = now = time.monotonic()
+                is_done |= event is DONE
+            if is_done:
+                await _read_rest(pieces)
+                return
             if now > last + patience_s:
                 raise TimeoutError
     for event in reader.end():
         yield event
+
+
+async def _read_rest(pieces: AsyncGenerator[bytes, None]) -> None:
+    """Read what follows the end, if it comes at once: the connection can be used again then."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(REST_S):
+            async for _ in pieces:
+                pass
 
 
 class EventReader:

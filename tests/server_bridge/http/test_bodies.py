@@ -14,6 +14,7 @@ from typing import ClassVar
 import pytest
 
 from server_bridge.http.client import Http
+from server_bridge.http.events import DONE
 from server_bridge.http.responses import (
     MOST_BRACKETS,
     MOST_BYTES,
@@ -181,6 +182,23 @@ async def test_a_long_stream_has_as_long_as_it_needs() -> None:
         http = Http(server.url, patience_s=0.4)
         assert len([event async for event in http.stream("/completion", b"{}")]) == 12
         await http.aclose()
+
+
+async def test_an_end_that_is_held_open_is_an_end() -> None:
+    """What follows `[DONE]` is waited for only for a moment; the next request has a connection."""
+
+    def pieces() -> Iterator[bytes]:
+        yield b'data: {"a": 1}\n\ndata: [DONE]\n\n'
+        yield from repeat(b":\n")
+
+    async with serving(Server(EVENTS, pieces(), wait_s=0.01)) as server:
+        http = Http(server.url, patience_s=30)
+        for _ in range(2):
+            events = [event async for event in http.stream("/completion", b"{}")]
+            assert events == [{"a": 1}, DONE]
+            server.pieces = pieces()
+        await http.aclose()
+    assert server.n_sent < 1000
 
 
 NO_OBJECTS = [
