@@ -149,6 +149,27 @@ async def save_state(model: Model, name: str) -> None:
     await model.session._persistence.save()
 
 
+async def switch_ring(model: Model, name: str) -> None:
+    """The ring stays as it is with no chunks, and goes on with some."""
+    ring = dataclasses.replace(QUICK.ring, chunks=0 if model.config.ring.chunks else 16)
+    model.config = dataclasses.replace(model.config, ring=ring)
+    model.session.configure(model.config)
+
+
+async def folder_away(model: Model, name: str) -> None:
+    """The workspace's folder is another one for a while, and rules are looked at."""
+    away = model.root.with_name("away")
+    model.root.rename(away)
+    model.root.mkdir()
+    rules = (f"{model.root.as_uri()}/.gitignore",)
+    model.session.handle(events.FilesChanged(rules, ()))
+    await ask(model, name)
+    await model.settle()
+    model.root.rmdir()
+    away.rename(model.root)
+    model.session.handle(events.FilesChanged(rules, ()))
+
+
 async def restart(model: Model, name: str) -> None:
     await model.session.aclose()
     model.begin()
@@ -208,6 +229,7 @@ async def _remove(model: Model, name: str) -> None:
 
 USE = [
     open_, open_, close, ask, ask, ask, yank, edit, fix, again, more, prepare, save_state, restart,
+    switch_ring, folder_away,
 ]  # fmt: skip
 RULES = [ignore_watched, ignore_between, ignore_saved, exclude, delete, rename]
 Step = tuple[Callable[[Model, str], Awaitable[None]], str]
@@ -234,6 +256,10 @@ CASES = {
     ],
     "a rule after a restart, of a file that was not opened again": [
         (open_, "shop.py"), (ask, "shop.py"), (restart, "shop.py"), (ignore_watched, "shop.py"),
+    ],
+    "a save after a file of the ring was excluded": [
+        (open_, "cart.py"), (open_, "shop.py"), (ask, "shop.py"), (ask, "shop.py"), (ask, "shop.py"),
+        (switch_ring, "shop.py"), (exclude, "cart.py"), (ask, "shop.py"), (save_state, "shop.py"),
     ],
     "a restart after a rule that no session saw": [
         (open_, "cart.py"), (ask, "cart.py"), (ignore_between, "cart.py"), (open_, "cart.py"),

@@ -164,9 +164,13 @@ class Workspace:
             self._updated = update.n_events, index
 
     def ring_to_save(self) -> Ring:
-        """Return the ring as far as it is judged."""
-        ring = self.memory.ring
-        return replace(ring, chunks=tuple(c for c in ring.chunks if self.may_show(c.uri)))
+        """Return the ring as far as it is true and judged."""
+        shown = (
+            chunk
+            for chunk in self.memory.ring.chunks
+            if self.may_show(chunk.uri) and all(piece.fresh for piece in chunk.pieces)
+        )
+        return replace(self.memory.ring, chunks=tuple(shown))
 
     def restore_ring(self, ring: Ring) -> None:
         """Go on with the ring of an earlier run, once it is judged."""
