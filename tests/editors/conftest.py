@@ -39,7 +39,7 @@ kind = "embedded"
 [completion]
 deadlineMs = 20000
 patienceMs = 20000
-minConfidence = 0.001
+minConfidence = 0
 """
 
 
