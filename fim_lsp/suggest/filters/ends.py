@@ -33,7 +33,7 @@ def extent(candidate: Candidate, cursor: Cursor) -> Candidate:
 
 
 def sure_parts(candidate: Candidate, cursor: Cursor, sure: float) -> Iterator[Candidate]:
-    """Yield where it may end, the longest first: where the model is not *sure* any more, or before."""
+    """Yield where it may end, the longest first: where the model is less *sure*, or before."""
     yield _sure_part(candidate, cursor, sure)
     if sure > 0:
         yield from (_sure_part(candidate, cursor, least) for least in SURER if least > sure)
