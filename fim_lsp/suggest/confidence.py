@@ -154,13 +154,18 @@ def likely(candidate: Candidate, sure: float) -> Candidate:
 
 
 def gain(candidate: Candidate) -> float:
-    """Return the keys that a reader saves by *candidate*, expected per second of reading."""
-    total, n_chars = 0.0, len(candidate.text)
-    for end, product in _products(candidate):
-        total = product if end <= n_chars else total
-    first, *below = candidate.text.split("\n")
-    n_saved = len(first) + sum(1 + len(line.lstrip()) for line in below) - 1  # one accepts it
-    return math.exp(TOO_HIGH * total) * n_saved / (LOOK_S + CHAR_S * len(first))
+    """
+    Return the keys that a reader saves by *candidate*, expected per second of reading; each line is
+    worth as much as it is likely that all is right up to its end.
+    """
+    products = [*_products(candidate)]
+    lines = candidate.text.split("\n")
+    n_saved, at = 0.0, 0
+    for n, line in enumerate(lines):
+        at += len(line) + (n > 0)
+        total = next((total for end, total in reversed(products) if end <= at), 0.0)
+        n_saved += math.exp(TOO_HIGH * total) * (1 + len(line.lstrip()) if n else len(line) - 1)
+    return n_saved / (LOOK_S + CHAR_S * len(lines[0]))
 
 
 def _products(candidate: Candidate) -> Iterator[tuple[int, float]]:
