@@ -46,8 +46,8 @@ def test_lines_behind_a_sure_one(wanted: str, parts: list[tuple[str, float]], sh
     assert gate.go_on(LONGEST, wanted, pause("ret"), said(*parts)) == shown
 
 
-def test_the_rule_of_today_is_the_best_and_the_one_before_the_longest() -> None:
-    """A text whose end is less sure ends earlier today."""
+def test_the_best_beginning_is_shorter_where_the_end_is_less_sure() -> None:
+    """It is the one by which a reader is expected to save most; a further line is worth what its odds are."""
     parts = said(("urn width", 0.95), (" + 1", 0.5), ("\n", 0.9))
     assert LONGEST(pause("ret"), parts) == "urn width + 1"
     assert gate.best(0.3, pause("ret"), parts) == "urn width"

@@ -3,11 +3,10 @@ The model's confidence in a text, and the longest beginning likely enough to be 
 
 Greedy decoding takes the likeliest token each time. That all of a text is right is as likely as the
 product of its tokens' probabilities, given what stands before it; so a suggestion is shown as far
-as that product stays above a threshold (`likely`), and less where a reader has more of its
-beginning (`gain`). What was typed since is certain: the product begins at the cursor. Measured with
-Qwen2.5-Coder at places in code of 2025 and later in four languages (benchmarks/gate.py), characters
-shown that were right and wrong, and the keys saved by taking what is right, without `gain`; 0.3 was
-chosen on one half of the places, and these are of the other:
+as that product stays above a threshold (`likely`). What was typed since is certain: the product
+begins at the cursor. Measured with Qwen2.5-Coder at places in code of 2025 and later in four
+languages (benchmarks/gate.py), characters shown that were right and wrong, and the keys saved by
+taking what is right; 0.3 was chosen on one half of the places, and these are of the other:
 
                             0.5B, 247 places
     the product from 0.1    3117  4065  2008
@@ -25,7 +24,7 @@ ones of its text do in the mean, and no better than `DRAFTED`. Where none is kno
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from fim_lsp.display import visible_in
@@ -41,11 +40,6 @@ NOT_SURE = "not sure"
 # What drafts are worth at most: repetitive text goes on as drafted, and then does not
 # (test_speculation).
 DRAFTED = math.log(0.6)
-# The odds are too high: their square is nearer to how often a text is right (above).
-TOO_HIGH = 2
-# What people need to read a text, and more for each character of its first line: half of 1,096
-# acceptances of 21 programmers came after 1.6 s (benchmarks/recorded).
-LOOK_S, CHAR_S = 0.8, 0.02
 
 
 def odds(tokens: Iterable[Token], skipped: str, text: str) -> tuple[Odds, ...]:
@@ -143,50 +137,22 @@ def likely(candidate: Candidate, sure: float) -> Candidate:
     Return the longest beginning of *candidate*, cut between words, that is right with a probability
     of *sure*.
     """
-    if sure <= 0:
-        return candidate
-    sure_until = 0
-    for end, total in _products(candidate):
-        if total < least(sure):
-            return _cut(candidate, sure_until)
-        sure_until = end
-    return candidate
-
-
-def gain(candidate: Candidate) -> float:
-    """
-    Return the keys that a reader saves by *candidate*, expected per second of reading; each line is
-    worth as much as it is likely that all is right up to its end.
-    """
-    products = [*_products(candidate)]
-    lines = candidate.text.split("\n")
-    n_saved, at = 0.0, 0
-    for n, line in enumerate(lines):
-        at += len(line) + (n > 0)
-        total = next((total for end, total in reversed(products) if end <= at), 0.0)
-        n_saved += math.exp(TOO_HIGH * total) * (1 + len(line.lstrip()) if n else len(line) - 1)
-    return n_saved / (LOOK_S + CHAR_S * len(lines[0]))
-
-
-def _products(candidate: Candidate) -> Iterator[tuple[int, float]]:
-    """
-    Yield each token's end, and the logarithm of the product up to there; nothing where no
-    probability is known.
-    """
     logprobs = [logprob for _, logprob in candidate.odds if logprob is not None]
-    if not logprobs:
-        return
-    unknown = min(sum(logprobs) / len(logprobs), DRAFTED)
-    total, begun = 0.0, 0
+    if not logprobs or sure <= 0:
+        return candidate
+    limit, unknown = least(sure), min(sum(logprobs) / len(logprobs), DRAFTED)
+    total, sure_until = 0.0, 0
     for end, logprob in candidate.odds:
-        if begun >= len(candidate.text):  # what follows was cut away
-            return
-        if begun:  # else it was typed in part, and says nothing
+        if sure_until >= len(candidate.text):  # what follows was cut away
+            break
+        if sure_until:  # else it was typed in part, and says nothing
             total += unknown if logprob is None else logprob
         elif logprob is not None:
             total = logprob
-        begun = end
-        yield end, total
+        if total < limit:
+            return _cut(candidate, sure_until)
+        sure_until = end
+    return candidate
 
 
 def _cut(candidate: Candidate, end: int) -> Candidate:

@@ -6,9 +6,8 @@ import math
 
 import pytest
 
-from fim_lsp.suggest.confidence import SURE, behind, confidence, gain, likely, odds, prefer
-from fim_lsp.suggest.cursor import Candidate, Cursor, Odds
-from fim_lsp.suggest.filters.order import polish
+from fim_lsp.suggest.confidence import SURE, behind, confidence, likely, odds, prefer
+from fim_lsp.suggest.cursor import Candidate, Odds
 from server_bridge.protocol import Token
 
 
@@ -123,37 +122,3 @@ def test_where_both_say_the_same_line_it_is_certain() -> None:
     shown = prefer(model, 0.2, Candidate("weight in weights:"))
     assert likely(shown, 0.9).text == "weight in weights:"
     assert likely(shown, 0.2).text == model.text
-
-
-@pytest.mark.parametrize(
-    ("said_so_far", "keys"),
-    [
-        ([("foo", 1.0)], 2 / 0.86),
-        ([("foo", 0.5)], 0.25 * 2 / 0.86),
-        ([("foo", 0.5), ("\n        bar", 1.0)], 0.25 * 6 / 0.86),
-        ([("foo", 0.5), ("bar", None)], (0.5 * 0.5) ** 2 * 5 / 0.92),
-        ([("foo", None)], 2 / 0.86),
-        ([(")", 1.0)], 0.0),
-    ],
-)
-def test_what_a_reader_has_of_a_text(
-    said_so_far: list[tuple[str, float | None]], keys: float
-) -> None:
-    """The keys but one, as likely as the square of the odds, per second that its line takes."""
-    assert gain(said(*said_so_far)) == pytest.approx(keys)
-
-
-@pytest.mark.parametrize(
-    ("end", "sure", "shown"),
-    [
-        (0.9, 0.3, "foo(a) + bar"),
-        (0.6, 0.3, "foo(a)"),
-        (0.6, 0.0, "foo(a) + bar"),
-        (0.3, 0.0, "foo(a) + bar"),
-        (0.1, 0.3, "foo(a)"),
-    ],
-)
-def test_a_text_ends_where_a_reader_has_most_of_it(end: float, sure: float, shown: str) -> None:
-    """Before it is unsure, if its beginning is sure; by hand all of it is shown."""
-    text = said(("foo", 0.95), ("(a)", 0.95), (" +", end), (" bar", end))
-    assert polish(text, Cursor("python", before="x = "), sure).text == shown

@@ -6,7 +6,6 @@ sure any more, and where a budget broke it off.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 
 from fim_lsp.suggest import boundary
@@ -14,11 +13,6 @@ from fim_lsp.suggest.confidence import likely
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters.seam import right_text
 from fim_lsp.suggest.lines import WORD, find_unclosed, open_quote, opens_block
-
-# Thresholds above the user's that are tried. In a session that a developer recorded, 39 % less of
-# what the 0.5B shows is wrong so and 6 % less is right, and people save 4 % more keys
-# (`python -m benchmarks.recorded.gate`); at 53 places in this repository 25, 3 and 0 %.
-SURER = (0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 # More must follow: `x = a +`, `import os as`.
 OPERATOR = re.compile(r"\s(?:[-+*/%=<>&|^!?:]{1,3}|and|or|in|is|as|instanceof|extends)$")
@@ -32,15 +26,11 @@ def extent(candidate: Candidate, cursor: Cursor) -> Candidate:
     return candidate.cut(end, f"end of the {boundary.extent(cursor).value}")
 
 
-def sure_parts(candidate: Candidate, cursor: Cursor, sure: float) -> Iterator[Candidate]:
-    """Yield where it may end, the longest first: where the model is less *sure*, or before."""
-    yield _sure_part(candidate, cursor, sure)
-    if sure > 0:
-        yield from (_sure_part(candidate, cursor, least) for least in SURER if least > sure)
-
-
-def _sure_part(candidate: Candidate, cursor: Cursor, sure: float) -> Candidate:
-    """Return what is at least so *sure*, up to a line's end or, in the first line, a word's."""
+def not_sure(candidate: Candidate, cursor: Cursor, sure: float) -> Candidate:
+    """
+    Cut where the model is not *sure* any more (`likely`): behind a line, in the first line behind a
+    word.
+    """
     left = likely(candidate, sure)
     if left is candidate:
         return candidate

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
-from fim_lsp.suggest.confidence import NOT_SURE, gain, respell
+from fim_lsp.suggest.confidence import NOT_SURE, respell
 from fim_lsp.suggest.cursor import Candidate, Cursor, FilterCut
-from fim_lsp.suggest.filters.ends import extent, sure_parts, unfinished
+from fim_lsp.suggest.filters.ends import extent, not_sure, unfinished
 from fim_lsp.suggest.filters.foreign import broken_character, invisible, other_text, special_tokens
 from fim_lsp.suggest.filters.repeats import lines_below, looping_lines, stuttering, typed_again
 from fim_lsp.suggest.filters.seam import closed_below, opened_here, right_text
@@ -54,17 +54,12 @@ def polish(
     measure what each one does.
     """
     meant = _apply(candidate, cursor, MEANT, off)
-    parts = sure_parts(meant, cursor, sure)
-    left = max((_finish(meant, part, cursor, off) for part in parts), key=gain)
+    left = not_sure(meant, cursor, sure)
+    if left is not meant:
+        left = replace(left, cuts=(*meant.cuts, FilterCut(NOT_SURE, left.why)))
+    left = _apply(left, cursor, LEFT, off)
     is_nothing = not left.text and not left.cuts
     return replace(left, cuts=(FilterCut("model", "says nothing"),)) if is_nothing else left
-
-
-def _finish(meant: Candidate, part: Candidate, cursor: Cursor, off: Collection[str]) -> Candidate:
-    """Return what is shown of a *part* of what was *meant*."""
-    if part is not meant:
-        part = replace(part, cuts=(*meant.cuts, FilterCut(NOT_SURE, part.why)))
-    return _apply(part, cursor, LEFT, off)
 
 
 def _apply(
