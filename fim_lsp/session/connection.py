@@ -45,11 +45,12 @@ class Connection:
 
     *n_connected* is how often it was reached: each time its slots may be empty.
     *look_s* is how many seconds the first look at a place still takes, 0 for none or a short one;
-    *on_status* is called when that, or the state, changes.
+    *on_status* is called when that, or the state, changes, *on_ready* each time it was reached.
     """
 
     def __init__(self, config: Config, open_backend: Callable[[Config], Backend]) -> None:
         self.on_status: Callable[[], None] = lambda: None
+        self.on_ready: Callable[[], None] = lambda: None
         self.look_s = 0
         self.n_connected = 0
         self._look_ends: asyncio.TimerHandle | None = None
@@ -184,6 +185,7 @@ class Connection:
             self.report_state()
             if backend.state.health is Health.READY:
                 self.n_connected += 1
+                self.on_ready()
                 return
             unusable = backend.state.health is Health.UNUSABLE
             await asyncio.sleep(UNUSABLE_S if unusable else next(waits))

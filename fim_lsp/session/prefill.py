@@ -26,18 +26,22 @@ from server_bridge.protocol import Prompt, PromptTooLong
 CURSOR, NEXT = "prefill cursor", "prefill next"  # kinds of background work
 NOWHERE = Window(0, 0, "", "")
 IDLE_S = 0.3  # quiet before background work: longer than a pause between two keys of fast typing
-START_S = 0.5  # between two looks at a backend that starts
 SHORTEST_S = 1e-3  # less is no reason to look again
 REST_S = 0.1  # the user stays at a place where the cursor rests this long
 
 
 class Prefill:
-    """Evaluates ahead, in steps, what the next requests will need."""
+    """
+    Evaluates ahead, in steps, what the next requests will need; where the backend still starts,
+    what those in the document *_waiting* will, once it is ready.
+    """
 
     def __init__(self, lane: Lane, stats: Stats, framing: Framing) -> None:
         self._lane = lane
         self._stats = stats
         self._framing = framing
+        self._waiting: OpenDocument | None = None
+        lane.connection.on_ready = self._go_on
 
     def prefill_cursor(self, doc: OpenDocument) -> None:
         """
@@ -156,9 +160,9 @@ class Prefill:
         more.
         """
         place = doc.place
+        if not self._lane.connection.is_ready:
+            self._waiting = doc
         if place is None or not self._lane.connection.is_ready:
-            if self._lane.connection.is_starting:
-                self._look_again(doc, START_S)
             return False
         document, position = place
         frame = self._framing.ahead(doc, document, position)
@@ -202,6 +206,12 @@ class Prefill:
         seconds = (measure.total - measure.cached) / max(1.0, state.prefill_per_s)
         missing = seconds * self._lane.pace(NEXT) - self._lane.quiet_s
         return missing if missing > SHORTEST_S else 0.0
+
+    def _go_on(self) -> None:
+        """Begin where the backend was not ready: it is now."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            self.prefill_next(waiting)
 
     def _look_again(self, doc: OpenDocument, seconds: float) -> None:
         """See in *seconds*, or that long after the next request, what is to be evaluated."""

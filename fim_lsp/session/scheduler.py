@@ -31,7 +31,7 @@ T = TypeVar("T")
 Step = Callable[[], Awaitable[bool]]  # does one step; True when there is more to do
 
 LAST_S = 0.3  # a step, and a little more
-# Doubled from half a second after a few: four minutes, in which a model should have loaded.
+# The first few wait no longer than they ask for: the next ones twice as long each.
 FIRST_ROUNDS, ROUNDS = 3, 12
 
 log = logging.getLogger(__name__)

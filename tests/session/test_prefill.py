@@ -14,10 +14,11 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Position
-from fim_lsp.session.prefill import IDLE_S, START_S
+from fim_lsp.session.connection import RETRY_S
+from fim_lsp.session.prefill import IDLE_S
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import RingConfig
-from server_bridge.protocol import Health, Prompt, Warmed
+from server_bridge.protocol import BackendUnavailable, Health, Prompt, Warmed
 from tests.clock import run
 from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
@@ -74,9 +75,43 @@ async def test_a_file_that_is_judged_late_is_evaluated_ahead_all_the_same(
     session.handle(events.CursorMoved(typist.uri, Position(40, 0)))
     await asyncio.sleep(2 * IDLE_S)
     may_end.set()
-    await asyncio.sleep(2 * START_S)
+    await asyncio.sleep(2 * IDLE_S)
     await session.wait_idle()
     assert typist.counted("tokens", "background") > FEW
+
+
+class Loading(FakeBackend):
+    """A model that is loaded at the time *at* of the loop."""
+
+    def __init__(self, at: float) -> None:
+        super().__init__()
+        self._at = at
+        self.state = replace(self.state, health=Health.LOADING)
+
+    async def connect(self) -> FakeBackend:
+        if asyncio.get_running_loop().time() < self._at:
+            raise BackendUnavailable("it loads")
+        self.state = replace(self.state, health=Health.READY)
+        return self
+
+
+@pytest.mark.parametrize("seconds", [1.0, 180.0, 3600.0])
+def test_a_model_that_loads_for_long_is_used_at_once(
+    seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the next request wants is evaluated when it is there, however long that took."""
+
+    async def rest() -> int:
+        backend = Loading(seconds)
+        session = Session(QUICK, lambda _: backend)
+        typist = Typist(session, CODE)
+        session.handle(events.CursorMoved(typist.uri, Position(40, 0)))
+        await asyncio.sleep(seconds + RETRY_S[-1] + 2 * IDLE_S)
+        n_evaluated = typist.counted("tokens", "background")
+        await session.aclose()
+        return n_evaluated
+
+    assert run(rest(), monkeypatch) > FEW
 
 
 class Slow(FakeBackend):
