@@ -1,8 +1,9 @@
 """
-Each `while` loop of the product waits in it, or changes what it asks for, or is in a table with the reason why it ends.
+Each `while` loop of the product waits in it, or changes what it asks for, or is in a table with the
+reason why it ends.
 
-A loop without an end has stopped the server three times. What stands here by reason needs a bound that a test sees; the table
-may only become shorter.
+A loop without an end has stopped the server three times. What stands here by reason needs a bound
+that a test sees; the table may only become shorter.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from tests.test_tidy import PATHS, name_of, parsed
 
 # By module and function: why the loop ends.
 ENDS = {
-    "server_bridge.machine.sockets._query_kernel": "the kernel ends its list, or the socket's timeout does",
-    "server_bridge.weights.download._append_all": "a round without enough new bytes takes one of `WAITS_S`, a file ends",
+    "server_bridge.machine.sockets._query_kernel": "the kernel ends its list, or a timeout",
+    "server_bridge.weights.download._append_all": "takes one of `WAITS_S`, or enough bytes",
     "fim_lsp.context.memory.note_close": "`_forget` drops the file that was closed first",
 }
 
@@ -40,7 +41,10 @@ def loops() -> Iterator[Loop]:
 
 
 def waits(loop: ast.While) -> bool:
-    """Return whether the loop gives way: other work runs at each round, or its caller asks for the next."""
+    """
+    Return whether the loop gives way: other work runs at each round, or its caller asks for the
+    next.
+    """
     gives_way = (ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Yield, ast.YieldFrom)
     return any(isinstance(node, gives_way) for node in ast.walk(loop))
 

@@ -153,8 +153,10 @@ CLOSE_S = 0.5  # a text is cut in 0.1 s at most once it got no answer
 
 
 RENAMINGS = 8
-"""That are looked for at once, the newest: each takes up to 0.15 s in a hostile text, and others wait
-meanwhile."""
+"""
+That are looked for at once, the newest: each takes up to 0.15 s in a hostile text, and others wait
+meanwhile.
+"""
 
 
 class SourceReader:
@@ -191,8 +193,8 @@ class SourceReader:
         self, text: EditedText, renamings: Sequence[Renaming]
     ) -> Sequence[Renamed | None]:
         """
-        Run `uses.find_uses` on a text that is open, for the first `RENAMINGS`; None for the rest, and
-        for all where it cannot be read.
+        Run `uses.find_uses` on a text that is open, for the first `RENAMINGS`; None for the rest,
+        and for all where it cannot be read.
         """
         uses, asked = None, renamings[:RENAMINGS]
         with self._lock:

@@ -60,8 +60,9 @@ PLAIN_HEAD = "\n\n--- {name} ---\n"  # for models that were never shown several 
 # words.
 SENTENCEPIECE = r"</?s>|<(?:unk|pad)>"
 MISTRAL = (  # mistral-common, SpecialTokens
-    r"\[/?(?:AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CALLS|TOOL_CONTENT|SYSTEM_PROMPT|MODEL_SETTINGS|THINK"
-    r"|ARGS|CALL_ID|IMG|IMG_BREAK|IMG_END|AUDIO|BEGIN_AUDIO)\]|\[control_\d{1,4}\]|<SPECIAL_\d{1,4}>"
+    r"\[/?(?:AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CALLS|TOOL_CONTENT|SYSTEM_PROMPT|MODEL_SETTINGS"
+    r"|THINK|ARGS|CALL_ID|IMG|IMG_BREAK|IMG_END|AUDIO|BEGIN_AUDIO)\]"
+    r"|\[control_\d{1,4}\]|<SPECIAL_\d{1,4}>"
 )
 GEMMA = (
     r"<(?:bos|eos|pad|unk|mask|2mass|start_of_turn|end_of_turn|start_of_image|end_of_image"

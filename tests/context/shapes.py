@@ -11,8 +11,8 @@ field and `@s` for the secret.
 
 The rules were written against `secret_shapes.txt` and `secret_places.jsonl`, and against none of
 the others; `public_shapes.txt` has the forms of the examples of gitleaks, Nosey Parker, Kingfisher
-and CredSweeper, some of which showed what to look for. What is missed there says how well the rules carry over, so a miss stays one; those are
-never printed.
+and CredSweeper, some of which showed what to look for. What is missed there says how well the rules
+carry over, so a miss stays one; those are never printed.
 """
 
 from __future__ import annotations

@@ -129,7 +129,9 @@ def test_private_keys_go_line_by_line(begin: str, end: str, line: str) -> None:
 @pytest.mark.parametrize("kind", ["CERTIFICATE", "PUBLIC KEY", "PGP PUBLIC KEY BLOCK"])
 @pytest.mark.parametrize("line", ["{}\n", "    {}\n", '"{}\\n"\n'])
 def test_what_is_public_in_pem_stays(kind: str, line: str) -> None:
-    """A certificate and a public key look like key material, and their marks say that they are none."""
+    """
+    A certificate and a public key look like key material, and their marks say that they are none.
+    """
     lines = [f"-----BEGIN {kind}-----", *(made(64) for _ in range(6)), f"-----END {kind}-----"]
     text = "x = 1\n" + "".join(map(line.format, lines))
     assert scrub_text(text) == text

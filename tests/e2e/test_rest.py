@@ -1,9 +1,10 @@
 """
 The server is at rest after silence: a law, whatever happened before.
 
-Random sessions on the wire: files are opened, edited, moved in, asked for, closed; another client uses the same model server,
-which is killed and started again. After each session every request has had its answer, and the language server and its
-model stop computing once the background work that the pause pays for is done.
+Random sessions on the wire: files are opened, edited, moved in, asked for, closed; another client
+uses the same model server, which is killed and started again. After each session every request has
+had its answer, and the language server and its model stop computing once the background work that
+the pause pays for is done.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The embedded engine takes its model out of memory after a rest, and has it back at the next key."""
+"""
+The embedded engine takes its model out of memory after a rest, and has it back at the next key.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def template() -> None:
 def test_the_first_key_after_a_rest_is_answered(
     launch: Callable[..., Editor], tmp_path: Path
 ) -> None:
-    """It wakes the model, which evaluates one token; looks did not, and memory was free meanwhile."""
+    """
+    It wakes the model, which evaluates one token; looks did not, and memory was free meanwhile.
+    """
     (tmp_path / "shop/.git").mkdir(parents=True)
     file = tmp_path / "shop/a.py"
     file.write_text(TEXT)

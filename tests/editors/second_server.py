@@ -1,4 +1,7 @@
-"""A small language server beside ours: ghost text `# theirs`, which counts what was accepted. It asks for nothing."""
+"""
+A small language server beside ours: ghost text `# theirs`, which counts what was accepted. It asks
+for nothing.
+"""
 
 from __future__ import annotations
 

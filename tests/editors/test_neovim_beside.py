@@ -1,4 +1,6 @@
-"""Beside another server that has ghost text, in Neovim: both are there, each is accepted as its own."""
+"""
+Beside another server that has ghost text, in Neovim: both are there, each is accepted as its own.
+"""
 
 from __future__ import annotations
 

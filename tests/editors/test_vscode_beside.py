@@ -1,4 +1,6 @@
-"""Beside another extension that has ghost text, in VS Code: both are offered, each counts as its own."""
+"""
+Beside another extension that has ghost text, in VS Code: both are offered, each counts as its own.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,9 @@ def test_both_are_offered(tmp_path: Path) -> None:
         seen: set[str] = set()
 
         def both() -> bool:
-            """Whether each was on screen; the other one may be some keys away, after more of ours."""
+            """
+            Whether each was on screen; the other one may be some keys away, after more of ours.
+            """
             ghost = str(workbench("ghost"))
             seen.update(text for text in (ITEM, REST_OF_WORD) if text in ghost)
             if not (len(seen) > 1 and ITEM in ghost):

@@ -135,7 +135,8 @@ async def test_a_restored_state_is_believed(name: str, tmp_path: Path) -> None:
         assert cost.expected_n == cost.cache_n
 
 
-# By model, what may be believed of its memory: a sliding window gives back a little as a plain one does.
+# By model, what may be believed of its memory: a sliding window gives back a little as a plain
+# one does.
 MODELS = {
     "": {"", "plain"},
     RECURRENT[0]: {"", "recurrent"},

@@ -82,7 +82,9 @@ def kept(tmp_path: Path) -> Kept:
 
 @contextmanager
 def snapshots(cache: Path, to: Path) -> Iterator[list[Path]]:
-    """Copy *cache* before each change of a file in it: what a process leaves that is killed then."""
+    """
+    Copy *cache* before each change of a file in it: what a process leaves that is killed then.
+    """
     taken: list[Path] = []
     is_on = True
 

@@ -1,4 +1,7 @@
-"""What is known behind a cursor: of a text on screen, one that is kept, and one that is being decoded, by one rule."""
+"""
+What is known behind a cursor: of a text on screen, one that is kept, and one that is being decoded,
+by one rule.
+"""
 
 from __future__ import annotations
 

@@ -42,7 +42,9 @@ def test_how_much_more_rest_is_needed(
 
 
 async def test_the_system_is_asked_off_the_loop() -> None:
-    """What it says counts from then on; meanwhile the machine is not taken for one on its battery."""
+    """
+    What it says counts from then on; meanwhile the machine is not taken for one on its battery.
+    """
     threads: list[threading.Thread] = []
 
     def read() -> bool:

@@ -23,7 +23,9 @@ CODE = "def freight(weight):\n    rate = '{}'\n    return weight * rate\n"
 
 
 class Disks:
-    """Two workspaces, and a session in both; `hang` makes looks at some files wait until the end."""
+    """
+    Two workspaces, and a session in both; `hang` makes looks at some files wait until the end.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.backend = FakeBackend()
@@ -88,7 +90,9 @@ async def answer(typist: Typist) -> str:
 async def test_a_disk_that_hangs_stops_its_own_documents(
     disks: Disks, monkeypatch: pytest.MonkeyPatch, n_hanging: int
 ) -> None:
-    """Others are answered at once, in the same workspace, too; its own are, once the disk answers."""
+    """
+    Others are answered at once, in the same workspace, too; its own are, once the disk answers.
+    """
     one, two = disks.roots
     slow = one / "sub"
     disks.hang(monkeypatch, slow)

@@ -102,7 +102,9 @@ class User:
 def test_an_hour_leaves_nothing_behind(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Tasks, memory, files and lines of the log are bounded, and after the last event nothing runs."""
+    """
+    Tasks, memory, files and lines of the log are bounded, and after the last event nothing runs.
+    """
     rng = random.Random(seed)
 
     async def hour() -> tuple[int, float]:

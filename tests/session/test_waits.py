@@ -1,4 +1,7 @@
-"""Whatever the user does while a call waits for the model, the call ends as documented, and the log has no error."""
+"""
+Whatever the user does while a call waits for the model, the call ends as documented, and the log
+has no error.
+"""
 
 from __future__ import annotations
 
@@ -154,7 +157,9 @@ CASES = [
 def test_no_change_makes_a_call_fail(
     call: Call, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It returns, with a reason in words where it has nothing else; no exception, no error in the log."""
+    """
+    It returns, with a reason in words where it has nothing else; no exception, no error in the log.
+    """
     for held, name in product(HELD, CHANGES):
         caplog.clear()
         result = run(call_and_change(call, held, CHANGES[name]), monkeypatch)

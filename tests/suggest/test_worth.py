@@ -66,7 +66,10 @@ def test_what_is_never_taken_is_hidden_and_comes_back() -> None:
 
 @pytest.mark.parametrize(("accepted", "n"), [(False, EARLY), (True, 1)])
 def test_nothing_is_hidden_before_something_is_known(*, accepted: bool, n: int) -> None:
-    """Until the first suggestion was accepted or some could be read, however many were not wanted lately."""
+    """
+    Until the first suggestion was accepted or some could be read, however many were not wanted
+    lately.
+    """
     long = HERE._replace(n_chars=2, probability=0.31)
     record = after(n - 1, long, taken=False)
     assert is_worth(record, long, strong=6.0)

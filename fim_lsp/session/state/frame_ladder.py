@@ -24,7 +24,8 @@ SMALLEST = 0.1  # of the budget; a prompt that is too long even then cannot shri
 class FrameLadder:
     """
     The *current* frame, the *next* one, and the one *aside*, of the end of the line where the
-    cursor rests. Where prompts turned out too long they have *max_chunks*, then a window of *scale*.
+    cursor rests. Where prompts turned out too long they have *max_chunks*, then a window of
+    *scale*.
     """
 
     file: FileLocation

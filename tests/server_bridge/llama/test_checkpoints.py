@@ -144,7 +144,10 @@ def test_what_later_requests_contradict_is_taken_back(wrong: Kind) -> None:
 
 
 def test_the_beginning_of_all_prompts_tells_nothing() -> None:
-    """Where a prompt parted from another there is a checkpoint, and so may another client's prompt part."""
+    """
+    Where a prompt parted from another there is a checkpoint, and so may another client's prompt
+    part.
+    """
     seams = tuple(point._replace(is_seam=True) for point in POINTS)
     memory = ModelMemory()
     for cut, n_reused in zip(CUT, SIGNS[Kind.RECURRENT], strict=True):

@@ -30,7 +30,9 @@ ENGINES = [pytest.param("", id="embedded"), *([OUTSIDE] if PROGRAM else [])]
 
 @asynccontextmanager
 async def sleeping(engine: str, folder: Path) -> AsyncIterator[tuple[LlamaServer, Http]]:
-    """A server that sleeps after `SLEEP_S`, as `fim-lsp serve` starts it, and another look at it."""
+    """
+    A server that sleeps after `SLEEP_S`, as `fim-lsp serve` starts it, and another look at it.
+    """
     slots = str(folder / "slots")
     plan = Plan(str(BUNDLED), port=free_port(), slots_dir=slots, unload_s=SLEEP_S)
     machine = programs.machine(None)._replace(cores=1)
@@ -59,7 +61,9 @@ async def is_asleep(look: Http) -> bool:
 
 @pytest.mark.parametrize("engine", ENGINES)
 async def test_a_server_that_slept_gets_its_slots_back(engine: str, tmp_path: Path) -> None:
-    """The request that finds it asleep wakes nothing and says so; then nothing is evaluated again."""
+    """
+    The request that finds it asleep wakes nothing and says so; then nothing is evaluated again.
+    """
     async with sleeping(engine, tmp_path) as (server, look):
         model = await server.connect()
         whole = (await model.complete(Request(PROMPT, 2))).timings

@@ -1,8 +1,8 @@
 """
 Evaluation ahead in steps ends, whatever is believed of the model's memory.
 
-The server is simulated by the rules of llama.cpp (`Mirror`), with a truth of its own: another client uses it, too, and
-what the bridge believes may be wrong.
+The server is simulated by the rules of llama.cpp (`Mirror`), with a truth of its own: another
+client uses it, too, and what the bridge believes may be wrong.
 """
 
 from __future__ import annotations

@@ -41,7 +41,9 @@ GOOD = "```python\n    return x + y\n    # done\n```"
 
 @contextmanager
 def script(say: str = GOOD, refuses: tuple[str, ...] = ()) -> Iterator[Recorder]:
-    """A server that says what it is to *say*, a few signs at a time; *refuses* fields without a word."""
+    """
+    A server that says what it is to *say*, a few signs at a time; *refuses* fields without a word.
+    """
 
     def answer(heard: Heard) -> tuple[int, bytes]:
         if heard.method == "GET":
