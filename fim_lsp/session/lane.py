@@ -133,8 +133,8 @@ class Lane(Scheduler):
     """
     The scheduler whose steps get the model of *connection*, each with a permit.
 
-    *_efforts* are what background work of each kind spent on each prompt since the user did
-    something that it was left for.
+    *_efforts* are what background work of each kind spent on each prompt, by its hash, which holds
+    no text, since the user did something that it was left for.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Lane(Scheduler):
     ) -> None:
         super().__init__(kinds, off_wire)
         self.connection = connection
-        self._efforts: dict[str, dict[Prompt, Effort]] = {}
+        self._efforts: dict[str, dict[int, Effort]] = {}
         self.power = Power()
 
     async def aclose(self) -> None:
@@ -218,7 +218,7 @@ class Lane(Scheduler):
 
     async def ahead(self, kind: str, prompt: Prompt, model: PermittedModel) -> Warmed:
         """Evaluate a step of *prompt*, to its end, for background work of this *kind*."""
-        effort = self._efforts.setdefault(kind, {}).setdefault(prompt, Effort())
+        effort = self._efforts.setdefault(kind, {}).setdefault(hash(prompt), Effort())
         warmed = await self.step(prompt, effort, model, to_end=True)
         if warmed.evaluated:
             self.note_progress(kind)

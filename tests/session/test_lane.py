@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
 import itertools
 from collections.abc import Callable, Iterator
 
@@ -99,6 +100,13 @@ async def test_background_steps_end_whatever_is_said_of_them(evaluated: int) -> 
     assert 0 < await count_steps(lane.background) <= most
     assert await count_steps(lane.again) <= 1  # in all there are no more
     assert 0 < await count_steps(lane.background) <= most
+
+
+async def test_what_was_spent_on_a_prompt_keeps_none_of_its_text() -> None:
+    """A document that was closed, or is private now, is not held for the number of its steps."""
+    lane, prompt = lane_to(Odd(itertools.repeat(0))), dataclasses.replace(PROMPT)
+    await lane.ahead("prefill", prompt, await lane.model(Permission()))
+    assert not [holder for holder in gc.get_referrers(prompt) if isinstance(holder, dict)]
 
 
 async def test_a_step_that_brings_nothing_is_the_last() -> None:
