@@ -105,8 +105,9 @@ def open_stacks(path: Path) -> int:
         path.parent.mkdir(0o700, parents=True, exist_ok=True)
         if path.exists() and path.stat().st_size > MOST_BYTES:
             path.replace(path.with_name(f"old-{STACKS}"))
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
-        return os.open(path, flags, 0o600)
+        # Without waiting: a named pipe would hold the start until it is read.
+        careful = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | careful, 0o600)
     return 2
 
 

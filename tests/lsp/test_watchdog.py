@@ -91,8 +91,11 @@ def test_there_are_two_files_at_most(tmp_path: Path) -> None:
 
 
 def test_stacks_go_to_the_error_output_without_a_file(tmp_path: Path) -> None:
-    """A folder that cannot be made, or a link, is no reason to stay stuck."""
+    """A folder that cannot be made, a link or a pipe is no reason to stay stuck."""
     (tmp_path / "cache").touch()
     assert watchdog.open_stacks(tmp_path / "cache" / STACKS) == 2
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe", 0o600)
+        assert watchdog.open_stacks(tmp_path / "pipe") == 2
     (tmp_path / STACKS).symlink_to(tmp_path / "elsewhere")
     assert watchdog.open_stacks(tmp_path / STACKS) == 2
