@@ -33,6 +33,8 @@ def test_capabilities(editor: Editor) -> None:
         "fim.resume",
         "fim.didDismissCompletion",
         "fim.why",
+        "fim.record",
+        "fim.stopRecording",
         "fim.edit",
         "fim.edit.prepare",
         "fim.commitMessage",
