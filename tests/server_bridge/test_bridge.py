@@ -112,8 +112,11 @@ async def test_auto_takes_the_server_that_comes_up_later() -> None:
             await backend.complete(REQUEST)
             return backend.state.url == url
 
+        async def is_ended() -> bool:
+            return not child.is_running()
+
         await until(is_used)
-        assert not child.is_running()
+        await until(is_ended)  # no call waits for it
         await backend.aclose()
 
 
