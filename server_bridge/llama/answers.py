@@ -133,12 +133,12 @@ class Completion(Struct):
     """`POST /completion` with the fields that `completion.ALWAYS` asks for."""
 
     content: str
-    tokens: list[Count]
     stop_type: StopType
     truncated: bool
     id_slot: Count
     tokens_cached: Count
     timings: SlotCost
+    tokens: list[Count] = []
     completion_probabilities: list[Entry] = []
     drafters: object = field(name=DRAFTERS, default="")  # comma-separated; a detail of the build
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import NamedTuple
 
 from server_bridge.fim.layout import WIDTH, Ids, head, ids
@@ -24,7 +25,7 @@ from server_bridge.llama.answers import Event
 from server_bridge.llama.checkpoints import FEW, GAP, end_of_step
 from server_bridge.llama.mirror import Outlook
 from server_bridge.llama.persistence import NEXT, SlotPersistence
-from server_bridge.llama.slot_client import SlotClient, body
+from server_bridge.llama.slot_client import SlotClient, body, place
 from server_bridge.llama.slots import ASIDE, COPY
 from server_bridge.protocol import BackendError, BackendUnavailable, Warmed
 
@@ -58,9 +59,9 @@ async def decode(
     made, last, n_chars = list[int](), Event(), 0
     moves = completion.MOVING.keys() <= options.keys()
     outlook = client.mirror.outlook(whole.packed, slot, moves=moves)
-    text = body(whole, {**options, **completion.STREAMED}, slot)
+    fields = {**options, **completion.STREAMED, **place(slot)}
     try:
-        async with aclosing(client.link.stream("/completion", text)) as events:
+        async with aclosing(client.link.stream(fields, partial(body, whole))) as events:
             async for event in events:
                 client.check_slot(event.id_slot)
                 # Of a character that takes several tokens llama.cpp sends only the last.

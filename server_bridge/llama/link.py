@@ -16,6 +16,7 @@ models").
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
@@ -24,14 +25,16 @@ from typing import NamedTuple, TypeVar
 from server_bridge.fim.tokens import FAMILIES
 from server_bridge.http.client import Http, Tags, Unproven
 from server_bridge.http.events import DONE
+from server_bridge.http.fields import OptionalFields
 from server_bridge.http.responses import Loading, Object, Refused, UnexpectedAnswer, label, read
-from server_bridge.llama.answers import Event, Props, RouterModels, TokenIds
+from server_bridge.llama.answers import Completion, Event, Props, RouterModels, TokenIds
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
     BackendTimeout,
     BackendUnavailable,
     BackendUnusable,
+    PromptTooLong,
 )
 
 ROUTER = "router"  # the role of a server that hands on to others
@@ -137,7 +140,17 @@ PROBE = (
     + "".join(spelling for family in FAMILIES for spelling in family.spellings)
 )
 
+# What a completion can do without, though less is known of it then; see `http.fields`. The grammar
+# is not one: a half word that is not forced would be written twice.
+OPTIONAL = (
+    "response_fields", "n_cache_reuse", "timings_per_token", "n_probs", "return_tokens", "samplers",
+    "cache_prompt", "stop", "seed", "temperature", "top_k", "id_slot",
+)  # fmt: skip
+
 T = TypeVar("T")
+Body = Callable[[Object], str]  # writes a request with these fields
+
+log = logging.getLogger(__name__)
 
 
 class MetServer(NamedTuple):
@@ -165,6 +178,7 @@ class Link:
             connection.is_working = self._is_working
         self._met: MetServer | None = None
         self._is_waking = False  # it slept when it was looked at last
+        self._fields = OptionalFields(OPTIONAL)
 
     @property
     def url(self) -> str:
@@ -226,13 +240,49 @@ class Link:
             await self._prove(self._http)
             return await send()
 
-    async def stream(self, path: str, body: str) -> AsyncGenerator[Event, None]:
-        """Send JSON, and read the events of the answer; closing this closes its connection."""
-        async with aclosing(self._streams.stream(path, body.encode())) as events:
-            async for event in events:
-                if event is DONE:
-                    continue
-                yield read(Event, event, self.url + path)
+    async def complete(self, fields: Object, body: Body) -> Completion:
+        """Send a request with those of *fields* that the server takes, as *body* writes it."""
+        while True:
+            taken = self._fields.leave_out(fields)
+            try:
+                answer = await self.post(Completion, "/completion", body(taken))
+            except BackendRejected as error:
+                self._take_back(taken, error)
+            else:
+                self._fields.note_answer()
+                return answer
+
+    async def stream(self, fields: Object, body: Body) -> AsyncGenerator[Event, None]:
+        """
+        Send a request as `complete`, and read the events of the answer; closing this closes its
+        connection.
+        """
+        is_begun = False
+        while True:
+            taken = self._fields.leave_out(fields)
+            sent = self._streams.stream("/completion", body(taken).encode())
+            try:
+                async with aclosing(sent) as events:
+                    async for event in events:
+                        if event is DONE:
+                            continue
+                        is_begun = True
+                        self._fields.note_answer()
+                        yield read(Event, event, f"{self.url}/completion")
+                return
+            except BackendRejected as error:
+                if is_begun:
+                    raise
+                self._take_back(taken, error)
+
+    def _take_back(self, taken: Object, refusal: BackendRejected) -> None:
+        """
+        Leave out what the *refusal* is about, one field more each time. Raises it where that is
+        nothing.
+        """
+        if isinstance(refusal, PromptTooLong) or not self._fields.take_back(taken, refusal):
+            raise refusal
+        log.info("llama.refused url=%s reason=%s", self.url, refusal)
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -12,6 +12,7 @@ import json
 import logging
 import re
 from collections import deque
+from functools import partial
 from typing import NamedTuple
 
 from server_bridge.fim.layout import WIDTH, Ids, ids
@@ -152,8 +153,8 @@ class SlotClient:
         moves = completion.MOVING.keys() <= options.keys()
         outlook = self.mirror.outlook(whole.packed, slot, moves=moves)
         try:
-            text = body(whole, {**options, **completion.ALWAYS}, slot)
-            answer = await self.link.post(answers.Completion, "/completion", text)
+            fields = {**options, **completion.ALWAYS, **place(slot)}
+            answer = await self.link.complete(fields, partial(body, whole))
             self.check_slot(answer.id_slot)
         except BaseException:
             self.mirror.forget()
@@ -230,9 +231,13 @@ class SlotClient:
             raise answer_error(f"{self.link.url}/completion", "a slot that it does not have")
 
 
-def body(whole: Ids, options: Object, slot: int | None) -> str:
+def place(slot: int | None) -> Object:
+    """Return the field that names the *slot*."""
+    return {"id_slot": -1 if slot is None else slot}
+
+
+def body(whole: Ids, fields: Object) -> str:
     """
-    Return a prompt and options as JSON. The ids are text already, so they go around json.dumps.
+    Return a prompt and fields as JSON. The ids are text already, so they go around json.dumps.
     """
-    named = {**options, "id_slot": -1 if slot is None else slot}
-    return f'{{"prompt":[{whole.listed}],{json.dumps(named)[1:]}'
+    return f'{{"prompt":[{whole.listed}],{json.dumps(fields)[1:]}'

@@ -1,7 +1,6 @@
 """
 OpenAI-style servers (vLLM, mlx_lm.server, …) as a `Backend`.
 
-fields: the fields of a request that a server may refuse, taken back
 stream: collects streamed events into one answer with tokens and probabilities
 code_block: the block of code in a chat's answer
 completion: the options of a request, as a text or as a chat message, and its answer as a `Reply`

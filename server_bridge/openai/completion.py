@@ -17,10 +17,10 @@ import re
 from dataclasses import replace
 
 from server_bridge.fim.layout import CHAT, GAP, NO_THINKING, TASK, Part, neutral, render
+from server_bridge.http.fields import GUIDE
 from server_bridge.http.responses import Object
 from server_bridge.llama.completion import TEMPERATURE
 from server_bridge.openai.code_block import find_block
-from server_bridge.openai.fields import GUIDE
 from server_bridge.openai.stream import NO_ID, StreamedAnswer
 from server_bridge.protocol import Prompt, Reply, Request, Stop, Timings, Token
 

@@ -18,10 +18,10 @@ import msgspec
 from msgspec import Struct
 
 from server_bridge.fim.layout import find_spelling
+from server_bridge.http.fields import LONGEST, REFUSALS
 from server_bridge.http.responses import Count, Object, Octet, label, optional
 from server_bridge.http.responses import read as read_shape
 from server_bridge.llama.completion import check_length, log_probability
-from server_bridge.openai.fields import LONGEST, REFUSALS
 from server_bridge.protocol import BackendError, BackendRejected, BackendUnavailable, Token
 
 NO_ID = -1  # a token of which only the text is known

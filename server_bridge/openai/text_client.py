@@ -20,10 +20,10 @@ from contextlib import aclosing
 
 from server_bridge.fim.layout import common_prefix
 from server_bridge.http.client import Http
+from server_bridge.http.fields import GUIDE, REFUSALS, OptionalFields
 from server_bridge.http.responses import Object, label
 from server_bridge.openai import completion, stream
 from server_bridge.openai.completion import MOST_STOPS
-from server_bridge.openai.fields import GUIDE, REFUSALS, OptionalFields
 from server_bridge.openai.models import CHATS, COMPLETIONS, TEMPLATES, ModelInUse, list_models
 from server_bridge.openai.stream import StreamedAnswer
 from server_bridge.openai.waking import Waking

@@ -25,7 +25,7 @@ from server_bridge.llama import answers
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.cache import PREFILL, Cache
 from server_bridge.llama.checkpoints import ModelMemory
-from server_bridge.llama.link import Identity, Link
+from server_bridge.llama.link import Body, Identity, Link
 from server_bridge.llama.mirror import Mirror, n_tokens
 from server_bridge.llama.persistence import SlotPersistence
 from server_bridge.llama.slot_client import Evaluated, SlotClient
@@ -63,9 +63,8 @@ class Server:
         self._mirror = Mirror(n_slots)
         self._mirror.unified, self._mirror.saves = unified, saves
 
-    async def post(self, kind: type, path: str, text: str) -> answers.Completion:
-        assert (kind, path) == (answers.Completion, "/completion")
-        body = json.loads(text)
+    async def complete(self, fields: Object, write: Body) -> answers.Completion:
+        body = json.loads(write(fields))
         prompt, named = ids(body["prompt"]), body["id_slot"]
         self.named += [named] if named >= 0 else []
         reused = self._mirror.expect_reused(prompt.packed, named if named >= 0 else None)

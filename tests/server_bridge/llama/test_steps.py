@@ -17,10 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server_bridge.fim.layout import Ids, ids
+from server_bridge.http.responses import Object
 from server_bridge.llama import answers
 from server_bridge.llama.cache import PREFILL, Cache
 from server_bridge.llama.checkpoints import Kind, ModelMemory
-from server_bridge.llama.link import Identity, Link
+from server_bridge.llama.link import Body, Identity, Link
 from server_bridge.llama.persistence import SlotPersistence
 from server_bridge.llama.slot_client import SlotClient
 from server_bridge.protocol import Health, State
@@ -41,9 +42,9 @@ class OddServer(Server):
         self._mirror.memory = memory
         self._lies = lies
 
-    async def post(self, kind: type, path: str, text: str) -> answers.Completion:
+    async def complete(self, fields: Object, write: Body) -> answers.Completion:
         await asyncio.sleep(0)  # as a real one does
-        answer = await super().post(kind, path, text)
+        answer = await super().complete(fields, write)
         if self._lies:
             answer.tokens_cached = max(0, answer.tokens_cached + self._lies.choice([-30, -1, 0, 1]))
             answer.id_slot = self._lies.randrange(self.n_slots)
@@ -122,5 +123,5 @@ async def test_steps_over_a_prompt_end(*, lies: bool, case: Case) -> None:
 
 
 async def ask_as_another_client(server: Server, prompt: Ids) -> None:
-    body = json.dumps({"prompt": json.loads(f"[{prompt.listed}]"), "id_slot": -1, **PREFILL})
-    await server.post(answers.Completion, "/completion", body)
+    fields = {"prompt": json.loads(f"[{prompt.listed}]"), "id_slot": -1, **PREFILL}
+    await server.complete(fields, json.dumps)

@@ -15,7 +15,8 @@ from server_bridge.http.responses import Object
 from server_bridge.protocol import BackendRejected
 
 GUIDE = "structured_outputs"  # vLLM's field; others leave it unread
-# What a completion can do without, what is refused most often first.
+# What a completion can do without, what is refused most often first; llama.cpp's are in
+# `llama.link`.
 OPTIONAL = (
     GUIDE, "stream_options", "chat_template_kwargs", "logprobs", "seed", "stop", "temperature",
     "stream",
@@ -27,9 +28,13 @@ LONGEST = 2000  # characters of a refusal that are looked at
 
 
 class OptionalFields:
-    """The fields that one server takes. State: what it refuses, and what is left out on trial."""
+    """
+    The fields that one server takes; *names* are those that a request can do without. State: what
+    it refuses, and what is left out on trial.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, names: tuple[str, ...] = OPTIONAL) -> None:
+        self._names = names
         self.refused: frozenset[str] = frozenset()
         self._trial: frozenset[str] = frozenset()
         self._trials: Iterator[frozenset[str]] | None = None
@@ -50,7 +55,7 @@ class OptionalFields:
         """
         words = {*re.findall(r"\w+", refusal.server_text[:LONGEST])}
         renamed = {name for name, new in RENAMED.items() if new in words}
-        there = body.keys() & {*OPTIONAL, *renamed} - self.refused
+        there = body.keys() & {*self._names, *renamed} - self.refused
         if named := there & words:
             self.refused |= named
             return True
@@ -58,7 +63,7 @@ class OptionalFields:
             return False
         if self._trials is None and (all_ := frozenset(there)) not in self._in_vain:
             self._in_vain.add(all_)
-            ones = (frozenset({name}) for name in OPTIONAL if name in all_)
+            ones = (frozenset({name}) for name in self._names if name in all_)
             self._trials = iter(dict.fromkeys((*ones, all_)))
         self._trial = next(self._trials or iter(()), frozenset())
         self._trials = self._trials if self._trial else None

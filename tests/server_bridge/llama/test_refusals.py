@@ -1,0 +1,116 @@
+"""A llama-server that refuses a field: left out and remembered, and the prompt answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from server_bridge.http.client import Http
+from server_bridge.http.responses import Object, object_in
+from server_bridge.llama.backend import LlamaServer
+from server_bridge.llama.link import OPTIONAL
+from server_bridge.protocol import BackendRejected, PromptTooLong, Request
+from tests.llama_server import llama_server
+from tests.models import BUNDLED
+from tests.server_bridge.prompts import prompt
+
+SAMPLED = Request(prompt("    def f(self"), n_predict=4, stop=("\n\n",), sample=1)
+GREEDY = Request(SAMPLED.prompt, n_predict=4)
+CHOICE = {"samplers", "temperature", "top_k"}  # without these another token is taken
+NAMED = "Field '%s': not supported"
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """A server of the bundled model."""
+    with llama_server(BUNDLED) as running:
+        yield running
+
+
+class Refusing(Http):
+    """Refuses a completion with one of these fields, and *says* which; keeps what is *asked*."""
+
+    def __init__(self, url: str, *fields: str, says: str = NAMED, kind: str = "") -> None:
+        super().__init__(url)
+        self.asked: list[dict[str, Any]] = []
+        self.refused, self.says, self.kind = fields, says, kind
+
+    def _refuse(self, path: str, body: bytes) -> None:
+        if path == "/completion":
+            self.asked.append(json.loads(body))
+            if there := [field for field in self.refused if field in self.asked[-1]]:
+                said = {"message": self.says.replace("%s", there[0]), "type": self.kind}
+                object_in(self.url, 400, json.dumps({"error": said}).encode())
+
+    async def post(self, path: str, body: bytes) -> Object:
+        self._refuse(path, body)
+        return await super().post(path, body)
+
+    def another(self, *guards: Callable[[], Awaitable[object]]) -> Http:
+        http = super().another(*guards)
+        stream = http.stream
+
+        async def refuse(path: str, body: bytes) -> AsyncGenerator[Object, None]:
+            self._refuse(path, body)
+            async with aclosing(stream(path, body)) as events:
+                async for event in events:
+                    yield event
+
+        http.stream = refuse  # type: ignore[method-assign]
+        return http
+
+
+@pytest.mark.parametrize("says", [NAMED, "no"])
+@pytest.mark.parametrize("field", OPTIONAL)
+async def test_a_field_that_is_refused_is_left_out_from_then_on(
+    url: str, field: str, says: str
+) -> None:
+    """By its name or without, streamed or not; also after a reconnection."""
+    http = Refusing(url, field, says=says)
+    async with aclosing(LlamaServer(http)) as backend, aclosing(LlamaServer(url)) as other:
+        assert (await backend.complete(SAMPLED)).text
+        text = (await backend.complete(GREEDY)).text
+        assert field in CHOICE or text == (await other.complete(GREEDY)).text
+        await backend.warm(prompt("    y = ", at=700), 64)
+        n_asked = len(http.asked)
+        await backend.aclose()
+        await backend.connect()
+        assert (await backend.complete(SAMPLED)).text
+        await backend.warm(prompt("    y = ", at=900), 64)
+    assert not any(field in asked for asked in http.asked[n_asked:])
+    assert n_asked <= 3 + 2 * len(OPTIONAL)
+
+
+async def test_several_fields_may_be_refused(url: str) -> None:
+    """One after the other where they are named; the others stay."""
+    http = Refusing(url, "response_fields", "n_probs", "return_tokens")
+    async with aclosing(LlamaServer(http)) as backend:
+        reply = await backend.complete(SAMPLED)
+    assert reply.text
+    assert b"".join(token.text for token in reply.tokens).decode() == reply.text
+    assert len(http.asked) == 4
+    assert {"cache_prompt", "stop", "temperature"} <= http.asked[-1].keys()
+
+
+async def test_a_prompt_that_is_too_long_costs_no_field(url: str) -> None:
+    """It is refused as such, though the refusal may name one."""
+    http = Refusing(url, "n_probs", kind="exceed_context_size_error")
+    async with aclosing(LlamaServer(http)) as backend:
+        with pytest.raises(PromptTooLong):
+            await backend.complete(SAMPLED)
+    assert len(http.asked) == 1
+
+
+async def test_what_refuses_everything_is_not_asked_for_ever(url: str) -> None:
+    """Each field is tried once; then a refusal is one, at the first request."""
+    http = Refusing(url, "prompt", says="no")
+    async with aclosing(LlamaServer(http)) as backend:
+        for n_most in (3 + len(OPTIONAL), 1):
+            n_before = len(http.asked)
+            with pytest.raises(BackendRejected):
+                await backend.complete(SAMPLED)
+            assert len(http.asked) - n_before <= n_most
