@@ -129,6 +129,7 @@ LONGEST_WAIT_S = 300.0  # that a server may ask for; servers often recover soone
 TURN_S = 0.002  # after which others have their turn, though more has arrived
 MOST_SAID = 200  # characters of a failed answer, in the log of a developer
 KIND = re.compile(r"[a-z_]{1,40}")
+LITELLM_BUDGET = "budget_exceeded"  # with 422: no field is at fault
 TOO_LONG = {"exceed_context_size_error", "context_length_exceeded"}  # llama.cpp's and OpenAI's
 
 log = logging.getLogger(__name__)
@@ -244,7 +245,7 @@ def _failure(url: str, status: int, error: Object) -> BackendError:
         return BackendUnusable(f"{message}: the server was started without this, see its log")
     if status == 503 and kind == "unavailable_error":  # noqa: PLR2004
         return Loading(f"{url} is loading its model")
-    if status == 429 or status >= 500:  # noqa: PLR2004
+    if status == 429 or status >= 500 or kind == LITELLM_BUDGET:  # noqa: PLR2004
         return ServerError(f"{message}: see the server's log")
     return BackendRejected(message)
 

@@ -26,20 +26,20 @@ from server_bridge.protocol import BackendError, BackendRejected, BackendUnavail
 
 NO_ID = -1  # a token of which only the text is known
 # The context, as servers say it in words: "maximum context length is 4096 tokens", "exceed context
-# window of 400", "must be <= 400"
+# window of 400", "must be <= 400", "n_keep (442) >= n_ctx (400)"
+SIZE = r"(?:context|sequence)[ _](?:length|window|size|limit)|n_ctx"
 LIMIT = re.compile(
-    r"(?:(?:context|sequence)[ _](?:length|window|size|limit)|maximum|limit|at most|less than|<=)"
-    r"[^0-9]{0,80}(\d{1,9})",
-    re.IGNORECASE,
+    rf"(?:{SIZE}|maximum|limit|at most|less than|<=|>=?)[^0-9.]{{0,80}}(\d{{1,9}})", re.IGNORECASE
 )
 COUNT = re.compile(r"\d{1,9}")
+NO_COUNT = re.compile(r"(?<=\d),(?=\d{3})|\d+ (?:\w+ )?characters")  # commas in numbers, too
 # What is too long, and that it is.
 LENGTH = re.compile(
-    r"context|prompt|input|message|token|request (?:body|entity)|payload", re.IGNORECASE
+    r"context|prompt|input|message|token|length|request (?:body|entity)|payload", re.IGNORECASE
 )
 EXCESS = re.compile(
     r"too (?:long|large|big|many)|exceed|longer|larger|greater|maximum|at most|less than|fewer|<="
-    r"|overflow|reduce|not enough|limit",
+    rf"|overflow|reduce|not enough|limit|{SIZE}",
     re.IGNORECASE,
 )
 
@@ -265,7 +265,7 @@ def _map_fault(error: object, url: str) -> BackendError:
     fault = optional(Fault, error)
     message = fault.message if fault else error if isinstance(error, str) else ""
     failure: BackendError = BackendUnavailable(f"{url} failed in the middle of an answer")
-    if is_length(message) or (fault and fault.code in REFUSALS):
+    if is_length(message) or (fault and str(fault.code) in map(str, REFUSALS)):
         failure = BackendRejected(f"{url} refuses the request")
         failure.status = min(REFUSALS)
     failure.server_text = message
@@ -283,7 +283,10 @@ def find_limit(message: str, n_predict: int, n_all: int) -> tuple[int, int]:
     Return how many tokens a refused prompt has with an answer of *n_predict*, about *n_all* as far
     as is known, and how many fit; 0 where no number says that.
     """
-    limits = [int(limit) for limit in LIMIT.findall(message[:LONGEST])]
-    counts = [int(count) for count in COUNT.findall(message[:LONGEST])]
-    most = max(counts) if max(counts, default=0) > max(limits, default=0) else n_all
+    message = NO_COUNT.sub("", message[:LONGEST])
+    limits = [int(limit) for limit in LIMIT.findall(message)]
+    counts = [int(count) for count in COUNT.findall(message)]
+    others = [count for count in counts if count not in {*limits, n_predict}]
+    sizes = (max(counts, default=0), max(others) + n_predict if others else 0, n_all)
+    most = next((size for size in sizes if size > max(limits, default=0)), n_all)
     return most, max((limit for limit in limits if n_predict < limit < most), default=0)
