@@ -118,13 +118,14 @@ def _look(
     answered, silence, before = threading.Event(), Silence(), 0.0
     answered.set()
     while not silence.is_end:
+        if loop.is_closed():
+            _limit_native(0.0)  # or its last timer would end a process that goes on without it
+            return
         if answered.is_set():
             answered.clear()
             silence, before = Silence(), clock()
-            try:
+            with contextlib.suppress(RuntimeError):  # it is closed now
                 loop.call_soon_threadsafe(_answer, answered)
-            except RuntimeError:  # it is closed now
-                return
         time.sleep(LOOK_S)
         now = clock()
         silence = Silence() if answered.is_set() else silence.add(now - before)
@@ -134,9 +135,14 @@ def _look(
 
 def _answer(answered: threading.Event) -> None:
     """Answer, on the loop."""
-    if sys.platform != "win32":
-        signal.setitimer(signal.ITIMER_VIRTUAL, MOST_S)
+    _limit_native(MOST_S)
     answered.set()
+
+
+def _limit_native(seconds: float) -> None:
+    """End the process after so many seconds of processor time, which no lock keeps; 0: do not."""
+    if sys.platform != "win32":
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
 
 
 def _end(cache: Path, file: int) -> None:

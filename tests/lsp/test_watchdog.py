@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
+import threading
 from functools import reduce
 from pathlib import Path
 
@@ -99,3 +102,20 @@ def test_stacks_go_to_the_error_output_without_a_file(tmp_path: Path) -> None:
         assert watchdog.open_stacks(tmp_path / "pipe") == 2
     (tmp_path / STACKS).symlink_to(tmp_path / "elsewhere")
     assert watchdog.open_stacks(tmp_path / STACKS) == 2
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows")
+def test_what_watches_ends_with_its_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the loop is closed before it answers: no timer is left that ends the process."""
+    monkeypatch.setattr(watchdog, "LOOK_S", 0.05)
+
+    async def serve() -> None:
+        watchdog.watch(tmp_path / "cache")
+
+    for _ in range(3):
+        asyncio.run(serve())
+    for thread in threading.enumerate():
+        if thread.name == "watchdog":
+            thread.join(5.0)
+            assert not thread.is_alive()
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
