@@ -130,7 +130,9 @@ def learn_memory(
     kind = _read_sign(points, compared, n_reused)
     is_near = kind is Kind.PLAIN and compared.n_held - compared.n_shared <= NEAR
     if is_near and Kind.SLIDING in (memory.kind, memory.sign[0]):
-        return memory  # a sliding window gives back as much
+        # A sliding window gives back as much, so this takes nothing back; but the next sign of one
+        # is the first again, since another client's prompt may end just there.
+        return memory._replace(sign=(Kind.UNKNOWN, 0))
     if kind is Kind.UNKNOWN or memory.sign == (kind, n_reused):
         return memory
     if kind is memory.sign[0]:

@@ -141,6 +141,8 @@ def test_what_later_requests_contradict_is_taken_back(wrong: Kind) -> None:
     assert learn_memory(memory, POINTS, far._replace(n_shared=83), 83).kind is Kind.PLAIN
     memory = learn_memory(learn(ModelMemory(), (wrong, 0)), POINTS, far, 97)
     assert learn(memory, (wrong, 1)).kind is Kind.UNKNOWN
+    between = learn(ModelMemory(), (wrong, 0), (Kind.PLAIN, 0), (wrong, 1))
+    assert between.kind is Kind.UNKNOWN
 
 
 def test_the_beginning_of_all_prompts_tells_nothing() -> None:
