@@ -37,7 +37,8 @@ class Sources:
     The last settings of each source, from least to most important: files, the editor, the command
     line, a command.
 
-    State: the files as last read and when the user's was written, and the editor's answers. An
+    State: the files as last read and when the user's was written, and the editor's answers. A file
+    that is wrong now, half written or not, counts as it was before: it may say what is private. An
     editor *over_tcp* may not set what names files and commands.
     """
 
@@ -45,6 +46,7 @@ class Sources:
         self._over_tcp = over_tcp
         self._roots: tuple[Path, ...] = ()
         self._read: dict[Path, Layer | str | None] = {}
+        self._good: dict[Path, Layer] = {}  # the last of those that are wrong now
         self._reading: dict[Path, Future[Layer | str | None]] = {}
         self._written = 0
         self._raw = {**dict.fromkeys(_EDITOR), "command line": flags, "fim.toggle": None}
@@ -67,7 +69,11 @@ class Sources:
         for reading in late:
             reading.add_done_callback(lambda _: on_late())
         for path in [path for path, reading in self._reading.items() if reading.done()]:
-            self._read[path] = self._reading.pop(path).result()
+            before, self._read[path] = self._read.get(path), self._reading.pop(path).result()
+            if isinstance(before, Layer):
+                self._good[path] = before
+            if not isinstance(self._read[path], str):
+                self._good.pop(path, None)
         if user_file() not in self._reading:
             self._written = _read_mtime(user_file())
 
@@ -83,7 +89,9 @@ class Sources:
             Layer(source, raw, over_tcp=self._over_tcp and source in _EDITOR)
             for source, raw in self._raw.items()
         )
-        layers, wrong = _split(self._read.get(path) for path in _files(self._roots))
+        files = _files(self._roots)
+        read = [layer for path in files for layer in (self._good.get(path), self._read.get(path))]
+        layers, wrong = _split(read)
         config, problems = merge_layers([*layers, *others])
         return config, wrong + problems
 

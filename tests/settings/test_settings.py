@@ -419,6 +419,37 @@ def test_a_folder_that_cannot_be_looked_into_is_a_problem_in_words(home: Path) -
     ]
 
 
+@pytest.mark.parametrize("content", ["[privacy", "\xff", "# " + "x" * 20_000, "a folder"])
+@pytest.mark.parametrize("name", ["config.toml", ".fim-lsp.toml"])
+def test_a_file_that_is_wrong_now_counts_as_it_was(
+    home: Path, tmp_path: Path, name: str, content: str
+) -> None:
+    """It is half written, perhaps, and may say what is private; deleted, it says nothing."""
+    file = home if name == home.name else tmp_path / name
+    sources = files.Sources({})
+
+    def read() -> tuple[bool, int]:
+        sources.read((tmp_path,), lambda: None)
+        config, problems = sources.config()
+        return "mine.py" in config.privacy.exclude, len(problems)
+
+    file.write_text("privacy.exclude = ['mine.py']\n")
+    assert read() == (True, 0)
+    file.unlink()
+    if content == "a folder":
+        file.mkdir()
+    else:
+        file.write_bytes(content.encode("latin-1"))
+    for _ in range(3):
+        assert read() == (True, 1)
+    file.rmdir() if content == "a folder" else file.unlink()
+    assert read() == (False, 0)
+    file.write_text("privacy.exclude = ['mine.py']\n")
+    assert read() == (True, 0)
+    file.write_text("ring.chunks = 1\n")
+    assert read() == (False, 0)
+
+
 def test_a_projects_file_is_no_link(home: Path, tmp_path: Path) -> None:
     """Git carries links, and what they lead to is not for others; a user may link to their own."""
     (tmp_path / "secret").write_text("password_of_the_user = 1\n", "utf-8")
