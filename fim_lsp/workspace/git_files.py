@@ -12,6 +12,7 @@ replace.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -269,15 +270,21 @@ def git_folder(path: Path) -> Path | None:
 
 
 def _git_folder(path: Path) -> Path | None:
-    """Return the same. Raises OSError where it cannot be read."""
+    """
+    Return the same. Raises OSError where it cannot be read, or leads to none: to a disk that is not
+    mounted.
+    """
     try:
         private = path if is_folder(path) else _read_pointer(path)
         if private is None or (is_unc_path(private) and not is_unc_path(path)):
             return None
-        if not _HEAD.match(head(private)):
-            return None
         common = common_folder(private)
-        return private if is_folder(common / "objects") and is_folder(common / "refs") else None
+        is_whole = is_folder(common / "objects") and is_folder(common / "refs")
+        if is_whole and _HEAD.match(head(private)):
+            return private
+        if private is not path:  # git ends there, too
+            raise FileNotFoundError(errno.ENOENT, "leads to no repository", str(path))
+        return None
     except ValueError:  # it holds a NUL
         return None
 
@@ -285,6 +292,8 @@ def _git_folder(path: Path) -> Path | None:
 def _read_pointer(path: Path) -> Path | None:
     """Return the folder that the file *path* of a worktree or submodule names."""
     text = read_rules(path, _POINTER_BYTES, follow=True) or b""
+    if not text and path.is_symlink():
+        return path.parent / path.readlink()
     if not text.startswith(b"gitdir: "):
         return None
     return path.parent / os.fsdecode(text.removeprefix(b"gitdir: ").rstrip(b"\r\n"))

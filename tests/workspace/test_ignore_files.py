@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
@@ -15,7 +16,7 @@ import pytest
 from fim_lsp.settings.config import SECRETS
 from fim_lsp.workspace import ignore_files
 from fim_lsp.workspace.files import list_files
-from fim_lsp.workspace.ignore_files import why_private
+from fim_lsp.workspace.ignore_files import UNSURE, why_private
 from fim_lsp.workspace.paths import local_path, locate, path_to_judge
 from tests.workspace.git_repos import git
 
@@ -230,6 +231,48 @@ def test_a_worktree_and_a_submodule_have_the_rules_of_their_repository(root: Pat
     assert why_private(root / "part/b.py", root / "part", ()) == "it matches .git/info/exclude"
     assert why_private(root / "part/a.py", root / "part", ()) == ""
     assert why_private(root / "part/a.py", root, ()) == "it matches .git/info/exclude"
+
+
+def main_gone(main: Path, tree: Path) -> None:
+    main.rename(main.with_name("away"))
+
+
+def entry_gone(main: Path, tree: Path) -> None:
+    shutil.rmtree(main / ".git/worktrees")
+
+
+def main_emptied(main: Path, tree: Path) -> None:
+    """As the place where its disk was mounted."""
+    main_gone(main, tree)
+    main.mkdir()
+
+
+def no_head(main: Path, tree: Path) -> None:
+    (main / ".git/worktrees/tree/HEAD").write_text("")
+
+
+def linked_to_nothing(main: Path, tree: Path) -> None:
+    (tree / ".git").unlink()
+    (tree / ".git").symlink_to(main / "away")
+
+
+@pytest.mark.parametrize("spoil", [main_gone, entry_gone, main_emptied, no_head, linked_to_nothing])
+@pytest.mark.parametrize("rules", ["../w/.git/info/exclude", ".gitignore", "none"])
+def test_a_worktree_without_its_repository_cannot_be_judged(
+    root: Path, rules: str, spoil: Callable[[Path, Path], None]
+) -> None:
+    """It is on a disk that is not mounted; git ends there, too. In any folder of the worktree."""
+    run = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    git(*run, "commit", "-q", "--allow-empty", "-m", "x", cwd=root)
+    git("worktree", "add", "-q", "-b", "b", "../tree", cwd=root)
+    tree = root.parent / "tree"
+    write(tree / rules, "a.py\n")
+    write(tree / "sub/a.py", "")
+    for folder in (tree, tree / "sub", None):
+        assert bool(why_private(tree / "sub/a.py", folder, ())) == (rules != "none")
+    spoil(root, tree)
+    for folder in (tree, tree / "sub", None):
+        assert why_private(tree / "sub/a.py", folder, ()).startswith(UNSURE)
 
 
 # -- links and odd names --------------------------------------------------------------------------
