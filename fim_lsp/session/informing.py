@@ -8,10 +8,10 @@ private. The rest is left out.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,10 +22,13 @@ from fim_lsp.session.judging import Judging
 from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.state.open_document import source
 from fim_lsp.session.state.open_documents import OpenDocuments
+from fim_lsp.session.state.verdicts import judge_apart
 from fim_lsp.session.tasks import Tasks
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.files import reread
+
+MOST = 20  # messages whose files are looked at: each may hang
 
 log = logging.getLogger(__name__)
 
@@ -53,8 +56,8 @@ class Informing:
     _tasks: Tasks = field(default_factory=Tasks)
 
     def begin(self, event: Informed) -> None:
-        """Record what was sent, once it is judged."""
-        if self._config().ring.servers:
+        """Record what was sent, once it is judged; nothing while `MOST` looks at a disk hang."""
+        if self._config().ring.servers and len(self._tasks) < MOST:
             self._tasks.start(self._inform(event), "inform")
 
     async def _inform(self, event: Informed) -> None:
@@ -66,7 +69,7 @@ class Informing:
         usable = (other for other in self._open.of(doc.workspace) if other.is_usable)
         opened = {other.uri: source(other.document, other.file) for other in usable}
         place = SnippetPlace(Path(folder), doc.file.root, opened, self._config().privacy.exclude)
-        pieces = await asyncio.to_thread(_pieces, event.snippets, place)
+        pieces = await judge_apart(partial(_pieces, event.snippets, place))
         if doc.current is None:
             return  # closed, or the rules changed
         instead = {snippet.uri for snippet in event.snippets if snippet.replaces}

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, starmap
@@ -56,6 +57,8 @@ class Persistence:
     _sweeping: asyncio.Task[None] | None = None
     _auditing: asyncio.Task[None] | None = None
     _is_audit_due: bool = False
+    # looks at the files of a folder that have no answer yet
+    _asked: dict[str, asyncio.Task[dict[str, bool]]] = field(default_factory=dict)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     # how often all was deleted: what was begun before is not written after it
     _n_forgotten: int = 0
@@ -186,18 +189,22 @@ class Persistence:
             doc.saved = None  # it is saved again
 
     async def _judge(self, uris: Collection[str]) -> dict[str, bool]:
-        """Return whether text of each file may be kept; a folder that hangs is asked once."""
+        """
+        Return whether text of each file may be kept, of those whose folder answers; one that hangs
+        is not asked again.
+        """
         look, excludes = self._open_documents.workspaces.verdicts.is_kept, self._excludes
-        verdicts, slow = dict[str, bool](), set[str]()
-        for uri in uris:
-            if (folder := uri.rpartition("/")[0]) in slow:
-                continue
-            try:
-                verdict = judge_apart(partial(look, uri, excludes))
-                verdicts[uri] = await asyncio.wait_for(verdict, LIMIT_S)
-            except TimeoutError:
-                slow.add(folder)
-        return verdicts
+        self._asked = {at: look for at, look in self._asked.items() if not look.done()}
+        looks = []
+        for folder, files in itertools.groupby(sorted(uris, key=_folder), _folder):
+            if folder not in self._asked:
+                judge = partial(_judge_each, look, [*files], excludes)
+                self._asked[folder] = asyncio.create_task(judge_apart(judge), name="audit")
+                looks.append(self._asked[folder])
+        if not looks:
+            return {}
+        done, _ = await asyncio.wait(looks, timeout=LIMIT_S)
+        return {uri: verdict for task in done for uri, verdict in task.result().items()}
 
     @property
     def _excludes(self) -> Collection[str]:
@@ -231,7 +238,7 @@ class Persistence:
             here = [doc for doc in recent if doc.workspace is workspace]
             try:
                 await self._save(self._cache, workspace, here)
-            except (BackendError, OSError, Withdrawn) as error:
+            except (BackendError, OSError, Withdrawn, UnicodeEncodeError) as error:
                 log.info("%s is not saved: %s", workspace.key, error)
 
     async def _save(self, cache: Path, workspace: Workspace, used: list[OpenDocument]) -> None:
@@ -253,6 +260,16 @@ class Persistence:
 
     def _begin(self) -> None:
         self._saving = asyncio.create_task(self.save(), name="save")
+
+
+def _folder(uri: str) -> str:
+    return uri.rpartition("/")[0]
+
+
+def _judge_each(
+    look: Callable[[str, Collection[str]], bool], uris: list[str], excludes: Collection[str]
+) -> dict[str, bool]:
+    return {uri: look(uri, excludes) for uri in uris}
 
 
 def _to_save(doc: OpenDocument) -> SavedDocument | None:

@@ -357,12 +357,10 @@ class Session:
 
     async def stop_recording(self) -> bytes:
         """Return what was recorded since `record`, without the files that are private now."""
-        private = {
-            doc.uri
-            for doc in self._recorder.documents
-            if await self.workspaces.verdicts.find(doc.uri, self.config)
-        }
-        return self._recorder.end(private)
+        uris = [doc.uri for doc in self._recorder.documents]
+        find = self.workspaces.verdicts.find_in_time
+        verdicts = await asyncio.gather(*(find(uri, self.config) for uri in uris))
+        return self._recorder.end({uri for uri, why in zip(uris, verdicts, strict=True) if why})
 
     async def wait_judged(self) -> None:
         """Wait until all is judged and what is private is forgotten; for tests and benchmarks."""

@@ -11,13 +11,14 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from fim_lsp.context.index import Index, holding, update_index
 from fim_lsp.documents import Document
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
-from fim_lsp.workspace.files import grow, list_files, on_disk
+from fim_lsp.workspace.files import Stamp, grow, list_files, on_disk
 from fim_lsp.workspace.reader import SourceReader
 
 LISTING_S = 60  # between two looks at what files there are, for editors that do not tell
@@ -25,6 +26,7 @@ LISTING_SHARE = 0.01  # of the time, which very many files may not exceed either
 PAUSE_S = 0.02  # between two slices of the index: half of the time is left to other work
 HOLDING = 12  # files that are read to look for a text: some milliseconds, and 2.4 MB at most
 EMPTY = Index()
+READERS = ThreadPoolExecutor(64, "files")  # each may hang: others need the default threads
 
 Progress = Callable[[str, int, int], None]  # root, files done, files to do
 
@@ -43,6 +45,7 @@ class Explorer:
         self._progress = progress
         self._due_s: float = 0.0  # loop time of the next listing
         self._listing: asyncio.Task[None] | None = None
+        self._reading: asyncio.Future[dict[str, Stamp]] | None = None
         self._begun = asyncio.Event()
 
     def explore(self, near: str, config: Config) -> None:
@@ -110,8 +113,11 @@ class Explorer:
 
     async def _grow(self, folder: Path, near: str, excludes: tuple[str, ...]) -> None:
         loop = asyncio.get_running_loop()
+        if self._reading is not None:  # it goes on when its task is ended, and may hang
+            await asyncio.wait([self._reading])
         began, due = loop.time(), self._due_s
-        listing = await asyncio.to_thread(list_files, folder, near, excludes)
+        self._reading = loop.run_in_executor(READERS, list_files, folder, near, excludes)
+        listing = await asyncio.shield(self._reading)
         if due == self._due_s:  # nothing changed meanwhile
             self._due_s = max(due, began + (loop.time() - began) / LISTING_SHARE)
         stamps = {path: entry.stamp for path, entry in self.index.entries.items()}
@@ -120,8 +126,8 @@ class Explorer:
         todo: Sequence[str] = [p for p, stamp in listing.items() if stamps.get(p) != stamp]
         n_todo = len(todo)
         while todo:
-            self.index, todo = await asyncio.to_thread(
-                grow, self.index, folder, listing, todo, self._reader.syntax
+            self.index, todo = await loop.run_in_executor(
+                READERS, grow, self.index, folder, listing, todo, self._reader.syntax
             )
             self._begun.set()
             self._progress(self._root, n_todo - len(todo), n_todo)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -14,6 +16,7 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.cli.setup import forget
+from fim_lsp.documents import Position
 from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.session import Session
@@ -21,6 +24,7 @@ from fim_lsp.session.state import state_file
 from fim_lsp.settings.config import Config, RingConfig
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.machine import private_files
+from server_bridge.protocol import Prompt
 from tests.fake_backend import FakeBackend
 from tests.typist import QUICK, Typist
 
@@ -168,6 +172,50 @@ async def test_a_second_document_that_is_withdrawn_leaves_a_name(
     kept.ignore()
     (kept.folder / "w/b.py").unlink()
     assert await kept.judge() == []
+
+
+async def test_a_folder_that_cannot_be_read_costs_its_own_state(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of other folders, what is private goes, and what is public stays."""
+    for root in ("u", "v", "w", "x"):
+        _store(kept.cache, kept.write(f"{root}/a.py"), root)
+    kept.ignore("w")
+    stat = os.stat
+
+    def refuse(path, *arguments, **options):
+        if str(path).startswith(str(kept.folder / "u")):
+            raise OSError(errno.EIO, "Input/output error", str(path))
+        return stat(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "stat", refuse)
+    await kept.judge(None, "w", "x")
+    left = {path.name for path in (kept.cache / "slots").glob("*.bin")}
+    assert left == {"v.bin", "x.bin"}
+
+
+async def test_half_an_emoji_keeps_no_other_workspace_from_disk(kept: Kept) -> None:
+    """A client may send one; JSON has no place for it."""
+
+    class Keeping(FakeBackend):
+        async def save(self, prompt: Prompt, files: tuple[str, ...] = ()) -> int:
+            return 100
+
+    backend = Keeping()
+    session = Session(QUICK, lambda _: backend, kept.cache)
+    await session.connection.wait_ready()
+    roots = tuple((kept.folder / root).as_uri() for root in ("w", "x"))
+    session.handle(events.FoldersChanged(roots))
+    for root, text in (("w", "def f():\n    return 1\nx = '\ud83d'\n"), ("x", CODE)):
+        uri = kept.write(f"{root}/a.py").as_uri()
+        session.handle(events.Opened(uri, "python", 1, text))
+        await session.wait_judged()
+        await session.complete(uri, Position(1, 0), invoked=True)
+        await session.wait_idle()
+    await session._persistence.save()
+    await session.aclose()
+    kept_texts = [path.read_text() for path in (kept.cache / "workspaces").iterdir()]
+    assert [roots[1] in text for text in kept_texts] == [True]
 
 
 @pytest.mark.parametrize("is_one", [True, False])

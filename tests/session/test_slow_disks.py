@@ -12,8 +12,10 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Position
+from fim_lsp.session import informing
 from fim_lsp.session.session import Session
-from fim_lsp.session.state import verdicts, workspaces
+from fim_lsp.session.state import state_file, verdicts, workspaces
+from fim_lsp.workspace import explorer, files, git_files
 from tests.fake_backend import FakeBackend
 from tests.typist import QUICK, Typist, wait_judged
 
@@ -36,18 +38,19 @@ class Disks:
         self.answers = threading.Event()
         self.n_looks = 0
 
-    def open(self, path: Path) -> Typist:
+    def open(self, path: Path, uri: str = "") -> Typist:
         path.parent.mkdir(exist_ok=True)
         path.write_text(CODE.format(path.stem))
         roots = tuple(root.as_uri() for root in self.roots)
-        self.session.handle(events.FoldersChanged(roots))
-        self.session.handle(events.Opened(path.as_uri(), "python", 1, path.read_text()))
-        return self.typist(path)
+        if self.session.workspaces.roots != roots:
+            self.session.handle(events.FoldersChanged(roots))
+        self.session.handle(events.Opened(uri or path.as_uri(), "python", 1, path.read_text()))
+        return self.typist(path, uri)
 
-    def typist(self, path: Path) -> Typist:
+    def typist(self, path: Path, uri: str = "") -> Typist:
         """Return a user at the end of a document that is open."""
         typist = Typist.__new__(Typist)
-        typist.session, typist.uri, typist._version = self.session, path.as_uri(), 1
+        typist.session, typist.uri, typist._version = self.session, uri or path.as_uri(), 1
         lines = typist.document.lines
         typist.cursor = Position(len(lines) - 1, len(lines[-1]))
         return typist
@@ -86,7 +89,7 @@ async def answer(typist: Typist) -> str:
     return (await asyncio.wait_for(asked, 5.0)).outcome
 
 
-@pytest.mark.parametrize("n_hanging", [1, 40])
+@pytest.mark.parametrize("n_hanging", [1, 40, 300])
 async def test_a_disk_that_hangs_stops_its_own_documents(
     disks: Disks, monkeypatch: pytest.MonkeyPatch, n_hanging: int
 ) -> None:
@@ -136,6 +139,108 @@ async def test_a_disk_that_begins_to_hang_takes_its_text_out_of_prompts(
         assert "private" not in await answer(main)
     await disks.session.wait_idle()
     assert "slow" not in disks.sent
+
+
+async def test_what_is_saved_on_a_disk_that_hangs_is_waited_for_once(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each of 30 folders is asked once, and what is private elsewhere goes meanwhile."""
+    one, two = disks.roots
+    (two / "b.py").touch()
+    uris = [(one / f"sub/{n}/a.py").as_uri() for n in range(30)]
+    for n, uri in enumerate(uris):
+        (one / f"sub/{n}").mkdir()
+        (one / f"sub/{n}/a.py").touch()
+        state_file.store(tmp_path / "cache", f"w{n}", state_file.SavedWorkspace(files=(uri,)))
+    disks.hang(monkeypatch, one)
+    loop = asyncio.get_running_loop()
+    for n in range(3):
+        kept = state_file.SavedWorkspace(files=((two / "b.py").as_uri(), *uris[:n]))
+        state_file.store(tmp_path / "cache", "two", kept)
+        (two / ".gitignore").write_text("b.py\n")
+        began = loop.time()
+        disks.session.handle(events.FilesChanged(((two / ".gitignore").as_uri(),), ()))
+        await disks.session._persistence.wait_audited()
+        assert loop.time() - began < 2 * verdicts.LIMIT_S
+        assert not state_file.path_of(tmp_path / "cache", "two").exists()
+    assert disks.n_looks <= len(uris) + 3
+
+
+async def test_texts_of_other_servers_on_a_disk_that_hangs_hold_up_nothing(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The default threads are free: state is written, names are resolved, servers reached."""
+    one, _ = disks.roots
+    main = disks.open(one / "a.py")
+    await wait_judged(disks.session)
+    monkeypatch.setattr(informing, "reread", lambda *_: disks.answers.wait(60.0) and None)
+    for n in range(100):
+        snippet = events.Snippet((one / f"sub/{n}.py").as_uri(), "def f(): ...\n")
+        disks.session.handle(events.Informed(main.uri, (snippet,)))
+        await asyncio.sleep(0)
+    await asyncio.wait_for(asyncio.to_thread(main.type, "x"), 5.0)
+    assert await answer(main)
+
+
+async def test_listings_of_a_disk_that_hangs_do_not_pile_up(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever changes, a workspace waits with one, and no other work with it."""
+    main = disks.open(disks.roots[0] / "a.py")
+    listed: list[object] = []
+
+    def list_files(*arguments):
+        listed.append(arguments[0])
+        disks.answers.wait(60.0)
+        return files.list_files(*arguments)
+
+    monkeypatch.setattr(explorer, "list_files", list_files)
+    found = next(iter(disks.session.workspaces)).files
+    for _ in range(20):
+        found.explore("a.py", disks.session.config)
+        await asyncio.sleep(0.001)
+        found.forget()
+        await asyncio.sleep(0)
+    await asyncio.wait_for(asyncio.to_thread(main.type, "x"), 5.0)
+    assert len(listed) == 1
+    found.explore("a.py", disks.session.config)
+    disks.answers.set()
+    await found.wait_explored()
+    assert "a.py" in found.index.entries
+
+
+async def test_a_recording_ends_though_a_disk_hangs(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be judged is left out of it."""
+    one, two = disks.roots
+    typists = [disks.open(one / "slow.py"), disks.open(two / "b.py")]
+    await wait_judged(disks.session)
+    disks.session.record()
+    for typist in typists:
+        typist.type("x")
+    disks.hang(monkeypatch, one)
+    recorded = await asyncio.wait_for(disks.session.stop_recording(), 5.0)
+    assert b"b.py" in recorded
+    assert b"slow" not in recorded
+
+
+async def test_no_event_is_handled_by_a_look_at_git_s_configuration(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be on a disk that hangs, and the event loop waits for no disk."""
+    threads: list[str] = []
+
+    def look(*_, **__) -> None:
+        threads.append(threading.current_thread().name)
+
+    main = disks.open(disks.roots[0] / "a.py")
+    await wait_judged(disks.session)
+    monkeypatch.setattr(git_files, "read_rules", look)
+    disks.session.handle(events.Saved(main.uri))
+    disks.session.handle(events.FilesChanged((main.uri,), ()))
+    disks.session.handle(events.Closed(main.uri))
+    assert threading.current_thread().name not in threads
 
 
 async def test_looks_at_a_disk_that_hangs_do_not_pile_up(
@@ -247,6 +352,53 @@ async def test_what_was_private_stays_so_when_its_folder_goes(
     await disks.session.wait_idle()
     assert "private" in outcome
     assert "secret" not in disks.sent
+
+
+SPELLINGS = {
+    "a cell": ("file://", "vscode-notebook-cell:"),
+    "encoded": ("secret", "s%65cret"),
+    "a step up": ("/sub/", "/sub/../sub/"),
+    "this machine": ("file:///", "file://localhost/"),
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("spoil", [deleted, emptied, replaced, linked, a_file])
+async def test_another_name_for_it_stays_private_too(disks: Disks, spelling: str, spoil) -> None:
+    """A cell of a notebook, a new one, and other spellings of the URI, when the folder went."""
+    root = disks.roots[0]
+    file = root / "sub/secret.py"
+    (root / "sub/.gitignore").write_text("secret.py\n")
+    uri = file.as_uri().replace(*SPELLINGS[spelling])
+    cells = ("#1", "#2") if spelling == "a cell" else ("", "")
+    first = disks.open(file, file.as_uri() if not cells[0] else uri + cells[0])
+    assert "private" in await answer(first)
+    spoil(root / "sub")
+    disks.session.handle(events.Closed(first.uri))
+    disks.session.handle(events.Opened(uri + cells[1], "python", 1, CODE.format("secret")))
+    assert "private" in await answer(disks.typist(file, uri + cells[1]))
+    await disks.session.wait_idle()
+    assert "secret" not in disks.sent
+
+
+async def test_what_was_never_judged_stays_so_when_its_disk_is_taken_out(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It hung while the file was opened, then its place was empty; on disk again, it is judged."""
+    root = disks.roots[0]
+    file = root / "sub/secret.py"
+    disks.hang(monkeypatch, root / "sub")
+    secret = disks.open(file)
+    assert "not judged" in await answer(secret)
+    emptied(root / "sub")
+    disks.answers.set()
+    await wait_judged(disks.session)
+    for _ in range(2):
+        assert "cannot be judged" in await answer(secret)
+    await disks.session.wait_idle()
+    assert "secret" not in disks.sent
+    file.touch()
+    assert await answer(secret) == "backend"
 
 
 async def test_a_folder_that_comes_back_is_judged_again(disks: Disks) -> None:

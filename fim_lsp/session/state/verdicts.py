@@ -2,24 +2,26 @@
 The verdicts on files: a look at the disk, in threads that only verdicts use. State: the refusals.
 
 A disk may not answer, so a look may hang for as long as it likes, and is in no other's way. What
-was private stays so while its file is gone, or its folder is another one: then the disk says
-nothing of the text that the editor still shows.
+was private, or could not be judged, stays so while its file is gone, or its folder is another one:
+then the disk says nothing of the text that the editor still shows.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple, TypeVar
 
 from fim_lsp.settings.backend import is_local
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
+from fim_lsp.workspace.git_files import excludes_files
 from fim_lsp.workspace.ignore_files import UNSURE, why_private
 
 T = TypeVar("T")
@@ -30,7 +32,7 @@ LIMIT_S = 1.0  # for what a disk is asked: after that a request goes on without 
 REFUSALS = 10_000  # that are remembered
 # The default threads may all be busy: with names that do not resolve, long texts, git. As many
 # looks may hang, one at each file; of those that take a moment, two at a time do.
-_JUDGES = ThreadPoolExecutor(200, "judge")
+_JUDGES = ThreadPoolExecutor(1000, "judge")
 _TURN, _TURN_S = threading.Semaphore(2), 0.02
 
 
@@ -63,7 +65,8 @@ class Verdicts:
 
     def __init__(self, roots: Callable[[], tuple[str, ...]]) -> None:
         self._roots = roots
-        self._refusals: dict[str, Refusal] = {}  # by URI, the latest last
+        self.rule_files: tuple[Path, ...] = ()  # that the user's configuration of git names
+        self._refusals: dict[str, Refusal] = {}  # by path, the latest last
 
     @staticmethod
     def find_quickly(uri: str) -> str | None:
@@ -75,22 +78,34 @@ class Verdicts:
         servers = config.backend, config.next_edit.server.url
         if uri.startswith(paths.UNNAMED) and not is_local(*servers):
             return "it has no name, so that only a model of this machine may see it"
-        why, place = await judge_apart(partial(self._look, uri, config.privacy.exclude))
-        return self._keep_refusal(uri, why, place) if paths.local_path(uri) else why
+        look = partial(self._look, uri, config.privacy.exclude)
+        why, place, self.rule_files = await judge_apart(look)
+        file = _file(uri)
+        return self._keep_refusal(file, why, place) if file else why
+
+    async def find_in_time(self, uri: str, config: Config) -> str:
+        """Return the same; where there is no verdict after `LIMIT_S`, it is private."""
+        try:
+            return await asyncio.wait_for(self.find(uri, config), LIMIT_S)
+        except TimeoutError:
+            return f"{UNSURE}: its disk does not answer"
 
     def is_kept(self, uri: str, excludes: Collection[str]) -> bool:
         """Return whether text of *uri* may be kept: it is a file, and not private. Blocking."""
         file = paths.path_to_judge(uri)
-        if file is None or not Path(file).is_file():
+        # `Path.is_file` raises where a folder may not be read.
+        if file is None or not os.path.isfile(file):  # noqa: PTH113
             return False
         return not self._judge(uri, excludes)
 
-    def _look(self, uri: str, excludes: Collection[str]) -> tuple[str, TextPlace | None]:
-        """Return the verdict, and the place of the file that it is about."""
-        place, why = _place(uri), self._judge(uri, excludes)
+    def _look(
+        self, uri: str, excludes: Collection[str]
+    ) -> tuple[str, TextPlace | None, tuple[Path, ...]]:
+        """Return the verdict, the place of the file that it is about, and the user's rules."""
+        rule_files, place, why = _rule_files(), _place(uri), self._judge(uri, excludes)
         if _place(uri) != place:
-            return f"{UNSURE}: its folder was replaced meanwhile", None
-        return why, place
+            return f"{UNSURE}: its folder was replaced meanwhile", None, rule_files
+        return why, place, rule_files
 
     def _judge(self, uri: str, excludes: Collection[str]) -> str:
         roots, path = self._roots(), paths.path_to_judge(uri)
@@ -99,24 +114,37 @@ class Verdicts:
         places = [(path, root), *paths.list_places(path, roots)]
         return next(filter(None, (why_private(*place, excludes) for place in places)), "")
 
-    def _keep_refusal(self, uri: str, why: str, place: TextPlace | None) -> str:
+    def _keep_refusal(self, path: PurePath, why: str, place: TextPlace | None) -> str:
         """Return the verdict *why*, or the last one where that still holds; remember it."""
-        last = self._refusals.get(uri)
+        file = os.path.normpath(path)
+        last = self._refusals.get(file)
         if why.startswith(UNSURE):
+            self._refusals.setdefault(file, Refusal(f"{UNSURE}: the file is not there", None))
             return why
         if not why and last and (place is None or last.place not in (None, place)):
             return last.why
-        self._refusals.pop(uri, None)
+        self._refusals.pop(file, None)
         if why:
-            self._refusals[uri] = Refusal(why, place or (last.place if last else None))
+            self._refusals[file] = Refusal(why, place or (last.place if last else None))
         if len(self._refusals) > REFUSALS:
             del self._refusals[next(iter(self._refusals))]
         return why
 
 
+def _rule_files() -> tuple[Path, ...]:
+    with suppress(OSError):
+        return tuple(excludes_files())
+    return ()  # then all files are private, and judged again when asked for
+
+
+def _file(uri: str) -> PurePath | None:
+    """Return the file whose text *uri* names, a cell of a notebook, too; None where it has none."""
+    return None if uri.startswith("untitled:") else paths.path_to_judge(uri)
+
+
 def _place(uri: str) -> TextPlace | None:
     """Return the place of a file; None where it is not there."""
-    file = paths.local_path(uri)
+    file = _file(uri)
     with suppress(OSError, ValueError):  # a name with a NUL
         if file is not None and Path(file).is_file():
             about = Path(file).parent.stat()

@@ -23,9 +23,8 @@ from fim_lsp.session.state.state_file import SavedWorkspace
 from fim_lsp.session.state.verdicts import LIMIT_S, Verdicts, judge_apart
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
-from fim_lsp.workspace.explorer import EMPTY, Explorer, Progress
+from fim_lsp.workspace.explorer import EMPTY, READERS, Explorer, Progress
 from fim_lsp.workspace.files import pieces_of, reread, uri_of
-from fim_lsp.workspace.git_files import excludes_files
 from fim_lsp.workspace.paths import FileLocation
 from fim_lsp.workspace.reader import SourceReader
 from server_bridge.protocol import Chunk
@@ -159,7 +158,8 @@ class Workspace:
         index = self.files.index if config.ring.files else EMPTY
         if (snapshot.n_events, index) == self._updated:
             return
-        update = await asyncio.to_thread(self._choose, snapshot, index)
+        loop = asyncio.get_running_loop()
+        update = await loop.run_in_executor(READERS, self._choose, snapshot, index)
         if self.memory.accept(update):
             self._updated = update.n_events, index
 
@@ -321,14 +321,9 @@ class Workspaces:
             workspace.invalidate_listing()
         return False
 
-    @staticmethod
-    def changes_rules(*uris: str) -> bool:
+    def changes_rules(self, *uris: str) -> bool:
         """Return whether a change of one of these files changes which files are private."""
-        try:
-            files = excludes_files()
-        except OSError:  # then all files are private, and judged again when asked for
-            files = []
-        return any(paths.changes_rules(uri, files) for uri in uris)
+        return any(paths.changes_rules(uri, self.verdicts.rule_files) for uri in uris)
 
     def judge_again(self) -> None:
         """
