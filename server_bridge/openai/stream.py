@@ -32,7 +32,8 @@ LIMIT = re.compile(
     rf"(?:{SIZE}|maximum|limit|at most|less than|<=|>=?)[^0-9.]{{0,80}}(\d{{1,9}})", re.IGNORECASE
 )
 COUNT = re.compile(r"\d{1,9}")
-NO_COUNT = re.compile(r"(?<=\d),(?=\d{3})|\d+ (?:\w+ )?characters")  # commas in numbers, too
+# Not tokens, in a refusal: commas in numbers, characters, vLLM's value of the field that it names.
+NO_COUNT = re.compile(r"(?<=\d),(?=\d{3})|\d+ (?:\w+ )?characters|value=\d+")
 # What is too long, and that it is.
 LENGTH = re.compile(
     r"context|prompt|input|message|token|length|request (?:body|entity)|payload", re.IGNORECASE

@@ -12,6 +12,7 @@ import pytest
 
 from server_bridge.http.client import Http
 from server_bridge.http.fields import GUIDE, OPTIONAL
+from server_bridge.openai import stream
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.openai.text_client import TextServer
 from server_bridge.protocol import BackendRejected, BackendUnavailable, PromptTooLong, Request
@@ -241,3 +242,24 @@ async def test_other_faults_are_not_about_the_length(words: str) -> None:
             with pytest.raises(BackendRejected) as caught:
                 await backend.complete(HALF)
             assert not isinstance(caught.value, PromptTooLong | BackendUnavailable)
+
+
+SAYS: dict[str, tuple[int, int]] = {
+    "The input has 442 tokens, but the context length only supports 400 tokens.": (442, 400),
+    "It does not fit in context length. The input has 442 tokens; the limit is 400": (442, 400),
+    "Cannot truncate prompt with n_keep (442) >= n_ctx (400)": (442, 400),
+    "prompt is too long: 442 tokens > 400 maximum": (442, 400),
+    "Current length is 442 while limit is 400": (442, 400),
+    "Prompt has 30,300 tokens, the context size is 4,000 tokens": (30300, 4000),
+    "context length is 400 tokens and your request has 300 input tokens": (428, 400),
+    "You passed 3700 input characters. The context length is only 400 tokens, a maximum input "
+    "length of 272 tokens (at most 2720 characters). (value=3700)": (500, 400),
+    "Context size has been exceeded.": (500, 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("says", SAYS)
+def test_a_refusal_tells_how_long_a_prompt_is_and_may_be(says: str) -> None:
+    """Numbers of characters are none of tokens; what is not told is what was known."""
+    assert stream.is_length(says)
+    assert stream.find_limit(says, 128, 500) == SAYS[says]
