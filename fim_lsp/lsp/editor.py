@@ -200,16 +200,16 @@ class Editor(LanguageServer):
         self.sources.read(folders, lambda: later(self.read_settings))
 
     def _look_at_settings(self) -> None:
-        """
-        See now and then whether the user's settings were written: editors do not watch that file.
-        """
+        """See now and then whether the user's settings were written: editors watch no such file."""
         now = asyncio.get_running_loop().time()
         if now >= self._look_at:
-            self._look_at = now + LOOK_S
+            self._look_at = math.inf  # until the disk has answered
             self.later(self._follow_settings(), "look at settings")
 
     async def _follow_settings(self) -> None:
-        if await asyncio.to_thread(self.sources.is_stale):
+        is_stale = await asyncio.to_thread(self.sources.is_stale)
+        self._look_at = asyncio.get_running_loop().time() + LOOK_S
+        if is_stale:
             self.read_settings()
 
     def _config(self) -> Config:

@@ -1,0 +1,39 @@
+"""The user's settings, which no editor watches, on a disk that does not answer."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from fim_lsp.lsp import editor as editor_module
+from fim_lsp.lsp.server import make_server
+from tests.typist import faked
+
+
+async def test_a_settings_file_that_hangs_is_looked_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However much is typed meanwhile; when its disk answers, it is looked at again."""
+    monkeypatch.setattr(editor_module, "LOOK_S", 0.0)
+    editor = make_server(faked, {}, over_tcp=False)
+    answers, looks = threading.Event(), list[int]()
+
+    def is_stale() -> bool:
+        looks.append(1)
+        answers.wait(60.0)
+        return False
+
+    monkeypatch.setattr(editor.sources, "is_stale", is_stale)
+    for _ in range(20):
+        editor._look_at_settings()
+        await asyncio.sleep(0)
+    await asyncio.wait_for(asyncio.to_thread(looks.copy), 5.0)
+    assert len(looks) == 1
+    answers.set()
+    while editor._look_at > asyncio.get_running_loop().time():
+        await asyncio.sleep(0)
+    editor._look_at_settings()
+    await asyncio.to_thread(looks.copy)
+    assert len(looks) == 2
