@@ -43,6 +43,7 @@ VERSION = 4
 N_FILES = 8  # per server: two files in use in each of four workspaces
 # Bytes of all states: 8,000 tokens are 235 MB for a 1.5B model.
 BUDGET = 1 << 30
+MOST_BYTES = 1 << 24  # of a note: a hundred times one of 32,000 tokens
 N_NEXT = 10  # of the likeliest next tokens are compared
 NEAR = 0.1  # nats; the order of floating-point sums makes 0.01, other weights make several
 
@@ -147,11 +148,12 @@ def _all(folder: Path) -> Iterable[SavedSlot]:
     """Yield every state we know of, the one used last at the end."""
     for path in sorted(folder.glob("*.json"), key=_read_last_use):
         try:
-            yield msgspec.json.decode(path.read_bytes(), type=SavedSlot)
+            yield msgspec.json.decode(private_files.read(path, MOST_BYTES), type=SavedSlot)
         except (OSError, ValueError, RecursionError) as error:
             log.warning("%s cannot be used any more: %s", path, error)
-            path.with_suffix("").unlink(missing_ok=True)
-            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.with_suffix("").unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
 
 
 def _write_note(folder: Path, saved: SavedSlot) -> None:

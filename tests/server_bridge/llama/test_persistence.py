@@ -180,6 +180,24 @@ def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
     assert persistence.begin(tmp_path, "me", "d2", ("file:///a",)).file == "d2.bin"
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("kind", ["a folder", "a pipe", "a huge file", "deep", "of others"])
+def test_an_odd_note_costs_no_other(tmp_path: Path, kind: str) -> None:
+    """It is none, is not waited for, and what can be deleted of it is."""
+    persistence.put(tmp_path, state("good", 10))
+    odd = tmp_path / "odd.bin.json"
+    if kind == "a folder":
+        odd.mkdir()
+    elif kind == "a pipe":
+        os.mkfifo(odd)
+    else:
+        text = {"a huge file": "1" * (1 << 25), "deep": "[" * (1 << 20), "of others": "{}"}[kind]
+        odd.write_text(text)
+        odd.chmod(0o644 if kind == "of others" else 0o600)
+    assert [one.document for one in persistence._all(tmp_path)] == ["good"]
+    assert odd.exists() == (kind == "a folder")
+
+
 def test_a_server_gets_so_many_files_and_no_more(tmp_path: Path) -> None:
     """Names are used again, because files on another machine cannot be deleted."""
     names = []
