@@ -37,10 +37,10 @@ from tests.fuzz import FUZZ
 from tests.models import BUNDLED
 
 SESSIONS = 20 * FUZZ
-AT_ONCE = 4  # sessions: they mostly wait
+AT_ONCE = 3  # sessions: they mostly wait
 STEPS = 24
 WINDOW_S, REST_CPU_S = 4.0, 0.08  # as 0.4 s in 20; a resting server takes 0.1
-LIMIT_S = 150.0  # until the background work that a pause pays for is done, beside other sessions
+LIMIT_S = 300.0  # until the background work that a pause pays for is done, beside other sessions
 TEXTS = [inspect.getsource(module).splitlines() for module in (argparse, configparser, random)]
 TYPED = ("\n    return ", "\n", " = ", "(", "\nif x:\n    ", "self.", "x")
 
