@@ -1,4 +1,7 @@
-"""What is too long, too deep or no message at all, on a real process: one answer, and the session goes on."""
+"""
+What is too long, too deep or no message at all, on a real process: one answer, and the session goes
+on.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A home folder with `fim-lsp` on the PATH and nothing set but the embedded backend; a small project."""
+"""
+A home folder with `fim-lsp` on the PATH and nothing set but the embedded backend; a small project.
+"""
 
 from __future__ import annotations
 

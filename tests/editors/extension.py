@@ -1,4 +1,7 @@
-"""Parts of the VS Code extension in Node, without a window: bundled with the stub of VS Code's interface."""
+"""
+Parts of the VS Code extension in Node, without a window: bundled with the stub of VS Code's
+interface.
+"""
 
 from __future__ import annotations
 
