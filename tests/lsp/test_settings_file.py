@@ -18,22 +18,25 @@ async def test_a_settings_file_that_hangs_is_looked_at_once(
     """However much is typed meanwhile; when its disk answers, it is looked at again."""
     monkeypatch.setattr(editor_module, "LOOK_S", 0.0)
     editor = make_server(faked, {}, over_tcp=False)
-    answers, looks = threading.Event(), list[int]()
+    began, answers = threading.Semaphore(0), threading.Event()
 
     def is_stale() -> bool:
-        looks.append(1)
+        began.release()
         answers.wait(60.0)
         return False
+
+    def has_begun() -> bool:
+        return began.acquire(timeout=5.0)
 
     monkeypatch.setattr(editor.sources, "is_stale", is_stale)
     for _ in range(20):
         editor._look_at_settings()
         await asyncio.sleep(0)
-    await asyncio.wait_for(asyncio.to_thread(looks.copy), 5.0)
-    assert len(looks) == 1
+    assert await asyncio.to_thread(has_begun)
+    await asyncio.to_thread(bool)  # no look waits for a thread
+    assert not began.acquire(blocking=False)
     answers.set()
     while editor._look_at > asyncio.get_running_loop().time():
         await asyncio.sleep(0)
     editor._look_at_settings()
-    await asyncio.to_thread(looks.copy)
-    assert len(looks) == 2
+    assert await asyncio.to_thread(has_begun)
