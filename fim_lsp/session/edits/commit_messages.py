@@ -22,6 +22,7 @@ from fim_lsp.documents import Document
 from fim_lsp.prompt import commit_message
 from fim_lsp.prompt.commit_message import SUBJECT_TOKENS
 from fim_lsp.session.lane import Lane, Permit, Withdrawn
+from fim_lsp.session.state.verdicts import judge_apart
 from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.suggest.reasons import FAILED, reason
 from fim_lsp.suggest.request import CompletionRequest
@@ -99,9 +100,9 @@ class CommitMessages:
                 return "", "the message is not a file of this machine"
             below = commit_message.below_scissors("".join(place.lines))
             look = partial(of_message, Path(file.parent), below, self._rules, self._known)
-            staged, self._known = await asyncio.to_thread(look)
+            staged, self._known = await judge_apart(look)
         else:
-            staged = await asyncio.to_thread(of_index, place, self._rules)
+            staged = await judge_apart(partial(of_index, place, self._rules))
         return await self.write_subject(staged, typed, n_rules)
 
     async def aclose(self) -> None:

@@ -38,8 +38,8 @@ _TURN, _TURN_S = threading.Semaphore(2), 0.02
 
 async def judge_apart(look: Callable[[], T]) -> T:
     """
-    Return what *look* sees on disk, which a verdict waits for, from a thread that only verdicts
-    use.
+    Return what *look* sees on disk, which verdicts and user wait for, from a thread that no other
+    work needs.
     """
     return await asyncio.get_running_loop().run_in_executor(_JUDGES, _take_turn, look)
 
