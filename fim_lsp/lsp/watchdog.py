@@ -42,7 +42,7 @@ NOTHING_S = 0.001  # of processor time between two looks; a busy machine gives a
 MOST_BYTES = 65_536  # of stacks in a file, some twenty ends; one older file is kept
 
 _MAIN = "(most recent call first):"  # above each thread; that of the loop is the last
-_FRAME = re.compile(r'File "(.*)", line (\d+) in (\S+)')
+_FRAME = re.compile(r'File "([^"\n]{1,4096})", line (\d{1,9}) in (\S{1,256})')
 _OURS = re.compile(re.escape(str(PACKAGES)) + r"[\\/]((?:fim_lsp|server_bridge)[\\/].*)")
 
 log = logging.getLogger(__name__)
@@ -135,7 +135,7 @@ def _look(
 
 def _answer(answered: threading.Event) -> None:
     """Answer, on the loop."""
-    _limit_native(MOST_S)
+    _limit_native(MOST_S + 2 * LOOK_S)  # later than the thread, where that can look
     answered.set()
 
 

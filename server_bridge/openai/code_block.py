@@ -27,6 +27,7 @@ _BEGINNINGS = (
     "<|start|>assistant<|channel|>final<|message|>",
 )
 _OPENING = re.compile(r"(`{3,8}|~{3,8})[^`~\n]{0,100}\n")
+_CLOSING = re.compile(r"^[ \t]{0,64}(`{3,}|~{3,})", re.MULTILINE)
 _OPENS = re.compile(r"(?:`{0,8}|~{0,8}|(?:`{3,8}|~{3,8})[^`~\n]{0,100})$")  # what may become one
 
 
@@ -43,8 +44,8 @@ def find_block(text: str) -> tuple[str | None, bool]:
     if not opening:
         return ("", False) if _may_open(text[at:].lower()) else (None, True)
     fence, block = opening[1], text[opening.end() :]
-    closing = re.search(rf"^[ \t]{{0,64}}{fence}", block, re.MULTILINE)
-    if closing:
+    fences = _CLOSING.finditer(block)
+    if closing := next((found for found in fences if found[1].startswith(fence)), None):
         return block[: closing.start()], True
     last = block.rpartition("\n")[2]
     if fence.startswith(last.strip()):  # it may become the end

@@ -33,7 +33,7 @@ LIMIT = re.compile(
 )
 COUNT = re.compile(r"\d{1,9}")
 # Not tokens, in a refusal: commas in numbers, characters, vLLM's value of the field that it names.
-NO_COUNT = re.compile(r"(?<=\d),(?=\d{3})|\d+ (?:\w+ )?characters|value=\d+")
+NO_COUNT = re.compile(r"(?<=\d),(?=\d{3})|(?<!\d)\d{1,9} (?:\w{1,20} )?characters|value=\d{1,9}")
 # What is too long, and that it is.
 LENGTH = re.compile(
     r"context|prompt|input|message|token|length|request (?:body|entity)|payload", re.IGNORECASE

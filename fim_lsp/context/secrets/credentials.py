@@ -77,7 +77,8 @@ _SYNTAX = (
      r"[^\n]{0,60}?[\"'`=:>(][ \t]?", "[a-z ]", "40,220", r"(?=[\"'`<)]|[ \t]{0,4}(?:\r?\n|\Z))"),
     ("password", "key secret seed salt",
      (r"(?<!public.key)(?<!publickey)(?<!pub.key)(?<!pubkey)(?!s|map|code|board|pad|press|table)"
-      r"[a-z0-9_]{0,20}[\"']?(?:\[\w{0,12}\])?[^\w\n]{0,6}(?:[\w:<>]{1,24}[ \t]?){0,2}"
+      r"[a-z0-9_]{0,20}[\"']?(?:\[\w{0,12}\])?"
+      r"(?:[^\w\n]{1,6}(?:[\w:<>]{1,24}[ \t])?[\w:<>]{0,24})?"
       r"(?:\[\w{0,12}\][ \t]?)?[({\[]{1,2}\s{0,8}"),
      r"(?:(?:0x[0-9a-f]{1,2}|\d{1,3}),[ \t]{0,8}\\?\r?\n?[ \t]{0,20})", "11,400", ""),
     ("password", "securestring encrypt_string", r"[ \t]{1,8}(?:-\w{1,12}[ \t]{1,8}){0,3}\\?[\"']?(?![$-])", _WORD,
@@ -163,7 +164,7 @@ _URL_PASSWORD_GROWING = re.compile(  # a port has no other characters than digit
 )
 _PLACEHOLDER = re.compile(
     r"(?i)user(?:name)?|pass(?:w(?:or)?d)?|pw|pwd|secret|token|redacted|[x*.]+|\W.*"
-    r"|.*(?:\[\^|\(\?).*"
+    r"|.{0,255}?(?:\[\^|\(\?).*"
 )
 
 
