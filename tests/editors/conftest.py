@@ -41,7 +41,7 @@ kind = "embedded"
 [completion]
 deadlineMs = 20000
 patienceMs = 20000
-minConfidence = 0
+minConfidence = 0.001
 """
 
 

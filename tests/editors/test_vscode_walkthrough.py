@@ -26,7 +26,7 @@ DONE = "[data-done-step-id$='#{}'].complete"
 MINUTES = 300.0  # for pip, on a busy machine
 SETTINGS: dict[str, object] = {
     "terminal.integrated.gpuAcceleration": "off",  # its text is text on the page
-    "fim.completion.minConfidence": 0,  # so small a model is never sure of several lines
+    "fim.completion.minConfidence": 0.001,  # so small a model is never sure of several lines
     "fim.completion.patienceMs": 20_000,
 }
 
