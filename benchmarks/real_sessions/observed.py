@@ -47,9 +47,9 @@ def run(notes: TextIO) -> int:
         note("filters", f"{left.text!r} of {candidate.text!r}" + (f", by {cuts}" if cuts else ""))
         return left
 
-    def noted_answered(stats: Stats, answer: Answer, ms: float) -> None:
+    def noted_answered(stats: Stats, answer: Answer, ms: float, **more: bool) -> None:
         note("end", answer.outcome)
-        answered(stats, answer, ms)
+        answered(stats, answer, ms, **more)
 
     with (
         patch.object(completer, "polish", noted_polish),
