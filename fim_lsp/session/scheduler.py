@@ -67,9 +67,8 @@ class Scheduler:
         self._kinds = kinds
         self._off_wire = off_wire  # kinds that only compute: they are in no foreground step's way
         self._jobs: dict[str, Job] = {}
-        self._rounds = dict.fromkeys(
-            kinds, 0
-        )  # in which a kind got nothing done, one after another
+        # in which a kind got nothing done, one after another
+        self._rounds = dict.fromkeys(kinds, 0)
         self._wire = asyncio.Lock()
         self._n_due = 0  # foreground steps that wait or run
         self._n_waiting = 0

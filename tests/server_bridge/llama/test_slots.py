@@ -101,12 +101,12 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-def editor(server: Server, *, exclusive: bool = False) -> Cache:
-    """Return the slots of *server* as one editor uses them."""
+def editor(server: Server, *, exclusive: bool = False, memory: ModelMemory | None = None) -> Cache:
+    """Return the slots of *server* as one editor uses them, which believes in such a *memory*."""
     identity = Identity("b20000", "model.gguf", server.n_slots, 4096)
     state = State(Health.READY, "llama-server")
     link = cast("Link", server)
-    client = SlotClient(link, identity, Speeds(state), ModelMemory(), exclusive=exclusive)
+    client = SlotClient(link, identity, Speeds(state), memory or ModelMemory(), exclusive=exclusive)
     return Cache(client, SlotPersistence(client, None), foreign=1)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -19,15 +19,11 @@ from hypothesis import strategies as st
 from server_bridge.fim.layout import Ids, ids
 from server_bridge.http.responses import Object
 from server_bridge.llama import answers
-from server_bridge.llama.cache import PREFILL, Cache
+from server_bridge.llama.cache import PREFILL
 from server_bridge.llama.checkpoints import Kind, ModelMemory
-from server_bridge.llama.link import Body, Identity, Link
-from server_bridge.llama.persistence import SlotPersistence
-from server_bridge.llama.slot_client import SlotClient
-from server_bridge.protocol import Health, State
-from server_bridge.speeds import Speeds
+from server_bridge.llama.link import Body
 from tests.fuzz import EXAMPLES, FUZZ
-from tests.server_bridge.llama.test_slots import Server
+from tests.server_bridge.llama.test_slots import Server, editor
 
 SERIES = 6  # prompts in turn
 MORE = 8  # steps that pauses at seams, and other slots, may add
@@ -50,14 +46,6 @@ class OddServer(Server):
             answer.id_slot = self._lies.randrange(self.n_slots)
             answer.timings.cache_n = self._lies.choice([0, 3, answer.timings.cache_n])
         return answer
-
-
-def connect(server: Server, memory: ModelMemory, *, exclusive: bool) -> Cache:
-    """Return the slots of *server* for a bridge that believes in such a *memory*."""
-    identity = Identity("b20000", "model.gguf", server.n_slots, 4096)
-    state = State(Health.READY, "llama-server")
-    client = SlotClient(cast("Link", server), identity, Speeds(state), memory, exclusive=exclusive)
-    return Cache(client, SlotPersistence(client, None), foreign=1)
 
 
 def prompts(rng: random.Random) -> tuple[Ids, list[int]]:
@@ -107,7 +95,7 @@ async def test_steps_over_a_prompt_end(*, lies: bool, case: Case) -> None:
     memory = ModelMemory(case.truth, 2048, 512, 4, case.min_step, is_told=True)
     server = OddServer(case.n_slots, memory, rng if lies else None)
     belief = memory._replace(kind=case.belief, is_told=case.exclusive)
-    cache = connect(server, belief, exclusive=case.exclusive)
+    cache = editor(server, exclusive=case.exclusive, memory=belief)
     for _ in range(SERIES):
         if not case.exclusive and rng.random() < 0.5:
             await ask_as_another_client(server, prompts(rng)[0])
