@@ -147,6 +147,7 @@ def _limit_native(seconds: float) -> None:
 
 def _end(cache: Path, file: int) -> None:
     """End the process and what it started, also where the log or a lock hangs."""
+    _limit_native(0.0)  # it is no native code that keeps the lock
     ending.end_soon()
     faulthandler.dump_traceback(file)
     ending.end_children()

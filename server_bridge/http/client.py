@@ -192,7 +192,7 @@ class Http:
                     raise
                 except Unproven:
                     # An idle connection may close just as we write: once more on a new one.
-                    if begun or not again:
+                    if begun or not again or client.is_closed:
                         raise
                 except BaseException:
                     self._drop()
@@ -220,9 +220,15 @@ class Http:
             _ = exchange.cancelled() or exchange.exception()  # the caller may be gone
 
         await self._turn.acquire()
-        self._exchange = asyncio.create_task(self._run_exchange(method, path, body, extensions))
-        self._exchange.add_done_callback(on_done)
-        return await asyncio.shield(self._exchange)
+        exchange = asyncio.create_task(self._run_exchange(method, path, body, extensions))
+        exchange.add_done_callback(on_done)
+        self._exchange, caller = exchange, asyncio.current_task()
+        try:
+            return await asyncio.shield(exchange)
+        except asyncio.CancelledError:
+            if caller is None or caller.cancelling() or not exchange.cancelled():
+                raise
+            raise BackendUnavailable(f"the connection to {self.url} was closed") from None
 
     async def _run_exchange(
         self, method: str, path: str, body: bytes | None, extensions: Object

@@ -257,3 +257,24 @@ async def test_a_stream_ended_at_any_moment_leaves_the_next_one_alone(how: str) 
                 await asyncio.gather(task, return_exceptions=True)
         assert await read(0) > 1
         await http.aclose()
+
+
+@pytest.mark.parametrize("way", ["get", "stream"])
+async def test_what_is_under_way_when_it_is_closed_fails(way: str) -> None:
+    """Its caller was not cancelled, and may ask another server; one that is cancelled is."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        http = Http("http://{}:{}".format(*silent.getsockname()))
+
+        async def ask() -> object:
+            if way == "get":
+                return await http.get("/props")
+            return [event async for event in http.stream("/completion", b"{}")]
+
+        waiting, given_up = asyncio.create_task(ask()), asyncio.create_task(ask())
+        await asyncio.sleep(0.1)
+        given_up.cancel()
+        await http.aclose()
+        with pytest.raises(BackendUnavailable):
+            await asyncio.wait_for(waiting, 5.0)
+        with pytest.raises(asyncio.CancelledError):
+            await given_up
