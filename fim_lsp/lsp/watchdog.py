@@ -5,8 +5,9 @@ A thread asks the loop for an answer every `LOOK_S`. While there is none, it cou
 own thread did: processor time, or looks at which it had used none at all, since it waits for a lock
 or a disk. So a sleeping machine, a stopped process and one that gets no processor are not stuck:
 the first two let no look happen, the third uses a little time in each. Native code that holds
-Python's lock keeps this thread from looking, too; a timer of processor time does it there, which
-needs no lock, but leaves children to end by themselves: they do when their input ends.
+Python's lock keeps this thread from looking, too; a timer of processor time does it there, set
+again at each look, which needs no lock but leaves children to end by themselves: they do when
+their input ends.
 
 The stacks go to one file, names and line numbers only. Nothing else is written there, so the time
 of the file is the time of the last end.
@@ -121,22 +122,17 @@ def _look(
         if loop.is_closed():
             _limit_native(0.0)  # or its last timer would end a process that goes on without it
             return
+        _limit_native(MOST_S)  # this thread has Python's lock, so native code does not keep it
         if answered.is_set():
             answered.clear()
             silence, before = Silence(), clock()
             with contextlib.suppress(RuntimeError):  # it is closed now
-                loop.call_soon_threadsafe(_answer, answered)
+                loop.call_soon_threadsafe(answered.set)
         time.sleep(LOOK_S)
         now = clock()
         silence = Silence() if answered.is_set() else silence.add(now - before)
         before = now
     end()
-
-
-def _answer(answered: threading.Event) -> None:
-    """Answer, on the loop."""
-    _limit_native(MOST_S + 2 * LOOK_S)  # later than the thread, where that can look
-    answered.set()
 
 
 def _limit_native(seconds: float) -> None:
