@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import queue
 import select
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -61,14 +63,23 @@ class Forked:
 
 
 class Template:
-    """The process that servers are forked from; *too_long*: see tests/watchdog.py."""
+    """
+    The process that servers are forked from; *too_long*: see tests/watchdog.py.
+
+    Threads may use it at once: one listens, so that no news is taken by one that waits for other news.
+    """
 
     def __init__(self, too_long: Path) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         command = [sys.executable, "-m", __name__, str(theirs.fileno()), str(too_long)]
         self._process = subprocess.Popen(command, cwd=ROOT, pass_fds=[theirs.fileno()])
         theirs.close()
+        self._starting = threading.Lock()
+        self._started = queue.SimpleQueue[int]()
         self._codes: dict[int, int] = {}  # of the servers that have ended, by their ids
+        self._ended = threading.Condition()
+        self._is_over = False
+        threading.Thread(target=self._listen, daemon=True).start()
 
     def start(
         self, arguments: Sequence[str], before: str, env: dict[str, str], *, hears_errors: bool
@@ -79,36 +90,43 @@ class Template:
         read_errors, write_errors = os.pipe() if hears_errors else (-1, os.dup(2))
         theirs = [read_in, write_out, write_errors]
         request = {"arguments": arguments, "before": before, "env": env}
-        socket.send_fds(self._socket, [json.dumps(request).encode()], theirs)
-        for fd in theirs:
-            os.close(fd)
-        while "started" not in (news := self._news(START_S)):
-            pass
+        with self._starting:
+            socket.send_fds(self._socket, [json.dumps(request).encode()], theirs)
+            for fd in theirs:
+                os.close(fd)
+            pid = self._started.get(timeout=START_S)
         errors = os.fdopen(read_errors, "rb") if hears_errors else None
         pipes = (os.fdopen(write_in, "wb"), os.fdopen(read_out, "rb"), errors)
-        return Forked(self, news["started"], pipes)
+        return Forked(self, pid, pipes)
 
     def wait(self, pid: int, timeout: float | None) -> int:
         """Return the exit code of a server."""
-        while pid not in self._codes:
-            self._news(timeout)
-        return self._codes[pid]
+        with self._ended:
+            if not self._ended.wait_for(lambda: pid in self._codes or self._is_over, timeout):
+                raise subprocess.TimeoutExpired("a server", timeout or 0)
+            return self._codes[pid]
 
     def close(self) -> None:
-        self._socket.close()
+        self._socket.shutdown(socket.SHUT_RDWR)  # ends what listens, here and there
         try:
             self._process.wait(LEAVE_S)
         finally:
             self._process.kill()
+            self._socket.close()
 
-    def _news(self, timeout: float | None) -> dict[str, int]:
-        """Return what the process tells next: that a server was started, or has ended."""
-        if not select.select([self._socket], [], [], timeout)[0]:
-            raise subprocess.TimeoutExpired("a server", timeout or 0)
-        news: dict[str, int] = json.loads(self._socket.recv(LONGEST))
-        if "ended" in news:
-            self._codes[news["ended"]] = news["code"]
-        return news
+    def _listen(self) -> None:
+        """Hear that a server was started, or has ended."""
+        while told := self._socket.recv(LONGEST):
+            news: dict[str, int] = json.loads(told)
+            if "started" in news:
+                self._started.put(news["started"])
+                continue
+            with self._ended:
+                self._codes[news["ended"]] = news["code"]
+                self._ended.notify_all()
+        with self._ended:
+            self._is_over = True
+            self._ended.notify_all()
 
 
 def serve(requests: socket.socket) -> None:

@@ -17,7 +17,6 @@ import os
 import random
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -243,11 +242,9 @@ def play(seed: int, folder: Path, start: Callable[[Path], Editor]) -> str:
 @pytest.mark.security
 def test_after_silence_all_is_at_rest(tmp_path: Path, template: Template | None) -> None:
     """Whatever was done before, with each kind of server and memory, and beside another client."""
-    starting = threading.Lock()
 
     def start(home: Path) -> Editor:
-        with starting:
-            return Editor(home, template=template)
+        return Editor(home, template=template)
 
     def run(seed: int) -> str:
         return play(seed, tmp_path / str(seed), start)
