@@ -240,6 +240,7 @@ def play(seed: int, folder: Path, start: Callable[[Path], Editor]) -> str:
 
 
 @pytest.mark.security
+@pytest.mark.timeout(SESSIONS * 30)
 def test_after_silence_all_is_at_rest(tmp_path: Path, template: Template | None) -> None:
     """Whatever was done before, with each kind of server and memory, and beside another client."""
 
