@@ -240,6 +240,21 @@ def test_lines_that_are_too_long_become_fewer() -> None:
     assert n_long[1] <= MOST_LONG_LINES_OF_TESTS
 
 
+# Lines of Python, blank ones and comments too, of what is beside the product; training with tests.
+MOST_LINES = {"training": 2000}
+
+
+@pytest.mark.parametrize("folder", MOST_LINES)
+def test_what_is_beside_the_product_does_not_grow(folder: str) -> None:
+    """It is read and changed by as few people as the product."""
+    files = subprocess.run(
+        ["git", "ls-files", f"{folder}/*.py"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split()
+    paths = [ROOT / name for name in files]
+    n_lines = sum(len(path.read_text("utf-8").splitlines()) for path in paths if path.exists())
+    assert n_lines <= MOST_LINES[folder]
+
+
 FACADE = {
     "handle", "configure", "config", "documents", "document", "last_uri",
     "complete", "explain", "report", "continue_long", "edit", "prepare_edit", "write_commit_message",

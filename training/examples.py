@@ -40,7 +40,6 @@ TYPED_SINCE = 0.4  # have typed some lines since the window was anchored …
 MOST_TYPED = 20  # … at most so many
 UNHEALED = 0.12  # half words in the prompt: other clients leave them there
 CLASSIC = 0.12  # typed text before the suffix: other clients put it there
-PLAIN = 0.02  # no gap: a file as it stands, a tenth of the tokens
 
 Encode = Callable[[str], Sequence[int]]
 
@@ -96,9 +95,8 @@ def gap_in(rng: random.Random, lines: Sequence[str]) -> Gap | None:
     if kind == "line":
         return Gap(Position(first, indent), Position(last, end))
     if kind == "below":
-        return Gap(
-            Position(max(0, first - 1), len(lines[max(0, first - 1)]) - 1), Position(last, end)
-        )
+        above = max(0, first - 1)
+        return Gap(Position(above, len(lines[above]) - 1), Position(last, end))
     if len(text) < indent + 3:
         return None
     column = _cut(rng, text, indent + 1, len(text) - 1)
@@ -149,24 +147,14 @@ def encoded(one: Example, encode: Encode) -> tuple[list[int], int]:
     return ids + answer, len(answer)
 
 
-def plain(rng: random.Random, place: Neighbourhood, encode: Encode) -> list[int]:
-    """Return a file as it stands, from its top or from anywhere."""
-    file = place.any_file(rng)
-    start = 0 if rng.random() < 0.5 else rng.randrange(len(file.lines))
-    text = f"{file.path}\n" + "".join(file.lines[start : start + 400])
-    return [*FIM.repo, *encode(place.repo + "\n"), *FIM.file, *encode(text), END]
-
-
 def stream(
     rng: random.Random, places: Sequence[Neighbourhood], encode: Encode, row_tokens: int
 ) -> Iterator[tuple[list[int], int]]:
-    """Examples that fit a row, for ever; plain files among them count as no answer."""
+    """Examples that fit a row, for ever."""
     weights = [place.weight for place in places]
     while True:
         (place,) = rng.choices(places, weights)
-        if rng.random() < PLAIN:
-            yield plain(rng, place, encode)[: row_tokens + 1], 0
-        elif one := example(rng, place, row_tokens):
+        if one := example(rng, place, row_tokens):
             ids, n_answer = encoded(one, encode)
             if len(ids) <= row_tokens + 1:
                 yield ids, n_answer

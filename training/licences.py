@@ -68,12 +68,6 @@ def of_debian(copyright_file: str) -> Licence | None:
     return licence if rules else None
 
 
-def of_all(copyright_file: str) -> str:
-    """Return all licences a debian/copyright names but for the packaging itself: installed files lie elsewhere."""
-    licence = (s for files, s in _paragraphs(copyright_file) if not files.startswith("debian/"))
-    return " AND ".join(dict.fromkeys(licence))
-
-
 def _paragraphs(copyright_file: str) -> list[tuple[str, str]]:
     """Patterns and the short name of their licence, by paragraph; none unless it is machine-readable."""
     first, *others = re.split(r"\n\s*\n", copyright_file)

@@ -19,8 +19,7 @@ from training.tokens import VOCAB
 
 def normed(x: Tensor, weight: Tensor) -> Tensor:
     """RMS norm in float32."""
-    wide = x.float()
-    return (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + EPS) * weight).to(x.dtype)
+    return F.rms_norm(x.float(), weight.shape, weight, EPS).to(x.dtype)
 
 
 def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -88,10 +87,8 @@ class Model(nn.Module):
 
     def forward(self, ids: Tensor, targets: Tensor) -> Tensor:
         """Return each token's loss, (batch, time)."""
-        losses = F.cross_entropy(
-            self.logits(ids).float().flatten(0, 1), targets.flatten(), reduction="none"
-        )
-        return losses.view(targets.shape)
+        flat = self.logits(ids).float().flatten(0, 1)
+        return F.cross_entropy(flat, targets.flatten(), reduction="none").view(targets.shape)
 
     def logits(self, ids: Tensor) -> Tensor:
         """(batch, time, vocabulary)."""

@@ -1,7 +1,7 @@
 """
 Files that a user works in together, and which of their pieces the ring might show.
 
-A package is split into neighbourhoods of about a megabyte (`shards.units`): files of one folder stay
+A package is split into neighbourhoods of about a megabyte (`units`): files of one folder stay
 together. The pieces are those of the real ring, cut when the corpus was made; which of them are shown is
 drawn, most for an identifier that the answer needs, since the ring looks for that, too.
 """
@@ -17,8 +17,14 @@ from typing import NamedTuple
 from fim_lsp.context.similarity import WORD
 from fim_lsp.documents import split
 from server_bridge.protocol import Chunk
-from training.shards import SHARES, Entry, units
+from training.corpus import Entry
 
+UNIT = 1_000_000  # characters of neighbouring files that stay together
+# How often each language is shown: by use, not by how much there is of it
+SHARES = {
+    "python": 0.26, "typescript": 0.14, "javascript": 0.12, "go": 0.10, "rust": 0.10, "cpp": 0.09, "c": 0.08,
+    "java": 0.07, "shellscript": 0.02, "lua": 0.02, "typescriptreact": 0.02, "javascriptreact": 0.01,
+}  # fmt: skip
 MOST_PLACES = 40  # a word in more pieces than that says nothing about any of them
 SHORTEST = 4  # characters of a word that names something
 FOR_A_WORD = 0.75  # of the pieces are shown for a word; the others are there by chance
@@ -139,6 +145,20 @@ def neighbourhoods(entries: Iterable[Entry]) -> list[Neighbourhood]:
     for language, place in by_language:
         place.weight *= SHARES.get(language, 0.01) / totals[language]
     return [place for _, place in by_language]
+
+
+def units(entries: Iterable[Entry]) -> list[list[Entry]]:
+    """Return files of one language of one package, at most about `UNIT` characters together, in their order."""
+    all_units: list[list[Entry]] = []
+    last: dict[tuple[str, str], list[Entry]] = {}
+    for entry in entries:
+        key = (entry.package, entry.language)
+        unit = last.get(key)
+        if unit is None or sum(len(entry.text) for entry in unit) > UNIT:
+            unit = last[key] = []
+            all_units.append(unit)
+        unit.append(entry)
+    return all_units
 
 
 def _file(entry: Entry) -> File:

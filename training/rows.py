@@ -17,14 +17,10 @@ from training.examples import Encode, stream
 from training.neighbourhood import Neighbourhood
 from training.synthetic import copies, middles
 
-POOL = (
-    48  # examples to choose from: a row's rest is then a few dozen tokens, filled with a beginning
-)
+POOL = 48  # examples to choose from: a row's rest is a few dozen tokens, filled with a beginning
 ANSWER = 1
 
-Row = tuple[
-    NDArray[np.uint16], NDArray[np.uint8]
-]  # ids and codes, one more than the row has tokens
+Row = tuple[NDArray[np.uint16], NDArray[np.uint8]]  # ids and codes, one more than it has tokens
 
 
 def packed(examples: Iterator[tuple[list[int], int]], row_tokens: int) -> Iterator[Row]:

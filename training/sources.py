@@ -10,6 +10,7 @@ not fetched again. `opened` reads one: version, licence by file, and the source 
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import re
@@ -18,7 +19,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +32,11 @@ LANGUAGES = {
     ".h": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".hh": "cpp", ".hpp": "cpp", ".java": "java",
     ".lua": "lua", ".sh": "shellscript", ".bash": "shellscript", ".bats": "shellscript",
 }  # fmt: skip
+FETCH = {
+    "pip": (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"),
+    "npm": ("npm", "pack", "--silent"),
+    "apt": ("apt-get", "--quiet", "source", "--download-only"),  # needs deb-src lines
+}
 MOST_BYTES = 150_000  # in a file: longer ones are data or were generated
 
 
@@ -60,13 +66,15 @@ class Package:
 
     def files(self) -> Iterator[File]:
         """Yield its source files under a licence we may use, as they stand in the archive."""
-        for path, data in (member for archive in self.archives for member in _members(archive)):
-            licence = self.licence(path)
-            if licences.allowed(licence):
-                text = data.decode("utf-8", "ignore")
-                if text.encode() == data:
-                    text = text.replace("\r\n", "\n").replace("\r", "\n")
-                    yield File(path, LANGUAGES[Path(path).suffix], licence, text)
+        for archive in self.archives:
+            for name, n_bytes, read in _members(archive):
+                path = _inner(archive, name)
+                licence = self.licence(path)
+                if _wanted(path, n_bytes) and licences.allowed(licence):
+                    text = read().decode("utf-8", "replace")
+                    if "\ufffd" not in text:
+                        text = text.replace("\r\n", "\n").replace("\r", "\n")
+                        yield File(path, LANGUAGES[Path(path).suffix], licence, text)
 
 
 def named() -> tuple[list[str], dict[str, list[str]]]:
@@ -96,51 +104,22 @@ def fetch(folder: Path, spec: str) -> None:
         return
     part = into.with_name(into.name + ".part")
     part.mkdir(parents=True, exist_ok=True)
-    apt = _apt(folder) if registry in _APT else ()
-    command = [*apt, *{"pip": _PIP, "npm": _NPM, **_APT}[registry], name]
-    subprocess.run(command, cwd=part, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*FETCH[registry], name], cwd=part, check=True, stdout=subprocess.DEVNULL)
     part.rename(into)
 
 
 def opened(folder: Path, spec: str) -> Package:
     """Return a fetched package; one that does not state its licence has no files for us."""
-    files = sorted(home(folder, spec).iterdir())
-    registry = spec.partition(":")[0]
+    files, registry = sorted(home(folder, spec).iterdir()), spec.partition(":")[0]
     if registry == "apt":
         return _debian(spec, files)
     (archive,) = files
-    if registry == "deb":
-        licence = licences.of_all(_text(archive, "/copyright"))
-        return Package(spec, archive.name.split("_")[1], (archive,), lambda _: licence)
     stated = _text(archive, "METADATA" if registry == "pip" else "package/package.json")
     if registry == "pip":
         licence, version = licences.of_wheel(stated), archive.name.split("-")[1]
     else:
         licence, version = licences.of_npm(stated), str(json.loads(stated)["version"])
     return Package(spec, version, (archive,), lambda _: licence)
-
-
-_PIP = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:")
-_NPM = ("npm", "pack", "--silent")
-_APT = {"apt": ("source", "--download-only"), "deb": ("download",)}
-
-
-def _apt(folder: Path) -> tuple[str, ...]:
-    """apt with the machine's mirrors and keys, for sources, too; the machine's own state stays as it is."""
-    state = folder / "apt-state"
-    options = [
-        f"-oDir::Etc::SourceParts={state}/sources", "-oDir::Etc::SourceList=/dev/null",
-        f"-oDir::State::Lists={state}/lists", f"-oDir::Cache={state}/cache",
-    ]  # fmt: skip
-    command = ("apt-get", "--quiet", *options)
-    if not state.exists():
-        for part in ("sources", "lists/partial", "cache/archives/partial"):
-            (state / part).mkdir(parents=True)
-        for path in Path("/etc/apt/sources.list.d").glob("*.sources"):
-            text = re.sub(r"(?m)^Types:.*", "Types: deb deb-src", path.read_text("utf-8"))
-            (state / "sources" / path.name).write_text(text, "utf-8")
-        subprocess.run([*command, "update"], check=True, stdout=subprocess.DEVNULL)
-    return command
 
 
 def _debian(spec: str, files: list[Path]) -> Package:
@@ -153,27 +132,21 @@ def _debian(spec: str, files: list[Path]) -> Package:
     return Package(spec, version[1] if version else "", archives, licence or (lambda _: ""))
 
 
-def _members(archive: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the source files of an archive, without its outermost folder where it has one."""
+def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
+    """Yield the path of each file in an archive, its size, and what reads it."""
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as wheel:
             for info in wheel.infolist():
-                if _wanted(info.filename, info.file_size):
-                    yield info.filename, wheel.read(info)
+                yield info.filename, info.file_size, functools.partial(wheel.read, info)
         return
-    with _tar(archive) as tar:
-        for member in tar:
-            if member.isfile() and _wanted(member.name, member.size):
-                file = tar.extractfile(member) or io.BytesIO()
-                yield member.name.removeprefix("./").partition("/")[2], file.read()
+    with tarfile.open(archive) as tar:
+        for member in filter(tarfile.TarInfo.isfile, tar):
+            yield member.name, member.size, (tar.extractfile(member) or io.BytesIO()).read
 
 
-def _tar(archive: Path) -> tarfile.TarFile:
-    """Return a tar archive, or the one inside a .deb."""
-    if archive.suffix != ".deb":
-        return tarfile.open(archive)
-    inner = subprocess.run(["dpkg-deb", "--fsys-tarfile", archive], check=True, capture_output=True)
-    return tarfile.open(fileobj=io.BytesIO(inner.stdout))
+def _inner(archive: Path, path: str) -> str:
+    """Return a path without its outermost folder, which wheels do not have."""
+    return path if archive.suffix == ".whl" else path.removeprefix("./").partition("/")[2]
 
 
 def _wanted(path: str, n_bytes: int) -> bool:
@@ -182,16 +155,8 @@ def _wanted(path: str, n_bytes: int) -> bool:
 
 def _text(archive: Path, ending: str) -> str:
     """Return the first file whose path ends like this, "" where there is none."""
-    if archive.suffix == ".whl":
-        with zipfile.ZipFile(archive) as wheel:
-            name = next((n for n in wheel.namelist() if n.endswith(ending)), None)
-            return wheel.read(name).decode("utf-8", "replace") if name else ""
-    with _tar(archive) as tar:
-        for member in tar:
-            if member.name.endswith(ending):
-                file = tar.extractfile(member) or io.BytesIO()
-                return file.read().decode("utf-8", "replace")
-    return ""
+    texts = (read() for path, _, read in _members(archive) if path.endswith(ending))
+    return next(texts, b"").decode("utf-8", "replace")
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ Ids below `END` are text; the special tokens are the seven of Qwen's that fim-ls
 
 from __future__ import annotations
 
-import json
+import itertools
 import random
 import sys
 from collections import defaultdict
@@ -16,19 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from server_bridge.fim.tokens import Specials, find_by_name, specials
-from training import shards
+from training import corpus
 
 VOCAB = 16_384  # 512 wide they are a fifth of the parameters; a token of Python holds 4.2 characters, with 4,096 it held 3.65
 END, PREFIX, MIDDLE, SUFFIX, PAD, REPO, FILE = range(VOCAB - 8, VOCAB - 1)  # the last one is unused
 SPELLINGS = {
-    END: "<|endoftext|>",
-    PREFIX: "<|fim_prefix|>",
-    MIDDLE: "<|fim_middle|>",
-    SUFFIX: "<|fim_suffix|>",
-    PAD: "<|fim_pad|>",
-    REPO: "<|repo_name|>",
-    FILE: "<|file_sep|>",
-}
+    END: "<|endoftext|>", PREFIX: "<|fim_prefix|>", MIDDLE: "<|fim_middle|>", SUFFIX: "<|fim_suffix|>",
+    PAD: "<|fim_pad|>", REPO: "<|repo_name|>", FILE: "<|file_sep|>",
+}  # fmt: skip
 QWEN2 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -45,16 +40,15 @@ FIM: Specials = _FIM
 def sample(path: Path) -> list[str]:
     """Texts of every language, shuffled."""
     texts: defaultdict[str, list[str]] = defaultdict(list)
-    for entry in shards.read(path):
+    for entry in corpus.read(path):
         texts[entry.language].append(entry.text)
     chosen = []
-    for language_texts in texts.values():
-        random.Random(0).shuffle(language_texts)
-        total = 0
-        for text in language_texts:
-            if total < SAMPLE_CHARS:
-                total += len(text)
-                chosen.append(text)
+    for some in texts.values():
+        random.Random(0).shuffle(some)
+        before = itertools.accumulate(map(len, some), initial=0)
+        chosen += [
+            text for text, n_chars in zip(some, before, strict=False) if n_chars < SAMPLE_CHARS
+        ]
     return chosen
 
 
@@ -63,18 +57,12 @@ def trained(texts: list[str]) -> Any:
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers  # noqa: PLC0415
 
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(QWEN2), "isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
+    split = pre_tokenizers.Split(Regex(QWEN2), "isolated")
+    as_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, as_bytes])
     tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=END,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=END, initial_alphabet=alphabet, show_progress=False)
     tokenizer.train_from_iterator(texts, trainer)
     assert tokenizer.get_vocab_size() == END, "too little text for so many tokens"
     tokens = [AddedToken(text, special=True, normalized=False) for text in SPELLINGS.values()]
@@ -83,16 +71,9 @@ def trained(texts: list[str]) -> Any:
 
 
 def main() -> None:
-    """Train, save, and say how many characters a token holds, by language."""
+    """Train and save."""
     folder = Path(sys.argv[1])
-    tokenizer = trained(sample(folder / "train.jsonl"))
-    tokenizer.save(str(folder / "tokenizer.json"))
-    n_chars: defaultdict[str, int] = defaultdict(int)
-    n_tokens = n_chars.copy()
-    for entry in shards.read(folder / "held_out.jsonl"):
-        n_chars[entry.language] += len(entry.text)
-        n_tokens[entry.language] += len(tokenizer.encode(entry.text).ids)
-    print(json.dumps({name: round(n / n_tokens[name], 2) for name, n in n_chars.items()}))
+    trained(sample(folder / "train.jsonl")).save(str(folder / "tokenizer.json"))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,9 @@
 """
-Shards into weights, by the clock: warm-up, constant rate, linear decay; the last part with long rows.
+The corpus into weights, by the clock: warm-up, constant rate, linear decay; the last part with long rows.
 
-    python3 -m training.train .shards/0.jsonl.xz --minutes 9 --of 18 --out $OUT
+    python -m training.train ~/fim-data --minutes 20 --out build/weights.npz
 
-stops in time, saves its state on that machine (--state) and the weights in parts (--out). Called
-again with other shards it continues from there; on another machine, --init PARTS continues from the
-weights alone. README.md has the plan and its arithmetic; --smoke is the same on a CPU in minutes.
+README.md has the plan and its arithmetic; --smoke is the same on a CPU in minutes.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -26,17 +23,17 @@ from torch import Tensor
 from torch.optim import AdamW, Muon, Optimizer
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-from training import parts
+from training.corpus import read
 from training.model import Model
 from training.neighbourhood import Neighbourhood, neighbourhoods
 from training.rows import ANSWER, Row, rows
 from training.shapes import SHAPES
-from training.shards import read
 
 SEED = 7
+SIZES = {"row_tokens": 4096, "pass_tokens": 1 << 16, "step_tokens": 1 << 18, "warm_up": 100}
+SMOKE = {"row_tokens": 512, "pass_tokens": 4096, "step_tokens": 4096, "warm_up": 10, "workers": 0}
 # Matrices by Muon at AdamW's scale (Liu et al. 2025, arXiv 2502.16982), the rest by AdamW
-RATE, DECAY = 3e-3, 0.05
-BETAS = (0.9, 0.95)
+RATE, DECAY, BETAS = 3e-3, 0.05, (0.9, 0.95)
 DECAY_SHARE = 0.4  # of the time, at the end: the rate falls to …
 FLOOR = 0.03  # … this part
 LONG_SHARE = 0.25  # of the time, at the end, with rows twice as long: the whole context is learnt
@@ -53,45 +50,24 @@ def read_options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     add = parser.add_argument
-    add("shards", nargs="+", type=Path)
-    add("--tokenizer", type=Path, default=Path(".shards/tokenizer.json"))
-    add("--held-out", type=Path, help="a shard whose loss is logged, never trained on")
-    add("--minutes", type=float, default=9, help="of this call, loading and saving included")
-    add("--of", type=float, default=18, help="minutes of all calls")
-    add("--out", type=Path, default=Path("build/weights"))
-    add(
-        "--state",
-        type=Path,
-        default=Path("build/state.pt"),
-        help="not among what is sent each time",
-    )
-    add("--init", type=Path, help="parts to start from where there is no state")
+    add("folder", type=Path, help="with train.jsonl, held_out.jsonl and tokenizer.json")
+    add("--minutes", type=float, default=20, help="loading and saving included")
+    add("--out", type=Path, default=Path("build/weights.npz"))
     add("--workers", type=int, default=12, help="processes that make examples")
-    add("--row-tokens", type=int, default=4096)
-    add("--pass-tokens", type=int, default=1 << 16)
-    add("--step-tokens", type=int, default=1 << 18)
-    add("--smoke", action="store_true", help="a small model, one worker, short rows")
-    add("--warm-up", type=int, default=100, help="steps")
+    add("--smoke", action="store_true", help="a small model with short rows")
     options = parser.parse_args()
-    if options.smoke:
-        options.workers, options.row_tokens, options.pass_tokens, options.step_tokens = (
-            0,
-            512,
-            4096,
-            4096,
-        )
-        options.warm_up = 10
+    vars(options).update(SMOKE if options.smoke else SIZES)
     return options
 
 
 class Rows(IterableDataset[Row]):
-    """Rows for ever; each worker draws its own from all of the shards."""
+    """Rows for ever; each worker draws its own from all of the corpus."""
 
     def __init__(
         self, places: list[Neighbourhood], options: argparse.Namespace, row_tokens: int, seed: str
     ) -> None:
         self.places, self.row_tokens, self.seed = places, row_tokens, seed
-        self.tokenizer, self.synthetic = options.tokenizer, SYNTHETIC
+        self.tokenizer, self.synthetic = options.folder / "tokenizer.json", SYNTHETIC
 
     def __iter__(self) -> Iterator[Row]:
         tokenizer = Tokenizer.from_file(str(self.tokenizer))
@@ -117,25 +93,10 @@ class Trainer:
             Muon(inner, lr=RATE, weight_decay=DECAY, adjust_lr_fn="match_rms_adamw"),
             AdamW(others, lr=RATE, betas=BETAS, weight_decay=0.0, fused=self.device.type == "cuda"),
         ]
-        self.done: dict[str, float] = {"seconds": 0.0, "steps": 0, "tokens": 0, "calls": 0}
-        self._resume()
+        self.n_steps = 0
         if self.device.type == "cuda":  # one block is compiled once and used for all
             for block in self.model.blocks:
                 block.compile(dynamic=False)
-
-    def _resume(self) -> None:
-        if self.options.state.exists():
-            state = torch.load(self.options.state, map_location=self.device)
-            self.model.load_state_dict(state["model"])
-            for optimiser, saved in zip(self.optimisers, state["optimisers"], strict=True):
-                optimiser.load_state_dict(saved)
-            self.done = state["done"]
-        elif self.options.init:
-            packed, notes = parts.load(self.options.init)
-            tensors = {name: torch.from_numpy(parts.as_float(a)) for name, a in packed.items()}
-            self.model.load_state_dict(tensors)
-            self.done = notes["done"]
-        self.done["calls"] += 1
 
     def losses(self, ids: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
         """Return each token's loss and weight, of rows with one token more than they predict."""
@@ -146,7 +107,7 @@ class Trainer:
 
     def step(self, data: Iterator[list[Tensor]], share: float) -> float:
         """One step when *share* of the time is over; returns the loss of real code."""
-        warm = min(1.0, (self.done["steps"] + 1) / self.options.warm_up)
+        warm = min(1.0, (self.n_steps + 1) / self.options.warm_up)
         rate = RATE * warm * min(1.0, FLOOR + (1 - FLOOR) * (1 - share) / DECAY_SHARE)
         n_passes = self.options.step_tokens // self.options.pass_tokens
         real = []
@@ -160,8 +121,7 @@ class Trainer:
                 group["lr"] = rate
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
-        self.done["steps"] += 1
-        self.done["tokens"] += self.options.step_tokens
+        self.n_steps += 1
         return float(torch.stack(real).mean())
 
     @torch.no_grad()
@@ -169,79 +129,58 @@ class Trainer:
         """Return the loss per held-out token, and per token of an answer."""
         losses, _ = self.losses(*batch)
         answers = losses[(batch[1][:, 1:] == ANSWER).to(self.device)]
-        return {
-            "held out": round(float(losses.mean()), 4),
-            "answers": round(float(answers.mean()), 4),
-        }
+        parts = {"held out": losses, "answers": answers}
+        return {name: round(float(part.mean()), 4) for name, part in parts.items()}
 
-    def save(self, losses: dict[str, float]) -> None:
-        """The state for this machine, and the weights in parts for all others."""
-        optimisers = [optimiser.state_dict() for optimiser in self.optimisers]
-        state = {"model": self.model.state_dict(), "optimisers": optimisers, "done": self.done}
-        self.options.state.parent.mkdir(parents=True, exist_ok=True)
-        torch.save(state, self.options.state)
-        weights = {
-            name: tensor.float().cpu().numpy() for name, tensor in self.model.state_dict().items()
-        }
-        notes: dict[str, Any] = {"shape": self.shape, "done": self.done, "losses": losses}
-        parts.save(weights, notes, self.options.out)
+    def save(self) -> None:
+        """Write the weights as float32, by the names of `export`."""
+        self.options.out.parent.mkdir(parents=True, exist_ok=True)
+        weights = {name: t.float().cpu().numpy() for name, t in self.model.state_dict().items()}
+        np.savez(self.options.out, allow_pickle=False, **weights)
 
 
 def batches(
-    options: argparse.Namespace,
-    places: list[Neighbourhood],
-    row_tokens: int,
-    seed: str,
-    workers: int,
-) -> Iterator[list[Tensor]]:
+    options: argparse.Namespace, places: list[Neighbourhood], row_tokens: int, seed: str, workers: int
+) -> Iterator[list[Tensor]]:  # fmt: skip
     """Batches of `Rows` as tensors of ids and codes."""
-    data = DataLoader(
-        Rows(places, options, row_tokens, seed),
-        batch_size=options.pass_tokens // row_tokens,
-        num_workers=workers,
-        multiprocessing_context="fork" if workers else None,  # which shares the shards
-        collate_fn=lambda some: [
-            torch.from_numpy(np.stack(part).astype(np.int32)) for part in zip(*some, strict=True)
-        ],
+    return iter(
+        DataLoader(
+            Rows(places, options, row_tokens, seed),
+            batch_size=options.pass_tokens // row_tokens,
+            num_workers=workers,
+            multiprocessing_context="fork" if workers else None,  # which shares the corpus
+            collate_fn=_as_tensors,
+        )
     )
-    return iter(data)
 
 
-def held_out_batch(options: argparse.Namespace) -> list[Tensor] | None:
-    """One batch of what is held out, the same one always."""
-    if options.held_out is None:
-        return None
-    places = neighbourhoods(read(options.held_out))
-    return next(batches(options, places, options.row_tokens, "held out", 0))
+def _as_tensors(some: list[Row]) -> list[Tensor]:
+    return [torch.from_numpy(np.stack(p).astype(np.int32)) for p in zip(*some, strict=True)]
 
 
 def main() -> None:
     """Train until the time is over."""
     started = time.monotonic()
     options = read_options()
-    trainer = Trainer(options)
-    before, total = trainer.done["seconds"], options.of * 60
-    held_out = held_out_batch(options)
-    places = neighbourhoods(entry for path in options.shards for entry in read(path))
-    row_tokens, recent, next_log, losses = 0, [], 0.0, {}
-    while (elapsed := time.monotonic() - started) < options.minutes * 60 - RESERVE_S:
-        share = min(1.0, (before + elapsed) / (total - RESERVE_S))
-        wanted = options.row_tokens * (1 if share < 1 - LONG_SHARE else 2)
+    trainer, unseen = Trainer(options), neighbourhoods(read(options.folder / "held_out.jsonl"))
+    held_out = next(batches(options, unseen, options.row_tokens, "held out", 0))
+    places = neighbourhoods(read(options.folder / "train.jsonl"))
+    total = options.minutes * 60 - RESERVE_S
+    row_tokens, recent, next_log = 0, [], 0.0
+    while (elapsed := time.monotonic() - started) < total:
+        wanted = options.row_tokens * (1 if elapsed < total * (1 - LONG_SHARE) else 2)
         if wanted != row_tokens:
             row_tokens = wanted
-            seed = f"{SEED} {trainer.done['calls']} {row_tokens}"
-            data = batches(options, places, row_tokens, seed, options.workers)
-        recent.append(trainer.step(data, share))
-        trainer.done["seconds"] = before + elapsed
+            data = batches(options, places, row_tokens, f"{SEED} {row_tokens}", options.workers)
+        recent.append(trainer.step(data, elapsed / total))
         if elapsed > next_log:
-            losses = {"train": round(float(np.mean(recent)), 4)}
-            losses |= trainer.validated(held_out) if held_out else {}
-            print(json.dumps({**trainer.done, "row": row_tokens, **losses}), flush=True)
+            losses = {"train": round(float(np.mean(recent)), 4), **trainer.validated(held_out)}
+            n_tokens = trainer.n_steps * options.step_tokens
+            about = {"seconds": round(elapsed), "tokens": n_tokens, "row": row_tokens}
+            print(json.dumps({**about, **losses}), flush=True)
             recent, next_log = [], elapsed + LOG_S
-    trainer.done["seconds"] = before + time.monotonic() - started
-    losses |= trainer.validated(held_out) if held_out else {}
-    trainer.save(losses)
-    print(json.dumps({**trainer.done, **losses, "saved after": round(time.monotonic() - started)}))
+    trainer.save()
+    print(json.dumps({"steps": trainer.n_steps, **trainer.validated(held_out)}))
 
 
 if __name__ == "__main__":

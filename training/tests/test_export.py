@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import urllib.request
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
 from benchmarks.serve import serving
-from training import parts
 from training.shapes import HEAD_WIDTH, SHAPES
 from training.tokens import END, MIDDLE, PREFIX, SUFFIX, VOCAB
 
@@ -52,52 +50,35 @@ def weights(seed: int) -> dict[str, np.ndarray]:
     return {name: tensor.astype(np.float32) for name, tensor in weights.items()}
 
 
-@pytest.fixture(scope="module")
-def packed(tmp_path_factory) -> parts.Weights:
-    folder = tmp_path_factory.mktemp("parts")
-    parts.save(weights(0), {}, folder)
-    return parts.load(folder)[0]
-
-
-def post(url: str, path: str, body: dict[str, Any]) -> Any:
-    request = urllib.request.Request(
-        url + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
-    )
-    with urllib.request.urlopen(request, timeout=60) as response:
-        return json.load(response)
+def post(url: str, path: str, **body: Any) -> list[int]:
+    return httpx.post(url + path, json=body, timeout=60, trust_env=False).json()["tokens"]
 
 
 def complete_by_model(url: str, prompt: list[int]) -> list[int]:
-    body = {
-        "prompt": prompt,
-        "n_predict": N_TOKENS,
-        "temperature": 0,
-        "return_tokens": True,
-        "ignore_eos": True,
-    }
-    return post(url, "/completion", body)["tokens"]
+    options = {"n_predict": N_TOKENS, "temperature": 0, "return_tokens": True, "ignore_eos": True}
+    return post(url, "/completion", prompt=prompt, **options)
 
 
 @pytest.mark.parametrize("type_", ["q8_0", "q5_0", "q4_0"])
-def test_every_type_runs_and_knows_its_special_tokens(type_: str, packed, tmp_path: Path) -> None:
+def test_every_type_runs_and_knows_its_special_tokens(type_: str, tmp_path: Path) -> None:
     """llama.cpp loads it, spells the gap as we do, and goes on from it."""
     path = tmp_path / "model.gguf"
-    export(packed, "smoke", tokenizer(), path, type_)
+    export(weights(0), "smoke", tokenizer(), path, type_)
     with serving(path, n_ctx=1024) as url:
         text = "<|fim_prefix|>a\n<|fim_suffix|>\u00e9<|fim_middle|>"
-        tokens = post(url, "/tokenize", {"content": text, "parse_special": True})["tokens"]
+        tokens = post(url, "/tokenize", content=text, parse_special=True)
         assert tokens == [PREFIX, *b"a\n", SUFFIX, *"\u00e9".encode(), MIDDLE]
         assert len(complete_by_model(url, tokens)) == N_TOKENS
 
 
-def test_llama_cpp_generates_what_pytorch_does(packed, tmp_path: Path) -> None:
+def test_llama_cpp_generates_what_pytorch_does(tmp_path: Path) -> None:
     """Token by token, each is the best of PyTorch's or as good as it."""
     torch = pytest.importorskip("torch", reason="needs PyTorch: the training environment")
     from training.model import Model  # noqa: PLC0415
 
     model = Model(SHAPE)
-    model.load_state_dict({name: torch.from_numpy(parts.as_float(a)) for name, a in packed.items()})
-    export(packed, "smoke", tokenizer(), path := tmp_path / "model.gguf", "f16")
+    model.load_state_dict({name: torch.from_numpy(a) for name, a in weights(0).items()})
+    export(weights(0), "smoke", tokenizer(), path := tmp_path / "model.gguf", "f16")
     prompt = list(b"def f(x):\n    return x")
     with serving(path, n_ctx=1024) as url:
         tokens = complete_by_model(url, prompt)

@@ -66,9 +66,3 @@ def test_what_is_held_out_is_not_trained_on() -> None:
         spec.partition(":")[2].partition("==")[0] for specs in held_out.values() for spec in specs
     }
     assert names.isdisjoint(spec.partition(":")[2] for spec in train)
-
-
-def test_what_is_there_is_not_fetched_again(tmp_path) -> None:
-    """No registry is asked; this one does not exist."""
-    sources.home(tmp_path, "nowhere:thing").mkdir(parents=True)
-    sources.fetch(tmp_path, "nowhere:thing")
