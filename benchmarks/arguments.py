@@ -12,9 +12,9 @@ SIZES = ("0.5b", "1.5b")
 
 
 def parser(name: str, description: str | None) -> argparse.ArgumentParser:
-    """Return a parser for `python -m benchmarks.NAME`; its help is the module's docstring."""
+    """Return a parser for `python -m NAME`; its help is the module's docstring."""
     return argparse.ArgumentParser(
-        prog=f"python -m benchmarks.{name}",
+        prog=f"python -m {name}",
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

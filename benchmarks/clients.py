@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 
 from benchmarks.editor import Step
 from benchmarks.traces import Trace
-from benchmarks.wire import Wire, request_number
+from deploy.wire import Wire, request_number
 from fim_lsp.documents import Document, Position, apply_edits, body, open_document, unix
 from fim_lsp.events import Changed, Event, Opened
 from fim_lsp.session.session import Session

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 
 from benchmarks.clients import Answer
 from benchmarks.traces import Trace
-from benchmarks.wire import Blocks, Call
+from deploy.wire import Blocks, Call
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,7 +188,7 @@ def _table(head: str, rows: Iterable[tuple[object, ...]]) -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = arguments.parser("gate", __doc__)
+    parser = arguments.parser("benchmarks.gate", __doc__)
     add = parser.add_argument
     add("repositories", nargs="*", type=Path, metavar="REPO", help="clones of git repositories")
     add("--model", type=Path, help="a GGUF file with FIM tokens, to record with")

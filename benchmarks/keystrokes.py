@@ -32,7 +32,7 @@ from benchmarks.figures import Row, raw, row, table
 from benchmarks.metrics import Metered, total
 from benchmarks.serve import BUNDLED, N_BATCH, N_SLOTS, serving
 from benchmarks.traces import TRACES, Trace, full_ring, neighbours
-from benchmarks.wire import Wire, in_background, is_background
+from deploy.wire import Wire, in_background, is_background
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.merge import make_config
@@ -160,7 +160,7 @@ def _worst(one: Row) -> str:
 
 
 def _options() -> argparse.Namespace:
-    parser = arguments.parser("keystrokes", __doc__)
+    parser = arguments.parser("benchmarks.keystrokes", __doc__)
     add = parser.add_argument
     everyone = [OURS, LLAMA_VIM]
     add("--clients", type=arguments.names(everyone), default=everyone, help=", ".join(everyone))

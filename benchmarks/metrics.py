@@ -13,7 +13,7 @@ from contextlib import aclosing
 
 import httpx
 
-from benchmarks.wire import Wire
+from deploy.wire import Wire
 from server_bridge.http.client import UNTAGGED, Tags
 from server_bridge.http.responses import Object
 

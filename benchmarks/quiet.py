@@ -310,7 +310,7 @@ def draw(results: list[tuple[object, ...]]) -> str:
 
 
 def _options() -> argparse.Namespace:
-    parser = arguments.parser("quiet", __doc__)
+    parser = arguments.parser("benchmarks.quiet", __doc__)
     parser.add_argument("--answers", type=Path, required=True, help="the file of recorded answers")
     parser.add_argument("--svg", type=Path, help="draw the picture")
     return parser.parse_args()

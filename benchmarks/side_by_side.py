@@ -227,7 +227,7 @@ def line_of(row: Row) -> str:
 
 def main() -> None:
     """Measure every client there is a checkout of (three minutes each), and print the table."""
-    parser = arguments.parser("side_by_side", __doc__)
+    parser = arguments.parser("benchmarks.side_by_side", __doc__)
     for peer in ("--llama-vim", "--minuet", "--plenary"):
         parser.add_argument(peer, default="", metavar="DIR")
     parser.add_argument("--model", type=Path, default=serve.BUNDLED)

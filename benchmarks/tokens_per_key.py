@@ -193,7 +193,7 @@ def figures() -> dict[str, dict[str, float]]:
 
 def main() -> None:
     """Print the figures, or write them."""
-    parser = arguments.parser("tokens_per_key", __doc__)
+    parser = arguments.parser("benchmarks.tokens_per_key", __doc__)
     parser.add_argument("--write", action="store_true", help="commit to the figures of now")
     text = json.dumps(figures(), indent=2) + "\n"
     if parser.parse_args().write:

@@ -131,7 +131,7 @@ async def _run(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = arguments.parser("edit_tasks", __doc__)
+    parser = arguments.parser("benchmarks.edit_tasks", __doc__)
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=[*WAYS])
     parser.add_argument("--tasks", type=int, default=100)

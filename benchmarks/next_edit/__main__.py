@@ -159,7 +159,7 @@ def _name(path: Path) -> str:
 
 
 def _options() -> argparse.Namespace:
-    parser = arguments.parser("next_edit", __doc__)
+    parser = arguments.parser("benchmarks.next_edit", __doc__)
     parser.add_argument("histories", nargs="+", type=Path)
     parser.add_argument("--commits", type=int, default=200, help="how many of the newest")
     parser.add_argument("--skip", type=int, default=0, help="… before so many")

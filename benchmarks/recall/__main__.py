@@ -107,7 +107,7 @@ def _name(path: Path) -> str:
 
 
 def _options() -> argparse.Namespace:
-    parser = arguments.parser("recall", __doc__)
+    parser = arguments.parser("benchmarks.recall", __doc__)
     parser.add_argument("histories", nargs="*", type=Path, default=[ROOT])
     parser.add_argument("--commits", type=int, default=40, help="how many of the newest")
     parser.add_argument("--skip", type=int, default=0, help="… before so many")

@@ -12,7 +12,7 @@ from benchmarks.editor import Step
 from benchmarks.figures import at, row, table
 from benchmarks.plot import Axis, Series, plot
 from benchmarks.traces import Trace
-from benchmarks.wire import Blocks, Call
+from deploy.wire import Call
 from fim_lsp.documents import Position, open_document
 from server_bridge.protocol import Chunk
 
@@ -35,23 +35,6 @@ def test_llama_vim_is_silent_before_text() -> None:
     """It sends nothing with more than eight bytes right of the cursor."""
     document = open_document("file:///a.py", "python", 1, "a = b + long_name\n")
     assert llama_vim(document, Position(0, 0), ()) is None
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "evaluated"),
-    [
-        (range(40), range(40), 8),
-        (range(40), range(48), 16),
-        (range(32), range(32), 16),
-        (range(40), [0, 99, *range(2, 40)], 40),
-        (range(10), range(12), 12),
-    ],
-)
-def test_blocks_are_reused_whole(first: list[int], second: list[int], evaluated: int) -> None:
-    """A cache of blocks of 16 keeps whole ones, and the last token is always evaluated."""
-    blocks = Blocks()
-    assert blocks.evaluate(list(first), []) == len(first)
-    assert blocks.evaluate(list(second), []) == evaluated
 
 
 def test_figures_count_every_request_of_a_completion() -> None:

@@ -28,7 +28,7 @@ LONGEST_WAIT_S = 30.0
 # llama.cpp's threads wait for each other several hundred times a token. libgomp lets them spin for
 # milliseconds, each time that another program has the core of one: two threads on two busy cores
 # then decode at a tenth of one thread's speed. Those that sleep after 10 µs are as fast on idle
-# cores, and on busy ones (`python -m benchmarks.engines`).
+# cores, and on busy ones (benchmarks/README.md).
 SPINS = {"GOMP_SPINCOUNT": "1000"}
 SPIN_ENV = {*SPINS, "OMP_WAIT_POLICY"}  # a user who sets one of these knows better
 LIBC: Any = ctypes.CDLL(None) if sys.platform == "linux" else None  # loaded before any fork

@@ -11,9 +11,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from benchmarks import cluster, metrics
-from benchmarks.cluster import ROWS, Found
+from benchmarks import metrics
 from benchmarks.figures import at
+from deploy import cluster
+from deploy.cluster import ROWS, Found
 from deploy.tests import vllm_server
 from deploy.tests.edge.test_monitoring import compared
 from deploy.tests.prometheus import PROGRAMS, prometheus

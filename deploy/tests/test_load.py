@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import load, recording
-from benchmarks.load import person
 from benchmarks.traces import Trace
+from deploy import load, recording
+from deploy.load import person
+from deploy.wire import Blocks
 from fim_lsp.documents import apply_edits, open_document
 from fim_lsp.events import Changed, CursorMoved, Opened
 from tests.llama_server import llama_server
@@ -79,3 +80,20 @@ async def test_typists_with_keys_load_an_openai_server(tmp_path: Path) -> None:
         row = await load._measure("ours", 3, url, asked)
     assert row.n_requests > 0
     assert "shown" in {answer.how for answer in row.answers}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "evaluated"),
+    [
+        (range(40), range(40), 8),
+        (range(40), range(48), 16),
+        (range(32), range(32), 16),
+        (range(40), [0, 99, *range(2, 40)], 40),
+        (range(10), range(12), 12),
+    ],
+)
+def test_blocks_are_reused_whole(first: list[int], second: list[int], evaluated: int) -> None:
+    """A cache of blocks of 16 keeps whole ones, and the last token is always evaluated."""
+    blocks = Blocks()
+    assert blocks.evaluate(list(first), []) == len(first)
+    assert blocks.evaluate(list(second), []) == evaluated
