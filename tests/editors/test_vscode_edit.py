@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.e2e.test_edits import Scripted, scripted
-from tests.editors.conftest import furnish
+from tests.editors.conftest import furnish, messages_in, wiretap
 from tests.editors.extension import CAN_RUN, run
 from tests.editors.test_vscode import VSIX, needs_workbench
 from tests.editors.vscode import Workbench
@@ -37,6 +38,7 @@ def server() -> Iterator[Scripted]:
 def workbench(tmp_path_factory: pytest.TempPathFactory, server: Scripted) -> Iterator[Workbench]:
     home = tmp_path_factory.mktemp("home")
     furnish(home, MODEL.format(server.url))
+    wiretap(home)
     project = home / "shop"
     (project / ".git").mkdir(parents=True)
     for name in ("area.py", "accept.py", "cursor.py", "reject.py", "again.py"):
@@ -68,8 +70,10 @@ def edited(workbench: Workbench, server: Scripted, name: str, n_selected: int = 
     workbench.wait_until(lambda: workbench("exists", "[aria-label^='Accept the Edit']"), "a button")
 
 
-def closed(workbench: Workbench) -> None:
+def closed(workbench: Workbench, applied: str = "") -> None:
+    """The diff is gone; the edit is applied a moment later."""
     workbench.wait_until(lambda: not workbench("exists", DIFF), "no diff")
+    workbench.wait_for(applied)
 
 
 @needs_workbench
@@ -79,7 +83,7 @@ def test_accepting(workbench: Workbench, server: Scripted) -> None:
     assert "say multiply" in str(server.asked[-1])
     assert workbench.file.read_text() == AREA
     workbench("press", "Tab")
-    closed(workbench)
+    closed(workbench, "# multiply")
     assert workbench.saved() == AREA.replace("h):\n", "h):\n    # multiply\n")
     workbench("press", "Control+z")
     assert workbench.saved() == AREA
@@ -90,7 +94,7 @@ def test_the_function_at_the_cursor(workbench: Workbench, server: Scripted) -> N
     """Without a selection, from its first line: all of it is edited, as in Neovim."""
     edited(workbench, server, "cursor.py", n_selected=0)
     workbench("press", "Tab")
-    closed(workbench)
+    closed(workbench, "# multiply")
     assert workbench.saved() == AREA.replace("h):\n", "h):\n    # multiply\n")
 
 
@@ -121,7 +125,7 @@ def test_again_and_further(workbench: Workbench, server: Scripted) -> None:
     assert "name the unit" in last
     workbench.wait_until(lambda: workbench("exists", "[aria-label^='Accept the Edit']"), "a button")
     workbench("click", "[aria-label^='Accept the Edit']")
-    closed(workbench)
+    closed(workbench, "in metres")
     assert "# width by height, in metres\n" in workbench.saved()
 
 
@@ -147,7 +151,27 @@ def test_fixing_what_another_extension_found(workbench: Workbench, server: Scrip
     workbench.wait_until(
         lambda: not workbench("exists", ".tab.active[aria-label*='fix']"), "no diff"
     )
+    workbench.wait_until(lambda: "1," not in str(workbench("text")), "the fault is gone")
     assert workbench.saved() == '{\n  "a": 1\n}\n'
+
+
+@needs_workbench
+def test_the_model_reads_while_the_instruction_is_typed(workbench: Workbench) -> None:
+    """What the extension sends when the box opens is answered, before a word was typed."""
+    home = workbench.file.parents[1]
+    sent, received = home / "sent", home / "received"
+    n_before = len(messages_in(sent))
+    workbench.open(workbench.file.with_name("reject.py"))
+    workbench("press", "Alt+i")
+    workbench.wait_until(lambda: workbench("exists", INPUT), "the box")
+
+    def answers() -> list[dict[str, Any]]:
+        asked = [m for m in messages_in(sent)[n_before:] if "fim.edit.prepare" in str(m)]
+        return [m for m in messages_in(received) if m.get("id") in [a["id"] for a in asked]]
+
+    workbench.wait_until(lambda: any("method" not in m for m in answers()), "an answer")
+    assert ["error" in message for message in answers() if "method" not in message] == [False]
+    workbench("press", "Escape")
 
 
 # A code action of one file, which is run when another one is in front; what the server is asked, and what is edited.

@@ -32,6 +32,7 @@ SETTINGS: dict[str, object] = {  # how the editor edits is as it comes
     "extensions.ignoreRecommendations": True,
     "security.workspace.trust.enabled": False,
     "telemetry.telemetryLevel": "off",
+    "workbench.secondarySideBar.defaultVisibility": "hidden",  # the chat there takes the focus
     "workbench.startupEditor": "none",
     "workbench.tips.enabled": False,
 }

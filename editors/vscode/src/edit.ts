@@ -229,7 +229,9 @@ export class Edits implements vscode.Disposable, vscode.TextDocumentContentProvi
   }
 
   private execute(command: string, argument: object, token?: vscode.CancellationToken): Promise<Answer> {
-    return this.client.sendRequest<Answer>(EXECUTE, { command, arguments: [argument] }, token);
+    const params = { command, arguments: [argument] };
+    if (token === undefined) return this.client.sendRequest<Answer>(EXECUTE, params); // an undefined one would be sent, as a second parameter
+    return this.client.sendRequest<Answer>(EXECUTE, params, token);
   }
 }
 
