@@ -65,7 +65,7 @@ class Workbench:
         self.file = file
         user = home / "data/User"
         user.mkdir(parents=True, exist_ok=True)
-        (user / "settings.json").write_text(json.dumps({**SETTINGS, **settings}))
+        (user / "settings.json").write_text(json.dumps({**SETTINGS, **settings}, indent=1))
         (user / "keybindings.json").write_text(json.dumps(KEYS))
         (home / "config.yaml").write_text("")
         self._folders.append(f"--config={home / 'config.yaml'}")
