@@ -221,12 +221,10 @@ def _make_embedded(settings: BackendSettings) -> Embedded:
     as `serve` takes.
     """
     ours = settings.model if settings.kind == "embedded" or not _choose_model(settings) else ""
-    model = Path(ours or programs.BUNDLED)
-    is_bundled = model == programs.BUNDLED
-    n_threads = 1 if is_bundled else usual_threads(programs.usable_cores())
+    n_threads = usual_threads(programs.usable_cores()) if ours else 1
     return Embedded(
         EmbeddedSettings(
-            model=str(model),
+            model=ours or str(programs.BUNDLED),
             n_threads=settings.n_threads or n_threads,
             unload_s=settings.unload_s,
             slots_dir=settings.slots_dir,

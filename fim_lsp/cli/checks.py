@@ -187,7 +187,7 @@ async def model(target: Target) -> list[Finding]:
     try:
         state = (await target.backend.connect()).state
     except BackendError as error:
-        return [Finding("model", "bad", str(error), "see docs/configuration.md, fim.backend")]
+        return [Finding("model", "bad", str(error), "fim-lsp setup, or docs/configuration.md")]
     where = state.url or target.config.backend.url
     if state.health is not Health.READY:
         fix = "start one: fim-lsp serve; or set fim.backend.kind to embedded"
@@ -196,14 +196,14 @@ async def model(target: Target) -> list[Finding]:
     if trouble := _not_the_named(target.config.backend, state):
         fix = "start the server there, or name another address: fim-lsp setup --url URL"
         return [Finding("model", "bad", trouble, fix)]
+    instead = [Finding("model", "warn", state.message)] if state.message else []
     if is_bundled(state.model):
         says = f"{state.kind}: {state.model} works, but is a toy for Python"
-        return [Finding("model", "warn", says, "get a real one: fim-lsp setup")]
+        return [*instead, Finding("model", "warn", says, "get a real one: fim-lsp setup")]
     if state.second_best:
         says = f"{state.kind} at {where}: second best: {state.second_best}"
         return [Finding("model", "warn", says, INSTEAD)]
     says = f"{state.kind} at {where}: {state.model}, made for filling in the middle"
-    instead = [Finding("model", "warn", state.message)] if state.message else []
     return [Finding("model", "ok", says), *instead]
 
 

@@ -105,4 +105,4 @@ def notice(backend: Mapping[str, Any]) -> str:
         return "the model is still loading"
     if backend.get("state") != "ready":
         return str(backend.get("message") or f"the model server is {backend.get('state')}")
-    return TOY if is_bundled(str(backend.get("model"))) else ""
+    return str(backend.get("message") or (is_bundled(str(backend.get("model"))) and TOY) or "")

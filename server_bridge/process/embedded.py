@@ -17,7 +17,6 @@ from pathlib import Path
 
 from server_bridge.http.client import Http, Trust
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.llama.checkpoints import ModelMemory
 from server_bridge.process import programs, sizing
 from server_bridge.process.programs import EmbeddedSettings
 from server_bridge.process.supervisor import Supervisor
@@ -33,6 +32,7 @@ from server_bridge.protocol import (
 # glibc's words; xllamacpp's wheel leaves OpenMP to the system, and small containers have none.
 MISSING = re.compile(r"([\w.+-]{1,80}): cannot open shared object file")
 START_S = 120.0  # a big model from a slow disk
+GONE = "{} is not there: the bundled model answers; get another one with `fim-lsp setup`"
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class Embedded:
     """One child process and the connection to it; see `protocol.Backend`."""
 
     def __init__(self, settings: EmbeddedSettings) -> None:
-        self._settings = settings
+        self._settings = self._wanted = settings
         self._state = State(Health.UNKNOWN, "embedded", model=Path(settings.model).name)
         self._supervisor = Supervisor()
         self._server: LlamaServer | None = None
@@ -50,8 +50,10 @@ class Embedded:
 
     @property
     def state(self) -> State:
-        """The last known state."""
-        return self._server.state if self._server else self._state
+        """The last known state; it says where the bundled model answers in place of another."""
+        state = self._server.state if self._server else self._state
+        gone = "" if self._settings is self._wanted else GONE.format(self._wanted.model)
+        return replace(state, message=state.message or gone)
 
     @property
     def pid(self) -> int | None:
@@ -79,7 +81,9 @@ class Embedded:
             server, self._server = self._server, None
             await server.aclose()
         self._check_wait()
-        self._state = replace(self._state, health=Health.LOADING, message="")
+        bundled = replace(self._wanted, model=str(programs.BUNDLED), n_threads=1)
+        self._settings = self._wanted if Path(self._wanted.model).is_file() else bundled
+        self._state = State(Health.LOADING, "embedded", model=Path(self._settings.model).name)
         key = secrets.token_urlsafe()
         try:
             answer = await self._new_child(key)
@@ -121,14 +125,16 @@ class Embedded:
         if answer["not_saved"] != self._not_saved:
             self._not_saved = answer["not_saved"]
             log.warning("evaluated prompts are not kept over a restart: %s", self._not_saved)
+        settings = self._settings
+        facts = sizing.read_facts(Path(settings.model))
         # All that decides what its cache holds, and that it does not say itself: types and flash
         # attention are llama.cpp's defaults.
         return LlamaServer(
             Http(answer["url"], key, trust=Trust(guard=self._supervisor.guard)),
             "embedded",
             engine=f"xllamacpp {answer['engine']}",
-            memory=_memory(self._settings),
-            state_dir="" if self._not_saved else self._settings.slots_dir,
+            memory=sizing.memory_of(facts, settings.n_batch, settings.n_slots, sizing.physical()),
+            state_dir="" if self._not_saved else settings.slots_dir,
         )
 
 
@@ -145,11 +151,5 @@ def _why_not(model: str, error: str) -> str:
         error = "its end is missing, or this llama.cpp does not know its kind"
     return (
         f"llama.cpp cannot run {model} ({error}): "
-        "set fim.backend.model to a GGUF file it can load, or reinstall fim-lsp"
+        "set fim.backend.model to a GGUF file it can load, or get one with `fim-lsp setup`"
     )
-
-
-def _memory(settings: EmbeddedSettings) -> ModelMemory:
-    """Return the model's memory, by the header of its file."""
-    facts = sizing.read_facts(Path(settings.model))
-    return sizing.memory_of(facts, settings.n_batch, settings.n_slots, sizing.physical())

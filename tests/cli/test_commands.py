@@ -190,6 +190,30 @@ def test_complete_says_that_the_server_of_the_settings_is_not_there(tmp_path: Pa
     assert "is used meanwhile" in done.stderr
 
 
+@pytest.mark.parametrize("arguments", [("complete", f"{STORE}:15:20"), ("doctor",), ("models",)])
+def test_a_model_that_is_gone_is_named_and_the_bundled_one_answers(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    """In each command alike, with the command that gets another."""
+    (tmp_path / "fim-lsp").mkdir()
+    (tmp_path / "fim-lsp/config.toml").write_text('[backend]\nmodel = "/models/gone.gguf"\n')
+    done = subprocess.run(
+        [sys.executable, "-m", "fim_lsp", *arguments],
+        cwd=tmp_path,
+        env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    said = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode == 0 or "nothing to suggest here" in said
+    assert "/models/gone.gguf" in said
+    assert "is not there" in said
+    assert "the bundled model" in said
+    assert "fim-lsp setup" in said
+
+
 @pytest.mark.parametrize(
     ("model", "is_toy"), [("fim-tiny-q8_0.gguf", True), ("qwen2.5-coder-0.5b.gguf", False)]
 )

@@ -127,6 +127,21 @@ def test_the_next_endpoint_completes_and_is_named_once(editor: Editor) -> None:
     assert "127.0.0.1:9" in messages[0]
 
 
+def test_a_model_that_is_gone_is_named_once_and_the_bundled_one_answers(editor: Editor) -> None:
+    """The status says that it is the bundled one, and that it is ready: menus offer another by that."""
+    file = "/models/gone.gguf"
+    options = {"fim.backend": {"kind": "embedded", "model": file}, "fim.status.notify": True}
+    editor.initialize(capabilities=GHOST_TEXT, initializationOptions=options)
+    text = "class Box:\n    def __init__(self, width):\n        self.width = wid"
+    editor.open(f"{SHOP}/box.py", text)
+    for _ in range(2):
+        assert editor.request(INLINE, at(f"{SHOP}/box.py", 2, 24))["items"]
+    [message] = editor.shown()
+    assert message.startswith(f"{file} is not there: the bundled model answers")
+    status = editor.request("fim/status")
+    assert (status["kind"], status["bundled"], status["message"]) == ("Normal", True, message)
+
+
 def test_code_that_leaves_the_machine_unencrypted_is_said_once(editor: Editor) -> None:
     """A plain http address of another machine is a warning with the way out."""
     for_all = {"backend": {"url": "http://192.0.2.1:8012", "kind": "llama-server"}}

@@ -57,6 +57,7 @@ def test_where_a_suggestion_comes_from(outcome: str, backend: dict[str, str], wo
     [
         (READY, ""),
         ({**READY, "model": "fim-tiny-q8_0.gguf"}, TOY),
+        ({**READY, "model": "fim-tiny-q8_0.gguf", "message": "x is gone"}, "x is gone"),
         ({"state": "loading"}, "the model is still loading"),
         (DOWN, DOWN["message"]),
         ({"state": "down"}, "the model server is down"),

@@ -107,8 +107,8 @@ function steps(status: Status, isMissing: boolean): Row[] {
     return [{ label: "$(clear-all) Clear the Setting fim.serverPath", description: path, command: "fim.install" }];
   }
   if (isMissing) return [{ label: "$(cloud-download) Install the Server", description: "about 165 MB", command: "fim.install" }];
-  if (!status.bundled) return [];
-  const description = "the bundled one is a toy that knows a little Python";
+  if (!status.bundled && status.kind !== "Error") return [];
+  const description = status.bundled ? "the bundled one is a toy that knows a little Python" : "the one that is set cannot be used";
   return [{ label: "$(cloud-download) Get a Real Model", description, command: "fim.setup" }];
 }
 
@@ -118,9 +118,10 @@ function numbers(stats: Stats | undefined, status: Status): Row[] {
   }
   const { backend, tokens, latencyMs, ring, nextEdit } = stats;
   const ms = (value: number | null) => (value === null ? "–" : `${Math.round(value)} ms`);
+  const state = status.kind === "Error" ? "cannot be used" : backend.state; // it is tried again now and then
   const share = Math.round((100 * tokens.cached) / Math.max(1, tokens.cached + tokens.evaluated));
   return [
-    { label: `$(server) ${backend.state}: ${backend.model || backend.kind}`, description: backend.url, detail: status.message },
+    { label: `$(server) ${state}: ${backend.model || backend.kind}`, description: backend.url, detail: status.message },
     { label: `$(database) ${share} % of the prompt from the cache`, description: `${tokens.evaluated} tokens evaluated, ${tokens.cached} reused` },
     { label: `$(watch) ${ms(latencyMs.p50)} median, ${ms(latencyMs.p95)} at worst (95 %)` },
     { label: `$(files) ${ring.chunks} of ${ring.capacity} chunks of context`, description: `${ring.queued} waiting` },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from server_bridge.llama.backend import LlamaServer
 from server_bridge.process import command_line, programs
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.embedded_child import has_gpu, list_gpus
-from server_bridge.process.programs import EmbeddedSettings
+from server_bridge.process.programs import BUNDLED, EmbeddedSettings
 from server_bridge.protocol import (
     BackendError,
     BackendUnavailable,
@@ -22,6 +23,7 @@ from server_bridge.protocol import (
     Health,
     Request,
 )
+from server_bridge.weights.table import is_bundled
 from tests.server_bridge.prompts import prompt
 
 pytestmark = pytest.mark.engine
@@ -179,10 +181,28 @@ def test_a_killed_parent_leaves_no_child() -> None:
     child.wait(5)
 
 
-@pytest.mark.parametrize("model", ["/nowhere/model.gguf", __file__])
-async def test_a_model_that_cannot_be_loaded_is_named_with_the_fix(model: str) -> None:
-    """A missing or broken file gives one clear sentence that names the setting."""
-    backend = Embedded(EmbeddedSettings(model=model))
+async def test_a_model_that_is_gone_is_named_and_the_bundled_one_answers(tmp_path: Path) -> None:
+    """As where a server is gone; where the file is back, the next engine takes it."""
+    file = tmp_path / "gone.gguf"
+    backend = Embedded(EmbeddedSettings(model=str(file)))
+    await backend.connect()
+    state = backend.state
+    assert state.health is Health.READY
+    assert is_bundled(state.model)
+    assert state.message.startswith(f"{file} is not there: the bundled model answers")
+    assert "fim-lsp setup" in state.message
+    await backend.aclose()
+    shutil.copy(BUNDLED, file)
+    backend = Embedded(EmbeddedSettings(model=str(file)))
+    await backend.connect()
+    assert backend.state.model.endswith("gone.gguf")
+    assert backend.state.message == ""
+    await backend.aclose()
+
+
+async def test_a_model_that_cannot_be_loaded_is_named_with_the_fix() -> None:
+    """A broken file gives one clear sentence that names the setting."""
+    backend = Embedded(EmbeddedSettings(model=__file__))
     with pytest.raises(BackendUnusable, match=r"fim\.backend\.model"):
         await backend.connect()
     assert backend.state.health is Health.UNUSABLE
