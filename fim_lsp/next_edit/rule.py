@@ -197,7 +197,6 @@ class TokenKind(enum.Enum):
     DELETE = "delete"
     ARGUMENT = "argument"  # nothing by an argument, at the end of a call
     PATTERN = "pattern"  # several changes, with whatever stands between them
-    SHAPE = "shape"  # a whole line, with other names
     PAIR = "pair"  # a whole line, by what two examples have in common
     BLOCK = "block"  # lines by other lines
     REMOVED = "removed"  # lines by none
@@ -245,7 +244,7 @@ class Rule:
         """Return the places where it applies, in a line without indentation."""
         if self.needle not in line:
             return []
-        return [*find(self.parts, line, whole=self.kind in (TokenKind.SHAPE, TokenKind.PAIR))]
+        return [*find(self.parts, line, whole=self.kind is TokenKind.PAIR)]
 
     @property
     def key(self) -> object:

@@ -73,8 +73,6 @@ def _all(old: tuple[str, ...], changes: tuple[TokenChange, ...]) -> Iterator[Rul
         yield from _of_change(old, change)
     if 1 < len(changes) <= MAX_CHANGES:
         yield _pattern(old, changes)
-    if not all(_is_telling(change) for change in changes):
-        yield _shape(old, changes)
 
 
 def _is_telling(change: TokenChange) -> bool:
@@ -146,43 +144,11 @@ def _pattern(old: Sequence[str], changes: Sequence[TokenChange]) -> Rule | None:
             return None
         parts.append(text)
         filling.append(new)
-    rule = _of_line(TokenKind.PATTERN, tuple(parts), filling, changes)
-    return rule if any(map(is_word, rule.needle)) else None
-
-
-def _shape(old: Sequence[str], changes: Sequence[TokenChange]) -> Rule | None:
-    """Return the whole line, with other names and numbers where it was not changed."""
-    parts, filling = list[Part](), list[Filling]()
-    starts = {change.start: change for change in changes}
-    idx = n_holes = 0
-    while idx <= len(old):
-        change = starts.pop(idx, None)
-        if change is not None:
-            parts.extend(change.old)
-            filling.extend(change.new)
-            idx = change.end
-        elif idx == len(old):
-            break
-        else:
-            token = old[idx]
-            wild = is_word(token)
-            parts.append(Hole.WORD if wild else token)
-            filling.append(n_holes if wild else token)
-            n_holes += wild
-            idx += 1
-    return _of_line(TokenKind.SHAPE, join_parts(parts), filling, changes)
-
-
-def _of_line(
-    kind: TokenKind,
-    parts: tuple[Part, ...],
-    filling: Sequence[Filling],
-    changes: Sequence[TokenChange],
-) -> Rule:
-    """Return the rule that makes all *changes* of a line."""
-    old = " ".join("".join(change.old) for change in changes)
-    new = " ".join("".join(change.new) for change in changes)
-    return Rule(kind, parts, tuple(filling), needle_of(parts), old, new)
+    old_text = " ".join("".join(change.old) for change in changes)
+    new_text = " ".join("".join(change.new) for change in changes)
+    needle = needle_of(parts)
+    rule = Rule(TokenKind.PATTERN, tuple(parts), tuple(filling), needle, old_text, new_text)
+    return rule if any(map(is_word, needle)) else None
 
 
 MAX_HOLES = 4
