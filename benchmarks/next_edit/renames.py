@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.next_edit.commits import Commit, History, Hunk, Lines
+from fim_lsp.context.definitions import Syntax, read_syntax
 from fim_lsp.context.grammars import language_of
-from fim_lsp.context.syntax import Unit, UnitKind, parse_text, units_of
+from fim_lsp.context.syntax import UnitKind
 from fim_lsp.next_edit.edits import FinishedEdit, changes
 from fim_lsp.next_edit.renames import find_here, find_renames
 from fim_lsp.next_edit.rule import is_word, token_changes, tokens
@@ -141,18 +142,21 @@ def _offered(
 
 
 @lru_cache(maxsize=64)
-def _units(name: str, lines: Lines) -> tuple[Unit, ...]:
-    return units_of(parse_text(language_of(name), "\n".join(lines)))
+def _syntax(name: str, lines: Lines) -> Syntax:
+    return read_syntax(language_of(name), "\n".join(lines))
 
 
 def _function(name: str, lines: Lines, place: NamePlace, old: str) -> tuple[int, int]:
     """Return the rows of the function around a place, those of the text where there is none."""
+    units, definitions = _syntax(name, lines)
+    own_ends = {definition.end for definition in definitions if definition.name == old}
     around = [
         unit
-        for unit in _units(name, lines)
-        if unit.kind is UnitKind.FUNCTION
+        for unit, following in zip(units, [*units[1:], None], strict=True)
+        if unit.kind is UnitKind.DEFINITION
         and unit.start <= place.row < unit.end
-        and unit.name != old
+        and unit.end not in own_ends
+        and not (following and following.depth > unit.depth)  # a class
     ]
     inner = max(around, key=lambda unit: unit.start, default=None)
     return (inner.start, inner.end) if inner else (0, len(lines))

@@ -22,7 +22,6 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
@@ -99,7 +98,6 @@ DEPTH = 32
 
 NAME_CHARS = 100  # of a definition: a longer name is generated, not typed
 _IMPORTED = 1_000  # names of one import block
-_HEAD_BYTES = 1_000  # of a line that names a statement (`documents.LINE_CHARS`)
 _REQUIRE_BYTES = 200  # … in which a call of `require` counts as an import
 _BLOCK_LINES = 40  # fallback blocks: about a screen, the size of a long function
 
@@ -107,14 +105,12 @@ _BLOCK_LINES = 40  # fallback blocks: about a screen, the size of a long functio
 class UnitKind(enum.Enum):
     """The kind of a unit."""
 
-    FUNCTION = "function"  # or any other definition without members worth a unit of their own
-    CLASS = "class"
+    DEFINITION = "definition"
     IMPORTS = "imports"
     BLOCK = "block"  # statements between definitions, and everything in unknown languages
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(NamedTuple):
     """
     The lines [start, end) of a text; comments and decorators directly above belong to it.
 
@@ -123,7 +119,6 @@ class Unit:
     """
 
     kind: UnitKind
-    name: str
     start: int
     end: int
     depth: int = 0
@@ -229,18 +224,18 @@ class _Walk:
         grammar, end = self._grammar, _end_line(node)
         inner = _unwrap(node, grammar)
         if inner.type in grammar.classes:
-            yield Unit(UnitKind.CLASS, self._name(inner), start, end, depth)
+            yield Unit(UnitKind.DEFINITION, start, end, depth)
             return _body(inner)
         if inner.type in grammar.functions or _is_function_value(inner):
-            yield Unit(UnitKind.FUNCTION, self._name(inner), start, end, depth)
+            yield Unit(UnitKind.DEFINITION, start, end, depth)
         elif inner.type in grammar.imports or self._is_require(inner):
             if depth == 0:
                 names = find_imported_names(self._lines[start:end])
-                yield Unit(UnitKind.IMPORTS, "", start, end, depth, names)
+                yield Unit(UnitKind.IMPORTS, start, end, depth, names)
         elif node.type == "ERROR":
-            yield from (replace(b, depth=depth) for b in _blocks(self._lines, start, end))
+            yield from (b._replace(depth=depth) for b in _blocks(self._lines, start, end))
         else:
-            yield Unit(UnitKind.BLOCK, self._name(inner), start, end, depth)
+            yield Unit(UnitKind.BLOCK, start, end, depth)
         return None
 
     def _is_require(self, node: Node) -> bool:
@@ -248,30 +243,9 @@ class _Walk:
         Return whether *node* is `require "x"`, as in Ruby, Lua, PHP and CommonJS: an import by use,
         not by syntax.
         """
-        is_short = node.end_point.row - node.start_point.row <= 1
-        return is_short and "require" in self._head(node)[:_REQUIRE_BYTES]
-
-    def _name(self, node: Node) -> str:
-        """Return the last word of what a node defines; C hides it in a chain of declarators."""
-        named = node.child_by_field_name("name")
-        for _ in range(DEPTH):
-            if named is not None or node.type.endswith(_NAME_TYPES):
-                break
-            fields = (node.child_by_field_name(field) for field in _NAME_FIELDS)
-            leaves = (c for c in node.named_children if c.type.endswith(_LEAF_TYPES))
-            inner = next((field for field in fields if field is not None), None)
-            inner = inner or next(leaves, None)
-            if inner is None:
-                break
-            node = inner
-            named = node.child_by_field_name("name")
-        words = _WORD.findall(self._head(named or node))
-        return words[-1][:NAME_CHARS] if words else ""
-
-    def _head(self, node: Node) -> str:
-        """Return the first line of *node*."""
-        end = min(node.end_byte, node.start_byte + _HEAD_BYTES)
-        return self._data[node.start_byte : end].decode("utf-8", "replace").partition("\n")[0]
+        end = min(node.end_byte, node.start_byte + _REQUIRE_BYTES)
+        head = self._data[node.start_byte : end].partition(b"\n")[0]
+        return node.end_point.row - node.start_point.row <= 1 and b"require" in head
 
 
 _ATTRIBUTES = types("attribute_item inner_attribute_item attribute_list annotation")
@@ -325,8 +299,6 @@ def _body(node: Node) -> Node | None:
 
 
 _NAME_TYPES = ("identifier", "name")  # endings of the node types that are names
-_LEAF_TYPES = (*_NAME_TYPES, "declarator", "spec")
-_NAME_FIELDS = ("declarator", "left", "key", "type")
 
 
 def _end_line(node: Node) -> int:
@@ -341,14 +313,14 @@ def _merge(units: Iterable[Unit], lines: Sequence[str]) -> Iterator[Unit]:
     names: dict[str, None] = {}
     for unit in units:
         if last is not None and _joins(last, unit, lines):
-            last = replace(last, end=max(last.end, unit.end))
+            last = last._replace(end=max(last.end, unit.end))
             names |= dict.fromkeys(unit.names)
             continue
         if last is not None:
-            yield replace(last, names=tuple(islice(names, _IMPORTED)))
+            yield last._replace(names=tuple(islice(names, _IMPORTED)))
         last, names = unit, dict.fromkeys(unit.names)
     if last is not None:
-        yield replace(last, names=tuple(islice(names, _IMPORTED)))
+        yield last._replace(names=tuple(islice(names, _IMPORTED)))
 
 
 def _joins(last: Unit, unit: Unit, lines: Sequence[str]) -> bool:
@@ -380,4 +352,4 @@ def _block(lines: Sequence[str], start: int, end: int) -> Iterator[Unit]:
     while start < end and not lines[start].strip():
         start += 1
     if start < end:
-        yield Unit(UnitKind.BLOCK, "", start, end)
+        yield Unit(UnitKind.BLOCK, start, end)

@@ -15,17 +15,19 @@ import json
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
 
 from fim_lsp.context.chunks import SOURCE_CHARS, CutText, Source, cut
-from fim_lsp.context.definitions import Definition, Syntax, read_syntax
+from fim_lsp.context.definitions import Syntax, read_syntax
 from fim_lsp.context.grammars import grammar_of
-from fim_lsp.context.syntax import Unit, UnitKind
-from fim_lsp.context.uses import Renamed, Renaming, Use
+from fim_lsp.context.uses import Renamed, Renaming
 from fim_lsp.next_edit.texts import EditedText
 from server_bridge.machine.executables import PACKAGES, Child, python_command, start
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 LIMIT_S = 20.0
@@ -50,27 +52,15 @@ class SyntaxProcess:
         """Run `read_syntax`; None for a text that cannot be read."""
         if grammar_of(language) is None:
             return read_syntax(language, text)  # blocks of lines
-        answer = self._ask({"language": language, "text": text, "renamings": None})
-        if answer is None:
-            log.debug("a %s text of %d characters is not parsed", language, len(text))
-            return None
-        units, definitions = answer
-        return Syntax(
-            tuple(
-                Unit(UnitKind(kind), name, start, end, depth, tuple(names))
-                for kind, name, start, end, depth, names in units
-            ),
-            tuple(Definition(*row) for row in definitions),
-        )
+        request = {"language": language, "text": text, "renamings": None}
+        return self._ask(request, Syntax)
 
     def uses(
         self, language: str, text: str, renamings: Sequence[Renaming]
     ) -> list[Renamed | None] | None:
         """Run `find_uses`; None for a text that cannot be read."""
-        answer = self._ask({"language": language, "text": text, "renamings": renamings})
-        return answer and [
-            row and Renamed(tuple(Use(*use) for use in row[0]), *row[1:]) for row in answer
-        ]
+        request = {"language": language, "text": text, "renamings": renamings}
+        return self._ask(request, list[Renamed | None])
 
     def end(self) -> None:
         """End the child for good. From any thread: a text that waits for its answer gets none."""
@@ -84,7 +74,7 @@ class SyntaxProcess:
             _end(self._child)
             self._child = None
 
-    def _ask(self, request: dict[str, object]) -> list[Any] | None:
+    def _ask(self, request: Mapping[str, object], kind: type[T]) -> T | None:
         """Return the child's answer, None when it has none."""
         if self.closed or self._n_deaths >= DEATHS:
             return None
@@ -101,7 +91,9 @@ class SyntaxProcess:
         if not reply.endswith("\n"):
             self._note_death(child)
             return None
-        answer: list[Any] | None = json.loads(reply)
+        answer: T | None = msgspec.json.decode(reply, type=kind | None)
+        if answer is None:
+            log.debug("a text of %d characters is not parsed", len(str(request["text"])))
         return answer
 
     def _note_death(self, child: Child) -> None:

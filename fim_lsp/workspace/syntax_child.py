@@ -3,9 +3,8 @@ The process that reads syntax: texts come in on stdin, what is read of them goes
 line of JSON each.
 
     in    {"language": …, "text": …, "renamings": [[row, old, new, function], …] or null}
-    out   [[[kind, name, start, end, depth, names], …], [[name, owner, start, end], …]],
-          the units and the definitions, or null where reading failed; with renamings
-          [null or [[[row, column, text, is_code], …], is_local, function], …]
+    out   a `Syntax`, or null where reading failed; with renamings a list of `Renamed`, or null
+          where there is no such definition
 
 A process of its own because tree-sitter holds Python's lock while it parses, and because a hostile
 text can take any time and any memory in it (see `context.syntax`). What is too much ends this
@@ -18,11 +17,11 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 
+import msgspec
+
 from fim_lsp.context.definitions import read_syntax
-from fim_lsp.context.syntax import Unit
 from fim_lsp.context.uses import Renaming, find_uses
 
 CPU_S = 2.0
@@ -35,27 +34,23 @@ def main() -> None:
     """Answer until stdin ends."""
     _limit_memory()
     for line in sys.stdin.buffer:
-        sys.stdout.write(json.dumps(_read(line)) + "\n")
+        sys.stdout.buffer.write(_read(line) + b"\n")
         sys.stdout.flush()
 
 
-def _read(line: bytes) -> Sequence[object] | None:
+def _read(line: bytes) -> bytes:
     request = json.loads(line)
     _limit_time(CPU_S)
     try:
         language, text = request["language"], request["text"]
         if renamings := request["renamings"]:
-            return find_uses(language, text, [Renaming(*row) for row in renamings])
-        syntax = read_syntax(language, text)
-        return [[*map(_unit, syntax.units)], syntax.definitions]
+            uses = find_uses(language, text, [Renaming(*row) for row in renamings])
+            return msgspec.json.encode(uses)
+        return msgspec.json.encode(read_syntax(language, text))
     except Exception:  # noqa: BLE001 (one text that cannot be read is no reason to end)
-        return None
+        return b"null"
     finally:
         _limit_time(0)
-
-
-def _unit(unit: Unit) -> list[object]:
-    return [unit.kind.value, unit.name, unit.start, unit.end, unit.depth, unit.names]
 
 
 def _limit_time(seconds: float) -> None:

@@ -18,8 +18,8 @@ TEXTS = st.text() | st.lists(st.sampled_from(WORDS)).map("\n".join)
 
 
 def shown(unit: Unit) -> str:
-    """Return a unit as the case files spell it: dots for depth, kind, names, lines."""
-    names = "+".join(unit.names) or unit.name
+    """Return a unit as the case files spell it: dots for depth, kind, imported names, lines."""
+    names = "+".join(unit.names) or "-"
     return f"{'.' * unit.depth}{unit.kind.value} {names} {unit.start}-{unit.end}"
 
 
