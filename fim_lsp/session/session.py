@@ -226,8 +226,6 @@ class Session:
 
     def stats(self) -> dict[str, object]:
         """Return the object of `fim/stats`."""
-        for doc in self._open:
-            doc.acceptance.judge(doc.document, time.perf_counter())
         ring = {**self.workspaces.stats(), "capacity": self.config.ring.chunks}
         newest = self._open.by_uri.get(self.last_uri)
         last = newest.last_answer.answer if newest and newest.last_answer else None

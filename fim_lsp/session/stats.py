@@ -116,7 +116,6 @@ class Stats:
     fates: Counter[str] = field(default_factory=Counter)  # what became of what was shown
     next_edits: Counter[str] = field(default_factory=Counter)  # offered, shown, taken, dismissed
     accepted_chars: int = 0
-    retained_chars: int = 0  # of these, what stood 30 s later
     generations: int = 0  # completions asked of the backend
     streams: int = 0  # requests for these; one each, unless it was left and taken up again
     streams_ahead: int = 0  # while no request waited
@@ -199,7 +198,6 @@ class Stats:
         return {
             **self.totals,
             "ignored": self.fates["ignored"],
-            "retainedChars": self.retained_chars,
             "cacheHits": self.outcomes["cache"],
             "outcomes": dict(self.outcomes),
             "filters": dict(self.cuts),

@@ -25,7 +25,6 @@ class Driver:
         self.cursor = CURSOR
         self.stats = Stats()
         self.acceptance = Acceptance(self.stats, Quietness(None, lambda: 0.0))
-        self.now = 0.0
         self.n_ids = 0
 
     def offer(self, *texts: str) -> None:
@@ -42,37 +41,25 @@ class Driver:
         self.change(Edit(start, end, text))
         self.cursor = after(start, text)
 
-    def edit(self, *place_and_text: Any) -> None:
-        """A change elsewhere: the line and column where it begins and ends, and a text."""
-        *place, text = place_and_text
-        self.change(Edit(Position(*place[:2]), Position(*place[2:]), text))
-
     def change(self, *edits: Edit | str) -> None:
-        self.acceptance.follow(self.document, edits, self.now)
+        self.acceptance.follow(self.document, edits)
         self.document = apply_edits(self.document, edits, self.document.version + 1)
 
     def all(self, id: int) -> None:
-        self.acceptance.note_report(Accepted(str(id)), self.now)
+        self.acceptance.note_report(Accepted(str(id)))
 
     def part(self, id: int, length: int) -> None:
-        self.acceptance.note_report(PartlyAccepted(str(id), length), self.now)
+        self.acceptance.note_report(PartlyAccepted(str(id), length))
 
     def shown(self, id: int) -> None:
-        self.acceptance.note_report(Shown(str(id)), self.now)
+        self.acceptance.note_report(Shown(str(id)))
 
     def back(self) -> None:
         """The cursor goes a character to the left."""
         self.cursor = self.cursor._replace(column=self.cursor.column - 1)
 
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-
-    def wait(self, seconds: float) -> None:
-        self.sleep(seconds)
-        self.acceptance.judge(self.document, self.now)
-
     def close(self) -> None:
-        self.acceptance.close(self.document)
+        self.acceptance.close()
 
     def _around(self, left: int, right: int) -> tuple[Position, Position]:
         line, column = self.cursor
@@ -88,7 +75,7 @@ class Driver:
         return {name: snapshot[name] for name in COUNTED if snapshot[name]}
 
 
-COUNTED = ("shown", "accepted", "partlyAccepted", "ignored", "acceptedChars", "retainedChars")
+COUNTED = ("shown", "accepted", "partlyAccepted", "ignored", "acceptedChars")
 
 
 def check(steps: str, *counts: int) -> None:
@@ -141,18 +128,6 @@ INFERRED: dict[str, tuple[str, *tuple[int, ...]]] = {
     "a change that changes nothing": ("offer:urn x; type:ret,3", 1),
     "closed": ("offer:urn x; close", 1, 0, 0, 1),
 }
-IMPORTS = "import re\n" * 20
-ACCEPT = "offer:urn x\n    y = 2; type:urn x\n    y = 2"
-KEPT = {
-    "too early to say": ("wait:29", 0),
-    "all of it": ("wait:30; wait:30", 15),
-    "judged before the change that comes later": ("sleep:31; change:", 15),
-    "lines above": (f"edit:0,0,0,0,{IMPORTS}; wait:30", 15),
-    "lines above gone": ("edit:0,0,1,0,; wait:30", 15),
-    "one of two lines": ("edit:2,4,2,9,z = 3; wait:30", 6),
-    "undone": (f"change:{TEXT}; wait:30", 0),
-    "closed with it": ("close", 15),
-}
 
 
 @pytest.mark.parametrize("name", TOLD)
@@ -165,13 +140,6 @@ def test_what_an_editor_tells_counts_once(name: str) -> None:
 def test_what_an_editor_does_not_tell_is_seen(name: str) -> None:
     """A change that inserts what was offered accepts it; keys do not."""
     check(*INFERRED[name])
-
-
-@pytest.mark.parametrize("name", KEPT)
-def test_what_stands_later_is_retained(name: str) -> None:
-    """Thirty seconds after, wherever other edits moved it."""
-    steps, n_retained = KEPT[name]
-    check(f"{ACCEPT}; {steps}", 1, 1, 0, 0, 15, n_retained)
 
 
 def test_only_the_last_ids_are_known() -> None:

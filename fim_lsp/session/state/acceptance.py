@@ -1,9 +1,8 @@
 """
-The fate of suggestions: accepted, accepted in part or ignored, and how much of them stays. Pure.
+The fate of suggestions: accepted, accepted in part or ignored. Pure.
 
 Operations: `offer` when suggestions go out, `note_report` when the editor says something of them,
-`follow` when a text changes, `judge` to see what still stands after a while. Goal: numbers to
-believe, from any editor. Few report everything: Helix tells nothing, VS Code nothing of parts. So a
+`follow` when a text changes. Goal: numbers to believe, from any editor. Few report everything: Helix tells nothing, VS Code nothing of parts. So a
 change that inserts exactly what was offered, or a beginning that ends with a word, is taken for
 acceptance too, and what is both inferred and reported counts once. Plan: what stood on screen
 together is one `OfferedSuggestion`, from the answer that brought it through all keys that were
@@ -17,22 +16,19 @@ it out by hand is to ignore it. The numbers go into `fim/stats` and nowhere else
 from __future__ import annotations
 
 import enum
-import math
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from fim_lsp.documents import Document, Edit, Position, after, minimal, split, unix
+from fim_lsp.documents import Document, Edit, Position, after, minimal, unix
 from fim_lsp.events import Accepted, PartlyAccepted, Shown
 from fim_lsp.session.quietness import Exposure, Quietness
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.back_off import ALONG_CHARS
 
 KNOWN = 64  # suggestions an editor may still name when it says what was accepted
-RETAINED_S = 30.0  # a text kept that long was right; Copilot looks first then, too
 PAIRED = ")]}>\"'`"  # what editors add to the opening one that is typed
-NEAR_LINES = 2  # where accepted text may have moved to while we lost sight of it
 
 
 class Fate(enum.Enum):
@@ -70,18 +66,9 @@ class Followed(NamedTuple):
     edit: Edit
 
 
-class Mark(NamedTuple):
-    """Accepted *text*, to be looked for around *line* when it is *due* (seconds)."""
-
-    line: int
-    text: str
-    due: float
-
-
 class Acceptance:
     """
-    State of one document: the offer on screen and what is learned from it, suggestions by id,
-    accepted text not yet judged.
+    State of one document: the offer on screen and what is learned from it, and suggestions by id.
 
     *quiet* learns what became of what was shown. *says_shown*: the client names each suggestion
     that it shows, so what it does not name is not on screen.
@@ -92,7 +79,6 @@ class Acceptance:
         self._quiet = quiet
         self._offer: OfferedSuggestion | None = None
         self._known: OrderedDict[str, Followed] = OrderedDict()
-        self._marks: list[Mark] = []
         self._says_shown = says_shown
 
     def offer(
@@ -124,7 +110,7 @@ class Acceptance:
         """The line in which a suggestion is, or may be, on screen."""
         return self._offer.edits[0].start.line if self._offer else None
 
-    def note_report(self, event: Shown | Accepted | PartlyAccepted, now: float) -> None:
+    def note_report(self, event: Shown | Accepted | PartlyAccepted) -> None:
         """
         Record what the editor says of a suggestion; one that is not followed any more is ignored.
         """
@@ -136,48 +122,35 @@ class Acceptance:
             case Shown() if followed.offer.fate is Fate.UNSEEN:
                 self._become(followed.offer, Fate.OPEN)
             case Accepted():
-                self._accept(followed, len(followed.edit.text), now)
+                self._accept(followed, len(followed.edit.text))
             case PartlyAccepted(_, n_chars):
-                self._accept(followed, max(0, n_chars - followed.head), now)
+                self._accept(followed, max(0, n_chars - followed.head))
 
-    def follow(self, document: Document, edits: tuple[Edit | str, ...], now: float) -> None:
+    def follow(self, document: Document, edits: tuple[Edit | str, ...]) -> None:
         """
         Note that *document* is about to be changed by *edits*, of which each counts on what the
         last one left.
         """
-        self.judge(document, now)
-        for edit in edits:
-            if isinstance(edit, Edit):
-                self._marks = [_move(mark, edit) for mark in self._marks]
         if self._offer is not None:
             if len(edits) == 1 and isinstance(edits[0], Edit):
-                self._pass(self._offer, minimal(document, edits[0]), now)
+                self._pass(self._offer, minimal(document, edits[0]))
             else:
                 self._end()
-
-    def judge(self, document: Document, now: float) -> None:
-        """See what stands in *document* of the text accepted `RETAINED_S` ago."""
-        due = [mark for mark in self._marks if mark.due <= now]
-        if due:
-            self._marks = [mark for mark in self._marks if mark not in due]
-            self._stats.retained_chars += sum(_standing(document, mark) for mark in due)
 
     def dismiss(self) -> None:
         """The user hid what is on screen."""
         if self._offer is not None:
             self._quiet.judge(self._offer.exposure, dismissed=True)
 
-    def close(self, document: Document) -> None:
-        """Judge by the text that *document* was left with."""
+    def close(self) -> None:
+        """End what is on screen: the document was closed."""
         self._end()
-        self.judge(document, math.inf)
 
-    def _accept(self, followed: Followed, n_chars: int, now: float) -> None:
+    def _accept(self, followed: Followed, n_chars: int) -> None:
         whole = n_chars >= len(followed.edit.text)
-        text = followed.edit.text[:n_chars]
         if n_chars:
             self._quiet.judge(followed.offer.exposure, accepted=True)
-        self._take(followed.offer, followed.at, Edit(*followed.edit[:2], text), now)
+        self._take(followed.offer, followed.at, min(n_chars, len(followed.edit.text)))
         if whole:
             self._become(followed.offer, Fate.ACCEPTED)
             if self._offer is followed.offer:
@@ -185,14 +158,14 @@ class Acceptance:
         elif n_chars and followed.offer.fate is not Fate.ACCEPTED:
             self._become(followed.offer, Fate.PARTLY)
 
-    def _pass(self, offer: OfferedSuggestion, edit: Edit, now: float) -> None:
+    def _pass(self, offer: OfferedSuggestion, edit: Edit) -> None:
         """Go along *offer* as far as *edit* agrees with it; what does not ends it."""
         edit = edit._replace(text=unix(edit.text))
         if not edit.text and edit.start == edit.end:
             return
         if edit in offer.edits:
             if len(edit.text) >= ALONG_CHARS:
-                self._take(offer, offer.passed, edit, now)
+                self._take(offer, offer.passed, len(edit.text))
                 self._quiet.judge(offer.exposure, accepted=True)
                 self._become(offer, Fate.ACCEPTED)
             self._end()
@@ -205,21 +178,18 @@ class Acceptance:
             self._end()
             return
         if len(text) >= ALONG_CHARS and _ends_word(left[0].text, len(text)):
-            self._take(offer, offer.passed, edit._replace(text=text), now)
+            self._take(offer, offer.passed, len(text))
             self._quiet.judge(offer.exposure, accepted=True)
             self._become(offer, Fate.PARTLY)
         offer.edits = [_rest(part, len(text)) for part in left]
         offer.passed += len(text)
 
-    def _take(self, offer: OfferedSuggestion, at: int, edit: Edit, now: float) -> None:
-        """Count what *edit* inserts *at* a point of the path, as far as it is not counted yet."""
-        n_old = max(0, offer.counted - at)
-        text = edit.text[n_old:]
-        if text:
-            offer.counted = at + len(edit.text)
-            self._stats.accepted_chars += len(text)
-            line = after(edit.start, edit.text[:n_old]).line
-            self._marks.append(Mark(line, text, now + RETAINED_S))
+    def _take(self, offer: OfferedSuggestion, at: int, n_chars: int) -> None:
+        """Count *n_chars* that came *at* a point of the path, as far as they are not counted yet."""
+        end = at + n_chars
+        if (n_new := end - max(at, offer.counted)) > 0:
+            offer.counted = end
+            self._stats.accepted_chars += n_new
 
     def _end(self) -> None:
         offer, self._offer = self._offer, None
@@ -260,22 +230,3 @@ def _ends_word(text: str, n_chars: int) -> bool:
     """
     last, following = text[n_chars - 1], text[n_chars : n_chars + 1]
     return not ((last.isalnum() or last == "_") and (following.isalnum() or following == "_"))
-
-
-def _move(mark: Mark, edit: Edit) -> Mark:
-    """Return the mark after an edit; one on its own first line leaves it there."""
-    if edit.end.line >= mark.line:
-        return mark
-    n_lines = len(split(edit.text)) - 1 - (edit.end.line - edit.start.line)
-    return mark._replace(line=mark.line + n_lines)
-
-
-def _standing(document: Document, mark: Mark) -> int:
-    """
-    Return how many characters of the mark's lines, or parts of lines, stand about where they were
-    put.
-    """
-    parts = mark.text.splitlines(keepends=True)
-    until = mark.line + len(parts) + NEAR_LINES
-    around = unix("".join(document.lines[max(0, mark.line - NEAR_LINES) : until]))
-    return sum(len(part) for part in parts if part in around)

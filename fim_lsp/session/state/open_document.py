@@ -158,16 +158,16 @@ class OpenDocument:
         self.workspace.suspend(self.uri)
         return OpenDocument(document, file, workspace, self.acceptance, most_chars)
 
-    def change(self, edits: tuple[Edit | str, ...], version: int, now: float) -> None:
+    def change(self, edits: tuple[Edit | str, ...], version: int) -> None:
         """
-        Apply *edits* at *now* (seconds); the windows move with those above them, the cursor with
+        Apply *edits*; the windows move with those above them, the cursor with
         those at it.
         """
         before, self.typed = self.document, True
         self.document = apply_edits(before, edits, version)
         if self.verdict is Verdict.TOO_LARGE:
             return
-        self.acceptance.follow(before, edits, now)
+        self.acceptance.follow(before, edits)
         self.last_answer = self.last_answer and self.last_answer.after(before, edits, version)
         for edit in edits:
             if isinstance(edit, Edit):
@@ -217,7 +217,7 @@ class OpenDocument:
 
     def close(self) -> None:
         """Close it: its text is that on disk from now on."""
-        self.acceptance.close(self.document)
+        self.acceptance.close()
         self.workspace.memory.note_close(self.uri)
         self.retire()
 

@@ -64,10 +64,9 @@ class OpenDocuments:
         Apply the edits of *event*; returns the document, begun again where it crossed the limit of
         size.
         """
-        now = time.perf_counter()
         if event.is_a_key:
-            self.pace.key(now * 1e3)
-        doc.change(event.edits, event.version, now)
+            self.pace.key(time.perf_counter() * 1e3)
+        doc.change(event.edits, event.version)
         return self._begin_again(doc) if doc.crosses_limit(event.edits) else doc
 
     def close(self, doc: OpenDocument) -> None:
@@ -92,7 +91,7 @@ class OpenDocuments:
             return
         self._says_shown |= isinstance(event, events.Shown)
         for doc in self:
-            doc.acceptance.note_report(event, time.perf_counter())
+            doc.acceptance.note_report(event)
 
     def of(self, workspace: Workspace) -> list[OpenDocument]:
         """Return the documents of *workspace*, the one opened last first."""
