@@ -162,8 +162,6 @@ def informed(text: str) -> None:
 
 def fixed(text: str) -> None:
     presets.fix([text])
-    presets.names([text], [text])
-    [*presets.definitions(["abc"], [("a.py", text.split("\n"))])]
 
 
 def diffed(text: str) -> None:

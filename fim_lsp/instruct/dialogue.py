@@ -69,7 +69,7 @@ class Dialogue:
     question asked last.
 
     *answer* is what the model said to that, "" before it did, and *result* what was made of it.
-    *sample*: see `Request`. *others* are the other files that the turns have code from.
+    *sample*: see `Request`.
     """
 
     context: Prompt
@@ -79,7 +79,6 @@ class Dialogue:
     answer: str = ""
     result: tuple[str, ...] = ()
     sample: int = 0
-    others: tuple[str, ...] = ()
 
     def is_about(self, lines: tuple[str, ...]) -> bool:
         """Return whether *lines* are those that were asked about, or what came of them."""

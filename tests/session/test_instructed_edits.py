@@ -202,22 +202,6 @@ async def test_a_suggestion_comes_while_an_answer_is_written(typist: Write) -> N
     assert answer.lines == ("y = 1",) * 20
 
 
-async def test_a_fix_is_asked_for_with_definitions_from_other_files(typist: Write) -> None:
-    """Those that are open in the same workspace; a file that is private is not looked at."""
-    backend = says(ANSWER)
-    user = typist(backend)
-    for name, text in (
-        ("shop.py", "class Money:\n    cents: int\n"),
-        (".env", "class Money:\n    secret: str\n"),
-    ):
-        uri = f"{ROOT}/{name}"
-        user.session.handle(events.Opened(uri, "python", 1, text))
-    await edit(user, AREA._replace(instruction="", problems=('expected "Money"',)))
-    asked = backend.seen[-1].prompt.turns[0]
-    assert "cents: int" in asked
-    assert "secret" not in asked
-
-
 # -- what it costs -------------------------------------------------------------------------------
 
 

@@ -243,14 +243,6 @@ def test_what_is_private_is_sent_no_more(steps: list[Step]) -> None:
 
 
 CASES = {
-    "a fix after the file of a definition was ignored": [
-        (open_, "cart.py"), (open_, "shop.py"), (ask, "cart.py"), (ask, "shop.py"), (close, "cart.py"),
-        (ask, "shop.py"), (ignore_saved, "cart.py"), (fix, "shop.py"),
-    ],
-    "a further edit after the file of a definition was deleted": [
-        (open_, "cart.py"), (open_, "shop.py"), (ask, "shop.py"), (fix, "shop.py"), (delete, "cart.py"),
-        (again, "shop.py"), (edit, "shop.py"), (prepare, "shop.py"), (fix, "shop.py"),
-    ],
     "a file that was deleted after it was saved": [
         (open_, "shop.py"), (ask, "shop.py"), (save_state, "shop.py"), (delete, "shop.py"),
     ],

@@ -153,9 +153,7 @@ class InstructedEdits:
             dialogue = await self._question(doc, document, selection, wanted)
             doc.dialogue = dialogue
             work = Work(dialogue, on_progress)
-            permit = doc.permit(
-                document, lambda: why_over() or work.why_over or _why_gone(doc, dialogue)
-            )
+            permit = doc.permit(document, lambda: why_over() or work.why_over)
             await self._answer(work, permit, document)
             if not on_progress(()):
                 work.why_over = "it was cancelled"
@@ -211,27 +209,19 @@ class InstructedEdits:
         last = self._last(doc)
         if dialogue := continue_dialogue(last, wanted, selection.lines):
             return dialogue
-        if wanted.instruction or not wanted.problems:
-            if not wanted.instruction:
-                raise Withdrawn("there is no instruction")
-            return await self._begin(doc, document, selection, wanted.instruction)
-        names = presets.names(wanted.problems, selection.lines)
-        definitions = [*presets.definitions(names, self._texts(doc, selection, document))]
-        instruction = presets.fix(wanted.problems, definitions).instruction
-        dialogue = await self._begin(doc, document, selection, instruction)
-        own = doc.file.path
-        others = tuple(other.path for other in definitions if other.path != own)
-        return replace(dialogue, others=others)
+        instruction = wanted.instruction
+        if not instruction and wanted.problems:
+            instruction = presets.fix(wanted.problems).instruction
+        if not instruction:
+            raise Withdrawn("there is no instruction")
+        return await self._begin(doc, document, selection, instruction)
 
     @staticmethod
     def _last(doc: OpenDocument) -> Dialogue | None:
         """Return the last dialogue, where all that it shows of other files may still be shown."""
         last = doc.dialogue
-        if last is None or not all(
-            doc.workspace.shows(chunk.name) for chunk in last.context.chunks
-        ):
-            return None
-        return None if _why_gone(doc, last) else last
+        chunks = last.context.chunks if last else ()
+        return last if all(doc.workspace.shows(chunk.name) for chunk in chunks) else None
 
     async def _begin(
         self, doc: OpenDocument, document: Document, selection: Selection, instruction: str
@@ -274,33 +264,6 @@ class InstructedEdits:
                     raise Withdrawn(TOO_LONG) from None
             else:
                 return
-
-    def _texts(
-        self, doc: OpenDocument, selection: Selection, document: Document
-    ) -> Iterator[tuple[str, Sequence[str]]]:
-        """
-        Yield the texts in which a definition may stand: this document, others that are open in its
-        workspace, the ring.
-        """
-        lines, workspace = document.lines, doc.workspace
-        yield doc.file.path, (*lines[: selection.first], *lines[selection.last :])
-        for other in self._open.of(workspace):
-            if other is not doc and other.is_usable:
-                workspace.show(other.file.path, other.uri)
-                yield other.file.path, other.document.lines
-        for chunk in workspace.memory.ring.chunks:
-            if workspace.may_show(chunk.uri) and all(piece.fresh for piece in chunk.pieces):
-                workspace.show(chunk.name, chunk.uri)
-                yield chunk.name, chunk.text.split("\n")
-
-
-def _why_gone(doc: OpenDocument, dialogue: Dialogue) -> str:
-    """
-    Return why *dialogue* must not be shown: it quotes a file that is gone, or private now; "" where
-    it may be.
-    """
-    shown = all(map(doc.workspace.shows, dialogue.others))
-    return "" if shown else "a file that it is about is gone, or private now"
 
 
 def _select(document: Document, start: Position, end: Position) -> Selection:
