@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
@@ -94,7 +95,9 @@ class Request:
             raise ValueError(f"a request for {self.n_predict} tokens")
 
 
-DECODING = ("predicted_n", "predicted_ms", "draft_n", "draft_accepted_n")
+COUNTED = (
+    "prompt_n", "cache_n", "predicted_n", "prompt_ms", "predicted_ms", "draft_n", "draft_accepted_n",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +115,17 @@ class Timings:
     draft_n: int = 0
     draft_accepted_n: int = 0
 
+    def plus(self, piece: Timings) -> Timings:
+        """
+        Add a piece of a stream; what was evaluated in steps before it is no find in the cache.
+        """
+        sums = {name: getattr(self, name) + getattr(piece, name) for name in COUNTED}
+        sums["cache_n"] = self.cache_n or max(0, piece.cache_n - self.prompt_n)
+        return dataclasses.replace(self, **sums)
+
     def since(self, before: Timings) -> Timings:
-        """
-        Return the cost of what was decoded after *before*, a part of this; all was evaluated then.
-        """
-        news = {name: getattr(self, name) - getattr(before, name) for name in DECODING}
+        """Return the cost of what came after *before*, a part of this."""
+        news = {name: getattr(self, name) - getattr(before, name) for name in COUNTED}
         return Timings(**{name: max(0, cost) for name, cost in news.items()})
 
 
@@ -283,8 +292,9 @@ async def join(pieces: AsyncGenerator[Reply, None]) -> Reply:
     """Return all pieces of a stream as one reply."""
     replies = [reply async for reply in pieces]
     first = replies[0]
-    sums = {name: sum(getattr(reply.timings, name) for reply in replies) for name in DECODING}
-    timings = dataclasses.replace(first.timings, **sums)
+    timings = functools.reduce(
+        Timings.plus, (reply.timings for reply in replies[1:]), first.timings
+    )
     text = "".join(reply.text for reply in replies)
     tokens = tuple(token for reply in replies for token in reply.tokens)
     return Reply(text, tokens, first.middle, replies[-1].stop, timings)

@@ -19,9 +19,9 @@ from fim_lsp.http_server import dialects
 from fim_lsp.http_server.client_documents import ClientDocuments, ClientPlace
 from fim_lsp.http_server.dialects import AnswerLimits, ClientRequest
 from fim_lsp.session.session import Session
-from fim_lsp.session.stats import Cost
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import Requester, Suggestion
+from server_bridge.protocol import Timings
 
 # Such clients wait by themselves before they ask, and show nothing before the whole answer is
 # there.
@@ -34,11 +34,11 @@ class Insertion(NamedTuple):
     """Text to insert, "" for none, or a region as zeta2 writes it again; and what it cost."""
 
     text: str
-    cost: Cost
+    cost: Timings
 
 
 OnText = Callable[[str], None]
-NOTHING = Insertion("", Cost())
+NOTHING = Insertion("", Timings())
 
 
 class CompletionKey(NamedTuple):

@@ -32,9 +32,8 @@ from typing import Any, NamedTuple
 from fim_lsp.http_server.excerpt import Excerpt
 from fim_lsp.next_edit.engine import Proposal
 from fim_lsp.next_edit.formats import CURSOR, END, FILE, NO_EDITS, PREFIX, SEPARATOR, START, SUFFIX
-from fim_lsp.session.stats import Cost
 from server_bridge.fim import reading
-from server_bridge.protocol import Chunk
+from server_bridge.protocol import Chunk, Timings
 
 
 class Region(NamedTuple):
@@ -214,16 +213,16 @@ MANY = 1e6  # tokens per second where nothing was to be done
 ID, OBJECT = "cmpl-fim-lsp", "text_completion"
 
 
-def write_infill(body: Body, text: str, cost: Cost, model: str) -> object:
+def write_infill(body: Body, text: str, cost: Timings, model: str) -> object:
     """
     Return the answer of llama.cpp's `/infill` and `/completion`; a list where several texts were
     asked for.
     """
-    n_prompt = cost.evaluated + cost.cached
+    n_prompt = cost.prompt_n + cost.cache_n
     whole = write_infill_piece(text, model) | {
         "stop": True, "stop_type": "eos", "stopping_word": "", "truncated": False,
-        "has_new_line": "\n" in text, "tokens_predicted": cost.predicted,
-        "tokens_evaluated": n_prompt, "tokens_cached": n_prompt + cost.predicted,
+        "has_new_line": "\n" in text, "tokens_predicted": cost.predicted_n,
+        "tokens_evaluated": n_prompt, "tokens_cached": n_prompt + cost.predicted_n,
         "timings": _timings(cost),
     }  # fmt: skip
     answer = _choose_fields(whole, body.get("response_fields"))
@@ -242,13 +241,13 @@ def write_completion_piece(text: str, model: str, reason: str | None = None) -> 
     return {"id": ID, "object": OBJECT, "created": 0, "model": model, "choices": [choice]}
 
 
-def write_completion(text: str, cost: Cost, model: str) -> dict[str, Any]:
+def write_completion(text: str, cost: Timings, model: str) -> dict[str, Any]:
     """Return the answer of OpenAI-style servers at `/v1/completions`, with llama.cpp's timings."""
-    n_prompt = cost.evaluated + cost.cached
+    n_prompt = cost.prompt_n + cost.cache_n
     usage = {
-        "prompt_tokens": n_prompt, "completion_tokens": cost.predicted,
-        "total_tokens": n_prompt + cost.predicted,
-        "prompt_tokens_details": {"cached_tokens": cost.cached},
+        "prompt_tokens": n_prompt, "completion_tokens": cost.predicted_n,
+        "total_tokens": n_prompt + cost.predicted_n,
+        "prompt_tokens_details": {"cached_tokens": cost.cache_n},
     }  # fmt: skip
     answer = write_completion_piece(text, model, "stop")
     return answer | {"usage": usage, "timings": _timings(cost)}
@@ -267,10 +266,10 @@ def insertion(text: str, replaced: str) -> str:
     return first[: max(0, first.rfind(replaced))]
 
 
-def _timings(cost: Cost) -> dict[str, float]:
-    of_prompt = "prompt", cost.evaluated, cost.prompt_ms
-    timings: dict[str, float] = {"cache_n": cost.cached}
-    for name, n, ms in (of_prompt, ("predicted", cost.predicted, cost.predicted_ms)):
+def _timings(cost: Timings) -> dict[str, float]:
+    of_prompt = "prompt", cost.prompt_n, cost.prompt_ms
+    timings: dict[str, float] = {"cache_n": cost.cache_n}
+    for name, n, ms in (of_prompt, ("predicted", cost.predicted_n, cost.predicted_ms)):
         per_second = min(MANY, 1000 * n / ms) if ms else MANY
         timings |= {f"{name}_n": n, f"{name}_ms": ms, f"{name}_per_second": per_second}
         timings[f"{name}_per_token_ms"] = ms / max(1, n)

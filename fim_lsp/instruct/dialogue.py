@@ -27,27 +27,6 @@ class Instruction(NamedTuple):
     more: bool = False
 
 
-class Tokens(NamedTuple):
-    """
-    The cost of an edit: *evaluated* and *cached* of the prompt, *predicted* for the answer,
-    *drafted* of these.
-    """
-
-    evaluated: int = 0
-    cached: int = 0
-    predicted: int = 0
-    drafted: int = 0
-
-    def plus(self, cost: Timings) -> Tokens:
-        """Add the cost of a piece of an answer, of which the first one tells what was cached."""
-        return Tokens(
-            self.evaluated + cost.prompt_n,
-            self.cached or cost.cache_n,
-            self.predicted + cost.predicted_n,
-            self.drafted + cost.draft_accepted_n,
-        )
-
-
 class Edited(NamedTuple):
     """
     The *lines* that take the place of the lines [first, last) of *document*, None for no change:
@@ -59,7 +38,16 @@ class Edited(NamedTuple):
     last: int = 0
     lines: tuple[str, ...] | None = None
     note: str = ""
-    tokens: Tokens = Tokens()
+    cost: Timings = Timings()
+
+    @property
+    def tokens(self) -> dict[str, int]:
+        """The cost as clients are told it: of the prompt, then of the answer."""
+        cost = self.cost
+        return {
+            "evaluated": cost.prompt_n, "cached": cost.cache_n,
+            "predicted": cost.predicted_n, "drafted": cost.draft_accepted_n,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

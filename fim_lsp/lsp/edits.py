@@ -131,7 +131,7 @@ async def _apply(
         types.TextEdit(convert.client_range(cell, edit.start, edit.end, encoding), edit.text)
         for edit in answer.edits(cell, first, last, lines)
     ]
-    tokens = result.tokens._asdict()
+    tokens = result.tokens
     if preview:
         return {
             "uri": cell.uri,
@@ -152,7 +152,7 @@ def _answer_unchanged(editor: Editor, result: Edited, *, preview: bool) -> Param
     Return the answer where nothing is changed; a client that shows nothing itself has its user told
     why.
     """
-    tokens = result.tokens._asdict()
+    tokens = result.tokens
     if preview:
         return {"edits": [], "note": result.note, "tokens": tokens}
     message = f"fim-lsp changed nothing: {result.note}."

@@ -22,13 +22,13 @@ from fim_lsp.session.lane import OVER, Lane, PermittedModel, Withdrawn
 from fim_lsp.session.scheduler import end_tasks
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
-from fim_lsp.session.stats import Cost, Stats
+from fim_lsp.session.stats import Stats
 from fim_lsp.session.tasks import Tasks
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, accept
 from fim_lsp.suggest.said import Known
-from server_bridge.protocol import BackendError, PromptTooLong, Request, Stop
+from server_bridge.protocol import BackendError, PromptTooLong, Request, Stop, Timings
 
 # A stream continues for this long after a request was answered: the next key brings one that joins
 # it. Where a request left without its text, cancelled or late, it goes on to its end.
@@ -51,7 +51,7 @@ class Dispatcher:
 
     async def ask(
         self, request: CompletionRequest, doc: OpenDocument, wait: Wait, n_wanted: int
-    ) -> tuple[list[Candidate], Cost]:
+    ) -> tuple[list[Candidate], Timings]:
         """
         Return at most *n_wanted* different candidates of the model, the greedy one first, and their
         cost.
@@ -96,14 +96,14 @@ class Dispatcher:
 
     async def _collect(
         self, request: CompletionRequest, doc: OpenDocument, wait: Wait, n_wanted: int
-    ) -> tuple[list[Candidate], Cost]:
-        cost, debounce_s = Cost(), wait.debounce_s
+    ) -> tuple[list[Candidate], Timings]:
+        cost, debounce_s = Timings(), wait.debounce_s
         while True:
             generation = self._joinable(request, doc)
             if generation is None:
                 await asyncio.sleep(debounce_s)
                 generation = self._joinable(request, doc) or await self._start(request, doc)
-            cost = cost.with_sample(await self._wait(generation, doc, request, wait))
+            cost = cost.plus(await self._wait(generation, doc, request, wait))
             known = self._look_up(generation, doc, request)
             if known.candidates or doc.current is not request.document:
                 break
@@ -112,7 +112,7 @@ class Dispatcher:
             another = await self._start(request, doc, sample)
             whole = wait._replace(early=wait.until)
             more = await self._wait(another, doc, request, whole)
-            cost = cost.with_sample(more)
+            cost = cost.plus(more)
         kept = doc.known.kept.find(request.cursor, self._model)
         return kept[:n_wanted] or [*known.candidates] or [Candidate("")], cost
 
@@ -150,7 +150,7 @@ class Dispatcher:
 
     async def _wait(
         self, generation: Generation, doc: OpenDocument, request: CompletionRequest, wait: Wait
-    ) -> Cost:
+    ) -> Timings:
         """
         Wait until *generation* says enough to *request*, or its time is up; what it cost meanwhile.
         """

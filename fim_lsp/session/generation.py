@@ -28,7 +28,6 @@ from typing import NamedTuple
 from fim_lsp.prompt.half_words import Tape, resume
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.lane import Effort
-from fim_lsp.session.stats import Cost
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.confidence import least
 from fim_lsp.suggest.cursor import Candidate, Cursor
@@ -137,7 +136,7 @@ class Generation:
     is_shown: bool = False
     is_kept: bool = False
     news: asyncio.Event = field(default_factory=asyncio.Event)
-    cost: Cost = field(default_factory=Cost)
+    cost: Timings = field(default_factory=Timings)
     effort: Effort = field(default_factory=Effort)  # of its prompt's evaluation
     logprob: float = 0.0  # of the text, as far as the tokens tell
     n_judged: int = 0  # of *tokens*, when it was last seen whether they are enough

@@ -9,8 +9,7 @@ import pytest
 from fim_lsp.http_server import dialects
 from fim_lsp.http_server.dialects import AnswerLimits, ClientRequest
 from fim_lsp.http_server.excerpt import Excerpt
-from fim_lsp.session.stats import Cost
-from server_bridge.protocol import Chunk
+from server_bridge.protocol import Chunk, Timings
 
 VIM: dict[str, Any] = {
     "id_slot": 0,
@@ -111,7 +110,7 @@ def test_zeta2() -> None:
 
 def test_answers_have_the_fields_that_were_asked_for() -> None:
     """Flat names, as llama.cpp gives them; a list where several texts were asked for."""
-    cost = Cost(3, 400, 5, 10.0, 20.0)
+    cost = Timings(3, 400, 5, 10.0, 20.0)
     found = dialects.write_infill(VIM, "x)", cost, "m")
     several = dialects.write_infill({"n_cmpl": 3}, "x)", cost, "m")
     assert found == {

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from fim_lsp.documents import Position
-from fim_lsp.instruct.dialogue import Dialogue, Instruction, Tokens, continue_dialogue
+from fim_lsp.instruct.dialogue import Dialogue, Instruction, continue_dialogue
 from fim_lsp.instruct.selection import Selection, further
-from server_bridge.protocol import Prompt, Timings
+from server_bridge.protocol import Prompt
 
 LINES = ("x = 1",)
 RESULT = ("x = 2",)
@@ -64,10 +64,3 @@ def test_the_context_serves_what_it_shows() -> None:
     """Lines outside of it need another one."""
     assert LAST.serves(LAST.selection)
     assert not LAST.serves(LAST.selection._replace(first=10))
-
-
-def test_the_cost_of_an_answer_adds_up() -> None:
-    """Only the first piece says what was cached."""
-    first, then = Timings(prompt_n=9, cache_n=90, predicted_n=1), Timings(predicted_n=2)
-    then = replace(then, cache_n=99, draft_accepted_n=1)
-    assert Tokens().plus(first).plus(then) == Tokens(9, 90, 3, 1)

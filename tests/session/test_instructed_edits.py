@@ -222,15 +222,15 @@ async def test_an_instruction_costs_its_own_turn_and_the_next_key_what_was_typed
     asked = Instruction(Position(last - 1, 0), Position(last, 99), "add a comment")
     first = await edit(user, asked)
     assert first.lines == NEW
-    assert first.tokens.evaluated < 150
+    assert first.cost.prompt_n < 150
     more = await edit(user, asked._replace(instruction="shorter", more=True))
-    assert more.tokens.evaluated < 70
+    assert more.cost.prompt_n < 70
     second = await edit(
         user, asked._replace(start=Position(last - 5, 0), end=Position(last - 3, 0))
     )
-    assert second.tokens.evaluated < 100
+    assert second.cost.prompt_n < 100
     await user.session.edits.prepare(user.uri, asked.start, asked.end)
-    assert (await edit(user, asked)).tokens.evaluated < 24
+    assert (await edit(user, asked)).cost.prompt_n < 24
     assert await user.cost("w", invoked=True) <= 8
 
 

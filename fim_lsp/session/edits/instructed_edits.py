@@ -20,7 +20,7 @@ from typing import Literal
 from fim_lsp.documents import Document, Position, TextPlace
 from fim_lsp.instruct import presets
 from fim_lsp.instruct.answer import REDACTED, AnswerBlock, block, loses_secret, place_lines
-from fim_lsp.instruct.dialogue import Dialogue, Edited, Instruction, Tokens, continue_dialogue
+from fim_lsp.instruct.dialogue import Dialogue, Edited, Instruction, continue_dialogue
 from fim_lsp.instruct.selection import (
     FENCE,
     Selection,
@@ -34,7 +34,16 @@ from fim_lsp.session.judging import Judging
 from fim_lsp.session.lane import Lane, Permit, Withdrawn
 from fim_lsp.session.state.open_document import CHANGED, OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
-from server_bridge.protocol import BackendError, Health, Prompt, PromptTooLong, Reply, Request, Stop
+from server_bridge.protocol import (
+    BackendError,
+    Health,
+    Prompt,
+    PromptTooLong,
+    Reply,
+    Request,
+    Stop,
+    Timings,
+)
 
 LEAST_TOKENS = 256  # of an answer: a docstring, or a few lines more than there were
 TOO_LONG = "the selection is too long for the model: select fewer lines"
@@ -64,7 +73,7 @@ class Work:
     text: str = ""
     can_rest: bool = False
     stop: Stop = Stop.LIMIT
-    tokens: Tokens = field(default_factory=Tokens)
+    cost: Timings = field(default_factory=Timings)
     why_over: str = ""
     # at the answer: when (loop time), and how many characters it had
     _looked: tuple[float, int] = (0.0, 0)
@@ -72,7 +81,7 @@ class Work:
     def begin(self, dialogue: Dialogue, n_evaluated: int) -> None:
         """Begin the answer, after evaluating so many tokens of the question."""
         self.dialogue, self.text = dialogue, ""
-        self.tokens = self.tokens._replace(evaluated=self.tokens.evaluated + n_evaluated)
+        self.cost = self.cost.plus(Timings(prompt_n=n_evaluated))
 
     def take(self, reply: Reply) -> bool:
         """
@@ -84,7 +93,7 @@ class Work:
             self.can_rest = bool(self.text)
         self.text += reply.text
         self.stop = reply.stop
-        self.tokens = self.tokens.plus(reply.timings)
+        self.cost = self.cost.plus(reply.timings)
         if not self._is_due():
             return True
         if not self.on_progress(self.lines()):
@@ -160,12 +169,12 @@ class InstructedEdits:
             permit(dialogue.context)
             lines = work.lines(ended=True)
             if why := _why_none(work, lines, selection):
-                return Edited(note=why, tokens=work.tokens)
+                return Edited(note=why, cost=work.cost)
         except (Withdrawn, BackendError) as error:
-            return Edited(note=str(error), tokens=work.tokens if work else Tokens())
+            return Edited(note=str(error), cost=work.cost if work else Timings())
         answer = f"{work.text}\n{FENCE}" if work.stop is Stop.WORD else work.text
         doc.dialogue = replace(work.dialogue, answer=answer, result=lines)
-        return Edited(document, selection.first, selection.last, lines, "", work.tokens)
+        return Edited(document, selection.first, selection.last, lines, "", work.cost)
 
     async def _admit(self, uri: str) -> OpenDocument:
         """
