@@ -37,7 +37,7 @@ from fim_lsp.context.chunks import (
     read_yank,
 )
 from fim_lsp.context.ring import Ring, RingLimits, RingUpdate, Snapshot, Viewport, judge, visible
-from fim_lsp.context.similarity import features, like
+from fim_lsp.context.similarity import SAME, similarity
 from fim_lsp.documents import FOLLOWED_EDITS, Document, Edit, alike, body, split
 
 MIN_LINES = 3
@@ -171,8 +171,7 @@ class Memory:
         fresh = read_yank(source, text)
         if fresh is None:
             return
-        same = like(features(text), [features(piece.text) for piece in self._yanks])
-        kept = [piece for idx, piece in enumerate(self._yanks) if idx != same]
+        kept = [piece for piece in self._yanks if similarity(text, piece.text) < SAME]
         self._yanks = (*kept, fresh)[-_YANKS:]
         self._news(uri)
 
