@@ -25,6 +25,7 @@ from pygls.lsp.client import LanguageClient
 from pygls.protocol import JsonRPCResponseMessage, default_converter
 
 from fim_lsp import __version__
+from fim_lsp.context.grammars import language_of
 from fim_lsp.documents import Document, Edit, Position, after, apply_edits, open_document
 from fim_lsp.lsp import convert
 from server_bridge.machine.executables import PACKAGES, python_command
@@ -43,14 +44,10 @@ LOG_LINES = 20  # of the server, kept for an error message
 
 ENCODING = "utf-16"  # the one that every client supports
 
+# Of files that no grammar of ours is for.
 LANGUAGES = {
-    ".bash": "shellscript", ".c": "c", ".cc": "cpp", ".cpp": "cpp", ".cs": "csharp", ".css": "css",
-    ".cxx": "cpp", ".go": "go", ".h": "c", ".hpp": "cpp", ".html": "html", ".java": "java",
-    ".js": "javascript", ".json": "json", ".jsx": "javascriptreact", ".kt": "kotlin", ".lua": "lua",
-    ".md": "markdown", ".mjs": "javascript", ".php": "php", ".py": "python", ".pyi": "python",
-    ".rb": "ruby", ".rs": "rust", ".sh": "shellscript", ".sql": "sql", ".swift": "swift",
-    ".toml": "toml", ".ts": "typescript", ".tsx": "typescriptreact", ".yaml": "yaml",
-    ".yml": "yaml", ".zig": "zig",
+    ".kt": "kotlin", ".md": "markdown", ".sql": "sql", ".swift": "swift", ".toml": "toml",
+    ".yaml": "yaml", ".yml": "yaml", ".zig": "zig",
 }  # fmt: skip
 
 
@@ -91,7 +88,7 @@ class LspClient:
 
     def open(self, path: Path, text: str) -> None:
         """Open a file in the server."""
-        language = LANGUAGES.get(path.suffix.lower(), "plaintext")
+        language = language_of(path.name) or LANGUAGES.get(path.suffix.lower(), "plaintext")
         uri = path.resolve().as_uri()
         self._documents[path] = open_document(uri, language, 1, text)
         item = types.TextDocumentItem(uri, language, 1, text)

@@ -92,7 +92,7 @@ class Persistence:
     async def _restore_ring(self, cache: Path, workspace: Workspace) -> None:
         saved = await judge_apart(partial(state_file.load, cache, workspace.key))
         workspace.restore_ring(saved.ring)
-        workspace.mark_saved(saved)
+        workspace.saved = saved
 
     async def _restore(self, doc: OpenDocument, header: Header, typed: str) -> None:
         await self._connection.wait_ready()
@@ -132,7 +132,7 @@ class Persistence:
         """Delete all that is on disk: the user switched saving off."""
         self._n_forgotten += 1
         for workspace in self._open_documents.workspaces:
-            workspace.mark_saved(None)
+            workspace.saved = None
         for doc in self._open_documents:
             doc.saved = None
         if self._cache is None:
@@ -184,7 +184,7 @@ class Persistence:
             await judge_apart(partial(state_file.drop, path))
         for workspace in self._open_documents.workspaces:
             if state_file.path_of(cache, workspace.key) in private:
-                workspace.mark_saved(None)
+                workspace.saved = None
         for doc in self._open_documents if private else ():
             doc.saved = None  # it is saved again
 

@@ -86,7 +86,7 @@ class Prefill:
 
         left = await self._lane.run(doc.permit(), load)
         if left <= step_tokens(self._lane.connection.state):
-            doc.workspace.mark_evaluated(frame.header.chunks)
+            doc.workspace.evaluated = frame.header.chunks
         elif doc.ladder.current is frame:
             doc.ladder.reset()
 
@@ -176,7 +176,7 @@ class Prefill:
             return self._framing.shrunk(doc, frame, error)
         if left or not doc.current:
             return left > 0
-        doc.workspace.mark_evaluated(frame.header.chunks)
+        doc.workspace.evaluated = frame.header.chunks
         if frame is doc.ladder.current:
             return False
         doc.ladder.install(frame)

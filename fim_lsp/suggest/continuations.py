@@ -47,9 +47,6 @@ class Continuations:
         self._n_paths = 0
         self._n_chars = 0
 
-    def __repr__(self) -> str:
-        return f"<Continuations paths={self._n_paths} chars={self._n_chars}>"
-
     def put(self, cursor: Cursor, candidate: Candidate, key: str) -> None:
         """
         Keep the *candidate* for *cursor*, also an empty one.

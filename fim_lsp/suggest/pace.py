@@ -27,9 +27,6 @@ class TypingPace:
         self._intervals_ms: deque[float] = deque(maxlen=KEYS)
         self._last_ms: float | None = None
 
-    def __repr__(self) -> str:
-        return f"<TypingPace {self.interval_ms:.0f} ms>"
-
     @property
     def interval_ms(self) -> float:
         """The usual time from key to key."""

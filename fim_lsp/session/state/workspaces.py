@@ -62,18 +62,10 @@ class Workspace:
         self._shown: dict[str, str] = {}  # the files whose text prompts may have: URI by name
         self._owners: dict[str, str] = {}  # the same, of names in which a secret was replaced
 
-    def mark_evaluated(self, chunks: Chunks) -> None:
-        """Note that the backend has evaluated these chunks last."""
-        self.evaluated = chunks
-
     def begin_loading(self, work: Callable[[], Coroutine[None, None, None]]) -> asyncio.Task[None]:
         """Have *work* load what an earlier run left, once."""
         self.loading = self.loading or asyncio.create_task(work(), name="restore ring")
         return self.loading
-
-    def mark_saved(self, saved: SavedWorkspace | None) -> None:
-        """Remember what an earlier run left, None where that was deleted."""
-        self.saved = saved
 
     def open(self, source: Source) -> None:
         """
@@ -134,7 +126,7 @@ class Workspace:
         for name in names:
             del self._shown[name]
         if names:
-            self.mark_evaluated(())
+            self.evaluated = ()
 
     async def update_ring(self, viewport: Viewport, limits: RingLimits, config: Config) -> None:
         """
