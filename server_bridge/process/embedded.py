@@ -82,7 +82,8 @@ class Embedded:
             await server.aclose()
         self._check_wait()
         bundled = replace(self._wanted, model=str(programs.BUNDLED), n_threads=1)
-        self._settings = self._wanted if Path(self._wanted.model).is_file() else bundled
+        is_there = await asyncio.to_thread(Path(self._wanted.model).is_file)
+        self._settings = self._wanted if is_there else bundled
         self._state = State(Health.LOADING, "embedded", model=Path(self._settings.model).name)
         key = secrets.token_urlsafe()
         try:
