@@ -189,7 +189,9 @@ class Completer:
         if doc.is_message:
             return await self._in_message(request)
         silent = why_off(request) or self._quiet.why_silent(invoked=False)
-        deleted = doc.deleted == request.position
+        # What is taken off a line that is left empty is indentation that the editor had made.
+        left = request.cursor.before.strip() or request.cursor.after.strip()
+        deleted = bool(left) and doc.deleted == request.position
         if why := doc.refusal or silent or why_not(request, deleted=deleted):
             return Answer([], why)
         outcome, known = "cache", doc.known.at(request, request.state.model)

@@ -30,6 +30,16 @@ async def test_the_indentation_that_an_editor_takes_back_is_no_deletion(typist: 
     assert len(typist.session.counters.answers) == n_answers
 
 
+async def test_nor_is_it_where_no_request_came_between(typist: Typist) -> None:
+    """Enter and Escape, as fast as keys come."""
+    typist.type(HEADER)
+    await typist.ask()
+    typist.type("\n    ")
+    typist.backspace(4)
+    after = await typist.session.explain(typist.uri, typist.cursor)
+    assert after.answer.outcome != "after a deletion"
+
+
 @pytest.mark.parametrize("taken", [1, 7])
 async def test_a_deletion_is_one(typist: Typist, taken: int) -> None:
     """Of anything but blanks."""
