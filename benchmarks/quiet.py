@@ -129,8 +129,8 @@ class Rule:
         """What became of it."""
         self.judged.append(PastReaction(verdict, now))
         if self.learns:
-            taken = verdict in (Reaction.ACCEPTED, Reaction.TYPED_ALONG)
-            self.record = worth.learn(self.record, place, taken=taken)
+            taken, accepted = verdict in back_off.TAKEN, verdict is Reaction.ACCEPTED
+            self.record = worth.learn(self.record, place, taken=taken, accepted=accepted)
 
 
 def _copilot(judged: deque[PastReaction], now: float) -> float:

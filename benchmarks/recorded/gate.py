@@ -40,12 +40,12 @@ Rule = Callable[[Pause, Candidate], str]
 
 def longest(sure: float, pause: Pause, said: Candidate) -> str:
     """Return what an automatic request is shown."""
-    return polish(_decoded(sure, pause, said), pause.cursor, sure).text
+    return polish(decode(sure, pause, said), pause.cursor, sure).text
 
 
 def best(sure: float, pause: Pause, said: Candidate) -> str:
     """Return the beginning by which a reader saves most, of all that are likely enough."""
-    decoded = _decoded(sure, pause, said)
+    decoded = decode(sure, pause, said)
     surer = (sure, *(least for least in SURER if least > sure))
     return max((polish(decoded, pause.cursor, one) for one in surer), key=gain).text
 
@@ -63,8 +63,8 @@ def gain(candidate: Candidate) -> float:
     return saved / usual_read_s(candidate.text)
 
 
-def _decoded(sure: float, pause: Pause, said: Candidate) -> Candidate:
-    """Return as much of what was said as is decoded."""
+def decode(sure: float, pause: Pause, said: Candidate) -> Candidate:
+    """Return as much of what was *said* as is decoded."""
     total = 0.0
     for end, logprob in said.odds:
         total += logprob or 0.0

@@ -55,9 +55,8 @@ class Response(NamedTuple):
     pieces: AsyncGenerator[bytes, None] | None = None
 
 
-Refuse = Callable[
-    [HttpRequest], Response | None
-]  # by its head: a request that gets no other answer
+# By its head: a request that gets no other answer.
+Refuse = Callable[[HttpRequest], Response | None]
 Handler = Callable[[HttpRequest], Awaitable[Response]]
 Log = Callable[[str], None]
 

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from fim_lsp.display import sanitize
 from fim_lsp.documents import Position, well_formed
 from fim_lsp.events import Accepted, Dismissed, Snoozed
 from fim_lsp.lsp import convert, watchdog
@@ -58,17 +57,13 @@ def toggle(editor: Editor, *_: object) -> bool:
 
 def status(editor: Editor, *_: object) -> str:
     """Return the state of the session in one line."""
-    session = editor.session
-    (state, look_s, quiet_until), stats = session.status(), session.stats()
-    parts = [
-        " ".join(filter(None, (state.kind, state.model))),
-        state.health.value + (f" ({state.message})" if state.message else ""),
-        *([f"first look: {look_s} s"] if look_s else []),
-        f"automatic suggestions {'on' if session.config.completion.auto else 'off'}",
-        *([f"quiet until {quiet_until}"] if quiet_until else []),
-        f"{stats['accepted']} of {stats['shown']} accepted",
-    ]
-    line = sanitize(", ".join(parts), convert.MESSAGE_CHARS)
+    session, now = editor.session, status_now(editor, None)
+    auto, counts = session.config.completion.auto, session.stats()
+    line = ", ".join((
+        f"{now['model'] or 'no model'}: {now['message']}",
+        f"automatic suggestions {'on' if auto else 'off'}",
+        f"{counts['accepted']} of {counts['shown']} accepted",
+    ))  # fmt: skip
     editor.messages.show(line)
     return line
 

@@ -219,14 +219,16 @@ def parse_file_changes(
     )
 
 
-def status(state: State, look_s: int = 0, quiet_until: str = "") -> dict[str, object]:
+def status(
+    state: State, look_s: int = 0, quiet_until: str = "", hidden: str = ""
+) -> dict[str, object]:
     """
     Return a backend's state as `didChangeStatus` says it: Copilot's shape, and which model it is.
 
     *look_s*: so many seconds the first look at a place still takes. *quiet_until*: no automatic
-    suggestions until then.
+    suggestions until then. *hidden*: why some are.
     """
-    message = state.message or (quiet_until and f"quiet until {quiet_until}")
+    message = state.message or (f"quiet until {quiet_until}" if quiet_until else hidden)
     message = message or (
         f"first look: {look_s} s" if look_s else f"{state.kind} {state.health.value}"
     )
@@ -239,6 +241,7 @@ def status(state: State, look_s: int = 0, quiet_until: str = "") -> dict[str, ob
         "model": sanitize(state.model),
         "bundled": is_bundled(state.model),
         "quietUntil": quiet_until,
+        "quiet": hidden,
     }
 
 

@@ -113,6 +113,7 @@ class Completer:
                 doc.last_answer = LastAnswer(version, position, invoked, answer)
             ms = (time.perf_counter() - started) * 1e3
             self._stats.count_answer(answer, ms, is_in_word=is_in_word)
+            self._connection.hidden = self._quiet.why() if self._quiet.hides else ""
             self._connection.report_state()
 
     async def explain(self, uri: str, position: Position) -> Answer:
@@ -354,9 +355,8 @@ class Completer:
         """Return how long the request waits for what from now on."""
         debounce_s = self._debounce_s(request, typed=doc.take_typed())
         lasts = math.isinf(request.limit_s)
-        if (
-            request.client.on_progress is not None
-        ):  # shown line by line, so all of it can be waited for
+        if request.client.on_progress is not None:
+            # Shown line by line, so all of it can be waited for.
             on_lines = partial(self._send_so_far, request, doc)
             return Wait(debounce_s, until, until, grows=False, lasts=lasts, on_lines=on_lines)
         fixed = request.config.completion.patience_ms

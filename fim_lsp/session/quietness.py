@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from fim_lsp.suggest import back_off, worth
-from fim_lsp.suggest.back_off import PastReaction
+from fim_lsp.suggest.back_off import PastReaction, Reaction
 from fim_lsp.suggest.confidence import likelihood
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.request import CompletionRequest
@@ -30,6 +30,7 @@ MINUTES = 10.0  # without a number
 MOST_MINUTES = 24 * 60.0
 REMEMBERED = 16  # verdicts: five are enough for all that they do, and each costs half a microsecond
 NOT_NOW, RARELY = "not now", "rarely taken"
+MANY = 10  # refused one after the other: the user is told once that some are hidden
 
 
 @dataclass(slots=True)
@@ -57,13 +58,14 @@ class Quietness:
         wall: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.record = _read(folder / FILE) if folder else Record()
-        self.n_hidden = 0
+        self.n_hidden, self.hides = 0, False
         self._path = folder / FILE if folder else None
         self._written = self.record
         self._clock, self._wall = clock, wall
         self._until, self._snoozed_s = wall(), 0.0
         self._wanted = "normal"  # how many suggestions, as of the last request
         self._judged: deque[PastReaction] = deque(maxlen=REMEMBERED)
+        self._refused = Counter[Reaction]()  # since one was taken
 
     def snooze(self, minutes: float) -> None:
         """Stop automatic suggestions for so long; 0 ends it."""
@@ -110,10 +112,10 @@ class Quietness:
         *so_far*: the text is still growing; *goes_on*: a part of it is on screen already, so it
         stays visible.
         """
+        self.hides &= request.config.completion.learn
         if request.sure <= 0 or not request.config.completion.learn:
-            return Exposure(
-                None, 0.0, is_judged=True
-            )  # asked by hand, or the user wants to see everything
+            # Asked by hand, or the user wants to see everything.
+            return Exposure(None, 0.0, is_judged=True)
         text, before = candidate.text, request.cursor.before
         place = Prospect(
             request.document.language, likelihood(candidate), len(text), text.count("\n") + 1, before, pause_s
@@ -121,6 +123,7 @@ class Quietness:
         shown = goes_on or worth.is_worth(self.record, place, self._strength())
         if not shown and not so_far and request.client.offers:
             self.n_hidden += 1
+            self.hides |= self._refused.total() >= MANY
             shown = self.n_hidden % worth.AGAIN == 0
         return Exposure(place, self._clock()) if shown else None
 
@@ -149,11 +152,18 @@ class Quietness:
             return
         self._judged.append(PastReaction(verdict, now))
         taken = verdict in back_off.TAKEN
+        if taken:
+            self._refused.clear()
+            self.hides = False
+        else:
+            self._refused[verdict] += 1
         self.record = worth.learn(self.record, exposure.place, taken=taken, accepted=accepted)
 
     def why(self) -> str:
         """Return why suggestions are rarer than usual, "" where they are not."""
-        return back_off.describe_waits(self._judged, self._clock(), self._wanted)
+        is_rarer = self.hides or self._strength() >= back_off.NEAR_ONE
+        refused = back_off.describe_refused(self._refused)
+        return f"quiet: {refused}" if is_rarer and refused else ""
 
     def snapshot(self) -> dict[str, object]:
         """Return the part of `fim/stats`."""

@@ -235,7 +235,8 @@ class Session:
     def status(self) -> SessionStatus:
         """Return what a client shows of the session now."""
         connection = self.connection
-        return SessionStatus(connection.state, connection.look_s, self.quiet.until)
+        until, hidden = self.quiet.until, connection.hidden
+        return SessionStatus(connection.state, connection.look_s, until, hidden)
 
     def _report_quiet(self) -> None:
         """

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 
@@ -89,11 +89,7 @@ def wait_ms(usual_ms: float, strong: float) -> float:
     return max(usual_ms, min(longer, MOST_WAIT_MS))
 
 
-def describe_waits(judged: Iterable[PastReaction], now: float, wanted: str = "normal") -> str:
-    """Return why suggestions are rarer at the moment, "" where they are not."""
-    recent = [reaction for reaction in judged if now - reaction.at < FADE_S]
-    if strength(recent, now, wanted) < NEAR_ONE:
-        return ""
-    counts = [(one, sum(reaction.verdict is one for reaction in recent)) for one in REFUSED]
-    parts = [f"{n} {'was' if n == 1 else 'were'} {one.value}" for one, n in counts if n]
-    return "waiting longer: " + (" and ".join(parts) or "the last ones were not wanted")
+def describe_refused(counts: Mapping[Reaction, int]) -> str:
+    """Return in words how many suggestions were refused, and how."""
+    refused = [(counts.get(one, 0), one.value) for one in REFUSED]
+    return " and ".join(f"{n} {'was' if n == 1 else 'were'} {how}" for n, how in refused if n)

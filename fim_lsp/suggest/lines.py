@@ -35,6 +35,8 @@ TICK_LANGUAGES = frozenset(
     {"rust", "ocaml", "haskell", "ada", "vhdl", "lisp", "clojure", "plaintext", "markdown", "latex"}
 )
 
+SHELLS = ("shellscript", "sh", "bash", "zsh")  # VS Code's name, and those of other editors
+
 # How a line ends, or looks, that opens a block.
 BRACE = re.compile(r"\{$")
 COLON = re.compile(r":$")
@@ -45,7 +47,7 @@ OPENING = {  # by language; a `{` where it is not named here
         r"|\b(?:do|then|else)(?:\s*\|[^|]*\|)?$"
     ),
     "elixir": re.compile(r"\b(?:do|else)$|->$"),
-    "shellscript": re.compile(r"\b(?:then|do|else|in)$|\{$"),
+    **dict.fromkeys(SHELLS, re.compile(r"\b(?:then|do|else)$|^\s*case\b.*\bin$|\{$")),
     **dict.fromkeys(("python", "gdscript", "yaml"), COLON),
 }
 # Words that a block goes on or ends with, at its header's own depth.

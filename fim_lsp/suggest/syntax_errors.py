@@ -24,6 +24,7 @@ from fim_lsp.context.syntax import Parse, parse_bytes, parser_of
 from fim_lsp.suggest.cursor import Cursor
 from fim_lsp.suggest.lines import (
     CLOSER,
+    SHELLS,
     find_unclosed,
     first_visible,
     goes_on,
@@ -57,7 +58,8 @@ SOME_ERRORS, ERROR_BYTES = 20, 25
 DEPTH = 60
 DEPTH_BYTES = 30  # a shorter node is not looked into: it takes no time, however deep it is
 
-END_WORDS = {"lua": "\nend", "ruby": "\nend"}  # of blocks without braces
+# What closes a block of a shell, by the last word of its head; in Lua and Ruby it is `end`.
+END_WORDS = {"then": "fi", "else": "fi", "do": "done", "in": "esac"}
 NO_START = frozenset(")]}\"'`#*/")  # closers, strings and comments: the inside of something
 
 Lines = tuple[str, ...]
@@ -193,8 +195,9 @@ def _closing_blocks(language: str, above: Lines, below: Lines, here: str) -> str
     n_above, next_width = len(text) - len(here), width(following)
     unclosed = find_unclosed(text, language)[-DEPTH:]
     closers = {at: CLOSER[sign] for at, sign in unclosed if sign == "{" or at < n_above}
-    if word := END_WORDS.get(language):
-        closers |= dict.fromkeys(_ends_of_heads(text, language), word)
+    if language in ("lua", "ruby", *SHELLS):
+        for end, last in _ends_of_heads(text, language):
+            closers[end] = f"\n{END_WORDS.get(last, '') if language in SHELLS else 'end'}"
 
     def is_open(at: int) -> bool:
         depth = width(text[text.rfind("\n", 0, at) + 1 : at + 1])
@@ -204,14 +207,17 @@ def _closing_blocks(language: str, above: Lines, below: Lines, here: str) -> str
     return found and f"\n{found}"  # not behind a comment
 
 
-def _ends_of_heads(text: str, language: str) -> Iterator[int]:
-    """Yield where the lines end that open a block in which *text* ends, by their indentation."""
+def _ends_of_heads(text: str, language: str) -> Iterator[tuple[int, str]]:
+    """
+    Yield where the lines end that open a block in which *text* ends, by their indentation, and
+    their last words.
+    """
     end, inner = len(text), len(text)
     for line in reversed(text.split("\n")):
         if line.strip() and width(line) < inner:
             inner = width(line)
             if opens_block(line, language):
-                yield end
+                yield end, line.split()[-1]
         end -= len(line) + 1
 
 

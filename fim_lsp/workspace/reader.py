@@ -156,9 +156,8 @@ class SourceReader:
 
     def __init__(self) -> None:
         self._process = SyntaxProcess()
-        self._read: OrderedDict[str, tuple[Source, int, CutText]] = (
-            OrderedDict()
-        )  # by URI, most recent last
+        # By URI, most recent last.
+        self._read: OrderedDict[str, tuple[Source, int, CutText]] = OrderedDict()
         self._unreadable: set[str] = set()  # files that are cut by lines from now on
         self._to_forget: list[Callable[[str], bool]] = []
         self._lock = threading.Lock()

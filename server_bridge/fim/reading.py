@@ -39,9 +39,8 @@ def _parts(text: str, family: Family) -> Prompt:
         prefix = prefix.removeprefix(" ")  # programs write one behind CodeLlama's token
     head = text[: min(at_prefix, at_suffix)]
     repo, chunks, path = _files(head, family)
-    if family.file and head.endswith(
-        family.file
-    ):  # StarCoder2 has the path behind the prefix token
+    # StarCoder2 has the path behind the prefix token.
+    if family.file and head.endswith(family.file):
         path, _, prefix = prefix.partition("\n")
     return Prompt(repo, chunks, path, prefix, suffix, text[middle_ends:])
 

@@ -44,9 +44,8 @@ from server_bridge.protocol import (
 T = TypeVar("T")
 Object = dict[str, Any]
 
-Count = Annotated[
-    int, Meta(ge=0, le=2**31 - 1)
-]  # tokens, slots, and token ids: 32 bits in llama.cpp
+# Tokens, slots, and token ids: 32 bits in llama.cpp.
+Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Octet = Annotated[int, Meta(ge=0, le=255)]
 
 MOST_ODD = 1 << 18  # bytes: Python's reader takes ten times as long as the strict one

@@ -126,9 +126,8 @@ def find_connected(local: End, remote: End) -> Socket | None:
     hosts = local[0].packed, remote[0].packed
     try:
         sockets = _query_kernel(local[0].version, ESTABLISHED, (local[1], remote[1]), hosts, 0)
-    except (
-        OSError
-    ):  # ENOENT, too: a kernel that cannot tell says what one says that has no such socket
+    # ENOENT, too: a kernel that cannot tell says what one says that has no such socket.
+    except OSError:
         sockets = read_tables(TABLES)
     return next((one for one in sockets if one[:2] == (local, remote) and one.inode), None)
 

@@ -8,16 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp.documents import Position, open_document
+from fim_lsp.documents import Edit, Position, after, apply_edits, open_document
 from fim_lsp.events import Snoozed
 from fim_lsp.session.quietness import FILE, NOT_NOW, Exposure, Quietness
+from fim_lsp.session.state.acceptance import Acceptance
 from fim_lsp.session.state.state_file import forget
+from fim_lsp.session.stats import Stats
 from fim_lsp.settings.config import CompletionConfig, Config
 from fim_lsp.suggest import worth
 from fim_lsp.suggest.back_off import READ_S
 from fim_lsp.suggest.cursor import Candidate, Odds
 from fim_lsp.suggest.request import CompletionRequest, request_at
-from fim_lsp.suggest.worth import AGAIN, Record
+from fim_lsp.suggest.worth import AGAIN, EARLY, Prospect, Record
 from server_bridge.protocol import Health, State
 from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
@@ -43,6 +45,7 @@ def request(version: int = 1, *, invoked: bool = False, learn: bool = True) -> C
     return request_at(document, Position(0, 4), "a.py", config, READY, invoked=invoked)
 
 
+PLACE = Prospect("python", 0.6, 8, 1, "x = ", 0.3)
 UNSURE = Candidate("foo(", odds=(Odds(4, -1.0),))
 
 
@@ -88,11 +91,44 @@ def test_what_is_ignored_makes_the_next_ones_rarer() -> None:
     ignore(quiet, 10 * AGAIN)
     assert quiet.n_hidden > AGAIN
     assert quiet.wait_ms(50, request()) > 50
-    assert quiet.why().startswith("waiting longer")
+    assert quiet.why().startswith("quiet: ")
     shown = [weigh(quiet, request(100 + n)) for n in range(AGAIN)]
     assert sum(map(bool, shown)) == 1
     clocks.now += 7200
     assert quiet.wait_ms(50, request()) == pytest.approx(50, abs=1)
+
+
+def test_why_fades() -> None:
+    """What was dismissed is no reason any more after an hour, nor once one was taken."""
+    clocks = Clocks()
+    quiet = clocks.quietness()
+    for _ in range(3):
+        quiet.judge(weigh(quiet, request()), dismissed=True)
+    assert quiet.why() == "quiet: 3 were dismissed"
+    clocks.now += 3600
+    assert quiet.why() == ""
+    clocks.now -= 3600
+    quiet.judge(weigh(quiet, request()), accepted=True)
+    assert quiet.why() == ""
+
+
+@pytest.mark.parametrize("text", ["h)", "th)", "dth + height"])
+def test_what_was_typed_along_counts_as_taken(text: str) -> None:
+    """To its end, however short it is: the next one is likelier, and nothing is rarer."""
+    clocks = Clocks()
+    quiet = clocks.quietness()
+    acceptance = Acceptance(Stats(), quiet)
+    document, at = open_document(URI, "python", 1, "area(wi"), Position(0, 7)
+    place = Prospect("python", 0.6, len(text), 1, "area(wi", 0.3)
+    acceptance.offer(document, [("1", Edit(at, at, text))], Exposure(place, clocks.now))
+    clocks.now += READ_S
+    for key in text:
+        edit = Edit(at, at, key)
+        acceptance.follow(document, (edit,))
+        document, at = apply_edits(document, [edit], 2), after(at, key)
+    assert quiet.record.n == 1
+    assert worth.expect(quiet.record, place) > worth.expect(Record(), place)
+    assert quiet.why() == ""
 
 
 def test_what_could_not_be_read_says_nothing() -> None:
@@ -170,6 +206,34 @@ def test_a_file_that_makes_no_sense(tmp_path: Path, content: bytes) -> None:
     (tmp_path / FILE).write_bytes(content)
     (tmp_path / FILE).chmod(0o600)
     assert Clocks().quietness(tmp_path).record == Record()
+
+
+async def test_the_status_says_once_that_it_is_quiet(open_session: OpenSession) -> None:
+    """With how many were refused; and once that it is over, when one was taken."""
+    session = open_session(Config(), FakeBackend(lambda prompt, n: "x"))
+    told: list[str] = []
+    session.on_status = lambda status: told.append(status.hidden)
+    typist = Typist(session, "wi")
+    await session.connection.wait_ready()
+    ignore(session.quiet, 10)
+    await typist.ask()
+    assert not any(told)  # none was hidden yet
+    ignore(session.quiet, EARLY)
+    for key in "dth":
+        typist.type(key)
+        await typist.ask()
+    assert [status for status in told if status] == [session.status().hidden]
+    refused = session.quiet.record.n
+    assert session.status().hidden == f"quiet: {refused:.0f} were typed against"
+    session.quiet.judge(Exposure(PLACE, 0.0), accepted=True)
+    for key in " + ":
+        typist.type(key)
+        await typist.ask()
+    assert told[-1] == session.status().hidden == ""
+    assert [bool(status) for status in told].count(True) == 1
+    ignore(session.quiet, 10 * AGAIN)
+    weigh(session.quiet, request(learn=False))
+    assert not session.quiet.hides
 
 
 async def test_not_now(open_session: OpenSession) -> None:

@@ -7,9 +7,10 @@ import pytest
 from fim_lsp.suggest.back_off import (
     MOST,
     MOST_WAIT_MS,
+    NEAR_ONE,
     PastReaction,
     Reaction,
-    describe_waits,
+    describe_refused,
     strength,
     verdict,
     wait_ms,
@@ -50,7 +51,7 @@ def test_strength(verdicts: tuple[Reaction, ...], strong: float) -> None:
 def test_a_dismissal_counts_as_the_user_wants(wanted: str, strong: float) -> None:
     """Twice or half as much; what was taken counts the same."""
     assert strength(judged(D, A), 0.0, wanted) == pytest.approx(max(1.0, strong))
-    assert bool(describe_waits(judged(D), 0.0, wanted)) == (wanted != "more")
+    assert (strength(judged(D), 0.0, wanted) < NEAR_ONE) == (wanted == "more")
 
 
 def test_it_fades() -> None:
@@ -92,11 +93,7 @@ def test_verdict(
 
 
 def test_the_user_is_told_why() -> None:
-    """In numbers of what happened; nothing once it is over."""
-    assert describe_waits(judged(D, D, D), 1.0) == "waiting longer: 3 were dismissed"
-    assert (
-        describe_waits(judged(D, IGN), 1.0)
-        == "waiting longer: 1 was dismissed and 1 was typed against"
-    )
-    assert describe_waits(judged(D, A), 1.0) == ""
-    assert describe_waits(judged(D, D, D), 3600.0) == ""
+    """In numbers of what happened."""
+    assert describe_refused({D: 3}) == "3 were dismissed"
+    assert describe_refused({IGN: 1, D: 1}) == "1 was dismissed and 1 was typed against"
+    assert describe_refused({}) == ""

@@ -18,6 +18,10 @@ from fim_lsp.suggest.syntax_errors import SyntaxErrors
         ("python", ("x = f(", "    1,"), "    2,", (")",)),
         ("lua", ("function f(a)", "  if a then"), "    return 1", ("end",)),
         ("lua", ("function f(a)",), "  return 1", ("", "function g() end")),
+        ("shellscript", (), "if ! $FORCE; then", ()),
+        ("sh", ("for f in *; do", '  if [ -f "$f" ]; then'), "    rm $f", ()),
+        ("sh", ("while x; do", "  if y; then", "    z", "  else"), "    a", ("done",)),
+        ("bash", ("f() {", "  case $1 in"), "    -h)", ("}",)),
     ],
 )
 def test_code_that_is_typed_line_by_line(

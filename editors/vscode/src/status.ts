@@ -17,6 +17,7 @@ export interface Status {
   bundled: boolean;
   firstLookS?: number;
   quietUntil?: string; // automatic suggestions are off until then; "" while they are on
+  quiet?: string; // why some suggestions are hidden; "" while none is
 }
 
 /** `fim/stats`: the parts that the menu shows. */
@@ -89,8 +90,9 @@ export class StatusBar implements vscode.Disposable {
 }
 
 /** What the model does: it is loading, it reads a place for the first time, or it is ready. */
-function phase({ kind, busy, firstLookS = 0, quietUntil = "" }: Status): string {
+function phase({ kind, busy, firstLookS = 0, quietUntil = "", quiet = "" }: Status): string {
   if (quietUntil !== "") return `quiet until ${quietUntil}`;
+  if (quiet !== "") return quiet;
   if (firstLookS > 0) return `first look: ${firstLookS} s`;
   return busy ? "loading" : kind === "Normal" ? "ready" : "";
 }

@@ -168,6 +168,7 @@ class Acceptance:
                 self._take(offer, offer.passed, len(edit.text))
                 self._quiet.judge(offer.exposure, accepted=True)
                 self._become(offer, Fate.ACCEPTED)
+            offer.passed = max(ALONG_CHARS, offer.passed)  # all of it, however short
             self._end()
             return
         for text in (edit.text, edit.text.rstrip(PAIRED)):
@@ -185,7 +186,7 @@ class Acceptance:
         offer.passed += len(text)
 
     def _take(self, offer: OfferedSuggestion, at: int, n_chars: int) -> None:
-        """Count *n_chars* that came *at* a point of the path, as far as they are not counted yet."""
+        """Count *n_chars* that came *at* a point of the path, but for those counted already."""
         end = at + n_chars
         if (n_new := end - max(at, offer.counted)) > 0:
             offer.counted = end
