@@ -33,6 +33,13 @@ ASK = (
     "earlier commits. Answer with the line only."
 )
 
+# What small models repeat of the prompt before a subject; what differs where it says the same.
+_ECHO = re.compile(
+    r"[\[*]*(?:(?:subject(?: line)?|commit message|staged\.diff|subjects\.txt)\**:\** *)+",
+    re.IGNORECASE,
+)
+_KIND, _NUMBER = re.compile(r"[\w-]+(\([^()]*\))?!?: +"), re.compile(r"( \(#\d+\))?\.?$")
+
 _FILE = re.compile(r"^diff --", re.MULTILINE)
 _HUNK = re.compile(r"@@(@{0,8}) [^@\n]{0,400}@@")
 _UNSTAGED = re.compile(r"^\S -{50}$", re.MULTILINE)  # what `git commit -v -v` shows below
@@ -124,9 +131,19 @@ def line_of(answer: str, prompt: Prompt, typed: str) -> str:
         lines = (line.strip() for line in answer.split("\n"))
         line = next((line for line in lines if line and not line.startswith("```")), "")
         line = line[1:-1] if len(line) > 1 and line[0] == line[-1] in "`\"'" else line
+        if echo := _ECHO.match(line):
+            line = line[echo.end() :].removesuffix("]" if echo[0][0] == "[" else "")
         return line.removeprefix(typed) if line.startswith(typed) else ""
     line = answer.removeprefix(prompt.forced).partition("\n")[0]
     return line if typed and not typed.endswith(" ") else line.lstrip()
+
+
+def repeats(subject: str, subjects: Sequence[str]) -> bool:
+    """Return whether *subject* says what one of *subjects* does, maybe as another kind of change."""
+    core, *others = (
+        _NUMBER.sub("", _KIND.sub("", each, count=1)).casefold() for each in (subject, *subjects)
+    )
+    return core in others
 
 
 def _scrub_hunk(lines: Sequence[str]) -> list[str]:

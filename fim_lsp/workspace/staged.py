@@ -14,7 +14,8 @@ from fim_lsp.workspace.git_commit import FILE, NextCommit, index_of, next_commit
 from fim_lsp.workspace.git_files import git_folder
 from fim_lsp.workspace.ignore_files import why_private
 
-NOTHING = "nothing is staged that a model may be shown"
+NOTHING = "nothing is staged: stage something first"
+PRIVATE = "nothing is staged that a model may be shown: all of it is private"
 NO_TREE = "the work tree of its repository was not found"
 NO_GIT = "git cannot tell what is staged: {}"
 MOST_FILES = 200  # of a diff; each is judged
@@ -103,4 +104,5 @@ def _judge(
         for file_diff in file_diffs(diff)[:MOST_FILES]
         if not any(judge(top / name) or name.endswith(private) for name in file_diff.names)
     ]
-    return Staged(top.name, tuple(shown), subjects, "" if shown else NOTHING)
+    why = PRIVATE if diff.strip() else NOTHING
+    return Staged(top.name, tuple(shown), subjects, "" if shown else why)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.editors import programs
+from tests.editors.conftest import furnish
 from tests.editors.neovim import Neovim
 from tests.editors.test_vscode import VSIX, needs_workbench
 from tests.editors.vscode import Workbench
@@ -47,6 +49,23 @@ def test_neovim(home: Path, message: Path) -> None:
         editor.wait_until(lambda: editor.buffer == f"\n{COMMENT}", "the undo")
         editor.send(":Fim commit\r")
         editor.wait_until(lambda: editor.buffer == f"{text}\n{COMMENT}", "the text again")
+
+
+@pytest.mark.skipif(
+    not programs.program("nvim").exists(), reason="no Neovim: run scripts/install-editors"
+)
+def test_a_sign_that_it_comes(tmp_path: Path, message: Path) -> None:
+    """While the model loads, here for ever, a message says so; the sign stands in the first line."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        furnish(tmp_path, f'[backend]\nkind = "llama-server"\nurl = "{url}"\n')
+        with closing(Neovim(tmp_path, message.parents[1], INIT)) as editor:
+            editor.send(f":edit {message}\r")
+            attached = "#vim.lsp.get_clients({name='fim', bufnr=0, _uninitialized=false}) > 0"
+            editor.wait_until(lambda: editor.lua(attached), "the server attached")
+            editor.send(":Fim commit\r")
+            editor.wait_for("the model is loading")
+            editor.wait_for("fim …")
 
 
 @needs_workbench

@@ -11,6 +11,7 @@ from fim_lsp.prompt.commit_message import (
     file_diffs,
     line_of,
     prompt_of,
+    repeats,
     scrub_diff,
 )
 from server_bridge.protocol import Health, State
@@ -121,6 +122,10 @@ def test_a_large_file_leaves_room_for_others() -> None:
         ("CHAT", "till: count", "cart: ", ""),
         ("CHAT", "cart:\u2028 count\x85 twice", "cart:", "\u2028 count twice"),
         ("CHAT", "\x1b]0;owned\x07cart\0\b", "", "]0;ownedcart"),
+        ("INSTRUCT", "[Subject: Staged.diff: Add a cart]", "", "Add a cart"),
+        ("CHAT", "**Subject:** Add a cart", "", "Add a cart"),
+        ("INSTRUCT", "Commit message: [WIP] Add subjects.txt", "", "[WIP] Add subjects.txt"),
+        ("INSTRUCT", "Subject lines: wrap them", "", "Subject lines: wrap them"),
         ("FILLS", " fix\x1b[31m it\x08\0\nmore", "", "fix[31m it"),
     ],
 )
@@ -128,6 +133,23 @@ def test_the_line_that_follows(state: str, said: str, typed: str, line: str) -> 
     """One line, which continues what is typed; a chat says all of it, maybe in quotes."""
     prompt = prompt_of("shop", [], (), typed, 1000, state=globals()[state])
     assert line_of(said, prompt, typed) == line
+
+
+@pytest.mark.parametrize(
+    ("subject", "expected"),
+    [
+        ("fix: count the items", True),
+        ("chore(Cart): Count the items.", True),
+        ("feat!: count the items (#12)", True),
+        ("count the items", True),
+        ("fix: count the items twice", False),
+        ("cart: count", False),
+    ],
+)
+def test_a_subject_that_says_what_an_earlier_one_does(subject: str, *, expected: bool) -> None:
+    """Another type, scope or number before or behind it makes no other subject."""
+    assert repeats(subject, ["till: ring", "fix: count the items"]) is expected
+    assert repeats(subject, ["count the items (#3)"]) is expected
 
 
 OLD, NEW = (

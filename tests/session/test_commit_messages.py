@@ -277,4 +277,6 @@ async def test_for_a_repository(work: Work) -> None:
     nowhere = await work.session.write_commit_message(work.top.parent, "")
     assert nowhere == ("", "there is no git repository")
     git("reset", "-q", cwd=work.top)
-    assert (await work.session.write_commit_message(work.top, ""))[1].startswith("nothing is")
+    assert (await work.session.write_commit_message(work.top, ""))[1] == (
+        "nothing is staged: stage something first"
+    )

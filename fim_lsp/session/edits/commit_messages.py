@@ -178,7 +178,7 @@ class CommitMessages:
             try:
                 await self._lane.evaluate(permit, prompt)
                 await self._say(writing, permit, prompt, sample)
-                if writing.typed + writing.text not in staged.subjects:
+                if not commit_message.repeats(writing.typed + writing.text, staged.subjects):
                     return
                 writing.text, sample = "", sample + 1
                 writing.trouble = REPEATED if sample == SAMPLES else ""
