@@ -171,9 +171,7 @@ class Completer:
     async def _answer(
         self, request: CompletionRequest, asked: OpenDocument, place: TextPlace, until: float
     ) -> Answer:
-        """
-        Answer once the verdicts are there: what was open before may be judged again, or closed.
-        """
+        """Answer once the verdicts are there: what was open may be judged again, or closed."""
         await self._judging.wait_judged(asked.uri)
         if (doc := self._open.by_uri.get(asked.uri)) is None:
             return SUPERSEDED
