@@ -63,6 +63,16 @@ def test_the_commands_that_pages_name_exist() -> None:
         assert any(each.startswith(title) for each in titles), title
 
 
+def n_lines(*pages: Path) -> int:
+    return sum(len(page.read_text("utf-8").splitlines()) for page in pages)
+
+
+def test_the_pages_do_not_grow() -> None:
+    """What is new on them takes the place of what stands twice; a number here may only fall."""
+    assert n_lines(ROOT / "README.md") <= 85
+    assert n_lines(*(ROOT / "docs").rglob("*.md")) <= 1720
+
+
 def test_the_page_of_models_says_what_the_table_does() -> None:
     """Size, costs, quality and licence of every model."""
     page = (ROOT / "docs/models.md").read_text("utf-8")

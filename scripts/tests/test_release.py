@@ -112,14 +112,15 @@ def address(root: Path) -> str:
 
 def repeated(root: Path) -> dict[str, str | None]:
     """Return the address where it is repeated, as a user or an editor reads it."""
-    clone = re.search(r"git clone (\S+) fim-lsp", (root / "README.md").read_text("utf-8"))
+    readme = (root / "README.md").read_text("utf-8")
+    clone = re.search(r"^(?:git clone (\S+) fim-lsp && )?cd fim-lsp\b", readme, re.MULTILINE)
     lazy = re.search(
         r"url = '(.*)', -- that of", (root / "docs/editors/neovim.md").read_text("utf-8")
     )
     manifest = json.loads((root / MANIFEST).read_text("utf-8"))
     url = manifest.get("repository", {}).get("url", "ADDRESS").removesuffix(".git")
     bugs = manifest.get("bugs", {}).get("url", "ADDRESS").removesuffix("/issues")
-    return {"clone": clone and clone[1], "lazy": lazy and lazy[1], "url": url, "bugs": bugs}
+    return {"clone": clone and (clone[1] or "ADDRESS"), "lazy": lazy and lazy[1], "url": url, "bugs": bugs}
 
 
 def test_the_address_is_the_same_everywhere() -> None:

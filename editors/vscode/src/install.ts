@@ -37,7 +37,7 @@ export async function installServer(context: vscode.ExtensionContext): Promise<b
     void vscode.window.showErrorMessage("This build of the extension contains no server; see its README.");
     return false;
   }
-  const title = "Installing fim-lsp, about 165 MB";
+  const title = "Installing fim-lsp, about 173 MB";
   const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
   try {
     const storage = await ownFolder(context);

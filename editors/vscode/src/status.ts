@@ -108,7 +108,7 @@ function steps(status: Status, isMissing: boolean): Row[] {
   if (isMissing && path !== "") {
     return [{ label: "$(clear-all) Clear the Setting fim.serverPath", description: path, command: "fim.install" }];
   }
-  if (isMissing) return [{ label: "$(cloud-download) Install the Server", description: "about 165 MB", command: "fim.install" }];
+  if (isMissing) return [{ label: "$(cloud-download) Install the Server", description: "about 173 MB", command: "fim.install" }];
   if (!status.bundled && status.kind !== "Error") return [];
   const description = status.bundled ? "the bundled one is a toy that knows a little Python" : "the one that is set cannot be used";
   return [{ label: "$(cloud-download) Get a Real Model", description, command: "fim.setup" }];
