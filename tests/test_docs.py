@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from fim_lsp.cli.options import parser
+from fim_lsp.lsp import commands, commit_messages, edits, inline_edits
 from fim_lsp.settings.merge import SCHEMA
+from fim_lsp.suggest.filters.order import FILTERS
+from server_bridge.fim.tokens import FAMILIES
 from server_bridge.weights.table import GIGABYTE, MODELS
 from tests.test_tidy import ROOT, files_of_git
 
@@ -61,6 +64,27 @@ def test_the_commands_that_pages_name_exist() -> None:
     assert named(r"`:Fim (\w+)") <= {*re.findall(r"^  (\w+) = function", plugin, re.MULTILINE)}
     for title in named(r"\*FIM: ([^*]+)\*"):
         assert any(each.startswith(title) for each in titles), title
+
+
+def test_the_page_of_suggestions_lists_the_filters() -> None:
+    """All of them, in their order."""
+    page = (ROOT / "docs/suggestions.md").read_text("utf-8")
+    rows = re.findall(r"^\| (`\w+`.*?) \|", page.partition("| filter |")[2], re.MULTILINE)
+    listed = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    n_filters = len(FILTERS)
+    assert listed[:n_filters] == [each.__name__ for each in FILTERS]
+
+
+def test_the_pages_list_what_a_client_can_ask_and_a_model_can_be() -> None:
+    """Commands and requests on the protocol's page, model families beside the templates."""
+    protocol = (ROOT / "docs/protocol.md").read_text("utf-8")
+    tables = (commands, commit_messages, edits, inline_edits)
+    names = [name for each in tables for name, _ in each.COMMANDS]
+    for name in (*names, *(name for name, *_ in commands.REQUESTS)):
+        assert f"`{name}" in protocol, name
+    backends = (ROOT / "docs/backends.md").read_text("utf-8")
+    for family in FAMILIES:
+        assert f"`{family.name}`" in backends or family.name == "fim", family.name
 
 
 def n_lines(*pages: Path) -> int:
