@@ -120,7 +120,12 @@ def repeated(root: Path) -> dict[str, str | None]:
     manifest = json.loads((root / MANIFEST).read_text("utf-8"))
     url = manifest.get("repository", {}).get("url", "ADDRESS").removesuffix(".git")
     bugs = manifest.get("bugs", {}).get("url", "ADDRESS").removesuffix("/issues")
-    return {"clone": clone and (clone[1] or "ADDRESS"), "lazy": lazy and lazy[1], "url": url, "bugs": bugs}
+    return {
+        "clone": clone and (clone[1] or "ADDRESS"),
+        "lazy": lazy and lazy[1],
+        "url": url,
+        "bugs": bugs,
+    }
 
 
 def test_the_address_is_the_same_everywhere() -> None:

@@ -40,7 +40,8 @@ def values_of(name: str) -> list[str]:
     """Return what an option of the editor, without its `editor.`, or a part of it, may be."""
     found = re.search(rf'enum:\[([^\]]+)\](?:(?!enum:).){{0,400}}?super\(\d+,"{name}"', workbench())
     assert found is not None, name
-    return json.loads(f"[{found[1]}]")  # type: ignore[no-any-return]
+    values: list[str] = json.loads(f"[{found[1]}]")
+    return values
 
 
 def settings_of_the_page() -> list[dict[str, Any]]:
