@@ -9,6 +9,7 @@ session and waits for the answer to `initialize`.
 from __future__ import annotations
 
 import argparse
+import errno
 import gc
 import os
 import sys
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from server_bridge.bridge import BackendSettings
 
 INTERRUPTED = 130  # what shells report for a program ended by Ctrl-C
+CANNOT_WRITE = 74  # EX_IOERR of sysexits.h
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,14 +46,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _quietly(given: argparse.Namespace) -> int:
-    """Run a command; Ctrl-C or a reader that ends (`| head`) causes no traceback."""
+    """Run a command; Ctrl-C, a reader that ends (`| head`) or a full disk causes no traceback."""
     try:
-        return _command(given)
+        code = _command(given)
+        sys.stdout.flush()
+        return code
     except (KeyboardInterrupt, EOFError):  # Ctrl-C, or Ctrl-D at a question
         return INTERRUPTED
-    except BrokenPipeError:
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.ENOSPC):
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at exit
-        return INTERRUPTED
+        if error.errno == errno.EPIPE:
+            return INTERRUPTED
+        sys.stderr.write(f"fim-lsp: nothing more can be written: {error.strerror}\n")
+        return CANNOT_WRITE
 
 
 def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each)

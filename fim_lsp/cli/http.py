@@ -61,9 +61,6 @@ def run(
     screen = screen_on(sys.stdout)
     for problem in problems:
         screen.line(f"fim-lsp: {problem}")
-    if not root.is_dir():
-        screen.line(f"fim-lsp: there is no folder {root}")
-        return 1
     open_session = partial(Session, config, open_backend, days=cache)
     options = {
         "port": arguments.port or config.http.port or 0,

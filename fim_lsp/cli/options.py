@@ -145,6 +145,13 @@ def _port(text: str) -> int:
     return int(text)
 
 
+def _folder(text: str) -> Path:
+    """Return a folder that is there."""
+    if not (folder := Path(text)).is_dir():
+        raise argparse.ArgumentTypeError(f"there is no folder {text}")
+    return folder
+
+
 def _token(text: str) -> str:
     """Return the secret in a file."""
     try:
@@ -224,7 +231,7 @@ COMMANDS = {
         "Check the installation, the settings, the model server and its speed, and say what to "
         "change. Exit code: 0 if completions work, 1 if they cannot work as set up.",
         (_flag("--json", "the findings as JSON"),
-         _option("--root", metavar="FOLDER", type=Path, default=Path(),
+         _option("--root", metavar="FOLDER", type=_folder, default=Path(),
              help="the project whose .fim-lsp.toml applies (default: the current folder)"))),
     "complete": _Command(
         "one completion, as an editor would get it",
@@ -242,7 +249,7 @@ COMMANDS = {
         "and show a page there.",
         (_option("--port", type=_port, default=0,
              help="where to listen (default: a port that is free)"),
-         _option("--root", metavar="DIR", type=Path, default=Path(),
+         _option("--root", metavar="DIR", type=_folder, default=Path(),
              help="your project (default: here)"),
          _option("--token-file", metavar="FILE", type=_token,
              help="the key that clients must know "

@@ -38,7 +38,7 @@ _ECHO = re.compile(
     r"[\[*]*(?:(?:subject(?: line)?|commit message|staged\.diff|subjects\.txt)\**:\** *)+",
     re.IGNORECASE,
 )
-_KIND, _NUMBER = re.compile(r"[\w-]+(\([^()]*\))?!?: +"), re.compile(r"( \(#\d+\))?\.?$")
+_KIND, _NUMBER = re.compile(r"^[\w-]+(\([^()]*\))?!?: +"), re.compile(r"( \(#\d+\))?\.?$")
 
 _FILE = re.compile(r"^diff --", re.MULTILINE)
 _HUNK = re.compile(r"@@(@{0,8}) [^@\n]{0,400}@@")
@@ -141,7 +141,7 @@ def line_of(answer: str, prompt: Prompt, typed: str) -> str:
 def repeats(subject: str, subjects: Sequence[str]) -> bool:
     """Return whether *subject* says what one of *subjects* does, maybe as another kind of change."""
     core, *others = (
-        _NUMBER.sub("", _KIND.sub("", each, count=1)).casefold() for each in (subject, *subjects)
+        _NUMBER.sub("", _KIND.sub("", each)).casefold() for each in (subject, *subjects)
     )
     return core in others
 

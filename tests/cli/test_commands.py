@@ -89,6 +89,8 @@ def test_help_names_every_command(
         (["complete", "latin1.py:1"], "is not UTF-8"),
         (["complete", ".:1"], "is a folder"),
         (["complete", "text.py:1", "--open", "none.py"], "none.py does not exist"),
+        (["doctor", "--root", "none"], "there is no folder none"),
+        (["http", "--root", "text.py"], "there is no folder text.py"),
     ],
 )
 def test_a_wrong_command_line_is_one_sentence(
@@ -237,6 +239,25 @@ def test_complete_prints_the_suggestion_and_nothing_else(tmp_path: Path) -> None
     done = fim_lsp("complete", f"shop.py:{line}", cwd=tmp_path)
     assert (done.stdout, done.returncode) == ("pacity = capacity\n", 0)
     assert done.stderr == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("command", ["models", "forget"])
+def test_a_disk_that_is_full_causes_no_traceback(tmp_path: Path, command: str) -> None:
+    """One sentence, and an exit code that says that nothing could be written."""
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "fim_lsp", command],
+            cwd=tmp_path,
+            env={**os.environ, "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode == 74
+    assert done.stderr == "fim-lsp: nothing more can be written: No space left on device\n"
 
 
 def test_complete_for_scripts(tmp_path: Path) -> None:

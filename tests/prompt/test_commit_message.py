@@ -144,6 +144,8 @@ def test_the_line_that_follows(state: str, said: str, typed: str, line: str) -> 
         ("count the items", True),
         ("fix: count the items twice", False),
         ("cart: count", False),
+        ("count: the items", False),
+        ("say so: count the items", False),
     ],
 )
 def test_a_subject_that_says_what_an_earlier_one_does(subject: str, *, expected: bool) -> None:
