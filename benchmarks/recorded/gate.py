@@ -3,8 +3,8 @@ What rules for the end of a suggestion give in a recorded session: in seconds, o
 
     python -m benchmarks.recorded.gate [ANSWERS]
 
-A rule is chosen on the first half and reported on the second. *Longest* is the longest beginning that is likely enough, as it is
-shown; *best* the one of those by which a reader saves most (`gain`). Behind a text that ends its line, further lines are judged by
+A rule is chosen on the first half and reported on the second. *Longest* is the longest beginning that is likely enough, *shown* the
+one of those, with thresholds up to twice as high, of which a reader has most. Behind a text that ends its line, further lines are judged by
 their own odds: those of a *body* that its head opens, those that only *close*, or *any*.
 """
 
@@ -16,10 +16,10 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 from benchmarks.arguments import parser
 from benchmarks.gate import SURE
-from benchmarks.real_sessions.readers import usual_read_s
 from benchmarks.recorded.answers import ANSWERS, is_quiet, read_answers
 from benchmarks.recorded.log import SESSION, read
 from benchmarks.recorded.pauses import Pause, pauses
@@ -27,40 +27,24 @@ from benchmarks.recorded.scores import HEAD, Shown, recorded, row
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.confidence import least
 from fim_lsp.suggest.cursor import Candidate
-from fim_lsp.suggest.filters.order import polish
+from fim_lsp.suggest.filters import order
 
 DEFAULT = 0.3
 SURE_LINE, SURE_NEXT = 0.8, 0.3  # of the text, and of each line behind it
 LINES = 10
-SURER = (0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # thresholds above the user's that are tried
-TOO_HIGH = 2  # the odds: their square is nearer to how often a text is right (suggest/confidence)
 CLOSING = re.compile(r"[)\]};,\s]+")
 Rule = Callable[[Pause, Candidate], str]
 
 
 def longest(sure: float, pause: Pause, said: Candidate) -> str:
+    """Return the longest beginning that is likely enough."""
+    with patch.object(order, "SURER", (1,)):
+        return shown(sure, pause, said)
+
+
+def shown(sure: float, pause: Pause, said: Candidate) -> str:
     """Return what an automatic request is shown."""
-    return polish(decode(sure, pause, said), pause.cursor, sure).text
-
-
-def best(sure: float, pause: Pause, said: Candidate) -> str:
-    """Return the beginning by which a reader saves most, of all that are likely enough."""
-    decoded = decode(sure, pause, said)
-    surer = (sure, *(least for least in SURER if least > sure))
-    return max((polish(decoded, pause.cursor, one) for one in surer), key=gain).text
-
-
-def gain(candidate: Candidate) -> float:
-    """
-    Return the keys that people save by a text, expected per second of reading; each line is worth as much as it
-    is likely that all is right up to its end.
-    """
-    saved, at, lines = 0.0, 0, candidate.text.split("\n")
-    for n, line in enumerate(lines):
-        at += len(line) + (n > 0)
-        n_keys = 1 + len(line.lstrip()) if n else len(line) - 1  # one accepts it
-        saved += math.exp(TOO_HIGH * _total(candidate, 0, at)) * n_keys
-    return saved / usual_read_s(candidate.text)
+    return order.polish(decode(sure, pause, said), pause.cursor, sure).text
 
 
 def decode(sure: float, pause: Pause, said: Candidate) -> Candidate:
@@ -90,7 +74,9 @@ def go_on(rule: Rule, wanted: str, pause: Pause, said: Candidate) -> str:
         if not is_next or (wanted == "close" and not closes):
             break
         end = line_end
-    more = polish(Candidate(said.text[:end], True, said.odds), cursor, 0.0, off=("extent",)).text
+    more = order.polish(
+        Candidate(said.text[:end], True, said.odds), cursor, 0.0, off=("extent",)
+    ).text
     return more if len(more) > len(text) else text
 
 
@@ -113,13 +99,12 @@ def _total(said: Candidate, start: int, end: int) -> float:
 
 RULES: dict[str, Rule] = {
     **{f"longest, {sure}": partial(longest, sure) for sure in SURE if sure <= DEFAULT * 2},
-    f"best, {DEFAULT}": partial(best, DEFAULT),
-    "best, 0.2": partial(best, 0.2),
+    **{f"shown, {sure}": partial(shown, sure) for sure in SURE if sure <= DEFAULT},
     **{
         f"longest, {DEFAULT}, and {wanted}": partial(go_on, partial(longest, DEFAULT), wanted)
         for wanted in ("body", "close", "any")
     },
-    f"best, {DEFAULT}, and any": partial(go_on, partial(best, DEFAULT), "any"),
+    f"shown, {DEFAULT}, and any": partial(go_on, partial(shown, DEFAULT), "any"),
     "all that was said": lambda _, said: said.text,
 }
 

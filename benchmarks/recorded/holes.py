@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from benchmarks.real_sessions.taking import take
 from benchmarks.recorded.answers import ANSWERS, is_quiet, read_answers
-from benchmarks.recorded.gate import DEFAULT, longest
+from benchmarks.recorded.gate import DEFAULT, shown
 from benchmarks.recorded.log import SESSION, Changed, entries, read
 from benchmarks.recorded.pauses import HALVES, KEY, Pause, pauses
 from benchmarks.recorded.scores import Shown, read_by_people
@@ -80,7 +80,7 @@ def saved(pause: Pause, said: Candidate, line: Line) -> int:
     is_right = meant.startswith(head) and meant[len(head) :].endswith(tail)
     if not is_right or len(tail) < TAIL:
         return 0
-    taken = len(take(longest(DEFAULT, pause, said), pause.truth))
+    taken = len(take(shown(DEFAULT, pause, said), pause.truth))
     today = len(meant) - min(taken, len(meant)) + bool(taken)
     return max(0, today - (len(meant) - len(head) - len(tail)) - 2)
 

@@ -46,11 +46,11 @@ def test_lines_behind_a_sure_one(wanted: str, parts: list[tuple[str, float]], sh
     assert gate.go_on(LONGEST, wanted, pause("ret"), said(*parts)) == shown
 
 
-def test_the_best_beginning_is_shorter_where_the_end_is_less_sure() -> None:
-    """It is the one by which a reader is expected to save most; a further line is worth what its odds are."""
+def test_what_is_shown_is_shorter_where_the_end_is_less_sure() -> None:
+    """It is the beginning by which a reader is expected to save most, not the longest one."""
     parts = said(("urn width", 0.95), (" + 1", 0.5), ("\n", 0.9))
     assert LONGEST(pause("ret"), parts) == "urn width + 1"
-    assert gate.best(0.3, pause("ret"), parts) == "urn width"
+    assert gate.shown(0.3, pause("ret"), parts) == "urn width"
 
 
 HOLE = said(("urn ", 0.9), ("height", 0.2), (" * scale", 0.9), ("\n", 0.9))

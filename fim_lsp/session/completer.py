@@ -287,20 +287,16 @@ class Completer:
         return Answer([Suggestion(str(next(self._numbers)), at, at, text)], "backend")
 
     def _polish(
-        self,
-        request: CompletionRequest,
-        doc: OpenDocument,
-        outcome: str,
-        candidates: list[Candidate],
+        self, request: CompletionRequest, doc: OpenDocument, outcome: str, said: list[Candidate]
     ) -> Answer:
-        """Return the suggestions that the filters leave of *candidates*, in order."""
-        polished = [polish(candidate, request.cursor, request.sure) for candidate in candidates]
+        """Return the suggestions that the filters leave of *said*, in order."""
+        polished = [polish(each, request.cursor, request.sure) for each in said]
         for candidate in polished:
             self._stats.cuts.update(cut.filter for cut in candidate.cuts)
-        lasting = outcome != "local" and candidates[0].whole and request.selected is None
+        lasting = outcome != "local" and said[0].whole and request.selected is None
         model = self._connection.state.model
         answer = self._choose(request, doc, outcome, polished)
-        is_shown = lasting and len(candidates) == 1 and answer.outcome != RARELY
+        is_shown = lasting and len(said) == 1 and answer.outcome != RARELY
         doc.known.displayed = Displayed(request.cursor, polished[0], model) if is_shown else None
         if lasting and answer.suggestions:
             self._dispatcher.decode_ahead(request, doc, answer.suggestions[0])

@@ -70,12 +70,9 @@ def lines_in_sight(
 
 
 def choose(
-    candidate: Candidate,
-    tokens: Iterable[Token],
-    forced: str,
-    cursor: Cursor,
+    candidate: Candidate, tokens: Iterable[Token], forced: str, cursor: Cursor,
     elsewhere: Iterable[str] | None,
-) -> Candidate:
+) -> Candidate:  # fmt: skip
     """
     Return the candidate to remember at *cursor*, where the model's is *candidate*.
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
-from fim_lsp.suggest.confidence import SURE, behind, confidence, likely, odds, prefer
-from fim_lsp.suggest.cursor import Candidate, Odds
+from fim_lsp.suggest.confidence import SURE, behind, confidence, gain, likely, odds, prefer
+from fim_lsp.suggest.cursor import Candidate, Cursor, Odds
+from fim_lsp.suggest.filters.order import polish
 from server_bridge.protocol import Token
 
 
@@ -83,6 +85,32 @@ def test_what_is_shown_is_likely_in_all(least: float, shown: str) -> None:
         (" +", 0.7), (" ta", 0.9), ("x", 0.9),
     )  # fmt: skip
     assert likely(text, least).text == shown
+
+
+@pytest.mark.parametrize(
+    ("least", "end", "shown"),
+    [
+        (0.3, 0.5, "width * rate"),  # 18 characters right in a quarter of the cases, 11 in most
+        (0.3, 0.9, "width * rate + tax"),
+        (0.001, 0.5, "width * rate + tax"),  # the user wants long ones
+        (0.0, 0.5, "width * rate + tax"),
+    ],
+)
+def test_of_the_likely_beginnings_a_reader_gets_most_of_one(
+    least: float, end: float, shown: str
+) -> None:
+    """An end that is likely enough is left out, where the text before it is a third surer."""
+    text = said(("width", 0.95), (" *", 0.98), (" rate", 0.98), (" + tax", end), ("\n", 0.9))
+    assert polish(text, Cursor("python", before="    return "), least).text == shown
+
+
+def test_a_text_that_grows_by_lines_is_never_worth_less() -> None:
+    """Or it would become shorter on screen; all is shown of one that begins below."""
+    lines = said(("if tax:", 0.7), ("\n    rate += tax", 0.5), ("\n    width = 0", 0.9))
+    texts = ["if tax:", "if tax:\n    rate += tax", lines.text]
+    assert len({gain(replace(lines, text=text)) for text in texts}) == 1
+    below = said(("\n", 0.9), ("        rate", 0.9), (" += tax", 0.4))
+    assert polish(below, Cursor("python", before="    if tax:"), 0.3).text == below.text
 
 
 def test_what_was_typed_is_certain() -> None:
