@@ -24,7 +24,6 @@ import json
 import platform
 import sys
 from pathlib import Path
-from typing import Any
 
 from benchmarks import arguments
 from benchmarks.clients import Answer, Client, Ours, Peer, replay
@@ -32,17 +31,15 @@ from benchmarks.figures import Row, raw, row, table
 from benchmarks.metrics import Metered, total
 from benchmarks.serve import BUNDLED, N_BATCH, N_SLOTS, serving
 from benchmarks.traces import TRACES, Trace, full_ring, neighbours
-from deploy.wire import Wire, in_background, is_background
+from deploy.wire import Wire
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.merge import make_config
 from server_bridge.bridge import SESSION
 from server_bridge.http.client import UNTAGGED, Tags
-from server_bridge.http.responses import Object
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.checkpoints import CLOSE_STEP
 from server_bridge.openai.backend import OpenAiServer
-from server_bridge.openai.text_client import TextClient
 from server_bridge.process import sizing
 
 OURS = "ours"
@@ -95,7 +92,7 @@ async def _ours(
     trace: Trace, wire: Wire, options: argparse.Namespace
 ) -> tuple[list[Answer], dict[str, int]]:
     is_openai = options.kind == OPENAI
-    server = Streaming(wire, options.served_model) if is_openai else _llama(wire, options)
+    server = OpenAiServer(wire, options.served_model) if is_openai else _llama(wire, options)
     await server.connect()
     session = Session(_config(trace, options), lambda _: server)
     if options.ring:
@@ -114,14 +111,6 @@ def _llama(wire: Wire, options: argparse.Namespace) -> LlamaServer:
     facts = sizing.read_facts(options.model)
     memory = sizing.memory_of(facts, N_BATCH, N_SLOTS, sizing.physical())
     return LlamaServer(wire, engine="benchmark", memory=memory)
-
-
-class Streaming(OpenAiServer):
-    """An OpenAI-style server; it reads its streams in tasks of their own, which know whose they are."""
-
-    async def _ask(self, client: TextClient, text: str, options: Object) -> tuple[Any, Any]:
-        in_background.set(is_background())
-        return await super()._ask(client, text, options)
 
 
 def _config(trace: Trace, options: argparse.Namespace) -> Config:

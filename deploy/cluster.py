@@ -26,7 +26,6 @@ import httpx
 from benchmarks import arguments, metrics
 from benchmarks.clients import Ours, replay
 from benchmarks.figures import at
-from benchmarks.keystrokes import Streaming
 from benchmarks.traces import Trace
 from deploy.load import N_PREDICT, PACE, person
 from deploy.tests import vllm_server
@@ -36,6 +35,7 @@ from fim_lsp.session.session import Session
 from fim_lsp.settings.merge import make_config
 from server_bridge.http.client import Tags
 from server_bridge.http.responses import Object
+from server_bridge.openai.backend import OpenAiServer
 from tests.llama_server import free_port
 
 N_CTX = 4096  # of the bundled model
@@ -202,7 +202,7 @@ def _by_request(calls: Sequence[tuple[int, Call]], tokens: Sequence[int]) -> lis
 
 async def _one(n: int, wire: Wire, options: argparse.Namespace) -> None:
     """One client on its trace."""
-    server = Streaming(wire, vllm_server.MODEL, n_ctx=N_CTX)
+    server = OpenAiServer(wire, vllm_server.MODEL, n_ctx=N_CTX)
     await server.connect()
     session = Session(make_config({"completion.maxTokens": N_PREDICT}), lambda _: server)
     trace = person(n, options)

@@ -29,7 +29,7 @@ from typing import NamedTuple
 from benchmarks import arguments
 from benchmarks.clients import Answer, Client, Ours, Peer, replay
 from benchmarks.figures import at
-from benchmarks.keystrokes import OPENAI, Streaming
+from benchmarks.keystrokes import OPENAI
 from benchmarks.metrics import UNKNOWN, total
 from benchmarks.serve import BUNDLED, N_CTX, serving
 from benchmarks.traces import NEIGHBOURS, Trace, mix
@@ -41,6 +41,7 @@ from fim_lsp.session.session import Session
 from fim_lsp.settings.merge import make_config
 from server_bridge.http.client import Tags, Trust
 from server_bridge.llama.backend import LlamaServer
+from server_bridge.openai.backend import OpenAiServer
 from server_bridge.protocol import BackendError
 from tests.places import place
 
@@ -138,7 +139,7 @@ async def _one(kind: str, trace: Trace, wire: Wire, options: argparse.Namespace)
         peer: Client = Peer(wire, (), N_PREDICT)
         return await replay(trace, peer)
     is_openai = options.kind == OPENAI
-    server = Streaming(wire, options.served_model) if is_openai else LlamaServer(wire)
+    server = OpenAiServer(wire, options.served_model) if is_openai else LlamaServer(wire)
     with contextlib.suppress(BackendError):  # the session tries again
         await server.connect()
     session = Session(make_config({"completion.maxTokens": N_PREDICT}), lambda _: server)

@@ -3,8 +3,7 @@ What goes over the wire to llama.cpp, recorded: every row of every table is made
 
 `Wire` is the bridge's own HTTP client and keeps a list of calls. Token counts are the server's
 (`timings`), times are the client's. The task that sends says which lane caused a call: the background
-lane runs in a task of that name (a task started by it has `in_background` set), and a request's number
-is in a context variable.
+lane runs in a task of that name, and a request's number is in a context variable.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from server_bridge.http.client import UNTAGGED, Http, Tags, Unproven
 from server_bridge.http.responses import Object
 
 request_number = contextvars.ContextVar("request_number", default=-1)
-in_background = contextvars.ContextVar("in_background", default=False)
 # What begins a part of a prompt, as Qwen2.5-Coder and the bundled model spell it.
 PATIENCE_S = 300.0  # long prompts on slow machines are measured, not given up
 
@@ -107,7 +105,7 @@ class Wire(Http):
         timings = answer["timings"]
         return Call(
             request=request_number.get(),
-            background=in_background.get() or is_background(),
+            background=is_background(),
             started=started,
             ended=time.perf_counter(),
             evaluated=timings["prompt_n"],

@@ -96,7 +96,8 @@ class Request:
 
 
 COUNTED = (
-    "prompt_n", "cache_n", "predicted_n", "prompt_ms", "predicted_ms", "draft_n", "draft_accepted_n",
+    "prompt_n", "cache_n", "predicted_n", "prompt_ms", "predicted_ms",
+    "draft_n", "draft_accepted_n",
 )  # fmt: skip
 
 

@@ -63,19 +63,14 @@ async def stream_shortly(
 ) -> AsyncGenerator[Reply, None]:
     """Yield the replies to *request*, each decoded in one go; see `Model.stream`."""
     left: Request | None = request
+    low, high = SHORT_TOKENS
+    most = max(low, min(high, int(1e3 * SHORT_S / state.decode_ms)))
     while left is not None:
-        n_predict = min(left.n_predict, short_tokens(state))
-        reply = await complete(replace(left, n_predict=n_predict))
+        reply = await complete(replace(left, n_predict=min(left.n_predict, most)))
         yield reply
         if reply.stop is not Stop.LIMIT:
             return
         left = rest(left, reply)
-
-
-def short_tokens(state: State) -> int:
-    """Return how many tokens the server decodes in about `SHORT_S`."""
-    low, high = SHORT_TOKENS
-    return max(low, min(high, int(1e3 * SHORT_S / state.decode_ms)))
 
 
 TAIL = 16  # tokens; fewer cost no more than the request that would evaluate them ahead
@@ -143,7 +138,7 @@ class OpenAiServer:
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
         """See `Model`; one token is generated all the same."""
-        client, text = await self._text(prompt, 1)
+        client, text = await self._text(prompt)
         estimate = client.estimate
         held = estimate.count_held(text)
         part = cut(text, held, held + max(1, int(step * self._speeds.chars_per_token.value)))
@@ -153,30 +148,24 @@ class OpenAiServer:
         # Where it keeps one prompt, another one is evaluated in its place.
         if is_short or prompt.turns or prompt.aside or not estimate.keeps:
             return Warmed(evaluated=0, left=0)
-        _, timings = await self._ask(client, part, completion.PREFILL)
+        async with aclosing(self._growing(client, part, completion.PREFILL, whole=True)) as answers:
+            _, timings = await anext(answers)
         left = estimate.tokens(len(text) - len(part))
         goes_on = left > TAIL and estimate.keeps  # it may have told that it keeps nothing
         return Warmed(timings.prompt_n, left if goes_on else 0)
 
     async def complete(self, request: Request) -> Reply:
         """Decode at most `n_predict` tokens."""
-        client, text = await self._text(request.prompt, request.n_predict)
-        if client.connected.is_chat:
-            return await self._complete_unhealed(request)
-        held = last_word(text) if _is_fatal(client, text) else ""
-        beginning, options = text[: len(text) - len(held)], _options(client, request, held)
-        answer, timings = await self._decode(client, beginning, options)
-        if not completion.agrees(answer, held + request.prompt.forced):
-            return await self._complete_unhealed(request)
-        answer.lose(held)
-        return self._reply(request, answer, timings)
+        replies = self._replies(request, whole=True)
+        async with aclosing(replies):
+            return await anext(replies)
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
         """See `Model`; what is evaluated is an estimate, because a closed stream tells no usage."""
         if (await self._ensure_connected()).connected.is_mlx and not request.prompt.turns:
             replies = stream_shortly(self.complete, request, self.state)
         else:
-            replies = self._stream_replies(request)
+            replies = self._replies(request, whole=False)
         async with aclosing(replies):
             async for reply in replies:
                 yield reply
@@ -235,68 +224,19 @@ class OpenAiServer:
         family = client.connected.family
         return client, completion.instructions(prompt) if prompt.turns else render(prompt, family)
 
-    async def _text(self, prompt: Prompt, n_predict: int) -> tuple[TextClient, str]:
-        """
-        Return the prompt as text. Raises `PromptTooLong` where *n_predict* tokens more are too
-        many.
-        """
+    async def _text(self, prompt: Prompt) -> tuple[TextClient, str]:
+        """Return the prompt as text. Raises `PromptTooLong` where no token more has room."""
         client, parts = await self._render(prompt)
         text = _join(parts)
-        n_tokens = client.estimate.tokens(len(text)) + n_predict
+        n_tokens = client.estimate.tokens(len(text)) + 1
         if n_tokens > self._state.n_ctx:
             raise PromptTooLong(n_tokens, self._state.n_ctx)
         return client, text
 
-    async def _complete_unhealed(self, request: Request) -> Reply:
-        """Return the reply to a prompt that ends with the half word."""
-        forced = request.prompt.forced
-        client, text = await self._text(_with(request.prompt, forced), request.n_predict)
-        options = _options(client, request, guides=False)
-        answer, timings = await self._decode(client, text, options)
-        return self._reply(request, answer, timings, forced)
-
-    def _reply(
-        self, request: Request, answer: StreamedAnswer, timings: Timings, before: str = ""
-    ) -> Reply:
-        replies = completion.GrowingReplies(request, before, self._state.n_ctx)
-        reply = replies.reply(answer, timings)
-        assert reply is not None  # the answer has ended
-        return reply
-
-    async def _decode(
-        self, client: TextClient, text: str, options: Object
-    ) -> tuple[StreamedAnswer, Timings]:
-        """Ask as `_ask`, less the one token that mlx_lm.server makes more than is used."""
-        answer, timings = await self._ask(client, text, options)
-        has_spare = client.connected.is_mlx and not client.connected.is_chat
-        if has_spare and answer.ended == "length" and answer.text != answer.last:
-            answer.lose_last()
-        return answer, timings
-
-    async def _ask(
-        self, client: TextClient, text: str, options: Object
-    ) -> tuple[StreamedAnswer, Timings]:
-        """Send one request and return all of its answer; what it says about the server is kept."""
-        if _is_fatal(client, text):
-            raise BackendTimeout("mlx_lm.server cannot continue here; type one more key")
-        try:
-            whole = self._whole(client, text, options)
-            answer, timings = await asyncio.wait_for(whole, self._http.patience_s)
-        except TimeoutError:
-            raise BackendTimeout(f"{self._http.url} did not answer in time") from None
-        client.estimate.wholes(text + answer.text, options.get("stop", ()))
-        return answer, timings
-
-    async def _whole(
-        self, client: TextClient, text: str, options: Object
-    ) -> tuple[StreamedAnswer, Timings]:
-        async with aclosing(self._growing(client, text, options)) as answers:
-            return [answer async for answer in answers][-1]
-
-    async def _stream_replies(self, request: Request) -> AsyncGenerator[Reply, None]:
+    async def _replies(self, request: Request, *, whole: bool) -> AsyncGenerator[Reply, None]:
         """
-        Yield the replies to *request*; without token healing where the answer does not begin with
-        the half word.
+        Yield the replies to *request*, a *whole* one or pieces; without token healing where the
+        answer does not begin with the half word.
         """
         forced = request.prompt.forced
         client = await self._ensure_connected()
@@ -304,13 +244,18 @@ class OpenAiServer:
             request = replace(request, prompt=replace(request.prompt, middle=""), stop=())
         is_chat = client.connected.is_chat or bool(request.prompt.turns)
         for before in (forced,) if is_chat else ("", forced):
-            client, text = await self._text(_with(request.prompt, before), 1)
+            prompt = request.prompt
+            client, text = await self._text(replace(prompt, middle=prompt.middle + before))
+            held = last_word(text) if _is_fatal(client, text) else ""
+            wanted = held + ("" if before or is_chat else forced)
             pieces, before_it = completion.GrowingReplies(request, before, self._state.n_ctx), None
-            options = _options(client, request, guides=not before)
-            async with aclosing(self._growing(client, text, options)) as answers:
+            options = _options(client, request, held, guides=not before)
+            growing = self._growing(client, text.removesuffix(held), options, whole=whole)
+            async with aclosing(growing) as answers:
                 async for answer, timings in answers:
-                    if not before and not is_chat and not completion.agrees(answer, forced):
+                    if not completion.agrees(answer, wanted):
                         break
+                    answer.lose(held)
                     reply = pieces.reply(answer, timings.since(before_it) if before_it else timings)
                     if reply is not None:
                         before_it = timings
@@ -319,15 +264,26 @@ class OpenAiServer:
                             return
                 else:
                     return
+        raise BackendTimeout("mlx_lm.server cannot continue here; type one more key")
 
     async def _growing(
-        self, client: TextClient, text: str, options: Object
+        self, client: TextClient, text: str, options: Object, *, whole: bool
     ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
-        """See `TextClient`; what a failure says about the server is kept."""
+        """
+        See `TextClient`; a *whole* answer only at its end, of mlx_lm.server less the one token that
+        it makes more than is used. What a failure says about the server is kept.
+        """
         try:
             async with aclosing(client.growing(text, options)) as answers:
-                async for answer in answers:
-                    yield answer
+                async for answer, timings in answers:
+                    if not whole:
+                        yield answer, timings
+            if whole:
+                if client.connected.is_mlx and not client.connected.is_chat:
+                    client.estimate.note_whole(text + answer.text)
+                    if answer.ended == "length" and answer.text != answer.last:
+                        answer.lose_last()
+                yield answer, timings
         except BackendError as error:
             self._state = replace(state_after(self._state, error), n_ctx=client.n_ctx)
             raise
@@ -348,10 +304,6 @@ def _options(
 def _is_fatal(client: TextClient, text: str) -> bool:
     """Return whether mlx_lm.server would die of it."""
     return client.connected.is_mlx and client.estimate.is_whole(text)
-
-
-def _with(prompt: Prompt, before: str) -> Prompt:
-    return replace(prompt, middle=prompt.middle + before)
 
 
 def _second_best(in_use: ModelInUse) -> str:

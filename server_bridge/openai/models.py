@@ -14,7 +14,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from server_bridge.fim.tokens import FAMILIES, PLAIN, Family, find_by_model, find_by_name
-from server_bridge.http.client import Http, Unproven
+from server_bridge.http.client import Http
+from server_bridge.http.failures import Unproven
 from server_bridge.http.responses import (
     Object,
     Refused,

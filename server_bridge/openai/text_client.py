@@ -15,19 +15,34 @@ import logging
 import math
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from server_bridge.fim.layout import common_prefix
+from server_bridge.fim.tokens import PLAIN
 from server_bridge.http.client import Http
 from server_bridge.http.fields import GUIDE, REFUSALS, OptionalFields
 from server_bridge.http.responses import Object, label
 from server_bridge.openai import completion, stream
 from server_bridge.openai.completion import MOST_STOPS
-from server_bridge.openai.models import CHATS, COMPLETIONS, TEMPLATES, ModelInUse, list_models
+from server_bridge.openai.models import (
+    CHATS,
+    COMPLETIONS,
+    SMALL_CONTEXT,
+    TEMPLATES,
+    ModelInUse,
+    list_models,
+)
 from server_bridge.openai.stream import StreamedAnswer
 from server_bridge.openai.waking import Waking
-from server_bridge.protocol import BackendRejected, BackendUnusable, PromptTooLong, Timings
+from server_bridge.protocol import (
+    BackendRejected,
+    BackendUnusable,
+    Health,
+    PromptTooLong,
+    State,
+    Timings,
+)
 from server_bridge.speeds import Speeds
 
 N_TEXTS = 8  # prompts a server should keep; mlx_lm.server keeps ten by default, others more
@@ -75,12 +90,9 @@ class CacheEstimate:
             self._texts.remove(sent)
         self._texts.appendleft(text)
 
-    def wholes(self, text: str, stops: Iterable[str]) -> None:
-        """
-        Note that the server may hold *text*, a prompt and its answer, and with it what made it
-        stop.
-        """
-        self._wholes.extend(hash(text + stop) for stop in ("", *stops))
+    def note_whole(self, text: str) -> None:
+        """Note that the server may hold *text*, a prompt and its answer."""
+        self._wholes.append(hash(text))
 
     def is_whole(self, text: str) -> bool:
         """Return whether *text* may be exactly what the server holds of an answer."""
@@ -252,34 +264,18 @@ class TextServer:
 
     def __init__(self, http: Http, model: str) -> None:
         self._http = http
-        self._model = model
-        self._fields = OptionalFields()
-        self._waking = Waking(http, COMPLETIONS, {"model": model, "prompt": " ", "max_tokens": 1})
+        in_use = ModelInUse(model, PLAIN, SMALL_CONTEXT, {"model": model}, is_mlx=False, owner="")
+        self._client = TextClient(http, in_use, Speeds(State(Health.UNKNOWN, "openai")))
 
     async def continue_text(self, text: str, n_predict: int, stops: tuple[str, ...]) -> str | None:
         """
         Return the continuation of *text* until one of *stops*; None where it was cut off. Raises
         BackendError.
         """
-        body = {
-            "model": self._model,
-            "prompt": text,
-            "max_tokens": n_predict,
-            "temperature": 0,
-            "stop": list(stops[:MOST_STOPS]),
-            "stream": True,
-        }
-        while True:
-            sent = self._fields.leave_out(body)
-            try:
-                async with aclosing(_answers(self._http, self._waking, sent, n_predict)) as answers:
-                    answer = [answer async for answer in answers][-1]
-            except BackendRejected as error:
-                if stream.is_length(error.server_text) or not self._fields.take_back(sent, error):
-                    raise
-            else:
-                self._fields.note_answer()
-                return answer.text if answer.ended == "stop" else None
+        options = {"max_tokens": n_predict, "temperature": 0, "stop": list(stops[:MOST_STOPS])}
+        async with aclosing(self._client.growing(text, options)) as answers:
+            answer, _ = [answer async for answer in answers][-1]
+        return answer.text if answer.ended == "stop" else None
 
     async def models(self) -> list[str]:
         """Return the names of the models that the server lists. Raises BackendError."""
@@ -287,5 +283,5 @@ class TextServer:
 
     async def aclose(self) -> None:
         """Close the connection."""
-        await self._waking.aclose()
+        await self._client.waking.aclose()
         await self._http.aclose()
