@@ -17,7 +17,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
-from server_bridge.http.client import UNTAGGED, Http, Tags, Unproven
+from server_bridge.http.client import UNTAGGED, Http, Tags
+from server_bridge.http.failures import Unproven
 from server_bridge.http.responses import Object
 
 request_number = contextvars.ContextVar("request_number", default=-1)

@@ -20,41 +20,26 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, aclosing, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, aclosing
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from server_bridge.http.events import events_in
+from server_bridge.http.failures import BAD_KEY, Unproven, map_errors
 from server_bridge.http.responses import NOTHING, Object, Refused, body_of, object_in
 from server_bridge.machine.addresses import is_loopback, redact_url, without_login
-from server_bridge.protocol import BackendTimeout, BackendUnavailable, BackendUnusable
+from server_bridge.protocol import BackendUnavailable, BackendUnusable
 
-BAD_KEY = (
-    "the API key has invalid characters: check fim.backend.apiKeyEnv, apiKeyFile or apiKeyCommand"
-)
 CONNECT_S = 2.0  # a server on this machine answers in a millisecond, one across the world in 0.3 s
 WRITE_S = 10.0  # a prompt is below a megabyte
 GET_S = 2.0  # what a server knows without thinking
 PATIENCE_S = 5.0  # for everything else: our steps are to take a quarter of a second
 KEEP_S = 60.0  # llama.cpp closes after 5 s without a request; others keep longer
 CLOSE_S = 0.2  # a connection whose other end hangs is left to the system
-# What is wrong with a certificate, by a word of OpenSSL's; the last one is for all others.
-_UNTRUSTED = {
-    "expired": "has expired: who runs the server has to renew it",
-    "not yet valid": "is not valid yet: check the clock of this machine",
-    "mismatch": "is for another name: put the name that it is for into fim.backend.url",
-    "": "is not signed by a trusted authority: name the file of your organisation's certificates "
-    "in fim.backend.caFile",
-}
-
 
 T = TypeVar("T")
-
-
-class Unproven(BackendUnavailable):
-    """A `post` would have needed a new connection: `get` a proof of identity first, then repeat."""
 
 
 class Tags(NamedTuple):
@@ -182,7 +167,7 @@ class Http:
             begun = False
             for again in (True, False):
                 try:
-                    with self._map_errors(httpx):
+                    with map_errors(httpx, self.url):
                         async with aclosing(self._events(client, path, body)) as events:
                             async for event in events:
                                 begun = True
@@ -236,7 +221,7 @@ class Http:
         client, httpx = await self._open()
         seconds = min(GET_S, self.patience_s) if method == "GET" else self.patience_s
         try:
-            with self._map_errors(httpx):
+            with map_errors(httpx, self.url):
                 more = {**extensions, "timeout": self._timeouts}
                 url = self._add_query(path)
                 exchange = client.stream(method, url, content=body, extensions=more)
@@ -325,30 +310,6 @@ class Http:
             return body
         fields = json.dumps(self._fields).encode()
         return b"{%s}" % b",".join(filter(None, (fields[1:-1], body[1:-1])))
-
-    @contextmanager
-    def _map_errors(self, httpx: Any) -> Iterator[None]:
-        """Raise the library's errors as ours."""
-        try:
-            yield
-        except (httpx.InvalidURL, httpx.UnsupportedProtocol):
-            raise BackendUnusable(  # not chained: the original may show a password
-                f"{self.url!r} is not a valid address: fim.backend.url should look like http://127.0.0.1:8012"
-            ) from None
-        except httpx.LocalProtocolError:
-            raise BackendUnusable(BAD_KEY) from None  # the original would show the key
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            if "CERTIFICATE_VERIFY_FAILED" in (why := str(error)):
-                fault = next(says for part, says in _UNTRUSTED.items() if part in why)
-                raise BackendUnusable(f"the certificate of {self.url} {fault}") from error
-            raise BackendUnavailable(f"cannot connect to {self.url}: {error}") from error
-        except (httpx.RemoteProtocolError, httpx.NetworkError) as error:
-            # The server closed an idle connection just as we wrote (or died): prove it again.
-            raise Unproven(f"{self.url} closed the connection") from error
-        except (TimeoutError, httpx.TimeoutException) as error:
-            raise BackendTimeout(f"{self.url} did not answer in time") from error
-        except httpx.HTTPError as error:
-            raise BackendUnavailable(f"the connection to {self.url} failed: {error}") from error
 
     async def _open(self) -> tuple[Any, Any]:
         """Return the client and its library, imported late and off the loop: it costs 0.1 s."""

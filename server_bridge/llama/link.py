@@ -23,8 +23,9 @@ from contextlib import aclosing
 from typing import NamedTuple, TypeVar
 
 from server_bridge.fim.tokens import FAMILIES
-from server_bridge.http.client import Http, Tags, Unproven
+from server_bridge.http.client import Http, Tags
 from server_bridge.http.events import DONE
+from server_bridge.http.failures import Unproven
 from server_bridge.http.fields import OptionalFields
 from server_bridge.http.responses import Loading, Object, Refused, UnexpectedAnswer, label, read
 from server_bridge.llama.answers import Completion, Event, Props, RouterModels, TokenIds
