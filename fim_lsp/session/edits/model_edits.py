@@ -61,10 +61,9 @@ class ModelEdits:
         if self._model is None or form is None:
             return None
         text = text_of(question.documents[0])
-        begin, ask = await asyncio.to_thread(
+        history.prompt, ask = await asyncio.to_thread(
             _compose, question.edits, text.lines, names, history.prompt
         )
-        history.begin_prompt(begin)
         prompt = prompt_of(form, ask) if ask else None
         if ask is None or prompt is None:
             return None

@@ -232,7 +232,8 @@ class NextEdits:
         else:
             number, at = str(next(self._numbers)), self._clock()
             self._stats.next_edits["offered"] += 1
-        return edits.offer(edit._replace(id=number, why=self._why(edit), at=at))
+        edits.offered = edit._replace(id=number, why=self._why(edit), at=at)
+        return edits.offered
 
     def _why(self, edit: NextEdit) -> str:
         """Return why it is proposed: the file of the earlier edit, or the model."""

@@ -125,11 +125,6 @@ class EditHistory:
             log.error("no %s", task.get_name(), exc_info=error)
             self._searches = [search for search in self._searches if search.answer is not task]
 
-    def offer(self, edit: NextEdit) -> NextEdit:
-        """Note that *edit* goes out, and return it."""
-        self.offered = edit
-        return edit
-
     def mark_shown(self, number: str) -> bool:
         """Note that the editor drew a proposal; whether that is new."""
         before, self._shown = self._shown, number
@@ -152,7 +147,3 @@ class EditHistory:
         """
         self.answers.note_edits(edit.proposal, finished, edit.at)
         return self._shown == edit.id and is_followed(edit.proposal, finished, edit.at)
-
-    def begin_prompt(self, shown: ShownPart) -> None:
-        """Record what the model's next prompts begin with."""
-        self.prompt = shown
