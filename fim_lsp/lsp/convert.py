@@ -184,6 +184,19 @@ def completion_item(
     )
 
 
+def put_cursor_behind(item: types.CompletionItem, cursor: types.Position) -> types.CompletionItem:
+    """
+    Return *item* as a snippet that ends with the cursor, where it replaces brackets behind
+    *cursor*; one of several lines as it is: clients indent those of a snippet.
+    """
+    edit = item.text_edit
+    if isinstance(edit, types.TextEdit) and edit.range.end != cursor and "\n" not in edit.new_text:
+        text = re.sub(r"[\\$}]", r"\\\g<0>", edit.new_text) + "$0"
+        item.insert_text_format = types.InsertTextFormat.Snippet
+        item.text_edit = types.TextEdit(edit.range, text)
+    return item
+
+
 def parse_open(item: types.TextDocumentItem) -> Opened:
     """
     Parse `didOpen`.

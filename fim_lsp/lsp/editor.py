@@ -73,7 +73,7 @@ class Editor(LanguageServer):
     ) -> None:
         super().__init__("fim-lsp", __version__, _NOTEBOOKS)
         self.encoding = "utf-16"
-        self.reads_snippets = False
+        self.reads_snippets = self.misplaces_cursor = False
         self.indents = False
         self.leave: Callable[[], None] = lambda: None
         self.on_state: Callable[[State], None] = lambda _: None
@@ -99,6 +99,7 @@ class Editor(LanguageServer):
         self.encoding = types.PositionEncodingKind(self.workspace.position_encoding).value
         name = _name(params)
         self.reads_snippets = quirks.reads_snippets(name)
+        self.misplaces_cursor = quirks.misplaces_cursor(name)
         self.indents = self.offers(MODES, types.InsertTextMode.AsIs)
         self.roots = _on_disk(_roots(params))
         self.sources.say("initializationOptions", params.initialization_options)

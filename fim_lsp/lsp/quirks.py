@@ -59,6 +59,13 @@ def has_ghost_text_unsaid(name: str) -> bool:
     return name.lower() == "emacs"
 
 
+def misplaces_cursor(name: str) -> bool:
+    """
+    Return whether the cursor of the editor is not behind a menu item that replaces what follows it.
+    """
+    return name.lower() == "helix"
+
+
 def reads_snippets(name: str) -> bool:
     """
     Return whether the editor reads a plain menu item as a snippet where filter and text differ.

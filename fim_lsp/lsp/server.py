@@ -122,10 +122,10 @@ async def completion(editor: Editor, params: types.CompletionParams) -> types.Co
         literal=editor.reads_snippets,
         indents=editor.indents,
     )
-    return types.CompletionList(
-        is_incomplete=True,
-        items=[item(suggestion) for suggestion in suggestions],
-    )
+    items = [item(suggestion) for suggestion in suggestions]
+    if editor.misplaces_cursor:
+        items = [convert.put_cursor_behind(each, params.position) for each in items]
+    return types.CompletionList(is_incomplete=True, items=items)
 
 
 async def did_open(editor: Editor, params: types.DidOpenTextDocumentParams) -> None:

@@ -95,6 +95,45 @@ def test_a_preview_is_taken_back(editor: Helix) -> None:
     assert editor.saved() == SHOP + "    total = 0\n    for w\n"
 
 
+ENDING = 'end="")'
+PRINTED = '''\
+def show_price(price):
+    """Show it."""
+    print(str(price), "euros", end="")
+
+
+def show_weight(weight):
+    """Show it."""
+'''
+
+
+def test_the_cursor_stands_behind_what_was_accepted(home: Path, project: Path) -> None:
+    """Also where that replaces brackets that Helix had closed: what is typed follows it."""
+    file = project / "pairs.py"
+    file.write_text(PRINTED)
+    helix = Helix(home, file)
+    try:
+        helix.wait_for("def show_weight")
+
+        def offered() -> bool:
+            helix.send("\x1b")
+            helix.wait_for(" NOR ")
+            helix.send(":reload\rgeoprint(str(w")
+            helix.settle()
+            return ENDING in helix.text.partition("show_weight")[2]
+
+        helix.wait_until(offered, "the suggestion in the menu")
+        helix.send("\t")
+        helix.settle()
+        helix.send("\r")
+        helix.settle()
+        helix.send("  # typed")
+        last = helix.saved().splitlines()[-1]
+    finally:
+        helix.close()
+    assert last.endswith(f"{ENDING}  # typed")
+
+
 def test_a_restart_is_survived(editor: Helix) -> None:
     """After :lsp-restart suggestions come again."""
     editor.command("lsp-restart")

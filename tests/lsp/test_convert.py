@@ -339,6 +339,27 @@ def test_lines_of_a_menu_item_are_indented_once(indents: bool, text: str, mode: 
     assert item.insert_text_mode == mode
 
 
+@pytest.mark.parametrize(
+    ("end", "text", "new_text"),
+    [
+        (5, "a, {$b\\})", "a, {\\$b\\\\\\})$0"),
+        (4, "a, {$b\\})", "a, {$b\\})"),
+        (5, "a):\n    b", "a):\n    b"),
+    ],
+)
+def test_the_cursor_stands_behind_what_takes_the_place_of_brackets(
+    end: int, text: str, new_text: str
+) -> None:
+    """In one line, as a snippet says it; what replaces nothing, or has more lines, stays a text."""
+    cursor = Position(0, 4)
+    offered = suggestion(text, cursor)._replace(end=Position(0, end))
+    item = convert.completion_item(document("    )"), offered, cursor, "utf-16")
+    edit = convert.put_cursor_behind(item, types.Position(0, 4)).text_edit
+    assert isinstance(edit, types.TextEdit)
+    assert edit.new_text == new_text
+    assert (item.insert_text_format is types.InsertTextFormat.Snippet) == new_text.endswith("$0")
+
+
 def test_the_preview_fence_outlasts_the_code() -> None:
     """Code that holds a Markdown fence is still shown whole."""
     item = convert.completion_item(
