@@ -128,10 +128,11 @@ model
   4  a server, by its address
 1, 2, 3 or 4 [1]: """
 NEXT = {
-    MODEL: "Your editors use it from now on. With llama.cpp and a GPU, larger models are fast, "
-    "too: fim-lsp serve --get",
+    MODEL: "Your editors use it from now on, and each loads it for itself; fim-lsp serve loads it "
+    "once for all. With llama.cpp and a GPU, larger models are fast, too: fim-lsp serve --get",
     FOUND: "Start a server for real work with: fim-lsp serve --get   (asks before it downloads)",
-    FILE: "The embedded engine runs it. With llama.cpp and a GPU it is faster: fim-lsp serve",
+    FILE: "The embedded engine runs it, one in each open editor; fim-lsp serve runs one for all, "
+    "which is faster with llama.cpp and a GPU.",
     ADDRESS: "",
 }
 NO_TERMINAL = """\
