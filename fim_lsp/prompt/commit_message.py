@@ -139,7 +139,7 @@ def line_of(answer: str, prompt: Prompt, typed: str) -> str:
 
 
 def repeats(subject: str, subjects: Sequence[str]) -> bool:
-    """Return whether *subject* says what one of *subjects* does, maybe as another kind of change."""
+    """Return whether *subject* says what one of *subjects* does, as any kind of change."""
     core, *others = (
         _NUMBER.sub("", _KIND.sub("", each)).casefold() for each in (subject, *subjects)
     )
