@@ -129,14 +129,19 @@ def test_longer_text_replaces_shorter(known: Continuations) -> None:
 
 
 def test_it_stays_small() -> None:
-    """Neither many paths nor long ones make it grow without end."""
-    known = Continuations()
-    for n in range(MAX_PATHS + 50):
+    """Neither many paths nor long ones make it grow without end: the oldest are given up."""
+    known, places = Continuations(), range(MAX_PATHS + 50)
+    for n in places:
         known.put(Cursor(before=f"{n}", above=(f"{n}",)), Candidate("x"), KEY)
-    assert repr(known).startswith(f"<Continuations paths={MAX_PATHS} ")
+
+    def kept() -> list[int]:
+        cursors = {n: Cursor(before=f"{n}", above=(f"{n}",)) for n in places}
+        return [n for n, cursor in cursors.items() if known.find(cursor, KEY)]
+
+    assert kept() == [*places][50:]
     known.put(Cursor(before="long"), Candidate("x" * MAX_CHARS), KEY)
-    assert known.find(Cursor(before="1049", above=("1049",)), KEY) == []
-    assert repr(known) == "<Continuations paths=0 chars=0>"
+    assert kept() == []
+    assert known.find(Cursor(before="long"), KEY) == []
 
 
 texts = st.text("ab \n", max_size=12)

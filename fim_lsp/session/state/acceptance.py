@@ -2,9 +2,10 @@
 The fate of suggestions: accepted, accepted in part or ignored. Pure.
 
 Operations: `offer` when suggestions go out, `note_report` when the editor says something of them,
-`follow` when a text changes. Goal: numbers to believe, from any editor. Few report everything: Helix tells nothing, VS Code nothing of parts. So a
-change that inserts exactly what was offered, or a beginning that ends with a word, is taken for
-acceptance too, and what is both inferred and reported counts once. Plan: what stood on screen
+`follow` when a text changes. Goal: numbers to believe, from any editor. Few report everything:
+Helix tells nothing, VS Code nothing of parts. So a change that inserts exactly what was offered, or
+a beginning that ends with a word, is taken for acceptance too, and what is both inferred and
+reported counts once. Plan: what stood on screen
 together is one `OfferedSuggestion`, from the answer that brought it through all keys that were
 typed along, whatever ids it had. Its text is a path: `passed` says how far along it the document
 is, `counted` how far acceptance has been counted.
