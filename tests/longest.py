@@ -10,14 +10,16 @@ import pytest
 
 # By what they took in November 2026, the longest first: `scripts/test --durations=0` tells.
 LONGEST = (
-    "tests/e2e/test_rest.py", "tests/server_bridge/test_contract.py", "tests/test_readers.py", "tests/e2e/test_life.py",
+    "tests/e2e/test_rest.py", "tests/server_bridge/test_contract.py", "tests/test_readers.py",
+    "tests/e2e/test_life.py",
     "tests/session/test_persistence.py", "tests/cli/test_commands.py", "tests/test_patterns.py",
     "tests/server_bridge/llama/test_backend.py", "tests/e2e/test_next_edit_model.py",
     "tests/session/test_budgets.py", "tests/server_bridge/failover/test_endpoints.py",
     "tests/server_bridge/failover/test_odd_servers.py", "tests/session/test_rules.py",
     "tests/session/test_canary.py", "tests/benchmarks/test_tokens_per_key.py",
     "tests/workspace/test_syntax_process.py", "tests/e2e/test_leaving.py",
-    "tests/e2e/test_limits.py", "tests/server_bridge/test_memories.py", "tests/session/test_soak.py",
+    "tests/e2e/test_limits.py", "tests/server_bridge/test_memories.py",
+    "tests/session/test_soak.py",
 )  # fmt: skip
 
 

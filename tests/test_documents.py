@@ -27,7 +27,26 @@ from fim_lsp.documents import (
 
 # What goes wrong in editors: wide and astral characters, combining ones, every line end, and the
 # characters at which Python, but not LSP, ends a line.
-TRICKY = ["a", "b", " ", "\t", "é", "e\u0301", "漢", "😀", "👩‍👩‍👧", "\n", "\r\n", "\r", "\f", "\v", "\x1c", "\x85", "\u2028", "\u2029"]  # fmt: skip
+TRICKY = [
+    "a",
+    "b",
+    " ",
+    "\t",
+    "é",
+    "e\u0301",
+    "漢",
+    "😀",
+    "👩‍👩‍👧",
+    "\n",
+    "\r\n",
+    "\r",
+    "\f",
+    "\v",
+    "\x1c",
+    "\x85",
+    "\u2028",
+    "\u2029",
+]
 texts = st.lists(st.sampled_from(TRICKY), max_size=24).map("".join)
 positions = st.builds(Position, st.integers(0, 12), st.integers(0, 12))
 edits = st.builds(

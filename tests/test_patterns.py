@@ -31,7 +31,8 @@ parser: Any = importlib.import_module("re._parser")
 SIZES = (20, 125, 1000, 4000)
 BOUNDS = 3  # times the greatest bound: what is still quadratic in such a text is
 TOO_MUCH = 0.5  # seconds for a text of any of these sizes, linear or not
-MUCH = 0.003  # seconds from which twice the text is compared with once: steps of `re` take 2 ns or more
+# Seconds from which twice the text is compared with once: steps of `re` take 2 ns or more.
+MUCH = 0.003
 # Most attacks are known to be harmless at the second or third size: what costs no more than this there costs less than
 # `MUCH` at the last one, also if it is quadratic; and so does what costs little more than eight times the cost of an eighth.
 LITTLE = {size: MUCH / (SIZES[-1] / size) ** 2 for size in SIZES[1:3]}
@@ -249,7 +250,8 @@ def cost(used: Used, attack: tuple[str, str, str], size: int, times: int) -> flo
     once = {"match": used.pattern.match, "fullmatch": used.pattern.fullmatch}
     calls = [once[name] for name in used.methods if name in once]
     if len(calls) < len(used.methods) or not calls:
-        calls = [lambda whole: sum(1 for _ in used.pattern.finditer(whole))]  # type: ignore[list-item]
+        every: Any = used.pattern.finditer
+        calls = [lambda whole: sum(1 for _ in every(whole))]  # type: ignore[list-item]
     least = float("inf")
     for _ in range(times):
         start = time.thread_time()

@@ -61,7 +61,11 @@ def test_python_starts_processes_in_one_module(path: Path) -> None:
 def test_every_start_has_an_absolute_program_and_folder() -> None:
     """A name or a relative path is refused before anything runs."""
     here = Path(sys.executable)
-    for argv, cwd in (((here.name,), here.parent), (("./python3",), here.parent), ((sys.executable,), Path())):  # fmt: skip
+    for argv, cwd in (
+        ((here.name,), here.parent),
+        (("./python3",), here.parent),
+        ((sys.executable,), Path()),
+    ):
         with pytest.raises(FileNotFoundError, match="not an absolute path"):
             executables.start(argv, cwd)
         with pytest.raises(FileNotFoundError, match="not an absolute path"):
@@ -81,14 +85,26 @@ OTHERS = {
     "typescript": (
         [*(ROOT / "editors/vscode/src").glob("*.ts")],
         "processes.ts",
-        r"child_process|\bspawn|\bexec(File|Sync)?\(|\bfork\(|(Process|Shell|Custom)Execution\(|createTerminal|new Worker|process\.dlopen",
-        r"^import { spawn } from|spawn\(absolute\(program\), args, { cwd }\)|ProcessExecution\(absolute\(program\), args, { cwd }\)",
+        (
+            r"child_process|\bspawn|\bexec(File|Sync)?\(|\bfork\(|(Process|Shell|"
+            r"Custom)Execution\(|createTerminal|new Worker|process\.dlopen"
+        ),
+        (
+            r"^import { spawn } from|spawn\(absolute\(program\), args, { cwd "
+            r"}\)|ProcessExecution\(absolute\(program\), args, { cwd }\)"
+        ),
     ),
     "lua": (
         [*(ROOT / "editors/nvim").rglob("*.lua")],
         "process.lua",
-        r"vim\.system|jobstart|fn\.system|termopen|popen|os\.execute|spawn|vim\.ui\.open|rpc\.start|cmd\.terminal|:terminal|cmd.*['\"]:?!",
-        r"vim\.system\(argv, { cwd = M\.folder\(\)|jobstart\(argv, { cwd = M\.folder\(\)|`vim\.ui\.open`",
+        (
+            r"vim\.system|jobstart|fn\.system|termopen|popen|os\.execute|spawn|vim\.ui\.open|"
+            r"rpc\.start|cmd\.terminal|:terminal|cmd.*['\"]:?!"
+        ),
+        (
+            r"vim\.system\(argv, { cwd = M\.folder\(\)|jobstart\(argv, { cwd = "
+            r"M\.folder\(\)|`vim\.ui\.open`"
+        ),
     ),
 }
 
@@ -168,6 +184,8 @@ def test_the_server_runs_nothing_of_the_folder_it_is_in(
         pytest.skip("the package is not installed beside this Python")
     path = os.pathsep.join((".", "", "./", os.environ["PATH"]))
     env = {**os.environ, "PATH": path, "FIM_LSP_TOKEN": ""}
-    done = subprocess.run([program, *command], cwd=repository, env=env, capture_output=True, text=True, check=False)  # fmt: skip
+    done = subprocess.run(
+        [program, *command], cwd=repository, env=env, capture_output=True, text=True, check=False
+    )
     assert done.stdout, done.stderr
     assert not [*repository.glob("ran-*")]

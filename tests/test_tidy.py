@@ -29,7 +29,8 @@ PARTICIPLES_LEFT = 0
 QUESTIONS_LEFT = 0
 
 CONTRACT = {
-    "server_bridge.protocol", "server_bridge.machine.addresses", "server_bridge.machine.executables",
+    "server_bridge.protocol", "server_bridge.machine.addresses",
+    "server_bridge.machine.executables",
     "server_bridge.machine.power", "server_bridge.machine.private_files",
     "server_bridge.machine.sockets", "server_bridge.weights.table", "server_bridge.fim.reading",
     "server_bridge.fim.tokens",  # the marks that end a text, which a suggestion must not have
@@ -37,16 +38,19 @@ CONTRACT = {
 
 # Folders of decisions: values in, values out.
 PURE = (
-    "server_bridge.fim", "fim_lsp.context", "fim_lsp.prompt", "fim_lsp.suggest", "fim_lsp.next_edit",
+    "server_bridge.fim", "fim_lsp.context", "fim_lsp.prompt", "fim_lsp.suggest",
+    "fim_lsp.next_edit",
     "fim_lsp.instruct",
 )  # fmt: skip
 IMPURE = {
-    "asyncio", "threading", "concurrent", "time", "random", "os", "io", "shutil", "tempfile", "socket",
+    "asyncio", "threading", "concurrent", "time", "random", "os", "io", "shutil", "tempfile",
+    "socket",
     "subprocess", "httpx", "logging",
 }  # fmt: skip
 
 ONLY = {
-    "asyncio": {"fim_lsp.models_command", "fim_lsp.session", "fim_lsp.workspace", "fim_lsp.lsp", "fim_lsp.http_server", "fim_lsp.cli", "server_bridge"},
+    "asyncio": {"fim_lsp.models_command", "fim_lsp.session", "fim_lsp.workspace", "fim_lsp.lsp",
+                "fim_lsp.http_server", "fim_lsp.cli", "server_bridge"},
     "h11": {"fim_lsp.http_server.connections"},
     "httpx": {"server_bridge.http.environment", "server_bridge.weights.download"},
     "lsprotocol": {"fim_lsp.lsp.rpc", "fim_lsp.cli"},
@@ -60,7 +64,8 @@ ONLY = {
     "server_bridge": {"fim_lsp.__main__", "fim_lsp.models_command"},
     "fim_lsp": set[str](),
     "time": {
-        "fim_lsp.session.state.open_documents", "fim_lsp.session.completer", "fim_lsp.session.session", "fim_lsp.lsp.server",
+        "fim_lsp.session.state.open_documents", "fim_lsp.session.completer",
+        "fim_lsp.session.session", "fim_lsp.lsp.server",
         "fim_lsp.lsp.watchdog", "fim_lsp.cli", "server_bridge",
     },
     "random": set[str](),
@@ -197,7 +202,8 @@ MOST_LONG_LINES = 32
 MOST_LONG_LINES_OF_TESTS = 642
 
 LAYOUT = {
-    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING,
+    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
+    tokenize.ENCODING,
     tokenize.ENDMARKER,
 }  # fmt: skip
 
@@ -255,9 +261,35 @@ def test_what_is_beside_the_product_does_not_grow(folder: str) -> None:
     assert n_lines <= MOST_LINES[folder]
 
 
+def prose_lines(text: str) -> set[int]:
+    """Return the lines of a module that hold a comment alone, or a text that is not laid out as code."""
+    lines = text.encode().splitlines()
+    prose = {n for n, line in enumerate(lines, 1) if line.lstrip().startswith(b"#")}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant | ast.JoinedStr):
+            first, last = node.lineno, node.end_lineno or node.lineno
+            before = lines[first - 1][: node.col_offset].strip()
+            after = lines[last - 1][node.end_col_offset :].strip(b" ,)]}")
+            if last > first or (not before and not after):
+                prose |= {*range(first, last + 1)}
+    return prose
+
+
+def test_no_code_of_a_test_is_too_long() -> None:
+    """Texts of a test may be long; what surrounds them fits in 100 columns."""
+    found = list[str]()
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        text = path.read_text("utf-8")
+        long = {n for n, line in enumerate(text.splitlines(), 1) if len(line) > 100}
+        if long:
+            found += [f"{path.relative_to(ROOT)}:{n}" for n in sorted(long - prose_lines(text))]
+    assert found == []
+
+
 FACADE = {
     "handle", "configure", "config", "documents", "document", "last_uri",
-    "complete", "explain", "report", "continue_long", "edit", "prepare_edit", "write_commit_message",
+    "complete", "explain", "report", "continue_long", "edit", "prepare_edit",
+    "write_commit_message",
     "next_edit", "wants_next_edit", "check_next_edit",
     "status", "on_status", "on_index", "stats", "counters", "by_day", "backend",
     "start_connecting", "record", "stop_recording", "aclose",
@@ -281,8 +313,10 @@ def test_a_session_is_used_by_its_methods(folder: str) -> None:
 REFUSED = r"nobody|whoever|somebody|anew|whither|he|him|his|himself"
 # Text that is not ours: models, licences, lock files, code of tests and of the demo, git histories.
 NOT_PROSE = (
-    "LICENSE", "NOTICE", "tests/suggest/golden/", "tests/context/units/", "tests/context/harmless_lines.txt", "fim_lsp/cli/sample/",
-    "editors/vscode/package-lock.json", "training/manifest.json", ".gguf", ".gz", ".svg", ".png",
+    "LICENSE", "NOTICE", "tests/suggest/golden/", "tests/context/units/",
+    "tests/context/harmless_lines.txt", "fim_lsp/cli/sample/",
+    "editors/vscode/package-lock.json", "training/manifest.json", ".gguf", ".gz", ".xz", ".svg",
+    ".png",
     "CONTRIBUTING.md", "tests/test_tidy.py",  # they quote the words
 )  # fmt: skip
 
@@ -304,7 +338,8 @@ def literary(line: str) -> bool:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("Nobody waits for it.", True), ("def test_it_is_asked_anew():", True), ("asksNobody()", True),
+        ("Nobody waits for it.", True), ("def test_it_is_asked_anew():", True),
+        ("asksNobody()", True),
         ("the cache, the history", False), ("def other_than_this():", False), ("newWhere", False),
     ],
 )  # fmt: skip
@@ -341,7 +376,8 @@ IRREGULAR = (
 NO_PARTICIPLES = {"embedded", "exceed", "feed", "need", "proceed", "seed", "speed", "succeed"}
 # Names that are not ours to choose: asyncio calls the first, LSP the last; `fim/stats` counts the others, the filters.
 GIVEN_NAMES = {
-    "broken_character", "closed_below", "opened_here", "reindented", "typed_again", "unfinished", "initialized",
+    "broken_character", "closed_below", "opened_here", "reindented", "typed_again", "unfinished",
+    "initialized",
 }  # fmt: skip
 
 

@@ -64,8 +64,10 @@ PASSWORDS = [
     "P@$$w0rd-9x", "!Qaz2wsx3", "x{9Kp}2mQ", "a&B7-c9!d", "Adm1n$hop", "@dm1nShop", "k(12)Cd9",
 ]  # fmt: skip
 REFERENCES = [
-    "$DB_PASSWORD_2", "${DB_PASS2}", "$(pass db2)", "prefix-$PASS2", "{password2}", "{{ db2 }}", "%(pass2)s",
-    "%PASS2%", "<password2>", "!Ref", "@annotation", "*alias2", "settings::PASS2", "get_pass2()", "[A-Z0-9]{8}",
+    "$DB_PASSWORD_2", "${DB_PASS2}", "$(pass db2)", "prefix-$PASS2", "{password2}", "{{ db2 }}",
+    "%(pass2)s",
+    "%PASS2%", "<password2>", "!Ref", "@annotation", "*alias2", "settings::PASS2", "get_pass2()",
+    "[A-Z0-9]{8}",
     "jane2@example.org", "0xDEADBEEF", "2024-01-15T10:20",
 ]  # fmt: skip
 KEY_BLOCKS = {

@@ -46,11 +46,20 @@ HOSTILE = {
     **{
         repr(text): partial(repeated, text)
         for text in (
-            "=", '"', "'", "-", "_", ".", ":", "\\", "`", "\t", "\r\n", "key", "key=", "key: ", 'key="', "key='a",
-            "password ", "token_", "://", "://a:", "://u:p@", "ey" + "J.", "gh" + "p_", "s" + "k-", "a_", "hv" + "s.", "AK" + "IA",
-            "Bearer ", "password: |\n  ", "token>", "<token>\n", "password { ", "mysql -p", "login -p ", "-u a:", "auth('a',",
-            "12345678:A" + "A", "password(", "password = x or 'a", 'token, "', "password {\n", "$argon2id$", "a:b@tcp(", 'key"abcd"', "${pw:-",
-            "aGVsbG8gd29ybGQg", "\naGVsbG8gd29ybGQgaGVsbG8gd29ybGQg", "secret <<EOT\n", 'passwords=["a",', "a,password\n", "cookie: a=b;", "jwt.sign(a,", "7z -p", "**password**: `", 'password = "a b', "a:55:b:c:", "pwd=[;&=a ", "Private-Lines: 1\nAAAAAAAAAAAAAAAAAAAA", "$6$a", "abc8Q~", "A" * 64 + "\n", "\u0130 password=", "x@y.z", "key[16]={1,", "key = {255,\n", "seed = 'abcd ", "value='", "values('a','", "login: a/b", "/token/" + "aB1" * 9, 'p = "aB1"\n"', '"d":"',
+            "=", '"', "'", "-", "_", ".", ":", "\\", "`", "\t", "\r\n", "key", "key=", "key: ",
+            'key="', "key='a",
+            "password ", "token_", "://", "://a:", "://u:p@", "ey" + "J.", "gh" + "p_", "s" + "k-",
+            "a_", "hv" + "s.", "AK" + "IA",
+            "Bearer ", "password: |\n  ", "token>", "<token>\n", "password { ", "mysql -p",
+            "login -p ", "-u a:", "auth('a',",
+            "12345678:A" + "A", "password(", "password = x or 'a", 'token, "', "password {\n",
+            "$argon2id$", "a:b@tcp(", 'key"abcd"', "${pw:-",
+            "aGVsbG8gd29ybGQg", "\naGVsbG8gd29ybGQgaGVsbG8gd29ybGQg", "secret <<EOT\n",
+            'passwords=["a",', "a,password\n", "cookie: a=b;", "jwt.sign(a,", "7z -p",
+            "**password**: `", 'password = "a b', "a:55:b:c:", "pwd=[;&=a ",
+            "Private-Lines: 1\nAAAAAAAAAAAAAAAAAAAA", "$6$a", "abc8Q~", "A" * 64 + "\n",
+            "\u0130 password=", "x@y.z", "key[16]={1,", "key = {255,\n", "seed = 'abcd ", "value='",
+            "values('a','", "login: a/b", "/token/" + "aB1" * 9, 'p = "aB1"\n"', '"d":"',
         )
     },
 }  # fmt: skip

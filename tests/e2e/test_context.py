@@ -21,7 +21,10 @@ def test_what_a_plugin_tells_is_shown(editor: Editor, tmp_path: Path) -> None:
         initializationOptions={"fim": {"backend": {"kind": "embedded"}, "ring": {"files": False}}},
     )
     editor.open(main, MAIN)
-    editor.notify("fim/didMoveCursor", {"textDocument": {"uri": main}, "position": {"line": 2, "character": 0}})  # fmt: skip
+    editor.notify(
+        "fim/didMoveCursor",
+        {"textDocument": {"uri": main}, "position": {"line": 2, "character": 0}},
+    )
     for params in ODD:
         editor.notify("fim/context", params)
     item = {"uri": (tmp_path / "ship.py").as_uri(), "value": SHIP, "importance": 80}

@@ -85,7 +85,8 @@ def test_the_command_line(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fim_lsp"]
     env = {**os.environ, **home}
     with subprocess.Popen(
-        [*command, "http", "--root", str(tmp_path)], cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True
+        [*command, "http", "--root", str(tmp_path)], cwd=ROOT, env=env, stdout=subprocess.PIPE,
+        text=True
     ) as process:  # fmt: skip
         assert process.stdout is not None
         said = [process.stdout.readline() for _ in range(5)]
@@ -96,7 +97,8 @@ def test_the_command_line(tmp_path: Path) -> None:
             got(url + "/infill", asked)
         answer = got(url + "/infill", asked, key=key)
         doctor = subprocess.run(
-            [*command, "doctor", "--json"], cwd=ROOT, env=env, capture_output=True, text=True, check=False
+            [*command, "doctor", "--json"], cwd=ROOT, env=env, capture_output=True, text=True,
+            check=False
         )  # fmt: skip
         process.send_signal(signal.SIGTERM)
         code = process.wait(30)

@@ -31,7 +31,8 @@ STATES = {
     "server.Editor.begin = busy\n",
     "saving": HANG + "import asyncio\nfrom fim_lsp.session.session import Session\n"
     "async def aclose(self):\n    await asyncio.sleep(600)\nSession.aclose = aclose\n",
-    "saving that cannot be cancelled": "import asyncio\nfrom fim_lsp.session.session import Session\n"
+    "saving that cannot be cancelled": "import asyncio\nfrom fim_lsp.session.session "
+    "import Session\n"
     "async def aclose(self):\n    while True:\n        try:\n            await asyncio.sleep(600)\n"
     "        except asyncio.CancelledError:\n            pass\nSession.aclose = aclose\n",
     "the event loop": HANG + "from fim_lsp.lsp import server\nserver.Editor.forward = hang\n",

@@ -161,15 +161,22 @@ def test_notifications_may_be_nonsense(editor: Editor) -> None:
     """Missing, wrong or unknown params of anything we are told change nothing and show nothing."""
     editor.initialize()
     nonsense: list[object] = [None, {}, [], {"textDocument": None, "item": 3, "class": {"a-b": 1}}]
-    for method in ("fim/didYank", "fim/didMoveCursor", "textDocument/didFocus", "textDocument/didShowCompletion",
+    for method in ("fim/didYank", "fim/didMoveCursor", "textDocument/didFocus",
+                   "textDocument/didShowCompletion",
                    "textDocument/didPartiallyAcceptCompletion", "textDocument/didOpen",
                    "textDocument/didChange", "$/cancelRequest", "workspace/didChangeWatchedFiles",
                    "no/such/method", "initialized"):  # fmt: skip
         for params in nonsense:
             editor.notify(method, params)
-    editor.notify("textDocument/didChange", {"textDocument": {"uri": "u", "version": 1}, "contentChanges": [{"text": "x"}]})  # fmt: skip
+    editor.notify(
+        "textDocument/didChange",
+        {"textDocument": {"uri": "u", "version": 1}, "contentChanges": [{"text": "x"}]},
+    )
     editor.command("fim.didAcceptCompletionItem")
-    editor.request("workspace/executeCommand", {"command": "fim.didAcceptCompletionItem", "arguments": [{"a": 1}, 2]})  # fmt: skip
+    editor.request(
+        "workspace/executeCommand",
+        {"command": "fim.didAcceptCompletionItem", "arguments": [{"a": 1}, 2]},
+    )
     assert editor.request("fim/stats", {})["accepted"] == 0
     editor.finish()
     assert editor.messages("window/showMessage") == []

@@ -172,9 +172,13 @@ ODD_CALLS: list[dict[str, object]] = [
     {"method": INLINE, "params": "x"},
     {"method": "\ud800", "params": {}},
     {"method": "x" * 10_000},
-    {"method": "textDocument/didOpen", "params": {"textDocument": {"uri": "http://[", "languageId": {"a": 1}, "version": 1, "text": "\ud800"}}},
-    {"method": "workspace/executeCommand", "params": {"command": "fim.showContext", "arguments": ["file:///\ud800\0"]}},
-    {"method": "workspace/didChangeWorkspaceFolders", "params": {"event": {"added": [{"uri": "http://[", "name": "\0"}], "removed": []}}},
+    {"method": "textDocument/didOpen",
+     "params": {"textDocument": {
+         "uri": "http://[", "languageId": {"a": 1}, "version": 1, "text": "\ud800"}}},
+    {"method": "workspace/executeCommand",
+     "params": {"command": "fim.showContext", "arguments": ["file:///\ud800\0"]}},
+    {"method": "workspace/didChangeWorkspaceFolders",
+     "params": {"event": {"added": [{"uri": "http://[", "name": "\0"}], "removed": []}}},
     {"method": "$/cancelRequest", "params": {"id": {"a": 1}}},
     {"method": "window/workDoneProgress/cancel", "params": {"token": {"a": 1}}},
 ]  # fmt: skip

@@ -186,7 +186,10 @@ def test_it_is_drawn_by_clients_of_copilots_protocol(editor: Editor) -> None:
     rename(editor, 1, 7, 3)
 
     (item,) = inline_edits(editor)
-    why = "It repeats your edit in a.py, line 2: `check(hight)` became `check(height)`, as 1 earlier edit did."
+    why = (
+        "It repeats your edit in a.py, line 2: `check(hight)` became `check(height)`, as "
+        "1 earlier edit did."
+    )
     start, end = {"line": 2, "character": 0}, {"line": 2, "character": 20}
     assert item == {
         "textDocument": {"uri": A, "version": 3},

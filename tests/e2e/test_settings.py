@@ -44,7 +44,9 @@ def test_every_source_is_heard_and_the_last_wins(editor: Editor, tmp_path: Path)
     )
     assert capacity(editor) == 4
     (project / ".fim-lsp.toml").write_text("ring.chunks = 2\n", "utf-8")
-    editor.notify("textDocument/didSave", {"textDocument": {"uri": (project / ".fim-lsp.toml").as_uri()}})  # fmt: skip
+    editor.notify(
+        "textDocument/didSave", {"textDocument": {"uri": (project / ".fim-lsp.toml").as_uri()}}
+    )
     assert capacity(editor) == 2
     (warning, *_) = editor.messages("window/showMessage")
     assert ".fim-lsp.toml: a project may not set fim.backend.url" in warning["message"]

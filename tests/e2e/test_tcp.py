@@ -187,7 +187,10 @@ def test_a_file_that_keeps_no_secret_is_refused(
 
 def test_where_the_system_does_not_tell_a_secret_is_made(launch: Callable[..., Editor]) -> None:
     """It is printed at the start, and a client without it is refused."""
-    hidden = "from pathlib import Path\nfrom server_bridge.machine import sockets\nsockets.TABLES = (Path('/no'),)"
+    hidden = (
+        "from pathlib import Path\nfrom server_bridge.machine import sockets\n"
+        "sockets.TABLES = (Path('/no'),)"
+    )
     server = launch("--tcp", "127.0.0.1:0", before=hidden)
     address = server.address()
     assert server.process.stderr

@@ -31,7 +31,9 @@ def run(script: str, cwd: Path, into: Path, **environment: str) -> str:
     env = {**os.environ, **environment}
     node = shutil.which("node")
     assert node is not None
-    done = subprocess.run([node, bundle], cwd=cwd, env=env, capture_output=True, text=True, check=False)  # fmt: skip
+    done = subprocess.run(
+        [node, bundle], cwd=cwd, env=env, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -43,7 +45,9 @@ def make_wheel(folder: Path) -> None:
     with zipfile.ZipFile(folder / "fim_lsp-0-py3-none-any.whl", "w") as wheel:
         wheel.writestr("fim_lsp.py", "def main():\n    print('the server')\n")
         wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: fim-lsp\nVersion: 0\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")  # fmt: skip
+        wheel.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
         wheel.writestr(f"{info}/entry_points.txt", "[console_scripts]\nfim-lsp = fim_lsp:main\n")
         wheel.writestr(f"{info}/RECORD", "")
     (folder / "requirements.txt").write_text("# it needs nothing else\n")

@@ -12,7 +12,10 @@ from typing import Any
 from tests.editors import programs
 from tests.editors.terminal import Terminal
 
-STATS = "vim.lsp.get_clients({{name='{}'}})[1]:request_sync('fim/stats', vim.empty_dict(), 5000).result{}"
+STATS = (
+    "vim.lsp.get_clients({{name='{}'}})[1]:request_sync('fim/stats', vim.empty_dict(), "
+    "5000).result{}"
+)
 
 
 class Neovim(Terminal):

@@ -163,7 +163,10 @@ def test_what_came_to_nothing_is_said(opened: Neovim, server: Scripted) -> None:
 
 def test_a_long_line_wraps(opened: Neovim) -> None:
     """What is drawn is seen to its end, also where a line is longer than the window is wide."""
-    edit = "{ buf = vim.api.nvim_get_current_buf(), first = 1, before = {}, after = { ('x'):rep(200) .. 'the_end' } }"
+    edit = (
+        "{ buf = vim.api.nvim_get_current_buf(), first = 1, before = {}, after = { "
+        "('x'):rep(200) .. 'the_end' } }"
+    )
     opened.lua(f"(function() require('fim.edit_marks').lines({edit}) return true end)()")
     opened.wait_for("the_end")
     opened.lua("(function() require('fim.edit_marks').clear() return true end)()")

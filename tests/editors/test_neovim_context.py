@@ -51,8 +51,14 @@ vim.lsp.config('other', {{ cmd = server, filetypes = {{ 'python' }}, root_marker
 vim.lsp.config('fim', {{ settings = {{ fim = {{ ring = {{ files = false }} }} }} }})
 vim.lsp.enable({{ 'fim', 'other' }})
 """
-SHIP = '"""Ships."""\n\ndef freight_of(parcel, distance):\n    rate = parcel.weight * distance\n    return rate\n\n\ndef other():\n    pass\n'
-MAIN = "from ship import freight_of\nfrom tolls import toll_of\n\nprice = freight_of(parcel)\ntoll = toll_of(price)\n"
+SHIP = (
+    '"""Ships."""\n\ndef freight_of(parcel, distance):\n'
+    "    rate = parcel.weight * distance\n    return rate\n\n\ndef other():\n    pass\n"
+)
+MAIN = (
+    "from ship import freight_of\nfrom tolls import toll_of\n\n"
+    "price = freight_of(parcel)\ntoll = toll_of(price)\n"
+)
 
 
 @pytest.fixture

@@ -76,7 +76,7 @@ def test_accepting_all(typed: Workbench) -> None:
 def test_accepting_a_word(typed: Workbench) -> None:
     """Control and right take a word; the rest stays on screen."""
     typed("press", "Control+ArrowRight")
-    typed.wait_until(lambda: typed("ghost").startswith(" in weights:"), "the rest")  # type: ignore[attr-defined]
+    typed.wait_until(lambda: str(typed("ghost")).startswith(" in weights:"), "the rest")
     assert typed.saved() == SHOP + TYPED + "eight"
 
 

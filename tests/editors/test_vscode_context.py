@@ -148,11 +148,15 @@ def test_switched_off_nothing_is_asked(paused: dict[str, Any], case: str) -> Non
 
 
 FILES = {
-    "ferry/ship.ts": "// Ships.\n\nexport function freightOf(parcel: number): number {\n  return parcel * 3;\n}\n",
-    "ferry/hidden.ts": "export function hiddenWay(fare: number): number {\n  return fare * 7777;\n}\n",
+    "ferry/ship.ts": "// Ships.\n\nexport function freightOf(parcel: number): number {\n"
+    "  return parcel * 3;\n}\n",
+    "ferry/hidden.ts": "export function hiddenWay(fare: number): number {\n"
+    "  return fare * 7777;\n}\n",
     "ferry/.gitignore": "hidden.ts\n",
-    "node_modules/tolls/index.d.ts": "// Tolls.\n\nexport declare function tollOf(\n  fare: number,\n): number;\n",
-    "node_modules/tolls/package.json": '{"name": "tolls", "version": "1.0.0", "types": "index.d.ts"}',
+    "node_modules/tolls/index.d.ts": "// Tolls.\n\nexport declare function tollOf(\n"
+    "  fare: number,\n): number;\n",
+    "node_modules/tolls/package.json": '{"name": "tolls", "version": "1.0.0", "types": '
+    '"index.d.ts"}',
     "ferry/main.ts": (
         'import { freightOf } from "./ship";\nimport { tollOf } from "tolls";\n'
         'import { hiddenWay } from "./hidden";\nfreightOf(1);\ntollOf("2");\nhiddenWay(3);'

@@ -22,7 +22,8 @@ SETTINGS: dict[str, object] = {  # what is tested here needs no model
     "typescript.disableAutomaticTypeAcquisition": True,
 }
 TYPESCRIPT = {
-    "ship.ts": "export class Parcel {}\nexport function freightOf(parcel: Parcel) {\n  return parcel;\n}\n",
+    "ship.ts": "export class Parcel {}\nexport function freightOf(parcel: Parcel) {\n"
+    "  return parcel;\n}\n",
     "imports.ts": 'import { Parcel } from "./ship";\n\nconst parcel = new Parcel();\n',
 }
 CELLS = ("print(hight_book)\ncheck(hight_book)", "x = 1\narea = hight_book * width")

@@ -33,7 +33,10 @@ async def at_port(tmp_path: Path) -> AsyncIterator[Served]:
 def raw(port: int, body: dict[str, object], path: str = "/infill") -> bytes:
     """Return a request as it goes onto the wire."""
     content = json.dumps(body).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {len(content)}\r\n{KEY}\r\n"
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+        f"Content-Length: {len(content)}\r\n{KEY}\r\n"
+    )
     return head.encode() + content
 
 

@@ -53,12 +53,20 @@ def bodies(name: str, text: str) -> list[tuple[str, dict[str, Any]]]:
     last = text.count("\n") - 1
     extra = [{"filename": name, "text": text}]
     spelled = f"<|file_sep|>{name}\n<|fim_prefix|>{text}<|fim_suffix|>\n<|fim_middle|>"
-    ring = f"<|file_sep|>{name}\n{text}<|file_sep|>main.py\n<|fim_prefix|>{MAIN}<|fim_suffix|>\n<|fim_middle|>"
-    zeta = f"<[fim-suffix]>\n<[fim-prefix]><filename>{name}\n<<<<<<< CURRENT\n{text}<|user_cursor|>\n=======\n<[fim-middle]>"
+    ring = (
+        f"<|file_sep|>{name}\n{text}<|file_sep|>main.py\n"
+        f"<|fim_prefix|>{MAIN}<|fim_suffix|>\n<|fim_middle|>"
+    )
+    zeta = (
+        f"<[fim-suffix]>\n<[fim-prefix]><filename>{name}\n<<<<<<< CURRENT\n"
+        f"{text}<|user_cursor|>\n=======\n<[fim-middle]>"
+    )
     return [
         ("/infill", vim(text, last, 6)),
         ("/infill", vim(MAIN, 4, 14) | {"input_extra": extra}),
-        ("/infill", {"input_prefix": "", "input_suffix": "", "prompt": "", "n_predict": 0, "input_extra": extra}),
+        ("/infill",
+         {"input_prefix": "", "input_suffix": "", "prompt": "", "n_predict": 0,
+          "input_extra": extra}),
         ("/v1/completions", {"prompt": text, "suffix": "\n"}),
         ("/v1/completions", {"prompt": spelled}),
         ("/v1/completions", {"prompt": ring}),

@@ -57,7 +57,10 @@ def test_a_question_shows_the_lines_without_what_all_begin_with() -> None:
 @pytest.mark.security
 def test_no_secret_is_in_a_question() -> None:
     """Neither of the lines, nor of the instruction, nor where it began above the selection."""
-    block = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA1c7\nQ2FuYXJ5Q2FuYXJ5Q2Fu\n-----END RSA PRIVATE KEY-----\n"
+    block = (
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA1c7\nQ2FuYXJ5Q2FuYXJ5Q2Fu\n"
+        "-----END RSA PRIVATE KEY-----\n"
+    )
     shown = turn(selection(f"a = 1\ntoken = '{KEY}'\n", 0, 2), "a.py", "python", f"use {KEY}")
     assert KEY not in shown + further(KEY)
     assert "Q2Fu" not in turn(selection(block, 2, 3), "a.py", "python", "sort")

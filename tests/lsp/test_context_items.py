@@ -66,7 +66,17 @@ def test_an_odd_item_is_left_out(item: object, caplog: pytest.LogCaptureFixture)
     assert "items[1] is none of {uri, value}, {name, value} and {uri, values}" in caplog.text
 
 
-@pytest.mark.parametrize("params", [None, [], {}, {"items": []}, {"textDocument": {"uri": URI}, "items": {}}, {"textDocument": URI, "items": []}])  # fmt: skip
+@pytest.mark.parametrize(
+    "params",
+    [
+        None,
+        [],
+        {},
+        {"items": []},
+        {"textDocument": {"uri": URI}, "items": {}},
+        {"textDocument": URI, "items": []},
+    ],
+)
 def test_odd_params_are_no_event(params: object, caplog: pytest.LogCaptureFixture) -> None:
     """The log says what they must be."""
     assert parse_context(params) is None

@@ -31,7 +31,8 @@ class Case(NamedTuple):
 RENAMED = Case(
     "a parameter that was renamed is renamed where it is used",
     "def area(hight, width):\n    check(hight)\n    return hight * width",
-    [(0, "def area(hight, width):", "def area(height, width):"), (1, "    check(hight)", "    check(height)")],
+    [(0, "def area(hight, width):", "def area(height, width):"),
+     (1, "    check(hight)", "    check(height)")],
     (2, "    return hight * width", "    return height * width"),
 )  # fmt: skip
 
@@ -40,52 +41,65 @@ CASES = [
     Case(
         "an argument that was added to two calls is added to the next",
         "a = load(path)\nb = load(other)\nx = 1\nc = load(third)",
-        [(0, "a = load(path)", "a = load(path, strict=True)"), (1, "b = load(other)", "b = load(other, strict=True)")],
+        [(0, "a = load(path)", "a = load(path, strict=True)"),
+         (1, "b = load(other)", "b = load(other, strict=True)")],
         (3, "c = load(third)", "c = load(third, strict=True)"),
     ),
     Case(
         "an argument at the end of a call with brackets inside",
         "a = load(path)\nb = load(other)\nx = 1\nc = load(join(a, b))",
-        [(0, "a = load(path)", "a = load(path, strict=True)"), (1, "b = load(other)", "b = load(other, strict=True)")],
+        [(0, "a = load(path)", "a = load(path, strict=True)"),
+         (1, "b = load(other)", "b = load(other, strict=True)")],
         (3, "c = load(join(a, b))", "c = load(join(a, b), strict=True)"),
     ),
     Case(
         "a literal",
         'url("http://one.org/a")\nurl("http://one.org/b")\nurl("http://one.org/c")',
-        [(0, 'url("http://one.org/a")', 'url("https://one.org/a")'), (1, 'url("http://one.org/b")', 'url("https://one.org/b")')],
+        [(0, 'url("http://one.org/a")', 'url("https://one.org/a")'),
+         (1, 'url("http://one.org/b")', 'url("https://one.org/b")')],
         (2, 'url("http://one.org/c")', 'url("https://one.org/c")'),
     ),
     Case(
         "an import",
         "from os.path import join\nfrom os.path import split\nfrom os.path import exists",
-        [(0, "from os.path import join", "from posixpath import join"), (1, "from os.path import split", "from posixpath import split")],
+        [(0, "from os.path import join", "from posixpath import join"),
+         (1, "from os.path import split", "from posixpath import split")],
         (2, "from os.path import exists", "from posixpath import exists"),
     ),
     Case(
         "an assertion that is written in another way, whatever it compares",
         "self.assertEqual(a, 1)\nself.assertEqual(bcd, f(x))\nself.assertEqual(total, 22)",
-        [(0, "self.assertEqual(a, 1)", "assert a == 1"), (1, "self.assertEqual(bcd, f(x))", "assert bcd == f(x)")],
+        [(0, "self.assertEqual(a, 1)", "assert a == 1"),
+         (1, "self.assertEqual(bcd, f(x))", "assert bcd == f(x)")],
         (2, "self.assertEqual(total, 22)", "assert total == 22"),
     ),
     Case(
         "a line that was removed twice",
-        "import a\n# pylint: disable=all\nx = 1\n# pylint: disable=all\ny = 1\n# pylint: disable=all\nz = 1",
+        "import a\n# pylint: disable=all\nx = 1\n# pylint: disable=all\ny = 1\n"
+        "# pylint: disable=all\nz = 1",
         [(1, "# pylint: disable=all", ""), (2, "# pylint: disable=all", "")],
         (3, "# pylint: disable=all", ""),
     ),
     Case(
         "a block that was replaced twice, with its indentation",
-        "def a():\n    lock.acquire()\n    run(lock)\n    go(1)\ndef b():\n    lock.acquire()\n    run(lock)\n    go(2)\nclass C:\n    def c():\n        lock.acquire()\n        run(lock)\n        go(3)",
-        [(1, "    lock.acquire()\n    run(lock)", "    with lock:\n        go(0)\n        pass"), (6, "    lock.acquire()\n    run(lock)", "    with lock:\n        go(0)\n        pass")],
-        (12, "        lock.acquire()\n        run(lock)", "        with lock:\n            go(0)\n            pass"),
+        "def a():\n    lock.acquire()\n    run(lock)\n    go(1)\ndef b():\n"
+        "    lock.acquire()\n    run(lock)\n    go(2)\nclass C:\n    def c():\n"
+        "        lock.acquire()\n        run(lock)\n        go(3)",
+        [(1, "    lock.acquire()\n    run(lock)", "    with lock:\n        go(0)\n        pass"),
+         (6, "    lock.acquire()\n    run(lock)", "    with lock:\n        go(0)\n        pass")],
+        (12, "        lock.acquire()\n        run(lock)",
+         "        with lock:\n            go(0)\n            pass"),
     ),
-    Case("nothing after an edit that has no other place", "a = 1\nbcd = 2\ncde = 3", [(1, "bcd = 2", "bcd = 4")], None),
+    Case("nothing after an edit that has no other place", "a = 1\nbcd = 2\ncde = 3",
+         [(1, "bcd = 2", "bcd = 4")], None),
     Case("nothing without an edit", "a = 1\na = 1", [], None),
     Case("nothing after white space", "if a:\n  b\nif a:\n  b", [(1, "  b", "    b")], None),
     Case(
         "in Rust, as in any language",
-        "let opts = Opts::new();\nrun(&opts.maxdepth);\nlet a = opts.maxdepth;\nlet b = opts.maxdepth + 1;",
-        [(1, "run(&opts.maxdepth);", "run(&opts.max_depth);"), (2, "let a = opts.maxdepth;", "let a = opts.max_depth;")],
+        "let opts = Opts::new();\nrun(&opts.maxdepth);\nlet a = opts.maxdepth;\n"
+        "let b = opts.maxdepth + 1;",
+        [(1, "run(&opts.maxdepth);", "run(&opts.max_depth);"),
+         (2, "let a = opts.maxdepth;", "let a = opts.max_depth;")],
         (3, "let b = opts.maxdepth + 1;", "let b = opts.max_depth + 1;"),
         "rust",
     ),

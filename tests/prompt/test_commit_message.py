@@ -57,8 +57,10 @@ def test_files_of_a_diff() -> None:
         ("diff --git old/x.py new/x.py\n--- old/x.py\n+++ new/x.py\n", "x.py"),
         ("diff --git i/x.py w/x.py\nold mode 100644\nnew mode 100755\n", "x.py"),
         ("diff --git x.py x.py\nnew file mode 100644\n", "x.py"),
-        ('diff --git "a/caf\\303\\251.py" "b/caf\\303\\251.py"\n--- "a/caf\\303\\251.py"\n', "café.py"),
-        ('diff --git "a/q\\"\\t.py" "b/q\\"\\t.py"\n--- /dev/null\n+++ "b/q\\"\\t.py"\n', 'q"\t.py'),
+        ('diff --git "a/caf\\303\\251.py" "b/caf\\303\\251.py"\n--- "a/caf\\303\\251.py"\n',
+         "café.py"),
+        ('diff --git "a/q\\"\\t.py" "b/q\\"\\t.py"\n--- /dev/null\n+++ "b/q\\"\\t.py"\n',
+         'q"\t.py'),
         ("diff --cc x.py\nindex 1,2..3\n--- a/x.py\n+++ b/x.py\n@@@ -1,1 -1,1 +1,1 @@@\n", "x.py"),
     ],
 )  # fmt: skip

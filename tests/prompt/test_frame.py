@@ -27,7 +27,8 @@ FRAME = Frame(Header("shop", CHUNKS, "a.py"), Window(4, 6, "def one():\n    pass
 def test_a_request_that_waits_is_shown_the_chunks_that_are_held(cached: int, n_chunks: int) -> None:
     """Chunks to be evaluated first are left out."""
     measure = Measure(
-        total=344, cached=cached, repo=4, chunks=(100, 100, 100), path=5, prefix=20, suffix=10, middle=5
+        total=344, cached=cached, repo=4, chunks=(100, 100, 100), path=5, prefix=20, suffix=10,
+        middle=5
     )  # fmt: skip
     assert affordable(FRAME, measure).header.chunks == CHUNKS[:n_chunks]
 

@@ -10,7 +10,8 @@ from tests.fuzz import FUZZ
 
 MISSING = object()
 ODD: tuple[Any, ...] = (
-    MISSING, None, True, -1, 0, 7, 2**31, 2**80, 0.5, -1e300, 1e300, "", "x", "\ufffd", [], [[]], {},
+    MISSING, None, True, -1, 0, 7, 2**31, 2**80, 0.5, -1e300, 1e300, "", "x", "\ufffd", [], [[]],
+    {},
     {"a": {}}, [None], [-1], ["x"],
 )  # fmt: skip
 

@@ -36,7 +36,8 @@ pytestmark = pytest.mark.usefixtures("patient")
 server = [pytest.mark.server, pytest.mark.skipif(not PROGRAM, reason="run by scripts/test-server")]
 FIRST = (next(iter(RECURRENT)), next(iter(SLIDING)))
 EVERY = [
-    *(pytest.param(name, False, marks=[] if name in FIRST else server) for name in (*RECURRENT, *SLIDING)),
+    *(pytest.param(name, False, marks=[] if name in FIRST else server)
+      for name in (*RECURRENT, *SLIDING)),
     *(pytest.param(name, True, marks=server) for name in (*RECURRENT, *SLIDING)),
 ]  # fmt: skip
 

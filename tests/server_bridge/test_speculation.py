@@ -78,7 +78,8 @@ async def test_the_same_suggestions_are_shown_with_and_without(tmp_path: Path) -
     was left (tests/suggest/test_confidence.py has what the gate makes of them).
     """
     quick = make_config({
-        "completion.debounceMs": 0, "completion.deadlineMs": 60_000, "completion.minConfidence": 0.0,
+        "completion.debounceMs": 0, "completion.deadlineMs": 60_000,
+        "completion.minConfidence": 0.0,
         "state.save": False,
     })  # fmt: skip
     shown: list[list[str]] = []

@@ -26,7 +26,10 @@ from tests.models import BUNDLED
 from tests.typist import QUICK, Typist
 
 PUBLIC = "def freight(weight):\n    fee = 3  # PUBLIC\n    return weight * fee\n"
-MAIN = "import ship\nfrom ship import freight\n\n\nclass Cart:\n    def __init__(self):\n        self.weight = 0\n"
+MAIN = (
+    "import ship\nfrom ship import freight\n\n\nclass Cart:\n    def __init__(self):\n"
+    "        self.weight = 0\n"
+)
 
 
 def canary(name: str) -> str:

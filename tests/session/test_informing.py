@@ -17,7 +17,10 @@ from fim_lsp.settings.config import Config, PrivacyConfig, RingConfig, StateConf
 from tests.fake_backend import FakeBackend
 
 MAIN = "def price(weight):\n    carrier = Carrier(weight)\n    return carrier.\n"
-CARRIER = "class Carrier:\n    def freight_total(self, surcharge):\n        return self.rate * surcharge\n"
+CARRIER = (
+    "class Carrier:\n    def freight_total(self, surcharge):\n"
+    "        return self.rate * surcharge\n"
+)
 FAR = 'print("far away")\n' * 200
 FILES = {
     "main.py": MAIN,

@@ -18,7 +18,10 @@ from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
 from tests.typist import ROOT, Typist
 
-CODE = "import os\n\n\ndef area(w, h):\n    return w * h\n\n\ndef volume(w, h, d):\n    return w * h * d\n"
+CODE = (
+    "import os\n\n\ndef area(w, h):\n    return w * h\n\n\ndef volume(w, h, d):\n"
+    "    return w * h * d\n"
+)
 AREA = Instruction(Position(3, 0), Position(5, 0), "add a comment")
 NEW = ("def area(w, h):  # of a rectangle", "    return w * h")
 ANSWER = "\n".join((*NEW, "```"))

@@ -243,7 +243,8 @@ async def test_lines_that_are_removed_one_after_the_other() -> None:
     ("text", "edits", "place", "ghost"),
     [  # both would be drawn below the same line, or on it
         (
-            "open_the_till()\nx = 1\n" * 3, [(1, 0, "close_the_till()\n"), (4, 0, "close_the_till()\n")],
+            "open_the_till()\nx = 1\n" * 3,
+            [(1, 0, "close_the_till()\n"), (4, 0, "close_the_till()\n")],
             (7, ()), Edit(Position(6, 15), Position(6, 15), "\nnow()"),
         ),
         (

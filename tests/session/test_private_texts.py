@@ -250,7 +250,8 @@ CASES = {
         (open_, "shop.py"), (ask, "shop.py"), (restart, "shop.py"), (ignore_watched, "shop.py"),
     ],
     "a save after a file of the ring was excluded": [
-        (open_, "cart.py"), (open_, "shop.py"), (ask, "shop.py"), (ask, "shop.py"), (ask, "shop.py"),
+        (open_, "cart.py"), (open_, "shop.py"), (ask, "shop.py"), (ask, "shop.py"),
+        (ask, "shop.py"),
         (switch_ring, "shop.py"), (exclude, "cart.py"), (ask, "shop.py"), (save_state, "shop.py"),
     ],
     "a restart after a rule that no session saw": [

@@ -105,6 +105,8 @@ def test_nothing_costs_more(monkeypatch: pytest.MonkeyPatch) -> None:
         assert one.written <= other.written * ROUNDING
         assert one.computed <= other.computed * ROUNDING
     for name in ("requests", "written", "computed"):
-        assert sum(getattr(each, name) for each in learning) < sum(getattr(each, name) for each in without)  # fmt: skip
+        assert sum(getattr(each, name) for each in learning) < sum(
+            getattr(each, name) for each in without
+        )
     assert sum(each.n_hidden for each in learning) > N_HISTORIES
     assert not sum(each.n_hidden for each in without)

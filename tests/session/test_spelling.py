@@ -15,7 +15,10 @@ from tests import fake_backend
 from tests.asked import model_of
 from tests.typist import Typist
 
-TYPED = "def total(prices, tax_rate):\n    amount = sum(prices)\n    return round(amount * tax_rate, 2)\n\n\n"
+TYPED = (
+    "def total(prices, tax_rate):\n    amount = sum(prices)\n"
+    "    return round(amount * tax_rate, 2)\n\n\n"
+)
 N_STEPS = 40
 
 

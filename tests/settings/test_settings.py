@@ -73,26 +73,40 @@ SERVERS = 'a list of servers like {"url": "http://127.0.0.1:8012", "kind": "llam
 @pytest.mark.parametrize(
     ("raw", "sentence"),
     [
-        ({"ring": {"chunks": "many"}}, 'fim.ring.chunks must be a whole number from 0 to 256, not "many"'),
-        ({"ring": {"chunks": 2.5}}, "fim.ring.chunks must be a whole number from 0 to 256, not 2.5"),
-        ({"ring": {"chunks": True}}, "fim.ring.chunks must be a whole number from 0 to 256, not true"),
+        ({"ring": {"chunks": "many"}},
+         'fim.ring.chunks must be a whole number from 0 to 256, not "many"'),
+        ({"ring": {"chunks": 2.5}},
+         "fim.ring.chunks must be a whole number from 0 to 256, not 2.5"),
+        ({"ring": {"chunks": True}},
+         "fim.ring.chunks must be a whole number from 0 to 256, not true"),
         ({"ring": {"chunks": -1}}, "fim.ring.chunks must be a whole number from 0 to 256, not -1"),
-        ({"ring": {"chunks": float("nan")}}, "fim.ring.chunks must be a whole number from 0 to 256, not NaN"),
-        ({"fim": {"ring": {"chunks": {"a": 1}}}}, "fim.ring.chunks must be a whole number from 0 to 256, not a table"),
+        ({"ring": {"chunks": float("nan")}},
+         "fim.ring.chunks must be a whole number from 0 to 256, not NaN"),
+        ({"fim": {"ring": {"chunks": {"a": 1}}}},
+         "fim.ring.chunks must be a whole number from 0 to 256, not a table"),
         ({"completion": {"auto": 1}}, "fim.completion.auto must be true or false, not 1"),
-        ({"backend": {"kind": "ollama"}}, 'fim.backend.kind must be one of auto, llama-server, openai, embedded, not "ollama"'),
+        ({"backend": {"kind": "ollama"}},
+         'fim.backend.kind must be one of auto, llama-server, openai, embedded, not "ollama"'),
         ({"backend": {"url": ["x"]}}, "fim.backend.url must be a text, not a list"),
-        ({"privacy": {"exclude": "*.pem"}}, 'fim.privacy.exclude must be a list of texts, not "*.pem"'),
+        ({"privacy": {"exclude": "*.pem"}},
+         'fim.privacy.exclude must be a list of texts, not "*.pem"'),
         ({"privacy": {"exclude": [""]}}, "fim.privacy.exclude must be a list of texts, not a list"),
-        ({"ring": {"chunk": 3}}, "there is no setting fim.ring.chunk; did you mean fim.ring.chunks?"),
-        ({"fim": {"url": "http://x"}}, "there is no setting fim.url; did you mean fim.backend.url?"),
-        ({"backend": {"apiKey": "sk-secret"}}, "there is no setting fim.backend.apiKey; did you mean fim.backend.apiKeyEnv?"),
+        ({"ring": {"chunk": 3}},
+         "there is no setting fim.ring.chunk; did you mean fim.ring.chunks?"),
+        ({"fim": {"url": "http://x"}},
+         "there is no setting fim.url; did you mean fim.backend.url?"),
+        ({"backend": {"apiKey": "sk-secret"}},
+         "there is no setting fim.backend.apiKey; did you mean fim.backend.apiKeyEnv?"),
         ({"zzz": 1}, "there is no setting fim.zzz"),
-        ({"backend": {"headers": {"X-A": 1}}}, "fim.backend.headers must be a table of texts, not a table"),
+        ({"backend": {"headers": {"X-A": 1}}},
+         "fim.backend.headers must be a table of texts, not a table"),
         ({"backend": {"body": "user"}}, 'fim.backend.body must be a table of texts, not "user"'),
-        ({"nextEdit": {"server": {"kind": "openai"}}}, f"fim.nextEdit.server must be {SERVER}, not a table"),
-        ({"nextEdit": {"url": "http://a"}}, "there is no setting fim.nextEdit.url; did you mean fim.nextEdit.server?"),
-        *(({"backend": {"endpoints": value}}, f"fim.backend.endpoints must be {SERVERS}, not {shown}") for value, shown in [
+        ({"nextEdit": {"server": {"kind": "openai"}}},
+         f"fim.nextEdit.server must be {SERVER}, not a table"),
+        ({"nextEdit": {"url": "http://a"}},
+         "there is no setting fim.nextEdit.url; did you mean fim.nextEdit.server?"),
+        *(({"backend": {"endpoints": value}}, (f"fim.backend.endpoints must be {SERVERS}, "
+                                              f"not {shown}")) for value, shown in [
             ("http://a", '"http://a"'), (["http://a"], "a list"), ([{"uri": "http://a"}], "a list"),
             ([{"url": 3}], "a list"), ([{"endpoints": []}], "a list"),
         ]),
@@ -135,7 +149,8 @@ def test_endpoints_are_servers_with_settings_of_their_own() -> None:
         ({"url": "https://llm.corp"}, []),
         ({"url": "http://[::1"}, []),
         ({"url": "http://10.0.0.7:8012"}, ["10.0.0.7"]),
-        ({"endpoints": [{"url": "http://a:1"}, {"url": "https://b"}, {"url": "http://c"}]}, ["a", "c"]),
+        ({"endpoints": [{"url": "http://a:1"}, {"url": "https://b"}, {"url": "http://c"}]},
+         ["a", "c"]),
     ],
 )  # fmt: skip
 def test_code_that_would_travel_unencrypted_is_warned_of(backend, hosts) -> None:
@@ -206,11 +221,15 @@ def test_a_project_never_sets_what_it_must_not(option) -> None:
     ("user", "project", "key", "value", "sentence"),
     [
         ({"ring.chunks": 8}, {"ring.chunks": 4}, "ring.chunks", 4, ""),
-        ({"ring.chunks": 8}, {"ring.chunks": 9}, "ring.chunks", 8, "a project may only lower fim.ring.chunks; it stays 8"),
+        ({"ring.chunks": 8}, {"ring.chunks": 9}, "ring.chunks", 8,
+         "a project may only lower fim.ring.chunks; it stays 8"),
         ({"completion.auto": True}, {"completion.auto": False}, "completion.auto", False, ""),
-        ({"completion.auto": False}, {"completion.auto": True}, "completion.auto", False, "a project may only switch off fim.completion.auto; it stays false"),
-        ({"privacy.exclude": ["!a"]}, {"privacy.exclude": ["a"]}, "privacy.exclude", (*SECRETS, "!a", "a"), ""),
-        ({}, {"privacy.exclude": ["a", "!.env"]}, "privacy.exclude", (*SECRETS, "a"), "a project may not undo !.env"),
+        ({"completion.auto": False}, {"completion.auto": True}, "completion.auto", False,
+         "a project may only switch off fim.completion.auto; it stays false"),
+        ({"privacy.exclude": ["!a"]}, {"privacy.exclude": ["a"]}, "privacy.exclude",
+         (*SECRETS, "!a", "a"), ""),
+        ({}, {"privacy.exclude": ["a", "!.env"]}, "privacy.exclude", (*SECRETS, "a"),
+         "a project may not undo !.env"),
     ],
 )  # fmt: skip
 def test_a_project_may_tune_and_restrict(user, project, key, value, sentence) -> None:
@@ -249,7 +268,12 @@ def test_one_of_several_servers_is_no_way_around() -> None:
     config, problems = merge_layers([Layer("editor", raw, over_tcp=True)])
     assert config.backend.endpoints == ()
     assert config.backend.url == "http://c"
-    assert problems == ("editor: a client over TCP may not set fim.backend.apiKeyCommand: write it into config.toml",)  # fmt: skip
+    assert problems == (
+        (
+            "editor: a client over TCP may not set fim.backend.apiKeyCommand: "
+            "write it into config.toml"
+        ),
+    )
 
 
 @pytest.mark.parametrize("key", ["apiKeyEnv", "apiKeyFile", "apiKeyCommand", "caFile"])
@@ -258,7 +282,12 @@ def test_the_server_of_a_next_edit_model_is_no_way_around(key: str) -> None:
     raw = {"nextEdit": {"server": {"url": "http://a", key: "x"}}}
     config, problems = merge_layers([Layer("editor", raw, over_tcp=True)])
     assert config == Config()
-    assert problems == (f"editor: a client over TCP may not set fim.nextEdit.server.{key}: write it into config.toml",)  # fmt: skip
+    assert problems == (
+        (
+            f"editor: a client over TCP may not set fim.nextEdit.server.{key}: "
+            f"write it into config.toml"
+        ),
+    )
 
 
 TABLES: list[tuple[object, object]] = [
@@ -328,11 +357,12 @@ def test_a_password_in_a_wrong_value_is_not_repeated() -> None:
     assert "secret" not in problems[0]
 
 
+json_names = st.sampled_from(["fim", "ring", "chunks", "privacy", "exclude", *SCHEMA])
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["fim", "ring", "chunks", "privacy", "exclude", *SCHEMA]), inner, max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(json_names, inner, max_size=4),
     max_leaves=20,
-)  # fmt: skip
+)
 
 
 @given(json_values, json_values)
@@ -496,4 +526,10 @@ def test_a_workspace_of_vs_code_cannot_loosen_what_protects() -> None:
     for option in SCHEMA.values():
         if f"fim.{option.key}" in free:
             assert option.project in (Project.TUNE, Project.LOWER)
-    assert not free & {"fim.privacy.exclude", "fim.completion.disabledFor", "fim.state.save", "fim.ring.files", "fim.serverPath"}  # fmt: skip
+    assert not free & {
+        "fim.privacy.exclude",
+        "fim.completion.disabledFor",
+        "fim.state.save",
+        "fim.ring.files",
+        "fim.serverPath",
+    }

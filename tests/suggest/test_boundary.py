@@ -79,7 +79,8 @@ def test_enough(text: str, language: str, whole: bool) -> None:
 
 
 PLACES = [
-    ("x = ▮", "python"), ("def f():▮", "python"), ("    ▮", "python"), ("foo(▮)", "c"), ("if (a) {▮", "c"),
+    ("x = ▮", "python"), ("def f():▮", "python"), ("    ▮", "python"), ("foo(▮)", "c"),
+    ("if (a) {▮", "c"),
     ("while x do▮", "lua"), ("class A {\n  ▮\n}", "java"), ("a = [▮", "python"),
 ]  # fmt: skip
 PIECES = [

@@ -36,7 +36,8 @@ FILES = [
 ]  # fmt: skip
 PIECES = [
     "\n", "    ", "\t", "x", "return x", "(", ")", "]", "{", "}", '"', "'", ", ", ":", "else:",
-    "# ", "<|fim_pad|>", "def f(a):\n", "`", "é", "🙂", "\\", "```", "// a/b.c\n", '"""', "\ufffd", ";",
+    "# ", "<|fim_pad|>", "def f(a):\n", "`", "é", "🙂", "\\", "```", "// a/b.c\n", '"""', "\ufffd",
+    ";",
 ]  # fmt: skip
 raw_texts = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 

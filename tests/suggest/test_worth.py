@@ -26,7 +26,8 @@ from fim_lsp.suggest.worth import (
 HERE = Prospect("python", 0.5, 12, 1, "    return ", 0.3)
 places = st.builds(
     Prospect,
-    st.text(max_size=4), st.floats(0, 1), st.integers(1, 5000), st.integers(1, 50), st.text(max_size=8),
+    st.text(max_size=4), st.floats(0, 1), st.integers(1, 5000), st.integers(1, 50),
+    st.text(max_size=8),
     st.floats(0, 1e6),
 )  # fmt: skip
 

@@ -16,7 +16,8 @@ from fim_lsp.workspace.staged import Rules, of_index, of_message
 from tests.workspace.git_repos import IDENTITY, commit, git
 
 HOOKS = (
-    "post-index-change", "fsmonitor-watchman", "query-watchman", "pre-commit", "post-checkout", "reference-transaction",
+    "post-index-change", "fsmonitor-watchman", "query-watchman", "pre-commit", "post-checkout",
+    "reference-transaction",
 )  # fmt: skip
 NAMED = [
     "core.pager", "core.editor", "core.askPass", "core.sshCommand", "gpg.program", "diff.external",
@@ -197,12 +198,16 @@ def canary(top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     settings = {
         **dict.fromkeys(NAMED, run),
         "core.fsmonitor": run, "core.hooksPath": str(top / "hooks"), "log.showSignature": "true",
-        "filter.x.clean": run, "filter.x.smudge": run, "filter.x.process": run, "filter.x.required": "true",
+        "filter.x.clean": run, "filter.x.smudge": run, "filter.x.process": run,
+        "filter.x.required": "true",
         "diff.x.textconv": run, "diff.x.command": run, "merge.x.driver": run,
-        "pager.diff-index": run, "pager.rev-list": run, "alias.diff-index": f"!{run}", "alias.rev-list": f"!{run}",
+        "pager.diff-index": run, "pager.rev-list": run, "alias.diff-index": f"!{run}",
+        "alias.rev-list": f"!{run}",
         "extensions.partialClone": "origin", "remote.origin.promisor": "true",
-        "remote.origin.url": f"ext::{run}", "protocol.ext.allow": "always", "remote.origin.uploadpack": run,
-        "core.alternateRefsCommand": run, "credential.helper": run, "uploadpack.packObjectsHook": run,
+        "remote.origin.url": f"ext::{run}", "protocol.ext.allow": "always",
+        "remote.origin.uploadpack": run,
+        "core.alternateRefsCommand": run, "credential.helper": run,
+        "uploadpack.packObjectsHook": run,
         "trace2.eventTarget": str(canary), "core.worktree": str(top),
     }  # fmt: skip
     (top / ".gitattributes").write_text("* filter=x diff=x merge=x\n")

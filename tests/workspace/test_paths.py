@@ -81,7 +81,8 @@ def test_spellings_of_one_uri(spellings: tuple[str, ...]) -> None:
 def test_different_uris_are_different_documents() -> None:
     """Of another folder, case, scheme, host, query or cell."""
     uris = (
-        "file:///w/a.py", "file:///w/A.py", "file:///v/a.py", "file:///w/a.py/", "file:///c:/w/a.py",
+        "file:///w/a.py", "file:///w/A.py", "file:///v/a.py", "file:///w/a.py/",
+        "file:///c:/w/a.py",
         "file://server/w/a.py", "untitled:/w/a.py", "untitled:w/a.py", "file:///w/a%2525.py",
         "file:///w/a%25.py", "git:/w/a.py?x", "git:/w/a.py?y", "cell:/w/a.py#1", "cell:/w/a.py#2",
         "vscode-remote://one/w/a.py", "vscode-remote://two/w/a.py", "file://[x/a.py", "",

@@ -21,7 +21,8 @@ CONTROLS = {
     "fim": (*CHAT, "<|fim_pad|>"),
     "qwen": (*CHAT, "<|fim_pad|>", "<|vision_start|>", "<|object_ref_end|>"),
     "codegemma": (
-        "<eos>", "<bos>", "<pad>", "<unk>", "<mask>", "<2mass>", "[@BOS@]", "<unused0>", "<unused98>",
+        "<eos>", "<bos>", "<pad>", "<unk>", "<mask>", "<2mass>", "[@BOS@]", "<unused0>",
+        "<unused98>",
         "<start_of_turn>", "<end_of_turn>",
     ),
     "granite-4": ("<|end_of_text|>", "<|start_of_role|>", "<|end_of_role|>", "<|tool_call|>"),
@@ -42,12 +43,16 @@ CONTROLS = {
     "glm-4": GLM,
     "seed-coder": ("<[begin▁of▁sentence]>", "<[end▁of▁sentence]>", "<[PAD▁TOKEN]>", "<[fim-pad]>"),
     "falcon-h1": (
-        "<|endoftext|>", "<|begin_of_text|>", ">>TITLE<<", ">>ABSTRACT<<", ">>PREFIX<<", ">>MIDDLE<<",
+        "<|endoftext|>", "<|begin_of_text|>", ">>TITLE<<", ">>ABSTRACT<<", ">>PREFIX<<",
+        ">>MIDDLE<<",
     ),
     "codestral": (
-        "<s>", "</s>", "<unk>", "<pad>", "[INST]", "[/INST]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]",
-        "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[TOOL_CALLS]", "[TOOL_CONTENT]", "[IMG]", "[IMG_BREAK]",
-        "[IMG_END]", "[MIDDLE]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[control_8]", "<SPECIAL_20>",
+        "<s>", "</s>", "<unk>", "<pad>", "[INST]", "[/INST]", "[AVAILABLE_TOOLS]",
+        "[/AVAILABLE_TOOLS]",
+        "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[TOOL_CALLS]", "[TOOL_CONTENT]", "[IMG]",
+        "[IMG_BREAK]",
+        "[IMG_END]", "[MIDDLE]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[control_8]",
+        "<SPECIAL_20>",
     ),
 }  # fmt: skip
 # Of models that no row of ours is for, but whose tokens a server may read all the same.

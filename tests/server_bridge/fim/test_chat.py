@@ -11,7 +11,10 @@ from server_bridge.fim.layout import ANSWER, QUESTION, Turn
 RENDERED = {
     "chatml": (
         f"<|im_start|>user\n{QUESTION}<|im_end|>\n<|im_start|>assistant\n",
-        f"<|im_start|>user\n{QUESTION}<|im_end|>\n<|im_start|>assistant\n{ANSWER}<|im_end|>\n<|im_start|>user\n{QUESTION}…",
+        (
+            f"<|im_start|>user\n{QUESTION}<|im_end|>\n<|im_start|>assistant\n"
+            f"{ANSWER}<|im_end|>\n<|im_start|>user\n{QUESTION}…"
+        ),
         Turn(
             "<|im_start|>user\n",
             "<|im_end|>\n<|im_start|>assistant\n",
@@ -20,7 +23,10 @@ RENDERED = {
     ),
     "gemma": (
         f"<start_of_turn>user\n{QUESTION}<end_of_turn>\n<start_of_turn>model\n",
-        f"<start_of_turn>user\n{QUESTION}<end_of_turn>\n<start_of_turn>model\n{ANSWER}<end_of_turn>\n…",
+        (
+            f"<start_of_turn>user\n{QUESTION}<end_of_turn>\n<start_of_turn>model\n"
+            f"{ANSWER}<end_of_turn>\n…"
+        ),
         Turn("<start_of_turn>user\n", "<end_of_turn>\n<start_of_turn>model\n"),
     ),
     "qwen3, which can be told not to think": (
@@ -35,7 +41,10 @@ RENDERED = {
     ),
     "gpt-oss, which names a channel": (
         f"<|start|>user<|message|>{QUESTION}<|end|><|start|>assistant",
-        f"<|start|>user<|message|>{QUESTION}<|end|><|start|>assistant<|channel|>final<|message|>{ANSWER}<|end|>…",
+        (
+            f"<|start|>user<|message|>{QUESTION}<|end|><|start|>assistant<|channel|>final<|"
+            f"message|>{ANSWER}<|end|>…"
+        ),
         Turn("<|start|>user<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
     ),
     "one that takes no second question": (

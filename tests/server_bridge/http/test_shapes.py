@@ -81,7 +81,8 @@ def test_a_name_from_a_server_is_one_short_printable_line(name: str) -> None:
 @pytest.mark.parametrize(
     ("retry_after", "seconds"),
     [
-        ("", 0), ("30", 30), ("0", 0), ("86400", 300), ("9" * 500, 300), ("-5", 0), ("soon", 0), ("²", 0),
+        ("", 0), ("30", 30), ("0", 0), ("86400", 300), ("9" * 500, 300), ("-5", 0), ("soon", 0),
+        ("²", 0),
         ("Wed, 21 Oct 2015 07:28:00 GMT", 0), ("Fri, 31 Dec 9999 23:59:59 GMT", 300),
         ("Fri, 31 Dec 99999 23:59:59 GMT", 0),
     ],

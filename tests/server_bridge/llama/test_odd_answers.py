@@ -130,7 +130,8 @@ async def used(server: LlamaServer) -> list[Any]:
 
     found: list[Any] = []
     for ask in (
-        server.connect, lambda: server.measure(REQUEST.prompt), lambda: server.warm(REQUEST.prompt, 9999),
+        server.connect, lambda: server.measure(REQUEST.prompt),
+        lambda: server.warm(REQUEST.prompt, 9999),
         continued, lambda: server.complete(replace(REQUEST, sample=1)),
         lambda: server.save(REQUEST.prompt), lambda: server.restore(REQUEST.prompt),
         lambda: streamed(0), lambda: streamed(1), moved,

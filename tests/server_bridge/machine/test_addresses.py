@@ -14,7 +14,8 @@ from server_bridge.machine.addresses import (
 
 HERE = [
     "http://127.0.0.1:8012", "HTTP://127.0.0.1:8012", "http://127.8.9.10", "https://localhost/v1",
-    "http://LOCALHOST:8012", "http://localhost.:8012", "http://foo.localhost", "http://a.b.LocalHost.",
+    "http://LOCALHOST:8012", "http://localhost.:8012", "http://foo.localhost",
+    "http://a.b.LocalHost.",
     "http://user@127.0.0.1", "http://user:pw@localhost:8012", "http://a@b@127.0.0.1",
     "http://[::1]:8012", "http://[0:0:0:0:0:0:0:1]", "http://[::ffff:127.0.0.1]:8012",
     "http://[::ffff:7f00:1]", "http://0.0.0.0:8012", "http://[::]:8012", "http://[::ffff:0.0.0.0]",
@@ -39,7 +40,8 @@ def test_this_machine_is_known_however_it_is_written(url: str, *, here: bool) ->
 @pytest.mark.parametrize(
     ("host", "alone"),
     [("127.0.0.1", True), ("LOCALHOST", True), ("::1", True), ("::ffff:127.0.0.1", True),
-     ("0.0.0.0", False), ("::", False), ("::ffff:0.0.0.0", False), ("10.0.0.7", False), ("", False)],
+     ("0.0.0.0", False), ("::", False), ("::ffff:0.0.0.0", False), ("10.0.0.7", False),
+     ("", False)],
 )  # fmt: skip
 def test_what_listens_for_all_machines_is_not_local(host: str, *, alone: bool) -> None:
     """One connects to 0.0.0.0 as to oneself, but a server that listens there is reached by others."""

@@ -10,8 +10,14 @@ import pytest
 from server_bridge.machine import sockets
 from server_bridge.machine.sockets import Socket, end
 
-HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
-ROW = "   1: {} {} {} 00000000:00000000 00:00000000 00000000  {}        0 {} 1 0000000000000000 20 4 0 10 -1\n"
+HEAD = (
+    "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  "
+    "timeout inode\n"
+)
+ROW = (
+    "   1: {} {} {} 00000000:00000000 00:00000000 00000000  {}        0 {} 1 "
+    "0000000000000000 20 4 0 10 -1\n"
+)
 HERE, THERE = "0100007F:1F90", "0100007F:D431"
 ENDS = end("127.0.0.1", 8080), end("127.0.0.1", 54321)
 
@@ -23,7 +29,8 @@ ENDS = end("127.0.0.1", 8080), end("127.0.0.1", 54321)
         ((HERE, THERE, "01", 1000, 77), Socket(*ENDS, 1, 1000, 77)),
         ((HERE, "00000000:0000", "0A", 5, 7), Socket(ENDS[0], end("0.0.0.0", 0), 10, 5, 7)),
         (
-            ("00000000000000000000000001000000:0001", "0000000000000000FFFF00000100007F:0002", "01", 5, 7),
+            ("00000000000000000000000001000000:0001", "0000000000000000FFFF00000100007F:0002", "01",
+             5, 7),
             Socket(end("::1", 1), end("127.0.0.1", 2), 1, 5, 7),
         ),
     ],

@@ -27,9 +27,11 @@ USAGE = {
 LLAMA = {"content": [{"id": 1, "bytes": list(b" return"), "logprob": -0.5}]}
 VLLM = {"tokens": [" return"], "token_logprobs": [-0.5]}
 ANSWERS = {
-    "/v1/models": {"data": [{"id": "qwen", "owned_by": "vllm", "max_model_len": 8192, "meta": {"n_ctx": 4096}}]},
+    "/v1/models": {"data": [
+        {"id": "qwen", "owned_by": "vllm", "max_model_len": 8192, "meta": {"n_ctx": 4096}}]},
     "llama.cpp": {"choices": [{"text": " return", "finish_reason": None, "logprobs": LLAMA}]},
-    "vllm": {"choices": [{"text": " x", "finish_reason": "length", "logprobs": VLLM}], "usage": USAGE},
+    "vllm": {"choices": [{"text": " x", "finish_reason": "length", "logprobs": VLLM}],
+             "usage": USAGE},
 }  # fmt: skip
 
 

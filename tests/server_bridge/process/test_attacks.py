@@ -42,7 +42,8 @@ ATTACKERS = {
 OPEN = ("/health", "/v1/health")
 TELLING = [
     ("GET", "/props"), ("GET", "/slots"), ("GET", "/metrics"), ("GET", "/models"),
-    ("GET", "/v1/models"), ("GET", "/lora-adapters"), ("POST", "/tokenize"), ("POST", "/detokenize"),
+    ("GET", "/v1/models"), ("GET", "/lora-adapters"), ("POST", "/tokenize"),
+    ("POST", "/detokenize"),
     ("POST", "/completion"), ("POST", "/completions"), ("POST", "/v1/completions"),
     ("POST", "/v1/chat/completions"), ("POST", "/infill"), ("POST", "/apply-template"),
     ("POST", "/embedding"), ("POST", "/props"), ("POST", "/slots/0?action=save"),

@@ -23,13 +23,15 @@ MIXED = {**QWEN_1_5B, "attention.head_count_kv": [2, 0, 4], "attention.key_lengt
 
 # Granite-4.0-H-tiny: 36 Mamba-2 layers and 4 with attention. Qwen3.5-2B's proportions: attention in every fourth layer.
 GRANITE_H = {
-    "context_length": 131072, "embedding_length": 1536, "block_count": 40, "attention.head_count": 12,
+    "context_length": 131072, "embedding_length": 1536, "block_count": 40,
+    "attention.head_count": 12,
     "attention.head_count_kv": ([0] * 9 + [4]) * 4, "ssm.conv_kernel": 4, "ssm.inner_size": 3072,
     "ssm.state_size": 128, "ssm.group_count": 1,
 }  # fmt: skip
 QWEN_35 = {
     **QWEN_1_5B, "block_count": 24, "full_attention_interval": 4, "attention.key_length": 256,
-    "attention.value_length": 256, "ssm.conv_kernel": 4, "ssm.inner_size": 2048, "ssm.state_size": 128,
+    "attention.value_length": 256, "ssm.conv_kernel": 4, "ssm.inner_size": 2048,
+    "ssm.state_size": 128,
     "ssm.group_count": 16,
 }  # fmt: skip
 MIB = 1 << 20
