@@ -30,7 +30,7 @@ from benchmarks.clients import Answer, Client, Ours, Peer, replay
 from benchmarks.figures import Row, raw, row, table
 from benchmarks.metrics import Metered, total
 from benchmarks.serve import BUNDLED, N_BATCH, N_SLOTS, serving
-from benchmarks.traces import TRACES, Trace, full_ring, neighbours
+from benchmarks.traces import TRACES, Trace, full_ring, load, neighbours
 from deploy.wire import Wire
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
@@ -53,7 +53,7 @@ def main() -> None:
     options = _options()
     rows: list[Row] = []
     for name in options.traces:
-        trace = _cut(TRACES[name](), options)
+        trace = load(name).cut(options.limit)
         for client in options.clients:
             with _server(options) as url:
                 rows.append(asyncio.run(_measure(trace, client, url, options)))
@@ -116,17 +116,6 @@ def _llama(wire: Wire, options: argparse.Namespace) -> LlamaServer:
 def _config(trace: Trace, options: argparse.Namespace) -> Config:
     unpaced = {} if trace.paced else {"completion.debounceMs": 0}  # no next key to wait for
     return make_config({"completion.maxTokens": options.n_predict, **unpaced})
-
-
-def _cut(trace: Trace, options: argparse.Namespace) -> Trace:
-    """Return the first *limit* requests of a trace."""
-    n_asks, steps = 0, []
-    for step in trace.steps:
-        n_asks += step.asks
-        if n_asks > options.limit:
-            break
-        steps.append(step)
-    return Trace(trace.name, steps, trace.paced)
 
 
 def _server(options: argparse.Namespace) -> contextlib.AbstractContextManager[str]:

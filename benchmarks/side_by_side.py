@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import configparser
 import contextlib
 import os
-import random
 import re
 import statistics
 import subprocess
@@ -32,6 +32,7 @@ from benchmarks.neovim import FIM_LSP, LLAMA_VIM, WATCH, count_tokens, cpu_secon
 from tests.editors.conftest import furnish
 from tests.editors.neovim import Neovim
 
+AT_LINE = 500  # of argparse, where it is typed: the middle of a class
 KEY_S = 0.08  # a fast typist within words, as in `traces`
 PAUSE_S = 3.0  # long enough for an answer at the deadline of 2 s
 PAUSE_AFTER = 0.6  # of a line: enough to go by, and something left to suggest
@@ -181,7 +182,7 @@ def neovim(home: Path, init: str, names: dict[str, str]) -> Iterator[Neovim]:
             attached = "#vim.lsp.get_clients({name='fim', bufnr=0, _uninitialized=false}) > 0"
             editor.wait_until(lambda: editor.lua(attached), "the server")
             editor.wait_until(lambda: editor.stats(".backend.state") == "ready", "the backend")
-        editor.send(f":{traces.AT_LINE}\ro")
+        editor.send(f":{AT_LINE}\ro")
         rest(editor, PAUSE_S)
         yield editor
     finally:
@@ -237,8 +238,8 @@ def main() -> None:
     paths: dict[str, Any] = {
         name: getattr(options, name) for name in ("llama_vim", "minuet", "plenary")
     }
-    code = traces.new_code(random.Random(0))
-    text = [next(code) for _ in range(options.lines)]
+    code = [line for line in traces.source(configparser).split("\n")[480:] if line.strip()]
+    text = [line for line in code if '"""' not in line][: options.lines]
     print(HEAD)
     for client, init in CLIENTS.items():
         wanted = options.only in client

@@ -1,54 +1,65 @@
 """
-Editing sessions on real code, as lists of `Step`s: the same ones in every run. Pure but for reading files.
+Editing sessions as data: JSON Lines, the messages of LSP with their times, as an editor sends them.
 
-The code is the interpreter's own (argparse, configparser, typing): it is on every machine, under
-version control elsewhere, and written by people. New code is typed into argparse; what is typed is
-taken from configparser, so no model sees the answer in its prompt by accident.
+    {"ms": 0, "method": "textDocument/didOpen", "params": {"textDocument": {"uri": "file:///a.py", …}}}
+    {"ms": 120, "method": "textDocument/didChange", "params": {…, "contentChanges": [{"range": …, "text": "x"}]}}
+    {"ms": 2, "method": "textDocument/inlineCompletion", "params": {"textDocument": …, "position": …}}
 
-Where the times come from. Dhakal et al., "Observations on Typing from 136 Million Keystrokes" (CHI
-2018): 239 ms between keys on average, about 120 ms for fast typists, less within practised words.
-`pace` is a fast typist: 80 ms within words, 200 ms around blanks and punctuation; slower typing is
-easier for every client. Pauses to think are 0.5–3 s, at line ends and before jumps.
+*ms* is the time since the line before. Params are those of LSP, with positions in UTF-32, that is in code points. Besides
+these three, `textDocument/didFocus`, `textDocument/didSave`, `fim/didYank` and `fim/didMoveCursor` count; other methods are
+passed over, so a log of an editor's messages will do. Such a file holds the code that was typed: keep it where that code may be.
+A line may say what the user did (*action*), whether that is a press of a *key*, and that it *also* belongs to the step before.
+
+`traces.tar.xz` has those of the benchmarks: a simulated user types lines of configparser into argparse, modules of Python 3.11
+that no model sees by accident; `made_…` are of code that is made up. Times are those of a fast typist (Dhakal et al.,
+"Observations on Typing from 136 Million Keystrokes", CHI 2018): 80 ms within words, 200 ms around blanks and punctuation;
+slower typing is easier for every client. Pauses to think are 0.5–3 s. No step reacts to a suggestion, so a trace is the same
+for every client. Commit `ffe3522f` has the program that made them (`benchmarks`: `editor.py` and `traces.py`).
 """
 
 from __future__ import annotations
 
-import argparse
 import ast
-import configparser
 import dataclasses
 import difflib
 import enum
+import functools
 import inspect
+import json
 import optparse
-import random
-import re
-import string
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from benchmarks.editor import INDENT, Editor, Step
-from fim_lsp.documents import Position, body
-from fim_lsp.events import Event, Focused, Opened
+from fim_lsp.documents import Edit, Position
+from fim_lsp.events import Changed, CursorMoved, Event, Focused, Opened, Saved, Yanked
 from server_bridge.protocol import Chunk
 from tests.places import place
 
-IN_WORD_MS, BETWEEN_MS = 80.0, 200.0
-SPREAD = 0.25  # sigma of the log-normal: two keys in three within ±25 %
-THINK_MS = (500.0, 3000.0)
-AT_LINE = 500  # where new code is typed into argparse: the middle of a class
-REQUESTS = 300  # at least, in every trace
-MIX_REQUESTS = 600  # so that each kind of action comes several times
-FAR_KEYS, FAR_REQUESTS = 200, 1200  # between two jumps, and in all: six jumps
-SLIP = (
-    0.04  # wrong keys per key; Dhakal et al. count 2.3 corrections per 100 keys, so this is clumsy
-)
-CALL = re.compile(r"(?<=[(,] )[\w.]{5,}(?=[,)])|(?<=\()[\w.]{5,}(?=[,)])")  # an argument in a call
+DATA = Path(__file__).with_name("traces.tar.xz")
+TRACES = ("straight", "corrections", "inside", "pairs", "jumps", "far", "files", "undo", "mix")
+TYPISTS = 16  # `typist0` …: the mix by other users, in two files each
+NEIGHBOURS = (ast, enum, dataclasses, difflib, tempfile, optparse, subprocess, tarfile)
+ASK = "textDocument/inlineCompletion"
+LOOKS: dict[str, Callable[[str], Event]] = {
+    "textDocument/didFocus": Focused,
+    "textDocument/didSave": Saved,
+}
+
+
+class Step(NamedTuple):
+    """One action: *wait_ms* passes before it; *key* says that it is a press of a key."""
+
+    action: str
+    wait_ms: float
+    events: tuple[Event, ...]
+    uri: str
+    position: Position
+    key: bool
+    asks: bool
 
 
 class Trace(NamedTuple):
@@ -68,35 +79,68 @@ class Trace(NamedTuple):
         """Return how many keys are pressed."""
         return sum(step.key for step in self.steps)
 
+    def cut(self, n_asks: int) -> Trace:
+        """Return its steps as far as the first *n_asks* requests."""
+        steps, asked = list[Step](), 0
+        for step in self.steps:
+            asked += step.asks
+            if asked > n_asks:
+                break
+            steps.append(step)
+        return self._replace(steps=steps)
+
+
+@functools.cache
+def load(name: str) -> Trace:
+    """Return one of the benchmarks' traces; those of a mix run at their own pace."""
+    with tarfile.open(DATA) as tar:
+        file = tar.extractfile(f"{name}.jsonl")
+        assert file is not None
+        steps = steps_in(file.read().decode().splitlines())
+    return Trace(name, steps, paced=name == "mix" or name.startswith("typist"))
+
+
+def read(path: Path) -> Trace:
+    """Return what was recorded in *path*, with its own pace."""
+    return Trace(path.stem, steps_in(path.read_text("utf-8").splitlines()), paced=True)
+
+
+def steps_in(lines: Iterable[str]) -> list[Step]:
+    """Return the steps of these messages."""
+    steps, waited = list[Step](), 0.0
+    for message in map(json.loads, lines):
+        waited += message["ms"]
+        method, params = message["method"], message["params"]
+        event, asks = _event(method, params), method == ASK
+        if event is None and not asks:
+            continue
+        events = () if event is None else (event,)
+        at = _position(params["position"]) if "position" in params else Position(0, 0)
+        key = message.get("key", isinstance(event, Changed))
+        uri = params["textDocument"]["uri"]
+        step = Step(message.get("action", method), waited, events, uri, at, key=key, asks=asks)
+        if message.get("also"):
+            first = steps.pop()
+            step = first._replace(events=first.events + events, position=at, asks=asks)
+        steps.append(step)
+        waited = 0.0
+    return steps
+
+
+def write(trace: Trace, path: Path) -> None:
+    """Record *trace* in *path*."""
+    lines = list[str]()
+    for step in trace.steps:
+        about = {"ms": round(step.wait_ms, 3), "action": step.action, "key": step.key}
+        for method, params in _messages(step):
+            lines.append(json.dumps({**about, "method": method, "params": params}))
+            about = {"ms": 0, "also": True}
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+
 
 def source(module: object) -> str:
     """Return the text of a module of the standard library, as it lies in this interpreter."""
     return Path(inspect.getsourcefile(module) or "").read_text("utf-8")  # type: ignore[arg-type]
-
-
-def pace(rng: random.Random) -> Callable[[str, str], float]:
-    """Return a fast typist's time between two keys, in milliseconds."""
-
-    def wait_ms(before: str, key: str) -> float:
-        middle = IN_WORD_MS if (before + key).isalnum() else BETWEEN_MS
-        return middle * rng.lognormvariate(0, SPREAD)
-
-    return wait_ms
-
-
-@dataclass(frozen=True, slots=True)
-class Typist:
-    """A user at an editor: types the lines of *code*; *places* are the lines visited so far."""
-
-    editor: Editor
-    rng: random.Random
-    code: Iterator[str]
-    places: list[int]
-
-
-NEIGHBOURS = (ast, enum, dataclasses, difflib, tempfile, optparse, subprocess, tarfile)
-DEMO = place("demo")
-A, B = f"{DEMO}/argparse.py", f"{DEMO}/inspect.py"
 
 
 def neighbours() -> list[Event]:
@@ -104,287 +148,77 @@ def neighbours() -> list[Event]:
     return [
         event
         for module in NEIGHBOURS
-        for uri in [f"{DEMO}/{module.__name__.replace('.', '/')}.py"]
+        for uri in [f"{place('demo')}/{module.__name__.replace('.', '/')}.py"]
         for event in (Opened(uri, "python", 1, source(module)), Focused(uri))
     ]
 
 
 def full_ring() -> tuple[Chunk, ...]:
     """Return a ring for clients that are given one: 16 chunks of 64 lines from the same files."""
+    texts = {f"{each.__name__}.py": source(each).splitlines(keepends=True) for each in NEIGHBOURS}
     return tuple(
-        Chunk(
-            f"{module.__name__}.py", "".join(source(module).splitlines(keepends=True)[at : at + 64])
-        )
-        for module in NEIGHBOURS
+        Chunk(name, "".join(lines[at : at + 64]))
+        for name, lines in texts.items()
         for at in (60, 200)
     )
 
 
-def typist(seed: int, *, auto_close: bool = False, module: object = argparse) -> Typist:
-    """Return a user with one file open, by default argparse."""
-    rng = random.Random(seed)
-    editor = Editor(pace(rng), auto_close=auto_close)
-    editor.open(A, "python", source(module))
-    return Typist(editor, rng, new_code(rng), [AT_LINE])
-
-
-def new_code(rng: random.Random) -> Iterator[str]:
-    """Lines of configparser from somewhere on, for ever; no docstrings, no blank lines."""
-    lines = source(configparser).split("\n")[480:]
-    lines = [line for line in lines if line.strip() and '"""' not in line and line.isascii()]
-    at = rng.randrange(len(lines))
-    while True:
-        yield lines[at]
-        at = (at + 1) % len(lines)
-
-
-# -- what people do ---------------------------------------------------------------------------------
-
-
-def write(user: Typist, line: str, *, slips: float = 0.0) -> None:
-    """Type *line* at the cursor, on a line with nothing but indentation so far."""
-    text = line.strip(" ")
-    if text:
-        _indent(user.editor, len(line) - len(line.lstrip(" ")))
-    for char in text:
-        if char.isalpha() and user.rng.random() < slips:
-            _slip(user)
-        user.editor.key(char)
-    while user.editor.line[user.editor.position.column :]:
-        user.editor.delete()  # closers that belong on a later line
-
-
-def think(user: Typist) -> None:
-    """A pause to think."""
-    user.editor.think(user.rng.uniform(*THINK_MS))
-
-
-def open_line(user: Typist, above: int) -> None:
-    """Begin a new line below line *above*."""
-    user.editor.move(above, len(body(user.editor.document.lines[above])))
-    user.editor.enter()
-
-
-def lines(user: Typist) -> None:
-    """A line or two, with slips of the finger and a thought at half of the line ends."""
-    for _ in range(user.rng.randint(1, 2)):
-        write(user, next(user.code), slips=SLIP)
-        if user.rng.random() < 0.5:
-            think(user)
-        user.editor.enter()
-
-
-def accept_line(user: Typist) -> None:
-    """The beginning of a line, and the rest of it as a suggestion that was right."""
-    line = next(user.code)
-    typed = line[: len(line) - len(line.lstrip()) + user.rng.randint(2, 8)].rstrip()
-    write(user, typed)
-    user.editor.accept(line[len(typed) :])
-    user.editor.enter()
-
-
-def jump(user: Typist) -> None:
-    """To a place seen before (1 in 5), anywhere (1 in 3 of the others) or near, and a new line there."""
-    last = len(user.editor.document.lines) - 2
-    if user.rng.random() < 0.2:
-        place = user.rng.choice(user.places)
-    else:
-        near = user.editor.position.line + user.rng.randint(-20, 20)
-        place = near if user.rng.random() < 0.67 else user.rng.randint(0, last)
-    place = min(max(place, 0), last)
-    user.places.append(place)
-    think(user)
-    open_line(user, place)
-
-
-def retype_argument(user: Typist) -> None:
-    """Select an argument of some call not far away and type it again, with text to its right."""
-    editor, all_lines = user.editor, user.editor.document.lines
-    near = range(
-        max(0, editor.position.line - 100), min(len(all_lines), editor.position.line + 100)
-    )
-    spots = [(n, m) for n in near for m in CALL.finditer(all_lines[n])]
-    spots = spots or [(n, m) for n, line in enumerate(all_lines) for m in CALL.finditer(line)]
-    n, match = user.rng.choice(spots)
-    think(user)
-    editor.select(Position(n, match.start()), Position(n, match.end()))
-    for char in match.group():
-        editor.key(char)
-
-
-def change_of_mind(user: Typist) -> None:
-    """Undo a few times, redo some of it, go on below."""
-    n = user.rng.randint(2, 5)
-    for _ in range(n):
-        user.editor.undo()
-    for _ in range(n if user.rng.random() < 0.5 else n // 2):
-        user.editor.redo()
-    open_line(user, user.editor.position.line)
-
-
-def elsewhere(user: Typist) -> None:
-    """Save, and go on in the other file."""
-    user.editor.save()
-    think(user)
-    user.editor.switch(B if user.editor.uri == A else A)
-    open_line(user, user.editor.position.line)
-
-
-def copy_elsewhere(user: Typist) -> None:
-    """Copy some lines to look at, and go on somewhere else."""
-    start = max(0, user.editor.position.line - 30)
-    user.editor.yank(Position(start, 0), Position(start + 12, 0))
-    jump(user)
-
-
-def argument(user: Typist) -> None:
-    """Correct an argument, then go on below."""
-    retype_argument(user)
-    open_line(user, user.editor.position.line)
-
-
-def _indent(editor: Editor, wanted: int) -> None:
-    while editor.position.column > wanted:
-        editor.backspace()
-    while editor.position.column + INDENT <= wanted:
-        editor.tab()
-    for _ in range(wanted - editor.position.column):
-        editor.key(" ")
-
-
-def _slip(user: Typist) -> None:
-    """A few wrong letters, noticed and erased."""
-    n_wrong = user.rng.choice((1, 1, 1, 2, 3))
-    for _ in range(n_wrong):
-        user.editor.key(user.rng.choice(string.ascii_lowercase))
-    user.editor.think(BETWEEN_MS)
-    for _ in range(n_wrong):
-        user.editor.backspace()
-
-
-# -- the traces -------------------------------------------------------------------------------------
-
-
-def _until_enough(user: Typist, once: Callable[[], None], n: int = REQUESTS) -> list[Step]:
-    while sum(step.asks for step in user.editor.steps) < n:
-        once()
-    return user.editor.steps
-
-
-def _typing(name: str, *, slips: float = 0.0, auto_close: bool = False) -> Trace:
-    user = typist(1, auto_close=auto_close)
-    open_line(user, AT_LINE)
-
-    def once() -> None:
-        write(user, next(user.code), slips=slips)
-        user.editor.enter()
-
-    return Trace(name, _until_enough(user, once))
-
-
-def straight() -> Trace:
-    """Line after line without a mistake."""
-    return _typing("straight")
-
-
-def corrections() -> Trace:
-    """Return the same with slips of the finger, noticed and erased."""
-    return _typing("corrections", slips=SLIP)
-
-
-def pairs() -> Trace:
-    """Return the same in an editor that closes brackets and quotes by itself."""
-    return _typing("pairs", auto_close=True)
-
-
-def inside() -> Trace:
-    """Arguments in the middle of expressions are replaced, each at another position."""
-    user = typist(2)
-    return Trace("inside", _until_enough(user, lambda: retype_argument(user)))
-
-
-def jumps() -> Trace:
-    """Single lines, each at another position."""
-    user = typist(3)
-
-    def once() -> None:
-        jump(user)
-        write(user, next(user.code))
-
-    return Trace("jumps", _until_enough(user, once))
-
-
-def far() -> Trace:
-    """Some lines at one place, long enough to push out of a cache what was kept of others, then elsewhere."""
-    user = typist(7)
-
-    def once() -> None:
-        think(user)
-        open_line(user, user.rng.randint(0, len(user.editor.document.lines) - 2))
-        n_keys = sum(step.key for step in user.editor.steps)
-        while sum(step.key for step in user.editor.steps) < n_keys + FAR_KEYS:
-            lines(user)
-
-    return Trace("far", _until_enough(user, once, FAR_REQUESTS))
-
-
-def files() -> Trace:
-    """Two lines in one file, two in another, and back."""
-    user = typist(4)
-    open_line(user, AT_LINE)
-    user.editor.open(B, "python", source(inspect))
-    open_line(user, AT_LINE)
-
-    def once() -> None:
-        for _ in range(2):
-            write(user, next(user.code))
-            user.editor.enter()
-        think(user)
-        user.editor.switch(B if user.editor.uri == A else A)
-
-    return Trace("files", _until_enough(user, once))
-
-
-def undo() -> Trace:
-    """Two lines typed, some of it taken back, some of that restored."""
-    user = typist(5)
-    open_line(user, AT_LINE)
-
-    def once() -> None:
-        for _ in range(2):
-            write(user, next(user.code))
-            user.editor.enter()
-        change_of_mind(user)
-
-    return Trace("undo", _until_enough(user, once))
-
-
-def mix(
-    n_requests: int = MIX_REQUESTS,
-    seed: int = 6,
-    files: tuple[object, object] = (argparse, inspect),
-) -> Trace:
-    """Return all kinds of action in random order, with pauses to think; at its own pace."""
-    user = typist(seed, auto_close=True, module=files[0])
-    user.editor.open(B, "python", source(files[1]))
-    open_line(user, AT_LINE)
-    user.editor.switch(A)
-    open_line(user, AT_LINE)
-    cards = (
-        [lines, accept_line] * 3
-        + [jump, argument] * 2
-        + [change_of_mind, elsewhere, copy_elsewhere]
-    )
-    deck: list[Callable[[Typist], None]] = []
-
-    def once() -> None:
-        if not deck:
-            deck.extend(user.rng.sample(cards, len(cards)))
-        deck.pop()(user)
-
-    return Trace("mix", _until_enough(user, once, n_requests), paced=True)
-
-
-TRACES = {
-    t.__name__: t for t in (straight, corrections, inside, pairs, jumps, far, files, undo, mix)
-}
+def _event(method: str, params: dict[str, Any]) -> Event | None:
+    about = params.get("textDocument", {})
+    if method in LOOKS:
+        return LOOKS[method](about["uri"])
+    match method:
+        case "textDocument/didOpen":
+            return Opened(about["uri"], about["languageId"], about["version"], about["text"])
+        case "textDocument/didChange":
+            edits = tuple(_edit(change) for change in params["contentChanges"])
+            return Changed(about["uri"], about["version"], edits)
+        case "fim/didYank":
+            return Yanked(about["uri"], params["text"])
+        case "fim/didMoveCursor":
+            return CursorMoved(about["uri"], _position(params["position"]))
+    return None
+
+
+def _edit(change: dict[str, Any]) -> Edit | str:
+    if "range" not in change:
+        return str(change["text"])
+    start, end = (_position(change["range"][name]) for name in ("start", "end"))
+    return Edit(start, end, change["text"])
+
+
+def _messages(step: Step) -> Iterator[tuple[str, dict[str, Any]]]:
+    for event in step.events:
+        about: dict[str, Any] = {"uri": getattr(event, "uri", "")}
+        match event:
+            case Opened(uri, language, version, text):
+                whole = {"uri": uri, "languageId": language, "version": version, "text": text}
+                yield "textDocument/didOpen", {"textDocument": whole}
+            case Changed(_, version, edits):
+                about["version"] = version
+                changes = [_change(edit) for edit in edits]
+                yield "textDocument/didChange", {"textDocument": about, "contentChanges": changes}
+            case Focused():
+                yield "textDocument/didFocus", {"textDocument": about}
+            case Saved():
+                yield "textDocument/didSave", {"textDocument": about}
+            case CursorMoved(_, at):
+                yield "fim/didMoveCursor", {"textDocument": about, "position": _place(at)}
+            case Yanked(_, text):
+                yield "fim/didYank", {"textDocument": about, "text": text}
+    if step.asks:
+        yield ASK, {"textDocument": {"uri": step.uri}, "position": _place(step.position)}
+
+
+def _change(edit: Edit | str) -> dict[str, Any]:
+    if isinstance(edit, str):
+        return {"text": edit}
+    return {"range": {"start": _place(edit.start), "end": _place(edit.end)}, "text": edit.text}
+
+
+def _position(place: dict[str, int]) -> Position:
+    return Position(place["line"], place["character"])
+
+
+def _place(position: Position) -> dict[str, int]:
+    return {"line": position.line, "character": position.column}

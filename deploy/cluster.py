@@ -244,7 +244,7 @@ def _options() -> argparse.Namespace:
     add("--rows", default=",".join(ROWS), help=", ".join(ROWS))
     add("--clients", default="1", help="how many at once, one row each")
     add("--requests", type=int, default=100, help="of each client's editor")
-    add("--keystrokes", type=Path, metavar="FILE", help="what each types (deploy/recording.py)")
+    add("--keystrokes", type=Path, metavar="FILE", help="what each types (benchmarks/traces.py)")
     add("--pace", type=float, default=PACE, help="times slower than a fast typist without pauses")
     add(
         "--patient",

@@ -7,7 +7,7 @@ Many typists on one server or cluster: each types at its own pace in files of it
     python -m deploy.load --kind openai --url https://llm.example.org --served-model NAME --ca-file CA \
         --keys keys.txt --session-header X-Session-ID --clients 6,12,24 --clients-of ours \
         --metrics http://vllm-0:8000,http://vllm-1:8000     # a team's cluster
-    python -m deploy.load --keystrokes FILE             # what was recorded (deploy/recording.py has the format)
+    python -m deploy.load --keystrokes FILE             # what was recorded (benchmarks/traces.py has the format)
     python -m deploy.load --record FILE                 # writes what the first typist does, and ends
 
 Prints, per kind of client and number of clients, the prompt tokens that the servers of --metrics evaluated by their own
@@ -26,14 +26,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import arguments
+from benchmarks import arguments, traces
 from benchmarks.clients import Answer, Client, Ours, Peer, replay
 from benchmarks.figures import at
 from benchmarks.keystrokes import OPENAI
 from benchmarks.metrics import UNKNOWN, total
 from benchmarks.serve import BUNDLED, N_CTX, serving
-from benchmarks.traces import NEIGHBOURS, Trace, mix
-from deploy import recording
+from benchmarks.traces import TYPISTS, Trace
 from deploy.wire import Wire
 from fim_lsp import events
 from fim_lsp.events import Event
@@ -67,7 +66,7 @@ def main() -> None:
     """Measure, print."""
     options = _options()
     if options.record:
-        recording.write(person(0, options), options.record)
+        traces.write(person(0, options), options.record)
         return
     print(HEAD)
     for kind in options.clients_of:
@@ -79,11 +78,8 @@ def main() -> None:
 
 def person(n: int, options: argparse.Namespace) -> Trace:
     """Return what typist *n* does: two files, a pace and a folder that no other has, or what was recorded."""
-    if options.keystrokes:
-        trace = recording.read(options.keystrokes)
-    else:
-        files = NEIGHBOURS[n % len(NEIGHBOURS)], NEIGHBOURS[(n + 3) % len(NEIGHBOURS)]
-        trace = mix(options.requests, seed=100 + n, files=files)
+    file = options.keystrokes
+    trace = traces.read(file) if file else traces.load(f"typist{n % TYPISTS}").cut(options.requests)
     steps = [
         step._replace(
             uri=_move_uri(step.uri, n),

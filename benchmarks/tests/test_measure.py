@@ -8,10 +8,9 @@ import pytest
 
 from benchmarks import metrics
 from benchmarks.clients import Answer, llama_vim
-from benchmarks.editor import Step
 from benchmarks.figures import at, row, table
 from benchmarks.plot import Axis, Series, plot
-from benchmarks.traces import Trace
+from benchmarks.traces import Step, Trace
 from deploy.wire import Call
 from fim_lsp.documents import Position, open_document
 from server_bridge.protocol import Chunk

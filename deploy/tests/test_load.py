@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import traces
 from benchmarks.traces import Trace
-from deploy import load, recording
+from deploy import load
 from deploy.load import person
 from deploy.wire import Blocks
-from fim_lsp.documents import apply_edits, open_document
-from fim_lsp.events import Changed, CursorMoved, Opened
+from fim_lsp.events import CursorMoved
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 
@@ -30,28 +30,13 @@ def test_users_share_no_folder_and_no_pace() -> None:
     assert [step.wait_ms for step in slow.steps] == [4 * step.wait_ms for step in first.steps]
 
 
-def test_edits_of_a_user_fit_the_files() -> None:
-    """Every edit of a trace lies within the text as the trace left it."""
-    documents = {}
-    for event in (event for step in person(5, options(40)).steps for event in step.events):
-        if isinstance(event, Opened):
-            documents[event.uri] = open_document(*event)
-        elif isinstance(event, Changed):
-            before = documents[event.uri]
-            first = event.edits[0]
-            assert not isinstance(first, str)
-            assert before.clamp(first.start) == first.start
-            documents[event.uri] = apply_edits(before, event.edits, event.version)
-    assert len(documents) == 2
-
-
 def test_what_was_recorded_is_what_was_typed(tmp_path: Path) -> None:
     """The same edits, requests and times come back; other messages of an editor are passed over."""
     before, file = person(0, options(60)), tmp_path / "typed.jsonl"
-    recording.write(before, file)
+    traces.write(before, file)
     other = '{"ms": 7, "method": "$/setTrace", "params": {}}\n'
     file.write_text(other + file.read_text("utf-8"), "utf-8")
-    after = recording.read(file)
+    after = traces.read(file)
 
     def list_happenings(trace: Trace) -> list[object]:
         events = [event for step in trace.steps for event in step.events]

@@ -23,5 +23,5 @@ def test_a_key_costs_what_is_committed() -> None:
 def test_the_promise_of_the_first_page_is_in_the_figures() -> None:
     """While lines are typed, all but one key in twenty cost at most eight tokens."""
     committed = json.loads(COMMITTED.read_text("utf-8"))
-    assert committed.keys() == tokens_per_key.TRACES.keys()
+    assert committed.keys() == {*tokens_per_key.TRACES}
     assert committed["lines"]["95th percentile"] <= 8
