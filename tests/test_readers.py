@@ -30,8 +30,9 @@ from server_bridge.openai import completion as openai_completion
 from server_bridge.openai import models, stream
 from server_bridge.process import sizing
 from server_bridge.protocol import BackendError, Prompt, Request, Timings, Token
+from tests.fuzz import FUZZ
 
-SIZES = (1_000, 10_000, 100_000, 1_000_000)
+SIZES = (1_000, 10_000, 100_000, *([1_000_000] if FUZZ > 1 else []))  # scripts/test-security
 MOST_TIMES = 30.0  # more than ten times the text may cost; a square of it costs a hundred times
 LITTLE_S = 0.001  # less is noise
 BYTES = 100  # of memory for one of text: a list of one-character lines has 60
@@ -208,7 +209,8 @@ READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
         ("diff --git a/b b/b\n", "diff --", " b/", "@@", '"\\1', "\n+++ b"),
     ),
     "the diff of a commit": (
-        lambda text: commit_message.scrub_diff(text[:100_000]), ("@@ -1 +1 @@\n+a\n-b\n", "@", "-\n"),
+        lambda text: commit_message.scrub_diff(text[:100_000]),
+        ("@@ -1 +1 @@\n+a\n-b\n", "@", "-\n"),
     ),
     "a subject": (
         lambda text: commit_message.line_of(text, Prompt("", (), "", "", "", turns=("a",)), ""),
@@ -216,7 +218,8 @@ READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
     ),
     "an instructed edit": (placed, ("```\n", "\n", "```a\n\n", "a\n", "` ", " ")),
     "a block": (answered.block, ("```\n", "`", " ", "\n", "```a")),
-    "an answer of sweep": (lambda text: formats.sweep_answer(ask(), text), ("a", "\n", "d e", "<|")),
+    "an answer of sweep": (lambda text: formats.sweep_answer(ask(), text),
+                           ("a", "\n", "d e", "<|")),
     "an answer of zeta": (lambda text: formats.zeta_answer(ask(), text), ("a", "\n", "<")),
     "an answer with markers": (
         lambda text: formats.answer_with_markers(ask(), text), ("<|marker_1|>", "1", "<|marker_"),
