@@ -21,6 +21,7 @@ import pytest
 
 from fim_lsp.suggest import lines
 from server_bridge.fim import layout, tokens
+from tests.fuzz import FUZZ
 from tests.test_tidy import PATHS, name_of
 from tests.test_tidy import parsed as syntax
 
@@ -45,7 +46,7 @@ CATEGORIES = {
     for name, letter in (("DIGIT", "d"), ("SPACE", "s"), ("WORD", "w"))
     for negated in ("", "NOT_")
 }
-N_SAMPLES = 3
+N_SAMPLES = 3 if FUZZ > 1 else 1  # scripts/test-security
 LONGEST_PUMP = 200
 TAILS = ("", "\n\0")
 LEAVES = {"LITERAL", "NOT_LITERAL", "ANY", "IN"}  # what matches one character
