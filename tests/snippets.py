@@ -36,7 +36,7 @@ KINDS = (
     ("toml", r'fim\.[\w.]+ = |template = "'),
     ("json", r"\{ \"|\"[\w.\[\]-]+\": "),
     ("helix", r"config = \{ fim"),
-    ("sh", r"(?:\w+=\S+ )?(?:fim-lsp|sh|python3?|\.venv/bin/python) "),
+    ("sh", r"(?:\w+=\S+ )?(?:fim-lsp|sh|python3?|\.venv/bin/python|llama-server) "),
 )
 # A statement of a language that `KINDS` knows, where it begins otherwise: no test would run it.
 STATEMENT = re.compile(r"^[\w.'\"-]+\s?(=|:) ?[\[{\"'\w]")

@@ -18,6 +18,7 @@ from fim_lsp.cli import options
 from fim_lsp.settings import files
 from fim_lsp.settings.merge import SCHEMA, Layer, merge_layers
 from server_bridge.fim.tokens import find_by_name
+from tests.llama_server import PROGRAM
 from tests.snippets import ROOT, SNIPPETS, STATEMENT, Snippet, completed, each
 from tests.test_extension import EXTENSION
 
@@ -198,3 +199,15 @@ def test_pip_knows_the_options(command: str) -> None:
     if "No module named pip" in said.stderr:
         pytest.skip("no pip here")
     assert {option for option in used if option not in said.stdout} == set()
+
+
+@pytest.mark.server
+@pytest.mark.skipif(not PROGRAM, reason="needs llama-server: scripts/test-server")
+def test_llama_server_knows_the_options() -> None:
+    """Of each command line of its own on the pages."""
+    argv = [PROGRAM, "--help"]
+    said = subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+    known = {*re.findall(r"(?<![\w-])--?[a-z][\w-]*", said)}
+    lines = [words for s in SNIPPETS if s.language == "sh" for words in lines_of(s)]
+    used = {word for words in lines if words[0] == "llama-server" for word in words[1:]}
+    assert {word for word in used if re.match("--?[a-z]", word)} - known == set()

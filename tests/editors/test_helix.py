@@ -134,6 +134,15 @@ def test_the_cursor_stands_behind_what_was_accepted(home: Path, project: Path) -
     assert last.endswith(f"{ENDING}  # typed")
 
 
+@pytest.mark.parametrize("key", ["\x18", "\0"], ids=["C-x", "C-space"])
+def test_a_key_asks_by_hand(editor: Helix, key: str) -> None:
+    """The menu that was sent away comes again."""
+    editor.send("\x03")
+    editor.wait_until(lambda: ENTRY not in editor.text, "no menu")
+    editor.send(key)
+    editor.wait_for(ENTRY)
+
+
 def test_a_restart_is_survived(editor: Helix) -> None:
     """After :lsp-restart suggestions come again."""
     editor.command("lsp-restart")

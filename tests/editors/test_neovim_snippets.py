@@ -142,3 +142,20 @@ def test_neovim_has_what_pages_name(tmp_path: Path) -> None:
 def command_of(snippet: Snippet) -> str:
     """Return a command as `exists()` takes it, without a range."""
     return ":" + re.sub(r"^:('<,'>)?", "", snippet.text)
+
+
+# What its page names, besides keys of its settings; `test_edit.py` presses those of an edit.
+MAPPED = {"Alt+\\": "i <M-Bslash>", "gra": "n gra"}
+OF_AN_EDIT = re.compile(r"^local KEYS = (.*)", re.MULTILINE)
+
+
+def test_neovim_has_the_keys_of_its_page(tmp_path: Path) -> None:
+    """Those that the plugin or Neovim maps, of an edit on screen, and of the settings."""
+    texts = {s.text for s in SNIPPETS if s.page == "docs/editors/neovim.md" and not s.is_block}
+    keys = {text for text in texts if re.fullmatch(r"<[\w-]+>|Alt\+.|g[a-z]{1,2}", text)}
+    found = OF_AN_EDIT.search((ROOT / "editors/nvim/lua/fim/edit.lua").read_text())
+    assert found is not None
+    mapped = start_neovim(tmp_path, "vim.g.fim = { keys = { accept = '<Tab>' } }")["keys"]
+    assert "i <Tab>" in mapped
+    for key in keys - {*re.findall(r"'(.+?)'", found[1])} - {"<Tab>"}:
+        assert MAPPED[key] in mapped
