@@ -123,7 +123,13 @@ def test_an_example_is_python(snippet: Snippet) -> None:
     ast.parse(snippet.text)
 
 
-PLACEHOLDERS = {"FILE:LINE": "app.py:12", "HOST:PORT": "127.0.0.1:8012", "[NAME]": "", "…": "1"}
+PLACEHOLDERS = {
+    "FILE:LINE": "app.py:12",
+    "~/src/shop": ".",
+    "HOST:PORT": "127.0.0.1:8012",
+    "[NAME]": "",
+    "…": "1",
+}
 
 
 def lines_of(snippet: Snippet) -> Iterator[list[str]]:
