@@ -219,10 +219,12 @@ async def _try(
 
 async def _wait_ready(server: LspClient, screen: Screen, *, needed: bool) -> bool:
     """Wait until the backend is ready, or not likely to be; whether it is."""
-    backend = await server.wait_settled(
-        lambda seconds: screen.status(f"waiting for the model … {seconds:.1f} s")
-    )
-    screen.status("")
+    try:
+        backend = await server.wait_settled(
+            lambda seconds: screen.status(f"waiting for the model … {seconds:.1f} s")
+        )
+    finally:  # Ctrl-C, too
+        screen.status("")
     is_ready: bool = backend["state"] == "ready"
     if needed and not is_ready:
         reason = backend.get("message") or f"the model server is {backend['state']}"

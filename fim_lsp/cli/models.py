@@ -45,6 +45,8 @@ def choose_offer(offers: Sequence[Offer], best: Offer, ask: Ask) -> Offer | None
     while (answer := ask(question).strip().lower()) not in {"n", "no", *by_name}:
         if answer in {"", "y", "yes"}:
             return best
+        names = ", ".join(by_name)
+        question = f"{answer} is none of {names}. Enter for {best.model.name}, a name, or n: "
     return by_name.get(answer)
 
 

@@ -24,7 +24,7 @@ from server_bridge.protocol import Health, State
 from server_bridge.weights.table import is_bundled
 
 INSTALL = """\
-llama-server is not installed. With a GPU it is faster. Get it from your system's packages (brew, \
+llama-server is not installed; it can use a GPU. Get it from your system's packages (brew, \
 winget, apt: llama.cpp) or from https://github.com/ggml-org/llama.cpp/releases; --program names \
 one that is not on the PATH."""
 # Measured (benchmarks/README.md): on a processor a token of the 0.5B costs half of one of the 1.5B,

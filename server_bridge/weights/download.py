@@ -52,9 +52,13 @@ def fetch(model: OfferedModel, folder: Path, progress: Progress, hub: str = HUB)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _alone(begun) as file:
-            _check_room(file, folder, model)
-            part = _Part(file, lambda n_bytes: progress(n_bytes, model.n_bytes))
-            _complete(part, model, hub)
+            try:
+                _check_room(file, folder, model)
+                part = _Part(file, lambda n_bytes: progress(n_bytes, model.n_bytes))
+                _complete(part, model, hub)
+            finally:
+                if not os.fstat(file.fileno()).st_size and sys.platform != "win32":
+                    begun.unlink(missing_ok=True)  # nothing came
         begun.replace(target)
     except OSError as error:
         raise CannotDownload(_local_trouble(error, folder, model)) from error

@@ -13,7 +13,7 @@ from fim_lsp.__main__ import main
 from fim_lsp.cli import models
 from fim_lsp.settings import files
 from server_bridge.machine import addresses
-from server_bridge.process import programs
+from server_bridge.process import command_line, programs
 from server_bridge.weights import choice, on_disk
 from server_bridge.weights.table import MODELS
 from tests.cli.test_serve import homes
@@ -117,3 +117,16 @@ def test_the_table_of_models_fits_the_screen(width: int) -> None:
     lines = models.list_offers(found, width)
     assert max(map(len, lines)) <= width
     assert all(any(offer.model.name in line for line in lines) for offer in found)
+
+
+def test_an_answer_that_is_no_model_is_told_what_is_one() -> None:
+    """The question is repeated with the names that may be typed."""
+    offers = choice.offers(command_line.Machine(16 << 30, 4), {})
+    asked, answers = list[str](), iter(["1", ""])
+
+    def ask(question: str) -> str:
+        asked.append(question)
+        return next(answers)
+
+    assert models.choose_offer(offers, offers[0], ask) is offers[0]
+    assert asked[1].startswith(f"1 is none of {offers[0].model.name}, ")

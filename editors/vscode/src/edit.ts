@@ -182,7 +182,7 @@ export class Edits implements vscode.Disposable, vscode.TextDocumentContentProvi
     this.changed.fire(shown.uri);
     if (this.tab() !== undefined) return;
     const name = vscode.workspace.asRelativePath(shown.document.uri);
-    const title = `${name}: ${shown.wish.instruction ?? "fix"}`;
+    const title = `Tab accepts · ${name}: ${shown.wish.instruction ?? "fix"}`;
     const selection = new vscode.Range(shown.first, 0, shown.first, 0);
     await vscode.commands.executeCommand("vscode.diff", shown.document.uri, shown.uri, title, { preview: false, selection });
   }

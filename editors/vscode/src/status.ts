@@ -99,7 +99,9 @@ function phase({ kind, busy, firstLookS = 0, quietUntil = "", quiet = "" }: Stat
 
 /** A model's name: a path or a repository's name ends with it. */
 function shortened(model: string): string {
-  return (model.split(/[/\\]/).at(-1) ?? "").replace(/\.gguf$/, "").slice(0, NAME_CHARS);
+  const name = (model.split(/[/\\]/).at(-1) ?? "").replace(/\.gguf$/, "");
+  if (name.length <= NAME_CHARS) return name;
+  return name.slice(0, NAME_CHARS + 1).replace(/[-_.:][^-_.:]*$/, "").slice(0, NAME_CHARS); // whole words
 }
 
 /** What is missing yet, as rows to choose. */

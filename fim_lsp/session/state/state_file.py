@@ -131,6 +131,8 @@ def forget(cache: Path) -> int:
         _delete(path)
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):  # servers that run announce themselves there
+        (cache / "http").rmdir()
     return n_bytes
 
 

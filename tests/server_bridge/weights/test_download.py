@@ -95,7 +95,7 @@ def test_another_file_never_gets_the_name(tmp_path: Path, content: bytes) -> Non
     assert "is not small.gguf" in str(caught.value)
     assert "--model FILE" in str(caught.value)
     assert not (tmp_path / "small.gguf").exists()
-    assert (tmp_path / PART).stat().st_size == 0
+    assert not (tmp_path / PART).exists()
 
 
 @pytest.mark.parametrize("status", [401, 404, 503])
@@ -105,6 +105,7 @@ def test_a_refusal_is_told_at_once(tmp_path: Path, status: int) -> None:
         fetch(SMALL, tmp_path, lambda *_: None, hub.url)
     assert f"{hub.url} answers {status} " in str(caught.value)
     assert hub.asked == [0]
+    assert not (tmp_path / PART).exists()
     for advice in ("--mirror URL", "HTTPS_PROXY", "https://huggingface.co/someone", "--model FILE"):
         assert advice in str(caught.value)
 

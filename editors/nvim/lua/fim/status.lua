@@ -89,7 +89,10 @@ end
 ---@return string
 function M.name(status)
   local name = status.bundled and 'bundled model' or status.model:gsub('^.*[/\\]', ''):gsub('%.gguf$', '')
-  return vim.fn.strcharpart(name, 0, NAME_CHARS)
+  if vim.fn.strchars(name) <= NAME_CHARS then
+    return name
+  end
+  return vim.fn.strcharpart((vim.fn.strcharpart(name, 0, NAME_CHARS + 1):gsub('[-_.:][^-_.:]*$', '')), 0, NAME_CHARS)
 end
 
 --- The server of this buffer, else any; or nil, and a message for the user.
