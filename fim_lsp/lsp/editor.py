@@ -227,9 +227,7 @@ class Editor(LanguageServer):
         return config
 
     def amend(self, call: dict[str, Any]) -> dict[str, Any]:
-        """
-        Return *call* with what clients leave out, and the URIs under which documents are open.
-        """
+        """Return *call* with what clients leave out, and the URIs of open documents as opened."""
         method, params = call["method"], omissions.fill_in(call["method"], call.get("params"))
         match params:
             case {"textDocument": dict(named)} if method != types.TEXT_DOCUMENT_DID_OPEN:
