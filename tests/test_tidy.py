@@ -247,7 +247,7 @@ def test_lines_that_are_too_long_become_fewer() -> None:
 
 
 # Lines of Python, blank ones and comments too, of what is beside the product; training with tests.
-MOST_LINES = {"benchmarks": 8600, "training": 2000}
+MOST_LINES = {"benchmarks": 8731, "training": 2000}
 
 
 @pytest.mark.parametrize("folder", MOST_LINES)
