@@ -274,16 +274,19 @@ class OpenAiServer:
         it makes more than is used. What a failure says about the server is kept.
         """
         try:
-            async with aclosing(client.growing(text, options)) as answers:
+            limit_s = self._http.patience_s if whole else None  # a stream is as long as its reader
+            async with asyncio.timeout(limit_s), aclosing(client.growing(text, options)) as answers:
                 async for answer, timings in answers:
                     if not whole:
                         yield answer, timings
             if whole:
                 if client.connected.is_mlx and not client.connected.is_chat:
-                    client.estimate.note_whole(text + answer.text)
+                    client.estimate.note_whole(text + answer.text, options.get("stop", ()))
                     if answer.ended == "length" and answer.text != answer.last:
                         answer.lose_last()
                 yield answer, timings
+        except TimeoutError:
+            raise BackendTimeout(f"{self._http.url} did not answer in time") from None
         except BackendError as error:
             self._state = replace(state_after(self._state, error), n_ctx=client.n_ctx)
             raise

@@ -15,7 +15,7 @@ import logging
 import math
 import re
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 
 from server_bridge.fim.layout import common_prefix
@@ -90,9 +90,12 @@ class CacheEstimate:
             self._texts.remove(sent)
         self._texts.appendleft(text)
 
-    def note_whole(self, text: str) -> None:
-        """Note that the server may hold *text*, a prompt and its answer."""
-        self._wholes.append(hash(text))
+    def note_whole(self, text: str, stops: Iterable[str]) -> None:
+        """
+        Note that the server may hold *text*, a prompt and its answer, and with it what made it
+        stop.
+        """
+        self._wholes.extend(hash(text + stop) for stop in ("", *stops))
 
     def is_whole(self, text: str) -> bool:
         """Return whether *text* may be exactly what the server holds of an answer."""

@@ -71,3 +71,11 @@ def test_a_cache_of_blocks_reuses_whole_ones() -> None:
     assert [estimate.count_reused(n) for n in (31, 32, 970)] == [0, 32, 960]
     estimate.learn("a" * 3000, 1000, 961)
     assert estimate.count_reused(970) == 970  # it was none of blocks
+
+
+def test_an_answer_may_be_held_with_what_made_it_stop() -> None:
+    """mlx_lm.server closes the connection where a prompt is exactly what it holds: text, and stop."""
+    estimate = CacheEstimate(Speeds(State(Health.UNKNOWN, "")))
+    estimate.note_whole("x = 1", ("\n", ";"))
+    assert all(map(estimate.is_whole, ("x = 1", "x = 1\n", "x = 1;")))
+    assert not estimate.is_whole("x = 1\n\n")

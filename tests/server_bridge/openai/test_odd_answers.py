@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 from collections.abc import AsyncGenerator, Sequence
@@ -14,7 +15,7 @@ import pytest
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Object, object_in
 from server_bridge.openai.backend import OpenAiServer
-from server_bridge.protocol import BackendError, Request, append_text
+from server_bridge.protocol import BackendError, BackendTimeout, Request, append_text
 from tests.server_bridge.odd import ODD, places, some, with_odd
 from tests.server_bridge.prompts import prompt, warm_all
 
@@ -51,6 +52,7 @@ class Replay(Http):
 
     async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         for event in ("llama.cpp", "vllm"):
+            await asyncio.sleep(0)  # what comes over a wire is waited for
             yield self._answer(event)
 
 
@@ -80,6 +82,23 @@ async def test_no_answer_is_too_odd(path: str) -> None:
             assert 0.1 <= state.prefill_per_s <= 1e7, what
             assert 1e-3 <= state.decode_ms <= 60_000, what
             assert 0 < state.n_ctx < 2**31 or state.health.value != "ready", what
+
+
+class Endless(Replay):
+    """A server that goes on to send events without text."""
+
+    async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
+        while True:
+            await asyncio.sleep(0.01)
+            yield {"choices": [{"text": ""}]}
+
+
+async def test_a_whole_answer_without_an_end_is_given_up() -> None:
+    """Each event comes soon enough, the answer does not."""
+    server = OpenAiServer(Endless("vllm", (), None))
+    server._http.patience_s = 0.1
+    with pytest.raises(BackendTimeout, match="did not answer in time"):
+        await asyncio.wait_for(server.complete(REQUEST), 5)
 
 
 async def test_what_odd_details_spoil_is_done_without() -> None:
