@@ -13,7 +13,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from fim_lsp.documents import Position, well_formed
+from fim_lsp.documents import well_formed
 from fim_lsp.events import Accepted, Dismissed, Snoozed
 from fim_lsp.lsp import convert, watchdog
 from fim_lsp.lsp.editor import Editor
@@ -269,16 +269,15 @@ async def stop_recording(editor: Editor, *_: object) -> str:
 
 
 async def why(editor: Editor, params: object) -> str:
-    """Return the reason in words, for `{"uri", "position"}`."""
+    """Return the reason in words, for `{"uri", "position"}`; else for the last request."""
     query = params if isinstance(params, dict) else {}
     uri = str(query.get("uri") or editor.session.last_uri)
     document = editor.document(uri)
     if document is None:
         return "The server does not have this text: the file is too large, or not open."
     place = convert.place_of(query.get("position"), document, editor.encoding)
-    position = place or Position(len(document.lines) - 1, 0)
     name, first_line = editor.notebooks.place(uri)
-    lower = position._replace(line=position.line + first_line)
+    lower = place and place._replace(line=place.line + first_line)
     last = await editor.session.explain(name, lower)
     stats = cast("dict[str, dict[str, Any]]", editor.session.stats())
     answer, note, rarer = last.answer, notice(stats["backend"]), stats["quiet"]["why"]

@@ -38,6 +38,7 @@ _ECHO = re.compile(
     r"[\[*]*(?:(?:subject(?: line)?|commit message|staged\.diff|subjects\.txt)\**:\** *)+",
     re.IGNORECASE,
 )
+_LISTED = re.compile(r"[,;] ?")
 _KIND, _NUMBER = re.compile(r"^[\w-]+(\([^()]*\))?!?: +"), re.compile(r"( \(#\d+\))?\.?$")
 
 _FILE = re.compile(r"^diff --", re.MULTILINE)
@@ -139,11 +140,14 @@ def line_of(answer: str, prompt: Prompt, typed: str) -> str:
 
 
 def repeats(subject: str, subjects: Sequence[str]) -> bool:
-    """Return whether *subject* says what one of *subjects* does, as any kind of change."""
+    """
+    Return whether *subject* says what one of *subjects* does, as any kind of change, or is a list
+    with such a one in it, as small models write.
+    """
     core, *others = (
         _NUMBER.sub("", _KIND.sub("", each)).casefold() for each in (subject, *subjects)
     )
-    return core in others
+    return not {core, *_LISTED.split(core)}.isdisjoint(others)
 
 
 def _scrub_hunk(lines: Sequence[str]) -> list[str]:

@@ -32,7 +32,7 @@ from server_bridge.protocol import (
 # glibc's words; xllamacpp's wheel leaves OpenMP to the system, and small containers have none.
 MISSING = re.compile(r"([\w.+-]{1,80}): cannot open shared object file")
 START_S = 120.0  # a big model from a slow disk
-GONE = "{} is not there: the bundled model answers; get another one with `fim-lsp setup`"
+GONE = "the bundled model answers: {} is not there; get another one with `fim-lsp setup`"
 
 log = logging.getLogger(__name__)
 

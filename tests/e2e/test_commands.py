@@ -173,6 +173,7 @@ def test_why_there_is_no_suggestion(editor: Editor) -> None:
     assert why(1, 13).startswith("While typing nothing: the cursor is inside a word")
     found = [*ask(editor, 1, 16, 1), *ask(editor, 1, 16, 1)]
     assert why(1, 16).startswith("By hand '" if found else "By hand nothing: ")
+    assert editor.command("fim.why") == editor.command("fim.why", {"uri": A}) == why(1, 16)
     assert "a toy for Python" in why(1, 16)
     before = editor.request("fim/stats", {})["requests"]
     assert why(1, 16)

@@ -139,7 +139,7 @@ def test_a_model_that_is_gone_is_named_once_and_the_bundled_one_answers(editor: 
     for _ in range(2):
         assert editor.request(INLINE, at(f"{SHOP}/box.py", 2, 24))["items"]
     [message] = editor.shown()
-    assert message.startswith(f"{file} is not there: the bundled model answers")
+    assert message.startswith(f"the bundled model answers: {file} is not there")
     status = editor.request("fim/status")
     assert (status["kind"], status["bundled"], status["message"]) == ("Normal", True, message)
 

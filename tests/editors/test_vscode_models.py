@@ -19,7 +19,7 @@ def test_a_model_that_is_gone(tmp_path: Path) -> None:
     file.parent.mkdir()
     file.write_text("def area(w, h):\n    return w * h\n")
     with closing(Workbench(tmp_path, file, {}, VSIX)) as workbench:
-        workbench.wait_for("/models/gone.gguf is not there: the bundled model answers")
+        workbench.wait_for("/models/gone.gguf is not there")
         workbench.wait_for("FIM bundled model")
         workbench("click", STATUS)
         workbench.wait_for("Get a Real Model")

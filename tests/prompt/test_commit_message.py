@@ -144,6 +144,8 @@ def test_the_line_that_follows(state: str, said: str, typed: str, line: str) -> 
         ("chore(Cart): Count the items.", True),
         ("feat!: count the items (#12)", True),
         ("count the items", True),
+        ("Move the till, count the items", True),
+        ("fix: count the items; Wrap lines", True),
         ("fix: count the items twice", False),
         ("cart: count", False),
         ("count: the items", False),

@@ -189,7 +189,7 @@ async def test_a_model_that_is_gone_is_named_and_the_bundled_one_answers(tmp_pat
     state = backend.state
     assert state.health is Health.READY
     assert is_bundled(state.model)
-    assert state.message.startswith(f"{file} is not there: the bundled model answers")
+    assert state.message.startswith(f"the bundled model answers: {file} is not there")
     assert "fim-lsp setup" in state.message
     await backend.aclose()
     shutil.copy(BUNDLED, file)
