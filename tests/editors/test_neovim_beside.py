@@ -4,6 +4,7 @@ Beside another server that has ghost text, in Neovim: both are there, each is ac
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -32,6 +33,7 @@ vim.lsp.inline_completion.enable()
 """
 OURS = REST_OF_WORD  # what follows depends on what the model was shown
 TAB, WORD, NEXT, THEIRS = "\t", "\x0c", "\x0e", "\x19"
+AGAIN = re.compile(re.escape(second_server.ITEM) + r" +\S")  # a text behind theirs
 
 
 class Beside(Neovim):
@@ -112,6 +114,9 @@ def test_in_one_list(tmp_path: Path) -> None:
         editor.wait_until(lambda: editor.heard(second_server.ACCEPTED) == 1, "their command")
         assert editor.stats(".accepted") == 0
         editor.send(" ")
+        editor.wait_until(lambda: AGAIN.search(editor.text), "a text behind theirs")
+        if editor.text.count(second_server.ITEM) == 1:
+            editor.send(NEXT)  # on some processors, the bundled model writes there, too
         editor.wait_until(lambda: editor.text.count(second_server.ITEM) > 1, "theirs once more")
         editor.send(WORD)
         editor.wait_until(lambda: editor.buffer.count("#") > 1, "a word of theirs")
