@@ -185,6 +185,7 @@ export class Edits implements vscode.Disposable, vscode.TextDocumentContentProvi
     const title = `Tab accepts · ${name}: ${shown.wish.instruction ?? "fix"}`;
     const selection = new vscode.Range(shown.first, 0, shown.first, 0);
     await vscode.commands.executeCommand("vscode.diff", shown.document.uri, shown.uri, title, { preview: false, selection });
+    this.changed.fire(shown.uri); // what was written while it opened, VS Code did not hear
   }
 
   /** Apply the edit, in one step. */
