@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import lru_cache
 
 SAME = 0.9
 """The same piece, lightly edited: the newer one replaces the older. One changed line in twenty
@@ -26,7 +25,6 @@ def similarity(a: str, b: str) -> float:
     return sum(map(_dice, _features(a), _features(b))) / 2
 
 
-@lru_cache(maxsize=64)
 def _features(text: str) -> tuple[Counter[str], Counter[str]]:
     """Return the lines that are not blank, without indent and extra spaces, and the words."""
     lines = (" ".join(line.split()) for line in text.split("\n"))

@@ -172,6 +172,19 @@ async def test_ctrl_c_is_answered_with_no_traceback(tmp_path: Path) -> None:
     assert (printed, process.returncode) == ((b"", b""), 130)
 
 
+def run_configured(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of this checkout as a user does whose settings are in *folder*, also the current one."""
+    return subprocess.run(
+        [sys.executable, "-m", "fim_lsp", *arguments],
+        cwd=folder,
+        env={**os.environ, "XDG_CONFIG_HOME": str(folder), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
 def test_complete_says_that_the_server_of_the_settings_is_not_there(tmp_path: Path) -> None:
     """Before the text of another model, which may be a toy's."""
     (tmp_path / "fim-lsp").mkdir()
@@ -179,15 +192,7 @@ def test_complete_says_that_the_server_of_the_settings_is_not_there(tmp_path: Pa
     (tmp_path / "fim-lsp/config.toml").write_text(
         f'[[backend.endpoints]]\nurl = "{url}"\n[[backend.endpoints]]\nkind = "embedded"\n'
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "fim_lsp", "complete", f"{STORE}:15:20"],
-        cwd=tmp_path,
-        env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = run_configured(tmp_path, "complete", f"{STORE}:15:20")
     assert f"cannot connect to {url}" in done.stderr
     assert "is used meanwhile" in done.stderr
 
@@ -199,15 +204,7 @@ def test_a_model_that_is_gone_is_named_and_the_bundled_one_answers(
     """In each command alike, with the command that gets another."""
     (tmp_path / "fim-lsp").mkdir()
     (tmp_path / "fim-lsp/config.toml").write_text('[backend]\nmodel = "/models/gone.gguf"\n')
-    done = subprocess.run(
-        [sys.executable, "-m", "fim_lsp", *arguments],
-        cwd=tmp_path,
-        env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = run_configured(tmp_path, *arguments)
     said = " ".join((done.stdout + done.stderr).split())
     assert done.returncode == 0 or "nothing to suggest here" in said
     assert "/models/gone.gguf" in said
