@@ -60,17 +60,19 @@ def polish(
     what each one does.
     """
     meant = _apply(candidate, cursor, MEANT, off)
-    left = max((_cut_unsure(meant, cursor, sure * surer, off) for surer in SURER), key=gain)
+    cut = (_cut_unsure(meant, cursor, sure * surer) for surer in reversed(SURER))
+    parts = {part.text: part for part in cut}  # most often all are one, and filtered once
+    left = max((_apply(part, cursor, LEFT, off) for part in reversed(parts.values())), key=gain)
     is_nothing = not left.text and not left.cuts
     return replace(left, cuts=(FilterCut("model", "says nothing"),)) if is_nothing else left
 
 
-def _cut_unsure(meant: Candidate, cursor: Cursor, sure: float, off: Collection[str]) -> Candidate:
-    """Return what is shown of *meant* where the model must be so *sure*."""
+def _cut_unsure(meant: Candidate, cursor: Cursor, sure: float) -> Candidate:
+    """Return what is left of *meant* where the model must be so *sure*."""
     left = not_sure(meant, cursor, sure)
-    if left is not meant:
-        left = replace(left, cuts=(*meant.cuts, FilterCut(NOT_SURE, left.why)))
-    return _apply(left, cursor, LEFT, off)
+    if left is meant:
+        return meant
+    return replace(left, cuts=(*meant.cuts, FilterCut(NOT_SURE, left.why)))
 
 
 def _apply(
