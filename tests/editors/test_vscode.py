@@ -22,7 +22,7 @@ from tests.editors.conftest import (
     hang_at,
     shop_in,
 )
-from tests.editors.vscode import ACCEPT_LINE, STATUS, Workbench
+from tests.editors.vscode import ACCEPT_LINE, Workbench
 
 VSIX = programs.REPOSITORY / f"editors/vscode/fim-lsp-{__version__}.vsix"
 
@@ -205,8 +205,7 @@ def test_first_steps(project: Path, tmp_path: Path) -> None:
         workbench.wait_for("a toy that knows a little Python")
         workbench.choose("No, Thanks")
         workbench.wait_for("FIM bundled model ready")
-        workbench("click", STATUS)
-        workbench.wait_for("Get a Real Model")
+        workbench.menu("Get a Real Model")
         workbench("press", "Escape")
 
 
@@ -219,8 +218,7 @@ def test_an_installation_that_fails(project: Path, tmp_path: Path) -> None:
         workbench.wait_for("fim-lsp could not be installed")
         workbench.wait_for("No matching distribution found")
         assert not [*tmp_path.glob("data/User/globalStorage/fim-lsp.fim-lsp/server-*")]
-        workbench("click", STATUS)
-        workbench.wait_for("Install the Server")
+        workbench.menu("Install the Server")
 
 
 def test_what_the_model_is_shown(typed: Workbench) -> None:
@@ -239,8 +237,7 @@ def test_what_the_model_is_shown(typed: Workbench) -> None:
 def test_the_page_from_the_menu(workbench: Workbench) -> None:
     """The browser is sent to the server's own port, and there the page shows what this session does."""
     workbench.wait_until_ready()
-    workbench("click", STATUS)
-    workbench.wait_until(lambda: workbench("exists", ".quick-input-list .focused"), "the menu")
+    workbench.menu()
     workbench("type", "Live in Your Browser")
     workbench("press", "Enter")
     server = programs.process("fim_lsp --stdio", workbench.pid)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.editors.conftest import CONFIG, furnish
 from tests.editors.test_vscode import VSIX, pytestmark
-from tests.editors.vscode import STATUS, Workbench
+from tests.editors.vscode import Workbench
 
 __all__ = ["pytestmark"]
 
@@ -21,6 +21,5 @@ def test_a_model_that_is_gone(tmp_path: Path) -> None:
     with closing(Workbench(tmp_path, file, {}, VSIX)) as workbench:
         workbench.wait_for("/models/gone.gguf is not there")
         workbench.wait_for("FIM bundled model")
-        workbench("click", STATUS)
-        workbench.wait_for("Get a Real Model")
+        workbench.menu("Get a Real Model")
         assert "loading: " not in str(workbench("text"))

@@ -205,6 +205,11 @@ class Workbench:
 
         self.wait_until(opened, seen)
 
+    def menu(self, row: str = "") -> None:
+        """Open the extension's menu, and wait for *row* in it; a click on a bar that is drawn meanwhile is lost."""
+        self.click_until(STATUS, ".quick-input-list .focused")
+        self.wait_for(row)
+
     def open(self, file: Path) -> None:
         """Open another file of the folder, the cursor at its end."""
         self.file = file
@@ -222,7 +227,7 @@ class Workbench:
 
     def number(self, pattern: re.Pattern[str]) -> int:
         """Return the sum of the numbers that *pattern* finds in the extension's menu."""
-        self("click", STATUS)
+        self.menu()
         found: list[re.Match[str]] = []
 
         def seen() -> bool:
