@@ -3,13 +3,14 @@ Places that others chose: HumanEval-FIM, one line, by Qwen2.5-Coder's makers, wi
 
     pip install pyarrow && sh scripts/get-qwen 0.5b
     python -m benchmarks.humaneval_fim FILE --limit 300
-    python -m benchmarks.humaneval_fim FILE --arms raw,hand --rest 0 --languages js,java --explain
+    python -m benchmarks.humaneval_fim FILE --arms raw,hand --rest 0 --languages js,java
 
 FILE is the parquet file of the places: *prompt* and *suffix* around a line that is missing, without the line breaks
 around it. All arms ask one llama.cpp server, greedy: `raw` with the makers' own prompt, `infill` by `/infill`, `hand`
 through a session of fim-lsp that opened the file and rested, when its user asks, `auto` the same when the line's
 indentation was just typed. An answer is right if its first line is the missing line, without the blanks at both ends.
-Places whose line has three characters or fewer (brackets) are reported apart.
+Places whose line has three characters or fewer (brackets) are reported apart. With `--json FILE`
+each answer is a line of that file; a later run asks only for those that it lacks.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import random
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -162,20 +163,30 @@ ARMS = ("raw", "infill", "hand", "auto")
 Answers = dict[str, dict[Place, str]]  # by arm
 
 
+def known_answers(file: Path | None) -> dict[tuple[str, str], str]:
+    """Return what earlier runs wrote to *file*, by the name of the place and the arm."""
+    lines = file.read_text("utf-8").splitlines() if file and file.exists() else []
+    return {(row["name"], row["arm"]): row["text"] for row in map(json.loads, lines)}
+
+
 async def answer(
-    url: str, asked_places: Sequence[Place], names: Sequence[str], rest_s: float, *, explain: bool
+    url: str, asked_places: Sequence[Place], names: Sequence[str], rest_s: float, file: Path | None
 ) -> Answers:
-    """Return what each arm says at each place."""
+    """Return what each arm says at each place; what is not in *file* is asked, and added to it."""
     answers: Answers = {name: {} for name in names}
+    known = known_answers(file)
     async with arms(url, rest_s) as ways:
-        for place in asked_places:
-            for name in names:
-                answers[name][place] = text = await ways[name](place)
-                if explain:
-                    verdict = "right" if is_right(text, place) else "wrong" if text else "nothing"
-                    print(
-                        f"{place.name} {name}: {verdict}: {text!r}, not {place.line!r}", flush=True
-                    )
+        for place, name in product(asked_places, names):
+            text = known.get((place.name, name))
+            if text is None:
+                text = await ways[name](place)
+                verdict = "right" if is_right(text, place) else "wrong" if text else "nothing"
+                row = {"name": place.name, "arm": name, "verdict": verdict, "text": text}
+                print(line := json.dumps(row), f"not {place.line!r}", flush=True)
+                if file:
+                    with file.open("a", encoding="utf-8") as rows:
+                        rows.write(line + "\n")
+            answers[name][place] = text
     return answers
 
 
@@ -203,21 +214,9 @@ def main() -> None:
     options = _options()
     asked_places = places(options.file, options.languages, options.limit)
     with serving(options.model, n_threads=options.threads) as url:
-        answers = asyncio.run(
-            answer(url, asked_places, options.arms, options.rest, explain=options.explain)
-        )
+        answers = asyncio.run(answer(url, asked_places, options.arms, options.rest, options.json))
     print(f"{options.model.name}, {', '.join(options.languages)}\n\n{table(answers, short=False)}")
     print(f"\nLines of {SHORT} characters or fewer:\n\n{table(answers, short=True)}")
-    if options.json:
-        rows = [
-            {
-                "name": place.name,
-                "line": place.line,
-                **{arm: answers[arm][place] for arm in answers},
-            }
-            for place in asked_places
-        ]
-        options.json.write_text(json.dumps(rows, indent=1), "utf-8")
 
 
 def _options() -> argparse.Namespace:
@@ -229,7 +228,6 @@ def _options() -> argparse.Namespace:
     add("--languages", type=names(SUFFIXES), default=["py"], help=", ".join(SUFFIXES))
     add("--limit", type=int, default=0, help="at so many places whose line is no bracket")
     add("--rest", type=float, default=REST_S, help="seconds from opening a file to the request")
-    add("--explain", action="store_true", help="print each answer")
     return arguments.parse_args()
 
 
