@@ -20,6 +20,7 @@ from fim_lsp.prompt import window
 from fim_lsp.prompt.half_words import heal
 from fim_lsp.prompt.window import Budget, Window
 from fim_lsp.settings.config import Config
+from server_bridge.fim.tokens import needs_no_lead
 from server_bridge.protocol import Chunk, Measure, Prompt, State
 
 TELLING = 12  # characters of a line that says more than `else:` or `return None`
@@ -137,6 +138,7 @@ def budget(config: Config, state: State, scale: float = 1.0) -> Budget:
         prefix=int(min(prompt.prefix_tokens, n_ctx // 6) * per),
         suffix=int(min(prompt.suffix_tokens, n_ctx // 12) * per),
         middle=int(min(MIDDLE_TOKENS, n_ctx // 12) * per),
+        lead=0 if needs_no_lead(state.model) else window.LEAD,
     )
 
 

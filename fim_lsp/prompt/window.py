@@ -76,12 +76,13 @@ class Budget:
 
     A prefix begins *prefix* long and grows at its end up to twice that before its start moves:
     each move costs the whole window, so it must be rare (hysteresis). *middle* is where a middle
-    is folded into the prefix.
+    is folded into the prefix; it begins with at most *lead* lines above the cursor.
     """
 
     prefix: int
     suffix: int
     middle: int
+    lead: int = LEAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +221,7 @@ def _near(window: Window, document: Document, position: Position) -> bool:
 
 def _anchor(document: Document, line: int, budget: Budget) -> int:
     """Return the line at which the middle begins: a few above the cursor, in half of its budget."""
-    return _first_fresh(document, line, budget.middle // 2, max(0, line - LEAD))
+    return _first_fresh(document, line, budget.middle // 2, max(0, line - budget.lead))
 
 
 def _find_shared_first(

@@ -9,11 +9,11 @@ again.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from functools import partial
 
 from fim_lsp.context.ring import RingLimits
-from fim_lsp.documents import body_length
 from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.prompt.window import Window
@@ -138,7 +138,7 @@ class Prefill:
         if (here := doc.place) is None:
             return False
         document, position = here
-        end = position._replace(column=body_length(document.lines[position.line]))
+        end = document.clamp(position._replace(column=sys.maxsize))
         for place in (position, end):
             frame = await self._framing.best(doc, document, place, model)
             prompt = self._framing.prompt(frame, document, place)
@@ -169,7 +169,8 @@ class Prefill:
         prompt = self._framing.prompt(frame, document, position)
         try:
             model = await self._lane.model(doc.permit())
-            if not await self._pays(doc, prompt, model):
+            if missing := await self._missing_rest(prompt, model):
+                self._lane.again(NEXT, partial(self._next_step, doc), delay=missing)
                 return False
             left = await self._step(NEXT, prompt, model, is_first=doc.ladder.current is None)
         except PromptTooLong as error:
@@ -182,15 +183,6 @@ class Prefill:
         doc.ladder.install(frame)
         self._lane.stir()  # the next rung waits for as much rest again
         return True
-
-    async def _pays(self, doc: OpenDocument, prompt: Prompt, model: PermittedModel) -> bool:
-        """
-        Return whether the user has rested for as long as evaluating *prompt* takes; if not, it is
-        looked at again then.
-        """
-        if missing := await self._missing_rest(prompt, model):
-            self._look_again(doc, missing)
-        return not missing
 
     async def _missing_rest(self, prompt: Prompt, model: PermittedModel) -> float:
         """
@@ -212,10 +204,6 @@ class Prefill:
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
             self.prefill_next(waiting)
-
-    def _look_again(self, doc: OpenDocument, seconds: float) -> None:
-        """See in *seconds*, or that long after the next request, what is to be evaluated."""
-        self._lane.again(NEXT, partial(self._next_step, doc), delay=seconds)
 
     async def _step(
         self, kind: str, prompt: Prompt, model: PermittedModel, *, is_first: bool

@@ -239,6 +239,16 @@ def find_by_name(name: str) -> Family | None:
     return next((f for f in (*FAMILIES, PLAIN) if f.name == name), None)
 
 
+def needs_no_lead(model: str) -> bool:
+    """
+    Return whether lines above the cursor, shown again as the end of the prompt, are of no use to
+    *model*: Qwen2.5-Coder 1.5B has 44 of 60 lines of HumanEval-FIM right without, 41 with them.
+
+    The 0.5B is right 13 points more often with them; larger ones are taken to be like the 1.5B.
+    """
+    return re.search(r"qwen2\.5-?coder[-:_](?!0\.5)\d", model, re.IGNORECASE) is not None
+
+
 def is_base_model(model: str) -> bool:
     """Return whether the name says that the model was never taught to chat."""
     return re.search(r"(?<![a-z])(?:base|pt)(?![a-z])", model, re.IGNORECASE) is not None

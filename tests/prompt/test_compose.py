@@ -6,8 +6,9 @@ import dataclasses
 
 import pytest
 
+from fim_lsp.documents import Position, open_document
 from fim_lsp.prompt.frame import Frame, Header, budget, compose, ring_chars, scrub_name
-from fim_lsp.prompt.window import Window
+from fim_lsp.prompt.window import Window, place_window
 from fim_lsp.settings.config import Config
 from server_bridge.protocol import Chunk, Health, State
 
@@ -42,6 +43,28 @@ def test_a_window_takes_no_more_than_a_share_of_a_small_context(
     )
     sizes = budget(config, dataclasses.replace(READY, n_ctx=n_ctx, chars_per_token=1.0))
     assert (sizes.prefix, sizes.suffix) == (prefix, suffix)
+
+
+@pytest.mark.parametrize(
+    ("model", "prefix"),
+    [
+        ("/m/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf", "a = 1\nb = 2\n"),
+        ("ggml-org/Qwen2.5-Coder-7B-Q8_0-GGUF", "a = 1\nb = 2\n"),
+        ("qwen2.5-coder:32b", "a = 1\nb = 2\n"),
+        ("qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", ""),
+        ("qwen2.5-coder:latest", ""),  # of unknown size
+        ("Qwen3-Coder-30B-A3B", ""),
+        ("fim-tiny-q8_0.gguf", ""),
+    ],
+)
+def test_lines_above_the_cursor_end_the_prompt_of_models_that_gain_by_it(
+    model: str, prefix: str
+) -> None:
+    """Of the others, the middle begins with the cursor's line."""
+    document = open_document("file:///a.py", "python", 1, "a = 1\nb = 2\nc = \n")
+    sizes = budget(Config(), dataclasses.replace(READY, model=model))
+    window = place_window(document, Position(2, 4), sizes, None)
+    assert (window.prefix, window.anchor) == (prefix, 2 if prefix else 0)
 
 
 def test_the_ring_has_what_the_largest_window_leaves() -> None:
