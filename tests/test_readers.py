@@ -21,6 +21,8 @@ from fim_lsp.lsp.context_items import parse_context
 from fim_lsp.next_edit import formats
 from fim_lsp.next_edit.window import Ask, NamedEdit
 from fim_lsp.prompt import commit_message
+from fim_lsp.suggest.cursor import Candidate, Cursor
+from fim_lsp.suggest.filters.order import polish
 from fim_lsp.workspace import git_files, ignore_files
 from server_bridge.fim import layout, reading
 from server_bridge.fim.tokens import FAMILIES
@@ -38,6 +40,7 @@ MOST_TIMES = 30.0  # more than ten times the text may cost; a square of it costs
 LITTLE_S = 0.001  # less is noise
 BYTES = 100  # of memory for one of text: a list of one-character lines has 60
 SOME_BYTES = 1 << 20
+ANSWER_CHARS = 17_408  # the longest answer of 128 tokens that is taken
 
 Reader = Callable[[str], object]
 
@@ -166,6 +169,10 @@ def fixed(text: str) -> None:
     presets.fix([text])
 
 
+def suggested(text: str) -> None:
+    polish(Candidate(text[:ANSWER_CHARS], whole=False), Cursor("go", before="f("))
+
+
 def diffed(text: str) -> None:
     commit_message.below_scissors(text)
     for diff in commit_message.file_diffs(text):
@@ -226,6 +233,10 @@ READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
         lambda text: formats.answer_with_markers(ask(), text), ("<|marker_1|>", "1", "<|marker_"),
     ),
     "code of language servers": (informed, ("a", "\n", "://", "AKIA", '"')),
+    "a suggestion": (suggested, ("\n    ", "\n", "\\\n", "(")),
+    "what stands right of a suggestion": (
+        lambda text: polish(Candidate("a)"), Cursor("go", before="f(", after=text[:300])), (")",),
+    ),
     "diagnostics": (fixed, ("'a' ", "'", "abc ", "a\n", "def ", "]([")),
 }  # fmt: skip
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from fim_lsp.documents import LINE_CHARS
@@ -32,6 +33,7 @@ from fim_lsp.suggest.lines import (
 
 # A block may hold single blank lines; two in a row end it in every style guide we know.
 BLANK_LINES = 2
+MOST_LINES = 60  # with a bracket open that are looked at: each costs a look at all those before it
 
 
 class Extent(enum.Enum):
@@ -90,8 +92,7 @@ def end(text: str, cursor: Cursor) -> int | None:
     """
     allowed = extent(cursor)
     if allowed is Extent.LINE:
-        newline = text.find("\n")
-        return None if newline < 0 else newline
+        return text.find("\n") if "\n" in text else None
     if allowed is Extent.BODY:
         return _body_end(text, cursor, _header_width(cursor))
     if allowed is Extent.STATEMENT and (at := _statement_end(text, cursor)) != 0:
@@ -153,16 +154,14 @@ def _has_body(cursor: Cursor) -> bool:
 
 
 def _header_width(cursor: Cursor) -> int:
-    header = cursor.before if cursor.before.strip() else first_visible(cursor.above[::-1])
-    return width(header)
+    return width(cursor.before if cursor.before.strip() else first_visible(cursor.above[::-1]))
 
 
 def _split(text: str, first: str) -> Iterator[Line]:
     """Yield the lines of *text*, the first of them as it reads behind *first*."""
     at = 0
     for part in text.split("\n"):
-        whole = first + part if at == 0 else part
-        yield Line(at, whole, at + len(part) < len(text))
+        yield Line(at, part if at else first + part, at + len(part) < len(text))
         at += len(part) + 1
 
 
@@ -196,7 +195,7 @@ def _statement_end(text: str, cursor: Cursor) -> int | None:
     Return the end of the first line that leaves no bracket open; of its block if it opens one.
     """
     language = cursor.language
-    for line in _split(text, cursor.before):
+    for line in islice(_split(text, cursor.before), MOST_LINES):
         if not line.ended:
             return None
         so_far = cursor.before + text[: _end_of(line, text)]

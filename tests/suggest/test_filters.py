@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fim_lsp.suggest.cursor import Candidate
+from fim_lsp.suggest.cursor import Candidate, Cursor
+from fim_lsp.suggest.filters.ends import standing
 from fim_lsp.suggest.filters.order import FILTERS, polish
 from tests.suggest.golden_cases import cases, check, parsed
 
@@ -71,4 +72,10 @@ def test_filters_can_be_left_out() -> None:
     assert polish(Candidate(raw), cursor).text == ""
     assert polish(Candidate("xy)"), cursor).text == "xy"
     assert polish(Candidate("xy)"), cursor, off={"right_text", "parses"}).text == "xy)"
+
+
+@pytest.mark.parametrize("text", ["(\n" * 2000, "a" + " +" * 2000])
+def test_a_text_of_loose_ends_is_nothing(text: str) -> None:
+    """However many there are, each behind another."""
+    assert standing(text, Cursor("python")) == ""
     assert len(FILTERS) == len(NAMES)

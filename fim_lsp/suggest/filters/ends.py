@@ -16,6 +16,7 @@ from fim_lsp.suggest.lines import WORD, find_unclosed, open_quote, opens_block
 
 # More must follow: `x = a +`, `import os as`.
 OPERATOR = re.compile(r"\s(?:[-+*/%=<>&|^!?:]{1,3}|and|or|in|is|as|instanceof|extends)$")
+MOST_ENDS = 12  # that are taken away one after the other; of a text that has more nothing is left
 
 
 def extent(candidate: Candidate, cursor: Cursor) -> Candidate:
@@ -62,18 +63,20 @@ def standing(text: str, cursor: Cursor) -> str:
     bracket or quote that it opens, but for those that hold the lines below them.
     """
     language, n_before = cursor.language, len(cursor.before)
-    so_far = (cursor.before + text).rstrip()
-    end = len(so_far)
-    for at, _ in reversed(find_unclosed(so_far, language)):
-        inside, _, below = so_far[at + 1 :].partition("\n")
-        holds_lines = below or opens_block(so_far[: at + 1], language)
-        if at < n_before or (holds_lines and not inside.strip()):
-            break
-        end = at
-    kept = so_far[:end].rstrip()
-    kept = OPERATOR.sub("", kept.removesuffix(open_quote(kept, language)))
-    if kept == so_far or not text.strip():
-        return text
-    kept = kept[n_before:]
-    above = kept.rpartition("\n")[0]
-    return standing(above if above.strip() else kept, cursor)
+    for _ in range(MOST_ENDS):
+        so_far = (cursor.before + text).rstrip()
+        end = len(so_far)
+        for at, _ in reversed(find_unclosed(so_far, language)):
+            inside, _, below = so_far[at + 1 :].partition("\n")
+            holds_lines = below or opens_block(so_far[: at + 1], language)
+            if at < n_before or (holds_lines and not inside.strip()):
+                break
+            end = at
+        kept = so_far[:end].rstrip()
+        kept = OPERATOR.sub("", kept.removesuffix(open_quote(kept, language)))
+        if kept == so_far or not text.strip():
+            return text
+        kept = kept[n_before:]
+        above = kept.rpartition("\n")[0]
+        text = above if above.strip() else kept
+    return ""

@@ -70,9 +70,8 @@ def polish(
 def _cut_unsure(meant: Candidate, cursor: Cursor, sure: float) -> Candidate:
     """Return what is left of *meant* where the model must be so *sure*."""
     left = not_sure(meant, cursor, sure)
-    if left is meant:
-        return meant
-    return replace(left, cuts=(*meant.cuts, FilterCut(NOT_SURE, left.why)))
+    cuts = (*meant.cuts, FilterCut(NOT_SURE, left.why))
+    return meant if left is meant else replace(left, cuts=cuts)
 
 
 def _apply(

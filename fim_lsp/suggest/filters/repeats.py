@@ -15,6 +15,7 @@ from fim_lsp.suggest.lines import CLOSER, brackets, width
 # Of 158,000 lines of Python and JavaScript 16 say the same as the line above them.
 ABOVE_LINES = 6  # a block of that many is looked for
 LOOP_LINES = 30  # … and, in the suggestion itself, of so many: each size costs a pass
+ALL_LINES = 100  # of the suggestion; what stands further down is looked at as one line
 
 # A piece with a letter in it, said four times without anything between: `"web", "web", "web",
 # "web", `. Three are seen in honest code (`slice(None), slice(None), slice(None)`).
@@ -46,7 +47,7 @@ def typed_again(candidate: Candidate, cursor: Cursor) -> Candidate:
 
 def looping_lines(candidate: Candidate, cursor: Cursor) -> Candidate:
     """Cut before a line, or a block of them, that says the same as the one right above it."""
-    above, own = cursor.above[-ABOVE_LINES:], candidate.text.split("\n")
+    above, own = cursor.above[-ABOVE_LINES:], candidate.text.split("\n", ALL_LINES)
     parts = [*above, cursor.before + own[0], *own[1:]]
     for second in range(len(above), len(parts)):
         for n_lines in range(1, min(second, len(parts) - second, LOOP_LINES) + 1):
@@ -67,8 +68,7 @@ def stuttering(candidate: Candidate, _: Cursor) -> Candidate:
 
 
 def _without_line(candidate: Candidate, match: re.Match[str]) -> Candidate:
-    start_of_line = candidate.text.rfind("\n", 0, match.start())
-    return candidate.cut(max(0, start_of_line), "a line goes round")
+    return candidate.cut(max(0, candidate.text.rfind("\n", 0, match.start())), "a line goes round")
 
 
 def lines_below(candidate: Candidate, cursor: Cursor) -> Candidate:

@@ -10,7 +10,7 @@ already. The one that leaves the fewest brackets and quotes without a partner wi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from fim_lsp.prompt.window import closes_only
 from fim_lsp.suggest.cursor import Candidate, Cursor
@@ -26,6 +26,8 @@ from fim_lsp.suggest.lines import (
     width,
 )
 
+JOINTS = 30  # that are tried; a line that is typed has some five
+
 
 def right_text(candidate: Candidate, cursor: Cursor) -> Candidate:
     """
@@ -33,13 +35,12 @@ def right_text(candidate: Candidate, cursor: Cursor) -> Candidate:
     """
     if not cursor.after.strip() or not candidate.text:
         return candidate
-    language = cursor.language
 
     def n_alone(joined: Candidate) -> int:
         line = cursor.before + joined.text + cursor.after[joined.replaces :]
-        return n_without_partner(line, language)
+        return n_without_partner(line, cursor.language)
 
-    return min(_joints(candidate, cursor), key=n_alone)  # the first of equals
+    return min(islice(_joints(candidate, cursor), JOINTS), key=n_alone)  # the first of equals
 
 
 def closed_below(candidate: Candidate, cursor: Cursor) -> Candidate:
@@ -82,8 +83,7 @@ def n_without_partner(text: str, language: str) -> int:
     n_open, n_openers = len(find_unclosed(text, language)), sum(sign in CLOSER for sign in signs)
     n_stray = len(signs) - n_openers - (n_openers - n_open)  # closing ones without a partner
     n_quotes = sum(bool(open_quote(line, language)) for line in text.split("\n"))
-    begins_block = text.rstrip().endswith("{")
-    return n_open + n_stray + n_quotes - begins_block
+    return n_open + n_stray + n_quotes - text.rstrip().endswith("{")  # which begins a block
 
 
 def _find_closer_at_end(cursor: Cursor) -> str:

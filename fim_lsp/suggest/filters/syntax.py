@@ -21,6 +21,8 @@ from fim_lsp.suggest.syntax_errors import SyntaxErrors
 CODE_ERRORS = 8
 TRIES = 4  # texts to parse before giving up: a millisecond, ten where error recovery works hard
 
+LINES_BACK = 20  # … and ends of lines that are looked at
+
 
 def parses(candidate: Candidate, cursor: Cursor) -> Candidate:
     """
@@ -34,12 +36,11 @@ def parses(candidate: Candidate, cursor: Cursor) -> Candidate:
 
 def _find_last_closed(candidate: Candidate, cursor: Cursor) -> int:
     """Return the last line end that no string or bracket reaches over; 0 for none."""
-    end = candidate.text.rfind("\n")
-    while end > 0:
+    ends = [at for at, sign in enumerate(candidate.text) if sign == "\n" and at]
+    for end in reversed(ends[-LINES_BACK:]):
         so_far = cursor.before + candidate.text[:end]
         if not find_unclosed(so_far, cursor.language) and not open_quote(so_far, cursor.language):
             return end
-        end = candidate.text.rfind("\n", 0, end)
     return 0
 
 
