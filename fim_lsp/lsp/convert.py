@@ -27,7 +27,7 @@ from fim_lsp.documents import (
 )
 from fim_lsp.events import FilesChanged, Focused, Opened, PartlyAccepted, Shown, Yanked
 from fim_lsp.lsp.rpc import ClientPosition, ContentChange, raw_position, types
-from fim_lsp.suggest.request import Suggestion
+from fim_lsp.suggest.request import PLAIN_MENU, MenuClient, Suggestion
 from server_bridge.protocol import Health, State
 from server_bridge.weights.table import is_bundled
 
@@ -154,21 +154,22 @@ def completion_item(
     suggestion: Suggestion,
     cursor: Position,
     encoding: str,
-    *,
-    literal: bool = False,
-    indents: bool = False,
+    client: MenuClient = PLAIN_MENU,
 ) -> types.CompletionItem:
     """
     Return a suggestion as a menu item, for clients without ghost text.
 
     Menus filter by the word before the cursor, so the item begins with it. The text has the
-    document's line ends: Helix inserts it as it is. *literal* makes the filter text the whole
-    text: kakoune-lsp reads an item as a snippet where the two differ. *indents*: the client would
-    indent the lines once more, were it not told.
+    document's line ends: Helix inserts it as it is. A *client* that is literal (kakoune-lsp) filters
+    by the whole text; one that misplaces the cursor gets a snippet.
     """
     start = min(_word_start(document, cursor), suggestion.start)
     text = document.between(start, suggestion.start) + suggestion.text
     new_text = text.replace("\n", document.eol)
+    is_misplaced = client.misplaces and suggestion.end != cursor
+    snippet = _snippet(new_text, document.lines[cursor.line]) if is_misplaced else ""
+    form = types.InsertTextFormat.Snippet if snippet else types.InsertTextFormat.PlainText
+    place = client_range(document, start, suggestion.end, encoding)
     return types.CompletionItem(
         label=_label(text),
         kind=types.CompletionItemKind.Text,
@@ -176,25 +177,12 @@ def completion_item(
         documentation=types.MarkupContent(
             types.MarkupKind.Markdown, _fence(text, document.language)
         ),
-        filter_text=new_text if literal else text.partition("\n")[0],
-        insert_text_format=types.InsertTextFormat.PlainText,
-        insert_text_mode=types.InsertTextMode.AsIs if indents and "\n" in text else None,
-        text_edit=types.TextEdit(client_range(document, start, suggestion.end, encoding), new_text),
+        filter_text=new_text if client.literal else text.partition("\n")[0],
+        insert_text_format=form,
+        insert_text_mode=types.InsertTextMode.AsIs if client.indents and "\n" in text else None,
+        text_edit=types.TextEdit(place, snippet or new_text),
         command=_make_accept_command(suggestion),
     )
-
-
-def put_cursor_behind(item: types.CompletionItem, cursor: types.Position) -> types.CompletionItem:
-    """
-    Return *item* as a snippet that ends with the cursor, where it replaces brackets behind
-    *cursor*; one of several lines as it is: clients indent those of a snippet.
-    """
-    edit = item.text_edit
-    if isinstance(edit, types.TextEdit) and edit.range.end != cursor and "\n" not in edit.new_text:
-        text = re.sub(r"[\\$}]", r"\\\g<0>", edit.new_text) + "$0"
-        item.insert_text_format = types.InsertTextFormat.Snippet
-        item.text_edit = types.TextEdit(edit.range, text)
-    return item
 
 
 def parse_open(item: types.TextDocumentItem) -> Opened:
@@ -241,10 +229,8 @@ def status(
     *look_s*: so many seconds the first look at a place still takes. *quiet_until*: no automatic
     suggestions until then. *hidden*: why some are.
     """
-    message = state.message or (f"quiet until {quiet_until}" if quiet_until else hidden)
-    message = message or (
-        f"first look: {look_s} s" if look_s else f"{state.kind} {state.health.value}"
-    )
+    usual = f"first look: {look_s} s" if look_s else f"{state.kind} {state.health.value}"
+    message = state.message or (f"quiet until {quiet_until}" if quiet_until else hidden) or usual
     kind = {Health.DOWN: "Warning", Health.UNUSABLE: "Error", Health.UNKNOWN: "Inactive"}
     return {
         "kind": kind.get(state.health, "Normal"),
@@ -353,6 +339,17 @@ def _word_start(document: Document, cursor: Position) -> Position:
         if start < cursor.column - _WORD_CHARS:
             return cursor
     return Position(cursor.line, start)
+
+
+def _snippet(text: str, line: str) -> str:
+    """
+    Return *text* as a snippet behind which the cursor stands; "" if a line of it is indented less
+    than *line*, where it begins: clients indent the lines of a snippet as the first one.
+    """
+    start = "\n" + line[: len(line) - len(line.lstrip())]
+    if text.count(start) < text.count("\n"):
+        return ""
+    return re.sub(r"[\\$}]", r"\\\g<0>", text.replace(start, "\n")) + "$0"
 
 
 def _make_accept_command(suggestion: Suggestion) -> types.Command:

@@ -34,7 +34,7 @@ from fim_lsp.settings.backend import remote_servers
 from fim_lsp.settings.config import Config, LogConfig
 from fim_lsp.settings.files import PROJECT_FILE, Sources, cache_folder, user_file
 from fim_lsp.suggest.reasons import TOO_LARGE, reason
-from fim_lsp.suggest.request import EDITOR, Requester, Suggestion
+from fim_lsp.suggest.request import EDITOR, PLAIN_MENU, MenuClient, Requester, Suggestion
 from fim_lsp.workspace import paths
 from server_bridge.protocol import State
 
@@ -73,8 +73,7 @@ class Editor(LanguageServer):
     ) -> None:
         super().__init__("fim-lsp", __version__, _NOTEBOOKS)
         self.encoding = "utf-16"
-        self.reads_snippets = self.misplaces_cursor = False
-        self.indents = False
+        self.menu = PLAIN_MENU
         self.leave: Callable[[], None] = lambda: None
         self.on_state: Callable[[State], None] = lambda _: None
         self.messages = Messages(self)
@@ -98,9 +97,11 @@ class Editor(LanguageServer):
         """Open the session with the settings known so far."""
         self.encoding = types.PositionEncodingKind(self.workspace.position_encoding).value
         name = _name(params)
-        self.reads_snippets = quirks.reads_snippets(name)
-        self.misplaces_cursor = quirks.misplaces_cursor(name)
-        self.indents = self.offers(MODES, types.InsertTextMode.AsIs)
+        self.menu = MenuClient(
+            quirks.reads_snippets(name),
+            self.offers(MODES, types.InsertTextMode.AsIs),
+            quirks.misplaces_cursor(name),
+        )
         self.roots = _on_disk(_roots(params))
         self.sources.say("initializationOptions", params.initialization_options)
         self._read_files()

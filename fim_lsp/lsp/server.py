@@ -119,13 +119,9 @@ async def completion(editor: Editor, params: types.CompletionParams) -> types.Co
         document,
         cursor=position,
         encoding=editor.encoding,
-        literal=editor.reads_snippets,
-        indents=editor.indents,
+        client=editor.menu,
     )
-    items = [item(suggestion) for suggestion in suggestions]
-    if editor.misplaces_cursor:
-        items = [convert.put_cursor_behind(each, params.position) for each in items]
-    return types.CompletionList(is_incomplete=True, items=items)
+    return types.CompletionList(is_incomplete=True, items=[*map(item, suggestions)])
 
 
 async def did_open(editor: Editor, params: types.DidOpenTextDocumentParams) -> None:

@@ -29,6 +29,21 @@ class Suggestion(NamedTuple):
     text: str
 
 
+class MenuClient(NamedTuple):
+    """
+    How a client treats menu items: *literal*, it reads a plain one as a snippet where filter and
+    text differ; *indents* the lines once more, unless told not to; *misplaces* the cursor of an
+    item that replaces what follows it.
+    """
+
+    literal: bool = False
+    indents: bool = False
+    misplaces: bool = False
+
+
+PLAIN_MENU = MenuClient()
+
+
 class Requester(NamedTuple):
     """
     The client of a request. *offers*: the user is shown the suggestions now, the client does not

@@ -23,7 +23,7 @@ from fim_lsp.documents import (
 from fim_lsp.events import Focused, PartlyAccepted, Shown, Yanked
 from fim_lsp.lsp import convert, rpc
 from fim_lsp.lsp.rpc import types
-from fim_lsp.suggest.request import Suggestion
+from fim_lsp.suggest.request import MenuClient, Suggestion
 
 ENCODINGS = ["utf-8", "utf-16", "utf-32"]
 WIDTH = {
@@ -315,7 +315,11 @@ def test_a_literal_menu_item_filters_by_its_whole_text() -> None:
     """kakoune-lsp inserts an item as it is only where filter text and new text are the same."""
     cursor = Position(0, 3)
     item = convert.completion_item(
-        document("def\nend"), suggestion(" f($1):\n    pass", cursor), cursor, "utf-8", literal=True
+        document("def\nend"),
+        suggestion(" f($1):\n    pass", cursor),
+        cursor,
+        "utf-8",
+        MenuClient(literal=True),
     )
     assert isinstance(item.text_edit, types.TextEdit)
     assert item.filter_text == item.text_edit.new_text == "def f($1):\n    pass"
@@ -334,7 +338,7 @@ def test_lines_of_a_menu_item_are_indented_once(indents: bool, text: str, mode: 
     """A client that would indent them is told that they are, where it can be told."""
     cursor = Position(0, 4)
     item = convert.completion_item(
-        document("    "), suggestion(text, cursor), cursor, "utf-16", indents=indents
+        document("    "), suggestion(text, cursor), cursor, "utf-16", MenuClient(indents=indents)
     )
     assert item.insert_text_mode == mode
 
@@ -344,17 +348,21 @@ def test_lines_of_a_menu_item_are_indented_once(indents: bool, text: str, mode: 
     [
         (5, "a, {$b\\})", "a, {\\$b\\\\\\})$0"),
         (4, "a, {$b\\})", "a, {$b\\})"),
-        (5, "a):\n    b", "a):\n    b"),
+        (5, "a):\n        b\n    c", "a):\n    b\nc$0"),
+        (5, "a)\n\n    b", "a)\n\n    b"),
+        (5, "a)\n}", "a)\n}"),
     ],
 )
 def test_the_cursor_stands_behind_what_takes_the_place_of_brackets(
     end: int, text: str, new_text: str
 ) -> None:
-    """In one line, as a snippet says it; what replaces nothing, or has more lines, stays a text."""
+    """As a snippet says it, whose lines clients indent; what replaces nothing, or is indented less, stays a text."""
     cursor = Position(0, 4)
     offered = suggestion(text, cursor)._replace(end=Position(0, end))
-    item = convert.completion_item(document("    )"), offered, cursor, "utf-16")
-    edit = convert.put_cursor_behind(item, types.Position(0, 4)).text_edit
+    item = convert.completion_item(
+        document("    )"), offered, cursor, "utf-16", MenuClient(misplaces=True)
+    )
+    edit = item.text_edit
     assert isinstance(edit, types.TextEdit)
     assert edit.new_text == new_text
     assert (item.insert_text_format is types.InsertTextFormat.Snippet) == new_text.endswith("$0")
