@@ -31,7 +31,7 @@ vim.g.llama_config = {{
 # When the last key came, and each ghost text since; `note` may be replaced, to hear of every drawing.
 WATCH = """
 local key, shown, drawn = 0, {}, vim.api.nvim_create_namespace('benchmarks')
-local names = { 'fim.ghost', 'vt_fim', 'minuet.virtualtext' }
+local names = { 'fim.ghost', 'vt_fim' }
 function _G.note() end
 vim.on_key(function() key, shown = vim.uv.hrtime(), {} end)
 local function joined(parts)
