@@ -74,6 +74,7 @@ class Response:
 
     async def aiter_raw(self) -> AsyncIterator[bytes]:
         for piece in self._pieces:
+            await asyncio.sleep(0)  # what comes over a wire is waited for
             yield piece
 
 
@@ -109,6 +110,7 @@ def growing(text: str) -> None:
 
     async def events() -> AsyncIterator[responses.Object]:
         for at in range(0, len(text), 16):
+            await asyncio.sleep(0)
             yield {"choices": [{"text": text[at : at + 16]}]}
 
     async def read() -> None:
@@ -161,7 +163,7 @@ def ignored(text: str) -> None:
 
 def informed(text: str) -> None:
     item = {"message": text, "range": {"start": {"line": 1}}}
-    items = [{"uri": "file:///a", "value": text}, {"uri": "file:///b", "values": [item] * 30}]
+    items = [{"uri": "file:///a", "value": text}, {"uri": "file:///b", "values": [item] * 8}]
     parse_context({"textDocument": {"uri": "file:///a"}, "items": items})
 
 
@@ -241,15 +243,15 @@ READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-def cost(reader: Reader, text: str, *, runs: int = 1) -> float:
-    """Return the seconds of this process that *text* takes, without those for garbage of other tests."""
+def cost(reader: Reader, text: str, clock: Callable[[], float], *, runs: int = 1) -> float:
+    """Return the processor seconds that *text* takes, without those for garbage of other tests."""
     times = []
     gc.disable()
     try:
         for _ in range(runs):
-            start = time.process_time()
+            start = clock()
             run(reader, text)
-            times.append(time.process_time() - start)
+            times.append(clock() - start)
     finally:
         gc.enable()
     return min(times)
@@ -295,16 +297,16 @@ def test_files_are_read_in_linear_time(name: str, unit: str, tmp_path: Path) -> 
         path.write_bytes(begin + text.encode("latin-1"))
         FILES[name][0](path)
 
-    check(read, unit)
+    check(read, unit, time.process_time)  # some are read in a thread
 
 
-def check(reader: Reader, unit: str) -> None:
+def check(reader: Reader, unit: str, clock: Callable[[], float] = time.thread_time) -> None:
     before = LITTLE_S
     for size in SIZES:
         text = unit * (size // len(unit))
-        seconds = cost(reader, text)
-        if seconds > MOST_TIMES * before:
-            seconds = cost(reader, text, runs=3)
+        seconds = cost(reader, text, clock)
+        if seconds > MOST_TIMES * before:  # caches and clocks of a busy machine are slower, too
+            seconds = cost(reader, text, clock, runs=3 if size > SIZES[0] else 10)
         assert seconds <= MOST_TIMES * before, (size, seconds, before)
         before = max(LITTLE_S, seconds)
     assert peak(reader, unit * (PEAK // len(unit))) <= BYTES * PEAK + SOME_BYTES
