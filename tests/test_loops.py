@@ -79,13 +79,10 @@ def _targets(target: ast.AST) -> Iterator[ast.AST]:
         yield target.value if isinstance(target, ast.Subscript) else target
 
 
-LOOPS = [*loops()]
-
-
 def test_each_loop_has_its_end() -> None:
     """It waits, or changes something that it names; else the table says why it ends."""
     without = {
-        name for name, loop in LOOPS if not waits(loop) and not names(loop.test) & changes(loop)
+        name for name, loop in loops() if not waits(loop) and not names(loop.test) & changes(loop)
     }
     assert sorted(without) == sorted(ENDS)
 

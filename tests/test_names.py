@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.test_tidy import PATHS, ROOT, parsed
+
 PACKAGES = ("fim_lsp", "server_bridge")
 
 # `module.name`, `Class.attribute`, `folder/module`: what is in backticks.
@@ -44,15 +45,6 @@ FOREIGN = {
 }  # fmt: skip
 
 
-def python_files() -> list[Path]:
-    return [
-        path
-        for package in PACKAGES
-        for path in sorted((ROOT / package).rglob("*.py"))
-        if "sample" not in path.parts
-    ]
-
-
 def documents() -> list[Path]:
     command = ["git", "ls-files", "*.md"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -68,7 +60,7 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(path)):
         if (
             isinstance(node, ast.Expr)
             and isinstance(node.value, ast.Constant)
@@ -107,8 +99,8 @@ def attributes() -> dict[str, set[str]]:
     """Return the names that each module, package and class has, by its last name."""
     found: dict[str, set[str]] = defaultdict(set)
     bases: dict[str, set[str]] = defaultdict(set)
-    for path in python_files():
-        tree = ast.parse(path.read_text("utf-8"))
+    for path in PATHS:
+        tree = parsed(path)
         is_package = path.name == "__init__.py"
         name = path.parent.name if is_package else path.stem
         found[name] |= names_in(tree.body)
@@ -171,9 +163,11 @@ def test_what_is_gone_is_found(text: str, expected: list[str]) -> None:
     assert unknown(text) == expected
 
 
-@pytest.mark.parametrize(
-    "path", [*python_files(), *documents()], ids=lambda path: str(path.relative_to(ROOT))
-)
-def test_names_and_paths_exist(path: Path) -> None:
+def test_names_and_paths_exist() -> None:
     """A reader who follows one arrives."""
-    assert [(line, name) for line, text in prose(path) for name in unknown(text)] == []
+    assert [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in (*PATHS, *documents())
+        for line, text in prose(path)
+        for name in unknown(text)
+    ] == []

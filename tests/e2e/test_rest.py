@@ -35,7 +35,9 @@ from tests.e2e.client import GHOST_TEXT, INLINE, Editor, at, insertion
 from tests.e2e.forked import Template
 from tests.models import BUNDLED
 
-SESSIONS = int(os.environ.get("FIM_SESSIONS", "20"))  # scripts/test-security sets more
+SESSIONS = int(
+    os.environ.get("FIM_SESSIONS", "12")
+)  # one of each kind; scripts/test-security sets more
 AT_ONCE = 3  # sessions: they mostly wait
 STEPS = 24
 WINDOW_S, REST_CPU_S = 4.0, 0.08  # as 0.4 s in 20; a resting server takes 0.1

@@ -15,7 +15,7 @@ ODD: tuple[Any, ...] = (
     {"a": {}}, [None], [-1], ["x"],
 )  # fmt: skip
 
-SHARE = 3
+SHARE = 6
 
 Place = tuple[Any, ...]
 

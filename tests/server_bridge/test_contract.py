@@ -31,6 +31,7 @@ from server_bridge.protocol import (
     rest,
 )
 from tests import fake_backend, mlx_server
+from tests.llama_server import PROGRAM
 from tests.server_bridge.prompts import keystrokes, prompt, warm_all
 
 pytestmark = [
@@ -42,9 +43,12 @@ pytestmark = [
 # Those that scripts/test-mlx and scripts/test-cluster install.
 OTHERS = {"mlx": mlx_server.PYTHON, "vllm": vllm_server.PYTHON}
 MARKS = {"mlx": pytest.mark.mlx, "vllm": pytest.mark.cluster}
-UNUSUAL = ("sentencepiece", "plain", "chat")  # models for the embedded engine, see conftest.py
+# Models for the embedded engine, see conftest.py; all but the first are run by scripts/test-server.
+UNUSUAL = ("chat", "sentencepiece", "plain")
+SERVER = (pytest.mark.server, pytest.mark.skipif(not PROGRAM, reason="run by scripts/test-server"))
 KINDS = [
-    *("embedded", *UNUSUAL, "llama-server", "openai", "fake"),
+    *("embedded", UNUSUAL[0], "llama-server", "openai", "fake"),
+    *(pytest.param(name, marks=SERVER) for name in UNUSUAL[1:]),
     *(pytest.param(name, marks=MARKS[name]) for name, python in OTHERS.items() if python),
 ]
 RANDOM = "qwen-tiny"  # the model of tests/mlx_server.py

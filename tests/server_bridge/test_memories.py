@@ -145,8 +145,14 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("n_slots", [1, 2, 4])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("name", "n_slots"),
+    [
+        pytest.param(name, n_slots, marks=[] if at == n else server)
+        for n, name in enumerate(MODELS)
+        for at, n_slots in enumerate((4, 2, 1))
+    ],
+)
 async def test_another_client_teaches_nothing_wrong(
     name: str, n_slots: int, tmp_path: Path
 ) -> None:

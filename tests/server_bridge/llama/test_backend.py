@@ -23,6 +23,7 @@ from server_bridge.protocol import (
     Prompt,
     Request,
 )
+from tests.fuzz import FUZZ
 from tests.llama_server import llama_server
 from tests.models import BUNDLED, write_model
 from tests.server_bridge.fim.controls import CONTROLS
@@ -67,11 +68,13 @@ async def test_steps_end_at_a_server_that_keeps_nothing() -> None:
 
 
 @pytest.mark.usefixtures("patient")
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+@pytest.mark.parametrize(
+    "family", FAMILIES[:: 1 if FUZZ > 1 else 4], ids=lambda family: family.name
+)
 async def test_each_family_is_known_by_its_tokens_and_none_comes_from_a_file(
     family: Family, tmp_path: Path
 ) -> None:
-    """Whatever spelling the model knows is found by asking its server; in a file it is text."""
+    """Whatever spelling the model knows is found by asking its server; in a file it is text. All: scripts/test-security."""
     spare = CONTROLS[family.name][-1]  # stands for all the other control tokens of the vocabulary
     specials = (family.prefix, family.middle, family.suffix, spare, family.repo, family.file)
     model = write_model(tmp_path / f"{family.name}.gguf", specials=specials)
