@@ -193,7 +193,8 @@ class Persistence:
         Return whether text of each file may be kept, of those whose folder answers; one that hangs
         is not asked again.
         """
-        look, excludes = self._open_documents.workspaces.verdicts.is_kept, self._excludes
+        look = self._open_documents.workspaces.verdicts.is_kept
+        excludes = self._connection.config.privacy.exclude
         self._asked = {at: look for at, look in self._asked.items() if not look.done()}
         looks = []
         for folder, files in itertools.groupby(sorted(uris, key=_folder), _folder):
@@ -205,10 +206,6 @@ class Persistence:
             return {}
         done, _ = await asyncio.wait(looks, timeout=LIMIT_S)
         return {uri: verdict for task in done for uri, verdict in task.result().items()}
-
-    @property
-    def _excludes(self) -> Collection[str]:
-        return self._connection.config.privacy.exclude
 
     async def aclose(self) -> None:
         """Save for the next time."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
@@ -19,14 +19,17 @@ import platformdirs
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.merge import Layer, merge_layers
 
+Read = Layer | str | None  # a file as a layer, or what is wrong with it
+
 PROJECT_FILE = ".fim-lsp.toml"
 _MOST_BYTES = 16_384  # five times all settings with comments
 # In a line: tomllib takes quadratic time for the parts of a dotted key, 0.6 s for a file full of
 # them.
 _MOST_DOTS = 500
+NOTHING_YET = f"no suggestions until {PROJECT_FILE} can be read: it may say what is private"
 LIMIT_S = 0.2  # for all files: the server does nothing else meanwhile
 _READERS = ThreadPoolExecutor(64, "settings")  # each may hang with one file
-_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+_ALL_PRIVATE = Layer("a project's settings", {"privacy": {"exclude": ["*"]}}, trusted=False)
 
 
 _EDITOR = ("initializationOptions", "workspace/configuration", "workspace/didChangeConfiguration")
@@ -38,16 +41,17 @@ class Sources:
     line, a command.
 
     State: the files as last read and when the user's was written, and the editor's answers. A file
-    that is wrong now, half written or not, counts as it was before: it may say what is private. An
-    editor *over_tcp* may not set what names files and commands.
+    that is wrong now, half written or not, counts as it was before: it may say what is private. So
+    all is private where a project's never was right. An editor *over_tcp* may not set what names
+    files and commands.
     """
 
     def __init__(self, flags: Mapping[str, object], *, over_tcp: bool = False) -> None:
         self._over_tcp = over_tcp
         self._roots: tuple[Path, ...] = ()
-        self._read: dict[Path, Layer | str | None] = {}
+        self._read: dict[Path, Read] = {}
         self._good: dict[Path, Layer] = {}  # the last of those that are wrong now
-        self._reading: dict[Path, Future[Layer | str | None]] = {}
+        self._reading: dict[Path, Future[Read]] = {}
         self._written = 0
         self._raw = {**dict.fromkeys(_EDITOR), "command line": flags, "fim.toggle": None}
 
@@ -91,7 +95,9 @@ class Sources:
         )
         files = _files(self._roots)
         read = [layer for path in files for layer in (self._good.get(path), self._read.get(path))]
-        layers, wrong = _split(read)
+        layers, wrong = _split(
+            read, [self._read.get(at) for at in files[1:] if at not in self._good]
+        )
         config, problems = merge_layers([*layers, *others])
         return config, wrong + problems
 
@@ -116,7 +122,8 @@ def find_layers(roots: tuple[Path, ...]) -> tuple[tuple[Layer, ...], tuple[str, 
     Return the user's layer, then one per root of the workspace that has a file; and what is wrong
     with the files.
     """
-    return _split(map(_layer, _files(roots)))
+    results = [*map(_layer, _files(roots))]
+    return _split(results, results[1:])
 
 
 def read(roots: tuple[Path, ...]) -> tuple[Config, tuple[str, ...]]:
@@ -130,13 +137,15 @@ def _files(roots: tuple[Path, ...]) -> list[Path]:
     return [user_file(), *(root / PROJECT_FILE for root in roots)]
 
 
-def _split(
-    results: Iterable[Layer | str | None],
-) -> tuple[tuple[Layer, ...], tuple[str, ...]]:
-    """Return the layers in *results*, and what is wrong with the other files."""
-    every = [*results]
-    layers = tuple(result for result in every if isinstance(result, Layer))
-    return layers, tuple(result for result in every if isinstance(result, str))
+def _split(read: list[Read], projects: list[Read]) -> tuple[tuple[Layer, ...], tuple[str, ...]]:
+    """
+    Return the layers in *read*, and what is wrong with the other files; all is private where that
+    is one of *projects*.
+    """
+    layers = tuple(result for result in read if isinstance(result, Layer))
+    problems = tuple(result for result in read if isinstance(result, str))
+    hides = any(isinstance(project, str) for project in projects)
+    return layers + (_ALL_PRIVATE,) * hides, problems + (NOTHING_YET,) * hides
 
 
 def _read_mtime(path: Path) -> int:
@@ -147,13 +156,13 @@ def _read_mtime(path: Path) -> int:
         return 0
 
 
-def _layer(path: Path) -> Layer | str | None:
+def _layer(path: Path) -> Read:
     """Return the file as a layer, or what is wrong with it."""
     is_project = path.name == PROJECT_FILE
     try:
         if is_project and path.is_symlink():
             return f"{path}: is a link; write a project's settings into the file itself"
-        data = _bytes(path, _NO_LINKS if is_project else 0)
+        data = _bytes(path, getattr(os, "O_NOFOLLOW", 0) if is_project else 0)
         return None if data is None else Layer(str(path), _parse(data), trusted=not is_project)
     except (FileNotFoundError, NotADirectoryError):
         return None

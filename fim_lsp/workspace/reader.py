@@ -52,8 +52,7 @@ class SyntaxProcess:
         """Run `read_syntax`; None for a text that cannot be read."""
         if grammar_of(language) is None:
             return read_syntax(language, text)  # blocks of lines
-        request = {"language": language, "text": text, "renamings": None}
-        return self._ask(request, Syntax)
+        return self._ask({"language": language, "text": text, "renamings": None}, Syntax)
 
     def uses(
         self, language: str, text: str, renamings: Sequence[Renaming]
@@ -194,8 +193,7 @@ class SourceReader:
                 uses = self._process.uses(text.language, whole, asked)
                 if uses is None:
                     self._unreadable.add(text.uri)
-        found = uses or [None] * len(asked)
-        return [*found, *[None] * (len(renamings) - len(asked))]
+        return [*(uses or [None] * len(asked)), *[None] * (len(renamings) - len(asked))]
 
     def forget(self, is_gone: Callable[[str], bool]) -> None:
         """Keep nothing of the URIs that *is_gone* names, from the next read on."""
