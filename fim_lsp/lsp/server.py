@@ -114,14 +114,11 @@ async def completion(editor: Editor, params: types.CompletionParams) -> types.Co
     suggestions = await editor.ask(
         types.TEXT_DOCUMENT_COMPLETION, document, position, invoked=False, client=MENU
     )
-    item = partial(
-        convert.completion_item,
-        document,
-        cursor=position,
-        encoding=editor.encoding,
-        client=editor.menu,
-    )
-    return types.CompletionList(is_incomplete=True, items=[*map(item, suggestions)])
+    items = [
+        convert.completion_item(document, each, position, editor.encoding, editor.menu)
+        for each in suggestions
+    ]
+    return types.CompletionList(is_incomplete=True, items=items)
 
 
 async def did_open(editor: Editor, params: types.DidOpenTextDocumentParams) -> None:

@@ -168,11 +168,15 @@ def likely(candidate: Candidate, sure: float) -> Candidate:
 
 
 def _cut(candidate: Candidate, end: int) -> Candidate:
-    """Return *candidate* up to the last place before *end* where a word or a line ends."""
-    text = candidate.text
+    """
+    Return *candidate* up to the last place before *end* where a word, a part of one (`user_`) or a
+    line ends.
+    """
+    text, before = candidate.text, end
     if is_word_sign(text[end : end + 1]):
         while is_word_sign(text[end - 1 : end]):
             end -= 1
+        end = text.rfind("_", end + 1, before) + 1 or end
     return replace(candidate, text=text[:end].rstrip(), whole=False, why=NOT_SURE)
 
 
