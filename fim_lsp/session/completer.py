@@ -47,7 +47,6 @@ from fim_lsp.suggest.request import (
     why_not,
     why_off,
 )
-from fim_lsp.suggest.said import KnownFrom
 from server_bridge.protocol import BackendError, BackendUnavailable
 
 # A cursor that only moved may still be moving: the model is not asked for every stop.
@@ -120,9 +119,11 @@ class Completer:
         """Return what a request would get: nothing is counted, offered or remembered of it."""
         if (doc := self._open.by_uri.get(uri)) is None:
             return self._explain(Answer([], "not open"))
-        settings = doc.file.path, self._connection.config, self._connection.state
-        request = request_at(doc.document, doc.place_at(position).position, *settings, client=LOOK)
-        return await self._settle(self._in_time(request, partial(self._look, request)))
+        place, connection = doc.place_at(position), self._connection
+        settings = (doc.file.path, connection.config, connection.state)
+        request = request_at(place.document, place.position, *settings, client=LOOK)
+        work = partial(self._answer, request, doc, place)
+        return await self._settle(self._in_time(request, work))
 
     def begin_message(self, doc: OpenDocument) -> None:
         """Have the subject of a commit written once its message is open, if it may be suggested."""
@@ -171,57 +172,31 @@ class Completer:
     async def _answer(
         self, request: CompletionRequest, asked: OpenDocument, place: TextPlace, until: float
     ) -> Answer:
-        """Answer once the verdicts are there: what was open may be judged again, or closed."""
+        """
+        Answer once the verdicts are there, as what was open may be judged again, or closed: from
+        what is known at the place, or by the model; or return the rule by which the request gets
+        nothing.
+        """
         await self._judging.wait_judged(asked.uri)
-        if (doc := self._open.by_uri.get(asked.uri)) is None:
+        doc, looks = self._open.by_uri.get(asked.uri), request.is_look
+        if doc is None or (looks and doc.document is not request.document):
             return SUPERSEDED
-        if doc is not asked:
+        if doc is not asked and not looks:
             doc.move_to(place)
-        return await self._answer_in(doc, request, until)
-
-    async def _look(self, request: CompletionRequest, until: float) -> Answer:
-        """Return what a request that leaves no trace gets."""
-        await self._judging.wait_judged(request.document.uri)
-        doc = self._open.by_uri.get(request.document.uri)
-        if doc is None or doc.document is not request.document:
-            return SUPERSEDED
-        if doc.is_message:
-            return await self._in_message(request)
-        silent = why_off(request) or self._quiet.why_silent(invoked=False)
-        # What is taken off a line that is left empty is indentation that the editor had made.
-        left = request.cursor.before.strip() or request.cursor.after.strip()
-        deleted = bool(left) and doc.deleted == request.position
-        if why := doc.refusal or silent or why_not(request, deleted=deleted):
-            return Answer([], why)
-        outcome, known = "cache", doc.known.at(request, request.state.model)
-        candidates = [*known.candidates]
-        if known.source is not KnownFrom.SCREEN:
-            if not candidates and await self._wait_ready(request, has_line=False):
-                wait = Wait(0.0, until, until, grows=False)
-                candidates, _ = await self._dispatcher.ask(request, doc, wait, 1)
-                outcome = "backend"
-            elif not candidates:
-                outcome = "local"
-                candidates = [continue_line(request.cursor, self._open.lines(doc))]
-            candidates = [polish(each, request.cursor, request.sure) for each in candidates[:1]]
-        return self._choose(request, doc, outcome, candidates)
-
-    async def _answer_in(
-        self, doc: OpenDocument, request: CompletionRequest, until: float
-    ) -> Answer:
-        """
-        Answer from what is known at the place, or ask the model; or return the rule by which the
-        request gets nothing.
-        """
         if doc.is_message:
             return await self._in_message(request)
         if why := doc.refusal:
             return Answer([], why)
-        doc.workspace.memory.note_move(doc.uri, request.position.line)
+        if not looks:
+            doc.workspace.memory.note_move(doc.uri, request.position.line)
         if why := why_off(request) or self._quiet.why_silent(invoked=request.invoked):
             return Answer([], why)
-        self._prefill.prefill_cursor(doc)
-        if why := why_not(request, deleted=doc.deleted == request.position):
+        if not looks:
+            self._prefill.prefill_cursor(doc)
+        # What is taken off a line that is left empty may be indentation that the editor had made.
+        is_told = not looks or (request.cursor.before + request.cursor.after).strip()
+        deleted = bool(is_told) and doc.deleted == request.position
+        if why := why_not(request, deleted=deleted):
             return Answer([], why)
         return await self._ask_awake(request, doc, until)
 
@@ -240,7 +215,7 @@ class Completer:
         """Answer from what is known, from the model, or else from the lines in sight."""
         known = doc.known.at(request, self._connection.state.model)
         candidates = [*known.candidates]
-        if known.source is KnownFrom.SCREEN:
+        if known.is_on_screen:
             suggested = self._suggest(request, candidates[0])
             return Answer([suggested] if suggested else [], "cache")
         n_wanted = request.config.completion.candidates if request.invoked else 1
@@ -262,7 +237,8 @@ class Completer:
         if doc.restoring is not None:
             await asyncio.wait([doc.restoring])
         await self._persistence.restore_again(doc)
-        self._persistence.note_use(doc)
+        if not request.is_look:
+            self._persistence.note_use(doc)
         try:
             wait = self._wait(request, doc, until)
             candidates, cost = await self._dispatcher.ask(request, doc, wait, n_wanted)
@@ -291,6 +267,8 @@ class Completer:
     ) -> Answer:
         """Return the suggestions that the filters leave of *said*, in order."""
         polished = [polish(each, request.cursor, request.sure) for each in said]
+        if request.is_look:
+            return self._choose(request, doc, outcome, polished)
         for candidate in polished:
             self._stats.cuts.update(cut.filter for cut in candidate.cuts)
         lasting = outcome != "local" and said[0].whole and request.selected is None
@@ -347,6 +325,8 @@ class Completer:
 
     def _wait(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Wait:
         """Return how long the request waits for what from now on."""
+        if request.is_look:
+            return Wait(0.0, until, until, grows=False)
         debounce_s = self._debounce_s(request, typed=doc.take_typed())
         lasts = math.isinf(request.limit_s)
         if request.client.on_progress is not None:

@@ -88,6 +88,11 @@ class CompletionRequest:
     client: Requester = EDITOR
 
     @property
+    def is_look(self) -> bool:
+        """Return whether it leaves no trace, see `LOOK`."""
+        return self.client is LOOK
+
+    @property
     def limit_s(self) -> float:
         """
         The time after which an answer is no use, an empty one either; infinity for none.

@@ -7,7 +7,6 @@ The same holds for what is on screen, for what is kept, and for what is still be
 
 from __future__ import annotations
 
-import enum
 from typing import NamedTuple
 
 from fim_lsp.suggest.boundary import may_follow
@@ -41,19 +40,10 @@ class Said(NamedTuple):
         return len(typed) > self.start and may_follow(self.text[len(typed) :], cursor)
 
 
-class KnownFrom(enum.Enum):
-    """The source of a text; the names are outcomes of requests, see `Answer`."""
-
-    NONE = ""
-    SCREEN = "screen"  # filtered already
-    KEPT = "cache"
-    MODEL = "backend"
-
-
 class Known(NamedTuple):
     """
     The *candidates* at a cursor, best first; none where the model is to be asked, an empty one
-    where it is known that nothing comes.
+    where it is known that nothing comes. *is_on_screen*: they are filtered already.
 
     *is_over*: no more comes of what is decoded. *is_settled*: no more of it can be shown.
     *has_line*: one can be shown that is whole. *was_shown*: one was, and what there is by now is
@@ -61,7 +51,7 @@ class Known(NamedTuple):
     """
 
     candidates: tuple[Candidate, ...] = ()
-    source: KnownFrom = KnownFrom.NONE
+    is_on_screen: bool = False
     is_over: bool = True
     is_settled: bool = True
     has_line: bool = False

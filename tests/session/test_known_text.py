@@ -17,7 +17,7 @@ from fim_lsp.session.state.known_text import Displayed, KnownText
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.cursor import Candidate, Odds
 from fim_lsp.suggest.request import CompletionRequest, request_at
-from fim_lsp.suggest.said import Known, KnownFrom, Said
+from fim_lsp.suggest.said import Known, Said
 from server_bridge.protocol import Health, State, Token
 
 MODEL = "qwen"
@@ -105,10 +105,10 @@ def test_what_is_on_screen_stays(typed: str, left: str | None) -> None:
     displayed = Displayed(request("    ret").cursor, Candidate("urn total(1)"), MODEL)
     known = KnownText(displayed)
     found = known.at(request(typed), MODEL)
-    assert found.source is (KnownFrom.NONE if left is None else KnownFrom.SCREEN)
+    assert found.is_on_screen is (left is not None)
     assert [candidate.text for candidate in found.candidates] == [left] * (left is not None)
-    assert known.at(request(typed, invoked=True), MODEL).source is KnownFrom.NONE
-    assert known.at(request(typed), "another model").source is KnownFrom.NONE
+    assert not known.at(request(typed, invoked=True), MODEL).is_on_screen
+    assert not known.at(request(typed), "another model").is_on_screen
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_what_is_on_screen_stays(typed: str, left: str | None) -> None:
 def test_how_far_a_generation_is(generation: Generation, typed: str, known: Known) -> None:
     """Whether more comes, more can be shown, and a whole line is there."""
     found = KnownText().by(generation, request(typed), None)
-    assert found._replace(candidates=(), source=KnownFrom.NONE) == known
+    assert found._replace(candidates=()) == known
     assert bool(found.candidates) == (known != Known())
 
 

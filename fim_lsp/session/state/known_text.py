@@ -22,7 +22,7 @@ from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters.spelling import too_short
 from fim_lsp.suggest.lines_in_sight import choose
 from fim_lsp.suggest.request import CompletionRequest
-from fim_lsp.suggest.said import Known, KnownFrom, Said
+from fim_lsp.suggest.said import Known, Said
 
 RESTING = 4  # generations that were left and may be resumed: the last few places of the cursor
 
@@ -68,9 +68,9 @@ class KnownText:
         if self.displayed is not None and not request.invoked and request.selected is None:
             on_screen = self.displayed.find_rest(request.cursor, model)
         if on_screen is not None:
-            return Known((on_screen,), KnownFrom.SCREEN, has_line=True)
+            return Known((on_screen,), is_on_screen=True, has_line=True)
         kept = tuple(self.kept.find(request.cursor, model))
-        return Known(kept, KnownFrom.KEPT, has_line=True) if kept else Known()
+        return Known(kept, has_line=bool(kept))
 
     def by(
         self, generation: Generation, request: CompletionRequest, lines: Iterable[str] | None
@@ -90,7 +90,6 @@ class KnownText:
         unsure = typed != generation.typed or generation.is_unsure
         return Known(
             (left,),
-            KnownFrom.MODEL,
             is_over=generation.is_over or generation.is_paused,
             is_settled=unsure and likely(left, request.sure).why == NOT_SURE,
             has_line=so_far is not None and _has_line(so_far.text),
