@@ -30,7 +30,6 @@ from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
 import attrs
 
 from fim_lsp.display import sanitize
-from fim_lsp.lsp.transport import BadFrame, Client, Skipped
 
 _define = attrs.define
 attrs.define = functools.partial(_define, repr=False, eq=False, slots=False)
@@ -290,35 +289,6 @@ class LanguageServer(PyglsServer):
         )
         level = logging.INFO if expected else logging.ERROR
         log.log(level, "%s: %s", source.__name__, error, exc_info=not expected)
-
-
-async def serve(protocol: Protocol, client: Client, skipped: Callable[[Skipped], None]) -> int:
-    """
-    Handle all messages of *client* until it says `exit` or is gone.
-
-    *skipped* is called with what could not be read. Returns the exit code: 0 if the client said
-    `shutdown` first, 1 if not (LSP, "exit").
-    """
-    protocol.writer = client  # type: ignore[assignment]  # it has what `_send_data` needs
-    clock = asyncio.get_running_loop().time
-    paused = clock()
-    try:
-        async for frame in client.messages():
-            if isinstance(frame, Skipped):
-                protocol.refuse(None, types.ErrorCodes.InvalidRequest, frame.reason)
-                skipped(frame)
-                continue
-            protocol.receive(frame)
-            if protocol.exited:
-                break
-            if protocol.task is not None:
-                await asyncio.wait({protocol.task})
-            elif protocol.is_task or clock() > paused + SLICE_S:
-                await asyncio.sleep(0)
-                paused = clock()
-    except BadFrame as error:
-        protocol.refuse(None, types.ErrorCodes.ParseError, str(error))
-    return 0 if protocol.ending else 1
 
 
 class ClientPosition(NamedTuple):

@@ -13,8 +13,9 @@ from fim_lsp.lsp import ending, offer, tcp, transport, watchdog
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.local_page import OpenPort
 from fim_lsp.lsp.offer import Find
-from fim_lsp.lsp.rpc import serve
+from fim_lsp.lsp.rpc import SLICE_S, Protocol, types
 from fim_lsp.lsp.server import make_server
+from fim_lsp.lsp.transport import BadFrame, Client, Skipped
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.files import cache_folder
@@ -71,7 +72,7 @@ def _on_state(editor: Editor, find_model: Find, state: State) -> None:
 async def _serve(editor: Editor, address: Address | None) -> NoReturn:
     """Serve, then leave: before asyncio waits for threads that may hang."""
     loop = asyncio.get_running_loop()
-    connected: list[transport.Client] = []
+    connected: list[Client] = []
 
     def leave() -> None:
         ending.end_soon()
@@ -98,9 +99,38 @@ async def _serve(editor: Editor, address: Address | None) -> NoReturn:
     ending.leave(code)
 
 
-async def _wait_connected(address: Address) -> transport.Client:
+async def _wait_connected(address: Address) -> Client:
     try:
         return await tcp.tcp_client(*address, ending.end_soon)
     except OSError as error:
         log.error("fim-lsp cannot listen on %s:%d: %s", address.host, address.port, error)  # noqa: TRY400
         ending.leave(1)
+
+
+async def serve(protocol: Protocol, client: Client, skipped: Callable[[Skipped], None]) -> int:
+    """
+    Handle all messages of *client* until it says `exit` or is gone.
+
+    *skipped* is called with what could not be read. Returns the exit code: 0 if the client said
+    `shutdown` first, 1 if not (LSP, "exit").
+    """
+    protocol.writer = client  # type: ignore[assignment]  # it has what `_send_data` needs
+    clock = asyncio.get_running_loop().time
+    paused = clock()
+    try:
+        async for frame in client.messages():
+            if isinstance(frame, Skipped):
+                protocol.refuse(None, types.ErrorCodes.InvalidRequest, frame.reason)
+                skipped(frame)
+                continue
+            protocol.receive(frame)
+            if protocol.exited:
+                break
+            if protocol.task is not None:
+                await asyncio.wait({protocol.task})
+            elif protocol.is_task or clock() > paused + SLICE_S:
+                await asyncio.sleep(0)
+                paused = clock()
+    except BadFrame as error:
+        protocol.refuse(None, types.ErrorCodes.ParseError, str(error))
+    return 0 if protocol.ending else 1

@@ -12,7 +12,6 @@ lane: the way to the model: work with a permit, which is asked before each call;
 generation: one completion as it is decoded, which requests join; when they are answered
 state: all that is kept of workspaces and open documents
 framing: chooses the frame that is cheapest to evaluate
-looking: a look at what the model is shown at a cursor
 dispatcher: starts generations, lets requests wait for them, and decodes ahead
 prefill: evaluates in advance what the next requests will need
 persistence: when to save, and what to restore

@@ -7,6 +7,7 @@ while none does.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 
@@ -14,10 +15,11 @@ from fim_lsp.documents import Document, Position
 from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Chunks, Frame, affordable, beside
+from fim_lsp.prompt.report import PromptReport, describe
 from fim_lsp.prompt.window import Window
-from fim_lsp.session.lane import Lane, PermittedModel
+from fim_lsp.session.lane import Lane, PermittedModel, Withdrawn
 from fim_lsp.session.state.open_document import OpenDocument
-from server_bridge.protocol import Measure, Prompt, PromptTooLong
+from server_bridge.protocol import BackendError, Measure, Prompt, PromptTooLong
 
 # tokens to evaluate, about as many as a first look (`window.FIRST_TOKENS`): a new one may be
 # cheaper
@@ -104,6 +106,25 @@ class Framing:
             return False
         log.info("showing less of and around %s: %s", doc.file.path, error)
         return doc.ladder.shrink(frame)
+
+    async def report(self, doc: OpenDocument) -> PromptReport:
+        """
+        Return the prompt at the cursor in *doc*, measured where the backend is ready; delays nothing
+        that is evaluated ahead.
+        """
+        if (place := doc.place) is None:
+            return PromptReport("nothing yet, no suggestion was asked for here")
+        prompt = self.next_prompt(doc, *place)
+        measure: Measure | None = None
+
+        async def look(model: PermittedModel) -> tuple[Prompt, Measure]:
+            shown = self.prompt(await self.best(doc, *place, model), *place)
+            return shown, await model.measure(shown)
+
+        if self._lane.connection.is_ready:
+            with contextlib.suppress(BackendError, Withdrawn):
+                prompt, measure = await self._lane.look(doc.permit(place.document), look)
+        return describe(prompt, measure, doc.workspace.memory.ring.chunks)
 
     def _budget(self, doc: OpenDocument) -> window.Budget:
         return frames.budget(

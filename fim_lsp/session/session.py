@@ -32,7 +32,6 @@ from fim_lsp.session.framing import Framing
 from fim_lsp.session.informing import Informing
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.lane import Lane, Withdrawn
-from fim_lsp.session.looking import look_at_prompt
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.quietness import Quietness
@@ -290,7 +289,7 @@ class Session:
             doc = await self._judging.admit(uri)
         except Withdrawn as why:
             return PromptReport(f"nothing, {why}")
-        return await look_at_prompt(doc, self._lane, self._framing)
+        return await self._framing.report(doc)
 
     async def continue_long(
         self, uri: str, position: Position | None, go_on: Callable[[str], bool]

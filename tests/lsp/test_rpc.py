@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from fim_lsp.lsp.editor import MODES
-from fim_lsp.lsp.rpc import SLICE_S, ClientPosition, ContentChange, LanguageServer, serve, types
+from fim_lsp.lsp.rpc import SLICE_S, ClientPosition, ContentChange, LanguageServer, types
+from fim_lsp.lsp.run import serve
 from fim_lsp.lsp.transport import BadFrame, Frame, Skipped
 
 HELLO = {"id": 0, "method": "initialize", "params": {"capabilities": {}}}
