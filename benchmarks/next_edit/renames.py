@@ -24,7 +24,6 @@ from typing import NamedTuple
 from benchmarks.next_edit.commits import Commit, History, Hunk, Lines
 from fim_lsp.context.definitions import Syntax, read_syntax
 from fim_lsp.context.grammars import language_of
-from fim_lsp.context.syntax import UnitKind
 from fim_lsp.next_edit.edits import FinishedEdit, changes
 from fim_lsp.next_edit.renames import find_here, find_renames
 from fim_lsp.next_edit.rule import is_word, token_changes, tokens
@@ -148,17 +147,18 @@ def _syntax(name: str, lines: Lines) -> Syntax:
 
 def _function(name: str, lines: Lines, place: NamePlace, old: str) -> tuple[int, int]:
     """Return the rows of the function around a place, those of the text where there is none."""
-    units, definitions = _syntax(name, lines)
+    definitions = _syntax(name, lines).definitions
     own_ends = {definition.end for definition in definitions if definition.name == old}
+    classes = {definition.owner for definition in definitions}
     around = [
-        unit
-        for unit, following in zip(units, [*units[1:], None], strict=True)
-        if unit.kind is UnitKind.DEFINITION
-        and unit.start <= place.row < unit.end
-        and unit.end not in own_ends
-        and not (following and following.depth > unit.depth)  # a class
+        definition
+        for definition in definitions
+        if definition.start <= place.row < definition.end
+        and definition.end - definition.start > 1  # a field
+        and definition.end not in own_ends
+        and definition.name not in classes
     ]
-    inner = max(around, key=lambda unit: unit.start, default=None)
+    inner = max(around, key=lambda definition: definition.start, default=None)
     return (inner.start, inner.end) if inner else (0, len(lines))
 
 

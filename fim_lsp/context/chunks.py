@@ -171,19 +171,17 @@ def read(source: Source) -> CutText:
 
 
 def cut(source: Source, syntax: Syntax) -> CutText:
-    """Cut *source* where the units of *syntax* begin and end."""
+    """Cut *source* at the borders of *syntax*."""
     text = unix("".join(source.lines))
     lines, keys = text.split("\n"), [*key_lines(text)]
-    borders = {0, len(lines)} | {u.start for u in syntax.units} | {u.end for u in syntax.units}
-    spans = _spans(sorted(borders))
+    spans = _spans(sorted({0, len(lines), *syntax.borders}))
     made = (
         _piece(source, lines, Why.OPENED, (start, end), PIECE_CHARS)
         for start, end in spans
         if not any(key.start < end and start < key.stop for key in keys)
     )
     pieces = itertools.islice(filter(None, made), PIECES)
-    names = dict.fromkeys(name for unit in syntax.units for name in unit.names)
-    return CutText(tuple(pieces), tuple(names), syntax.definitions)
+    return CutText(tuple(pieces), syntax.imported, syntax.definitions)
 
 
 def read_yank(source: Source, text: str) -> Piece | None:

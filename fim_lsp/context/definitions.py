@@ -1,10 +1,10 @@
 """
-A text into what it defines, by tree-sitter queries. Pure.
+A text into what it defines and imports, and where it can be cut, by tree-sitter queries. Pure.
 
 The queries of `tags/` are written as editors' `tags.scm` are. Each match is a `@class`,
 `@function`, `@field` or `@scope` (members of a class that is defined elsewhere) with its `@name`;
-`@owner` is a class that does not stand around it. `ONLY` stands for predicates: these would read
-the text as the parser does, which has an end (`syntax.READS`).
+`@owner` is a class that does not stand around it. An `@import` has none. `ONLY` stands for
+predicates: these would read the text as the parser does, which has an end (`syntax.READS`).
 """
 
 from __future__ import annotations
@@ -12,21 +12,23 @@ from __future__ import annotations
 import functools
 import pkgutil
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from tree_sitter import Node, Query, QueryCursor
 
-from fim_lsp.context.grammars import load
-from fim_lsp.context.syntax import NAME_CHARS, ParsedText, Unit, parse_text, units_of
+from fim_lsp.context.grammars import load, types
+from fim_lsp.context.syntax import ParsedText, parse_text
 
 DEFINITIONS = 2_000
 """Of one text. The longest file of CPython has 1,400 functions and classes."""
 
-ONLY = {"self": "self", "macro": "attr_", "key": "id", "variable": "--"}
+ONLY = {"self": "self", "macro": "attr_", "key": "id", "variable": "--", "require": "require"}
 """What the text of these captures must begin with."""
 
 _TEXT_BYTES = 200  # of a name
+_NAME_CHARS = 100  # a longer name is generated, not typed
+_IMPORTED = 1_000  # names of one text
 
 
 class Definition(NamedTuple):
@@ -39,9 +41,13 @@ class Definition(NamedTuple):
 
 
 class Syntax(NamedTuple):
-    """The syntax of a text: its units and its definitions."""
+    """
+    The syntax of a text: the lines at which something whole begins or ends (*borders*), the names
+    that its imports bring in, and its definitions.
+    """
 
-    units: tuple[Unit, ...] = ()
+    borders: tuple[int, ...] = ()
+    imported: tuple[str, ...] = ()
     definitions: tuple[Definition, ...] = ()
 
 
@@ -55,20 +61,44 @@ class _Match(NamedTuple):
 
 
 def read_syntax(language: str, text: str) -> Syntax:
-    """Return all that is read of *text*, which is parsed once."""
-    tree = parse_text(language, text)
-    return Syntax(units_of(tree), definitions_of(tree))
+    """
+    Return all that is read of *text*, which is parsed once; the definitions in order, outer ones
+    first, none in a language without a grammar.
+    """
+    parsed = parse_text(language, text)
+    matches, imports = _matches(parsed)
+    wholes = [_find_rows(parsed, match.node) for match in matches if match.tag != "field"]
+    in_order = sorted(_resolve(parsed, matches), key=lambda d: (d.start, -d.end))
+    return Syntax(
+        _find_borders(parsed.lines, wholes),
+        _find_imported_names(parsed.lines[n] for node in imports for n in range(*_rows(node))),
+        tuple(in_order[:DEFINITIONS]),
+    )
 
 
-def definitions_of(text: ParsedText) -> tuple[Definition, ...]:
+def _find_borders(lines: Sequence[str], wholes: Sequence[tuple[int, int]]) -> tuple[int, ...]:
     """
-    Return the definitions of *text* in order, outer ones first; none in a language without a
-    grammar.
+    Return where *wholes* begin, with the lines right above them (comments, decorators), where they
+    end, and where a line without indentation follows a blank one.
     """
-    if text.grammar is None or text.tree is None:
-        return ()
-    in_order = sorted(_resolve(text, _matches(text)), key=lambda d: (d.start, -d.end))
-    return tuple(in_order[:DEFINITIONS])
+    heads, ends = {start for start, _ in wholes}, {end for _, end in wholes}
+    borders = {n for n in range(1, len(lines)) if lines[n][:1].strip() and not lines[n - 1].strip()}
+    fixed = {0, *ends, *(head + 1 for head in heads)}
+    for start in heads:
+        while start not in fixed and lines[start - 1].strip():
+            start -= 1  # noqa: PLW2901
+        borders.add(start)
+    return tuple(sorted(borders | ends))
+
+
+def _find_imported_names(lines: Iterable[str]) -> tuple[str, ...]:
+    """
+    Return the words of import statements that may be names, in order, once each.
+
+    Module paths are among them: a lookup in an index of definitions simply does not find those.
+    """
+    words = dict.fromkeys(word for line in lines for word in _WORD.findall(line))
+    return tuple(word for word in words if word not in _KEYWORDS)[:_IMPORTED]
 
 
 @functools.cache
@@ -78,10 +108,11 @@ def _query(module: str, function: str) -> Query:
     return Query(load(module, function), source.decode())
 
 
-def _matches(text: ParsedText) -> list[_Match]:
-    """Return the first match of each name in the text, outer nodes first."""
-    assert text.grammar is not None
-    assert text.tree is not None
+def _matches(text: ParsedText) -> tuple[list[_Match], list[Node]]:
+    """Return the first match of each name in the text, outer nodes first, and the imports."""
+    if text.grammar is None or text.tree is None:
+        return [], []
+    imports: list[Node] = []
     cursor = QueryCursor(_query(text.grammar.module, text.grammar.function))
     by_place: dict[int, tuple[int, _Match]] = {}
     for pattern, captures in cursor.matches(text.tree.root_node):
@@ -89,13 +120,16 @@ def _matches(text: ParsedText) -> list[_Match]:
             _text(text, captures[key][0]).startswith(ONLY[key]) for key in ONLY & captures.keys()
         ):
             continue
+        if "import" in captures:
+            imports += captures["import"]
+            continue
         tag = next(tag for tag in _TAGS if tag in captures)
         for node in captures["name"]:
             key, name = node.start_byte, _name(text, node)
             if name and (key not in by_place or pattern < by_place[key][0]):
                 by_place[key] = pattern, _Match(tag, captures[tag][0], name, captures)
     matches = (match for _, match in by_place.values())
-    return sorted(matches, key=lambda m: (m.node.start_byte, -m.node.end_byte))
+    return sorted(matches, key=lambda m: (m.node.start_byte, -m.node.end_byte)), imports
 
 
 def _resolve(text: ParsedText, matches: Iterable[_Match]) -> Iterator[Definition]:
@@ -120,15 +154,13 @@ def _resolve(text: ParsedText, matches: Iterable[_Match]) -> Iterator[Definition
             if (owner, match.name) in fields:
                 continue
             fields.add((owner, match.name))
-        yield _definition(text, match, owner)
+        yield Definition(match.name, owner, *_find_rows(text, match.node))
 
 
-def _definition(text: ParsedText, match: _Match, owner: str) -> Definition:
-    assert text.grammar is not None
-    node, parent = match.node, match.node.parent
-    if parent is not None and parent.type in text.grammar.wrappers:
-        node = parent
-    return Definition(match.name, owner, node.start_point.row, _last_row(node) + 1)
+def _find_rows(text: ParsedText, node: Node) -> tuple[int, int]:
+    """Return the lines [start, end) of a definition, with what wraps it."""
+    is_wrapped = text.grammar and node.parent and node.parent.type in text.grammar.wrappers
+    return _rows(node.parent if node.parent and is_wrapped else node)
 
 
 def _name(text: ParsedText, node: Node) -> str:
@@ -138,7 +170,7 @@ def _name(text: ParsedText, node: Node) -> str:
     name = _text(text, node).lstrip("-@:$")
     if not _NAME.fullmatch(name):
         name = (_WORD.findall(name) or [""])[-1]
-    return name if len(name) <= NAME_CHARS else ""
+    return name if len(name) <= _NAME_CHARS else ""
 
 
 def _text(text: ParsedText, node: Node) -> str:
@@ -147,11 +179,16 @@ def _text(text: ParsedText, node: Node) -> str:
     return text.data[node.start_byte : end].decode("utf-8", "replace")
 
 
-def _last_row(node: Node) -> int:
-    row, column = node.end_point
-    return row - 1 if column == 0 and row > node.start_point.row else row
+def _rows(node: Node) -> tuple[int, int]:
+    """Return the lines [start, end) of a node; one that ends in column 0 does not hold its last."""
+    start, (row, column) = node.start_point.row, node.end_point
+    return start, row + (column > 0 or row == start)
 
 
 _TAGS = ("class", "scope", "function", "field")
 _NAME = re.compile(r"[\w-]+")
 _WORD = re.compile(r"[^\W\d]\w*")
+_KEYWORDS = types(
+    "import from as use pub crate self super mod static package using namespace function const "
+    "let var local require require_relative require_once include define global type typeof"
+)

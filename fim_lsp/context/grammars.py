@@ -1,5 +1,5 @@
 """
-The tree-sitter grammars by language, and the meaning of their node types: `grammars.toml`.
+The tree-sitter grammars by language: `grammars.toml`.
 
 Grammars are imported when first asked for: sixteen shared libraries cost 60 ms and 20 MB that a
 Python user should not pay for Rust.
@@ -19,15 +19,14 @@ from tree_sitter import Language
 
 @dataclass(frozen=True)
 class Grammar:
-    """One language: where its parser comes from, and its node types by what they are to us."""
+    """
+    One language: where its parser comes from, and the types of nodes that a definition may be
+    wrapped in, and has the range of.
+    """
 
     module: str
-    function: str = "language"
-    functions: AbstractSet[str] = frozenset()
-    classes: AbstractSet[str] = frozenset()  # definitions whose members are units, too
-    imports: AbstractSet[str] = frozenset()
-    wrappers: AbstractSet[str] = frozenset()  # the unit is inside, the range is the wrapper's
-    transparent: AbstractSet[str] = frozenset()  # children are units as if this were not there
+    function: str
+    wrappers: AbstractSet[str]
 
 
 def types(text: str) -> frozenset[str]:
@@ -36,12 +35,8 @@ def types(text: str) -> frozenset[str]:
 
 
 def _grammar(row: dict[str, str]) -> Grammar:
-    kinds = ("functions", "classes", "imports", "wrappers", "transparent")
-    return Grammar(
-        row["module"],
-        row.get("function", "language"),
-        *(types(row.get(kind, "")) for kind in kinds),
-    )
+    wrappers = types(row.get("wrappers", ""))
+    return Grammar(row["module"], row.get("function", "language"), wrappers)
 
 
 _ROWS: dict[str, dict[str, str]] = tomllib.loads(

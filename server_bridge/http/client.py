@@ -230,13 +230,6 @@ class Http:
                 except (TimeoutError, httpx.TimeoutException, BackendUnavailable):
                     self._drop()
                     raise
-        except BackendUnusable as error:
-            if (expired := "has expired") not in str(error):
-                raise
-            ca_file = self._trust.ca_file
-            since = expired + await _environment().find_expiry(self._address, ca_file)
-            raise BackendUnusable(str(error).replace(expired, since)) from error
-        try:
             return object_in(self.url + path, *answer)
         except Refused:
             self._drop()  # the next connection asks for the key again
@@ -325,7 +318,7 @@ class Http:
 
     def _make_client(self, headers: Mapping[str, str]) -> Any:
         """Return the library's client, made in a thread. Raises BackendUnusable."""
-        environment = _environment()
+        environment = importlib.import_module("server_bridge.http.environment")  # it needs httpx
         if not all(value.isascii() and value.isprintable() for value in headers.values()):
             raise BackendUnusable(BAD_KEY)
         return self._httpx.AsyncClient(
@@ -350,11 +343,6 @@ class Http:
         """httpx's; `_within` limits what is read where the server can show that it computes."""
         read = self.patience_s if self.is_working is None else None
         return {"connect": CONNECT_S, "write": WRITE_S, "read": read, "pool": None}
-
-
-def _environment() -> Any:
-    """Return the module, which needs the library."""
-    return importlib.import_module("server_bridge.http.environment")
 
 
 class _Closed(Exception):

@@ -7,11 +7,9 @@ for another scheme, an address in NO_PROXY. So only what an address needs is rea
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import os
 import ssl
-from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -21,8 +19,6 @@ import httpx
 from server_bridge.machine.addresses import is_loopback
 from server_bridge.protocol import BackendUnusable
 
-CONNECT_S = 2.0  # to see a certificate once more
-_NO_CHECK_TIME = 0x200000  # OpenSSL's X509_V_FLAG_NO_CHECK_TIME, which Python does not name
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE")  # what Python's ssl reads
 
 
@@ -77,21 +73,6 @@ def certificates(url: str, ca_file: str = "") -> ssl.SSLContext | bool:
         except (OSError, ValueError, RuntimeError) as error:
             raise BackendUnusable(f"fim.backend.caFile cannot be read: {error}") from error
     return context
-
-
-async def find_expiry(url: str, ca_file: str) -> str:
-    """Return since when the certificate has expired, "" where it is not shown; send nothing."""
-    context, address = await asyncio.to_thread(certificates, url, ca_file), urlsplit(url)
-    assert isinstance(context, ssl.SSLContext)
-    context.verify_flags |= _NO_CHECK_TIME
-    connecting = asyncio.open_connection(address.hostname, address.port or 443, ssl=context)
-    try:
-        _, writer = await asyncio.wait_for(connecting, CONNECT_S)
-    except (OSError, TimeoutError):  # through a proxy, for example
-        return ""
-    end = writer.get_extra_info("peercert")["notAfter"]
-    writer.close()
-    return f" on {datetime.fromtimestamp(ssl.cert_time_to_seconds(end), UTC):%Y-%m-%d}"
 
 
 class RoutedTransport(httpx.BaseTransport):

@@ -8,3 +8,4 @@
 (preproc_def name: (identifier) @name) @field
 (field_declaration declarator: [(field_identifier) @name (pointer_declarator declarator: (field_identifier) @name) (array_declarator declarator: (field_identifier) @name)]) @field
 (enumerator name: (identifier) @name) @field
+(preproc_include) @import

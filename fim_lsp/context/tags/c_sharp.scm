@@ -9,3 +9,4 @@
 (property_declaration name: (identifier) @name) @field
 (field_declaration (variable_declaration (variable_declarator name: (identifier) @name))) @field
 (enum_member_declaration name: (identifier) @name) @field
+(using_directive) @import

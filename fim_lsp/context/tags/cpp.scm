@@ -12,3 +12,4 @@
 (preproc_def name: (identifier) @name) @field
 (field_declaration declarator: [(field_identifier) @name (_ (field_identifier) @name)]) @field
 (enumerator name: (identifier) @name) @field
+[(preproc_include) (using_declaration)] @import

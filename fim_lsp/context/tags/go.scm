@@ -7,3 +7,4 @@
 (source_file (const_declaration (const_spec name: (identifier) @name) @field))
 (source_file (var_declaration (var_spec name: (identifier) @name) @field))
 (source_file (var_declaration (var_spec_list (var_spec name: (identifier) @name) @field)))
+(import_declaration) @import

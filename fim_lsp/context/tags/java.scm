@@ -7,3 +7,4 @@
 (constructor_declaration name: (identifier) @name) @function
 (field_declaration declarator: (variable_declarator name: (identifier) @name)) @field
 (enum_constant name: (identifier) @name) @field
+[(import_declaration) (package_declaration)] @import

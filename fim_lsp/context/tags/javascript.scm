@@ -9,3 +9,7 @@
 (program (lexical_declaration (variable_declarator name: (identifier) @name)) @field)
 (export_statement (lexical_declaration (variable_declarator name: (identifier) @name)) @field)
 (assignment_expression left: (member_expression object: (this) property: (property_identifier) @name)) @field
+(program (import_statement) @import)
+(program (lexical_declaration (variable_declarator value: (call_expression function: (identifier) @require))) @import)
+(program (variable_declaration (variable_declarator value: (call_expression function: (identifier) @require))) @import)
+(program (expression_statement (call_expression function: (identifier) @require)) @import)

@@ -8,3 +8,5 @@
 (property_promotion_parameter name: (variable_name (name) @name)) @field
 (const_declaration (const_element (name) @name)) @field
 (enum_case name: (name) @name) @field
+(namespace_use_declaration) @import
+(program (expression_statement [(require_expression) (require_once_expression) (include_expression) (include_once_expression)]) @import)

@@ -5,3 +5,4 @@
 (assignment left: (constant) @name) @field
 (call method: (identifier) @macro arguments: (argument_list (simple_symbol) @name)) @field
 (assignment left: (instance_variable) @name) @field
+(program (call method: (identifier) @require) @import)

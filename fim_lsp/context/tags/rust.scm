@@ -11,3 +11,4 @@
 (enum_variant name: (identifier) @name) @field
 (const_item name: (identifier) @name) @field
 (static_item name: (identifier) @name) @field
+[(use_declaration) (extern_crate_declaration)] @import

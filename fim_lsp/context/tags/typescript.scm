@@ -17,3 +17,5 @@
 (property_signature name: (property_identifier) @name) @field
 (enum_body (property_identifier) @name @field)
 (enum_assignment name: (property_identifier) @name) @field
+(program (import_statement) @import)
+(program (lexical_declaration (variable_declarator value: (call_expression function: (identifier) @require))) @import)

@@ -103,7 +103,7 @@ DAY = timedelta(days=1)
 @pytest.mark.parametrize(
     ("name", "not_before", "not_after", "says"),
     [
-        ("127.0.0.1", NOW - 9 * DAY, NOW - DAY, f"has expired on {NOW - DAY:%Y-%m-%d}: "),
+        ("127.0.0.1", NOW - 9 * DAY, NOW - DAY, "has expired: "),
         ("127.0.0.1", NOW + DAY, NOW + 9 * DAY, "not valid yet"),
         ("127.0.0.2", None, None, r"another name: .* fim\.backend\.url"),
         ("llm.example.org", None, None, r"another name: .* fim\.backend\.url"),
