@@ -38,8 +38,14 @@ TELLING_CHARS = 12
 
 
 def typed_again(candidate: Candidate, cursor: Cursor) -> Candidate:
-    """Drop the line's beginning where the model says it once more (Granite, StarCoder)."""
+    """
+    Drop the line's beginning where the model says it once more (Granite, StarCoder), and a space
+    behind a space (servers that cannot force one): more of them align, as one before a comment or
+    an operator does.
+    """
     typed, text = cursor.before.lstrip(), candidate.text.lstrip(" \t")
+    if typed[-1:].isspace() and len(candidate.text) - len(text) == 1 and text[:1] not in "#/-=:|":
+        return candidate.change(text, "begins with the space that was typed")
     if len(typed) < TYPED_AGAIN_CHARS or not text.startswith(typed):
         return candidate
     return candidate.change(text[len(typed) :], "begins with what was typed")
