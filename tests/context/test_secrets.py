@@ -59,6 +59,9 @@ CLEAN = [
     "url = 'https://example.org:8080/path@2'",
     "TOKEN_TYPES = {'Bearer', 'Basic'}",
     "tokenizer = AutoTokenizer.from_pretrained(model_name)",
+    'const USDC = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48";',
+    'wallet_address = "bc1qxy2kgdygjrsqtzq2n0yrf2493p83kkfjhx0wlh"',
+    "client-certificate-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSURJVENDQWdtZ0F3SUJBZ0lJ",
 ]
 PASSWORDS = [
     "P@$$w0rd-9x", "!Qaz2wsx3", "x{9Kp}2mQ", "a&B7-c9!d", "Adm1n$hop", "@dm1nShop", "k(12)Cd9",
@@ -82,6 +85,23 @@ KEY_BLOCKS = {
     "escaped, without its end": ('{"k": "-----BEGIN ' + "PRIVATE KEY-----\\n", '"}\n', "{}\\n"),
     "joined lines": ('k = ("-----BEGIN ' + 'PRIVATE KEY-----\\n"\n', ")\n", '    "{}\\n"\n'),
 }
+MNEMONIC = "anchor velvet cradle bishop ember tunnel orbit lantern quilt harbor drift meadow"
+OVER_LINES = {
+    "the rest in a shell": (f'TOKEN="{made(40)}\\\n@"', f"U/{made(20)}+"),
+    "the rest in YAML": (f"api_key: >-\n  {made(40)}\n  @\n", made(36)),
+    "the name above": ('PRIVATE = (\n    "@"\n)', made(64, HEX)),
+    "words below what they are": ("# backup phrase\n@\n", MNEMONIC),
+    "words in a call": ('await restore("@", path)', MNEMONIC),
+    "a pipe": ("echo '@' | sudo -S ls", "Vio1et?EGQH7#"),
+}
+
+
+@pytest.mark.parametrize(("text", "secret"), OVER_LINES.values(), ids=OVER_LINES)
+def test_what_tells_may_stand_in_another_line(text: str, secret: str) -> None:
+    """Or behind the secret; the lines stay as many."""
+    scrubbed = scrub_text(text.replace("@", secret))
+    assert secret not in scrubbed
+    assert scrubbed.count("\n") == text.count("\n")
 
 
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)

@@ -58,6 +58,7 @@ HOSTILE = {
             'passwords=["a",', "a,password\n", "cookie: a=b;", "jwt.sign(a,", "7z -p",
             "**password**: `", 'password = "a b', "a:55:b:c:", "pwd=[;&=a ",
             "Private-Lines: 1\nAAAAAAAAAAAAAAAAAAAA", "$6$a", "abc8Q~", "A" * 64 + "\n",
+            "aB3" * 12 + "\n",
             "\u0130 password=", "x@y.z", "key[16]={1,", "key = {255,\n", "seed = 'abcd ", "value='",
             "values('a','", "login: a/b", "/token/" + "aB1" * 9, 'p = "aB1"\n"', '"d":"',
         )

@@ -60,7 +60,7 @@ _SYNTAX = (
     ("password", "openssl", rf"{_OPTION}-k[ \t]{{1,4}}[\"']?(?!-)", _WORD, "5,200", ""),
     ("password", "echo printf", r"[ \t]{1,4}(?:-n[ \t])?(?:[\"']?%s[\"']?[ \t])?[\"']?",
      r"[^\s\"'|]", "6,200",
-     r"[\"']?[ \t]{0,4}\|[^\n]{0,80}(?:-stdin|secret|passw|login|vault)"),
+     r"[\"']?[ \t]{0,4}\|[^\n]{0,80}(?:-stdin|secret|passw|login|vault|sudo)"),
     # the value in front of its name: `SET value = 'v' WHERE name = 'x_password'`
     ("password", "value val", r"[\"'`]?[ \t]{0,4}[:=][ \t]{0,4}[\"'`]", _QUOTED, "5,200",
      rf"[\"'`][^\"'`=:]{{0,80}}[\"'`]?\w{{0,20}}{_NAME_OF}{_SAYS}"),
@@ -73,8 +73,9 @@ _SYNTAX = (
     ("token", "\"d\" \"p\" \"q\" \"dp\" \"dq\" \"qi\" \"k\" 'd' 'k'", r"[ \t]{0,4}:[ \t]{0,4}[\"']",
      r"[\w-]", "16,2000", r"[\"']"),
     # a key as words, and as a list of its bytes
-    ("password", "mnemonic seed phrase wallet words",
-     r"[^\n]{0,60}?[\"'`=:>(][ \t]?", "[a-z ]", "40,220", r"(?=[\"'`<)]|[ \t]{0,4}(?:\r?\n|\Z))"),
+    ("password", "mnemonic seed phrase wallet words restore recover backup bip39",
+     r"[^\n]{0,60}?(?:[\"'`=:>(][ \t]?|\n[ \t#*/]{0,8})", "[a-z ]", "40,220",
+     r"(?=[\"'`<)]|[ \t]{0,4}(?:\r?\n|\Z))"),
     ("password", "key secret seed salt",
      (r"(?<!public.key)(?<!publickey)(?<!pub.key)(?<!pubkey)(?!s|map|code|board|pad|press|table)"
       r"[a-z0-9_]{0,20}[\"']?(?:\[\w{0,12}\])?"
@@ -139,6 +140,7 @@ _NEAR = re.compile(
 )
 _ALONE = 4  # oddities of a long value; twice as many where all its letters are of one case
 _BARE = 32  # characters of one that stands in no quotes
+_ADDRESSEE = re.compile(r"0x[0-9A-Fa-f]{40}|(?:bc|tb)1[a-z0-9]{25,87}")  # in a chain of blocks
 _HEXADECIMAL = re.compile(r"(?:0x)?(?:[0-9a-f]{32,}|[0-9A-F]{32,})")
 
 # User and password in front of an address: in URLs, and in Go's names of data sources.
@@ -205,9 +207,11 @@ def _is_long_secret(value: str, lower: str, start: int, end: int) -> bool:
     line_end = lower.find("\n", end, end + _AROUND)
     before = lower[max(lower.rfind("\n", 0, start) + 1, start - _AROUND) : start]
     behind = lower[end : end + _AROUND if line_end < 0 else line_end]
-    if odd < _ALONE or is_uuid(value) or _PUBLIC.search(before):
+    # Of a literal in a line of its own, the line above may tell.
+    above = lower[max(0, start - _AROUND) : start] if before.strip() in {'"', "'", "`"} else before
+    if odd < _ALONE or is_uuid(value) or _PUBLIC.search(above) or _ADDRESSEE.fullmatch(value):
         return False
-    near = any(map(_NEAR.search, (before, lower[start:end], behind)))
+    near = any(map(_NEAR.search, (above, lower[start:end], behind)))
     long = odd >= 2 * _ALONE or _HEXADECIMAL.search(value) is not None
     quoted = before.endswith(('"', "'", "`", "=")) and "://" not in before
     bare = long and len(value) >= _BARE and "/" not in value and before[-1:] in {"", " ", "\t", ">"}
@@ -265,11 +269,9 @@ def growing_credentials(text: str, lower: str) -> Iterator[int]:
         for match in _matches(form.words, form.growing, text, lower):
             if is_random_so_far(match[1]):
                 yield match.start(1)
-    value = _OPEN_LONG.search(text)
-    if value and _is_long_secret(value[1], lower, *value.span(1)):
+    if (value := _OPEN_LONG.search(text)) and _is_long_secret(value[1], lower, *value.span(1)):
         yield value.start(1)
-    growing = _URL_PASSWORD_GROWING.search(text)
-    if growing:
+    if growing := _URL_PASSWORD_GROWING.search(text):
         yield growing.start(1)
 
 
@@ -279,8 +281,7 @@ def _matches(
     """Yield the matches of *pattern* behind one of *words*."""
     for word in words:
         for at in _places(word, lower):
-            match = pattern.match(text, at + len(word))
-            if match is not None:
+            if match := pattern.match(text, at + len(word)):
                 yield match
 
 

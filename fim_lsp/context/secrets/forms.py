@@ -27,11 +27,9 @@ class Rank(enum.IntEnum):
 # The same word in other languages.
 _ABROAD = (
     "kennwort", "passwörter", "contraseñas?", "contrasenas?", "senhas?", "palavra_passe",
-    "mot_?de_?passe",
-    "mdp", "wachtwoord", "lösenord", "losenord", "adgangskode", "salasana", "hasło", "haslo",
-    "heslo",
-    "jelszó", "jelszo", "lozinka", "şifre", "sifre", "parol[ae]?", "пароль?", "密码", "密碼", "口令",
-    "パスワード", "비밀번호", "암호", "סיסמה",
+    "mot_?de_?passe", "mdp", "wachtwoord", "lösenord", "losenord", "adgangskode", "salasana",
+    "hasło", "haslo", "heslo", "jelszó", "jelszo", "lozinka", "şifre", "sifre", "parol[ae]?",
+    "пароль?", "密码", "密碼", "口令", "パスワード", "비밀번호", "암호", "סיסמה",
 )  # fmt: skip
 WORD = re.compile(
     r"p(?:ass(?:phrases?|wo?r[dt]s?|wd)?|s{0,2}wd|sk|w(?![a-z]))"
@@ -61,14 +59,13 @@ _PUBLIC = (
 
 # A name that ends with one of these holds something about a secret.
 _ABOUT = {
-    "name", "names", "id", "ids", "type", "types", "path", "file", "filename", "url", "uri",
-    "arn", "field", "fields", "label", "algorithm", "alg", "header", "prefix", "suffix",
-    "length", "len", "size", "expiry", "expires", "expiration", "ttl", "at", "count", "version",
-    "policy", "regex", "pattern", "placeholder", "hint", "text", "message", "title", "error",
-    "errors", "class", "ref", "selector", "kind", "format", "endpoint", "issuer", "audience",
-    "provider", "method", "strategy", "dir", "env", "var", "column", "attribute", "event",
-    "code", "index", "range", "fingerprint", "digest", "hash", "checksum", "store", "usage",
-    "role", "scope", "scopes",
+    "name", "names", "id", "ids", "type", "types", "path", "file", "filename", "url", "uri", "arn",
+    "field", "fields", "label", "algorithm", "alg", "header", "prefix", "suffix", "length", "len",
+    "size", "expiry", "expires", "expiration", "ttl", "at", "count", "version", "policy", "regex",
+    "pattern", "placeholder", "hint", "text", "message", "title", "error", "errors", "class", "ref",
+    "selector", "kind", "format", "endpoint", "issuer", "audience", "provider", "method",
+    "strategy", "dir", "env", "var", "column", "attribute", "event", "code", "index", "range",
+    "fingerprint", "digest", "hash", "checksum", "store", "usage", "role", "scope", "scopes",
 }  # fmt: skip
 _LAST_WORD = re.compile(r"(?:[A-Z]?[a-z]{1,40}|[A-Z]{1,40})(?=\d{0,2}\Z)")
 NAME_CHARS = string.ascii_letters + string.digits + "_.-"
@@ -154,8 +151,7 @@ _NEXT_LINE = rf"(?:\r?\n{_GAP})"
 _EQUALS = r"(?:={1,3}>?|!==?|:{1,3}=|[?+.]=|\|\|=?|\?\?=?|\?:|:|<-|->)"
 _TYPED = (
     r":[ \t]{0,4}[&*]?(?:'\w{1,16} )?[\w:.\[\]<>| ?]{1,48}?[ \t]{0,4}=|(?:string|str|\[\]byte)"
-    r"[ \t]{0,8}="
-    r"|as[ \t]{1,4}[\w.]{1,24}[ \t]{0,4}=|\{[\w; ]{1,40}\}[ \t]{0,4}="
+    r"[ \t]{0,8}=|as[ \t]{1,4}[\w.]{1,24}[ \t]{0,4}=|\{[\w; ]{1,40}\}[ \t]{0,4}="
 )
 _SET = rf"{_GAP}(?:{_TYPED}|{_EQUALS}){_GAP}"
 _YAML_TAG = r"(?:[&!][\w!/.:-]{0,40}[ \t]{1,4}){0,2}"

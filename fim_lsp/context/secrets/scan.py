@@ -238,21 +238,26 @@ def secrets(text: str) -> list[Span]:
     length.
     """
     spans = [*_plain(text), *_find_encoded(text)]
-    return sorted([*spans, *(more for span in spans for more in _rest(text, span.end))])
+    return sorted([*spans, *_rest(text, {span.end for span in spans})])
 
 
-# The rest of a literal, behind what joins the two: a sign, or a line end.
+# The rest of a literal, behind what joins the two: a sign, or a line end; or a next line that is
+# nothing but random.
 _REST = re.compile(
     r"[\"'`](?:[ \t]{0,8}(?:[+.&\\]|\.\.)?[ \t]{0,4}\r?\n[ \t]{0,80}(?:[+.&][ \t]{0,4})?"
     r"|[ \t]{0,4}(?:[+.&]|\.\.)[ \t]{0,4})[a-z@$]{0,2}[\"'`]([^\s\"'`]{4,300})(?=[\"'`](?!:))"
+    r"|\\?[ \t]{0,4}\r?\n[ \t]{0,40}((?=\S{0,99}\d)(?=\S{0,99}[A-Z])(?=\S{0,99}[a-z])"
+    r"[\w+/=-]{16,300})(?=[\"'`]?[ \t]{0,4}\\?\r?(?:\n|\Z))"
 )
 
 
-def _rest(text: str, end: int) -> Iterator[Span]:
-    """Yield the literals with which the one that ends at *end* goes on."""
-    while more := _REST.match(text, end):
-        end = more.end()
-        yield Span(*more.span(1), "rest of a secret")
+def _rest(text: str, ends: set[int]) -> Iterator[Span]:
+    """Yield the literals with which those that end at *ends* go on, each once."""
+    for at in ends:
+        more = _REST.match(text, at)
+        while more:
+            yield Span(*more.span(more.lastindex or 0), "rest of a secret")
+            more = None if more.end() in ends else _REST.match(text, more.end())
 
 
 def _plain(text: str) -> Iterator[Span]:
