@@ -4,11 +4,11 @@ Context from elsewhere: what the model is shown besides the code around the curs
 secrets: finds and redacts text that looks like a secret
 similarity: the similarity of two pieces of text, from 0 to 1
 grammars: the tree-sitter grammar for a file name or a language
-syntax: parses source code within limits, and cuts it into units: functions, classes, imports
-definitions: finds the definitions in source code, by the queries of `tags/`
+syntax: parses source code within limits
+definitions: finds definitions, imports and where a text may be cut, by the queries of `tags/`
 scopes: says what a name is where it stands, by the tables of `scopes.toml`
 uses: finds the uses of a definition that was renamed, by scope
-chunks: cuts units into pieces of one size, and makes chunks of pieces, each with a reason
+chunks: cuts texts into pieces of one size, and makes chunks of pieces, each with a reason
 ranking: orders pieces by what is used where the user works
 ring: the chunks of the prompt, appended at the end, evicted in bulk; computes the next ring
 index: the names and words of files that are not open

@@ -2,7 +2,7 @@
 Texts into pieces, and chosen pieces into the chunks a model is shown. Pure.
 
 A `Source` is a text we may use: an open document, one closed lately, a file of the workspace. It is
-cut once per version into small pieces at the borders of its units. Pieces are what is chosen,
+cut once per version into small pieces at the borders of its parts. Pieces are what is chosen,
 because a dense half of a screen beats a whole one; the prompt gets chunks, several pieces of one
 file in their order under one heading, because headings cost tokens and a file told in order reads
 better.
@@ -316,7 +316,7 @@ def _telling(line: str) -> str:
 
 def _spans(borders: Sequence[int]) -> Iterator[tuple[int, int]]:
     """
-    Yield the line ranges of pieces: neighbouring units share one while they fit, longer ones are
+    Yield the line ranges of pieces: neighbouring parts share one while they fit, longer ones are
     divided.
     """
     start = borders[0]

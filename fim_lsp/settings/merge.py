@@ -21,7 +21,8 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 from fim_lsp.display import sanitize
@@ -301,20 +302,16 @@ def _add_default(default: object, value: object) -> object:
     return value
 
 
-def _lower(before: object, value: object) -> object:
-    return min(cast("float", before), cast("float", value))
-
-
-def _off(before: object, value: object) -> object:
-    return before and value
-
-
 def _add(before: object, value: object) -> object:
     """Return both lists; a project adds and never takes back, so its `!patterns` are left out."""
     return _add_default(before, tuple(v for v in cast("tuple[str, ...]", value) if v[0] != "!"))
 
 
-_RESTRICT = {Project.LOWER: _lower, Project.OFF: _off, Project.ADD: _add}
+_RESTRICT: dict[Project, Callable[[Any, Any], object]] = {
+    Project.LOWER: min,
+    Project.OFF: operator.and_,
+    Project.ADD: _add,
+}
 
 
 def _describe_ignored(option: Option, value: object, result: object) -> str:

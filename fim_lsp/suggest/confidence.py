@@ -14,7 +14,7 @@ taking what is right; 0.3 was chosen on one half of the places, and these are of
     from 0.35               2616  1840  1755
     from 0.6                2353   974  1680
 
-The odds are too high: a first line with a product of 0.7 to 0.8 is right in 56 % with either model.
+The odds are too high: a first line with a product of 0.7 to 0.8 is right in 56 %.
 
 Some tokens have no honest probability: servers that speculate say 0 of an accepted draft, or
 nothing, others tell none at all. Such a token is unknown, never certain; it counts as the known
