@@ -194,12 +194,13 @@ class Persistence:
         is not asked again.
         """
         look = self._open_documents.workspaces.verdicts.is_kept
-        excludes = self._connection.config.privacy.exclude
         self._asked = {at: look for at, look in self._asked.items() if not look.done()}
         looks = []
         for folder, files in itertools.groupby(sorted(uris, key=_folder), _folder):
             if folder not in self._asked:
-                judge = partial(_judge_each, look, [*files], excludes)
+                judge = partial(
+                    _judge_each, look, [*files], self._connection.config.privacy.exclude
+                )
                 self._asked[folder] = asyncio.create_task(judge_apart(judge), name="audit")
                 looks.append(self._asked[folder])
         if not looks:

@@ -22,8 +22,10 @@ def test_everything_kept_is_deleted(tmp_path: Path, capsys: pytest.CaptureFixtur
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"x" * 1_000_000)
     (tmp_path / "http").mkdir()
+    (tmp_path / "stacks.txt").symlink_to(tmp_path / "gone")
     assert setup.forget(tmp_path) == 0
     assert not (tmp_path / "http").exists()
+    assert not (tmp_path / "stacks.txt").is_symlink()
     assert "Deleted 5.0 MB" in capsys.readouterr().out
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["c.txt"]
     assert setup.forget(tmp_path) == 0

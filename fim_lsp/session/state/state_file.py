@@ -60,14 +60,11 @@ class SavedWorkspace:
 def load(cache: Path, workspace: str) -> SavedWorkspace:
     """Return the saved state of *workspace* (by name), an empty one where it cannot be read."""
     path = path_of(cache, workspace)
-    kept = private_files.restore(path, _parse, SavedWorkspace(), MOST_BYTES)
+    parse = msgspec.json.Decoder(SavedWorkspace).decode
+    kept = private_files.restore(path, parse, SavedWorkspace(), MOST_BYTES)
     with contextlib.suppress(OSError):
         os.utime(path)
     return kept if kept.version == __version__ else SavedWorkspace()
-
-
-def _parse(data: bytes) -> SavedWorkspace:
-    return msgspec.json.decode(data, type=SavedWorkspace)
 
 
 def store(cache: Path, workspace: str, kept: SavedWorkspace) -> None:
@@ -126,8 +123,10 @@ def forget(cache: Path) -> int:
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     for name in (PAGE, STACKS, days.FILE, quietness.FILE):
         files += cache.glob(f"*{name}*")  # also what a process that was ended left half written
-    n_bytes = sum(path.stat().st_size for path in files)
+    n_bytes = 0
     for path in files:
+        with contextlib.suppress(OSError):  # a server deletes, too; a link may lead nowhere
+            n_bytes += path.lstat().st_size
         _delete(path)
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
