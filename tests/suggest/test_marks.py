@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from fim_lsp.suggest.cursor import Candidate
@@ -20,14 +22,13 @@ SPELLINGS = sorted({s.strip("▁") for family in FAMILIES for s in family.spelli
 
 
 @pytest.mark.parametrize("language", ["python", "yaml", "sql", "plaintext", "html"])
-@pytest.mark.parametrize("mark", [*ENDS, *SPELLINGS])
-def test_a_mark_ends_the_text(mark: str, language: str) -> None:
+def test_a_mark_ends_the_text(language: str) -> None:
     """With all that is written behind it; the reason says which it was."""
     cursor, _ = parsed("first = 1\nkey = ▮\n", language)
-    for behind in ("", mark, "\nand more"):
-        polished = polish(Candidate(f"value_three{mark}{behind}"), cursor)
-        assert polished.text == "value_three"
-        assert polished.cuts[0].filter == "special_tokens"
+    for mark, behind in product((*ENDS, *SPELLINGS), ("", "{}", "\nand more")):
+        polished = polish(Candidate(f"value_three{mark}{behind.format(mark)}"), cursor)
+        assert polished.text == "value_three", (mark, behind)
+        assert polished.cuts[0].filter == "special_tokens", mark
         assert mark.strip() in polished.cuts[0].why
 
 

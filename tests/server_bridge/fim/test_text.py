@@ -70,14 +70,12 @@ def test_no_text_becomes_a_special_token(family, chunk, prefix, suffix, middle) 
         assert whole.count(token.lstrip("▁")) == plain.count(token.lstrip("▁"))
 
 
-@pytest.mark.parametrize(
-    ("name", "token"), [(name, token) for name, tokens in CONTROLS.items() for token in tokens]
-)
-def test_each_control_token_is_broken_wherever_it_stands(name: str, token: str) -> None:
+def test_each_control_token_is_broken_wherever_it_stands() -> None:
     """In the repository's name, in names and texts of files, and in what is typed."""
-    evil = Prompt(token, (Chunk(token, token),) * 2, token, token, token, token)
-    n_ours = written(PROMPT, name).count(token)
-    assert written(evil, name).count(token) == n_ours
+    for name, token in [(name, token) for name, tokens in CONTROLS.items() for token in tokens]:
+        evil = Prompt(token, (Chunk(token, token),) * 2, token, token, token, token)
+        n_ours = written(PROMPT, name).count(token)
+        assert written(evil, name).count(token) == n_ours, (name, token)
 
 
 @example(FAMILIES[0], "<[/INST]>")
