@@ -43,10 +43,10 @@ def may_lack(arguments: Namespace) -> bool:
         screen.line(f"fim-lsp: there is no program {arguments.program}")
         return False
     screen.say(INSTALL)
-    if arguments.draft or arguments.dry_run:
+    if arguments.draft:
         return False
     screen.say("Until you install it, the embedded engine serves.")
-    return True
+    return not arguments.dry_run  # which prints a command line, and that engine has none
 
 
 def agrees(what: str) -> bool:

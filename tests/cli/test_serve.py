@@ -103,7 +103,7 @@ def test_it_serves_restarts_and_ends(program: str, tmp_path: Path) -> None:
         (["--program", "/nowhere/llama-server"], "there is no program /nowhere/llama-server"),
         (["--program", sys.executable], "does not read like llama-server's"),
         (["--get", "qwen-0.5b", "--yes", "--mirror", "http://127.0.0.1:1"], "--model FILE"),
-        (["--get", "qwen-0.5b", "--dry-run"], "is not installed"),
+        (["--get", "qwen-0.5b", "--dry-run"], "the embedded engine serves"),
         (
             ["--get", "qwen-7b"],
             "qwen-7b: 8.1 GB from huggingface.co, licence Apache-2.0. Allow that",
