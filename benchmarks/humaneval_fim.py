@@ -163,10 +163,11 @@ ARMS = ("raw", "infill", "hand", "auto")
 Answers = dict[str, dict[Place, str]]  # by arm
 
 
-def known_answers(file: Path | None) -> dict[tuple[str, str], str]:
-    """Return what earlier runs wrote to *file*, by the name of the place and the arm."""
+def known_answers(file: Path | None) -> dict[tuple[str, str, str], str]:
+    """Return what earlier runs wrote to *file*, by the language and name of the place, and the arm."""
     lines = file.read_text("utf-8").splitlines() if file and file.exists() else []
-    return {(row["name"], row["arm"]): row["text"] for row in map(json.loads, lines)}
+    rows = map(json.loads, lines)
+    return {(row["language"], row["name"], row["arm"]): row["text"] for row in rows}
 
 
 async def answer(
@@ -177,12 +178,13 @@ async def answer(
     known = known_answers(file)
     async with arms(url, rest_s) as ways:
         for place, name in product(asked_places, names):
-            text = known.get((place.name, name))
+            text = known.get((place.language, place.name, name))
             if text is None:
                 text = await ways[name](place)
                 verdict = "right" if is_right(text, place) else "wrong" if text else "nothing"
-                row = {"name": place.name, "arm": name, "verdict": verdict, "text": text}
-                print(line := json.dumps(row), f"not {place.line!r}", flush=True)
+                where = {"language": place.language, "name": place.name, "arm": name}
+                line = json.dumps({**where, "verdict": verdict, "text": text})
+                print(line, f"not {place.line!r}", flush=True)
                 if file:
                     with file.open("a", encoding="utf-8") as rows:
                         rows.write(line + "\n")
