@@ -22,12 +22,13 @@ from tests.e2e.client import AUTOMATIC, PATIENCE_S, Editor, at, insertion, wait_
 from tests.e2e.test_edits import ABLE
 from tests.e2e.test_edits import scripted as chat
 from tests.e2e.test_next_edit import COPILOT, A, inline_edits
-from tests.llama_server import llama_server
+from tests.llama_server import PROGRAM, llama_server
 from tests.models import BUNDLED
 from tests.server_bridge.recorder import Heard, events, recorder
 
 TEXT = "first = one\nsecond = two\n"
 LINES = 112
+SERVER = (pytest.mark.server, pytest.mark.skipif(not PROGRAM, reason="run by scripts/test-server"))
 SOURCE = Path(argparse.__file__)  # a file that our own changes leave as it is
 
 
@@ -144,7 +145,13 @@ def test_no_server_no_edit(editor: Editor) -> None:
     assert inline_edits(editor) == []
 
 
-@pytest.mark.parametrize("model", ["zeta-2", "zeta-2.1", "sweep-next-edit-1.5B"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        "zeta-2",
+        *(pytest.param(name, marks=SERVER) for name in ("zeta-2.1", "sweep-next-edit-1.5B")),
+    ],
+)
 def test_an_ask_costs_little(model: str) -> None:
     """Sixteen edits down a real file, on a real llama.cpp: 260 evaluated tokens per ask at the median, at most."""
     costs = []
