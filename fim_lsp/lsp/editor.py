@@ -329,7 +329,7 @@ class Editor(LanguageServer):
                 client=client._replace(
                     on_progress=on_suggestion if show else None,
                     waits_ms=self._waits_ms,
-                    word_limit_s=self._word_limit_s,
+                    word_limit_s=math.inf if show else self._word_limit_s,
                 ),
             )
             if answer.outcome == TOO_LARGE:

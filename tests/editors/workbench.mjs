@@ -16,6 +16,21 @@ const browser = await puppeteer.launch({
   headless: "shell",
 });
 const page = await browser.newPage();
+await page.evaluateOnNewDocument(() => {
+  window.ghostText = () => {
+    const texts = (selector) =>
+      [...document.querySelectorAll(selector)].map((node) => node.innerText.replaceAll("\u00a0", " "));
+    const inside = texts(".view-lines .ghost-text-decoration, .view-lines .ghost-text-decoration-preview");
+    return [inside.join(""), ...texts(".view-zones .suggest-preview-text")].join("\n").trimEnd();
+  };
+  window.ghostTexts = [];
+  const look = () => {
+    const text = window.ghostText();
+    if (text !== window.ghostTexts.at(-1)) window.ghostTexts.push(text);
+    requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+});
 await page.setViewport({ width: Number(width), height: Number(height) });
 await page.goto(address, { waitUntil: "domcontentloaded" });
 
@@ -23,13 +38,9 @@ const commands = {
   // Everything the page shows, as text; blanks in the editor are no-break spaces.
   text: () => page.evaluate(() => document.body.innerText.replaceAll("\u00a0", " ")),
   // The ghost text: what stands inside the line, and what below it.
-  ghost: () =>
-    page.evaluate(() => {
-      const texts = (selector) =>
-        [...document.querySelectorAll(selector)].map((node) => node.innerText.replaceAll("\u00a0", " "));
-      const inside = texts(".view-lines .ghost-text-decoration, .view-lines .ghost-text-decoration-preview");
-      return [inside.join(""), ...texts(".view-zones .suggest-preview-text")].join("\n").trimEnd();
-    }),
+  ghost: () => page.evaluate(() => window.ghostText()),
+  // Every ghost text on screen since the last call, from frame to frame.
+  ghosts: () => page.evaluate(() => window.ghostTexts.splice(0)),
   // What decorations add to the lines, from the top.
   added: () =>
     page.evaluate(() =>

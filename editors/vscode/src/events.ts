@@ -3,6 +3,7 @@
 
 import * as vscode from "vscode";
 import { State, type LanguageClient } from "vscode-languageclient/node";
+import type { Growing } from "./growing";
 import type { NextEdits } from "./nextEdit";
 import { watchPartialAcceptance } from "./partialAcceptance";
 
@@ -12,7 +13,7 @@ const REST_MS = 200;
 const MOST_LINES = 1000;
 
 /** Send editor events to the server, until disposed of; next edits are hidden while suggestions show. */
-export function watch(client: LanguageClient, nextEdits: NextEdits): vscode.Disposable {
+export function watch(client: LanguageClient, nextEdits: NextEdits, growing: Growing): vscode.Disposable {
   const uriOf = (document: vscode.TextDocument) => client.code2ProtocolConverter.asUri(document.uri);
   const notify = (method: string, params: object) => {
     if (client.isRunning()) void client.sendNotification(method, params);
@@ -30,7 +31,7 @@ export function watch(client: LanguageClient, nextEdits: NextEdits): vscode.Disp
       notify("fim/didMoveCursor", { textDocument: { uri: uriOf(document) }, position: at });
     }),
     watchCopies((document, text) => notify("fim/didYank", { textDocument: { uri: uriOf(document) }, text })),
-    watchPartialAcceptance(client, nextEdits, notify),
+    watchPartialAcceptance(client, nextEdits, growing, notify),
   );
 }
 

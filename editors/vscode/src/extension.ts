@@ -7,6 +7,7 @@ import { COMMIT_MESSAGE, suggestInMessage, writeCommitMessage } from "./commitMe
 import { OtherServers } from "./context";
 import { EDIT, Edits } from "./edit";
 import { watch } from "./events";
+import { Growing } from "./growing";
 import { installServer, wheelOf } from "./install";
 import { DISMISS, NextEdits, WHY } from "./nextEdit";
 import { offerModel } from "./offer";
@@ -27,12 +28,14 @@ const LIFE: Record<State, Status> = {
   [State.StartFailed]: trouble("The server did not start."),
   [State.Stopped]: trouble("The server has ended."),
 };
+const ENDS = new Set(["fim.didDismissCompletion", SNOOZE]); // after these no more of a suggestion is to be shown
 const WALKTHROUGH = "fim-lsp.fim-lsp#start";
 
 let client: LanguageClient | undefined;
 let watching: vscode.Disposable | undefined;
 let nextEdits: NextEdits | undefined;
 let edits: Edits | undefined;
+let growing: Growing | undefined;
 let hasRealModel = false;
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
@@ -110,10 +113,12 @@ async function startClient(
   });
   nextEdits = new NextEdits(mine);
   edits = new Edits(mine);
+  growing = new Growing(mine);
   watching = vscode.Disposable.from(
     nextEdits,
     edits,
-    watch(mine, nextEdits),
+    growing,
+    watch(mine, nextEdits, growing),
     new OtherServers(mine),
     vscode.window.onDidChangeActiveTextEditor(suggestInMessage),
   );
@@ -156,6 +161,7 @@ function makeClient(server: Executable, output: vscode.LogOutputChannel): Langua
     middleware: {
       window: { showDocument: showPage },
       executeCommand: async (name, given: unknown[], next) => {
+        if (ENDS.has(name)) growing?.forget();
         if ((name === DISMISS || name === WHY) && nextEdits?.handle(name)) return undefined;
         if (name === SNOOZE && given.length === 0) {
           const minutes = await askMinutes();

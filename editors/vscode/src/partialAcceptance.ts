@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
+import type { Growing } from "./growing";
 import type { NextEdits } from "./nextEdit";
 
 interface Shown {
@@ -23,11 +24,12 @@ const unix = (text: string) => text.replaceAll("\r\n", "\n"); // the line ends o
 export function watchPartialAcceptance(
   client: LanguageClient,
   nextEdits: NextEdits,
+  growing: Growing,
   notify: (method: string, params: object) => void,
 ): vscode.Disposable {
   const shown: Shown[] = [];
   client.middleware.provideInlineCompletionItems = async (document, position, context, token, next) => {
-    const result = await next(document, position, context, token);
+    const result = await growing.provide(document, position, context, token, next);
     const items = Array.isArray(result) ? result : (result?.items ?? []);
     for (const { insertText, range, command } of items) {
       const text = typeof insertText === "string" ? insertText : insertText.value;
