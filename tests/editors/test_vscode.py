@@ -36,6 +36,7 @@ pytestmark = [pytest.mark.editors, needs_workbench]
 SETTINGS: dict[str, object] = {"fim.ring.files": False}
 
 ACCEPTED = re.compile(r"(\d+) of \d+ suggestions accepted")
+STEP_DONE = "[data-done-step-id$='#{}'].complete"  # of the walkthrough
 CHUNKS = re.compile(r"(\d+) of \d+ chunks of context")
 
 
@@ -66,11 +67,22 @@ def typed(
 
 def test_accepting_all(typed: Workbench) -> None:
     """Tab makes the ghost text text, and the server is told."""
-    assert "total" in str(typed("ghost"))
+    typed.wait_until(lambda: "total" in str(typed("ghost")), "all lines")
     typed("press", "Tab")
     text = typed.saved()
     assert text.startswith(SHOP + TYPED + REST_OF_LINE + "\n")
     typed.wait_until(lambda: typed.number(ACCEPTED) > 0, "one accepted")
+
+
+def test_a_suggestion_accepted_earlier_is_a_step_done(typed: Workbench) -> None:
+    """The walkthrough, opened afterwards, has it ticked, though the step before it is not done."""
+    typed("press", "Tab")
+    assert REST_OF_LINE in typed.saved()
+    typed.palette("FIM: Get Started")
+    typed.wait_until(lambda: typed("exists", STEP_DONE.format("keys")), "a step done")
+    assert not typed("exists", STEP_DONE.format("model"))
+    typed("press", "Control+F4")
+    typed.open(typed.file)
 
 
 def test_accepting_a_word(typed: Workbench) -> None:

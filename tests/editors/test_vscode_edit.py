@@ -78,13 +78,14 @@ def closed(workbench: Workbench, applied: str = "") -> None:
 
 @needs_workbench
 def test_accepting(workbench: Workbench, server: Scripted) -> None:
-    """The file is as it was until Tab applies the edit, in one undo step."""
+    """The file is as it was until Tab applies the edit, in one undo step; the cursor is where it ends."""
     edited(workbench, server, "accept.py")
     assert "say multiply" in str(server.asked[-1])
     assert workbench.file.read_text() == AREA
     workbench("press", "Tab")
     closed(workbench, "# multiply")
     assert workbench.saved() == AREA.replace("h):\n", "h):\n    # multiply\n")
+    workbench.wait_for("Ln 5, Col 15")
     workbench("press", "Control+z")
     assert workbench.saved() == AREA
 
@@ -183,6 +184,8 @@ const open = (path) => ({
   uri: { scheme: "file", with: () => ({ toString: () => `edit:${path}` }), toString: () => `file://${path}` },
   version: 3,
   getText: () => "x\\n",
+  lineCount: 9,
+  lineAt: () => ({ range: {} }),
 });
 const [front, other] = [open("/front.py"), open("/other.py")];
 const range = { start: { line: 4, character: 0 }, end: { line: 5, character: 0 } };

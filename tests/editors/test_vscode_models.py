@@ -13,7 +13,7 @@ __all__ = ["pytestmark"]
 
 
 def test_a_model_that_is_gone(tmp_path: Path) -> None:
-    """A message names it; the bundled model is ready, and the menu offers another one."""
+    """One message names it; the bundled model is ready, and the menu offers another one."""
     furnish(tmp_path, CONFIG.replace("\n", '\nmodel = "/models/gone.gguf"\n', 1))
     file = tmp_path / "shop/shop.py"
     file.parent.mkdir()
@@ -23,3 +23,4 @@ def test_a_model_that_is_gone(tmp_path: Path) -> None:
         workbench.wait_for("FIM bundled model")
         workbench.menu("Get a Real Model")
         assert "loading: " not in str(workbench("text"))
+        assert "No, Thanks" not in str(workbench("text"))

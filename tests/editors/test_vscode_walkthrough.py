@@ -12,7 +12,7 @@ import pytest
 
 from tests.editors import programs
 from tests.editors.conftest import REST_OF_WORD, SHOP, TYPED
-from tests.editors.test_vscode import VSIX, needs_workbench
+from tests.editors.test_vscode import STEP_DONE, VSIX, needs_workbench
 from tests.editors.vscode import Workbench
 from tests.models import BUNDLED
 
@@ -22,7 +22,6 @@ pytestmark = pytest.mark.editors
 
 STEP = "h3.step-title"
 BUTTON = "a.monaco-button::-p-text(Get a Real Model)"
-DONE = "[data-done-step-id$='#{}'].complete"
 MINUTES = 300.0  # for pip, on a busy machine
 SETTINGS: dict[str, object] = {
     "terminal.integrated.gpuAcceleration": "off",  # its text is text on the page
@@ -66,7 +65,7 @@ def test_from_an_empty_home_to_a_suggestion(tmp_path: Path, index: Path) -> None
         workbench.choose("No, Thanks")  # of the message; the walkthrough has the same button
         workbench.palette("FIM: Get Started")
         workbench.wait_until(
-            lambda: workbench("exists", DONE.format("server")), "the first step done"
+            lambda: workbench("exists", STEP_DONE.format("server")), "the first step done"
         )
         workbench("click", f"{STEP}::-p-text(Get a real model)")
         workbench.click_until(BUTTON, ".xterm")
@@ -79,7 +78,7 @@ def test_from_an_empty_home_to_a_suggestion(tmp_path: Path, index: Path) -> None
         workbench("press", "Enter")
         workbench.wait_for("FIM mine ready")
         workbench.wait_until(
-            lambda: workbench("exists", DONE.format("model")), "the second step done"
+            lambda: workbench("exists", STEP_DONE.format("model")), "the second step done"
         )
         workbench.open(file)
         workbench.write(TYPED)

@@ -48,4 +48,6 @@ export class ProgressType {} // of vscode-languageclient
 export const DiagnosticSeverity = { Error: 0 };
 export const EndOfLine = { LF: 1, CRLF: 2 };
 export const FileType = { File: 1 };
+export const InlineCompletionTriggerKind = { Invoke: 0, Automatic: 1 };
 export const languages = {};
+export const version = "1.139.0";

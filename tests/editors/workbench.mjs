@@ -34,6 +34,16 @@ await page.evaluateOnNewDocument(() => {
 await page.setViewport({ width: Number(width), height: Number(height) });
 await page.goto(address, { waitUntil: "domcontentloaded" });
 
+/** Click; what is drawn again between the look and the click is looked for again. */
+async function click(selector) {
+  try {
+    await page.click(selector);
+  } catch (error) {
+    if (!String(error).includes("detached")) throw error;
+    await click(selector);
+  }
+}
+
 const commands = {
   // Everything the page shows, as text; blanks in the editor are no-break spaces.
   text: () => page.evaluate(() => document.body.innerText.replaceAll("\u00a0", " ")),
@@ -55,7 +65,7 @@ const commands = {
     for (const name of names) await page.keyboard.down(name);
     for (const name of names.reverse()) await page.keyboard.up(name);
   },
-  click: (selector) => page.click(selector),
+  click,
   // Away from the middle, where a notebook's buttons for new cells come and go.
   clickLeft: (selector) => page.click(selector, { offset: { x: 5, y: 9 } }),
   // Where the browser was sent besides the workbench.

@@ -197,12 +197,12 @@ export class Edits implements vscode.Disposable, vscode.TextDocumentContentProvi
     for (const { range, newText } of shown.edits) {
       change.replace(shown.document.uri, this.client.protocol2CodeConverter.asRange(range), newText);
     }
-    const isSame = shown.document.version === shown.version;
-    if (!isSame || !(await vscode.workspace.applyEdit(change))) {
-      void vscode.window.showInformationMessage(CHANGED);
-    }
-    const selection = new vscode.Range(shown.first, 0, shown.first, 0);
-    await vscode.window.showTextDocument(shown.document, { selection });
+    const { document, first } = shown;
+    const nLines = document.lineCount;
+    const isApplied = document.version === shown.version && (await vscode.workspace.applyEdit(change));
+    if (!isApplied) void vscode.window.showInformationMessage(CHANGED);
+    const at = isApplied ? endOfLast(shown.edits, document, document.lineCount - nLines) : new vscode.Position(first, 0);
+    await vscode.window.showTextDocument(document, { selection: new vscode.Range(at, at) });
   }
 
   /** Close the diff: what is not accepted is rejected. */
@@ -266,6 +266,12 @@ function blockAt(document: vscode.TextDocument, first: number): vscode.Range {
 async function typedInstruction(prompt: string): Promise<string | undefined> {
   const typed = await vscode.window.showInputBox({ title: "fim-lsp", prompt, placeHolder: "for example: make it async" });
   return typed?.trim() === "" ? undefined : typed;
+}
+
+/** The end of the last line that edits wrote, after so many more lines than before. */
+function endOfLast(edits: TextEdit[], document: vscode.TextDocument, nMore: number): vscode.Position {
+  const ends = edits.map(({ range: { end } }) => (end.character === 0 ? end.line - 1 : end.line));
+  return document.lineAt(Math.max(0, Math.max(...ends) + nMore)).range.end;
 }
 
 /** Why nothing comes of an edit. */

@@ -28,6 +28,7 @@ const LIFE: Record<State, Status> = {
   [State.StartFailed]: trouble("The server did not start."),
   [State.Stopped]: trouble("The server has ended."),
 };
+const ACCEPTED = "fim.didAcceptCompletionItem";
 const ENDS = new Set(["fim.didDismissCompletion", SNOOZE]); // after these no more of a suggestion is to be shown
 const WALKTHROUGH = "fim-lsp.fim-lsp#start";
 
@@ -37,6 +38,7 @@ let nextEdits: NextEdits | undefined;
 let edits: Edits | undefined;
 let growing: Growing | undefined;
 let hasRealModel = false;
+let hasAccepted = false;
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   const output = vscode.window.createOutputChannel("fim-lsp", { log: true });
@@ -109,7 +111,7 @@ async function startClient(
     const ready = news.kind === "Normal" && !news.busy;
     hasRealModel = ready && !news.bundled;
     void tickSteps();
-    if (ready && news.bundled) void offerModel(context);
+    if (ready && news.bundled && news.message === "") void offerModel(context);
   });
   nextEdits = new NextEdits(mine);
   edits = new Edits(mine);
@@ -131,8 +133,9 @@ async function startClient(
  * the walkthrough, which it may do late; so they become true each time, and are not left so.
  */
 async function tickSteps(): Promise<void> {
-  const done = [...(client?.isRunning() ? ["fim.did.install"] : []), ...(hasRealModel ? ["fim.did.setup"] : [])];
-  for (const step of done) {
+  const done = { "fim.did.install": client?.isRunning(), "fim.did.setup": hasRealModel, "fim.did.accept": hasAccepted };
+  for (const [step, isDone] of Object.entries(done)) {
+    if (isDone !== true) continue;
     await vscode.commands.executeCommand("setContext", step, true);
     await vscode.commands.executeCommand("setContext", step, false);
   }
@@ -162,6 +165,10 @@ function makeClient(server: Executable, output: vscode.LogOutputChannel): Langua
       window: { showDocument: showPage },
       executeCommand: async (name, given: unknown[], next) => {
         if (ENDS.has(name)) growing?.forget();
+        if (name === ACCEPTED) {
+          hasAccepted = true;
+          void tickSteps();
+        }
         if ((name === DISMISS || name === WHY) && nextEdits?.handle(name)) return undefined;
         if (name === SNOOZE && given.length === 0) {
           const minutes = await askMinutes();
