@@ -39,6 +39,12 @@ COMMANDS: dict[str, list[object]] = {
 }
 REQUESTS: dict[str, object] = {
     "fim/stats": {},
+    "textDocument/inlineCompletion": {
+        **NAMED,
+        "position": HERE,
+        "context": {"triggerKind": 2},
+        "partialResultToken": "fim.growing:1",
+    },
     "textDocument/copilotInlineEdit": {"textDocument": DOCUMENT, "position": HERE},
 }
 NOTIFICATIONS: dict[str, object] = {
@@ -58,7 +64,7 @@ def first_arguments(function: str) -> set[str]:
     for file in (EXTENSION / "src").glob("*.ts"):
         source = file.read_text("utf-8")
         texts = dict(re.findall(r'const ([A-Z_]+) = "([^"]+)"', source))
-        for name in re.findall(rf'\b{function}(?:<\w+>)?\((?:"([^"]+)"|([A-Z_]+))', source):
+        for name in re.findall(rf'\b{function}(?:<[\w |]+>)?\((?:"([^"]+)"|([A-Z_]+))', source):
             found.add(name[0] or texts[name[1]])
     return found
 
