@@ -27,6 +27,7 @@ ASK_AGAIN_S = 15.0
 HIDES_S = 5.0  # from when on a message that is not seen is looked for behind the bell
 BELL = ".statusbar-item[id*='status.notifications']"
 LIST = ".suggest-widget.visible"
+QUICK_INPUT = ".quick-input-widget:not([style*='display: none'])"  # it stays on the page, hidden
 STATUS = ".statusbar-item[id*='fim.status']"
 SETTINGS: dict[str, object] = {  # how the editor edits is as it comes
     "extensions.ignoreRecommendations": True,
@@ -166,9 +167,9 @@ class Workbench:
     def palette(self, title: str) -> None:
         """Run a command by its title; it may take the focus elsewhere."""
         self("press", "F1")
-        self.wait_until(lambda: self("exists", ".quick-input-widget input"), "the command palette")
+        self.wait_until(lambda: self("exists", f"{QUICK_INPUT} input"), "the command palette")
         self("type", title)
-        self.wait_until(lambda: self("exists", ".quick-input-list .focused"), title)
+        self.wait_until(lambda: self("exists", f"{QUICK_INPUT} .focused"), title)
         self("press", "Enter")
 
     def _wait_for_focus(self) -> None:
@@ -207,7 +208,7 @@ class Workbench:
 
     def menu(self, row: str = "") -> None:
         """Open the extension's menu, and wait for *row* in it; a click on a bar that is drawn meanwhile is lost."""
-        self.click_until(STATUS, ".quick-input-list .focused")
+        self.click_until(STATUS, f"{QUICK_INPUT} .focused")
         self.wait_for(row)
 
     def open(self, file: Path) -> None:
