@@ -53,7 +53,8 @@ A_WORD = "for w"  # how far the model writes; another text is not held
 A_LINE = f"for w{REST_OF_LINE}\n"
 LATE_S = 2.0  # the extension answers within 0.6 s
 CODES = {"current": programs.CODE, "oldest": programs.OLDEST_CODE}
-NO_LIST = {**SETTINGS, "editor.wordBasedSuggestions": "off"}
+# A list that waits ends VS Code's question after 750 ms, whatever is on its way then on a busy machine.
+NO_LIST = {**SETTINGS, "editor.quickSuggestions": {"other": "off"}}
 
 
 class Held:
