@@ -142,18 +142,6 @@ BODY = st.lists(
 )
 
 
-def bound_names(code: str) -> list[tuple[str, ...]]:
-    """Return which variables the functions of Python code have, as Python itself sees them."""
-    module = compile(code, "", "exec")
-    found, todo = list[tuple[str, ...]](), [module]
-    while todo:
-        here = todo.pop()
-        names = (*here.co_varnames, *here.co_freevars, *here.co_cellvars, *here.co_names)
-        found.append(tuple(sorted(set(names))))
-        todo += [const for const in here.co_consts if hasattr(const, "co_varnames")]
-    return found
-
-
 @given(BODY, BODY)
 def test_a_rename_means_the_same_to_python(first: list[str], second: list[str]) -> None:
     """A parameter is renamed to a name of its own: all other variables keep theirs."""

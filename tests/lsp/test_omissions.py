@@ -21,7 +21,6 @@ FOLDERS = types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS
 SETTINGS = types.WORKSPACE_DID_CHANGE_CONFIGURATION
 BOOK_OPEN, BOOK_CHANGE = types.NOTEBOOK_DOCUMENT_DID_OPEN, types.NOTEBOOK_DOCUMENT_DID_CHANGE
 SELECTED = {"triggerKind": 2, "selectedCompletionInfo": {"range": RANGE, "text": "ab"}}
-CELL = {"document": "c", "kind": 2}
 
 
 def selected(**info: object) -> dict[str, Any]:
