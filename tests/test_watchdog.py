@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from time import thread_time
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests import watchdog
+from tests.clock import Loop
 
 SPIN = """
 def spin(clock, seconds):
@@ -21,23 +23,28 @@ def spin(clock, seconds):
 
 @pytest.mark.skipif(not watchdog.CAN_WATCH, reason="no timer of this process' own time")
 @pytest.mark.parametrize(
-    ("folder", "seconds", "is_told"),
+    ("folder", "seconds", "threaded", "is_told"),
     [
-        (watchdog.PACKAGES[0], 2.5 * watchdog.LONGEST_S, True),
-        (watchdog.PACKAGES[0], 0.5 * watchdog.LONGEST_S, False),
-        (str(Path(__file__).parent), 2.5 * watchdog.LONGEST_S, False),
+        (watchdog.PACKAGES[0], 2.5 * watchdog.LONGEST_S, False, True),
+        (watchdog.PACKAGES[0], 0.5 * watchdog.LONGEST_S, False, False),
+        (watchdog.PACKAGES[0], 2.5 * watchdog.LONGEST_S, True, False),
+        (str(Path(__file__).parent), 2.5 * watchdog.LONGEST_S, False, False),
     ],
 )
 def test_what_is_told(
-    folder: str, seconds: float, is_told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Time of the processor, in the product; a test may compute."""
+    folder: str, seconds: float, threaded: bool, is_told: bool, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Time of the processor, in the product; a test may compute, and so may what is for a thread."""
     code: dict[str, Any] = {}
     exec(compile(SPIN, f"{folder}/spin.py", "exec"), code)
     monkeypatch.setattr(asyncio.Handle, "_run", asyncio.Handle._run)
     watchdog.watch(tmp_path / "report")
-    with asyncio.Runner() as runner:
-        runner.get_loop().call_soon(code["spin"], thread_time, seconds)
+    with asyncio.Runner(loop_factory=Loop) as runner:
+        loop, spin = runner.get_loop(), code["spin"]
+        if threaded:
+            spin = partial(loop.run_in_executor, None, spin)
+        loop.call_soon(spin, thread_time, seconds)
         runner.run(asyncio.sleep(0))
     told = (tmp_path / "report").read_text() if (tmp_path / "report").exists() else ""
     assert ("in spin" in told) is is_told

@@ -21,8 +21,9 @@ LONGEST_S = 0.1
 HELD_UP = "the event loop was held up"
 LOOK_S = 0.02
 PACKAGES = tuple(str(Path(__file__).parents[1] / name) for name in ("fim_lsp", "server_bridge"))
-# Once in a process, before there is an answer that could be late.
-START = {"lsp_initialize", "initialize", "_find_and_load"}  # the last: an import
+# Once in a process, before there is an answer that could be late, an import too; and what a loop of the tests, which has
+# no threads, computes in place of one (tests/clock.py).
+START = {"lsp_initialize", "initialize", "_find_and_load", "run_in_executor"}
 CAN_WATCH = hasattr(signal, "setitimer")  # not on Windows
 
 run = asyncio.Handle._run
