@@ -100,7 +100,10 @@ async def test_a_disk_that_hangs_stops_its_own_documents(
     one, two = disks.roots
     slow = one / "sub"
     disks.hang(monkeypatch, slow)
-    hanging = [disks.open(slow / f"h{n}.py") for n in range(n_hanging)]
+    hanging = []
+    for n in range(n_hanging):
+        hanging.append(disks.open(slow / f"h{n}.py"))
+        await asyncio.sleep(0)  # each is a message of its own
     loop = asyncio.get_running_loop()
     for healthy in (disks.open(one / "a.py"), disks.open(two / "b.py")):
         began = loop.time()
