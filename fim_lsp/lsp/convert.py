@@ -227,7 +227,7 @@ def status(
     Return a backend's state as `didChangeStatus` says it: Copilot's shape, and which model it is.
 
     *look_s*: so many seconds the first look at a place still takes. *quiet_until*: no automatic
-    suggestions until then. *hidden*: why some are.
+    suggestions until then. *hidden*: why some are. `trouble`: what the user is told of anyway.
     """
     usual = f"first look: {look_s} s" if look_s else f"{state.kind} {state.health.value}"
     message = state.message or (f"quiet until {quiet_until}" if quiet_until else hidden) or usual
@@ -236,6 +236,7 @@ def status(
         "kind": kind.get(state.health, "Normal"),
         "busy": state.health is Health.LOADING,
         "message": sanitize(message, MESSAGE_CHARS),
+        "trouble": sanitize(state.message, MESSAGE_CHARS),
         "firstLookS": look_s,
         "model": sanitize(state.model),
         "bundled": is_bundled(state.model),

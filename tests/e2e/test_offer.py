@@ -125,6 +125,7 @@ def test_a_client_that_shows_the_model_itself_is_not_asked(begin: Callable[..., 
     """It wants `didChangeStatus`."""
     editor = begin("http://127.0.0.1:1", None, **{"fim.status.notify": True})
     wait_ready(editor)
+    assert editor.messages("didChangeStatus")[-1]["trouble"] == ""
     assert editor.bye() == 0
     assert asked(editor) == 0
 

@@ -106,7 +106,7 @@ def test_status_is_told_to_those_who_want_it(editor: Editor, tmp_path: Path) -> 
     editor.wait_for(lambda: bool(editor.messages("window/showMessage")), "the message")
     (status,) = editor.messages("didChangeStatus")
     assert status["kind"] == "Error"
-    assert editor.shown() == [status["message"]]
+    assert editor.shown() == [status["message"]] == [status["trouble"]]
     assert editor.request("fim/status") == status
     assert editor.bye() == 0
     assert status["message"] in file.read_text("utf-8")

@@ -193,8 +193,13 @@ class Workbench:
         self.wait_until(seen, label)
         self("click", button)
 
-    def click_until(self, button: str, seen: str) -> None:
-        """Click *button* until *seen* is there: a click misses what still moves."""
+    def click_until(
+        self, button: str, seen: str, found: Callable[[], object] = lambda: True
+    ) -> None:
+        """
+        Click *button* until *seen* is there, and *found* with it: a click misses what still moves,
+        and what it opened may close.
+        """
         again = 0.0
 
         def opened() -> bool:
@@ -204,12 +209,11 @@ class Workbench:
                 again = time.monotonic() + HIDES_S
             return bool(self("exists", seen))
 
-        self.wait_until(opened, seen)
+        self.wait_until(lambda: opened() and found(), seen)
 
     def menu(self, row: str = "") -> None:
-        """Open the extension's menu, and wait for *row* in it; a click on a bar that is drawn meanwhile is lost."""
-        self.click_until(STATUS, f"{QUICK_INPUT} .focused")
-        self.wait_for(row)
+        """Open the extension's menu, until *row* is in it."""
+        self.click_until(STATUS, f"{QUICK_INPUT} .focused", lambda: row in str(self("text")))
 
     def open(self, file: Path) -> None:
         """Open another file of the folder, the cursor at its end."""
@@ -228,14 +232,13 @@ class Workbench:
 
     def number(self, pattern: re.Pattern[str]) -> int:
         """Return the sum of the numbers that *pattern* finds in the extension's menu."""
-        self.menu()
         found: list[re.Match[str]] = []
 
         def seen() -> bool:
             found.extend(pattern.finditer(str(self("text"))))
             return bool(found)
 
-        self.wait_until(seen, pattern.pattern)
+        self.click_until(STATUS, f"{QUICK_INPUT} .focused", seen)
         self("press", "Escape")
         self("press", "Control+1")  # focus went back to the status bar
         self._wait_for_focus()

@@ -10,11 +10,9 @@ const { default: puppeteer } = await load("puppeteer-core");
 const { default: chromium } = await load("@sparticuz/chromium");
 
 const [address, width, height] = process.argv.slice(2);
-const browser = await puppeteer.launch({
-  args: [...chromium.args, "--no-sandbox"],
-  executablePath: await chromium.executablePath(),
-  headless: "shell",
-});
+const executablePath = await chromium.executablePath();
+const launch = () => puppeteer.launch({ args: [...chromium.args, "--no-sandbox"], executablePath, headless: "shell" });
+const browser = await launch().catch(launch); // on a busy machine it may end as it starts
 const page = await browser.newPage();
 await page.evaluateOnNewDocument(() => {
   window.ghostText = () => {

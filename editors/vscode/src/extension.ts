@@ -111,7 +111,7 @@ async function startClient(
     const ready = news.kind === "Normal" && !news.busy;
     hasRealModel = ready && !news.bundled;
     void tickSteps();
-    if (ready && news.bundled && news.message === "") void offerModel(context);
+    if (ready && news.bundled && news.trouble === "") void offerModel(context);
   });
   nextEdits = new NextEdits(mine);
   edits = new Edits(mine);

@@ -16,6 +16,7 @@ export interface Status {
   model: string;
   bundled: boolean;
   firstLookS?: number;
+  trouble?: string; // what is wrong, as the server tells the user; "" while all is well
   quietUntil?: string; // automatic suggestions are off until then; "" while they are on
   quiet?: string; // why some suggestions are hidden; "" while none is
 }
