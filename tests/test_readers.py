@@ -8,12 +8,14 @@ import gc
 import time
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from struct import pack
 
 import pytest
 
 from fim_lsp.context import ignore_rules
+from fim_lsp.context.definitions import read_syntax
 from fim_lsp.documents import Document, Position
 from fim_lsp.instruct import answer as answered
 from fim_lsp.instruct import presets, selection
@@ -239,6 +241,7 @@ READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
     "what stands right of a suggestion": (
         lambda text: polish(Candidate("a)"), Cursor("go", before="f(", after=text[:300])), (")",),
     ),
+    "imports on one line": (partial(read_syntax, "python"), ("import a;",)),
     "diagnostics": (fixed, ("'a' ", "'", "abc ", "a\n", "def ", "]([")),
 }  # fmt: skip
 

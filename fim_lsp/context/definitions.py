@@ -96,8 +96,9 @@ def _find_imported_names(lines: Iterable[str]) -> tuple[str, ...]:
     Return the words of import statements that may be names, in order, once each.
 
     Module paths are among them: a lookup in an index of definitions simply does not find those.
+    A line is read once: a minified one holds thousands of imports.
     """
-    words = dict.fromkeys(word for line in lines for word in _WORD.findall(line))
+    words = dict.fromkeys(word for line in dict.fromkeys(lines) for word in _WORD.findall(line))
     return tuple(word for word in words if word not in _KEYWORDS)[:_IMPORTED]
 
 
