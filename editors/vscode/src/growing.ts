@@ -171,8 +171,16 @@ function patienceMs(document: vscode.TextDocument): number {
 
 /** What would be inserted, "" for nothing. */
 function textOf(answer: Answer): string {
-  const [item] = Array.isArray(answer) ? answer : (answer?.items ?? []);
-  return item === undefined ? "" : typeof item.insertText === "string" ? item.insertText : item.insertText.value;
+  const [item] = itemsOf(answer);
+  return item === undefined ? "" : insertedBy(item);
+}
+
+export function itemsOf(answer: Answer): vscode.InlineCompletionItem[] {
+  return Array.isArray(answer) ? answer : (answer?.items ?? []);
+}
+
+export function insertedBy({ insertText }: vscode.InlineCompletionItem): string {
+  return typeof insertText === "string" ? insertText : insertText.value;
 }
 
 /** Whether VS Code's list waits for ghost text inside a word. */

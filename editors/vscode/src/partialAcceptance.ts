@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
-import type { Growing } from "./growing";
+import { type Growing, insertedBy, itemsOf } from "./growing";
 import type { NextEdits } from "./nextEdit";
 
 interface Shown {
@@ -30,9 +30,10 @@ export function watchPartialAcceptance(
   const shown: Shown[] = [];
   client.middleware.provideInlineCompletionItems = async (document, position, context, token, next) => {
     const result = await growing.provide(document, position, context, token, next);
-    const items = Array.isArray(result) ? result : (result?.items ?? []);
-    for (const { insertText, range, command } of items) {
-      const text = typeof insertText === "string" ? insertText : insertText.value;
+    const items = itemsOf(result);
+    for (const item of items) {
+      const { range, command } = item;
+      const text = insertedBy(item);
       const offset = document.offsetAt(range?.start ?? position);
       shown.push({ uri: document.uri.toString(), offset, text, item: { insertText: text, command } });
     }
