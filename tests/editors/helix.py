@@ -32,6 +32,12 @@ class Helix(Terminal):
         self.wait_for(" NOR ")
         self.send(f":{line}\r")
 
+    def type_again(self, keys: str) -> None:
+        """Type *keys* below the last line of the file as it is on disk, as if for the first time."""
+        self.command("reload")
+        self.send(f"geo{keys}")
+        self.settle()
+
     def saved(self) -> str:
         """Return the text of the file, as saved now."""
         before = self.file.stat().st_mtime_ns

@@ -58,10 +58,7 @@ def _type_until_offered(helix: Helix) -> None:
     """The model may still be loading, and Helix is not told when it is ready: type again."""
 
     def offered() -> bool:
-        helix.send("\x1b")
-        helix.wait_for(" NOR ")
-        helix.send(f":reload\rgeo{TYPED}")
-        helix.settle()
+        helix.type_again(TYPED)
         return ENTRY in helix.text and OTHER_ENTRY in helix.text
 
     helix.wait_until(offered, f"{ENTRY!r} and {OTHER_ENTRY!r} in the menu")
@@ -116,10 +113,7 @@ def test_the_cursor_stands_behind_what_was_accepted(home: Path, project: Path) -
         helix.wait_for("def show_weight")
 
         def offered() -> bool:
-            helix.send("\x1b")
-            helix.wait_for(" NOR ")
-            helix.send(":reload\rgeoprint(str(w")
-            helix.settle()
+            helix.type_again("print(str(w")
             return ENDING in helix.text.partition("show_weight")[2]
 
         helix.wait_until(offered, "the suggestion in the menu")
@@ -175,10 +169,7 @@ def test_the_cursor_stands_behind_lines_that_were_accepted(home: Path, project: 
         helix.wait_for("def show")
 
         def offered() -> bool:
-            helix.send("\x1b")
-            helix.wait_for(" NOR ")
-            helix.send(":reload\rgeosorted([no")
-            helix.settle()
+            helix.type_again("sorted([no")
             return "noone," in helix.text
 
         helix.wait_until(offered, "the lines in the menu")
