@@ -47,19 +47,21 @@ class Continuations:
         self._n_paths = 0
         self._n_chars = 0
 
-    def put(self, cursor: Cursor, candidate: Candidate, key: str) -> None:
+    def put(self, cursor: Cursor, candidate: Candidate, key: str, sample: int = 0) -> None:
         """
         Keep the *candidate* for *cursor*, also an empty one.
 
         *key* names the model that said it, and what of the prompt is not around the cursor. What is
-        put first is found first among equals.
+        put first is found first among equals. A text that goes on as one does that is kept takes its
+        place; but another *sample* never does: `return x` is the answer, `return x + 1` a choice.
         """
         root, text = _root(cursor, 0, key), cursor.before + candidate.text
         path = Said(text, len(cursor.before), candidate.whole, candidate.odds)
         paths = self._paths.setdefault(root, [])
         self._paths.move_to_end(root)
         for idx, other in enumerate(paths):
-            if path.text.startswith(other.text) and path.start == other.start:
+            is_same = path.text == other.text if sample else path.text.startswith(other.text)
+            if is_same and path.start == other.start:
                 self._n_chars += len(path.text) - len(other.text)
                 paths[idx] = path
                 break

@@ -64,7 +64,7 @@ FILTERED = {
 BY_HAND = frozenset({
     "automatic suggestions are off", "not sure", "in a comment", "in a string", "inside a word",
     "in a prompt", "not now", "rarely taken", "before other code", "after a deletion", "parses",
-    "too late", "local", SLOW,
+    "too late", "local", "too_short", SLOW,
 })  # fmt: skip
 
 

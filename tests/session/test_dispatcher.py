@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 
 import pytest
 
@@ -142,3 +143,17 @@ async def test_a_closed_document_gets_nothing(typist: Typist, backend: FakeBacke
     typist.session.handle(events.Closed(typist.uri))
     backend.release()
     assert await first == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "choice"), [("return a", "return a + 1"), (")", "])"), ("}", "} else {")]
+)
+async def test_by_hand_the_answer_comes_before_the_choices(
+    open_session: OpenSession, answer: str, choice: str
+) -> None:
+    """However short it is, and also where a choice goes on as it does."""
+    backend = FakeBackend(lambda _, sample: choice if sample else answer)
+    config = replace(BRIEF, completion=replace(BRIEF.completion, candidates=2))
+    typist = Typist(open_session(config, backend), "def f(a):\n    ", language="plaintext")
+    texts = [suggestion.text for suggestion in await typist.ask(invoked=True)]
+    assert texts == [answer, choice]

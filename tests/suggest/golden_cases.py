@@ -4,12 +4,13 @@ Golden cases: one TOML file each, in `golden/<filter>/`.
 `text` is a file with the cursor `▮` and behind it what the model wrote, `⟦…⟧`. `expected` is what is
 to be inserted, `replaces` how many characters on the right it takes the place of (0), `by` the filters
 that changed something, in order. `whole = false` says that a budget ended the text. `unsure` is where in the text
-the model stops being sure of it.
+the model stops being sure of it. `by_hand = true` says that the user asked.
 """
 
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ def check(case: dict[str, Any]) -> None:
     cursor, raw = parsed(
         case["text"], case.get("language", "python"), case.get("path", "src/app.py")
     )
+    cursor = replace(cursor, by_hand=case.get("by_hand", False))
     sure_until = raw.index(case["unsure"]) if "unsure" in case else len(raw)
     odds = (Odds(sure_until, -0.01), Odds(len(raw), -9.0))
     candidate = polish(Candidate(raw, case.get("whole", True), odds), cursor, sure=0.35)

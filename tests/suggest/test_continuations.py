@@ -128,6 +128,13 @@ def test_longer_text_replaces_shorter(known: Continuations) -> None:
     assert known.find(cursor("y = "), KEY) == [Candidate("open()")]
 
 
+def test_a_choice_stands_behind_the_answer(known: Continuations) -> None:
+    """Another sample that goes on as the answer does is a path of its own; the same text is not."""
+    for sample, text in enumerate(["open()", "open().read()", "open()"]):
+        known.put(cursor("y = "), Candidate(text), KEY, sample)
+    assert found(known, "y = ") == ["open()", "open().read()"]
+
+
 def test_it_stays_small() -> None:
     """Neither many paths nor long ones make it grow without end: the oldest are given up."""
     known, places = Continuations(), range(MAX_PATHS + 50)

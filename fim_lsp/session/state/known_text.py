@@ -114,7 +114,7 @@ class KnownText:
         if generation.hand_over():
             cursor, said = generation.request.cursor, _prefer(generation, lines)
             text = said.find_rest(generation.typed) or Candidate("")
-            self.kept.put(cursor, text, model)
+            self.kept.put(cursor, text, model, generation.sample)
 
     def pause(self, *, unless: Callable[[Generation], bool]) -> None:
         """Stop decoding what the cursor can no longer reach."""

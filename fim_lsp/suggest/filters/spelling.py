@@ -5,7 +5,8 @@ from __future__ import annotations
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.lines import indent
 
-# Accepting costs a key: a single character is faster typed than read.
+# Accepting costs a key: a single character is faster typed than read. But who asks by hand wants to
+# know: what was dropped made room for a second choice (`else {` where the answer was `}`).
 VISIBLE_CHARS = 2
 
 USUAL_STEPS = (4, 3, 2)  # spaces per level of indentation
@@ -31,12 +32,11 @@ def trailing_space(candidate: Candidate, cursor: Cursor) -> Candidate:
     return candidate.change(text, "white space at line ends")
 
 
-def too_short(candidate: Candidate, _: Cursor) -> Candidate:
-    """Drop a text whose acceptance saves no key."""
+def too_short(candidate: Candidate, cursor: Cursor) -> Candidate:
+    """Drop a text whose acceptance saves no key; by hand, one of which nothing can be seen."""
     n_visible = len("".join(candidate.text.split()))
-    if n_visible >= VISIBLE_CHARS:
-        return candidate
-    return candidate.cut(0, "too short" if n_visible else "blank")
+    is_worth = n_visible >= (1 if cursor.by_hand else VISIBLE_CHARS)
+    return candidate if is_worth else candidate.cut(0, "too short")
 
 
 def _step(parts: list[str]) -> int:
