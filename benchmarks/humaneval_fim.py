@@ -21,7 +21,7 @@ import json
 import random
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import combinations, product
 from pathlib import Path
 from typing import NamedTuple
@@ -46,6 +46,7 @@ PATIENCE_S = 300.0
 RAW = "<|fim_prefix|>{above}<|fim_suffix|>{below}<|fim_middle|>"
 SUFFIXES = {"py": ("python", ".py"), "js": ("javascript", ".js"), "java": ("java", ".java")}
 PATIENT = {"completion.deadlineMs": 60_000, "completion.patienceMs": 60_000}
+ALONE = {"completion.candidates": 1}  # which counts; the model is not asked for other choices
 
 
 class Place(NamedTuple):
@@ -110,7 +111,7 @@ async def infill(client: httpx.AsyncClient, place: Place) -> str:
 async def ours(url: str, place: Place, rest_s: float, *, invoked: bool) -> str:
     """Return what fim-lsp shows in a file of its own, in a folder with nothing else."""
     server = LlamaServer(Http(url, patience_s=PATIENCE_S))
-    session = Session(make_config(PATIENT), lambda _: server)
+    session = Session(make_config(PATIENT | ALONE), lambda _: server)
     language, suffix = SUFFIXES[place.language]
     width = indent(place.line)
     typed = width[:-1] if not invoked else width  # the last blank is a key, which asks by itself
@@ -141,10 +142,8 @@ def _open_file(file: Path, language: str, text: str) -> events.Opened:
 
 async def _rest(session: Session, seconds: float) -> None:
     """Wait as a user who reads the file, until nothing is left to do ahead."""
-    try:
+    with suppress(TimeoutError):
         await asyncio.wait_for(session.wait_idle(), seconds)
-    except TimeoutError:
-        return
 
 
 @asynccontextmanager
