@@ -49,6 +49,10 @@ class Position(NamedTuple):
     line: int
     column: int
 
+    def down(self, n_lines: int) -> Position:
+        """Return the same place, so many lines further down."""
+        return self._replace(line=self.line + n_lines)
+
 
 class Edit(NamedTuple):
     """Replace the text between two positions of the document as it stands."""

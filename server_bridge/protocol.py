@@ -25,6 +25,9 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
 
+# How the name of the model inside the package begins, see server_bridge/models
+BUNDLED = "fim-tiny"
+
 
 class Token(NamedTuple):
     """One token as the backend counts it. `text` is bytes: a token may end inside a character."""
@@ -244,6 +247,11 @@ class State:
     second_best: str = ""
     fills_only: str = ""
     cause: str = ""
+
+    @property
+    def is_bundled(self) -> bool:
+        """Return whether its model is the one inside the package, which is for trying out."""
+        return self.model.startswith(BUNDLED)
 
 
 class Model(Protocol):

@@ -30,7 +30,7 @@ async def write_commit_message(editor: Editor, *arguments: object) -> dict[str, 
     document = editor.document(str(params.get("uri") or editor.session.last_uri))
     top = paths.local_path(str(params.get("folder", "")))
     write = editor.session.write_commit_message
-    with editor.messages.writing("Writing a commit message"):
+    with editor.messages.working("Writing a commit message"):
         if isinstance(top, type(PurePath())) and top.name:
             text, note = await write(Path(top), str(params.get("typed") or ""))
             return {"text": text, "note": note}
@@ -45,7 +45,7 @@ async def write_commit_message(editor: Editor, *arguments: object) -> dict[str, 
     return {"text": text, "note": note}
 
 
-def commit_message_action(uri: str) -> list[types.CodeAction]:
+def code_actions(uri: str) -> list[types.CodeAction]:
     """Return the code action that runs the command, where *uri* is a commit message."""
     if not is_message(paths.local_path(uri)):
         return []
@@ -69,6 +69,3 @@ async def _insert(editor: Editor, document: Document, text: str) -> None:
     if not await apply_edit(editor, whole, "commit message by fim-lsp"):
         note = "fim-lsp inserted nothing: the message was changed meanwhile"
         editor.messages.show(note)
-
-
-COMMANDS = ((COMMIT_MESSAGE, write_commit_message),)

@@ -26,7 +26,6 @@ from fim_lsp.suggest.worth import Prospect, Record
 from server_bridge.machine import private_files
 
 FILE = "quiet.json"
-MINUTES = 10.0  # without a number
 MOST_MINUTES = 24 * 60.0
 REMEMBERED = 16  # verdicts: five are enough for all that they do, and each costs half a microsecond
 NOT_NOW, RARELY = "not now", "rarely taken"

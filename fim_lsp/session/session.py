@@ -42,8 +42,7 @@ from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.session.stats import Answer, LastAnswer, Stats
 from fim_lsp.session.tasks import Tasks
-from fim_lsp.settings.backend import is_local
-from fim_lsp.settings.config import Config
+from fim_lsp.settings.config import Config, is_local
 from fim_lsp.suggest.request import EDITOR, Requester
 from fim_lsp.workspace.explorer import Progress
 from server_bridge.protocol import Backend, TextModel

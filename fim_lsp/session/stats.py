@@ -218,6 +218,7 @@ def describe(state: State) -> dict[str, object]:
         "kind": state.kind,
         "url": state.url,
         "model": state.model,
+        "bundled": state.is_bundled,
         "message": state.message,
         "secondBest": state.second_best,
         "slots": state.slots,

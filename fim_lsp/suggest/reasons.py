@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import Any
 
 from fim_lsp.documents import DOCUMENT_CHARS
-from server_bridge.weights.table import is_bundled
 
 SLOW = "slow"
 TOO_LARGE, FAILED, NO_MODEL = "too large", "failed", "model failed"
@@ -105,4 +104,4 @@ def notice(backend: Mapping[str, Any]) -> str:
         return "the model is still loading"
     if backend.get("state") != "ready":
         return str(backend.get("message") or f"the model server is {backend.get('state')}")
-    return str(backend.get("message") or (is_bundled(str(backend.get("model"))) and TOY) or "")
+    return str(backend.get("message") or (backend.get("bundled") and TOY) or "")

@@ -18,8 +18,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 HUB = "https://huggingface.co"
-# how the name of the model inside the package begins, see server_bridge/models
-BUNDLED = "fim-tiny"
 GIGABYTE = 1e9
 # For a token: a line is some 12, and is to be there within half a second or so.
 MOST_MS = 50.0
@@ -67,13 +65,6 @@ class Offer(NamedTuple):
     first_look_s: float
     is_best: bool = False
     path: str = ""
-
-
-def is_bundled(name: str) -> bool:
-    """
-    Return whether a model with this name is the one inside the package, which is for trying out.
-    """
-    return name.startswith(BUNDLED)
 
 
 def _model(

@@ -56,14 +56,14 @@ def test_where_a_suggestion_comes_from(outcome: str, backend: dict[str, str], wo
     ("backend", "words"),
     [
         (READY, ""),
-        ({**READY, "model": "fim-tiny-q8_0.gguf"}, TOY),
-        ({**READY, "model": "fim-tiny-q8_0.gguf", "message": "x is gone"}, "x is gone"),
+        ({**READY, "bundled": True}, TOY),
+        ({**READY, "bundled": True, "message": "x is gone"}, "x is gone"),
         ({"state": "loading"}, "the model is still loading"),
         (DOWN, DOWN["message"]),
         ({"state": "down"}, "the model server is down"),
     ],
 )
-def test_what_else_is_to_be_known(backend: dict[str, str], words: str) -> None:
+def test_what_else_is_to_be_known(backend: dict[str, object], words: str) -> None:
     """Of a model that is no real one, or is not there."""
     assert notice(backend) == words
 

@@ -18,8 +18,7 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import NamedTuple, TypeVar
 
-from fim_lsp.settings.backend import is_local
-from fim_lsp.settings.config import Config
+from fim_lsp.settings.config import Config, is_local
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.git_files import excludes_files
 from fim_lsp.workspace.ignore_files import UNSURE, why_private
