@@ -19,6 +19,7 @@ from fim_lsp.http_server.client_documents import ClientDocuments, ClientPlace
 from fim_lsp.http_server.dialects import AnswerLimits, ClientRequest
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
+from fim_lsp.suggest.reasons import Outcome
 from fim_lsp.suggest.request import Requester, Suggestion
 from server_bridge.protocol import Timings
 
@@ -144,9 +145,9 @@ class Completions:
             selected=selected,
             client=Requester(selected is None, config, on_suggestion if listeners else None),
         )
-        if answer.outcome.startswith("private: ") and answer.outcome not in self._told:
-            self._told.add(answer.outcome)
-            log.warning("nothing was sent: %s", answer.outcome)
+        if answer.outcome is Outcome.PRIVATE and answer.key not in self._told:
+            self._told.add(answer.key)
+            log.warning("nothing was sent: %s", answer.key)
         document = self._session.document(uri)
         if not answer.suggestions or document is None:
             return Insertion("", answer.cost)

@@ -276,7 +276,7 @@ async def why(editor: Editor, params: object) -> str:
     stats = cast("dict[str, dict[str, Any]]", editor.session.stats())
     answer, note, rarer = last.answer, notice(stats["backend"]), stats["quiet"]["why"]
     text = answer.suggestions[0].text if answer.suggestions else ""
-    answer_text = report(text, answer.outcome, answer.reason, by_hand=last.by_hand)
+    answer_text = report(text, answer.key, answer.reason, by_hand=last.by_hand)
     title = "By hand" if last.by_hand else "While typing"
     lines = [f"{title} {answer_text}"]
     lines += [f"The model: {note}"] if note and note not in answer_text else []

@@ -26,9 +26,9 @@ from fim_lsp.lsp.notebooks import Notebooks
 from fim_lsp.lsp.rpc import JsonRpcException, LanguageServer, types
 from fim_lsp.session.session import Session
 from fim_lsp.session.state.state_file import PAGE
-from fim_lsp.settings.config import Config, LogConfig, remote_servers
+from fim_lsp.settings.config import Config, LogConfig
 from fim_lsp.settings.files import PROJECT_FILE, Sources, cache_folder, user_file
-from fim_lsp.suggest.reasons import TOO_LARGE, reason
+from fim_lsp.suggest.reasons import Outcome
 from fim_lsp.suggest.request import EDITOR, PLAIN_MENU, MenuClient, Requester, Suggestion
 from fim_lsp.workspace import paths
 
@@ -212,7 +212,7 @@ class Editor(LanguageServer):
         if config.log != self._log:
             self._log = config.log
             problems += (problem,) if (problem := log_to(config.log)) else ()
-        ways = remote_servers(config.backend, config.next_edit.server.url)
+        ways = config.remote_servers
         problems += tuple(way.warning for way in ways if way.warning)
         if new := [problem for problem in problems if problem not in self._shown]:
             self._shown.update(new)
@@ -277,7 +277,7 @@ class Editor(LanguageServer):
         if not self._shown_large:
             self._shown_large = True
             name = unquote(uri).rpartition("/")[2][:NAME_CHARS]
-            message = f"fim-lsp: {name} is large; {reason(TOO_LARGE)}."
+            message = f"fim-lsp: {name} is large; {Outcome.LARGE.words}."
             self.messages.show(message)
 
     async def ask(  # noqa: PLR0913 (what a request may say)
@@ -322,7 +322,7 @@ class Editor(LanguageServer):
                     word_limit_s=math.inf if show else self._word_limit_s,
                 ),
             )
-            if answer.outcome == TOO_LARGE:
+            if answer.outcome is Outcome.LARGE:
                 self._show_large(document.uri)
             if invoked and not answer.suggestions:
                 self.messages.explain(answer.reason, again=not answer.is_failure)

@@ -326,6 +326,11 @@ class Config:
         given = self.completion.min_confidence
         return SURE[self.suggestions] if given is None else given
 
+    @property
+    def remote_servers(self) -> tuple[RemoteServer, ...]:
+        """The servers on other machines, that of next edits, too."""
+        return tuple(remote_servers(self.backend, self.next_edit.server.url))
+
 
 class RemoteServer(NamedTuple):
     """A server that code is sent to: its host, its port, and whether the way there is encrypted."""
@@ -360,8 +365,3 @@ def remote_servers(backend: BackendConfig, *urls: str) -> Iterator[RemoteServer]
             continue  # no address at all: nothing is ever sent there
         if host and not is_loopback(address):
             yield RemoteServer(host, port, url.scheme == "https")
-
-
-def is_local(backend: BackendConfig, *urls: str) -> bool:
-    """Return whether all servers are on this machine: those of completions, and those at *urls*."""
-    return not any(remote_servers(backend, *urls))
