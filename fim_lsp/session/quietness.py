@@ -120,7 +120,8 @@ class Quietness:
             return Exposure(None, 0.0, is_judged=True)
         text, before = candidate.text, request.cursor.before
         place = Prospect(
-            request.document.language, likelihood(candidate), len(text), text.count("\n") + 1, before, pause_s
+            request.document.language, likelihood(candidate),
+            len(text), text.count("\n") + 1, before, pause_s,
         )  # fmt: skip
         shown = goes_on or worth.is_worth(self.record, place, self._strength())
         if not shown and not so_far and request.client.offers:

@@ -99,8 +99,8 @@ class Continuations:
         Keep the *candidate* for *cursor*, also an empty one.
 
         *key* names the model that said it, and what of the prompt is not around the cursor. What is
-        put first is found first among equals. A text that goes on as one does that is kept takes its
-        place; but another *sample* never does: `return x` is the answer, `return x + 1` a choice.
+        put first is found first among equals. A text that goes on as a kept one does takes its place;
+        but another *sample* never does: `return x` is the answer, `return x + 1` a choice.
         """
         root, text = _root(cursor, 0, key), cursor.before + candidate.text
         path = Said(text, len(cursor.before), candidate.whole, candidate.odds)
