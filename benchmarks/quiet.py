@@ -227,11 +227,12 @@ def _see(user: User, rule: Rule, offer: Offer, seen: Seen, count: Count) -> None
     count.taken += taken
     count.saved += saved if taken else 0
     dismissed = user.dismisses and could_read
-    along = not (offer.wrong or dismissed)
-    refused = Reaction.DISMISSED if dismissed else Reaction.IGNORED
-    reaction = Reaction.TYPED_ALONG if along else refused
-    if could_read or along:
-        rule.learn(seen.place, Reaction.ACCEPTED if taken else reaction, seen.now)
+    n_along = 0 if offer.wrong or dismissed else back_off.ALONG_CHARS
+    verdict = back_off.verdict(
+        accepted=taken, dismissed=dismissed, n_along=n_along, seconds=seen.seconds
+    )
+    if verdict:
+        rule.learn(seen.place, verdict, seen.now)
 
 
 def rows(answers: list[Answer], seeds: int = 4) -> Iterator[tuple[object, ...]]:

@@ -18,8 +18,7 @@ from contextlib import aclosing
 from typing import Any, NamedTuple
 
 from server_bridge.http.client import UNTAGGED, Http, Tags
-from server_bridge.http.failures import Unproven
-from server_bridge.http.responses import Object
+from server_bridge.http.responses import Object, Unproven
 
 request_number = contextvars.ContextVar("request_number", default=-1)
 # What begins a part of a prompt, as Qwen2.5-Coder and the bundled model spell it.

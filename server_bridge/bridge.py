@@ -24,7 +24,6 @@ from server_bridge.machine.addresses import USUAL_PORTS, base_of, is_loopback, p
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.openai.text_client import TextServer
 from server_bridge.process import programs
-from server_bridge.process.command_line import usual_threads
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import EmbeddedSettings
 from server_bridge.protocol import (
@@ -221,7 +220,7 @@ def _make_embedded(settings: BackendSettings) -> Embedded:
     as `serve` takes.
     """
     ours = settings.model if settings.kind == "embedded" or not _choose_model(settings) else ""
-    n_threads = usual_threads(programs.usable_cores()) if ours else 1
+    n_threads = programs.usual_threads() if ours else 1
     return Embedded(
         EmbeddedSettings(
             model=ours or str(programs.BUNDLED),

@@ -20,13 +20,9 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import functools
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
-
-# How the name of the model inside the package begins, see server_bridge/models
-BUNDLED = "fim-tiny"
 
 
 class Token(NamedTuple):
@@ -35,6 +31,9 @@ class Token(NamedTuple):
     id: int
     text: bytes
     logprob: float | None = None
+
+
+NO_ID = -1  # of a token of which only the text is known
 
 
 class Chunk(NamedTuple):
@@ -98,6 +97,8 @@ class Request:
             raise ValueError(f"a request for {self.n_predict} tokens")
 
 
+TEMPERATURE = 0.8  # of alternatives, which should differ; llama.cpp's default
+
 COUNTED = (
     "prompt_n", "cache_n", "predicted_n", "prompt_ms", "predicted_ms",
     "draft_n", "draft_accepted_n",
@@ -139,8 +140,8 @@ class Reply:
     The answer to one `Request`, or the next piece of it.
 
     *text* begins with the prompt's `forced`, as far as it got. *tokens* spell *text* and *middle*
-    spells the prompt's middle; where a backend deals in text only, their ids are -1. A piece reads
-    as if it had been asked for with the prompt `append_text` makes of the pieces before; what is
+    spells the prompt's middle; where a backend deals in text only, their ids are `NO_ID`. A piece
+    reads as if it had been asked for with the prompt `append_text` makes of those before; what is
     evaluated belongs to the first, and all but the last say `Stop.LIMIT`.
     """
 
@@ -191,6 +192,18 @@ class Measure:
     prefix: int
     suffix: int
     middle: int
+
+    @classmethod
+    def of(cls, parts: Sequence[tuple[str, int]], cached: int) -> Measure:
+        """Measure a prompt of these *parts*: what each is, and its tokens."""
+        total, by_kind = sum(n for _, n in parts), dict(parts)
+        names = ("repo", "path", "prefix", "suffix", "middle")
+        return cls(
+            total=total,
+            cached=min(cached, total),
+            chunks=tuple(n for kind, n in parts if kind == "chunk"),
+            **{name: by_kind.get(name, 0) for name in names},
+        )
 
 
 class Warmed(NamedTuple):
@@ -248,10 +261,10 @@ class State:
     fills_only: str = ""
     cause: str = ""
 
-    @property
-    def is_bundled(self) -> bool:
-        """Return whether its model is the one inside the package, which is for trying out."""
-        return self.model.startswith(BUNDLED)
+
+def is_bundled(model: str) -> bool:
+    """Return whether this is the model inside the package (server_bridge/models), a toy."""
+    return model.startswith("fim-tiny")
 
 
 class Model(Protocol):
@@ -295,18 +308,6 @@ class Model(Protocol):
 
     async def restore(self, prompt: Prompt) -> int:
         """Load what serves *prompt* best; returns how many of its tokens that spares, maybe 0."""
-
-
-async def join(pieces: AsyncGenerator[Reply, None]) -> Reply:
-    """Return all pieces of a stream as one reply."""
-    replies = [reply async for reply in pieces]
-    first = replies[0]
-    timings = functools.reduce(
-        Timings.plus, (reply.timings for reply in replies[1:]), first.timings
-    )
-    text = "".join(reply.text for reply in replies)
-    tokens = tuple(token for reply in replies for token in reply.tokens)
-    return Reply(text, tokens, first.middle, replies[-1].stop, timings)
 
 
 class Backend(Protocol):

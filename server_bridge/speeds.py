@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from server_bridge.protocol import State
+from server_bridge.protocol import Health, State
 
 SMOOTHING = 0.2  # weight of the newest measurement: settles in about ten
 ENOUGH_CHARS = 200  # shorter texts say little about characters per token
 ENOUGH_TOKENS = 32  # shorter prompts measure the request, not the speed
+GUESS = State(Health.UNKNOWN, "")
 
 
 class RunningMean:
@@ -31,7 +32,7 @@ class RunningMean:
 class Speeds:
     """The three that a `State` tells; *state* has the guesses."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State = GUESS) -> None:
         # Below one in some scripts, and some tenfold in runs of spaces.
         self.chars_per_token = RunningMean(state.chars_per_token, 0.1, 100.0)
         self.prefill_per_s = RunningMean(state.prefill_per_s, 0.1, 1e7)

@@ -19,6 +19,7 @@ from itertools import islice
 
 from xxhash import xxh3_64_intdigest
 
+from server_bridge.llama.backend import join
 from server_bridge.protocol import (
     Health,
     Measure,
@@ -31,7 +32,6 @@ from server_bridge.protocol import (
     Timings,
     Token,
     Warmed,
-    join,
 )
 
 MODEL = "fake"

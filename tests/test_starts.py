@@ -66,8 +66,6 @@ def test_every_start_has_an_absolute_program_and_folder() -> None:
         with pytest.raises(FileNotFoundError, match="not an absolute path"):
             executables.start(argv, cwd)
         with pytest.raises(FileNotFoundError, match="not an absolute path"):
-            executables.run(argv, cwd, 1)
-        with pytest.raises(FileNotFoundError, match="not an absolute path"):
             executables.start_async(argv, cwd).send(None)
         with pytest.raises(FileNotFoundError, match="not an absolute path"):
             executables.read_output(argv, cwd, {}, 1, 1)

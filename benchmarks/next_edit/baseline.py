@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from benchmarks.next_edit.replay import Ask
 from benchmarks.next_edit.scores import Ranked, Shown
 from fim_lsp.documents import alike
-from fim_lsp.next_edit.edits import EditedText, Example, examples
+from fim_lsp.next_edit.edits import Example, examples
 from fim_lsp.next_edit.rule import tokens
+from fim_lsp.next_edit.texts import EditedText
 
 
 def baseline(ask: Ask) -> Ranked:

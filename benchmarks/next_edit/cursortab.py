@@ -25,8 +25,9 @@ from typing import NamedTuple
 
 from fim_lsp.context.grammars import language_of
 from fim_lsp.documents import alike
-from fim_lsp.next_edit.edits import EditedText, FinishedEdit, Lines
+from fim_lsp.next_edit.edits import FinishedEdit, Lines
 from fim_lsp.next_edit.engine import propose
+from fim_lsp.next_edit.texts import EditedText
 
 ORDERS, RECALL = range(1, 7), 4.0  # of chrF; beta squared
 STEPS = 20  # proposals that are applied; none of the scenarios needs as many

@@ -22,7 +22,6 @@ from fim_lsp.documents import n_common, open_document
 from fim_lsp.session.quietness import Quietness
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest import worth
-from fim_lsp.suggest.back_off import ALONG_CHARS, Reaction
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters.order import polish
 from fim_lsp.suggest.request import request_at
@@ -70,8 +69,7 @@ def row(texts: list[tuple[Pause, Candidate]], times: list[float], *, along: bool
         n_right = n_common(candidate.text, pause.truth)
         shown.append((n_right, len(candidate.text) - n_right))
         now[0] = 60 * minute + pause.seconds
-        is_along = along and n_right >= ALONG_CHARS
-        quiet.judge(exposure, Reaction.TYPED_ALONG if is_along else Reaction.IGNORED)
+        quiet.judge(exposure, n_along=n_right if along else 0)
     right, wrong = (sum(numbers) for numbers in zip(*shown, strict=True))
     name = "typed along counts" if along else "nothing counts"
     return f"| {name} | {len(texts)} | {len(shown)} | {right} | {wrong} | {hidden} | {told} |"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -17,6 +18,8 @@ from fim_lsp.events import Accepted, Dismissed, Snoozed
 from fim_lsp.lsp import convert, watchdog
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.rpc import JsonRpcException, types
+from fim_lsp.prompt.report import page
+from fim_lsp.session.quietness import MINUTES
 from fim_lsp.session.state.state_file import PAGE
 from fim_lsp.settings import files
 from fim_lsp.suggest.reasons import notice, report
@@ -79,7 +82,7 @@ async def show_context(editor: Editor, *arguments: object) -> dict[str, object]:
             url = await editor.page.url(editor.session, editor.roots)
             editor.later(show_document(editor, url, external=True))
         else:
-            editor.later(_open(editor, shown.text))
+            editor.later(_open(editor, page(shown)))
     return {"note": shown.note, "segments": [part._asdict() for part in shown.segments]}
 
 
@@ -119,17 +122,16 @@ async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]
     uri = str(params.get("uri") or editor.session.last_uri)
     name, first_line = editor.notebooks.place(uri)
     document, cell = editor.session.document(name), editor.document(uri)
-    place = convert.place_of(params.get("position"), cell, editor.encoding)
+    position = convert.place_of(params.get("position"), cell, editor.encoding)
+    if position is not None:
+        position = position._replace(line=position.line + first_line)
     editor.n_texts += 1
     number = editor.n_texts
-    with editor.messages.working("Writing") as on_progress:
-
-        def go_on(so_far: str) -> bool:
-            lines = editor.messages.count_lines(so_far.count("\n") + 1)
-            return number == editor.n_texts and on_progress(lines)
-
+    with editor.messages.writing() as on_progress:
         start, text, note = await editor.session.continue_long(
-            name, place and place.down(first_line), go_on
+            name,
+            position,
+            lambda so_far: number == editor.n_texts and on_progress(so_far.count("\n") + 1),
         )
     if number != editor.n_texts:
         text, note = "", "you asked for another text"
@@ -149,7 +151,7 @@ async def _insert(editor: Editor, edit: types.WorkspaceEdit | None, text: str, n
         message = "fim-lsp inserted nothing: the text was changed meanwhile"
     else:
         n_lines = text.count("\n") + 1
-        wrote = editor.messages.count_lines(n_lines) if text else "nothing"
+        wrote = f"{n_lines} line{'s' * (n_lines > 1)}" if text else "nothing"
         message = f"fim-lsp wrote {wrote}" + (f": {note}" if note else "")
     editor.messages.show(message)
 
@@ -200,7 +202,7 @@ def snooze(editor: Editor, *arguments: object) -> str:
     Stop automatic suggestions for some minutes: a number, or `{"minutes"}`; return until when, ""
     where they come.
     """
-    editor.session.handle(parse_snooze(arguments))
+    editor.session.handle(Snoozed(minutes_in(arguments)))
     return _show_until(editor)
 
 
@@ -216,16 +218,19 @@ def dismiss(editor: Editor, *arguments: object) -> None:
     editor.session.handle(Dismissed(uri))
 
 
-def parse_snooze(arguments: tuple[object, ...]) -> Snoozed:
-    """Read the minutes, a number or a text; the usual ones where there are none that make sense."""
+def minutes_in(arguments: tuple[object, ...]) -> float:
+    """
+    Return the minutes that a client says, as a number or as text; `MINUTES` where it says none that
+    make sense.
+    """
     value = arguments[0] if arguments else None
     if isinstance(value, dict):
         value = value.get("minutes")
     try:
-        minutes = float(value) if isinstance(value, int | float | str) else -1.0
+        minutes = float(value) if isinstance(value, int | float | str) else MINUTES
     except (ValueError, OverflowError):
-        return Snoozed()
-    return Snoozed(minutes) if minutes >= 0 else Snoozed()  # NaN is neither
+        return MINUTES
+    return minutes if minutes >= 0 else MINUTES  # NaN is neither
 
 
 def _show_until(editor: Editor) -> str:
@@ -272,11 +277,12 @@ async def why(editor: Editor, params: object) -> str:
         return "The server does not have this text: the file is too large, or not open."
     place = convert.place_of(query.get("position"), document, editor.encoding)
     name, first_line = editor.notebooks.place(uri)
-    last = await editor.session.explain(name, place and place.down(first_line))
+    lower = place and place._replace(line=place.line + first_line)
+    last = await editor.session.explain(name, lower)
     stats = cast("dict[str, dict[str, Any]]", editor.session.stats())
     answer, note, rarer = last.answer, notice(stats["backend"]), stats["quiet"]["why"]
     text = answer.suggestions[0].text if answer.suggestions else ""
-    answer_text = report(text, answer.key, answer.reason, by_hand=last.by_hand)
+    answer_text = report(text, answer.outcome, answer.reason, by_hand=last.by_hand)
     title = "By hand" if last.by_hand else "While typing"
     lines = [f"{title} {answer_text}"]
     lines += [f"The model: {note}"] if note and note not in answer_text else []
@@ -292,3 +298,24 @@ async def show_reason(editor: Editor, *arguments: object) -> str:
     reason = await why(editor, arguments[0] if arguments else None)
     editor.messages.show(reason)
     return reason
+
+
+REQUESTS = (
+    ("fim/status", status_now, None),
+    ("fim/stats", stats, None),
+    ("fim/why", why, None),
+)
+COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (
+    (convert.ACCEPTED, accept),
+    (TOGGLE, toggle),
+    ("fim.status", status),
+    ("fim.showContext", show_context),
+    ("fim.openPage", open_page),
+    ("fim.continueLong", continue_long),
+    ("fim.snooze", snooze),
+    ("fim.resume", resume),
+    ("fim.didDismissCompletion", dismiss),
+    ("fim.why", show_reason),
+    ("fim.record", record),
+    ("fim.stopRecording", stop_recording),
+)

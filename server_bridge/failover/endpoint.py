@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from server_bridge.http.responses import ServerError, UnexpectedAnswer
+from server_bridge.http.responses import Loading, ServerError, UnexpectedAnswer
 from server_bridge.protocol import (
     Backend,
     BackendError,
@@ -83,6 +83,11 @@ class Endpoint:
     def is_unusable(self) -> bool:
         """Return whether the user has to change something, and wants no other server meanwhile."""
         return self.strict and not self.is_ready and isinstance(self.error, BackendUnusable)
+
+    @property
+    def is_loading(self) -> bool:
+        """Return whether it is there, and its model was not yet."""
+        return isinstance(self.error, Loading)
 
     @property
     def attempt(self) -> asyncio.Task[None] | None:

@@ -23,7 +23,6 @@ from functools import partial
 from typing import TypeVar
 
 from server_bridge.failover.endpoint import Endpoint, stay
-from server_bridge.http.responses import Loading
 from server_bridge.protocol import (
     BackendError,
     BackendTimeout,
@@ -211,7 +210,7 @@ def choose(
 
     *passed* are those that it went to before.
     """
-    is_loading = any(isinstance(one.error, Loading) for one in endpoints)
+    is_loading = any(one.is_loading for one in endpoints)
     for n, one in enumerate(endpoints, 1):
         if one in passed or now < one.rests_until:
             if one.is_unusable:
@@ -235,8 +234,8 @@ def _interest(endpoint: Endpoint) -> tuple[bool, ...]:
     Return a rank of failures, the smallest is reported: what the user has to change, of a server
     that loads, that the user named, that is ours.
     """
-    is_loading, is_last = isinstance(endpoint.error, Loading), endpoint.last
-    return not endpoint.is_unusable, not is_loading, is_last or not endpoint.named, not is_last
+    unnamed = endpoint.last or not endpoint.named
+    return not endpoint.is_unusable, not endpoint.is_loading, unnamed, not endpoint.last
 
 
 async def _begin(request: Request, model: Model) -> tuple[Reply, AsyncGenerator[Reply, None]]:

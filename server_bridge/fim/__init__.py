@@ -1,7 +1,7 @@
 """
 Fill-in-the-middle prompts: special tokens by model family, order, rendering. Pure.
 
-tokens: the special tokens of each model family: one table with sources
+tokens: the special tokens of each model family: a table with sources, `families.toml`
 layout: orders a prompt's parts, and makes token ids, text, or a question for chat models of them
 reading: reads a prompt that another program wrote as text
 """

@@ -254,10 +254,6 @@ ASK = (
 )
 CHAT = Family("chat", "", GAP, ASK, head=PLAIN_HEAD, stop=CLOSE)
 
-FILLS_ONLY = (
-    "{} can only fill in code and follows no instructions: use a model with instruct in its name"
-)
-
 # Templates of models that may think ask for one of these, and ignore the others.
 NO_THINKING = {"enable_thinking": False, "thinking": False, "reasoning_effort": "low"}
 # Words that a template hands on as they are

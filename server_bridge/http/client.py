@@ -27,16 +27,12 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from server_bridge.http.events import events_in
-from server_bridge.http.failures import BAD_KEY, Unproven, map_errors
-from server_bridge.http.responses import NOTHING, Object, Refused, body_of, object_in
+from server_bridge.http.responses import NOTHING, Object, Refused, Unproven, body_of, object_in
 from server_bridge.machine.addresses import is_loopback, redact_url, without_login
-from server_bridge.protocol import BackendUnavailable, BackendUnusable
+from server_bridge.protocol import BackendUnavailable
 
-CONNECT_S = 2.0  # a server on this machine answers in a millisecond, one across the world in 0.3 s
-WRITE_S = 10.0  # a prompt is below a megabyte
 GET_S = 2.0  # what a server knows without thinking
 PATIENCE_S = 5.0  # for everything else: our steps are to take a quarter of a second
-KEEP_S = 60.0  # llama.cpp closes after 5 s without a request; others keep longer
 CLOSE_S = 0.2  # a connection whose other end hangs is left to the system
 
 T = TypeVar("T")
@@ -90,7 +86,7 @@ class Http:
         self.model = model
         place, _, self._query = url.partition("#")[0].partition("?")
         self._address, self._login = without_login(place.rstrip("/"))
-        self._is_here = is_loopback(url)
+        self.is_here = is_loopback(url)  # on this machine
         self._headers = {
             "Content-Type": "application/json",
             "Accept-Encoding": "identity",
@@ -102,7 +98,7 @@ class Http:
         self.readers = ""  # whose web pages may read the last answer: an origin, "*" for all
         self._key = key
         self._trust = trust
-        self._httpx: Any = None
+        self._library: Any = None  # `http.transport`
         self._client: Any = None
         self._socket: Any = None  # httpcore's network stream of the last exchange
         self._turn = asyncio.Lock()
@@ -120,7 +116,7 @@ class Http:
         """
         if self._client is None or self._socket is None or self._turn.locked():
             return False
-        return self._is_here and not self._socket.get_extra_info("is_readable")
+        return self.is_here and not self._socket.get_extra_info("is_readable")
 
     async def get(self, path: str, *, named: bool = True, opens: bool = True) -> Object:
         """
@@ -163,11 +159,11 @@ class Http:
         all was said, and how long that may take. Each event may take *patience_s*.
         """
         async with self._turn:
-            client, httpx = await self._open()
+            client = await self._open()
             begun = False
             for again in (True, False):
                 try:
-                    with map_errors(httpx, self.url):
+                    with self._library.map_errors(self.url):
                         async with aclosing(self._events(client, path, body)) as events:
                             async for event in events:
                                 begun = True
@@ -218,16 +214,16 @@ class Http:
     async def _run_exchange(
         self, method: str, path: str, body: bytes | None, extensions: Object
     ) -> Object:
-        client, httpx = await self._open()
+        client = await self._open()
         seconds = min(GET_S, self.patience_s) if method == "GET" else self.patience_s
         try:
-            with map_errors(httpx, self.url):
+            with self._library.map_errors(self.url):
                 more = {**extensions, "timeout": self._timeouts}
                 url = self._add_query(path)
                 exchange = client.stream(method, url, content=body, extensions=more)
                 try:
                     answer = await self._within(seconds, self._read(exchange, path))
-                except (TimeoutError, httpx.TimeoutException, BackendUnavailable):
+                except (*self._library.TIMEOUTS, BackendUnavailable):
                     self._drop()
                     raise
             return object_in(self.url + path, *answer)
@@ -304,31 +300,20 @@ class Http:
         fields = json.dumps(self._fields).encode()
         return b"{%s}" % b",".join(filter(None, (fields[1:-1], body[1:-1])))
 
-    async def _open(self) -> tuple[Any, Any]:
-        """Return the client and its library, imported late and off the loop: it costs 0.1 s."""
+    async def _open(self) -> Any:
+        """Return the client of the library, imported late and off the loop: it costs 0.1 s."""
         if self._client is None:
-            self._httpx = await asyncio.to_thread(importlib.import_module, "httpx")
+            name = "server_bridge.http.transport"
+            self._library = await asyncio.to_thread(importlib.import_module, name)
             headers = {**self._headers}
             if key := self._key if isinstance(self._key, str) else await self._key():
                 headers["Authorization"] = f"Bearer {key}"
             if self._login:
                 headers["Authorization"] = self._login
-            self._client = await asyncio.to_thread(self._make_client, headers)
-        return self._client, self._httpx
-
-    def _make_client(self, headers: Mapping[str, str]) -> Any:
-        """Return the library's client, made in a thread. Raises BackendUnusable."""
-        environment = importlib.import_module("server_bridge.http.environment")  # it needs httpx
-        if not all(value.isascii() and value.isprintable() for value in headers.values()):
-            raise BackendUnusable(BAD_KEY)
-        return self._httpx.AsyncClient(
-            headers=headers,
-            timeout=self._httpx.Timeout(self.patience_s, connect=CONNECT_S, write=WRITE_S),
-            limits=self._httpx.Limits(max_connections=1, keepalive_expiry=KEEP_S),
-            proxy=environment.find_proxy(self._address),
-            trust_env=False,
-            verify=environment.certificates(self._address, self._trust.ca_file),
-        )
+            self._client = await asyncio.to_thread(
+                self._library.new_client, self._address, headers, self._trust.ca_file
+            )
+        return self._client
 
     def _drop(self) -> None:
         """Let the connection go, whatever state it is in; the next exchange opens another."""
@@ -342,7 +327,7 @@ class Http:
     def _timeouts(self) -> dict[str, float | None]:
         """httpx's; `_within` limits what is read where the server can show that it computes."""
         read = self.patience_s if self.is_working is None else None
-        return {"connect": CONNECT_S, "write": WRITE_S, "read": read, "pool": None}
+        return {**self._library.TIMES, "read": read}
 
 
 class _Closed(Exception):

@@ -11,20 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from server_bridge.http.responses import Object
+from server_bridge.http.responses import LONGEST, REFUSALS, Object
 from server_bridge.protocol import BackendRejected
 
-GUIDE = "structured_outputs"  # vLLM's field; others leave it unread
-# What a completion can do without, what is refused most often first; llama.cpp's are in
-# `llama.link`.
-OPTIONAL = (
-    GUIDE, "stream_options", "chat_template_kwargs", "logprobs", "seed", "stop", "temperature",
-    "stream",
-)  # fmt: skip
 RENAMED = {"max_tokens": "max_completion_tokens"}  # OpenAI's later models know only the new name
 NEEDS = {"stream_options": "stream"}  # refused where the other one is left out
-REFUSALS = (400, 422)  # of what a request has, and not of its address or its key
-LONGEST = 2000  # characters of a refusal that are looked at
 
 
 class OptionalFields:
@@ -33,7 +24,7 @@ class OptionalFields:
     it refuses, and what is left out on trial.
     """
 
-    def __init__(self, names: tuple[str, ...] = OPTIONAL) -> None:
+    def __init__(self, names: tuple[str, ...]) -> None:
         self._names = names
         self.refused: frozenset[str] = frozenset()
         self._trial: frozenset[str] = frozenset()

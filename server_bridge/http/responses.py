@@ -59,6 +59,10 @@ class UnexpectedAnswer(BackendUnavailable):
     cause = "unexpected answer"
 
 
+class Unproven(BackendUnavailable):
+    """A `post` would have needed a new connection: `get` a proof of identity first, then repeat."""
+
+
 def decode_json(content: bytes) -> Any:
     """
     Return the JSON value in *content*. Raises ValueError where it is none, or one that no server
@@ -118,6 +122,8 @@ def label(name: str) -> str:
 
 
 OK = 200
+REFUSALS = (400, 422)  # of what a request has, and not of its address or its key
+LONGEST = 2000  # characters of a refusal that are looked at
 NOTHING: Mapping[str, str] = MappingProxyType({})
 # The largest answer that we ask for has the probabilities of 128 tokens (100 KB); the longest list
 # of models is a gateway's (700 KB). Beyond these, JSON of brackets alone takes forty times its
@@ -130,6 +136,8 @@ MOST_SAID = 200  # characters of a failed answer, in the log of a developer
 KIND = re.compile(r"[a-z_]{1,40}")
 LITELLM_BUDGET = "budget_exceeded"  # with 422: no field is at fault
 TOO_LONG = {"exceed_context_size_error", "context_length_exceeded"}  # llama.cpp's and OpenAI's
+
+LONGEST_TOKEN, SPARE_TOKENS = 128, 8  # characters: vocabularies have runs of so many spaces
 
 log = logging.getLogger(__name__)
 
@@ -263,6 +271,17 @@ def check_size(url: str, n_bytes: int, most: int) -> None:
     """Raise UnexpectedAnswer where an answer has more than *most* bytes."""
     if n_bytes > most:
         raise UnexpectedAnswer(f"{url} answered more than {most >> 20} MB")
+
+
+def check_length(n_chars: int, n_predict: int, url: str) -> None:
+    """Raise UnexpectedAnswer where so long a text is no answer of *n_predict* tokens."""
+    if n_chars > LONGEST_TOKEN * (SPARE_TOKENS + n_predict):
+        raise answer_error(url, "a longer text than was asked for")
+
+
+def log_probability(told: float | None) -> float | None:
+    """Return a log-probability as a server tells it; rounding may lift one above 0."""
+    return None if told is None else min(0.0, told)
 
 
 async def pieces_of(url: str, response: Any) -> AsyncGenerator[bytes, None]:

@@ -8,8 +8,8 @@ checkpoints: predicts how far back the state of a model can be taken
 mirror: predicts how much of a prompt each slot reuses, by llama.cpp's own rules
 completion: the body of a `/completion` request, and its answer as `Reply`, piece by piece
 slots: which slot a document's prompts go to: a policy for servers of our own, one for others
-slot_client: requests to slots that are answered in one piece, and what each teaches about the cache
-persistence: has the server save its slots, and restores one if the model still predicts the same
-cache: evaluates prompts in the slots where the least is left to evaluate
+slot_client: requests to slots, and what each teaches about the cache
+persistence: notes on slots that the server saved: of what they are, and which serves a prompt best
+cache: evaluates prompts in the slots where the least is left to evaluate; saves and restores slots
 backend: a llama.cpp server as a `Backend`
 """

@@ -129,20 +129,6 @@ class SlotCost(Struct):
     draft_n_accepted: Count = 0
 
 
-class Completion(Struct):
-    """`POST /completion` with the fields that `completion.ALWAYS` asks for."""
-
-    content: str
-    stop_type: StopType
-    truncated: bool
-    id_slot: Count
-    tokens_cached: Count
-    timings: SlotCost
-    tokens: list[Count] = []
-    completion_probabilities: list[Entry] = []
-    drafters: object = field(name=DRAFTERS, default="")  # comma-separated; a detail of the build
-
-
 class Event(Struct):
     """
     One event of a streamed `/completion`: a token, as a rule; the slot is -1 until the last.
@@ -159,7 +145,7 @@ class Event(Struct):
     stop_type: StopType | Literal["none", ""] = ""
     truncated: bool = False
     tokens_predicted: Count = 0
-    tokens_cached: Count = 0  # what the slot holds, with the last event
+    tokens_cached: Count | None = None  # what the slot holds, with the last event
     timings: SlotCost | None = None
     completion_probabilities: list[Entry] = []
-    drafters: object = field(name=DRAFTERS, default="")  # with the last event
+    drafters: object = field(name=DRAFTERS, default="")  # comma-separated; a detail of the build

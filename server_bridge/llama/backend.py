@@ -9,29 +9,29 @@ out, `/props` must show a llama.cpp server and `/tokenize` a model that can fill
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from server_bridge.fim.layout import CHAT, FILLS_ONLY, Ids, Kind, ids, join_runs, layout, split_tape
-from server_bridge.fim.tokens import PLAIN, Family, Specials, is_base_model
+from server_bridge.fim.layout import CHAT, Ids, Kind, ids, join_runs, layout, split_tape
+from server_bridge.fim.tokens import FILLS_ONLY, PLAIN, Family, Specials, is_base_model
 from server_bridge.http.client import Http
 from server_bridge.http.responses import state_after
 from server_bridge.llama import completion
 from server_bridge.llama.cache import Cache
-from server_bridge.llama.checkpoints import ModelMemory
-from server_bridge.llama.link import Link, MetServer
-from server_bridge.llama.persistence import SlotPersistence
-from server_bridge.llama.slot_client import SlotClient, unfit
+from server_bridge.llama.checkpoints import ModelMemory, unfit
+from server_bridge.llama.link import Link, MetServer, NotForced
+from server_bridge.llama.slot_client import SlotClient
 from server_bridge.llama.slots import ASIDE
 from server_bridge.llama.tokenizer import Tokenizer
-from server_bridge.machine.addresses import is_loopback
 from server_bridge.protocol import (
+    NO_ID,
     BackendError,
     BackendRejected,
     BackendUnavailable,
@@ -44,11 +44,11 @@ from server_bridge.protocol import (
     Reply,
     Request,
     State,
+    Timings,
     Token,
     Warmed,
-    join,
+    append_text,
 )
-from server_bridge.speeds import Speeds
 
 N_ENCODED = 4  # prompts that are kept in token ids: those that one request compares
 
@@ -115,16 +115,18 @@ class LlamaServer:
         must_fill: bool = False,
     ) -> None:
         self._memory = memory or ModelMemory()
-        self._link = Link(Http(http) if isinstance(http, str) else http)
+        http = Http(http) if isinstance(http, str) else http
+        self._link = Link(http)
         self._state = State(Health.UNKNOWN, kind, self._link.url)
         self._connecting = asyncio.Lock()
         self._connected: Connected | None = None
-        self._speeds = Speeds(self._state)
         # The last `state`, behind what it was made of: it is read dozens of times per request.
         self._told: tuple[State, dict[str, Any], State] = (self._state, {}, self._state)
         self._engine = engine
         self._must_fill = must_fill
-        self._state_dir = Path(state_dir) if state_dir else None
+        # Nothing of the user's is left on the disk of another machine.
+        is_near = state_dir and (engine or http.is_here)
+        self._state_dir = Path(state_dir) if is_near else None
 
     @property
     def state(self) -> State:
@@ -134,7 +136,7 @@ class LlamaServer:
         client = connected.cache.client
         memory = client.mirror.memory
         measured = {
-            **self._speeds.values,
+            **connected.tokenizer.speeds.values,
             "cache_problem": unfit(client.server.build, memory) or client.check.problem,
             "memory": memory.kind.value,
             "drafters": client.drafters,
@@ -156,17 +158,8 @@ class LlamaServer:
         """Count the prompt by parts."""
         with self._noting_failures():
             connected, encoded = await self._encode(prompt)
-        counts = {kind: run.n for kind, run in encoded.parts if kind != "chunk"}
-        return Measure(
-            total=encoded.whole.n,
-            cached=connected.cache.reusable(encoded.document, encoded.whole, moves=encoded.moves),
-            repo=counts.get("repo", 0),
-            chunks=tuple(run.n for kind, run in encoded.parts if kind == "chunk"),
-            path=counts.get("path", 0),
-            prefix=counts["prefix"],
-            suffix=counts["suffix"],
-            middle=counts["middle"],
-        )
+        cached = connected.cache.reusable(encoded.document, encoded.whole, moves=encoded.moves)
+        return Measure.of([(kind, run.n) for kind, run in encoded.parts], cached)
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
         """Evaluate about the next *step* tokens that the server should not hold yet."""
@@ -182,7 +175,23 @@ class LlamaServer:
         return await join(self.stream(request))
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
-        """See `Model`; at most `n_predict` tokens, fewer where the context ends before."""
+        """
+        See `Model`; at most `n_predict` tokens, fewer where the context ends before. Where the
+        server refuses the grammar the half word stands in the prompt.
+        """
+        forced = request.prompt.forced
+        for before in ("", forced) if forced and self._link.forces else (forced,):
+            asked = replace(request, prompt=append_text(request.prompt, before, ()))
+            with suppress(NotForced):
+                async with aclosing(self._decode(asked)) as replies:
+                    first = await anext(replies)
+                    yield _put_before(first, before, request.prompt.middle) if before else first
+                    async for reply in replies:
+                        yield reply
+                return
+
+    async def _decode(self, request: Request) -> AsyncGenerator[Reply, None]:
+        """See `stream`."""
         with self._noting_failures():
             connected, encoded = await self._encode(request.prompt)
             self._check_size(encoded.whole)
@@ -222,15 +231,17 @@ class LlamaServer:
         try:
             met = await self._link.meet()
             before = self._connected if self._connected and self._connected.met == met else None
-            tokenizer = before.tokenizer if before else Tokenizer(self._link, self._speeds)
+            tokenizer = before.tokenizer if before else Tokenizer(self._link)
             specials = before.specials if before else await self._specials(tokenizer, met)
         except BackendRejected as error:
             raise BackendUnusable(
                 f"{self._link.url} refuses requests that a llama.cpp server answers ({error}): "
                 "check fim.backend.url"
             ) from error
-        cache = self._new_cache(met, await tokenizer.foreign())
-        speculates = await _speculates(cache.client)
+        exclusive, speeds = bool(self._engine), tokenizer.speeds
+        client = SlotClient(self._link, met.identity, speeds, self._memory, exclusive=exclusive)
+        cache = Cache(client, await tokenizer.foreign(), self._state_dir, self._engine)
+        speculates = await client.speculates()
         self._connected = Connected(met, tokenizer, specials, cache, speculates)
         self._state = replace(
             self._state,
@@ -255,16 +266,6 @@ class LlamaServer:
                 "to use it anyway, or start llama-server --fim-qwen-1.5b-default"
             )
         return await tokenizer.chat(turn) if turn else await tokenizer.plain()
-
-    def _new_cache(self, met: MetServer, foreign: int) -> Cache:
-        """Make the cache of a server: its contents are unknown at first."""
-        exclusive = bool(self._engine)
-        client = SlotClient(
-            self._link, met.identity, self._speeds, self._memory, exclusive=exclusive
-        )
-        # Nothing of the user's is left on the disk of another machine.
-        folder = self._state_dir if self._engine or is_loopback(self._link.url) else None
-        return Cache(client, SlotPersistence(client, folder, self._engine), foreign)
 
     @contextmanager
     def _noting_failures(self) -> Iterator[None]:
@@ -314,6 +315,26 @@ class LlamaServer:
             raise PromptTooLong(whole.n + 1, self._state.n_ctx)
 
 
+async def join(pieces: AsyncGenerator[Reply, None]) -> Reply:
+    """Return all pieces of a stream as one reply."""
+    replies = [reply async for reply in pieces]
+    first = replies[0]
+    timings = functools.reduce(
+        Timings.plus, (reply.timings for reply in replies[1:]), first.timings
+    )
+    text = "".join(reply.text for reply in replies)
+    tokens = tuple(token for reply in replies for token in reply.tokens)
+    return Reply(text, tokens, first.middle, replies[-1].stop, timings)
+
+
+def _put_before(first: Reply, begun: str, middle: str) -> Reply:
+    """Return the *first* reply of an answer that was *begun* in the prompt, behind its *middle*."""
+    tokens = (Token(NO_ID, begun.encode()), *first.tokens)
+    return replace(
+        first, text=begun + first.text, tokens=tokens, middle=(Token(NO_ID, middle.encode()),)
+    )
+
+
 def _second_best(family: Family, model: str) -> str:
     """Return why a model is not the right one, "" where it is."""
     if family == CHAT:
@@ -321,17 +342,3 @@ def _second_best(family: Family, model: str) -> str:
     if family == PLAIN:
         return f"{model} was not trained to fill in a gap: it sees only the text above the cursor"
     return ""
-
-
-async def _speculates(client: SlotClient) -> bool | None:
-    """
-    Return whether the server drafts tokens; None where it does not show its slots, which alone can
-    tell.
-
-    It starts, and says nothing, with a draft model of another vocabulary.
-    """
-    try:
-        slots = await client.look()
-    except BackendError:
-        return None
-    return None if slots is None else any(slot.speculative for slot in slots)

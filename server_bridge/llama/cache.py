@@ -5,133 +5,56 @@ It knows token ids only; `backend` makes prompts of them. The policy (`slots`) d
 prompt goes to; what that takes beforehand is done here, in this order: look at the slots, restore
 what was saved before a restart, clear.
 
-llama.cpp notices that a stream was closed when it writes the next token, so its slot is busy for a
-token or two more. A prompt that named it then would break it, one that did not would go elsewhere;
-so closing waits until it is free. `/slots` tells when that is, and how many tokens the slot holds.
+Nothing that is saved is needed for a completion: where the server cannot save, or what it saved is
+of no use any more, the prompt is evaluated. A restored slot counts only if the model says of the
+next token what it said when the state was saved (`persistence.agrees`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
+from array import array
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from functools import partial
-from typing import NamedTuple
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from server_bridge.fim.layout import WIDTH, Ids, head, ids
-from server_bridge.http.responses import Object
-from server_bridge.llama import completion
-from server_bridge.llama.answers import Event
-from server_bridge.llama.checkpoints import FEW, GAP, end_of_step
-from server_bridge.llama.mirror import Outlook
-from server_bridge.llama.persistence import NEXT, SlotPersistence
-from server_bridge.llama.slot_client import SlotClient, body, place
+from server_bridge.fim.layout import Ids, head, ids
+from server_bridge.llama import completion, persistence
+from server_bridge.llama.checkpoints import FEW, GAP, Checkpoint, end_of_step
+from server_bridge.llama.persistence import SavedSlot
+from server_bridge.llama.slot_client import SlotClient, Told
 from server_bridge.llama.slots import ASIDE, COPY
-from server_bridge.protocol import BackendError, BackendUnavailable, Warmed
-
-N_LOOKS = 16  # at a slot that should be free within two tokens; each look takes about one
-SOON_S = 0.003  # between two looks: short beside the time that a token takes
-BLIND_S = 0.125  # waited at most, twice where the server does not show its slots
-
-
-# The slot of a closed stream, and how many tokens are there now; None where that is not known.
-ClosedStream = tuple[int | None, int | None]
-
-
-def predict_held(whole: Ids, made: list[int], n_held: int | None) -> tuple[bytes, bool]:
-    """
-    Return the tokens in a slot after *whole* and what was *made*, *n_held* if that is known; and
-    whether there is more.
-    """
-    n_evaluated = whole.n + max(0, len(made) - 1)  # the last one was sampled and not evaluated
-    packed = (whole.packed + ids(made).packed)[: min(n_evaluated, n_held or n_evaluated) * WIDTH]
-    return packed, n_held is None or n_held > n_evaluated
-
-
-async def decode(
-    client: SlotClient, document: str, whole: Ids, options: Object, slot: int | None
-) -> AsyncGenerator[tuple[Event, Outlook | None], None]:
-    """
-    Evaluate *whole* of *document* in *slot*, and decode; each event with what we had expected.
-
-    Closing it ends the work and waits until the slot is free.
-    """
-    made, last, n_chars = list[int](), Event(), 0
-    moves = completion.MOVING.keys() <= options.keys()
-    outlook = client.mirror.outlook(whole.packed, slot, moves=moves)
-    fields = {**options, **completion.STREAMED, **place(slot)}
-    try:
-        async with aclosing(client.link.stream(fields, partial(body, whole))) as events:
-            async for event in events:
-                client.check_slot(event.id_slot)
-                # Of a character that takes several tokens llama.cpp sends only the last.
-                if len(made) + len(event.tokens) >= event.tokens_predicted:
-                    made += event.tokens
-                n_chars += max(len(event.content), len(event.tokens))
-                completion.check_length(n_chars, options["n_predict"], client.link.url)
-                last = event
-                yield event, outlook
-        served, n_held = _parse_end(last, client.link.url)
-        client.drafters = completion.drafters(last.drafters)
-    except GeneratorExit:
-        served, n_held = await _wait_closed(client, slot, whole)
-    except BaseException:
-        client.mirror.forget()
-        raise
-    if last.timings:
-        client.learn(last.timings, outlook)
-    if served is None:
-        client.mirror.forget()
-        return
-    held, open_end = predict_held(whole, made, n_held)
-    named, n_reused = slot is not None, last.timings.cache_n if last.timings else None
-    client.mirror.settle(
-        served, whole.packed, held, named=named, open_end=open_end, n_reused=n_reused
-    )
-    client.note_slot(document, slot, served, outlook)
-
-
-def _parse_end(last: Event, url: str) -> ClosedStream:
-    """Return where a stream ended. Raises BackendUnavailable where *last* should not be its end."""
-    if not last.stop:
-        raise BackendUnavailable(f"{url} broke off in the middle of an answer")
-    return last.id_slot, last.tokens_cached
-
-
-async def _wait_closed(client: SlotClient, slot: int | None, whole: Ids) -> ClosedStream:
-    """Wait until what was closed has left its slot."""
-    expected = client.mirror.predict_slot(whole.packed) if slot is None else slot
-    served = None if expected < 0 else expected
-    step_s = min(BLIND_S, max(SOON_S, 1e-3 * client.speeds.decode_ms.value))
-    await asyncio.sleep(step_s)  # not sooner than it can be
-    try:
-        for _ in range(N_LOOKS):
-            if (slots := await client.look()) is None:
-                break
-            busy = {shown.id for shown in slots if shown.is_processing}
-            if slot is None and served not in busy and len(busy) == 1:
-                [served] = busy
-            if served is None:
-                return None, None
-            if served not in busy:
-                n_held = {shown.id: shown.n_prompt_tokens for shown in slots}
-                return served, n_held.get(served) or None
-    except BackendError:
-        return None, None
-    await asyncio.sleep(step_s)
-    return served, None
-
+from server_bridge.protocol import Warmed
 
 # One token is sampled all the same: n_predict 0 only keeps it from being evaluated.
 PREFILL = {"n_predict": 0, **completion.GREEDY}
+# The second token has the first one evaluated: so what is saved goes on behind what is asked again
+# after a restore. Builds before llama.cpp's #24110 end when a hybrid model is sent the very prompt
+# that it holds.
+NEXT = {"n_predict": 2, **completion.GREEDY, "n_probs": persistence.N_NEXT}
+# tokens that are evaluated again where a state must be gone back to: its last checkpoint, or a
+# window's
+BACK = 8
+
+log = logging.getLogger(__name__)
 
 
-class Cache(NamedTuple):
-    """The slots of one server. *foreign* is a token that no prompt begins with."""
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """
+    The slots of one server. *foreign* is a token that no prompt begins with.
+
+    Notes on what it saved lie in *folder*; None: nothing is saved. *engine* is the build of a
+    server of our own, "" for any other.
+    """
 
     client: SlotClient
-    persistence: SlotPersistence
     foreign: int
+    folder: Path | None = None
+    engine: str = ""
 
     def reusable(self, document: str, whole: Ids, *, moves: bool = False) -> int:
         """
@@ -140,11 +63,11 @@ class Cache(NamedTuple):
         return self.client.slots.reusable(document, whole.packed, moves=moves)
 
     async def decode(
-        self, document: str, whole: Ids, options: Object
-    ) -> AsyncGenerator[tuple[Event, Outlook | None], None]:
-        """Evaluate a prompt in the slot that serves it best, and decode; see `decode`."""
+        self, document: str, whole: Ids, options: dict[str, Any]
+    ) -> AsyncGenerator[Told, None]:
+        """Evaluate a prompt in the slot that serves it best, and decode; see `SlotClient`."""
         slot = await self._prepare(document, whole)
-        decoded = decode(self.client, document, whole, options, slot)
+        decoded = self.client.decode(document, whole, options, slot)
         async with aclosing(decoded) as events:
             async for event in events:
                 yield event
@@ -173,33 +96,87 @@ class Cache(NamedTuple):
         seams = [seam for seam in seams if seam + GAP + FEW < whole.n]
         part = head(whole, end_of_step(self.client.mirror.memory, n_held, step, seams))
         options = {**PREFILL, **completion.MOVING} if moves else PREFILL
-        answer, _ = await self.client.run(document, part, options, slot)
+        evaluated = await self.client.run(document, part, options, slot)
         left = whole.n - part.n
         # What the server says it did not keep would be evaluated again by each step.
         gains = self._count_held(whole, step, slot, moves=moves) > n_held
-        return Warmed(answer.timings.prompt_n, left if left > FEW and gains else 0)
+        return Warmed(evaluated.cost.prompt_n, left if left > FEW and gains else 0)
 
     async def save(self, document: str, whole: Ids, files: tuple[str, ...]) -> int:
         """
         Have the server write down a prompt that is evaluated, which has text of *files*; returns
         its tokens, 0 if it cannot.
         """
-        if self.persistence.folder is None or whole.n - self.reusable(document, whole) > COPY:
+        folder, held = self.folder, self.client.mirror.held
+        if folder is None or whole.n - self.reusable(document, whole) > COPY:
             return 0
-        contents = self.client.mirror.held.values()
-        if any(content.tokens == whole.packed for content in contents):
+        if any(content.tokens == whole.packed for content in held.values()):
             whole = head(whole, whole.n - 1)  # see `NEXT`
         slot = await self._prepare(document, whole)
         evaluated = await self.client.run(document, whole, NEXT, slot)
-        return await self.persistence.save(document, whole, evaluated, files)
+        content, identity = self.client.mirror.held[evaluated.slot], await self._identity()
+        state = await asyncio.to_thread(persistence.begin, folder, identity, document, files)
+        done = await self.client.act(evaluated.slot, "save", state.file)
+        # It cannot save, holds less than it says, or another client took the slot.
+        if not whole.n <= done.n_saved == content.n:
+            await asyncio.to_thread(persistence.drop, folder, state)
+            return 0
+        await asyncio.to_thread(
+            persistence.put,
+            folder,
+            state,
+            held=content.tokens,
+            n_asked=whole.n,
+            next=evaluated.next,
+            n_bytes=done.n_written,
+            checkpoints=[point.n_tokens for point in content.points],
+        )
+        return whole.n
 
     async def restore(self, document: str, whole: Ids) -> int:
         """Load the saved state that serves a prompt best; returns how many tokens that spares."""
-        slots = self.client.slots
+        slots, folder = self.client.slots, self.folder
         if slots.is_looking(document):
             slots.see(document, await self.client.tokens_by_slot())
         slot = slots.empty(document)
-        return 0 if slot is None else await self.persistence.restore(document, whole, slot)
+        if slot is None or folder is None:
+            return 0
+        identity = await self._identity()
+        state = await asyncio.to_thread(persistence.best, folder, identity, whole.packed)
+        spared = state.share(whole.packed) - self.reusable(document, whole) if state else 0
+        if state is None or spared <= COPY:
+            return 0
+        if await self._is_loaded(document, state, slot):
+            await asyncio.to_thread(persistence.touch, folder, state)
+            return spared
+        log.warning("a state saved for %s does not belong to it any more", self.client.link.url)
+        await asyncio.to_thread(persistence.drop, folder, state)
+        return 0
+
+    async def _is_loaded(self, document: str, state: SavedSlot, slot: int) -> bool:
+        """Load *state* into *slot*; where it is not what was saved the slot is empty again."""
+        done = await self.client.act(slot, "restore", state.file)
+        if done.n_restored == state.n and await self._agrees(document, state, slot):
+            return True
+        if done.n_restored:
+            await self.client.act(slot, "erase")
+        self.client.mirror.note_contents(slot, b"")
+        return False
+
+    async def _agrees(self, document: str, state: SavedSlot, slot: int) -> bool:
+        """
+        Return whether *slot* holds what was saved, and the model says of it what it said then.
+        """
+        points = tuple(Checkpoint(n, 0) for n in state.checkpoints)
+        self.client.mirror.note_contents(slot, state.held, points)
+        beginning = head(ids(array("i", state.held)), state.n_asked)
+        evaluated = await self.client.run(document, beginning, NEXT, slot)
+        is_whole = beginning.n - evaluated.cost.cache_n <= BACK
+        return is_whole and persistence.agrees(state.next, evaluated.next)
+
+    async def _identity(self) -> str:
+        server = self.client.server
+        return await asyncio.to_thread(persistence.identify, server, self.engine)
 
     async def _prepare(self, document: str, whole: Ids, *, ahead: bool = False) -> int | None:
         """
@@ -218,10 +195,11 @@ class Cache(NamedTuple):
         Evaluate something foreign in *slot*; the policy learns from the first time what that does.
         """
         slots = self.client.slots
-        before = await self.client.tokens_by_slot() if slots.is_learning else None
-        answer, _ = await self.client.run("", ids([self.foreign]), PREFILL, slot)
+        before = await self.client.tokens_by_slot(idle=True) if slots.is_learning else None
+        evaluated = await self.client.run("", ids([self.foreign]), PREFILL, slot)
         if before is not None:
-            slots.learn(before, await self.client.tokens_by_slot() or {}, answer.id_slot)
+            after = await self.client.tokens_by_slot(idle=True)
+            slots.learn(before, after or {}, evaluated.slot)
 
     def _count_held(self, whole: Ids, step: int, slot: int | None, *, moves: bool) -> int:
         """

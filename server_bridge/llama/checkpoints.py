@@ -18,6 +18,7 @@ other.
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ GAP = 4  # tokens between the last checkpoint of a prompt and its end
 STRETCH = 3  # times as long as usual may a step be that makes a checkpoint stay
 CLOSE_STEP = 256  # what `fim-lsp serve` and the embedded engine are started with
 NEAR = 64  # tokens that a sliding window gives back in any case
+FIXED = 10864  # llama.cpp's #28302, September 2026; #24110 came three months before
 
 
 class Kind(enum.Enum):
@@ -211,3 +213,31 @@ def end_of_step(memory: ModelMemory, n_held: int, step: int, seams: Sequence[int
     if least <= before:
         return before
     return stop if stop <= n_held + STRETCH * step else end
+
+
+RECURRENT = (
+    f"start it with --ctx-checkpoints 32 --checkpoint-min-step {CLOSE_STEP}, as fim-lsp serve does"
+)
+WHERE_CUT = {
+    Kind.UNKNOWN: "the server evaluates much again when the end of a prompt changes, as with a model that has a "
+    f"sliding window (start it with --swa-full) or a recurrent one ({RECURRENT})",
+    Kind.SLIDING: "the model has a sliding window, and much is evaluated again when the end of a prompt changes: "
+    "start the server with --swa-full, as fim-lsp serve does",
+    Kind.RECURRENT: "the model is recurrent or hybrid, so its state cannot be cut, and the server keeps too few copies "
+    f"of it to go back to: {RECURRENT}",
+}
+
+
+def unfit(build: str, memory: ModelMemory) -> str:
+    """
+    Return what is wrong with a server's *build* (`build_info`) or flags for such a *memory*; "" for
+    nothing.
+    """
+    number = re.match(r"b(\d{3,6})\b", build)
+    if memory.kind in (Kind.RECURRENT, Kind.SLIDING) and number and int(number[1]) < FIXED:
+        return (
+            f"llama.cpp b{number[1]} loses the states of a {memory.kind.value} model that are gone back to, and "
+            f"builds before June 2026 end when they are sent the same prompt twice: update to b{FIXED} or newer"
+        )
+    # With --swa-full a sliding window does not show.
+    return WHERE_CUT[Kind.SLIDING] if memory.kind is Kind.SLIDING else ""

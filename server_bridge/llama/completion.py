@@ -10,24 +10,24 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterable
 
 from server_bridge.fim.layout import grammar
-from server_bridge.http.responses import Object, answer_error, label
-from server_bridge.llama.answers import DRAFTERS, Completion, Entry, Event, SlotCost
+from server_bridge.http.responses import Object, label, log_probability
+from server_bridge.llama.answers import DRAFTERS, Entry, Event, SlotCost
 from server_bridge.llama.mirror import RUN, Outlook
 from server_bridge.llama.tokenizer import Tokenizer
-from server_bridge.protocol import Reply, Request, Stop, Timings, Token
+from server_bridge.protocol import TEMPERATURE, Reply, Request, Stop, Timings, Token
 
-TEMPERATURE = 0.8  # llama.cpp's default; alternatives should differ
 GREEDY = {"temperature": 0, "samplers": ["top_k"], "top_k": 1}
 FIELDS = (
     "content tokens completion_probabilities stop_type truncated id_slot tokens_cached timings "
     f"stop tokens_predicted {DRAFTERS}"
 )
-ALWAYS: Object = {"cache_prompt": True, "return_tokens": True, "response_fields": FIELDS.split()}
-STREAMED: Object = {**ALWAYS, "stream": True, "timings_per_token": True}
+ALWAYS: Object = {
+    "cache_prompt": True, "return_tokens": True, "response_fields": FIELDS.split(),
+    "stream": True, "timings_per_token": True,
+}  # fmt: skip
 # What lies further on in the slot moves up, so that it is not evaluated again (a K-shift).
 MOVING: Object = {"n_cache_reuse": RUN}
 STOPS = {"eos": Stop.END, "word": Stop.WORD, "limit": Stop.LIMIT}
-LONGEST_TOKEN, SPARE_TOKENS = 128, 8  # characters: vocabularies have runs of so many spaces
 MAX_MS = 1e8  # a day; a longer time is none
 
 
@@ -51,9 +51,8 @@ def drafters(told: object) -> str:
     return ",".join(name for name in names if name not in {"", "none"})
 
 
-def next_tokens(answer: Completion) -> dict[int, float]:
+def next_tokens(entries: list[Entry]) -> dict[int, float]:
     """Return the likeliest first tokens with their log-probabilities."""
-    entries = answer.completion_probabilities
     likeliest = entries[0].top_logprobs if entries else []
     return {best.id: best.logprob for best in likeliest if best.logprob is not None}
 
@@ -94,20 +93,9 @@ def timings(cost: SlotCost, outlook: Outlook | None) -> Timings:
     )
 
 
-def log_probability(told: float | None) -> float | None:
-    """Return a log-probability as the server tells it; rounding may lift one above 0."""
-    return None if told is None else min(0.0, told)
-
-
 def milliseconds(told: float | None) -> float:
     """Return a duration as the server tells it; 0 where it cannot be one."""
     return told if told and 0 <= told <= MAX_MS else 0.0
-
-
-def check_length(n_chars: int, n_predict: int, url: str) -> None:
-    """Raise UnexpectedAnswer where so long a text is no answer of *n_predict* tokens."""
-    if n_chars > LONGEST_TOKEN * (SPARE_TOKENS + n_predict):
-        raise answer_error(url, "a longer text than was asked for")
 
 
 async def replies(

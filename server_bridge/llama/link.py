@@ -24,11 +24,17 @@ from typing import NamedTuple, TypeVar
 
 from server_bridge.fim.tokens import FAMILIES
 from server_bridge.http.client import Http, Tags
-from server_bridge.http.events import DONE
-from server_bridge.http.failures import Unproven
 from server_bridge.http.fields import OptionalFields
-from server_bridge.http.responses import Loading, Object, Refused, UnexpectedAnswer, label, read
-from server_bridge.llama.answers import Completion, Event, Props, RouterModels, TokenIds
+from server_bridge.http.responses import (
+    Loading,
+    Object,
+    Refused,
+    UnexpectedAnswer,
+    Unproven,
+    label,
+    read,
+)
+from server_bridge.llama.answers import Event, Props, RouterModels, TokenIds
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
@@ -141,17 +147,20 @@ PROBE = (
     + "".join(spelling for family in FAMILIES for spelling in family.spellings)
 )
 
-# What a completion can do without, though less is known of it then; see `http.fields`. The grammar
-# is not one: a half word that is not forced would be written twice.
+# What a completion can do without, though less is known of it then; see `http.fields`.
 OPTIONAL = (
     "response_fields", "n_cache_reuse", "timings_per_token", "n_probs", "return_tokens", "samplers",
-    "cache_prompt", "stop", "seed", "temperature", "top_k", "id_slot",
+    "cache_prompt", "stop", "seed", "temperature", "top_k", "id_slot", "grammar",
 )  # fmt: skip
 
 T = TypeVar("T")
 Body = Callable[[Object], str]  # writes a request with these fields
 
 log = logging.getLogger(__name__)
+
+
+class NotForced(BackendRejected):
+    """The server refuses the grammar that an answer is to begin by: it needs another prompt."""
 
 
 class MetServer(NamedTuple):
@@ -185,6 +194,11 @@ class Link:
     def url(self) -> str:
         """The address of the server."""
         return self._http.url
+
+    @property
+    def forces(self) -> bool:
+        """Return whether an answer can be made to begin with a text, as far as is known."""
+        return "grammar" not in self._fields.refused
 
     async def meet(self) -> MetServer:
         """Learn which server is there now. Raises BackendUnusable where it is not llama.cpp."""
@@ -241,31 +255,21 @@ class Link:
             await self._prove(self._http)
             return await send()
 
-    async def complete(self, fields: Object, body: Body) -> Completion:
-        """Send a request with those of *fields* that the server takes, as *body* writes it."""
-        while True:
-            taken = self._fields.leave_out(fields)
-            try:
-                answer = await self.post(Completion, "/completion", body(taken))
-            except BackendRejected as error:
-                self._take_back(taken, error)
-            else:
-                self._fields.note_answer()
-                return answer
-
     async def stream(self, fields: Object, body: Body) -> AsyncGenerator[Event, None]:
         """
-        Send a request as `complete`, and read the events of the answer; closing this closes its
-        connection.
+        Send a request with those of *fields* that the server takes, as *body* writes it, and read
+        the events of the answer; closing this closes its connection.
         """
         is_begun = False
         while True:
             taken = self._fields.leave_out(fields)
+            if "grammar" in fields.keys() - taken.keys():
+                raise NotForced(f"{self.url} refuses a grammar")
             sent = self._streams.stream("/completion", body(taken).encode())
             try:
                 async with aclosing(sent) as events:
                     async for event in events:
-                        if event is DONE:
+                        if "done" in event:  # `events.DONE`
                             continue
                         is_begun = True
                         self._fields.note_answer()

@@ -61,9 +61,14 @@ class Content(NamedTuple):
     points: Checkpoints = ()
     is_open: bool = False
 
+    @property
+    def n(self) -> int:
+        """Return how many tokens there are."""
+        return len(self.tokens) // WIDTH
+
     def compare(self, prompt: bytes) -> Compared:
         """Compare *prompt* with this; a token may follow an open end, and must go then."""
-        n_held = n_tokens(self.tokens) + self.is_open
+        n_held = self.n + self.is_open
         return Compared(count_shared(self.tokens, prompt), n_held, n_tokens(prompt))
 
     def may_go_on(self, compared: Compared) -> bool:
@@ -71,7 +76,7 @@ class Content(NamedTuple):
         Return whether what it was compared with goes on behind an open end, so that it is not known
         what must go.
         """
-        return self.is_open and compared.n_shared == n_tokens(self.tokens)
+        return self.is_open and compared.n_shared == self.n
 
 
 NOTHING = Content()
@@ -284,7 +289,7 @@ def _scores(content: Content, prompt: bytes) -> tuple[int, float]:
     Return how many tokens *prompt* shares with *content*, and which part of *content* that is.
     """
     n = count_shared(content.tokens, prompt)
-    return n, n / n_tokens(content.tokens) if content.tokens else -1.0
+    return n, n / content.n if content.n else -1.0
 
 
 def n_tokens(packed: bytes) -> int:

@@ -1,9 +1,5 @@
 """
-The contents of slots, saved by the server and restored into an empty slot after a restart.
-
-Nothing here is needed for a completion: where the server cannot save, or what it saved is of no use
-any more, the prompt is evaluated. A restored slot counts only if the model says of the next token
-what it said when the state was saved (`agrees`).
+Notes on the contents of slots that a server saved, to be restored after a restart.
 
 The server writes a file, we write a note on its contents. The server checks the shape of what it
 restores (layers, context, types of the cache, flash attention), but not the model: with another one
@@ -17,26 +13,21 @@ delete what lies on another machine.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import stat
-from array import array
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct, structs
 from xxhash import xxh3_64_hexdigest
 
-from server_bridge.fim.layout import WIDTH, Ids, head, ids
-from server_bridge.llama import completion
-from server_bridge.llama.checkpoints import Checkpoint
+from server_bridge.fim.layout import WIDTH
 from server_bridge.llama.link import Identity
-from server_bridge.llama.mirror import count_shared, n_tokens
-from server_bridge.llama.slot_client import Evaluated, SlotClient
-from server_bridge.llama.slots import COPY
+from server_bridge.llama.mirror import count_shared
 from server_bridge.machine import private_files
 
 VERSION = 4
@@ -44,7 +35,7 @@ N_FILES = 8  # per server: two files in use in each of four workspaces
 # Bytes of all states: 8,000 tokens are 235 MB for a 1.5B model.
 BUDGET = 1 << 30
 MOST_BYTES = 1 << 24  # of a note: a hundred times one of 32,000 tokens
-N_NEXT = 10  # of the likeliest next tokens are compared
+N_NEXT = 10  # of the likeliest next tokens are asked for, and half of them compared
 NEAR = 0.1  # nats; the order of floating-point sums makes 0.01, other weights make several
 
 
@@ -72,9 +63,18 @@ class SavedSlot(Struct, frozen=True):
     checkpoints: list[int] = []
     version: int = VERSION
 
+    @property
+    def n(self) -> int:
+        """Return how many tokens are in it."""
+        return len(self.held) // WIDTH
+
+    def share(self, prompt: bytes) -> int:
+        """Return how many tokens *prompt* shares with it."""
+        return count_shared(self.held, prompt)
+
     def __post_init__(self) -> None:
         """Refuse what an older version wrote, or what is damaged."""
-        is_whole = not len(self.held) % WIDTH and 0 <= self.n_asked <= len(self.held) // WIDTH
+        is_whole = not len(self.held) % WIDTH and 0 <= self.n_asked <= self.n
         if self.version != VERSION or not is_whole or Path(self.file).name != self.file:
             raise ValueError("it is of another version, or damaged")
 
@@ -100,8 +100,8 @@ def agrees(then: Next, now: Next) -> bool:
 def best(folder: Path, identity: str, prompt: bytes) -> SavedSlot | None:
     """Return the state of this server that shares most with *prompt*, if any shares anything."""
     states = [saved for saved in _all(folder) if saved.identity == identity]
-    states = [saved for saved in states if count_shared(saved.held, prompt)]
-    return max(states, key=lambda saved: count_shared(saved.held, prompt), default=None)
+    states = [saved for saved in states if saved.share(prompt)]
+    return max(states, key=lambda saved: saved.share(prompt), default=None)
 
 
 def begin(folder: Path, identity: str, document: str, files: tuple[str, ...]) -> SavedSlot:
@@ -123,9 +123,9 @@ def begin(folder: Path, identity: str, document: str, files: tuple[str, ...]) ->
     return saved
 
 
-def put(folder: Path, saved: SavedSlot) -> None:
-    """Note what the server has saved, and make room for it."""
-    _write_note(folder, saved)
+def put(folder: Path, saved: SavedSlot, **contents: Any) -> None:
+    """Note what the server has saved, with its *contents*, and make room for it."""
+    _write_note(folder, structs.replace(saved, **contents))
     room = BUDGET
     for other in reversed(list(_all(folder))):
         room -= other.n_bytes
@@ -178,99 +178,3 @@ def _file(model_path: str) -> list[object]:
         if stat.S_ISREG(status.st_mode):
             return [status.st_size, status.st_mtime_ns]
     return []
-
-
-# The second token has the first one evaluated: so what is saved goes on behind what is asked again
-# after a restore. Builds before llama.cpp's #24110 end when a hybrid model is sent the very prompt
-# that it holds.
-NEXT = {"n_predict": 2, **completion.GREEDY, "n_probs": N_NEXT}
-# tokens that are evaluated again where a state must be gone back to: its last checkpoint, or a
-# window's
-BACK = 8
-
-
-class SlotPersistence:
-    """
-    The saved states of one server.
-
-    Notes on them lie in *folder*; None: nothing is saved. *engine* is the build of a server of our
-    own, "" for any other.
-    """
-
-    def __init__(self, client: SlotClient, folder: Path | None, engine: str = "") -> None:
-        self._client = client
-        self.folder = folder
-        self._engine = engine
-
-    async def save(
-        self, document: str, whole: Ids, evaluated: Evaluated, files: tuple[str, ...]
-    ) -> int:
-        """
-        Have the server write down what was just *evaluated*, of *files*; returns its tokens, 0 if
-        it cannot.
-        """
-        if (folder := self.folder) is None:
-            return 0
-        slot = evaluated.answer.id_slot
-        content = self._client.mirror.held[slot]
-        identity = await self._identity()
-        state = await asyncio.to_thread(begin, folder, identity, document, files)
-        done = await self._client.act(slot, "save", state.file)
-        # It cannot save, holds less than it says, or another client took the slot.
-        if not whole.n <= done.n_saved == n_tokens(content.tokens):
-            await asyncio.to_thread(drop, folder, state)
-            return 0
-        whole_state = structs.replace(
-            state,
-            held=content.tokens,
-            n_asked=whole.n,
-            next=completion.next_tokens(evaluated.answer),
-            n_bytes=done.n_written,
-            checkpoints=[point.n_tokens for point in content.points],
-        )
-        await asyncio.to_thread(put, folder, whole_state)
-        return whole.n
-
-    async def restore(self, document: str, whole: Ids, slot: int) -> int:
-        """
-        Load the saved state that serves a prompt best into *slot*; returns how many tokens that
-        spares.
-        """
-        if (folder := self.folder) is None:
-            return 0
-        identity = await self._identity()
-        state = await asyncio.to_thread(best, folder, identity, whole.packed)
-        held_already = self._client.slots.reusable(document, whole.packed)
-        spared = count_shared(state.held, whole.packed) - held_already if state else 0
-        if state is None or spared <= COPY:
-            return 0
-        if await self._is_loaded(document, state, slot):
-            await asyncio.to_thread(touch, folder, state)
-            return spared
-        log.warning("a state saved for %s does not belong to it any more", self._client.link.url)
-        await asyncio.to_thread(drop, folder, state)
-        return 0
-
-    async def _is_loaded(self, document: str, state: SavedSlot, slot: int) -> bool:
-        """Load *state* into *slot*; where it is not what was saved the slot is empty again."""
-        done = await self._client.act(slot, "restore", state.file)
-        if done.n_restored == n_tokens(state.held) and await self._agrees(document, state, slot):
-            return True
-        if done.n_restored:
-            await self._client.act(slot, "erase")
-        self._client.mirror.note_contents(slot, b"")
-        return False
-
-    async def _agrees(self, document: str, state: SavedSlot, slot: int) -> bool:
-        """
-        Return whether *slot* holds what was saved, and the model says of it what it said then.
-        """
-        points = tuple(Checkpoint(n_tokens, 0) for n_tokens in state.checkpoints)
-        self._client.mirror.note_contents(slot, state.held, points)
-        beginning = head(ids(array("i", state.held)), state.n_asked)
-        answer, _ = await self._client.run(document, beginning, NEXT, slot)
-        is_whole = beginning.n - answer.timings.cache_n <= BACK
-        return is_whole and agrees(state.next, completion.next_tokens(answer))
-
-    async def _identity(self) -> str:
-        return await asyncio.to_thread(identify, self._client.server, self._engine)

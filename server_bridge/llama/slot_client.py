@@ -1,33 +1,38 @@
 """
 Requests to the slots of one llama.cpp server, and their bookkeeping.
 
-`run` evaluates a prompt in a slot and decodes; then the mirror knows what the slot holds, and the
-speeds and the check of the cache what it cost. Besides, slots are looked at, saved, restored and
-erased, where the server can. `cache.decode` is for requests that are answered piece by piece.
+`decode` evaluates a prompt in a slot, and what it makes comes piece by piece; then the mirror knows
+what the slot holds, and the speeds and the check of the cache what it cost. Besides, slots are
+looked at, saved, restored and erased, where the server can.
+
+llama.cpp notices that a stream was closed when it writes the next token, so its slot is busy for a
+token or two more. A prompt that named it then would break it, one that did not would go elsewhere;
+so closing waits until it is free. `/slots` tells when that is, and how many tokens the slot holds.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
-import re
 from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from functools import partial
 from typing import NamedTuple
 
 from server_bridge.fim.layout import WIDTH, Ids, ids
-from server_bridge.http.responses import Object, answer_error
+from server_bridge.http.responses import Object, answer_error, check_length
 from server_bridge.llama import answers, completion
-from server_bridge.llama.answers import SlotCost
-from server_bridge.llama.checkpoints import CLOSE_STEP, Kind, ModelMemory
+from server_bridge.llama.answers import Entry, Event, SlotCost
+from server_bridge.llama.checkpoints import WHERE_CUT, Kind, ModelMemory
 from server_bridge.llama.link import WITHOUT, Identity, Link
 from server_bridge.llama.mirror import Mirror, Outlook
 from server_bridge.llama.slots import COPY, ExclusiveSlots, SharedSlots, Slots
+from server_bridge.protocol import BackendError, BackendUnavailable
 from server_bridge.speeds import Speeds
 
 RECENT = 50  # requests that a judgement is founded on: a minute of typing
-FIXED = 10864  # llama.cpp's #28302, September 2026; #24110 came three months before
-FUSSY = (Kind.RECURRENT, Kind.SLIDING)
 ODD = 0.05  # more wrong predictions than this are no accident
 
 
@@ -62,21 +67,6 @@ class _Outcome(NamedTuple):
     n_reused: int
 
 
-def unfit(build: str, memory: ModelMemory) -> str:
-    """
-    Return what is wrong with a server's *build* (`build_info`) or flags for such a *memory*; "" for
-    nothing.
-    """
-    number = re.match(r"b(\d{3,6})\b", build)
-    if memory.kind in FUSSY and number and int(number[1]) < FIXED:
-        return (
-            f"llama.cpp b{number[1]} loses the states of a {memory.kind.value} model that are gone back to, and "
-            f"builds before June 2026 end when they are sent the same prompt twice: update to b{FIXED} or newer"
-        )
-    # With --swa-full a sliding window does not show.
-    return WHERE_CUT[Kind.SLIDING] if memory.kind is Kind.SLIDING else ""
-
-
 def _likely(short: list[_Outcome], recent: list[_Outcome], mirror: Mirror) -> str:
     """Return the likeliest reason for the outcomes in *short*, and what to change."""
     if not any(outcome.n_reused for outcome in recent):
@@ -99,31 +89,53 @@ def _likely(short: list[_Outcome], recent: list[_Outcome], mirror: Mirror) -> st
     )
 
 
-RECURRENT = (
-    f"start it with --ctx-checkpoints 32 --checkpoint-min-step {CLOSE_STEP}, as fim-lsp serve does"
-)
-WHERE_CUT = {
-    Kind.UNKNOWN: "the server evaluates much again when the end of a prompt changes, as with a model that has a "
-    f"sliding window (start it with --swa-full) or a recurrent one ({RECURRENT})",
-    Kind.SLIDING: "the model has a sliding window, and much is evaluated again when the end of a prompt changes: "
-    "start the server with --swa-full, as fim-lsp serve does",
-    Kind.RECURRENT: "the model is recurrent or hybrid, so its state cannot be cut, and the server keeps too few copies "
-    f"of it to go back to: {RECURRENT}",
-}
-
-
 COPIED_PER_S = 350 << 20  # bytes of states; measured with 31 checkpoints of 55 MiB
 ENOUGH_MS = 100.0  # of a prompt: a shorter one may measure the request, not the speed
-
+N_LOOKS = 16  # at a slot that should be free within two tokens; each look takes about one
+SOON_S = 0.003  # between two looks: short beside the time that a token takes
+BLIND_S = 0.125  # waited at most, twice where the server does not show its slots
 
 log = logging.getLogger(__name__)
 
+# The slot of a closed stream, and how many tokens are there now; None where that is not known.
+ClosedStream = tuple[int | None, int | None]
+
+
+class Told(NamedTuple):
+    """An event of an answer, and what was expected of the request."""
+
+    event: Event
+    outlook: Outlook | None
+
 
 class Evaluated(NamedTuple):
-    """The answer of the server, and the prediction."""
+    """
+    What a request came to: its slot, its cost, the likeliest first tokens with their
+    log-probabilities, and what was expected.
+    """
 
-    answer: answers.Completion
+    slot: int
+    cost: SlotCost
+    next: dict[int, float]
     outlook: Outlook | None
+
+
+def predict_held(whole: Ids, made: list[int], n_held: int | None) -> tuple[bytes, bool]:
+    """
+    Return the tokens in a slot after *whole* and what was *made*, *n_held* if that is known; and
+    whether there is more.
+    """
+    n_evaluated = whole.n + max(0, len(made) - 1)  # the last one was sampled and not evaluated
+    n = n_evaluated if n_held is None else min(n_evaluated, n_held)
+    packed = (whole.packed + ids(made).packed)[: n * WIDTH]
+    return packed, n_held is None or n_held > n_evaluated
+
+
+def _parse_end(last: Event, url: str) -> ClosedStream:
+    """Return where a stream ended. Raises BackendUnavailable where *last* should not be its end."""
+    if not last.stop:
+        raise BackendUnavailable(f"{url} broke off in the middle of an answer")
+    return last.id_slot, last.tokens_cached
 
 
 class SlotClient:
@@ -148,36 +160,83 @@ class SlotClient:
         self.check = CacheCheck()
         self.drafters = ""  # the kinds of speculation it was started with, as its answers tell
 
-    async def run(self, document: str, whole: Ids, options: Object, slot: int | None) -> Evaluated:
-        """Evaluate *whole* of *document* ("" for none) in *slot*, and decode."""
+    async def decode(
+        self, document: str, whole: Ids, options: Object, slot: int | None
+    ) -> AsyncGenerator[Told, None]:
+        """
+        Evaluate *whole* of *document* ("" for none) in *slot*, and decode.
+
+        Closing it ends the work and waits until the slot is free.
+        """
+        made, last, n_chars = list[int](), Event(), 0
         moves = completion.MOVING.keys() <= options.keys()
         outlook = self.mirror.outlook(whole.packed, slot, moves=moves)
+        fields = {**options, **completion.ALWAYS, **place(slot)}
         try:
-            fields = {**options, **completion.ALWAYS, **place(slot)}
-            answer = await self.link.complete(fields, partial(body, whole))
-            self.check_slot(answer.id_slot)
+            async with aclosing(self.link.stream(fields, partial(body, whole))) as events:
+                async for event in events:
+                    self._check_slot(event.id_slot)
+                    # Of a character that takes several tokens llama.cpp sends only the last.
+                    if len(made) + len(event.tokens) >= event.tokens_predicted:
+                        made += event.tokens
+                    n_chars += max(len(event.content), len(event.tokens))
+                    check_length(n_chars, options["n_predict"], self.link.url)
+                    last = event
+                    yield Told(event, outlook)
+            served, n_held = _parse_end(last, self.link.url)
+            self.drafters = completion.drafters(last.drafters)
+        except GeneratorExit:
+            served, n_held = await self._wait_closed(slot, whole)
         except BaseException:
             self.mirror.forget()
             raise
-        held = (whole.packed + ids(answer.tokens).packed)[: answer.tokens_cached * WIDTH]
-        named, n_reused = slot is not None, answer.timings.cache_n
-        self.mirror.settle(answer.id_slot, whole.packed, held, named=named, n_reused=n_reused)
-        self.note_slot(document, slot, answer.id_slot, outlook)
-        self.learn(answer.timings, outlook)
-        self.drafters = completion.drafters(answer.drafters)
-        return Evaluated(answer, outlook)
-
-    def note_slot(
-        self, document: str, named: int | None, served: int, outlook: Outlook | None
-    ) -> None:
-        """
-        Note that a prompt of *document* ("" for none) that *named* a slot, or none, went to the
-        slot *served*.
-        """
-        if document and (named is not None or outlook is None or outlook.reused <= COPY):
+        if last.timings:
+            self._learn(last.timings, outlook)
+        if served is None:
+            self.mirror.forget()
+            return
+        held, open_end = predict_held(whole, made, n_held)
+        named, n_reused = slot is not None, last.timings.cache_n if last.timings else None
+        self.mirror.settle(
+            served, whole.packed, held, named=named, open_end=open_end, n_reused=n_reused
+        )
+        if document and (named or outlook is None or outlook.reused <= COPY):
             self.slots.note_use(document, served)
 
-    def learn(self, cost: SlotCost, outlook: Outlook | None) -> None:
+    async def run(self, document: str, whole: Ids, options: Object, slot: int | None) -> Evaluated:
+        """Evaluate a prompt and decode to the end, see `decode`."""
+        entries, told = list[Entry](), Told(Event(), None)
+        async with aclosing(self.decode(document, whole, options, slot)) as events:
+            async for told in events:
+                entries += told.event.completion_probabilities
+        cost = told.event.timings or SlotCost(0, 0, 0)
+        likeliest = completion.next_tokens(entries)
+        return Evaluated(told.event.id_slot, cost, likeliest, told.outlook)
+
+    async def _wait_closed(self, slot: int | None, whole: Ids) -> ClosedStream:
+        """Wait until what was closed has left its slot."""
+        expected = self.mirror.predict_slot(whole.packed) if slot is None else slot
+        served = None if expected < 0 else expected
+        step_s = min(BLIND_S, max(SOON_S, 1e-3 * self.speeds.decode_ms.value))
+        await asyncio.sleep(step_s)  # not sooner than it can be
+        try:
+            for _ in range(N_LOOKS):
+                if (slots := await self.look()) is None:
+                    break
+                busy = {shown.id for shown in slots if shown.is_processing}
+                if slot is None and served not in busy and len(busy) == 1:
+                    [served] = busy
+                if served is None:
+                    return None, None
+                if served not in busy:
+                    n_held = {shown.id: shown.n_prompt_tokens for shown in slots}
+                    return served, n_held.get(served) or None
+        except BackendError:
+            return None, None
+        await asyncio.sleep(step_s)
+        return served, None
+
+    def _learn(self, cost: SlotCost, outlook: Outlook | None) -> None:
         """Learn from what a request cost, beside what we had expected."""
         ms = completion.milliseconds(cost.prompt_ms)
         log.debug("%d tokens evaluated in %.0f ms, %d reused", cost.prompt_n, ms, cost.cache_n)
@@ -207,14 +266,28 @@ class SlotClient:
             return None
         return slots if all(slot.id < self.server.n_slots for slot in slots) else None
 
-    async def tokens_by_slot(self) -> dict[int, int] | None:
+    async def speculates(self) -> bool | None:
         """
-        Return how much each slot holds, something if it is busy; None where the server does not
-        say.
+        Return whether the server drafts tokens; None where it does not show its slots, which alone
+        can tell.
+
+        It starts, and says nothing, with a draft model of another vocabulary.
+        """
+        try:
+            slots = await self.look()
+        except BackendError:
+            return None
+        return None if slots is None else any(slot.speculative for slot in slots)
+
+    async def tokens_by_slot(self, *, idle: bool = False) -> dict[int, int] | None:
+        """
+        Return how much each slot holds, something if it is busy, or of the *idle* ones only; None
+        where the server does not say.
         """
         if (slots := await self.look()) is None:
             return None
-        return {slot.id: slot.n_prompt_tokens or int(slot.is_processing) for slot in slots}
+        shown = (slot for slot in slots if not (idle and slot.is_processing))
+        return {slot.id: slot.n_prompt_tokens or int(slot.is_processing) for slot in shown}
 
     async def act(self, slot: int, action: str, file: str = "") -> answers.SaveAnswer:
         """Save, restore or erase a slot; an empty answer where the server cannot or will not."""
@@ -225,7 +298,7 @@ class SlotClient:
             log.info("slot %d: no %s: %s", slot, action, error)
             return answers.SaveAnswer()
 
-    def check_slot(self, slot: int) -> None:
+    def _check_slot(self, slot: int) -> None:
         """Raise UnexpectedAnswer where the server names a *slot* that it does not have."""
         if slot >= self.server.n_slots:
             raise answer_error(f"{self.link.url}/completion", "a slot that it does not have")

@@ -102,7 +102,7 @@ class Slots(ABC):
         """Record what `/slots` says: tokens by slot, None where the server does not show them."""
 
     def learn(self, before: dict[int, int], after: dict[int, int], cleared: int) -> None:  # noqa: B027
-        """See in tokens by slot what clearing one did to the others."""
+        """See in tokens by idle slot what clearing one did to the others."""
 
 
 class ExclusiveSlots(Slots):
@@ -267,12 +267,12 @@ class SharedSlots(Slots):
     def learn(self, before: dict[int, int], after: dict[int, int], cleared: int) -> None:
         """
         Learn from a clearing: if the others lost what they had the slots are unified; if there were
-        none, nothing is known.
+        none, nothing is known. One at work, as at a prompt that was given up, is not emptied.
         """
-        others = [slot for slot, n in before.items() if n and slot != cleared]
+        others = [slot for slot, n in before.items() if n and slot != cleared and slot in after]
         if not others:
             return
-        if any(after.get(slot) for slot in others):
+        if any(after[slot] for slot in others):
             self._kind = SlotKind.SEPARATE
         else:
             self._kind = SlotKind.UNIFIED

@@ -53,9 +53,9 @@ T = TypeVar("T")
 class Tokenizer:
     """The tokenizer of one model at the other end of *link*; *speeds* learn how long tokens are."""
 
-    def __init__(self, link: Link, speeds: Speeds) -> None:
+    def __init__(self, link: Link) -> None:
         self._link = link
-        self._speeds = speeds
+        self.speeds = Speeds()
         self._texts: Lru[Ids] = Lru(N_TEXTS)
         self._runs: Lru[tuple[Token, ...]] = Lru(N_RUNS)
         self._pieces: dict[int, bytes] = {}  # the bytes of every token seen; at most the vocabulary
@@ -70,7 +70,7 @@ class Tokenizer:
         numbers = await self._numbers(text)
         if not numbers:
             raise self._answer_error("a text has no tokens")
-        self._speeds.learn_text(len(text), len(numbers))
+        self.speeds.learn_text(len(text), len(numbers))
         return self._texts.put(text, ids(numbers))
 
     async def run(self, text: str) -> tuple[Token, ...]:

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 Child: TypeAlias = "subprocess.Popen[str]"
-Printed: TypeAlias = "subprocess.CompletedProcess[str]"
 
 PACKAGES = Path(__file__).resolve().parent.parent.parent
 """Where both packages are, and our own modules run."""
@@ -76,27 +75,6 @@ def start(argv: Sequence[str], cwd: Path) -> Child:
         encoding="utf-8",
         start_new_session=True,
     )
-
-
-def run(argv: Sequence[str], cwd: Path, limit_s: float) -> Printed:
-    """
-    Run a program without input, to its end. Raises OSError, also where it takes longer than
-    *limit_s*.
-    """
-    _refuse_relative(argv, cwd)
-    try:
-        return subprocess.run(  # noqa: S603 (the path is absolute)
-            argv,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=limit_s,
-            check=False,
-            cwd=cwd,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise TimeoutError(f"no answer in {limit_s:.0f} s") from error
 
 
 def read_output(

@@ -22,17 +22,15 @@ whole all the same, its last word is held back and forced likewise.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 
-from server_bridge.fim.layout import FILLS_ONLY, Part, render
-from server_bridge.fim.tokens import PLAIN, is_base_model
+from server_bridge.fim.layout import Part, render
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Object, ServerError, state_after
 from server_bridge.openai import completion
-from server_bridge.openai.models import ModelInUse, choose_model
-from server_bridge.openai.stream import StreamedAnswer
+from server_bridge.openai.models import choose_model
 from server_bridge.openai.text_client import TextClient, cut, last_word
 from server_bridge.protocol import (
     BackendError,
@@ -46,11 +44,9 @@ from server_bridge.protocol import (
     Request,
     State,
     Stop,
-    Timings,
     Warmed,
     rest,
 )
-from server_bridge.speeds import Speeds
 
 SHORT_S = 0.05  # of decoding: a newer key waits for it, and its delay is not felt
 # Two, so that a server's drafts are of use; eight, because a suggestion of a line is about as long,
@@ -89,17 +85,17 @@ class OpenAiServer:
         self._template = template
         self._n_ctx = n_ctx
         self._state = State(Health.UNKNOWN, "openai", http.url)
-        self._speeds = Speeds(self._state)
         self._client: TextClient | None = None
         self._connecting = asyncio.Lock()
 
     @property
     def state(self) -> State:
         """The last known state."""
-        state = replace(self._state, **self._speeds.values)
-        if self._client and (message := self._client.waking.message):
-            return replace(state, health=Health.LOADING, message=message)
-        return state
+        if self._client is None:
+            return self._state
+        client, message = self._client, self._client.waking.message
+        state = replace(self._state, n_ctx=client.n_ctx, **client.estimate.speeds.values)
+        return replace(state, health=Health.LOADING, message=message) if message else state
 
     async def connect(self) -> Model:
         """
@@ -122,43 +118,35 @@ class OpenAiServer:
         """Estimate the prompt by parts."""
         client, parts = await self._render(prompt)
         estimate = client.estimate
-        counts = [estimate.tokens(len(part.text)) for part in parts]
-        by_kind = {part.kind: n for part, n in zip(parts, counts, strict=True)}
-        held = estimate.count_held(_join(parts))
-        return Measure(
-            total=sum(counts),
-            cached=min(estimate.tokens(held), sum(counts)),
-            repo=by_kind.get("repo", 0),
-            chunks=tuple(n for part, n in zip(parts, counts, strict=True) if part.kind == "chunk"),
-            path=by_kind.get("path", 0),
-            prefix=by_kind["prefix"],
-            suffix=by_kind["suffix"],
-            middle=by_kind.get("middle", 0),
-        )
+        counts = [(part.kind, estimate.tokens(len(part.text))) for part in parts]
+        return Measure.of(counts, estimate.tokens(estimate.count_held(_join(parts))))
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
         """See `Model`; one token is generated all the same."""
         client, text = await self._text(prompt)
         estimate = client.estimate
         held = estimate.count_held(text)
-        part = cut(text, held, held + max(1, int(step * self._speeds.chars_per_token.value)))
+        chars_per_token = estimate.speeds.chars_per_token.value
+        part = cut(text, held, held + max(1, int(step * chars_per_token)))
         part = part[:-1] if _is_fatal(client, part) else part
         is_short = estimate.tokens(len(text) - held) <= TAIL or len(part) <= held
         # What a template makes of half a message is not what it makes of all of it.
         # Where it keeps one prompt, another one is evaluated in its place.
         if is_short or prompt.turns or prompt.aside or not estimate.keeps:
             return Warmed(evaluated=0, left=0)
-        async with aclosing(self._growing(client, part, completion.PREFILL, whole=True)) as answers:
-            _, timings = await anext(answers)
+        answers = client.growing(part, completion.PREFILL, whole=True)
+        with self._noting_failures():
+            async with aclosing(answers):
+                _, timings = await anext(answers)
         left = estimate.tokens(len(text) - len(part))
         goes_on = left > TAIL and estimate.keeps  # it may have told that it keeps nothing
         return Warmed(timings.prompt_n, left if goes_on else 0)
 
     async def complete(self, request: Request) -> Reply:
         """Decode at most `n_predict` tokens."""
-        replies = self._replies(request, whole=True)
-        async with aclosing(replies):
-            return await anext(replies)
+        with self._noting_failures():
+            async with aclosing(self._replies(request, whole=True)) as replies:
+                return await anext(replies)
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
         """See `Model`; what is evaluated is an estimate, because a closed stream tells no usage."""
@@ -166,9 +154,10 @@ class OpenAiServer:
             replies = stream_shortly(self.complete, request, self.state)
         else:
             replies = self._replies(request, whole=False)
-        async with aclosing(replies):
-            async for reply in replies:
-                yield reply
+        with self._noting_failures():
+            async with aclosing(replies):
+                async for reply in replies:
+                    yield reply
 
     async def save(self, prompt: Prompt, files: tuple[str, ...] = ()) -> int:  # noqa: ARG002
         """Return 0: such a server has no way to write down what it evaluated."""
@@ -199,16 +188,15 @@ class OpenAiServer:
         in_use = await choose_model(self._http, self._model, self._template)
         if self._n_ctx:
             in_use = replace(in_use, n_ctx=self._n_ctx)
-        self._client = TextClient(self._http, in_use, self._speeds, self._client)
+        self._client = TextClient(self._http, in_use, self._client)
         self._state = replace(
             self._state,
             health=Health.READY,
             model=in_use.model,
-            n_ctx=self._client.n_ctx,
             message="",
             streams=not in_use.is_mlx,
-            second_best=_second_best(in_use),
-            fills_only=FILLS_ONLY.format(in_use.model) if is_base_model(in_use.model) else "",
+            second_best=in_use.second_best,
+            fills_only=in_use.fills_only,
         )
 
     async def _ensure_connected(self) -> TextClient:
@@ -229,8 +217,8 @@ class OpenAiServer:
         client, parts = await self._render(prompt)
         text = _join(parts)
         n_tokens = client.estimate.tokens(len(text)) + 1
-        if n_tokens > self._state.n_ctx:
-            raise PromptTooLong(n_tokens, self._state.n_ctx)
+        if n_tokens > client.n_ctx:
+            raise PromptTooLong(n_tokens, client.n_ctx)
         return client, text
 
     async def _replies(self, request: Request, *, whole: bool) -> AsyncGenerator[Reply, None]:
@@ -248,9 +236,9 @@ class OpenAiServer:
             client, text = await self._text(replace(prompt, middle=prompt.middle + before))
             held = last_word(text) if _is_fatal(client, text) else ""
             wanted = held + ("" if before or is_chat else forced)
-            pieces, before_it = completion.GrowingReplies(request, before, self._state.n_ctx), None
+            pieces, before_it = completion.GrowingReplies(request, before, client.n_ctx), None
             options = _options(client, request, held, guides=not before)
-            growing = self._growing(client, text.removesuffix(held), options, whole=whole)
+            growing = client.growing(text.removesuffix(held), options, whole=whole)
             async with aclosing(growing) as answers:
                 async for answer, timings in answers:
                     if not completion.agrees(answer, wanted):
@@ -266,29 +254,13 @@ class OpenAiServer:
                     return
         raise BackendTimeout("mlx_lm.server cannot continue here; type one more key")
 
-    async def _growing(
-        self, client: TextClient, text: str, options: Object, *, whole: bool
-    ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
-        """
-        See `TextClient`; a *whole* answer only at its end, of mlx_lm.server less the one token that
-        it makes more than is used. What a failure says about the server is kept.
-        """
+    @contextmanager
+    def _noting_failures(self) -> Iterator[None]:
+        """Keep what a failure says about the server."""
         try:
-            limit_s = self._http.patience_s if whole else None  # a stream is as long as its reader
-            async with asyncio.timeout(limit_s), aclosing(client.growing(text, options)) as answers:
-                async for answer, timings in answers:
-                    if not whole:
-                        yield answer, timings
-            if whole:
-                if client.connected.is_mlx and not client.connected.is_chat:
-                    client.estimate.note_whole(text + answer.text, options.get("stop", ()))
-                    if answer.ended == "length" and answer.text != answer.last:
-                        answer.lose_last()
-                yield answer, timings
-        except TimeoutError:
-            raise BackendTimeout(f"{self._http.url} did not answer in time") from None
+            yield
         except BackendError as error:
-            self._state = replace(state_after(self._state, error), n_ctx=client.n_ctx)
+            self._state = state_after(self._state, error)
             raise
 
 
@@ -307,18 +279,6 @@ def _options(
 def _is_fatal(client: TextClient, text: str) -> bool:
     """Return whether mlx_lm.server would die of it."""
     return client.connected.is_mlx and client.estimate.is_whole(text)
-
-
-def _second_best(in_use: ModelInUse) -> str:
-    """Return why a model is not the right one, as far as its name tells."""
-    if in_use.is_chat:
-        return (
-            f"{in_use.model} is asked in words to fill in the gap, because no tokens for that are known by its name "
-            "(if it has them, name them by fim.backend.template)"
-        )
-    if in_use.family == PLAIN:
-        return f"{in_use.model} sees only the text above the cursor"
-    return ""
 
 
 def _join(parts: list[Part]) -> str:

@@ -15,29 +15,42 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 from server_bridge.fim.layout import CHAT, GAP, NO_THINKING, TASK, Part, neutral, render
-from server_bridge.http.fields import GUIDE
-from server_bridge.http.responses import Object
-from server_bridge.llama.completion import TEMPERATURE
 from server_bridge.openai.code_block import find_block
-from server_bridge.openai.stream import NO_ID, StreamedAnswer
-from server_bridge.protocol import Prompt, Reply, Request, Stop, Timings, Token
+from server_bridge.openai.stream import StreamedAnswer
+from server_bridge.protocol import (
+    NO_ID,
+    TEMPERATURE,
+    Prompt,
+    Reply,
+    Request,
+    Stop,
+    Timings,
+    Token,
+)
 
+GUIDE = "structured_outputs"  # vLLM's field; others leave it unread
+# What a completion can do without, what is refused most often first; see `http.fields`.
+OPTIONAL = (
+    GUIDE, "stream_options", "chat_template_kwargs", "logprobs", "seed", "stop", "temperature",
+    "stream",
+)  # fmt: skip
 MOST_STOPS = 4  # OpenAI's own limit, and that of servers that copy it
 HALF = 4  # bytes of a character, each of which is sent as U+FFFD while some are missing
 STOPS = {"stop": Stop.END, "length": Stop.LIMIT}
 SIGNS = re.compile(r"[\\^$.*+?()\[\]{}|/-]")  # what regular expressions do not take for itself
-PREFILL: Object = {"max_tokens": 1, "temperature": 0}  # one token is generated all the same
+PREFILL: dict[str, Any] = {"max_tokens": 1, "temperature": 0}  # one token is generated all the same
 
 
-def options(request: Request, held: str, *, is_mlx: bool, guides: bool = False) -> Object:
+def options(request: Request, held: str, *, is_mlx: bool, guides: bool = False) -> dict[str, Any]:
     """
     Return the options of decoding, where *held* comes before what was asked for; *guides*: the
     server can force a text.
     """
     n_spare = 1 if is_mlx else 0
-    fields: Object = {"max_tokens": request.n_predict + len(held) + n_spare}
+    fields: dict[str, Any] = {"max_tokens": request.n_predict + len(held) + n_spare}
     fields["temperature"] = TEMPERATURE if request.sample else 0
     if request.sample:
         fields["seed"] = request.sample
@@ -48,7 +61,7 @@ def options(request: Request, held: str, *, is_mlx: bool, guides: bool = False) 
     return fields
 
 
-def guide(forced: str) -> Object:
+def guide(forced: str) -> dict[str, Any]:
     """
     Return the option that makes an answer begin with *forced*; none where no regular expression can
     say it.
@@ -144,7 +157,7 @@ MESSAGE = CHAT._replace(middle=ASK, stop="", controls=TURNS)
 BLOCK_TOKENS = 16  # of an answer for the marks of its block
 
 
-def fields(text: str) -> Object:
+def fields(text: str) -> dict[str, Any]:
     """Return the fields of a request besides the options of decoding."""
     message = {"role": "user", "content": TASK + text}
     return {"messages": [message], "chat_template_kwargs": NO_THINKING}
@@ -160,7 +173,7 @@ def instructions(prompt: Prompt) -> list[Part]:
     return [*files, turns[0]._replace(text=f"\n\n{turns[0].text}"), *turns[1:]]
 
 
-def messages(prompt: Prompt) -> Object:
+def messages(prompt: Prompt) -> dict[str, Any]:
     """Return the fields of a request with turns besides the options of decoding, see `fields`."""
     parts = instructions(prompt)
     n_later = len(prompt.turns) - 1
@@ -173,7 +186,7 @@ def messages(prompt: Prompt) -> Object:
     return request_fields
 
 
-def chat_options(request: Request) -> Object:
+def chat_options(request: Request) -> dict[str, Any]:
     """
     Return the options of decoding: with room for the line that is written once more, and no stop
     strings, which may stand in it.

@@ -18,13 +18,26 @@ import msgspec
 from msgspec import Struct
 
 from server_bridge.fim.layout import find_spelling
-from server_bridge.http.fields import LONGEST, REFUSALS
-from server_bridge.http.responses import Count, Object, Octet, label, optional
+from server_bridge.http.responses import (
+    LONGEST,
+    REFUSALS,
+    Count,
+    Object,
+    Octet,
+    check_length,
+    label,
+    log_probability,
+    optional,
+)
 from server_bridge.http.responses import read as read_shape
-from server_bridge.llama.completion import check_length, log_probability
-from server_bridge.protocol import BackendError, BackendRejected, BackendUnavailable, Token
+from server_bridge.protocol import (
+    NO_ID,
+    BackendError,
+    BackendRejected,
+    BackendUnavailable,
+    Token,
+)
 
-NO_ID = -1  # a token of which only the text is known
 # The context, as servers say it in words: "maximum context length is 4096 tokens", "exceed context
 # window of 400", "must be <= 400", "n_keep (442) >= n_ctx (400)"
 SIZE = r"(?:context|sequence)[ _](?:length|window|size|limit)|n_ctx"

@@ -10,6 +10,7 @@ was. So `CacheEstimate` remembers what was sent, and learns how long tokens are.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import math
@@ -19,28 +20,25 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 
 from server_bridge.fim.layout import common_prefix
-from server_bridge.fim.tokens import PLAIN
 from server_bridge.http.client import Http
-from server_bridge.http.fields import GUIDE, REFUSALS, OptionalFields
-from server_bridge.http.responses import Object, label
+from server_bridge.http.fields import OptionalFields
+from server_bridge.http.responses import REFUSALS, Object, label
 from server_bridge.openai import completion, stream
-from server_bridge.openai.completion import MOST_STOPS
+from server_bridge.openai.completion import GUIDE, MOST_STOPS, OPTIONAL
 from server_bridge.openai.models import (
     CHATS,
     COMPLETIONS,
-    SMALL_CONTEXT,
     TEMPLATES,
     ModelInUse,
+    Waking,
     list_models,
 )
 from server_bridge.openai.stream import StreamedAnswer
-from server_bridge.openai.waking import Waking
 from server_bridge.protocol import (
     BackendRejected,
+    BackendTimeout,
     BackendUnusable,
-    Health,
     PromptTooLong,
-    State,
     Timings,
 )
 from server_bridge.speeds import Speeds
@@ -132,16 +130,14 @@ class TextClient:
     One server that takes texts. *known*: what was learned of the same server before.
     """
 
-    def __init__(
-        self, http: Http, connected: ModelInUse, speeds: Speeds, known: TextClient | None = None
-    ) -> None:
-        self.estimate = CacheEstimate(speeds)
+    def __init__(self, http: Http, connected: ModelInUse, known: TextClient | None = None) -> None:
+        self.estimate: CacheEstimate = CacheEstimate(known.estimate.speeds if known else Speeds())
         self.connected = connected
         self.waking = Waking(http, *connected.shortest)
         self.n_ctx = connected.n_ctx
         self._http = http
         self._engine = connected.owner
-        self._fields: OptionalFields = known._fields if known else OptionalFields()
+        self._fields: OptionalFields = known._fields if known else OptionalFields(OPTIONAL)
 
     @property
     def guides(self) -> bool:
@@ -152,12 +148,33 @@ class TextClient:
         return self._engine.startswith("vllm") and GUIDE not in self._fields.refused
 
     async def growing(
-        self, text: str, options: Object
+        self, text: str, options: Object, *, whole: bool = False
     ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
         """
-        Yield the answer to *text* after each event, and what it cost; closing this closes the
-        request. What the server refuses of it is left out, and it is asked again.
+        Yield the answer to *text* after each event, and what it cost; a *whole* one only at its
+        end, of mlx_lm.server less the one token that it makes more than is used. Closing this
+        closes the request.
         """
+        limit_s = self._http.patience_s if whole else None  # a stream is as long as its reader
+        try:
+            async with asyncio.timeout(limit_s), aclosing(self._growing(text, options)) as answers:
+                async for answer, timings in answers:
+                    if not whole:
+                        yield answer, timings
+        except TimeoutError:
+            raise BackendTimeout(f"{self._http.url} did not answer in time") from None
+        if not whole:
+            return
+        if self.connected.is_mlx and not self.connected.is_chat:
+            self.estimate.note_whole(text + answer.text, options.get("stop", ()))
+            if answer.ended == "length" and answer.text != answer.last:
+                answer.lose_last()
+        yield answer, timings
+
+    async def _growing(
+        self, text: str, options: Object
+    ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
+        """See `growing`. What the server refuses of it is left out, and it is asked again."""
         body, is_asked, is_begun = self._body(text, options), "messages" in options, False
         while True:
             sent = self._fields.leave_out(body)
@@ -191,10 +208,13 @@ class TextClient:
         """See `growing`; what it says of the server is kept, also when this is closed."""
         n_held = self.estimate.tokens(self.estimate.count_held(text))
         answer, timings, line = None, Timings(), completion.last_line(text)
+        path = CHATS if "messages" in body else COMPLETIONS
+        events = self._http.stream(path, json.dumps(body).encode())
         # mlx_lm.server has its model; a request that is given up costs it what it evaluated
-        waking = None if self.connected.is_mlx else self.waking
+        watched = events if self.connected.is_mlx else self.waking.watch(events)
+        growing = stream.growing(watched, self._http.url, n_predict)
         try:
-            async with aclosing(_answers(self._http, waking, body, n_predict)) as answers:
+            async with aclosing(events), aclosing(watched), aclosing(growing) as answers:
                 async for answer in answers:
                     self._fields.note_answer()
                     timings = self._timings(answer, len(text), n_held)
@@ -245,19 +265,6 @@ class TextClient:
         )
 
 
-async def _answers(
-    http: Http, waking: Waking | None, body: Object, n_predict: int
-) -> AsyncGenerator[StreamedAnswer, None]:
-    """Yield the answer to *body* of *n_predict* tokens after each event; see `stream.growing`."""
-    path = CHATS if "messages" in body else COMPLETIONS
-    events = http.stream(path, json.dumps(body).encode())
-    watched = waking.watch(events) if waking else events
-    growing = stream.growing(watched, http.url, n_predict)
-    async with aclosing(events), aclosing(watched), aclosing(growing) as answers:
-        async for answer in answers:
-            yield answer
-
-
 class TextServer:
     """
     A `TextModel`: one server that the user named, and one of its models, through `/v1/completions`.
@@ -267,8 +274,8 @@ class TextServer:
 
     def __init__(self, http: Http, model: str) -> None:
         self._http = http
-        in_use = ModelInUse(model, PLAIN, SMALL_CONTEXT, {"model": model}, is_mlx=False, owner="")
-        self._client = TextClient(http, in_use, Speeds(State(Health.UNKNOWN, "openai")))
+        in_use = ModelInUse(model, fields={"model": model})
+        self._client = TextClient(http, in_use)
 
     async def continue_text(self, text: str, n_predict: int, stops: tuple[str, ...]) -> str | None:
         """

@@ -14,16 +14,8 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from server_bridge.llama.checkpoints import CLOSE_STEP
 from server_bridge.machine.addresses import USUAL_PORTS
-from server_bridge.process.sizing import (
-    Facts,
-    checkpoints,
-    context,
-    is_sliding,
-    set_aside,
-    state_bytes,
-)
+from server_bridge.process.sizing import Facts, Limits, is_sliding, limits, state_bytes
 
 HOST = "127.0.0.1"  # there is no switch for another: a server for others needs more thought
 N_SLOTS = 2  # serve any number of documents, see `slots`
@@ -90,7 +82,7 @@ def usual_threads(cores: int) -> int:
 def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
     """Return the command line without the program's name. The API key is never on it."""
     room = machine.gpu or machine.memory
-    n_ctx = context(plan.facts, N_SLOTS, N_CTX, room)
+    most = limits(plan.facts, N_SLOTS, N_CTX, room, machine.memory)
     wanted: list[tuple[str, ...]] = [
         ("--model", plan.model),
         ("--offline",),
@@ -100,16 +92,16 @@ def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
         ("--cors-origins", "localhost"),  # by default every web page may read its answers
         ("--parallel", str(N_SLOTS)),
         ("--no-kv-unified",),  # with it idle slots are emptied
-        ("--ctx-size", str(N_SLOTS * n_ctx)),
+        ("--ctx-size", str(N_SLOTS * most.n_ctx)),
         ("--predict", str(N_PREDICT)),
         ("--batch-size", str(N_BATCH)),
         ("--ubatch-size", str(N_BATCH)),
         ("--threads", str(usual_threads(machine.cores))),
-        ("--cache-ram", str(set_aside(plan.facts, N_SLOTS, machine.memory) >> 20)),
+        ("--cache-ram", str(most.aside_mib)),
         # Our prompts grow at their end: there is nothing to shift in the middle, and what is reused
         # that way is not what would have been evaluated. A long text asks for it by itself.
         ("--cache-reuse", "0"),
-        *_rolling_back(machine, plan),
+        *_rolling_back(plan, most),
         *([("--sleep-idle-seconds", str(plan.unload_s))] if plan.unload_s else []),
         *([("--slot-save-path", plan.slots_dir + "/")] if plan.slots_dir else []),
         ("--log-colors", "off"),  # by default it looks at its terminal, and we read the log
@@ -118,7 +110,7 @@ def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
     return [word for words in wanted if words[0] in build.options for word in words]
 
 
-def _rolling_back(machine: Machine, plan: Plan) -> list[tuple[str, ...]]:
+def _rolling_back(plan: Plan, most: Limits) -> list[tuple[str, ...]]:
     """
     Return the options by which a changed prompt is continued: from a copy of a recurrent state, or
     in a window of full size.
@@ -127,9 +119,8 @@ def _rolling_back(machine: Machine, plan: Plan) -> list[tuple[str, ...]]:
     if not plan.facts or is_sliding(plan.facts):
         options.append(("--swa-full",))
     if not plan.facts or state_bytes(plan.facts):
-        copies = checkpoints(plan.facts, N_SLOTS, machine.memory)
-        options.append(("--ctx-checkpoints", str(copies)))
-        options.append(("--checkpoint-min-step", str(CLOSE_STEP)))
+        options.append(("--ctx-checkpoints", str(most.n_checkpoints)))
+        options.append(("--checkpoint-min-step", str(most.min_step)))
     return options
 
 

@@ -15,7 +15,6 @@ import secrets
 from dataclasses import replace
 from pathlib import Path
 
-from server_bridge.http.client import Http, Trust
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.process import programs, sizing
 from server_bridge.process.programs import EmbeddedSettings
@@ -131,7 +130,7 @@ class Embedded:
         # All that decides what its cache holds, and that it does not say itself: types and flash
         # attention are llama.cpp's defaults.
         return LlamaServer(
-            Http(answer["url"], key, trust=Trust(guard=self._supervisor.guard)),
+            self._supervisor.http(answer["url"], key),
             "embedded",
             engine=f"xllamacpp {answer['engine']}",
             memory=sizing.memory_of(facts, settings.n_batch, settings.n_slots, sizing.physical()),

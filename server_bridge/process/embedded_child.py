@@ -3,6 +3,7 @@ The process with llama.cpp inside: settings come in on stdin, the server's addre
 stdout.
 
     in    {"model": …, "key": …, "n_threads": …, "n_slots": …, "n_ctx": …,
+           "n_checkpoints": …, "min_step": …, "aside_mib": …,
            "n_batch": …, "unload_s": …, "slots_dir": …, "port": …}
     out   {"url": "http://127.0.0.1:…", "engine": version, "not_saved": why}   or   {"error": …}
 
@@ -29,9 +30,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-from server_bridge.llama.checkpoints import CLOSE_STEP
-from server_bridge.process import sizing
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 READERS = "localhost"  # whose web pages may read an answer, if they have the key; by default all
@@ -134,16 +132,14 @@ def _parameters(settings: dict[str, Any], params: Any) -> Any:
     params.cors_origins, params.ui = READERS, False
     params.n_parallel = n_slots
     params.kv_unified = False  # unified slots clear each other's cache
-    facts = sizing.read_facts(Path(settings["model"]))
-    there = sizing.physical()
-    params.n_ctx = n_slots * sizing.context(facts, n_slots, settings["n_ctx"], there)
+    params.n_ctx = n_slots * settings["n_ctx"]
     params.n_batch = params.n_ubatch = settings["n_batch"]
     params.swa_full = True
-    params.n_ctx_checkpoints = sizing.checkpoints(facts, n_slots, there)
-    params.checkpoint_min_step = CLOSE_STEP
+    params.n_ctx_checkpoints = settings["n_checkpoints"]
+    params.checkpoint_min_step = settings["min_step"]
     params.cpuparams.n_threads = settings["n_threads"]
     params.cpuparams_batch.n_threads = settings["n_threads"]
-    params.cache_ram_mib = sizing.set_aside(facts, n_slots, there) >> 20
+    params.cache_ram_mib = settings["aside_mib"]
     params.endpoint_slots = True
     if settings["unload_s"]:
         params.sleep_idle_seconds = settings["unload_s"]

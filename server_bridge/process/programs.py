@@ -7,6 +7,7 @@ Looks at the machine and asks llama-server about itself; starts nothing that sta
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -16,12 +17,13 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from server_bridge.http.api_key import ServedKey
-from server_bridge.machine.executables import PACKAGES, neutral_folder, python_command, run
+from server_bridge.machine.executables import PACKAGES, neutral_folder, python_command, read_output
 from server_bridge.process import command_line, sizing
 from server_bridge.protocol import BackendUnusable
 
 KEY_ENV = "LLAMA_API_KEY"  # llama-server's own name for it
 KEY = re.compile(r"[!\"$-~][!-~]*")  # one line of llama-server's file, in which # begins a comment
+MOST_PRINTED = 1 << 20  # bytes; a --help has 50,000
 ASK_S = 30.0  # a --help takes 20 ms, a look at the GPUs through a cold driver some seconds
 CPU_TIME = Path("/sys/fs/cgroup/cpu.max")  # microseconds, and of how many; of a container its own
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -80,6 +82,15 @@ class Program:
         """The URL it will have."""
         return f"http://{command_line.HOST}:{self.port}"
 
+    async def is_taken(self) -> bool:
+        """Return whether something listens at the port: we would take it for our child."""
+        try:
+            _, writer = await asyncio.open_connection(command_line.HOST, self.port)
+        except OSError:
+            return False
+        writer.close()
+        return True
+
 
 def machine(server: str | None) -> command_line.Machine:
     """
@@ -109,6 +120,11 @@ def usable_cores() -> int:
     except (OSError, ValueError):  # another system, no limit ("max"), or an older kernel
         return cores
     return min(cores, max(1, -(-share // period)))
+
+
+def usual_threads() -> int:
+    """Return how many threads a server of the user's model takes on this machine."""
+    return command_line.usual_threads(usable_cores())
 
 
 def build(server: str) -> command_line.Build:
@@ -157,7 +173,9 @@ def embedded(settings: EmbeddedSettings, key: str, port: int = 0) -> Program:
     """
     Return the engine of this package, which tells its parent at which *port* it is (0: at any).
     """
-    child_settings = {**asdict(settings), "key": key, "port": port}
+    there, facts = sizing.physical(), sizing.read_facts(Path(settings.model))
+    limits = sizing.limits(facts, settings.n_slots, settings.n_ctx, there, there)
+    child_settings = {**asdict(settings), **limits._asdict(), "key": key, "port": port}
     return Program(
         argv=python_command(CHILD),
         port=port,
@@ -206,7 +224,9 @@ def _absolute(path: str) -> str:
 def _read_printed(*argv: str) -> str:
     """Return the output of a program, "" if it fails."""
     try:
-        done = run(argv, neutral_folder(), ASK_S)
+        printed = read_output(
+            argv, neutral_folder(), os.environ, ASK_S, MOST_PRINTED, must_succeed=True
+        )
     except OSError:
         return ""
-    return done.stdout if done.returncode == 0 else ""
+    return "\n".join(printed.decode("utf-8", "replace").splitlines())

@@ -14,10 +14,8 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from pathlib import Path
 
-from server_bridge.http.client import Http, Trust
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.machine import private_files
-from server_bridge.process import command_line
 from server_bridge.process.programs import Program
 from server_bridge.process.supervisor import Supervisor
 from server_bridge.protocol import BackendError, BackendUnusable, Health, Prompt, Request, State
@@ -35,7 +33,7 @@ async def keep(program: Program) -> AsyncGenerator[State, None]:
     Yields `LOADING` again and again, `READY` once it has completed something, `DOWN` when it died
     and is to be started again, and, last, `UNUSABLE` when it cannot be started at all.
     """
-    if await _is_taken(program):
+    if await program.is_taken():
         yield _report_taken(program)
         return
     _prepare(program)
@@ -70,14 +68,14 @@ async def _runs(program: Program, supervisor: Supervisor) -> AsyncGenerator[Stat
         again = f"started again in {wait:.0f} s" if wait else "started again"
         yield _state(Health.DOWN, program, f"{end}; it is {again}")
         await asyncio.sleep(wait)
-        if await _is_taken(program):
+        if await program.is_taken():
             yield _report_taken(program)
             return
 
 
 async def _start(program: Program, supervisor: Supervisor) -> AsyncGenerator[State, None]:
     """Yield the states of a starting run, until it is ready, cannot be used, or has ended."""
-    server = LlamaServer(Http(program.url, program.key, trust=Trust(guard=supervisor.guard)))
+    server = LlamaServer(supervisor.http(program.url, program.key))
     try:
         while supervisor.pid is not None:
             try:
@@ -111,16 +109,6 @@ def _forget_key(program: Program) -> None:
     with suppress(OSError):
         if private_files.read(program.key_file).decode().strip() == program.key:
             program.key_file.unlink()
-
-
-async def _is_taken(program: Program) -> bool:
-    """Return whether something listens at the port: we would take it for our child."""
-    try:
-        _, writer = await asyncio.open_connection(command_line.HOST, program.port)
-    except OSError:
-        return False
-    writer.close()
-    return True
 
 
 def _report_taken(program: Program) -> State:

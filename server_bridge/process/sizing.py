@@ -18,7 +18,7 @@ import struct
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from server_bridge.llama.checkpoints import CLOSE_STEP, Kind, ModelMemory
 
@@ -69,6 +69,25 @@ def set_aside(facts: Facts, n_slots: int, memory: int) -> int:
     """Return bytes for prompts that are set aside: what copies of states leave."""
     copies = checkpoints(facts, n_slots, memory) * n_slots * state_bytes(facts)
     return max(0, memory // SHARE - copies)
+
+
+class Limits(NamedTuple):
+    """The limits of a server: tokens of a slot and copies of its state, MiB of prompts aside."""
+
+    n_ctx: int
+    n_checkpoints: int
+    min_step: int
+    aside_mib: int
+
+
+def limits(facts: Facts, n_slots: int, most: int, room: int, memory: int) -> Limits:
+    """Return the limits where a slot has *most* tokens at most, in *room* bytes of some memory."""
+    return Limits(
+        n_ctx=context(facts, n_slots, most, room),
+        n_checkpoints=checkpoints(facts, n_slots, memory),
+        min_step=CLOSE_STEP,
+        aside_mib=set_aside(facts, n_slots, memory) >> 20,
+    )
 
 
 def memory_of(facts: Facts, n_batch: int, n_slots: int, memory: int) -> ModelMemory:

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from server_bridge.http.client import Http, Trust
 from server_bridge.machine.executables import KILL, signal_group, start_async
 from server_bridge.process.embedded_child import PR_SET_PDEATHSIG
 from server_bridge.process.programs import KEY_ENV, Program
@@ -54,7 +55,11 @@ class Supervisor:
         self._note_death()
         return max(0.0, self._started + restart_delay(self._n_deaths) - time.monotonic())
 
-    async def guard(self) -> None:
+    def http(self, url: str, key: str) -> Http:
+        """Return a connection to the child, which listens at *url*."""
+        return Http(url, key, trust=Trust(guard=self._check_running))
+
+    async def _check_running(self) -> None:
         """Raise BackendUnavailable once the child has ended: another may have its port by now."""
         if self.pid is None:
             raise BackendUnavailable("the model server ended")

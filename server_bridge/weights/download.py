@@ -22,7 +22,7 @@ from typing import BinaryIO
 
 import httpx
 
-from server_bridge.http.environment import RoutedTransport
+from server_bridge.http.transport import RoutedTransport
 from server_bridge.machine.addresses import redact_url
 from server_bridge.protocol import BackendUnusable
 from server_bridge.weights.table import GIGABYTE, HUB, OfferedModel

@@ -115,28 +115,28 @@ def test_a_boundary_stays_where_it_is(place_text: tuple[str, str], text: str) ->
 
 
 @pytest.mark.parametrize(
-    ("text", "keywords", "outcome"),
+    ("text", "keywords", "reason"),
     [
-        ("x = fo▮\n", {}, None),
+        ("x = fo▮\n", {}, ""),
         ("x = fo▮o\n", {}, "inside a word"),
         ("x = ▮foo\n", {}, "before other code"),
-        ("foo(▮, b)\n", {}, None),
-        ("foo(▮) + b\n", {}, None),
+        ("foo(▮, b)\n", {}, ""),
+        ("foo(▮) + b\n", {}, ""),
         ("x = f▮\n", {"deleted": True}, "after a deletion"),
         ("# f▮\n", {"scope": "comment"}, "in a comment"),
-        ("'f▮'\n", {"scope": "string"}, None),
+        ("'f▮'\n", {"scope": "string"}, ""),
         ("▮\n\n", {}, "in an empty text"),
-        ("import os\n▮\n\n", {}, None),
+        ("import os\n▮\n\n", {}, ""),
         ("if x:▮\n    y()\n", {}, "before the body of a block"),
-        ("if x:▮\ny()\n", {}, None),
+        ("if x:▮\ny()\n", {}, ""),
     ],
 )
-def test_quiet(text: str, keywords: dict[str, Any], outcome: str | None) -> None:
+def test_quiet(text: str, keywords: dict[str, Any], reason: str) -> None:
     """An automatic request shows nothing while a word is edited, text deleted, or a comment written."""
     cursor, _ = parsed(text)
     assert (
         quiet(cursor, **{"deleted": False, "scope": "", "excluded": {"comment"}, **keywords})
-        == outcome
+        == reason
     )
 
 

@@ -1,7 +1,7 @@
 """
 The prompt of each family as its makers publish it, for a repository with two other files; `↵` is a line end.
 
-The source of each stands in the table itself (`server_bridge/fim/tokens.py`). What stands before the file at work is
+The source of each stands in the table itself (`server_bridge/fim/families.toml`). What stands before the file at work is
 ours where a family was shown one file at a time, or none is named: it must not look like a token.
 """
 

@@ -14,8 +14,7 @@ import pytest
 import trustme
 
 from server_bridge.http.client import Http
-from server_bridge.http.failures import Unproven
-from server_bridge.http.responses import Loading, Refused, ServerError, UnexpectedAnswer
+from server_bridge.http.responses import Loading, Refused, ServerError, UnexpectedAnswer, Unproven
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,

@@ -13,7 +13,7 @@ from server_bridge.http.responses import (
     read,
     seconds_of,
 )
-from server_bridge.llama.answers import Completion, SpelledToken
+from server_bridge.llama.answers import Event, SpelledToken
 from server_bridge.protocol import BackendError, BackendUnavailable
 
 HOSTILE = {
@@ -58,7 +58,7 @@ def test_what_servers_write_beyond_the_standard_costs_no_more_than_itself(conten
 def test_an_answer_of_another_shape_is_named_by_its_place() -> None:
     """The message says where the fault is, and holds nothing of the answer."""
     with pytest.raises(BackendUnavailable) as caught:
-        read(Completion, {"content": ["user's code"]}, "http://server/completion")
+        read(Event, {"content": ["user's code"]}, "http://server/completion")
     assert "http://server/completion sent an unexpected answer" in str(caught.value)
     assert "$.content" in str(caught.value)
     assert "code" not in str(caught.value)

@@ -5,12 +5,31 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from functools import partial
 
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Object
 
+Stream = Callable[[str, bytes], AsyncGenerator[Object, None]]
 
-class Heard(Http):
+
+class Wrapped(Http):
+    """Its streams go through `pass_on`."""
+
+    def another(self, *guards: Callable[[], Awaitable[object]]) -> Http:
+        http = super().another(*guards)
+        passed_on = partial(self.pass_on, http.stream)
+        http.stream = passed_on  # type: ignore[method-assign]
+        return http
+
+    async def pass_on(self, stream: Stream, path: str, body: bytes) -> AsyncGenerator[Object, None]:
+        """Hand on the events of a request."""
+        async with aclosing(stream(path, body)) as events:
+            async for event in events:
+                yield event
+
+
+class Heard(Wrapped):
     """Keeps the paths that were asked for and the token ids of the prompts that were answered."""
 
     def __init__(self, url: str) -> None:
@@ -25,23 +44,14 @@ class Heard(Http):
     async def post(self, path: str, body: bytes) -> Object:
         answer = await super().post(path, body)
         self.paths.append(path)
-        if path == "/completion":
-            self.prompts.append(json.loads(body)["prompt"])
         return answer
 
-    def another(self, *guards: Callable[[], Awaitable[object]]) -> Http:
-        http = super().another(*guards)
-        stream = http.stream
-
-        async def listen(path: str, body: bytes) -> AsyncGenerator[Object, None]:
-            async with aclosing(stream(path, body)) as events:
-                async for event in events:
-                    yield event
-            self.paths.append(path)
-            self.prompts.append(json.loads(body)["prompt"])
-
-        http.stream = listen  # type: ignore[method-assign]
-        return http
+    async def pass_on(self, stream: Stream, path: str, body: bytes) -> AsyncGenerator[Object, None]:
+        async with aclosing(super().pass_on(stream, path, body)) as events:
+            async for event in events:
+                yield event
+        self.paths.append(path)
+        self.prompts.append(json.loads(body)["prompt"])
 
     async def text(self) -> str:
         """Return the last prompt as text, as the server spells it."""

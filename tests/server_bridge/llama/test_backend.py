@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -28,7 +30,7 @@ from tests.llama_server import llama_server
 from tests.models import BUNDLED, write_model
 from tests.server_bridge.fim.controls import CONTROLS
 from tests.server_bridge.keys import giving
-from tests.server_bridge.llama.heard import Heard
+from tests.server_bridge.llama.heard import Heard, Stream, Wrapped
 from tests.server_bridge.prompts import prompt, warm_all
 from tests.server_bridge.recorder import recorder
 
@@ -48,12 +50,13 @@ async def test_a_model_without_the_tokens_is_named_with_the_fix(no_fim_model: Pa
         await server.aclose()
 
 
-class Forgetful(Http):
+class Forgetful(Wrapped):
     """A server that says of each prompt that nothing of it is kept."""
 
-    async def post(self, path: str, body: bytes) -> Object:
-        answer = await super().post(path, body)
-        return {**answer, "tokens_cached": 0} if path == "/completion" else answer
+    async def pass_on(self, stream: Stream, path: str, body: bytes) -> AsyncGenerator[Object, None]:
+        async with aclosing(super().pass_on(stream, path, body)) as events:
+            async for event in events:
+                yield {**event, "tokens_cached": 0}
 
 
 @pytest.mark.usefixtures("patient")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 
@@ -15,13 +15,14 @@ from fim_lsp.settings.config import Config
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Object
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.llama.checkpoints import Kind, ModelMemory
+from server_bridge.llama.checkpoints import Kind, ModelMemory, unfit
 from server_bridge.llama.link import open_to_pages
 from server_bridge.llama.mirror import Mirror, Outlook
-from server_bridge.llama.slot_client import RECENT, CacheCheck, unfit
+from server_bridge.llama.slot_client import RECENT, CacheCheck
 from tests import architectures
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
+from tests.server_bridge.llama.heard import Stream, Wrapped
 
 SLOT, CUT, LOAD = (Outlook(90, loaded=n == 2, cut=n == 1) for n in range(3))
 
@@ -135,22 +136,15 @@ async def test_doctor_names_what_a_model_has(
         await backend.aclose()
 
 
-class Forgetful(Http):
+class Forgetful(Wrapped):
     """Empties both slots before each completion."""
 
-    def another(self, *guards: Callable[[], Awaitable[object]]) -> Http:
-        http = super().another(*guards)
-        stream = http.stream
-
-        async def forget(path: str, body: bytes) -> AsyncGenerator[Object, None]:
-            for slot in range(2):
-                await self.post(f"/slots/{slot}?action=erase", b"{}")
-            async with aclosing(stream(path, body)) as events:
-                async for event in events:
-                    yield event
-
-        http.stream = forget  # type: ignore[method-assign]
-        return http
+    async def pass_on(self, stream: Stream, path: str, body: bytes) -> AsyncGenerator[Object, None]:
+        for slot in range(2):
+            await self.post(f"/slots/{slot}?action=erase", b"{}")
+        async with aclosing(super().pass_on(stream, path, body)) as events:
+            async for event in events:
+                yield event
 
 
 @pytest.mark.usefixtures("patient")

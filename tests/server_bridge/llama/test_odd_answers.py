@@ -25,9 +25,7 @@ from tests.server_bridge.prompts import prompt
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.usefixtures("patient")]
 
 REQUEST = Request(prompt("    def f(self", " ret"), n_predict=4, stop=("\n",))
-PATHS = [
-    "/props", "/tokenize", "/completion", "/slots", "/apply-template", "stream", "action",
-]  # fmt: skip
+PATHS = ["/props", "/tokenize", "/slots", "/apply-template", "stream", "action"]
 Key = tuple[str, bytes]
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from server_bridge.http.client import Http
 from server_bridge.http.responses import Object, object_in
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.link import OPTIONAL
 from server_bridge.protocol import BackendRejected, PromptTooLong, Request
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
+from tests.server_bridge.llama.heard import Stream, Wrapped
 from tests.server_bridge.prompts import prompt
 
 SAMPLED = Request(prompt("    def f(self"), n_predict=4, stop=("\n\n",), sample=1)
@@ -31,7 +32,7 @@ def url() -> Iterator[str]:
         yield running
 
 
-class Refusing(Http):
+class Refusing(Wrapped):
     """Refuses a completion with one of these fields, and *says* which; keeps what is *asked*."""
 
     def __init__(self, url: str, *fields: str, says: str = NAMED, kind: str = "") -> None:
@@ -39,29 +40,14 @@ class Refusing(Http):
         self.asked: list[dict[str, Any]] = []
         self.refused, self.says, self.kind = fields, says, kind
 
-    def _refuse(self, path: str, body: bytes) -> None:
-        if path == "/completion":
-            self.asked.append(json.loads(body))
-            if there := [field for field in self.refused if field in self.asked[-1]]:
-                said = {"message": self.says.replace("%s", there[0]), "type": self.kind}
-                object_in(self.url, 400, json.dumps({"error": said}).encode())
-
-    async def post(self, path: str, body: bytes) -> Object:
-        self._refuse(path, body)
-        return await super().post(path, body)
-
-    def another(self, *guards: Callable[[], Awaitable[object]]) -> Http:
-        http = super().another(*guards)
-        stream = http.stream
-
-        async def refuse(path: str, body: bytes) -> AsyncGenerator[Object, None]:
-            self._refuse(path, body)
-            async with aclosing(stream(path, body)) as events:
-                async for event in events:
-                    yield event
-
-        http.stream = refuse  # type: ignore[method-assign]
-        return http
+    async def pass_on(self, stream: Stream, path: str, body: bytes) -> AsyncGenerator[Object, None]:
+        self.asked.append(json.loads(body))
+        if there := [field for field in self.refused if field in self.asked[-1]]:
+            said = {"message": self.says.replace("%s", there[0]), "type": self.kind}
+            object_in(self.url, 400, json.dumps({"error": said}).encode())
+        async with aclosing(super().pass_on(stream, path, body)) as events:
+            async for event in events:
+                yield event
 
 
 @pytest.mark.parametrize("says", [NAMED, "no"])
@@ -83,6 +69,26 @@ async def test_a_field_that_is_refused_is_left_out_from_then_on(
         await backend.warm(prompt("    y = ", at=900), 64)
     assert not any(field in asked for asked in http.asked[n_asked:])
     assert n_asked <= 3 + 2 * len(OPTIONAL)
+
+
+@pytest.mark.parametrize("says", [NAMED, "no"])
+async def test_a_half_word_stands_in_the_prompt_where_no_grammar_is_taken(
+    url: str, says: str
+) -> None:
+    """From then on; it is told as the beginning of the answer, once."""
+    http = Refusing(url, "grammar", says=says)
+    half = Request(replace(GREEDY.prompt, middle="    def f(", forced="self, "), n_predict=4)
+    whole = Request(replace(GREEDY.prompt, middle="    def f(self, "), n_predict=4)
+    async with aclosing(LlamaServer(http)) as backend, aclosing(LlamaServer(url)) as other:
+        told = await backend.complete(half)
+        n_asked = len(http.asked)
+        again = await backend.complete(half)
+        expected = (await other.complete(whole)).text
+    assert told.text == again.text == "self, " + expected
+    assert b"".join(token.text for token in again.tokens).decode() == again.text
+    assert b"".join(token.text for token in again.middle) == b"    def f("
+    assert [asked for asked in http.asked if "grammar" in asked] == http.asked[: n_asked - 1]
+    assert len(http.asked) == n_asked + 1
 
 
 async def test_several_fields_may_be_refused(url: str) -> None:

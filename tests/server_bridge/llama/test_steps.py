@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from collections.abc import AsyncGenerator
 from typing import NamedTuple
 
 import pytest
@@ -38,14 +39,16 @@ class OddServer(Server):
         self._mirror.memory = memory
         self._lies = lies
 
-    async def complete(self, fields: Object, write: Body) -> answers.Completion:
+    async def stream(self, fields: Object, write: Body) -> AsyncGenerator[answers.Event, None]:
         await asyncio.sleep(0)  # as a real one does
-        answer = await super().complete(fields, write)
-        if self._lies:
-            answer.tokens_cached = max(0, answer.tokens_cached + self._lies.choice([-30, -1, 0, 1]))
-            answer.id_slot = self._lies.randrange(self.n_slots)
-            answer.timings.cache_n = self._lies.choice([0, 3, answer.timings.cache_n])
-        return answer
+        async for event in super().stream(fields, write):
+            if self._lies:
+                lie = self._lies.choice([-30, -1, 0, 1])
+                event.tokens_cached = max(0, (event.tokens_cached or 0) + lie)
+                event.id_slot = self._lies.randrange(self.n_slots)
+                assert event.timings is not None
+                event.timings.cache_n = self._lies.choice([0, 3, event.timings.cache_n])
+            yield event
 
 
 def prompts(rng: random.Random) -> tuple[Ids, list[int]]:
@@ -112,4 +115,5 @@ async def test_steps_over_a_prompt_end(*, lies: bool, case: Case) -> None:
 
 async def ask_as_another_client(server: Server, prompt: Ids) -> None:
     fields = {"prompt": json.loads(f"[{prompt.listed}]"), "id_slot": -1, **PREFILL}
-    await server.complete(fields, json.dumps)
+    async for _ in server.stream(fields, json.dumps):
+        pass

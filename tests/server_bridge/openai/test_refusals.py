@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from server_bridge.http.client import Http
-from server_bridge.http.fields import GUIDE, OPTIONAL
 from server_bridge.openai import stream
 from server_bridge.openai.backend import OpenAiServer
+from server_bridge.openai.completion import GUIDE, OPTIONAL
 from server_bridge.openai.text_client import TextServer
 from server_bridge.protocol import BackendRejected, BackendUnavailable, PromptTooLong, Request
 from tests.server_bridge.prompts import prompt

@@ -10,7 +10,7 @@ import pytest
 
 from server_bridge.http.api_key import Key
 from server_bridge.http.client import Http
-from server_bridge.http.environment import CERTIFICATES
+from server_bridge.http.transport import CERTIFICATES
 from server_bridge.protocol import BackendUnavailable, BackendUnusable
 from server_bridge.weights import download
 from tests.server_bridge.recorder import recorder
