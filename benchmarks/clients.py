@@ -138,11 +138,12 @@ def llama_vim(
 async def replay(trace: Trace, client: Client) -> list[Answer]:
     """Return all of *trace*, at its own pace if it has one."""
     waiting: list[asyncio.Task[Answer]] = []
-    due = time.perf_counter()
+    now = asyncio.get_running_loop().time
+    due = now()
     for n, step in enumerate(trace.steps):
         due += step.wait_ms / 1e3
         if trace.paced:
-            await asyncio.sleep(max(0.0, due - time.perf_counter()))
+            await asyncio.sleep(max(0.0, due - now()))
         elif step.wait_ms >= IDLE_MS:
             await _idle(client, step.wait_ms / 1e3)
         for event in step.events:

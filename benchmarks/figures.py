@@ -13,9 +13,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
+from benchmarks import markdown
 from benchmarks.clients import Answer
 from benchmarks.traces import Trace
-from deploy.wire import Blocks, Call
+from deploy.wire import Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,6 @@ class Row:
     evaluated: list[int]
     background: int
     n_posts: int
-    blocks: list[int]
     ms: list[float]
     ends: dict[str, int]
     server_total: int
@@ -50,14 +50,11 @@ def row(
     trace: Trace, client: str, calls: Sequence[Call], answers: Iterable[Answer], **more: object
 ) -> Row:
     """Return the figures of one run."""
-    answers, blocks = list(answers), Blocks()
+    answers = list(answers)
     evaluated: defaultdict[int, int] = defaultdict(int)
-    in_blocks: defaultdict[int, int] = defaultdict(int)
     for call in calls:
-        n = blocks.evaluate(call.prompt, call.made) if call.prompt else 0
         if not call.background:
             evaluated[call.request] += call.evaluated
-            in_blocks[call.request] += n
     return Row(
         trace=trace.name,
         client=client,
@@ -65,7 +62,6 @@ def row(
         n_keys=trace.n_keys,
         evaluated=list(evaluated.values()),
         background=sum(call.evaluated for call in calls if call.background),
-        blocks=list(in_blocks.values()) if any(call.prompt for call in calls) else [],
         ms=[
             round(answer.ms, 2)
             for answer in answers
@@ -101,35 +97,26 @@ def table(rows: Iterable[Row]) -> str:
 
 def _table(name: str, rows: list[Row]) -> str:
     title = f"**{name}**: {rows[0].n_asks} requests, {rows[0].n_keys} keys"
-    lines = [title, "", _line(HEAD), _line(["---"] + ["---:"] * (len(HEAD) - 1))]
-    for one in rows:
-        lines.append(_line(_cells(one, one.client, one.evaluated)))
-        if one.blocks:
-            cells = _cells(one, f"{one.client}, 16-token blocks", one.blocks)[:5]
-            lines.append(_line(cells + [""] * (len(HEAD) - len(cells))))
-    return "\n".join(lines)
+    return f"{title}\n\n{markdown.table(HEAD, map(_cells, rows))}"
 
 
-def _cells(one: Row, name: str, tokens: list[int]) -> list[str]:
+def _cells(one: Row) -> list[str]:
+    tokens = one.evaluated
     of_requests = tokens + [0] * (one.n_asks - len(tokens))
     return [
-        name,
+        one.client,
         f"{at(tokens, 0.5):.0f}",
         f"{at(tokens, 0.95):.0f}",
         f"{sum(tokens) / max(1, len(tokens)):.1f}",
         f"{at(of_requests, 0.95):.0f}",
         f"{sum(tokens) / one.n_asks:.1f}",
-        f"{sum(tokens) / one.n_keys:.1f}",
+        f"{one.per_key:.1f}",
         str(one.background),
         f"{len(one.evaluated) / one.n_keys:.2f}",
         f"{one.ends.get('shown', 0) / one.n_asks:.0%}",
         f"{at(one.ms, 0.5):.1f}",
         f"{at(one.ms, 0.95):.1f}",
     ]
-
-
-def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
 
 
 def raw(rows: Iterable[Row]) -> list[dict[str, object]]:

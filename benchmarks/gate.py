@@ -21,6 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from benchmarks import arguments
+from benchmarks.markdown import table
 from benchmarks.raw_answers import Answer, places, read, record
 from benchmarks.real_sessions.choice import SETS, in_set
 from benchmarks.real_sessions.taking import n_keys, pieces
@@ -35,6 +36,13 @@ N_BLOCKS = 50  # of code, with about ten places each
 SURE = (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8)
 BINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
 WORD = re.compile(r"\s*(?:\w+|[^\w\s])")
+
+FILTER_HEAD = (
+    "filter", "changes", "leaves nothing", "first word right", "line right", "right before",
+    "after", "wrong before", "after",
+)  # fmt: skip
+SURE_HEAD = ("sure", "shown", "right", "wrong", "first lines exact", "keys saved", "taken")
+CURVE_HEAD = ("product", "lines", "mean product", "all right", "first word right")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +84,13 @@ def main() -> None:
         record(options.model, wanted, options.answers)
     answers = [*read(options.answers)]
     print(f"{len(answers)} places\n")
-    _table("filter | changes | leaves nothing | first word right | line right | right before | after | wrong before | after",
-           filter_rows(answers, options.sure))  # fmt: skip
+    print(table(FILTER_HEAD, filter_rows(answers, options.sure)))
     for part in SETS:
         half = [answer for answer in answers if in_set(answer.place.path) == part]
-        print(f"How sure the model must be, {part}, {len(half)} places:\n")
-        head = "sure | shown | right | wrong | first lines exact | keys saved | taken"
-        _table(head, gate_rows(half))
-    print("How often a first line is right, by the product of its probabilities:\n")
-    _table("product | lines | mean product | all right | first word right", curve_rows(answers))
+        print(f"\nHow sure the model must be, {part}, {len(half)} places:\n")
+        print(table(SURE_HEAD, gate_rows(half)))
+    print("\nHow often a first line is right, by the product of its probabilities:\n")
+    print(table(CURVE_HEAD, curve_rows(answers)))
 
 
 def show(answer: Answer, sure: float, off: Iterable[str] = ()) -> Shown:
@@ -126,14 +132,10 @@ def gate_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
     """Yield the curve of wrong characters against right ones, and of keys saved by reading all."""
     for sure in SURE:
         suggestions = [show(answer, sure) for answer in answers]
-        right, wrong = (
-            sum(suggestion.right for suggestion in suggestions),
-            sum(suggestion.wrong for suggestion in suggestions),
-        )
-        n_shown, n_exact = (
-            sum(bool(suggestion.text) for suggestion in suggestions),
-            sum(suggestion.exact for suggestion in suggestions),
-        )
+        right = sum(suggestion.right for suggestion in suggestions)
+        wrong = sum(suggestion.wrong for suggestion in suggestions)
+        n_shown = sum(bool(suggestion.text) for suggestion in suggestions)
+        n_exact = sum(suggestion.exact for suggestion in suggestions)
         taken = [[*pieces(shown.text, shown.answer.place.truth)] for shown in suggestions]
         n_saved = sum(n_keys(piece) - 1 for each in taken for piece in each)
         share = sum(map(bool, taken)) / max(1, n_shown)
@@ -178,13 +180,6 @@ def _line_end(text: str, at: int) -> int:
 def _ends(one: Shown, at: int) -> bool:
     """Return whether the file's line ends where that behind *at* does."""
     return one.answer.place.truth[_line_end(one.text, at) :][:1] in ("\n", "")
-
-
-def _table(head: str, rows: Iterable[tuple[object, ...]]) -> None:
-    print(f"| {head} |\n|{' --- |' * len(head.split('|'))}")
-    for row in rows:
-        print("| " + " | ".join(map(str, row)) + " |")
-    print()
 
 
 def _options() -> argparse.Namespace:

@@ -24,7 +24,7 @@ from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Frame, Header, compose
 from fim_lsp.prompt.window import Budget
 from fim_lsp.suggest import boundary
-from fim_lsp.suggest.confidence import least, odds
+from fim_lsp.suggest.confidence import odds
 from fim_lsp.suggest.cursor import Candidate, Cursor, Odds, cursor_at
 from fim_lsp.suggest.lines import CLOSER, find_unclosed, indent, opens_block
 from server_bridge.http.client import Http
@@ -111,13 +111,13 @@ class Answer:
         return Candidate(self.text, self.whole, self.odds)
 
 
-def record(model: Path, wanted: list[Place], file: Path, sure: float = 0.0) -> None:
-    """Append to *file* what *model* says at those of *wanted* that are not in it, as long as it is *sure*."""
+def record(model: Path, wanted: list[Place], file: Path) -> None:
+    """Append to *file* what *model* says at those of *wanted* that are not in it."""
     recorded = {answer.place for answer in read(file)} if file.exists() else set[Place]()
     missing = [place for place in wanted if place not in recorded]
     if missing:
         with serving(model, n_threads=1) as url, file.open("a", encoding="utf-8") as lines:
-            asyncio.run(_record(url, missing, lines, sure))
+            asyncio.run(_record(url, missing, lines))
 
 
 def read(file: Path) -> Iterator[Answer]:
@@ -129,18 +129,18 @@ def read(file: Path) -> Iterator[Answer]:
             yield Answer(Place(*raw["place"]), raw["text"], raw["whole"], likely)
 
 
-async def _record(url: str, wanted: list[Place], lines: Any, sure: float) -> None:
+async def _record(url: str, wanted: list[Place], lines: Any) -> None:
     server = LlamaServer(Http(url, patience_s=PATIENCE_S))
     await server.connect()
     for place in wanted:
-        answer = await _answer(server, place, sure)
+        answer = await _answer(server, place)
         raw = {"place": place, "text": answer.text, "whole": answer.whole, "odds": answer.odds}
         lines.write(json.dumps(raw) + "\n")
         lines.flush()
     await server.aclose()
 
 
-async def _answer(server: LlamaServer, place: Place, sure: float) -> Answer:
+async def _answer(server: LlamaServer, place: Place) -> Answer:
     document = open_document("file:///place", place.language, 1, place.text)
     position = Position(place.line, place.column)
     cursor = cursor_at(document, position, place.path)
@@ -155,8 +155,7 @@ async def _answer(server: LlamaServer, place: Place, sure: float) -> Answer:
             whole = reply.stop is Stop.END
             text = written[len(prompt.forced) :]
             n_beyond += boundary.enough(text, cursor)
-            known = [logprob for _, logprob in odds(tokens, prompt.forced, text) if logprob]
-            if n_beyond > BEYOND or sum(known) < least(sure):
+            if n_beyond > BEYOND:
                 break
     text = written[len(prompt.forced) :] if written.startswith(prompt.forced) else ""
     return Answer(place, text, whole, odds(tokens, prompt.forced, text))

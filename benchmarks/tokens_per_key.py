@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import arguments
-from benchmarks.clients import Ours
-from benchmarks.traces import Step, load
+from benchmarks.clients import Ours, replay
+from benchmarks.traces import Trace, load
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import CompletionConfig, Config
 from tests.fake_backend import FakeBackend
@@ -59,21 +59,13 @@ class Skipping(asyncio.SelectorEventLoop):
         return asyncio.wrap_future(done, loop=self)
 
 
-async def measure(steps: list[Step]) -> dict[str, float]:
+async def measure(trace: Trace) -> dict[str, float]:
     """Return what a key costs: tokens while a request waits, the 95th percentile, and in the background."""
     backend = FakeBackend()
     backend.state = replace(backend.state, **SPEED)
     session = Session(SETTINGS, lambda _: backend)
-    ours, requests = Ours(session), list[asyncio.Task[str | None]]()
-    for step in steps:
-        await asyncio.sleep(step.wait_ms / 1e3)
-        for event in step.events:
-            session.handle(event)
-        if step.asks:
-            requests.append(asyncio.create_task(ours.complete(step.uri, step.position)))
-    await asyncio.gather(*requests, return_exceptions=True)  # most were overtaken
-    await session.wait_idle()
-    stats, n_keys = session.counters, sum(step.key for step in steps)
+    await replay(trace._replace(paced=True), Ours(session))
+    stats, n_keys = session.counters, trace.n_keys
     costs = sorted(answer.evaluated for answer in stats.answers)
     await session.aclose()
     return {
@@ -88,7 +80,7 @@ def figures() -> dict[str, dict[str, float]]:
     by_trace = {}
     for name in TRACES:
         with asyncio.Runner(loop_factory=Skipping) as runner:
-            by_trace[name] = runner.run(measure(load(f"made_{name}").steps))
+            by_trace[name] = runner.run(measure(load(f"made_{name}")))
     return by_trace
 
 

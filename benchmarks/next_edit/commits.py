@@ -8,22 +8,17 @@ commits that change more than `MAX_LINES` lines of code: imports of libraries an
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.git import git
-from fim_lsp.context.grammars import language_of
+from benchmarks.git import CodeFiles, Lines, git, is_code
 
-PROSE = {"json", "html", "css", ""}  # no code, or no grammar
 MAX_LINES = 600  # of a commit, added and removed
 MAX_CHARS = 400_000  # of a file that is read
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-
-Lines = tuple[str, ...]
 
 
 class Hunk(NamedTuple):
@@ -37,28 +32,22 @@ class Hunk(NamedTuple):
 
 @dataclass
 class Commit:
-    """The hunks of a commit in order, and the code files before it, by path."""
+    """The hunks of a commit in order."""
 
     id: str
     hunks: list[Hunk] = field(default_factory=list)
-    blobs: dict[str, str] = field(default_factory=dict)  # path → blob, of all code files
 
 
 class History:
     """The newest *n_commits* of a repository that change code, oldest first."""
 
     def __init__(self, path: Path, n_commits: int, skip: int = 0) -> None:
-        self._path = path
-        self._texts: dict[str, Lines] = {}
-        self._cat: subprocess.Popen[bytes] | None = None
+        self._path, self._code = path, CodeFiles(path, MAX_CHARS)
         self.commits = self._commits(n_commits, skip)
 
     def files(self, commit: Commit) -> dict[str, Lines]:
         """Return the code files before *commit*, by path."""
-        if not commit.blobs:
-            commit.blobs = self._tree(f"{commit.id}^")
-        texts = {path: self._text(blob) for path, blob in commit.blobs.items()}
-        return {path: lines for path, lines in texts.items() if lines}
+        return self._code.at(f"{commit.id}^")
 
     def _commits(self, n_commits: int, skip: int) -> list[Commit]:
         log = git(self._path,
@@ -72,29 +61,6 @@ class History:
                 commits.append(commit)
         return commits[skip : skip + n_commits][::-1]
 
-    def _tree(self, tree: str) -> dict[str, str]:
-        blobs = {}
-        for row in git(self._path, "ls-tree", "-r", tree).splitlines():
-            meta, path = row.split("\t", 1)
-            if language_of(path) not in PROSE and meta.split()[1] == "blob":
-                blobs[path] = meta.split()[2]
-        return blobs
-
-    def _text(self, blob: str) -> Lines:
-        if blob not in self._texts:
-            if self._cat is None:
-                command = ["git", "-C", str(self._path), "cat-file", "--batch"]
-                self._cat = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-            assert self._cat.stdin
-            assert self._cat.stdout
-            self._cat.stdin.write(blob.encode() + b"\n")
-            self._cat.stdin.flush()
-            size = int(self._cat.stdout.readline().split()[2])
-            data = self._cat.stdout.read(size + 1)[:-1]
-            text = data.decode("utf-8", "replace").replace("\r\n", "\n")
-            self._texts[blob] = tuple(text.split("\n")) if len(text) <= MAX_CHARS else ()
-        return self._texts[blob]
-
 
 def hunks_of(log: str) -> Iterator[Commit]:
     """Yield the commits of `git log -p -U0`, with the hunks in code."""
@@ -103,7 +69,7 @@ def hunks_of(log: str) -> Iterator[Commit]:
         for diff in part.split("\ndiff --git ")[1:]:
             head, _, body = diff.partition("\n@@ ")
             path = head.partition("\n+++ b/")[2].rstrip("\t")
-            if language_of(path) not in PROSE:
+            if is_code(path):
                 commit.hunks += hunks(path, "@@ " + body)
         yield commit
 

@@ -21,7 +21,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.next_edit.commits import Commit, History, Hunk, Lines
+from benchmarks.git import Lines
+from benchmarks.markdown import table
+from benchmarks.next_edit.commits import Commit, History, Hunk
 from fim_lsp.context.definitions import Syntax, read_syntax
 from fim_lsp.context.grammars import language_of
 from fim_lsp.next_edit.edits import FinishedEdit, changes
@@ -31,11 +33,9 @@ from fim_lsp.next_edit.texts import EditedText
 from fim_lsp.suggest.lines import is_comment, mark
 
 HEAD = (
-    "| language | definitions | places | offered | wrong "
-    "| in comments: offered | wrong | no definition |\n|" + " --- |" * 8
-)
-
-
+    "language", "definitions", "places", "offered", "wrong", "in comments: offered", "wrong",
+    "no definition",
+)  # fmt: skip
 MOST_LINES = 3_000  # of a file: each place is parsed
 MOST_PLACES = 40  # of one name; more is a formatter's, or generated
 
@@ -69,24 +69,24 @@ def score_renames(path: Path, n_commits: int, skip: int = 0) -> dict[str, Counte
     return totals
 
 
-def table(histories: Iterable[dict[str, Counter[str]]]) -> str:
+def list_renames(histories: Iterable[dict[str, Counter[str]]]) -> str:
     """Return the rows of the languages, and one of all."""
     totals: dict[str, Counter[str]] = {}
     for history in histories:
         for language, counts in history.items():
             totals.setdefault(language, Counter()).update(counts)
             totals.setdefault("~all", Counter()).update(counts)
-    return "\n".join([HEAD, *(_row(*each) for each in sorted(totals.items()))])
+    return table(HEAD, (_row(*each) for each in sorted(totals.items())))
 
 
-def _row(language: str, n: Counter[str]) -> str:
+def _row(language: str, n: Counter[str]) -> tuple[object, ...]:
     offered = n["right"] / max(1, n["places"])
     wrong = n["wrong"] / max(1, n["right"] + n["wrong"])
     mentions = n["mention right"] + n["mention wrong"]
     return (
-        f"| {language} | {n['definitions']} | {n['places']} | {offered:.2f} | {wrong:.3f} "
-        f"| {mentions} | {n['mention wrong'] / max(1, mentions):.2f} | {n['none']} |"
-    )
+        language, n["definitions"], n["places"], f"{offered:.2f}", f"{wrong:.3f}",
+        mentions, f"{n['mention wrong'] / max(1, mentions):.2f}", n["none"],
+    )  # fmt: skip
 
 
 def _score(commit: Commit, name: str, lines: Lines, n: Counter[str]) -> None:

@@ -14,7 +14,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from benchmarks.next_edit.commits import Commit, Hunk, Lines
+from benchmarks.git import Lines
+from benchmarks.next_edit.commits import Commit, Hunk
 from fim_lsp.context.grammars import language_of
 from fim_lsp.context.index import Index, IndexEntry, Words, holding, words
 from fim_lsp.next_edit.edits import FinishedEdit, changes
@@ -53,16 +54,15 @@ class Ask(NamedTuple):
         return self.todo.get((path, line, before)) == after
 
 
-def asks(commit: Commit, files: dict[str, Lines], first: int = 0) -> Iterator[Ask]:
-    """One per hunk, after it was made; the hunks from *first* on, then those before it."""
+def asks(commit: Commit, files: dict[str, Lines]) -> Iterator[Ask]:
+    """Yield one per hunk, after it was made."""
     texts = {path: EditedText(path, language_of(path), lines) for path, lines in files.items()}
     hunks = [hunk for hunk in commit.hunks if hunk.path in files]
-    order = hunks[first:] + hunks[:first]
     edits: list[FinishedEdit] = []
     opened: list[str] = []  # the last one first
     is_recurring, word_index = _recurs(commit), Index(dict(map(_entry, files.items())))
-    for n, hunk in enumerate(order):
-        lines, start = texts[hunk.path].lines, _line(hunk, order[:n])
+    for n, hunk in enumerate(hunks):
+        lines, start = texts[hunk.path].lines, _line(hunk, hunks[:n])
         end = start + len(hunk.before)
         assert lines[start:end] == hunk.before
         made = lines[:start] + hunk.after + lines[end:]
@@ -72,7 +72,7 @@ def asks(commit: Commit, files: dict[str, Lines], first: int = 0) -> Iterator[As
         edits.append(FinishedEdit(hunk.path, start, hunk.before, hunk.after, *around, float(n)))
         opened = [hunk.path, *(path for path in opened if path != hunk.path)]
         paths = dict.fromkeys([*opened, *texts])
-        todo = _todo(order[n + 1 :], order[: n + 1])
+        todo = _todo(hunks[n + 1 :], hunks[: n + 1])
         told = tuple(edits), [texts[path] for path in paths], todo
         yield Ask(commit.id, is_recurring, *told, len(opened), word_index)
 

@@ -8,7 +8,7 @@ not taken, because the commit goes on in its own order.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -50,7 +50,6 @@ class Where(enum.Enum):
 
 
 Ranked = list[Shown]  # the surest first; those in files that are not open last
-Engine = Callable[[Ask], Ranked]
 
 
 class JudgedAsk(NamedTuple):

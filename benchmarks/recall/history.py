@@ -8,14 +8,13 @@ what a hunk removes goes first, then its lines are typed one by one.
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.git import git
-from benchmarks.next_edit.commits import PROSE, hunks
-from fim_lsp.context.grammars import language_of
+from benchmarks.git import CodeFiles, Lines, git, is_code
+from benchmarks.next_edit.commits import hunks
 
 _MAX_TYPED = 400  # lines per commit: one import of a library must not outweigh forty real commits
 
@@ -24,7 +23,7 @@ class Open(NamedTuple):
     """The file is opened, or looked at again."""
 
     path: str
-    lines: tuple[str, ...]
+    lines: Lines
 
 
 class Replace(NamedTuple):
@@ -53,9 +52,10 @@ class Commit(NamedTuple):
     """A commit begins; *outside* are files changed by others (too large to type), by path."""
 
     id: str
-    outside: dict[str, tuple[str, ...] | None]
+    outside: dict[str, Lines | None]
 
 
+Files = Mapping[str, Lines]
 Step = Open | Replace | Type | Save | Commit
 
 
@@ -63,48 +63,38 @@ class History:
     """The newest *n_commits* of the repository at *path* that touch code."""
 
     def __init__(self, path: Path, n_commits: int, skip: int = 0) -> None:
-        self._git_dir = path
-        ids = git(
-            self._git_dir, "log", "--first-parent", "--format=%H", f"-n{n_commits * 8 + skip}"
-        ).split()
-        touching = [c for c in ids[skip:] if self._has_parent(c) and self._changes(c)]
-        self.commits = touching[:n_commits][::-1]
+        self._path, self._code = path, CodeFiles(path)
+        log = git(path, "log", "--first-parent", "--format=%H %P", f"-n{n_commits * 8 + skip}")
+        commits = (
+            commit for commit, *parents in map(str.split, log.splitlines()[skip:]) if parents
+        )
+        self.commits = [*islice(filter(self._changes, commits), n_commits)][::-1]
 
-    def workspace(self, commit: str) -> dict[str, str]:
-        """Return the code files before *commit*, by path."""
-        return self.files(f"{commit}^")
-
-    def files(self, commit: str) -> dict[str, str]:
-        """Return the code files at *commit*, by path."""
-        tree = git(self._git_dir, "ls-tree", "-r", "--name-only", commit).splitlines()
-        paths = [p for p in tree if language_of(p) not in PROSE]
-        return {path: self._text(commit, path) for path in paths}
+    def workspace(self) -> dict[str, str]:
+        """Return the code files before the first commit, by path."""
+        files = self._code.at(f"{self.commits[0]}^")
+        return {path: "\n".join(lines) for path, lines in files.items()}
 
     def steps(self) -> Iterator[Step]:
         """Yield all of it, commit by commit."""
         previous = self.commits[0] + "^"
         for commit in self.commits:
-            drift = git(
-                self._git_dir, "diff", "--name-only", "--no-renames", previous, f"{commit}^"
-            ).splitlines()
-            outside = {
-                p: self._lines(f"{commit}^", p) for p in drift if language_of(p) not in PROSE
-            }
-            yield Commit(commit, outside)
-            yield from self._type(commit)
+            before, after = self._code.at(f"{commit}^"), self._code.at(commit)
+            drift = self._diff("--name-only", previous, f"{commit}^").splitlines()
+            yield Commit(commit, {path: before.get(path) for path in filter(is_code, drift)})
+            yield from self._type(commit, before, after)
             previous = commit
 
-    def _type(self, commit: str) -> Iterator[Step]:
+    def _type(self, commit: str, before: Files, after: Files) -> Iterator[Step]:
         n_typed = 0
         for path in self._changes(commit):
             hunks = list(self._hunks(commit, path))
             n_lines = sum(len(lines) for *_, lines in hunks)
-            before = self._lines(f"{commit}^", path) or ()
             if n_typed + n_lines > _MAX_TYPED:
-                yield Commit(commit, {path: self._lines(commit, path)})
+                yield Commit(commit, {path: after.get(path)})
                 continue
             n_typed += n_lines
-            yield Open(path, before)
+            yield Open(path, before.get(path, ()))
             for start, n_removed, lines in hunks:
                 if n_removed:
                     yield Replace(path, start, start + n_removed)
@@ -112,29 +102,17 @@ class History:
                     yield Type(path, start + offset, line)
             yield Save(path)
 
-    def _hunks(self, commit: str, path: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    def _hunks(self, commit: str, path: str) -> Iterator[tuple[int, int, Lines]]:
         """(line in the text so far, lines removed, lines added) from top to bottom."""
-        diff = git(self._git_dir, "diff", "-U0", "--no-renames", f"{commit}^", commit, "--", path)
         grown = 0
-        for hunk in hunks(path, diff):
+        for hunk in hunks(path, self._diff("-U0", f"{commit}^", commit, "--", path)):
             yield hunk.start + grown, len(hunk.before), hunk.after
             grown += len(hunk.after) - len(hunk.before)
 
     def _changes(self, commit: str) -> list[str]:
-        range_ = f"{commit}^", commit
-        rows = git(
-            self._git_dir, "diff", "--name-only", "--no-renames", "--diff-filter=AM", *range_
-        )
-        return [p for p in rows.splitlines() if language_of(p) not in PROSE]
+        """Return the code files that a commit adds or changes."""
+        rows = self._diff("--name-only", "--diff-filter=AM", f"{commit}^", commit)
+        return [*filter(is_code, rows.splitlines())]
 
-    def _has_parent(self, commit: str) -> bool:
-        return len(git(self._git_dir, "rev-list", "--parents", "-n1", commit).split()) > 1
-
-    def _text(self, commit: str, path: str) -> str:
-        return git(self._git_dir, "show", f"{commit}:{path}")
-
-    def _lines(self, commit: str, path: str) -> tuple[str, ...] | None:
-        try:
-            return tuple(self._text(commit, path).split("\n"))
-        except subprocess.CalledProcessError:
-            return None
+    def _diff(self, *arguments: str) -> str:
+        return git(self._path, "diff", "--no-renames", *arguments)

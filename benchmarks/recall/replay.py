@@ -1,10 +1,10 @@
 """
-Replay a history through a policy and count how useful its context is.
+Replay a history and count how useful the ring's context is.
 
 *Identifier recall*: of the words in the next typed line that are not in the window, the share that
 is in the extra context. The window is what `fim_lsp.prompt.window` anchors by default: 1,024 tokens
 above the cursor and 256 below, anchored again when the cursor leaves it. Tokens are characters / 3.6,
-the ratio of the bundled tokenizer on Python, for every policy alike.
+the ratio of the bundled tokenizer on Python.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.recall.history import Commit, Open, Replace, Save, Step, Type
-from benchmarks.recall.llama_vim import Piece
-from benchmarks.recall.policies import Policy
+from benchmarks.recall.ring import DrivenRing
 from fim_lsp.context.ring import Viewport
 from fim_lsp.context.similarity import WORD
 
@@ -41,22 +40,20 @@ class Result:
         return self.size / max(1, self.n_lines) / CHARS_PER_TOKEN
 
 
-def replay(steps: Iterable[Step], policy: Policy, files: Mapping[str, str]) -> Result:
-    """Return all of *steps* through one policy; *files* are what the workspace holds at the beginning."""
-    player = _Player(policy, files)
+def replay(steps: Iterable[Step], ring: DrivenRing, files: Mapping[str, str]) -> Result:
+    """Return what *ring* holds in all of *steps*; *files* are what the workspace has at the beginning."""
+    player = _Player(ring, files)
     for step in steps:
         player.play(step)
     return player.result
 
 
 class _Player:
-    def __init__(self, policy: Policy, files: Mapping[str, str]) -> None:
+    def __init__(self, ring: DrivenRing, files: Mapping[str, str]) -> None:
         self.result = Result()
-        self._policy = policy
+        self._ring = ring
         self._texts = {path: text.splitlines(keepends=True) for path, text in files.items()}
-        policy.workspace(files)
         self._view: Viewport | None = None
-        self._at = 0
 
     def play(self, step: Step) -> None:
         if isinstance(step, Commit):
@@ -64,29 +61,27 @@ class _Player:
                 self._outside(path, lines)
         elif isinstance(step, Open):
             self._texts[step.path] = [line + "\n" for line in step.lines]
-            self._policy.open(step.path, tuple(self._texts[step.path]))
-            self._at = 0
+            self._ring.open(step.path, tuple(self._texts[step.path]))
         elif isinstance(step, Replace):
             self._edit(step.path, step.start, step.end, [])
         elif isinstance(step, Type):
             self._measure(step)
             self._edit(step.path, step.at, step.at, [step.line + "\n"])
         elif isinstance(step, Save):
-            self._policy.save(step.path, self._at)
+            self._ring.save(step.path)
 
     def _outside(self, path: str, lines: Sequence[str] | None) -> None:
         if lines is None:
             self._texts.pop(path, None)
         else:
             self._texts[path] = [line + "\n" for line in lines]
-        self._policy.outside(path, None if lines is None else tuple(line + "\n" for line in lines))
+        self._ring.change_outside(path, None if lines is None else tuple(self._texts[path]))
         if self._view and self._view.uri == path:
             self._view = None
 
     def _edit(self, path: str, start: int, end: int, lines: list[str]) -> None:
         self._texts[path][start:end] = lines
-        self._policy.replace(path, start, end, tuple(lines))
-        self._at = start
+        self._ring.replace(path, start, end, tuple(lines))
         view, delta = self._view, len(lines) - (end - start)
         if view and view.uri == path:
             inside = view.first <= start and end <= view.last
@@ -98,14 +93,14 @@ class _Player:
         if anchored or view is None:
             view = _window(step.path, lines, step.at)
         self._view = view = view._replace(line=step.at)
-        shown = self._policy.pieces(view, anchored=anchored)
+        shown = self._ring.pieces(view, anchored=anchored)
         window = lines[view.first : view.last]
         needed = _words(step.line).difference(*map(_words, window))
-        words = frozenset().union(*(_words(text) for _, text in shown))
+        words = frozenset().union(*(_words(chunk.text) for chunk in shown))
         self.result.n_lines += 1
         self.result.needed += len(needed)
         self.result.n_held += len(needed & words)
-        self.result.size += sum(_size(piece) for piece in shown)
+        self.result.size += sum(chunk.size for chunk in shown)
 
 
 @functools.lru_cache(maxsize=65_536)
@@ -123,8 +118,3 @@ def _window(path: str, lines: Sequence[str], at: int) -> Viewport:
         room -= len(lines[last])
         last += 1
     return Viewport(path, at, first, last)
-
-
-def _size(piece: Piece) -> int:
-    path, text = piece
-    return len(path) + len(text) + 4

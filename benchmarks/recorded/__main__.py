@@ -4,12 +4,10 @@ Sessions that people recorded, played into fim-lsp: what is shown in the pauses,
     scripts/get-qwen 0.5b
     python -m benchmarks.recorded --half tune --answers tune.jsonl
     python -m benchmarks.recorded --pace own --answers own.jsonl
-    python -m benchmarks.recorded --case benchmarks/recorded/data/rustcode.json.gz --least 2 --limit 100
     python -m benchmarks.recorded --case FILE    # what `fim.record` wrote
 
 --answers keeps what was answered, so that a run which was stopped goes on there; once all is known, no model is needed.
-`replay` says what the paces are, `pauses` what counts, `scores` who reads. In a trace of a clock of a second, --least 2
-leaves the pauses that took more than one.
+`replay` says what the paces are, `pauses` what counts, `scores` who reads.
 """
 
 from __future__ import annotations
@@ -20,9 +18,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks import markdown
 from benchmarks.arguments import model_file, parser
 from benchmarks.recorded.log import SESSION, read
-from benchmarks.recorded.pauses import HALVES, LEAST_S, Pause, find_cursors, pauses
+from benchmarks.recorded.pauses import HALVES, Pause, find_cursors, pauses
 from benchmarks.recorded.replay import Answer, play
 from benchmarks.recorded.scores import HEAD, answered, recorded, row
 
@@ -31,7 +30,7 @@ def main() -> None:
     """Play what is missing, print."""
     options = _options()
     recording = read(options.case)
-    places = pauses(recording, options.half, options.least)
+    places = pauses(recording, options.half)
     places = places[:: max(1, -(-len(places) // options.limit)) if options.limit else 1]
     answers = {answer.change: answer for answer in _read(options.answers)}
     missing = {pause.change for pause in places} - answers.keys()
@@ -46,12 +45,12 @@ def main() -> None:
 
 def table(places: list[Pause], answers: dict[int, Answer], *, in_time: bool) -> str:
     """Return the figures of both tools, in all pauses and in those that were followed by typing."""
-    rows = [HEAD]
+    rows = list[tuple[object, ...]]()
     for name, some in (("all", places), ("typed by hand", [p for p in places if p.is_typed])):
         rows.append(row(f"{name}: fim-lsp", answered(some, answers, in_time=in_time)))
         if any(pause.recorded for pause in places):
             rows.append(row(f"{name}: as recorded", recorded(some), timed=False))
-    return "\n".join(rows)
+    return markdown.table(HEAD, rows)
 
 
 def _settings(options: argparse.Namespace) -> dict[str, object]:
@@ -83,7 +82,6 @@ def _options() -> argparse.Namespace:
     add("--case", type=Path, default=SESSION, metavar="FILE", help="another recording")
     add("--half", choices=HALVES, default="all", help="the changes to tune on, or the rest")
     add("--pace", choices=("given-time", "own"), default="given-time", help="how fast it is played")
-    add("--least", type=float, default=LEAST_S, metavar="S", help="seconds of a pause, at least")
     add("--limit", type=int, default=0, metavar="N", help="so many pauses at most, evenly chosen")
     add("--answers", type=Path, metavar="FILE", help="what was answered: read, and written to")
     add("--completion", default="{}", metavar="JSON", help="settings of fim.completion")

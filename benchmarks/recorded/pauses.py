@@ -12,9 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from benchmarks.recorded.log import Answered, Changed, Moved, Opened, Replacement, entries, replace
-from fim_lsp.context.grammars import language_of
-from fim_lsp.documents import Position, after, alike, open_document
-from fim_lsp.suggest.cursor import Cursor, cursor_at
+from fim_lsp.documents import alike
 
 LEAST_S = 0.4
 LATER_MS = 60_000.0
@@ -44,17 +42,6 @@ class Pause(NamedTuple):
     recorded: str
     recorded_ms: float
 
-    @property
-    def position(self) -> Position:
-        """Return where the cursor is."""
-        return after(Position(0, 0), self.text[: self.at])
-
-    @property
-    def cursor(self) -> Cursor:
-        """Return the place as filters see it."""
-        document = open_document("file:///" + self.path, language_of(self.path), 1, self.text)
-        return cursor_at(document, self.position, self.path)
-
 
 class Version(NamedTuple):
     """
@@ -77,13 +64,11 @@ class Version(NamedTuple):
         return start == end and bool(new)
 
 
-def pauses(
-    recording: Mapping[str, Any], half: str = "all", least_s: float = LEAST_S
-) -> list[Pause]:
-    """Return the pauses of a half, of so many seconds at least, behind which something came."""
+def pauses(recording: Mapping[str, Any], half: str = "all") -> list[Pause]:
+    """Return the pauses of a half, behind which something came."""
     versions = _versions(recording)
     at = {"tune": range(TUNE), "held": range(TUNE, len(versions)), "all": range(len(versions))}
-    found = (_pause(versions, n, least_s) for n in at[half] if n < len(versions))
+    found = (_pause(versions, n) for n in at[half] if n < len(versions))
     return [pause for pause in found if pause]
 
 
@@ -114,10 +99,10 @@ def _versions(recording: Mapping[str, Any]) -> list[Version]:
     return versions
 
 
-def _pause(versions: list[Version], n: int, least_s: float) -> Pause | None:
+def _pause(versions: list[Version], n: int) -> Pause | None:
     version, following = versions[n], versions[n + 1 :]
     seconds = (following[0].ms - version.ms) / 1000 if following else 0.0
-    if not version.is_insertion or seconds < least_s:
+    if not version.is_insertion or seconds < LEAST_S:
         return None
     at, later = version.cursor, [*_later(following, version)]
     if not any(_is_at(one, at) for one in later):

@@ -13,10 +13,10 @@ from statistics import mean, median
 from typing import NamedTuple
 
 from benchmarks.real_sessions.readers import QUICK_S, share_of_readers
+from benchmarks.real_sessions.scores import score
 from benchmarks.real_sessions.taking import n_keys, take
 from benchmarks.recorded.pauses import Pause
 from benchmarks.recorded.replay import Answer
-from fim_lsp.documents import n_common
 
 
 class Shown(NamedTuple):
@@ -26,17 +26,6 @@ class Shown(NamedTuple):
     text: str
     ms: float = 0.0
     waited_ms: float = 0.0
-
-    @property
-    def right(self) -> int:
-        """Return how many characters are right."""
-        return n_common(self.text, self.pause.truth)
-
-    @property
-    def is_exact(self) -> bool:
-        """Return whether the first line is right to its end."""
-        first, meant = (one.partition("\n")[0].rstrip() for one in (self.text, self.pause.truth))
-        return bool(first) and first == meant
 
     @property
     def keys(self) -> int:
@@ -77,27 +66,23 @@ def read_by_people(shown: Shown) -> float:
 
 
 HEAD = (
-    "| | pauses | shown | first line right | right | wrong | wrong per right | length, mean and median "
-    "| several lines | keys, quick reader | keys, people | text after, ms, p50 and p95 |\n| --- |"
-    + " ---: |"
-    * 11
-)
+    "", "pauses", "shown", "first line right", "right", "wrong", "wrong per right",
+    "length, mean and median", "several lines", "keys, quick reader", "keys, people",
+    "text after, ms, p50 and p95",
+)  # fmt: skip
 
 
-def row(name: str, pauses: Iterable[Shown], *, timed: bool = True) -> str:
-    """Return the figures of one tool in Markdown."""
+def row(name: str, pauses: Iterable[Shown], *, timed: bool = True) -> tuple[object, ...]:
+    """Return the figures of one tool, for a table."""
     everything = [*pauses]
     shown = [one for one in everything if one.text.strip()]
-    right = sum(one.right for one in shown)
-    wrong = sum(len(one.text) - one.right for one in shown)
+    n_shown, n_exact, right, wrong = score((one.text, one.pause.truth) for one in shown)
     sizes, times = [len(one.text) for one in shown] or [0], sorted(one.ms for one in shown) or [0]
     late = times[math.ceil(0.95 * len(times)) - 1]
-    cells = (
-        name, len(everything), len(shown), sum(one.is_exact for one in shown), right, wrong,
-        f"{wrong / max(1, right):.2f}", f"{mean(sizes):.1f}, {median(sizes):.0f}",
-        sum("\n" in one.text.strip() for one in shown),
+    return (
+        name, len(everything), n_shown, n_exact, right, wrong, f"{wrong / max(1, right):.2f}",
+        f"{mean(sizes):.1f}, {median(sizes):.0f}", sum("\n" in one.text.strip() for one in shown),
         f"{sum(one.keys * read_quickly(one) for one in shown):.0f}",
         f"{sum(one.keys * read_by_people(one) for one in shown):.0f}",
         f"{median(times):.0f}, {late:.0f}" if timed else "",
     )  # fmt: skip
-    return "| " + " | ".join(map(str, cells)) + " |"

@@ -1,15 +1,12 @@
-"""The instruments: llama.vim's prompt, the block cache, the figures and the plot."""
+"""The instruments: llama.vim's prompt and the figures."""
 
 from __future__ import annotations
-
-import xml.dom.minidom
 
 import pytest
 
 from benchmarks import metrics
 from benchmarks.clients import Answer, llama_vim
 from benchmarks.figures import at, row, table
-from benchmarks.plot import Axis, Series, plot
 from benchmarks.traces import Step, Trace
 from deploy.wire import Call
 from fim_lsp.documents import Position, open_document
@@ -36,49 +33,22 @@ def test_llama_vim_is_silent_before_text() -> None:
     assert llama_vim(document, Position(0, 0), ()) is None
 
 
+def call(evaluated: int, *, background: bool = False) -> Call:
+    return Call(
+        0, background=background, started=0, ended=1, evaluated=evaluated, cached=0, predicted=1,
+        prompt=[], made=[],
+    )  # fmt: skip
+
+
 def test_figures_count_every_request_of_a_completion() -> None:
     """Bursts of one completion add up, the background is counted apart, hits do not enter medians."""
     step = Step("key", 80.0, (), "u", Position(0, 0), key=True, asks=True)
-    calls = [
-        Call(
-            0,
-            background=False,
-            started=0,
-            ended=1,
-            evaluated=n,
-            cached=0,
-            predicted=1,
-            prompt=[],
-            made=[],
-        )
-        for n in (5, 1, 1)
-    ] + [
-        Call(
-            0,
-            background=True,
-            started=1,
-            ended=2,
-            evaluated=30,
-            cached=0,
-            predicted=1,
-            prompt=[],
-            made=[],
-        )
-    ]
+    calls = [call(5), call(1), call(1), call(30, background=True)]
     answers = [Answer(0, "shown", 10.0), Answer(1, "shown", 0.1)]
     more = {"n_posts": 4, "server_total": 37, "mirror": {}}
     measured_row = row(Trace("t", [step, step]), "ours", calls, answers, **more)
     assert (measured_row.evaluated, measured_row.background, measured_row.per_key) == ([7], 30, 3.5)
     assert "| ours | 7 | 7 | 7.0 | 7 | 3.5 | 3.5 | 30 | 0.50 | 100% |" in table([measured_row])
-
-
-def test_a_plot_has_a_line_and_a_dot_for_each_series() -> None:
-    """And is XML; what is beyond an axis stands at its end."""
-    axis = Axis("a & b", {"1": 1, "10": 10}, is_log=True)
-    panels = {"one": {"<x>": Series([(1, 1), (100, 0)], dot=(3, 3))}, "two": {"<x>": Series()}}
-    drawn = xml.dom.minidom.parseString(plot(panels, axis, axis)).documentElement
-    assert drawn is not None
-    assert [len(drawn.getElementsByTagName(name)) for name in ("path", "circle")] == [1, 1]
 
 
 @pytest.mark.parametrize(("share", "value"), [(0.5, 3), (0.95, 5), (0.0, 1)])

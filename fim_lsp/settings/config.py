@@ -89,7 +89,7 @@ class CompletionConfig:
         of=float,
         within=(0, 1),
     )
-    # a third fewer interruptions: benchmarks/quiet.py
+    # half as many interruptions: docs/suggestions.md
     learn: bool = option(
         True,
         "Show fewer suggestions for some minutes after you dismiss some, and learn, on this "

@@ -4,7 +4,7 @@ expectations. Pure.
 
 How likely the user takes it is a logistic model over what is known before it is shown (`features`).
 It begins with the weights of `START`, found with two models at places in recent code
-(benchmarks/quiet.py), and each suggestion that was shown moves them a little. It is shown where the
+(benchmarks/README.md), and each suggestion that was shown moves them a little. It is shown where the
 keys that it saves, times that probability, outweigh what it costs to read one that is not taken,
 times the rest:
 
@@ -28,7 +28,7 @@ from fim_lsp.suggest.lines import is_word_sign
 
 # The weights of `features`: bias, odds, length, lines, at line start, inside a word, pause.
 START = (-0.77, 0.38, 0.87, 0.32, -0.43, 0.0, 0.0)
-# Found with the simulated users of benchmarks/quiet.py on one half of the places: twice the cost
+# Found with simulated users on one half of the places (benchmarks/README.md): twice the cost
 # hides a tenth more and loses twice the keys; with three times the rate the weights follow chance.
 COST = 6.0  # keys: reading and rejecting one takes more than a second
 RATE = 0.03  # of each suggestion
