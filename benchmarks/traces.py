@@ -40,7 +40,9 @@ from server_bridge.protocol import Chunk
 from tests.places import place
 
 DATA = Path(__file__).with_name("traces.tar.xz")
-RECORDED_IN = "file:///tmp/fim-lsp-tests-root/demo"  # nothing is shown in a folder that is not there
+RECORDED_IN = (
+    "file:///tmp/fim-lsp-tests-root/demo"  # nothing is shown in a folder that is not there
+)
 TRACES = ("straight", "corrections", "inside", "pairs", "jumps", "far", "files", "undo", "mix")
 TYPISTS = 16  # `typist0` …: the mix by other users, in two files each
 NEIGHBOURS = (ast, enum, dataclasses, difflib, tempfile, optparse, subprocess, tarfile)

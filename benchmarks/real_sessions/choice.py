@@ -17,12 +17,11 @@ from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.git import git
+from benchmarks.git import git, is_code, name_of
 from fim_lsp.context.grammars import language_of
 from fim_lsp.suggest.lines import indent
 
 SINCE = date(2025, 1, 1)  # models that were trained before cannot have read it
-PROSE = {"json", "html", "css", ""}  # no code, or no grammar
 SETS = ("tune", "held-out")
 SEED = 0
 TYPED_LINES = 5  # of a block, blank ones not counted: nine pauses
@@ -49,8 +48,7 @@ class Written(NamedTuple):
     @property
     def name(self) -> str:
         """Return where it is, in words."""
-        repo = [part for part in self.repo.resolve().parts if part != "repo"][-1]
-        return f"{repo.removesuffix('.git').rpartition('+')[2]}/{self.path}:{self.start + 1}"
+        return f"{name_of(self.repo)}/{self.path}:{self.start + 1}"
 
     @property
     def typed(self) -> tuple[str, ...]:
@@ -130,7 +128,7 @@ def _choose(repo: Path, part: str, seed: int) -> Iterator[Written]:
     """Yield the blocks of a history, one of each file, in an order that the seed decides."""
     commit = git(repo, "rev-parse", "HEAD").strip()
     paths = sorted(path for path in git(repo, "ls-tree", "-r", "--name-only", commit).split("\n"))
-    code = [path for path in paths if language_of(path) not in PROSE and not _is_made(path)]
+    code = [path for path in paths if is_code(path) and not _is_made(path)]
     log = git(repo, "log", f"--since={SINCE}", "--name-only", "--format=", commit)
     touched = {path for path in log.split("\n") if in_set(path) == part}
     mine = [path for path in code if path in touched]

@@ -11,9 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from benchmarks import markdown
 from fim_lsp.documents import n_common
 
 AFTER_S = (0.1, 0.3, 1.0, 2.0, 4.0)  # after the last key
+HEAD = ("after the last key", "shown", "first line exact", "right", "wrong")
 
 
 class Shown(NamedTuple):
@@ -123,13 +125,10 @@ def table(played: Sequence[Played]) -> str:
     """Return a client's sessions in Markdown, by the time after the last key."""
     pauses = [pause for session in played for pause in session.pauses]
     rows = [
-        "| after the last key | shown | first line exact | right | wrong |",
-        "| --- |" + " ---: |" * 4,
+        (f"{seconds} s", *score((pause.at(seconds), pause.expected) for pause in pauses))
+        for seconds in AFTER_S
     ]
-    for seconds in AFTER_S:
-        cells = score((pause.at(seconds), pause.expected) for pause in pauses)
-        rows.append(f"| {seconds} s | " + " | ".join(map(str, cells)) + " |")
-    return "\n".join([*rows, "", costs(played)])
+    return f"{markdown.table(HEAD, rows)}\n\n{costs(played)}"
 
 
 def costs(played: Sequence[Played]) -> str:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from benchmarks import markdown
 from benchmarks.real_sessions.scores import Played
 from fim_lsp.documents import n_common
 
@@ -99,23 +100,24 @@ def right_part(text: str, expected: str) -> str:
 
 
 HEAD = (
-    "| client | keys | saved | by acceptance | characters taken | read | taken | wrong "
-    "| seconds | alone | model CPU s | others' CPU s |\n| --- |" + " ---: |" * 11
-)
+    "client", "keys", "saved", "by acceptance", "characters taken", "read", "taken", "wrong",
+    "seconds", "alone", "model CPU s", "others' CPU s",
+)  # fmt: skip
 
 
 def table(
     played: Mapping[str, Sequence[Played]], n_alone: int, limits: Mapping[str, Sequence[Chance]]
 ) -> str:
     """Return a row per client, and one per limit, by its name: all chances, of *n_alone* keys."""
-    rows = [HEAD]
-    for client, sessions in played.items():
-        rows.append(_row(client, [one for one in sessions if one.accepted]))
+    rows = [
+        _row(client, [one for one in sessions if one.accepted])
+        for client, sessions in played.items()
+    ]
     for name, chances in limits.items():
         share, n_chars = n_saved(chances) / n_alone, sum(len(text) for _, text in chances)
-        cells = (name, n_alone, f"{share:.1%}", "", n_chars, len(chances), len(chances), 0)
-        rows.append("| " + " | ".join(map(str, cells)) + " |" + " |" * 4)
-    return "\n".join(rows)
+        n = len(chances)
+        rows.append((name, n_alone, f"{share:.1%}", "", n_chars, n, n, 0, *[""] * 4))
+    return markdown.table(HEAD, rows)
 
 
 def n_saved(chances: Iterable[Chance]) -> int:
@@ -128,19 +130,18 @@ def by_acceptance(n_taken: int, n_typed: int) -> float:
     return n_taken / max(1, n_taken + n_typed)
 
 
-def _row(client: str, played: Sequence[Played]) -> str:
+def _row(client: str, played: Sequence[Played]) -> tuple[object, ...]:
     sessions = [one.accepted for one in played if one.accepted]
     alone, pressed = sum(one.n_alone for one in sessions), sum(one.n_pressed for one in sessions)
     reads = [read for one in sessions for read in one.reads]
     n_taken = sum(bool(read.taken) for read in reads)
     n_chars = sum(len(read.taken) for read in reads)
-    cells = (
+    return (
         client, alone, f"{1 - pressed / max(1, alone):.1%}", f"{by_acceptance(n_chars, pressed - n_taken):.1%}",
         n_chars, len(reads), n_taken, len(reads) - n_taken,
         f"{sum(one.seconds for one in sessions):.0f}", f"{sum(one.alone_s for one in sessions):.0f}",
         f"{sum(one.cpu_s for one in played):.0f}", f"{sum(one.others_s for one in played):.0f}",
     )  # fmt: skip
-    return "| " + " | ".join(map(str, cells)) + " |"
 
 
 def explain(played: Played, chances: Sequence[Chance]) -> str:
