@@ -13,18 +13,17 @@ import errno
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from fim_lsp.cli import options
-from fim_lsp.settings.backend import BackendConfig
-from fim_lsp.settings.config import Config
+from fim_lsp.settings import files
+from fim_lsp.settings.config import BackendConfig, Config
 from server_bridge.protocol import Backend, BackendUnusable, TextModel
 
 if TYPE_CHECKING:
-    from fim_lsp.http_server.local_port import LocalPort
     from fim_lsp.lsp.offer import RealModel
     from fim_lsp.session.session import Session
     from server_bridge.bridge import BackendSettings
@@ -78,7 +77,7 @@ def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each
     if given.command == "forget":
         from fim_lsp.cli import setup
 
-        return setup.forget(_cache())
+        return setup.forget(files.cache_folder())
     if given.command in ("models", "serve"):
         from fim_lsp import models_command
 
@@ -90,75 +89,59 @@ def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each
         from server_bridge.llama.link import open_to_pages
 
         token = given.token_file or os.environ.pop("FIM_LSP_TOKEN", "")
-        return http.run(given, token, open_backend, _cache(), open_to_pages)
+        return http.run(given, token, open_backend, open_to_pages)
     return _doctor(given)
 
 
 def _setup(given: argparse.Namespace) -> int:
     from fim_lsp import models_command
     from fim_lsp.cli import setup
-    from fim_lsp.settings import files
 
-    if code := setup.run(
-        given,
-        files.user_file(),
-        models_command.getter(given),
-        partial(models_command.try_backend, open_backend),
-    ):
-        return code
-    return _doctor(argparse.Namespace(json=False, root=Path()))
+    try_out = partial(models_command.try_backend, open_backend)
+    code = setup.run(given, files.user_file(), models_command.getter(given), try_out)
+    return code or _doctor(argparse.Namespace(json=False, root=Path()))
 
 
 def _doctor(given: argparse.Namespace) -> int:
     from fim_lsp import models_command
     from fim_lsp.cli import checks, doctor
-    from fim_lsp.settings import files
     from server_bridge.llama.link import open_to_pages
 
     config, problems = files.read((given.root.resolve(),))
+    machine, best = models_command.describe_machine()
+    model = open_model(config)
     target = checks.Target(
-        config,
-        problems,
-        open_backend(config),
-        open_to_pages,
-        models_command.machine_in_words(),
-        _cache(),
-        open_model(config),
-        models_command.best_offer(),
+        config, problems, open_backend(config), open_to_pages, machine, model, best
     )
     return doctor.run(given, target)
 
 
 def _serve(given: argparse.Namespace) -> NoReturn:
     gc.disable()  # 50 ms that an editor would wait for; `run` enables it again
-    from fim_lsp.lsp.run import Address, run
+    from fim_lsp.lsp.run import run
     from fim_lsp.session.session import Session
 
     log = {"file": given.log_file, "level": given.log_level}
     overrides = {"log": {key: value for key, value in log.items() if value is not None}}
     token = os.environ.pop("FIM_LSP_TOKEN", "")  # what we start does not inherit it
-    address = None
-    if given.tcp:
-        host, port = given.tcp
-        address = Address(host, port, given.token_file or token)
     open_session = partial(
-        Session, open_backend=open_backend, cache=_cache(), open_model=open_model
+        Session, open_backend=open_backend, cache=files.cache_folder(), open_model=open_model
     )
-    run(address, open_session, overrides, _real_model, _open_port)
+    run(given.tcp, given.token_file or token, open_session, overrides, _real_model, _open_port)
 
 
-async def _open_port(session: Session, port: int, root: str) -> LocalPort:
-    """Return a port for other programs, and the page; imported only where it is opened."""
-    from fim_lsp.cli.http import advice
-    from fim_lsp.http_server import admission, local_port
-    from fim_lsp.settings import files
+async def _open_port(
+    session: Session, port: int, root: str
+) -> tuple[str, Callable[[], Awaitable[None]]]:
+    """
+    Open a port for other programs, imported only here; return the address of its page, and what
+    closes it.
+    """
+    from fim_lsp.cli.http import open_port
     from server_bridge.llama.link import open_to_pages
 
-    advise = partial(advice, session, open_to_pages)
-    token = admission.own_key(files.client_key_file())
-    return await local_port.open_local_port(
-        session, _cache(), port=port, token=token, root=root, advise=advise
-    )
+    local = await open_port(session, port, root, open_to_pages=open_to_pages)
+    return local.page_url, local.aclose
 
 
 def _real_model() -> RealModel | None:
@@ -205,17 +188,10 @@ def _bridge_settings(ours: BackendConfig, *, saves: bool) -> BackendSettings:
         headers=ours.headers,
         body=ours.body,
         unload_s=ours.unload_after_minutes * 60,
-        slots_dir=str(_cache() / "slots") if saves else "",
-        keys_dir=str(_cache()),
+        slots_dir=str(files.cache_folder() / "slots") if saves else "",
+        keys_dir=str(files.cache_folder()),
         endpoints=tuple(_bridge_settings(one, saves=saves) for one in ours.endpoints),
     )
-
-
-def _cache() -> Path:
-    """Return the folder for what outlives a session."""
-    from fim_lsp.settings import files
-
-    return files.cache_folder()
 
 
 if __name__ == "__main__":

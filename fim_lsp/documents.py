@@ -37,6 +37,8 @@ FOLLOWED_EDITS = 100
 """Edits of one message that are followed one by one; more are a formatter's or a rename, and count
 as one."""
 
+CLOSERS = frozenset(")]}>\"'`;:, \t")  # what editors close by themselves, and what follows it
+
 HALF = re.compile("[\ud800-\udfff]")  # of a character, in UTF-16: a lone surrogate
 
 # where `str.splitlines` breaks a line and LSP does not
@@ -48,6 +50,10 @@ class Position(NamedTuple):
 
     line: int
     column: int
+
+    def down(self, n_lines: int) -> Position:
+        """Return the same place, so many lines further down."""
+        return self._replace(line=self.line + n_lines)
 
 
 class Edit(NamedTuple):
@@ -82,6 +88,10 @@ class Document:
         Return the nearest position that exists; a column past the end means the line's end (LSP).
         """
         return _clamp(self.lines, position)
+
+    def end_of(self, line: int) -> Position:
+        """Return the position at the end of a *line*."""
+        return Position(line, body_length(self.lines[line]))
 
     def between(self, start: Position, end: Position) -> str:
         """Return the text from *start* to *end*."""
@@ -256,6 +266,11 @@ def body_length(line: str) -> int:
 def line_end(line: str) -> str:
     """Return the line's own end: `\\n`, `\\r\\n`, `\\r` or nothing."""
     return line[body_length(line) :]
+
+
+def closes_only(text: str) -> bool:
+    """Return whether *text* is nothing but what an editor closes by itself."""
+    return all(char in CLOSERS for char in text)
 
 
 def join_halves(text: str) -> str:

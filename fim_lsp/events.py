@@ -148,7 +148,7 @@ class NextEditTaken(NamedTuple):
 class Snoozed(NamedTuple):
     """`fim.snooze`: the user wants no automatic suggestions for so long; 0 ends it."""
 
-    minutes: float
+    minutes: float = 10.0
 
 
 class RulesChanged(NamedTuple):

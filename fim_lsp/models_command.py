@@ -21,10 +21,9 @@ from fim_lsp.cli import models, serve, setup
 from fim_lsp.cli.models import Listed
 from fim_lsp.cli.setup import CannotEdit
 from fim_lsp.cli.terminal import screen_on
-from fim_lsp.lsp.offer import CANCELLED, NotGot, RealModel
+from fim_lsp.lsp.offer import RealModel
 from fim_lsp.settings import files
-from fim_lsp.settings.backend import BackendConfig
-from fim_lsp.settings.config import Config
+from fim_lsp.settings.config import BackendConfig, Config
 from server_bridge import bridge
 from server_bridge.machine.addresses import redact_url
 from server_bridge.machine.executables import program_path
@@ -94,33 +93,27 @@ def run(given: Namespace) -> int:
         return _show_models()
     try:
         program = _program(given)
-    except (BackendUnusable, download.CannotDownload) as error:
+    except (BackendUnusable, download.CannotDownload, _Refused) as error:
         return serve.refuse(str(error))
-    except _Refused as error:
-        return serve.refuse(str(error)) if str(error) else 1
     assert program.key_file is not None
     if given.dry_run:
         return serve.show_command(program.argv, program.key_file)
     return serve.watch(served.keep(program), program.key_file)
 
 
-def machine_in_words() -> str:
-    """Describe this machine's memory and processors."""
+def describe_machine() -> tuple[str, Offer | None]:
+    """
+    Return this machine's memory and processors in words, and the model of the table that suits it
+    with the server that it has; None where none does.
+    """
     server = program_path("llama-server")
     machine = programs.machine(server)
     words = [f"{machine.cores} cores", f"{machine.memory / GIGABYTE:.0f} GB of memory"]
     if server:
         gpu = f"{machine.gpu / GIGABYTE:.0f} GB free on a GPU"
         words.append(gpu if machine.gpu else "no GPU for llama.cpp")
-    return ", ".join((*words, server or "no llama-server: the embedded engine is used"))
-
-
-def best_offer() -> Offer | None:
-    """
-    Return the model of the table that suits this machine, with the server that it has; None where
-    none does.
-    """
-    return choice.find_offer(_offers(programs.machine(program_path("llama-server"))), "auto")
+    words.append(server or "no llama-server: the embedded engine is used")
+    return ", ".join(words), choice.find_offer(_offers(machine), "auto")
 
 
 def getter(given: Namespace) -> Callable[[str], str]:
@@ -137,8 +130,7 @@ def getter(given: Namespace) -> Callable[[str], str]:
         try:
             return _get(machine, given, name) if name else _offer(machine, given)
         except (download.CannotDownload, _Refused) as error:
-            if str(error):
-                serve.refuse(str(error))
+            serve.refuse(str(error))
             return ""
 
     return get
@@ -175,16 +167,17 @@ def real_model() -> RealModel | None:
     if best is None:
         return None
 
-    def get(on_progress: Callable[[int, int], bool]) -> None:
+    def get(on_progress: Callable[[int], bool]) -> str:
         def show(n_here: int, n_all: int) -> None:
-            if not on_progress(n_here, n_all):
-                raise NotGot(CANCELLED)
+            if not on_progress(100 * n_here // n_all):
+                raise _Refused("it was cancelled; `fim-lsp setup` resumes it")
 
         try:
             path = best.path or str(download.fetch(best.model, folder(), show, _hub("")))
             setup.write_model(path, files.user_file())
-        except (download.CannotDownload, CannotEdit, OSError) as error:
-            raise NotGot(str(error)) from error
+        except (download.CannotDownload, _Refused, CannotEdit, OSError) as error:
+            return str(error)
+        return ""
 
     return RealModel(models.describe_briefly(best), get)
 
@@ -268,12 +261,10 @@ def _get(machine: Machine, given: Namespace, name: str) -> str:
     offer = choice.find_offer(_offers(machine), name)
     if offer is None:
         raise _Refused(TOO_SMALL)
-    if offer.path:
-        return offer.path
-    if is_trial:
+    if is_trial and not offer.path:
         missing = f"{offer.model.name} is not downloaded yet"
         raise _Refused(f"{missing}: download it first, without --dry-run")
-    if not (given.yes or serve.agrees(models.describe_offer(offer))):
+    if not (offer.path or given.yes or serve.agrees(models.describe_offer(offer))):
         raise _Refused
     return _fetch(offer, given.mirror)
 

@@ -24,6 +24,9 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
 
+# How the name of the model inside the package begins, see server_bridge/models
+BUNDLED = "fim-tiny"
+
 
 class Token(NamedTuple):
     """One token as the backend counts it. `text` is bytes: a token may end inside a character."""
@@ -261,10 +264,10 @@ class State:
     fills_only: str = ""
     cause: str = ""
 
-
-def is_bundled(model: str) -> bool:
-    """Return whether this is the model inside the package (server_bridge/models), a toy."""
-    return model.startswith("fim-tiny")
+    @property
+    def is_bundled(self) -> bool:
+        """Return whether its model is the one inside the package, which is for trying out."""
+        return self.model.startswith(BUNDLED)
 
 
 class Model(Protocol):

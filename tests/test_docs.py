@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from fim_lsp.cli.options import parser
-from fim_lsp.lsp import commands, commit_messages, edits, inline_edits
+from fim_lsp.lsp.server import COMMANDS, FEATURES
 from fim_lsp.settings.merge import SCHEMA
 from fim_lsp.suggest.filters.order import FILTERS
 from server_bridge.fim.tokens import FAMILIES
@@ -76,10 +76,9 @@ def test_the_page_of_suggestions_lists_the_filters() -> None:
 def test_the_pages_list_what_a_client_can_ask_and_a_model_can_be() -> None:
     """Commands and requests on the protocol's page, model families beside the templates."""
     protocol = (ROOT / "docs/protocol.md").read_text("utf-8")
-    tables = (commands, commit_messages, edits, inline_edits)
-    names = [name for each in tables for name, _ in each.COMMANDS]
-    for name in (*names, *(name for name, *_ in commands.REQUESTS)):
-        assert f"`{name}" in protocol, name
+    methods = (name for name, *_ in FEATURES if name.startswith("fim/"))
+    for name in (*methods, *(name for name, _ in COMMANDS)):
+        assert f"`{name}" in protocol or f'"{name}"' in protocol, name
     backends = (ROOT / "docs/backends.md").read_text("utf-8")
     for family in FAMILIES:
         assert f"`{family.name}`" in backends or family.name == "fim", family.name

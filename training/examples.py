@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from fim_lsp.documents import Document, Position
+from fim_lsp.documents import CLOSERS, Document, Position, closes_only
 from fim_lsp.prompt import window
 from fim_lsp.prompt.half_words import heal
 from server_bridge.fim.layout import layout
@@ -71,7 +71,7 @@ def example(rng: random.Random, place: Neighbourhood, n_tokens: int) -> Example 
     document, removed = without(file.lines, gap)
     around = anchored(rng, document, gap.cursor, n_chars - for_ring)
     right = window.right_of(document, gap.cursor)
-    answer = removed + (right if window.closes_only(right) else "")
+    answer = removed + (right if closes_only(right) else "")
     typed = window.middle(around, document, gap.cursor)
     kept, half = (typed, "") if rng.random() < UNHEALED else heal(typed)
     n_below = around.suffix.count("\n") + 1
@@ -102,7 +102,7 @@ def gap_in(rng: random.Random, lines: Sequence[str]) -> Gap | None:
     column = _cut(rng, text, indent + 1, len(text) - 1)
     if kind == "within":
         return Gap(Position(first, column), Position(last, end))
-    closers = len(text) - len(text.rstrip("".join(window.CLOSERS)))
+    closers = len(text) - len(text.rstrip("".join(CLOSERS)))
     stop = len(text) - closers if rng.random() < 0.5 else rng.randint(column + 1, len(text))
     return Gap(Position(first, column), Position(first, stop)) if stop > column else None
 

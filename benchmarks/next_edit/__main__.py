@@ -31,10 +31,10 @@ from benchmarks.next_edit.commits import History
 from benchmarks.next_edit.renames import list_renames, score_renames
 from benchmarks.next_edit.replay import Ask, asks
 from benchmarks.next_edit.scores import JudgedAsk, Ranked, Score, Shown, Where, judge, score
+from fim_lsp.next_edit.edits import EditedText
 from fim_lsp.next_edit.engine import Proposal, breaks, in_unopened, proposals
 from fim_lsp.next_edit.evidence import SURE, SURE_UNOPENED
 from fim_lsp.next_edit.renames import find_here, find_renames
-from fim_lsp.next_edit.texts import EditedText
 
 LEVELS = (0.1, 0.15, 0.2, 0.25, SURE, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 UNOPENED_LEVELS = (SURE, 0.4, SURE_UNOPENED, 0.6, 0.7, 0.8, 0.9, 1.0, NEVER := 2.0)

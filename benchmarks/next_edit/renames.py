@@ -26,10 +26,9 @@ from benchmarks.markdown import table
 from benchmarks.next_edit.commits import Commit, History, Hunk
 from fim_lsp.context.definitions import Syntax, read_syntax
 from fim_lsp.context.grammars import language_of
-from fim_lsp.next_edit.edits import FinishedEdit, changes
+from fim_lsp.next_edit.edits import EditedText, FinishedEdit, changes
 from fim_lsp.next_edit.renames import find_here, find_renames
 from fim_lsp.next_edit.rule import is_word, token_changes, tokens
-from fim_lsp.next_edit.texts import EditedText
 from fim_lsp.suggest.lines import is_comment, mark
 
 HEAD = (

@@ -18,10 +18,9 @@ from benchmarks.git import Lines
 from benchmarks.next_edit.commits import Commit, Hunk
 from fim_lsp.context.grammars import language_of
 from fim_lsp.context.index import Index, IndexEntry, Words, holding, words
-from fim_lsp.next_edit.edits import FinishedEdit, changes
+from fim_lsp.next_edit.edits import EditedText, FinishedEdit, changes
 from fim_lsp.next_edit.engine import needles
 from fim_lsp.next_edit.rule import token_changes
-from fim_lsp.next_edit.texts import EditedText
 from fim_lsp.workspace.explorer import HOLDING
 
 _parts = lru_cache(maxsize=8192)(changes)

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 from benchmarks.recorded.log import DATA, Changed, Opened, Replacement, entries, replace
 from fim_lsp.context.grammars import language_of
 from fim_lsp.documents import Document, body, difference, open_document, split
+from fim_lsp.next_edit.edits import EditedText
 from fim_lsp.next_edit.engine import propose
 from fim_lsp.next_edit.log import EditLog
-from fim_lsp.next_edit.texts import EditedText
 
 CASES = DATA / "next_edit_cases.tar.gz"
 NOT_SCORED = "not scored"

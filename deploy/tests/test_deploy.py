@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fim_lsp.settings.backend import BackendConfig
+from fim_lsp.settings.config import BackendConfig
 from tests.test_tidy import ROOT
 
 DEPLOY = ROOT / "deploy"

@@ -6,8 +6,8 @@ options: parses the command line
 client: a language client that starts our own server
 complete: `fim-lsp complete`
 demo: `fim-lsp demo`
-checks: the checks of `fim-lsp doctor`, a function each
-doctor: `fim-lsp doctor`
+checks: the checks of `fim-lsp doctor` that ask the settings and the model, a function each
+doctor: `fim-lsp doctor`, and the checks of this installation
 models: `fim-lsp models`, and the models on offer
 serve: `fim-lsp serve`
 setup: `fim-lsp setup` and `fim-lsp forget`

@@ -1,17 +1,14 @@
 """
-The questions `fim-lsp doctor` asks, one small function each; adding one is adding it to `CHECKS`.
+The checks of `fim-lsp doctor` that ask the settings and the model, one small function each.
 
 A check takes the `Target` and returns what it found. None raises, and none repeats what an earlier
-one has said: those that need a backend find nothing without one.
+one has said.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import importlib.metadata
 import os
-import platform
 import ssl
 import time
 from collections.abc import Awaitable, Callable
@@ -20,14 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from fim_lsp import __version__
-from fim_lsp.cli.client import EditorError, editor
-from fim_lsp.http_server.local_port import FOLDER
-from fim_lsp.lsp.watchdog import describe_last_end
-from fim_lsp.settings.backend import BackendConfig, list_servers, remote_servers
-from fim_lsp.settings.config import Config
-from fim_lsp.settings.files import user_file
-from server_bridge.machine import private_files
+from fim_lsp.display import sanitize
+from fim_lsp.next_edit.formats import format_of
+from fim_lsp.session.edits.model_edits import trouble
+from fim_lsp.settings.config import BackendConfig, Config, list_servers, remote_servers
 from server_bridge.machine.addresses import is_loopback, redact_url
 from server_bridge.protocol import (
     Backend,
@@ -38,13 +31,8 @@ from server_bridge.protocol import (
     Request,
     State,
     TextModel,
-    is_bundled,
 )
 from server_bridge.weights.table import MOST_MS, NAMES, Offer, OfferedModel
-
-# Packages without which nothing works; the embedded engine may be missing where a server is used.
-NEEDED = ("pygls", "lsprotocol", "httpx", "xxhash", "tree-sitter")
-ENGINE = "xllamacpp"
 
 # The window around the cursor alone takes 1,536 tokens by default (prefix, suffix, middle) and an
 # answer up to 128; below this there is no room for other files.
@@ -53,6 +41,13 @@ INSTEAD = (
     f"take one that was trained to fill in: fim-lsp setup --get {NAMES[1]}, or without a name the "
     "best one for this machine"
 )
+
+KNOWN = (
+    "set fim.nextEdit.server.model to the one that is served: zeta-2, zeta-2.1 or sweep-next-edit; "
+    "the name tells the format"
+)
+WITHOUT = "without a model, fim-lsp still repeats your own edits"
+SHOWN_NAMES = 5  # models of a server
 
 EXPIRES_SOON_DAYS = 14
 TRIAL_TOKENS = 16  # a line of code
@@ -89,68 +84,30 @@ class Finding(NamedTuple):
     fix: str = ""
 
 
+OpenToPages = Callable[[str], Awaitable[bool]]
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """
     The installation to examine: the settings with the problems in them, and the backend they name.
 
     *open_to_pages* tells of an address whether web pages from anywhere may use the server there.
-    *machine* says what there is to run models with, *cache* is the folder where sessions say where
-    they listen. *next_edits* is the model for next edits, if the settings name one and its server.
+    *machine* says what there is to run models with. *next_edits* is the model for next edits, if
+    the settings name one and its server.
     *best* is the model of the table that suits this machine, None where none does.
     """
 
     config: Config
     problems: tuple[str, ...]
     backend: Backend
-    open_to_pages: Callable[[str], Awaitable[bool]]
+    open_to_pages: OpenToPages
     machine: str = ""
-    cache: Path | None = None
     next_edits: TextModel | None = None
     best: Offer | None = None
 
 
 Check = Callable[[Target], Awaitable[list[Finding]]]
-
-
-async def version(_: Target) -> list[Finding]:
-    """
-    Report the versions of this package, of Python and of the system: the first thing a bug report
-    needs.
-    """
-    system = f"{platform.system()} {platform.machine()}"
-    says = f"fim-lsp {__version__}, Python {platform.python_version()} on {system}"
-    return [Finding("version", "ok", says)]
-
-
-async def machine(target: Target) -> list[Finding]:
-    """Report the memory and processors that can run models."""
-    return [Finding("machine", "ok", target.machine)] if target.machine else []
-
-
-async def packages(target: Target) -> list[Finding]:
-    """Check that all packages are installed."""
-    versions = {name: _version(name) for name in (*NEEDED, ENGINE)}
-    missing = [name for name in NEEDED if not versions[name]]
-    if missing:
-        fix = "install fim-lsp again, the way you did before (docs/install.md)"
-        return [Finding("packages", "bad", f"missing: {', '.join(missing)}", fix)]
-    if not versions[ENGINE] and target.config.backend.kind in {"auto", "embedded"}:
-        fix = f"pip install {ENGINE}, or set fim.backend.url to a llama-server"
-        return [Finding("packages", "warn", f"{ENGINE} is missing: no embedded engine", fix)]
-    return [Finding("packages", "ok", ", ".join(f"{n} {v}" for n, v in versions.items() if v))]
-
-
-async def settings(target: Target) -> list[Finding]:
-    """Report what is wrong in the settings files."""
-    if not target.problems:
-        path = user_file()
-        where = str(path) if path.exists() else f"none of your own ({path})"
-        return [Finding("settings", "ok", f"no problems found; {where}")]
-    return [
-        Finding("settings", "warn", problem, "the default is used until it is corrected")
-        for problem in target.problems
-    ]
 
 
 async def privacy(target: Target) -> list[Finding]:
@@ -172,17 +129,6 @@ async def privacy(target: Target) -> list[Finding]:
     return findings
 
 
-async def server(_: Target) -> list[Finding]:
-    """Check that the language server starts, as an editor starts it."""
-    started = time.perf_counter()
-    try:
-        async with editor(Path.cwd(), {}):
-            ms = (time.perf_counter() - started) * 1000
-    except EditorError as error:
-        return [Finding("server", "bad", str(error), "report this with the lines above")]
-    return [Finding("server", "ok", f"`fim-lsp --stdio` answers after {ms:.0f} ms")]
-
-
 async def model(target: Target) -> list[Finding]:
     """Check that there is a model server, and that its model was trained to fill in the middle."""
     try:
@@ -194,11 +140,11 @@ async def model(target: Target) -> list[Finding]:
         fix = "start one: fim-lsp serve; or set fim.backend.kind to embedded"
         says = state.message or f"{where or 'the model server'} is {state.health.value}"
         return [Finding("model", "bad", says, "" if state.message else fix)]
-    if trouble := _not_the_named(target.config.backend, state):
+    if other := _not_the_named(target.config.backend, state):
         fix = "start the server there, or name another address: fim-lsp setup --url URL"
-        return [Finding("model", "bad", trouble, fix)]
+        return [Finding("model", "bad", other, fix)]
     instead = [Finding("model", "warn", state.message)] if state.message else []
-    if is_bundled(state.model):
+    if state.is_bundled:
         says = f"{state.kind}: {state.model} works, but is a toy for Python"
         return [*instead, Finding("model", "warn", says, "get a real one: fim-lsp setup")]
     if state.second_best:
@@ -210,33 +156,31 @@ async def model(target: Target) -> list[Finding]:
 
 async def access(target: Target) -> list[Finding]:
     """Check that the server answers no other machine and no web page."""
-    state, backend = target.backend.state, target.config.backend
-    used = [one for one in list_servers(backend) if redact_url(one.url).startswith(state.url)]
-    has_key = any(one.api_key_env or one.api_key_file or one.api_key_command for one in used)
-    if state.health is not Health.READY or has_key:
+    url, used = target.backend.state.url, _list_used(target)
+    if any(one.api_key_env or one.api_key_file or one.api_key_command for one in used):
         return []
     key = "start it with --api-key-file FILE, and name yours in fim.backend.apiKeyFile"
     if hosts := [way.host for one in used for way in remote_servers(one)]:
         return [Finding("access", "warn", f"{hosts[0]} answers anyone who can reach it", key)]
-    if await target.open_to_pages(state.url):
+    if await target.open_to_pages(url):
         fix = (
             "use fim-lsp serve, or start it with --api-key-file FILE and --cors-origins localhost "
             "(vLLM: --api-key KEY and --allowed-origins '[]')"
         )
-        says = f"any page in your browser can ask {state.url} and read its answers"
+        says = f"any page in your browser can ask {url} and read its answers"
         return [Finding("access", "warn", says, fix)]
     return []
 
 
 async def certificate(target: Target) -> list[Finding]:
     """Check that the server's certificate does not expire soon."""
-    url, backend = urlsplit(target.backend.state.url), target.config.backend
-    if target.backend.state.health is not Health.READY or url.scheme != "https":
+    url = urlsplit(target.backend.state.url)
+    if url.scheme != "https":
         return []
     try:
         trust = ssl.create_default_context()
-        for server in list_servers(backend):
-            if server.ca_file and redact_url(server.url).startswith(url.geturl()):
+        for server in _list_used(target):
+            if server.ca_file:
                 file = Path(server.ca_file).expanduser()  # noqa: ASYNC240 (it waits for no disk)
                 trust.load_verify_locations(file)
         _, writer = await asyncio.open_connection(url.hostname, url.port or 443, ssl=trust)
@@ -253,8 +197,6 @@ async def certificate(target: Target) -> list[Finding]:
 async def context(target: Target) -> list[Finding]:
     """Check that a prompt with other files fits into one slot."""
     state = target.backend.state
-    if state.health is not Health.READY:
-        return []
     says = f"{state.n_ctx} tokens in each of {state.slots} slot{'s' * (state.slots != 1)}"
     if state.n_ctx < SMALL_CONTEXT:
         fix = f"start the server with a larger -c (at least {SMALL_CONTEXT} × its -np)"
@@ -264,8 +206,6 @@ async def context(target: Target) -> list[Finding]:
 
 async def speed(target: Target) -> list[Finding]:
     """Measure how long one line takes, and check that the server keeps what it evaluated."""
-    if target.backend.state.health is not Health.READY:
-        return []
     try:
         for typed in (WORDS[-1], ""):  # two prompts, each twice: how each is cut tells the memory
             await _trial(target.backend, typed)
@@ -274,6 +214,8 @@ async def speed(target: Target) -> list[Finding]:
         return [Finding("speed", "bad", f"no completion: {error}", "try again, or see its log")]
     cost = reply.timings
     says = f"{cost.predicted_n} tokens in {ms:.0f} ms, {cost.cache_n} of the prompt from the cache"
+    if cost.draft_n:
+        says += f", {cost.draft_accepted_n} of {cost.draft_n} drafts right"
     if not cost.cache_n:
         fix = "allow prompt caching on the server (llama-server: no --no-cache-prompt)"
         return [Finding("speed", "warn", f"{says}: every key costs the whole prompt", fix)]
@@ -284,8 +226,6 @@ async def speed(target: Target) -> list[Finding]:
 
 async def cache(target: Target) -> list[Finding]:
     """Check that the server keeps what it evaluated when two files are edited in turn."""
-    if target.backend.state.health is not Health.READY:
-        return []
     n_right, n_foretold = 0, 0
     for typed in WORDS:
         for path in ("first.py", "second.py"):
@@ -306,53 +246,47 @@ async def cache(target: Target) -> list[Finding]:
     return [Finding("cache", level, says + MEMORIES.get(state.memory, ""), state.cache_problem)]
 
 
-async def hung(target: Target) -> list[Finding]:
-    """Report the last server of this user that was ended because its event loop hung."""
-    says = describe_last_end(target.cache) if target.cache else ""
-    return [Finding("hung", "warn", says, "report it, and delete that file")] if says else []
-
-
-async def ports(target: Target) -> list[Finding]:
-    """
-    List the ports at which sessions of this user answer other programs, and check that they still
-    do.
-    """
-    findings = []
-    for there in private_files.find_announced(target.cache / FOLDER) if target.cache else ():
-        host, _, port = there.url.removeprefix("http://").rpartition(":")
-        try:
-            _, writer = await asyncio.open_connection(host, int(port))
-            writer.close()
-        except (OSError, ValueError):
-            private_files.withdraw(there.file)  # its process was killed
-        else:
-            programs = f"process {there.pid} answers other programs at {there.url}"
-            findings.append(Finding("http", "ok", f"{programs}, where its page is, too"))
-    return findings
-
-
 async def speculation(target: Target) -> list[Finding]:
     """Check that a server that was told to draft tokens does so."""
     state = target.backend.state
-    if state.health is not Health.READY or not state.drafters:
+    if not state.drafters:
         return []
     if state.drafts:
         drafters = f"the server speculates ({state.drafters})"
         says = f"{drafters}, and reports its confidence for few tokens only"
-        with contextlib.suppress(BackendError):
-            cost = (await _trial(target.backend))[0].timings
-            says += f"; {cost.draft_accepted_n} of {cost.draft_n} drafted were right in a trial"
         return [Finding("drafts", "ok", says)]
     says = f"the server was started with --spec-type {state.drafters}, but does not speculate"
     fix = "its log says why: most often the draft model (-md) is of another family than the model"
     return [Finding("drafts", "warn", says, fix)]
 
 
-# In this order: what comes first explains what fails later.
-CHECKS: tuple[Check, ...] = (
-    version, machine, packages, settings, privacy, server, model, access, certificate, context,
-    speed, cache, speculation, ports, hung,
-)  # fmt: skip
+async def next_edit(target: Target) -> list[Finding]:
+    """Check that the server for next edits has the model that is named, and that it is one."""
+    server, model = target.config.next_edit.server, target.next_edits
+    if not target.config.next_edit.enabled or not (server.model or server.url):
+        return []
+    if not server.url:
+        fix = "set it to the address of that model's server, like http://127.0.0.1:8013"
+        return [_warning(f"there is {sanitize(server.model)}, but no fim.nextEdit.server.url", fix)]
+    if model is None or format_of(server.model) is None:
+        named = f"{sanitize(server.model)} is no known next-edit model"
+        return [_warning(named if server.model else "fim.nextEdit.server.model is not set", KNOWN)]
+    try:
+        return [_of_names(server, await model.models())]
+    except BackendError as error:
+        fix = f"start it, or empty fim.nextEdit.server.url: {WITHOUT}"
+        return [_warning(trouble(error), fix)]
+
+
+# Of these, each asks a model that is ready.
+OF_MODEL: tuple[Check, ...] = (access, certificate, context, speed, cache, speculation)
+
+
+def _list_used(target: Target) -> list[BackendConfig]:
+    """Return the servers of the settings at the address that answers."""
+    url = target.backend.state.url
+    servers = list_servers(target.config.backend)
+    return [server for server in servers if redact_url(server.url).startswith(url)]
 
 
 def _faster(target: Target, ms_per_token: float) -> str:
@@ -391,8 +325,18 @@ async def _trial(backend: Backend, typed: str = "") -> tuple[Reply, float]:
     return reply, (time.perf_counter() - started) * 1000
 
 
-def _version(name: str) -> str:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
+def _of_names(server: BackendConfig, names: list[str]) -> Finding:
+    """Check the model's name against the *names* of the server; none where it does not say."""
+    name, url = sanitize(server.model), redact_url(server.url)
+    if server.model in names or not names:
+        return Finding("next edit", "ok", f"{name} at {url}")
+    fit = [served for served in names if format_of(served) is format_of(server.model)]
+    if fit == names:
+        return Finding("next edit", "ok", f"{name} at {url}, there called {fit[0]}")
+    others = [served for served in names if format_of(served)]
+    fix = f"set fim.nextEdit.server.model to {(fit or others)[0]}" if others else KNOWN
+    return _warning(f"{url} has no {name}, but {', '.join(names[:SHOWN_NAMES])}", fix)
+
+
+def _warning(says: str, fix: str) -> Finding:
+    return Finding("next edit", "warn", says, fix)

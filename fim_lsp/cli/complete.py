@@ -22,7 +22,6 @@ from fim_lsp.cli.terminal import Screen, screen_on, unbroken
 from fim_lsp.documents import Position, body, split
 from fim_lsp.settings import files
 from fim_lsp.suggest.reasons import TOY, notice, report
-from server_bridge.protocol import is_bundled
 
 # The path may hold colons itself (C:\x.py:3): only numbers at the very end are the position.
 PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::(?P<column>\d+))?", re.DOTALL)
@@ -169,7 +168,7 @@ def run(arguments: Namespace) -> int:
         screen_on(sys.stdout).text(tried.answer.suggestions[0].text)
     else:
         screen.line(f"fim-lsp: nothing to suggest here: {tried.reason}")
-    if screen.live and is_bundled(backend["model"]) and not arguments.why:
+    if screen.live and backend["bundled"] and not arguments.why:
         screen.line(screen.paint(f"(by {TOY})", "faint"))
     return SUGGESTION if tried.answer.suggestions else NO_SUGGESTION
 

@@ -15,16 +15,15 @@ import shutil
 import statistics
 import sys
 import tempfile
+import time
 from argparse import Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fim_lsp.cli.client import EditorAnswer, EditorError, LspClient, Suggested, editor
 from fim_lsp.cli.terminal import Screen, clip, clip_left, screen_on
 from fim_lsp.documents import Position, body
-from server_bridge.protocol import is_bundled
 
 SAMPLE = Path(__file__).parent / "sample" / "larder"
 OPEN = ("items.py", "store.py", "test_store.py")
@@ -82,21 +81,12 @@ MARGIN, TAKEN = "     ", "   ⇥ "
 
 
 class KeyCost(NamedTuple):
-    """The cost of one key on the model server; a *jump* is the first key at a new position."""
+    """The cost of one key on the model server, and after how long its answer came."""
 
     evaluated: int
     cached: int
     streams: int
-    is_jump: bool
-
-
-@dataclass(slots=True)
-class Tally:
-    """The session so far, for the summary."""
-
-    taken: list[str] = field(default_factory=list)
-    costs: list[KeyCost] = field(default_factory=list)
-    waits_ms: list[float] = field(default_factory=list)
+    ms: float
 
 
 def run(arguments: Namespace) -> int:
@@ -119,22 +109,19 @@ async def _play(screen: Screen, *, hurry: bool) -> None:
             for name in OPEN:  # the first file starts the backend
                 server.open(root / name, (root / name).read_text("utf-8"))
             await _start(server, screen)
-            tally = Tally()
+            typist = Typist(server, screen, hurry=hurry)
             for scene in SCENES:
-                await Typist(server, screen, tally, root / scene.path, hurry=hurry).play(scene)
-            _summary(screen, tally, await server.stats())
+                await typist.play(scene, root / scene.path)
+            _summary(screen, typist, await server.stats())
 
 
 async def _start(server: LspClient, screen: Screen) -> None:
     screen.line(screen.paint("fim-lsp demo", "title"))
-    waited = 0.0
-
-    def progress(seconds: float) -> None:
-        nonlocal waited
-        waited = seconds
-        screen.status(f"starting llama.cpp with its model … {seconds:.1f} s")
-
-    backend = await server.wait_settled(progress)
+    started = time.perf_counter()
+    backend = await server.wait_settled(
+        lambda seconds: screen.status(f"starting llama.cpp with its model … {seconds:.1f} s")
+    )
+    waited = time.perf_counter() - started
     screen.status("")
     if backend["state"] != "ready":
         raise EditorError(backend.get("message") or f"the backend is {backend['state']}")
@@ -145,21 +132,25 @@ async def _start(server: LspClient, screen: Screen) -> None:
 
 
 class Typist:
-    """Types a scene's text into one file key by key, and accepts what agrees with it."""
+    """
+    Types a text into a file key by key, and accepts what agrees with it.
 
-    def __init__(
-        self, server: LspClient, screen: Screen, tally: Tally, path: Path, *, hurry: bool
-    ) -> None:
+    State: what each key cost, and the texts that were taken, for the summary.
+    """
+
+    def __init__(self, server: LspClient, screen: Screen, *, hurry: bool) -> None:
+        self.costs: list[KeyCost] = []
+        self.taken: list[str] = []
         self._server = server
         self._screen = screen
-        self._tally = tally
-        self._path = path
         self._pace = 0.0 if hurry else 1.0
+        self._path = Path()
         self._cursor = Position(0, 0)
         self._shown = ""
 
-    async def play(self, scene: Scene) -> None:
+    async def play(self, scene: Scene, path: Path) -> None:
         """Type *scene* into the file."""
+        self._path = path
         self._cursor = _line_below(self._server, self._path, scene.below)
         self._heading(scene)
         rest = scene.text
@@ -167,26 +158,29 @@ class Typist:
             key = _key(rest)
             rest = rest[len(key) :]
             self._cursor = self._server.replace(self._path, self._cursor, self._cursor, key)
-            answer, cost = await self._ask(is_jump=rest == scene.text[len(key) :])
-            self._row(answer, cost)
+            answer = await self._ask()
+            self._row(answer)
             if answer.suggestions and (length := _right(answer.suggestions[0].text, rest)):
                 await asyncio.sleep(self._pace * LOOK_SECONDS)
                 await self._take(answer.suggestions[0], length)
                 rest = rest[length:]
             await asyncio.sleep(self._pace * KEY_SECONDS)
 
-    async def _ask(self, *, is_jump: bool) -> tuple[EditorAnswer, KeyCost]:
+    async def _ask(self) -> EditorAnswer:
         before = await self._server.stats()
         answer = await self._server.complete(self._path, self._cursor)
-        cost = _cost(before, await self._server.stats(), is_jump=is_jump)
-        self._tally.costs.append(cost)
-        self._tally.waits_ms.append(answer.ms)
-        return answer, cost
+        after = await self._server.stats()
+        evaluated, cached = (
+            after["tokens"][name] - before["tokens"][name] for name in ("evaluated", "cached")
+        )
+        n_streams = after["streams"] - before["streams"]
+        self.costs.append(KeyCost(evaluated, cached, n_streams, answer.ms))
+        return answer
 
     async def _take(self, suggestion: Suggested, length: int) -> None:
         self._cursor = await self._server.accept(self._path, suggestion, length)
         taken = suggestion.text[:length]
-        self._tally.taken.append(taken)
+        self.taken.append(taken)
         lines = self._server.document(self._path).lines[: self._cursor.line + 1]
         for line in lines[-1 - taken.count("\n") :]:
             text = clip(f"{TAKEN}{body(line)}", self._screen.width)
@@ -198,7 +192,8 @@ class Typist:
         head = f"{'':<{self._code_width()}}" + NUMBERS.format("evaluated", "cached", "ms")
         self._screen.line(self._screen.paint(head, "faint"))
 
-    def _row(self, answer: EditorAnswer, cost: KeyCost) -> None:
+    def _row(self, answer: EditorAnswer) -> None:
+        cost = self.costs[-1]
         ghost = answer.suggestions[0].text if answer.suggestions else ""
         is_ready = not cost.streams  # no request to the model
         evaluated, cached = ("·", "·") if is_ready else (cost.evaluated, cost.cached)
@@ -261,35 +256,24 @@ def _line_below(server: LspClient, path: Path, below: str) -> Position:
     return Position(number, len(body(lines[number])))
 
 
-def _cost(before: Mapping[str, Any], after: Mapping[str, Any], *, is_jump: bool) -> KeyCost:
-    names = "evaluated", "cached"
-    evaluated, cached = (after["tokens"][name] - before["tokens"][name] for name in names)
-    return KeyCost(evaluated, cached, after["streams"] - before["streams"], is_jump)
-
-
-def _summary(screen: Screen, tally: Tally, stats: Mapping[str, Any]) -> None:
-    n_keys, n_taken = len(tally.costs), len(tally.taken)
-    n_chars = sum(map(len, tally.taken))
-    n_multi = sum("\n" in text for text in tally.taken)
-    n_asked = sum(cost.streams > 0 for cost in tally.costs)
-    evaluated = sum(cost.evaluated for cost in tally.costs)
-    reused = sum(cost.cached for cost in tally.costs)
-    jumps = sum(cost.evaluated for cost in tally.costs if cost.is_jump)
-    n_typing = n_keys - sum(cost.is_jump for cost in tally.costs)
-    typing = (evaluated - jumps) / max(1, n_typing)
-    slow = sorted(tally.waits_ms)[int(0.95 * n_keys)]
+def _summary(screen: Screen, typist: Typist, stats: Mapping[str, Any]) -> None:
+    taken, costs = typist.taken, typist.costs
+    n_keys, n_chars = len(costs), sum(map(len, taken))
+    n_multi = sum("\n" in text for text in taken)
+    asked = [cost.evaluated for cost in costs if cost.streams]
+    reused = sum(cost.cached for cost in costs)
+    waits_ms = sorted(cost.ms for cost in costs)
     screen.line()
     screen.line(screen.paint("In all", "title"))
     screen.say(f"""\
-  {n_keys} keys typed, and {n_chars} more characters taken from {n_taken} suggestions \
+  {n_keys} keys typed, and {n_chars} more characters taken from {len(taken)} suggestions \
 ({n_multi} of several lines)
-  {n_asked} of {n_keys} completions needed the model, the others were known already
-  {jumps} tokens evaluated at the {n_keys - n_typing} jumps to a new position, \
-{typing:.1f} per key while typing there
-  {stats["tokens"]["background"]} more while idle; \
-{reused / max(1, reused + evaluated):.1%} of all prompts came from the cache
-  {statistics.median(tally.waits_ms):.0f} ms from key to ghost text (median), \
-{slow:.0f} ms (95th percentile)""")
-    if is_bundled(stats["backend"]["model"]):
+  {len(asked)} of {n_keys} completions needed the model, the others were known already
+  {statistics.median(asked):.0f} tokens evaluated for one of them (median), {sum(asked)} for all, \
+{stats["tokens"]["background"]} more while idle
+  {reused / max(1, reused + sum(asked)):.1%} of all prompts came from the cache
+  {statistics.median(waits_ms):.0f} ms from key to ghost text (median), \
+{waits_ms[int(0.95 * n_keys)]:.0f} ms (95th percentile)""")
+    if stats["backend"]["bundled"]:
         screen.line()
         screen.say(TOY)

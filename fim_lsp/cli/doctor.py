@@ -1,68 +1,113 @@
 """
 `fim-lsp doctor`: examines this installation and says exactly what to change.
 
-Exit code 1 when completions cannot work, 0 otherwise, with warnings or without.
+Exit code 1 when completions cannot work, 0 otherwise, with warnings or without. A check more is one
+more function in `CHECKS`; what the settings and the model are asked stands in `checks`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib.metadata
 import json
+import platform
 import sys
+import time
 from argparse import Namespace
+from pathlib import Path
 
-from fim_lsp.cli.checks import CHECKS, Finding, Target
+from fim_lsp import __version__
+from fim_lsp.cli import checks
+from fim_lsp.cli.checks import Check, Finding, Target
+from fim_lsp.cli.client import EditorError, editor
 from fim_lsp.cli.terminal import Screen, screen_on, wrap
-from fim_lsp.display import sanitize
-from fim_lsp.next_edit.formats import format_of
-from fim_lsp.session.edits.model_edits import trouble
-from fim_lsp.settings.backend import BackendConfig
-from server_bridge.machine import addresses
-from server_bridge.protocol import BackendError
+from fim_lsp.http_server.local_port import FOLDER
+from fim_lsp.lsp.watchdog import describe_last_end
+from fim_lsp.settings.files import cache_folder, user_file
+from server_bridge.machine import private_files
+from server_bridge.protocol import Health
 
-NAME = "next edit"
-KNOWN = (
-    "set fim.nextEdit.server.model to the one that is served: zeta-2, zeta-2.1 or sweep-next-edit; "
-    "the name tells the format"
-)
-WITHOUT = "without a model, fim-lsp still repeats your own edits"
-SHOWN_NAMES = 5  # models of a server
+ENGINE = "xllamacpp"  # the embedded engine, which may be missing where a server is used
+PACKAGES = ("pygls", "lsprotocol", "httpx", "xxhash", "tree-sitter", ENGINE)
 
 
-async def next_edit(target: Target) -> list[Finding]:
-    """Check that the server has this model, and that it is a model for next edits."""
-    server, model = target.config.next_edit.server, target.next_edits
-    if not target.config.next_edit.enabled or not (server.model or server.url):
-        return []
-    if not server.url:
-        fix = "set it to the address of that model's server, like http://127.0.0.1:8013"
-        return [_warning(f"there is {sanitize(server.model)}, but no fim.nextEdit.server.url", fix)]
-    if model is None or format_of(server.model) is None:
-        named = f"{sanitize(server.model)} is no known next-edit model"
-        return [_warning(named if server.model else "fim.nextEdit.server.model is not set", KNOWN)]
+async def version(_: Target) -> list[Finding]:
+    """
+    Report the versions of this package, of Python and of the system: the first thing a bug report
+    needs.
+    """
+    system = f"{platform.system()} {platform.machine()}"
+    says = f"fim-lsp {__version__}, Python {platform.python_version()} on {system}"
+    return [Finding("version", "ok", says)]
+
+
+async def machine(target: Target) -> list[Finding]:
+    """Report the memory and processors that can run models."""
+    return [Finding("machine", "ok", target.machine)] if target.machine else []
+
+
+async def packages(target: Target) -> list[Finding]:
+    """Report the versions of what does the work, and check that there is the embedded engine."""
+    versions = {name: _version(name) for name in PACKAGES}
+    if not versions[ENGINE] and target.config.backend.kind in {"auto", "embedded"}:
+        fix = f"pip install {ENGINE}, or set fim.backend.url to a llama-server"
+        return [Finding("packages", "warn", f"{ENGINE} is missing: no embedded engine", fix)]
+    return [Finding("packages", "ok", ", ".join(f"{n} {v}" for n, v in versions.items() if v))]
+
+
+async def settings(target: Target) -> list[Finding]:
+    """Report what is wrong in the settings files."""
+    if not target.problems:
+        path = user_file()
+        where = str(path) if path.exists() else f"none of your own ({path})"
+        return [Finding("settings", "ok", f"no problems found; {where}")]
+    return [
+        Finding("settings", "warn", problem, "the default is used until it is corrected")
+        for problem in target.problems
+    ]
+
+
+async def server(_: Target) -> list[Finding]:
+    """Check that the language server starts, as an editor starts it."""
+    started = time.perf_counter()
     try:
-        return [_of_names(server, await model.models())]
-    except BackendError as error:
-        fix = f"start it, or empty fim.nextEdit.server.url: {WITHOUT}"
-        return [_warning(trouble(error), fix)]
+        async with editor(Path.cwd(), {}):
+            ms = (time.perf_counter() - started) * 1000
+    except EditorError as error:
+        return [Finding("server", "bad", str(error), "report this with the lines above")]
+    return [Finding("server", "ok", f"`fim-lsp --stdio` answers after {ms:.0f} ms")]
 
 
-def _of_names(server: BackendConfig, names: list[str]) -> Finding:
-    """Check the model's name against the *names* of the server; none where it does not say."""
-    name, url = sanitize(server.model), addresses.redact_url(server.url)
-    if server.model in names or not names:
-        return Finding(NAME, "ok", f"{name} at {url}")
-    fit = [served for served in names if format_of(served) is format_of(server.model)]
-    if fit == names:
-        return Finding(NAME, "ok", f"{name} at {url}, there called {fit[0]}")
-    others = [served for served in names if format_of(served)]
-    fix = f"set fim.nextEdit.server.model to {(fit or others)[0]}" if others else KNOWN
-    return _warning(f"{url} has no {name}, but {', '.join(names[:SHOWN_NAMES])}", fix)
+async def ports(_: Target) -> list[Finding]:
+    """
+    List the ports at which sessions of this user answer other programs, and check that they still
+    do.
+    """
+    findings = []
+    for there in private_files.find_announced(cache_folder() / FOLDER):
+        try:
+            host, port = there.url.removeprefix("http://").rsplit(":", 1)
+            writer = (await asyncio.open_connection(host, int(port)))[1]
+            writer.close()
+        except (OSError, ValueError):
+            private_files.withdraw(there.file)  # its process was killed
+        else:
+            programs = f"process {there.pid} answers other programs at {there.url}"
+            findings.append(Finding("http", "ok", f"{programs}, where its page is, too"))
+    return findings
 
 
-def _warning(says: str, fix: str) -> Finding:
-    return Finding(NAME, "warn", says, fix)
+async def hung(_: Target) -> list[Finding]:
+    """Report the last server of this user that was ended because its event loop hung."""
+    says = describe_last_end(cache_folder())
+    return [Finding("hung", "warn", says, "report it, and delete that file")] if says else []
 
+
+# In this order: what comes first explains what fails later.
+CHECKS: tuple[Check, ...] = (
+    version, machine, packages, settings, checks.privacy, server, checks.model, *checks.OF_MODEL,
+    ports, hung, checks.next_edit,
+)  # fmt: skip
 
 INDENT = 16  # of what a check says
 ROLES = {"ok": "good", "warn": "warn", "bad": "bad"}
@@ -84,7 +129,9 @@ def run(arguments: Namespace, target: Target) -> int:
 async def _examine(target: Target, screen: Screen | None) -> list[Finding]:
     findings: list[Finding] = []
     try:
-        for check in (*CHECKS, next_edit):
+        for check in CHECKS:
+            if check in checks.OF_MODEL and target.backend.state.health is not Health.READY:
+                continue
             if screen:
                 screen.status(f"checking {check.__name__.replace('_', ' ')} …")
             of_check = await check(target)
@@ -108,3 +155,10 @@ def _show(screen: Screen, findings: list[Finding]) -> None:
         more += [f"{'→ ' if n == 0 else '  '}{line}" for n, line in enumerate(fix)]
         for line in more:
             screen.line(" " * INDENT + line)
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""

@@ -12,18 +12,16 @@ import contextlib
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from fim_lsp import events
 from fim_lsp.cli import checks
 from fim_lsp.cli.terminal import Screen, screen_on
-from fim_lsp.http_server import admission, local_port
+from fim_lsp.http_server import local_port
 from fim_lsp.lsp import watchdog
-from fim_lsp.session.connection import SessionStatus
 from fim_lsp.session.session import Session
 from fim_lsp.settings import files
 from fim_lsp.settings.config import Config
@@ -38,21 +36,17 @@ LIVE = (
 # Or typed into its settings, which keep it safe.
 ZED_KEY = "ZED_OPEN_AI_COMPATIBLE_EDIT_PREDICTION_API_KEY"
 
-OpenToPages = Callable[[str], Awaitable[bool]]
-
 
 def run(
     arguments: Namespace,
     token: str,
     open_backend: Callable[[Config], Backend],
-    cache: Path,
-    open_to_pages: OpenToPages,
+    open_to_pages: checks.OpenToPages,
 ) -> int:
     """
     Serve until Ctrl-C, clients that know *token*, or where it is "" the key that is kept for them;
     returns the exit code.
     """
-    key_file = None if token else files.client_key_file()
     root = arguments.root.resolve()
     config, problems = files.read((root,))
     if arguments.url:
@@ -61,23 +55,45 @@ def run(
     screen = screen_on(sys.stdout)
     for problem in problems:
         screen.line(f"fim-lsp: {problem}")
-    open_session = partial(Session, config, open_backend, days=cache)
-    options = {
-        "port": arguments.port or config.http.port or 0,
-        "token": token or admission.own_key(files.client_key_file()),
-        "root": root.as_uri(),
-    }
+    port = arguments.port or config.http.port or 0
+    key_file = None if token else files.client_key_file()
+    make_session = partial(Session, config, open_backend, days=files.cache_folder())
+    open_here = partial(
+        open_port, port=port, root=root.as_uri(), open_to_pages=open_to_pages, token=token
+    )
     try:
         with contextlib.suppress(KeyboardInterrupt):
-            asyncio.run(_serve(open_session, cache, options, key_file, screen, open_to_pages))
+            asyncio.run(_serve(make_session, open_here, root.as_uri(), screen, key_file))
     except OSError as error:
         why = str(error).rpartition(": ")[2]
-        screen.line(f"fim-lsp cannot listen on port {options['port']}: {why}; --port names another")
+        screen.line(f"fim-lsp cannot listen on port {port}: {why}; --port names another")
         return 1
     return 0
 
 
-async def advice(session: Session, open_to_pages: OpenToPages) -> list[dict[str, str]]:
+async def open_port(
+    session: Session,
+    port: int,
+    root: str,
+    *,
+    open_to_pages: checks.OpenToPages,
+    token: str = "",
+) -> local_port.LocalPort:
+    """
+    Return an open *port* for *session*; programs must know *token*, or where it is "" the key that
+    is kept for them.
+    """
+    return await local_port.open_local_port(
+        session,
+        files.cache_folder(),
+        port=port,
+        token=token or local_port.own_key(files.client_key_file()),
+        root=root,
+        advise=partial(advice, session, open_to_pages),
+    )
+
+
+async def advice(session: Session, open_to_pages: checks.OpenToPages) -> list[dict[str, str]]:
     """Return the doctor's findings about a running session; nothing is evaluated for it."""
     if session.status().state.health is not Health.READY:
         return []
@@ -86,23 +102,31 @@ async def advice(session: Session, open_to_pages: OpenToPages) -> list[dict[str,
 
 
 async def _serve(
-    open_session: Callable[[], Session],
-    cache: Path,
-    options: Mapping[str, Any],
-    key_file: Path | None,
+    make_session: Callable[[], Session],
+    open_here: Callable[[Session], Awaitable[local_port.LocalPort]],
+    root: str,
     screen: Screen,
-    open_to_pages: OpenToPages,
+    key_file: Path | None,
 ) -> None:
     ended = asyncio.Event()
     with contextlib.suppress(NotImplementedError):  # Windows ends the process
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
-    watchdog.watch(cache)
-    session = open_session()
-    session.on_status = partial(_tell, screen, [])
-    session.handle(events.FoldersChanged((options["root"],)))
-    advise = partial(advice, session, open_to_pages)
+    watchdog.watch(files.cache_folder())
+    session = make_session()
+    last: State | None = None
+
+    def tell(_: object) -> None:
+        """Show the state of the model, unless it was shown last."""
+        nonlocal last
+        if (state := session.status().state) != last:
+            last = state
+            parts = ("model:", state.model, state.health.value, state.message)
+            screen.line(" ".join(filter(None, parts)))
+
+    session.on_status = tell
+    session.handle(events.FoldersChanged((root,)))
     try:
-        local = await local_port.open_local_port(session, cache, advise=advise, **options)
+        local = await open_here(session)
         try:
             for line in _addresses(local, key_file):
                 screen.line(line)
@@ -132,12 +156,3 @@ def _addresses(local: local_port.LocalPort, key_file: Path | None) -> list[str]:
         "the page": local.page_url,
     }
     return [f"{name:<13} {text}" for name, text in texts.items()]
-
-
-def _tell(screen: Screen, last: list[State], status: SessionStatus) -> None:
-    """Show the state of the model, unless it was *last* last."""
-    state = status.state
-    if last != [state]:
-        last[:] = [state]
-        parts = ("model:", state.model, state.health.value, state.message)
-        screen.line(" ".join(filter(None, parts)))

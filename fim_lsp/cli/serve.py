@@ -20,7 +20,7 @@ from pathlib import Path
 
 from fim_lsp.cli.terminal import Screen, fit, screen_on
 from server_bridge.machine.addresses import USUAL_PORTS, port_of
-from server_bridge.protocol import Health, State, is_bundled
+from server_bridge.protocol import Health, State
 
 INSTALL = """\
 llama-server is not installed; it can use a GPU. Get it from your system's packages (brew, \
@@ -68,8 +68,9 @@ def show_command(command: Sequence[str], key_file: Path) -> int:
 
 
 def refuse(reason: str) -> int:
-    """Say why it cannot be; returns the exit code."""
-    screen_on(sys.stdout).say(f"fim-lsp: {reason}")
+    """Say why it cannot be, "" for what the user knows; returns the exit code."""
+    if reason:
+        screen_on(sys.stdout).say(f"fim-lsp: {reason}")
     return 1
 
 
@@ -131,7 +132,7 @@ def _ready(screen: Screen, state: State, seconds: float) -> None:
 
 def _instructions(screen: Screen, state: State, key_file: Path) -> None:
     """Print what to change in the editor's settings, if anything."""
-    if is_bundled(state.model):
+    if state.is_bundled:
         screen.say("This model is a toy. For real work: fim-lsp serve --get (asks first)")
     if port_of(state.url) in USUAL_PORTS and not state.second_best:  # else it has to be named
         screen.say(

@@ -3,8 +3,7 @@ Context from elsewhere: what the model is shown besides the code around the curs
 
 secrets: finds and redacts text that looks like a secret
 similarity: the similarity of two pieces of text, from 0 to 1
-grammars: the tree-sitter grammar for a file name or a language
-syntax: parses source code within limits
+grammars: the tree-sitter grammar for a file name or a language; parses within limits
 definitions: finds definitions, imports and where a text may be cut, by the queries of `tags/`
 scopes: says what a name is where it stands, by the tables of `scopes.toml`
 uses: finds the uses of a definition that was renamed, by scope

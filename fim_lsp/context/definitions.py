@@ -4,7 +4,7 @@ A text into what it defines and imports, and where it can be cut, by tree-sitter
 The queries of `tags/` are written as editors' `tags.scm` are. Each match is a `@class`,
 `@function`, `@field` or `@scope` (members of a class that is defined elsewhere) with its `@name`;
 `@owner` is a class that does not stand around it. An `@import` has none. `ONLY` stands for
-predicates: these would read the text as the parser does, which has an end (`syntax.READS`).
+predicates: these would read the text as the parser does, which has an end (`grammars.READS`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node, Query, QueryCursor
 
-from fim_lsp.context.grammars import load, types
-from fim_lsp.context.syntax import ParsedText, parse_text
+from fim_lsp.context.grammars import ParsedText, load, parse_text, types
 
 DEFINITIONS = 2_000
 """Of one text. The longest file of CPython has 1,400 functions and classes."""

@@ -13,72 +13,29 @@ compute `update_ring`, and gives the result back, which counts unless something 
 Lines move under edits, and what is remembered by line moves along: the clock of each edited line,
 and the pieces in the ring. A piece whose own lines are edited is no longer *fresh* and is not
 shown.
-
-Editors that send no `fim/didYank` (all without a plugin) still send the paste, and a user who
-pastes a function is about to work with what stands around its original: `origin` finds that.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
-from itertools import islice
 
 from fim_lsp.context.chunks import (
     SOURCE_CHARS,
-    YANK_CHARS,
     ContextChunk,
     Piece,
     Source,
     locate,
-    places,
     read_yank,
 )
 from fim_lsp.context.ring import Ring, RingLimits, RingUpdate, Snapshot, Viewport, judge, visible
 from fim_lsp.context.similarity import SAME, similarity
-from fim_lsp.documents import FOLLOWED_EDITS, Document, Edit, alike, body, split
+from fim_lsp.documents import FOLLOWED_EDITS, Document, Edit, alike, split
 
 MIN_LINES = 3
 """A shorter yank is being moved, not studied (llama.vim's limit, too)."""
-
-_PLACES = 50  # of the longest line, in one text, that are looked at for the others
-
-
-def origin(edit: Edit | str, sources: Iterable[Source]) -> tuple[str, str] | None:
-    """
-    Return the file and the whole lines an insertion repeats; None when it is no copy of anything
-    known.
-
-    *sources* hold the texts before the edit. A search of 100,000 lines takes 2 ms: it compares
-    one line, the longest, and looks closer only where that stands.
-    """
-    if isinstance(edit, str) or edit.start != edit.end or len(edit.text) > YANK_CHARS:
-        return None
-    lines = [body(line) for line in split(edit.text.strip("\r\n"))]
-    if len(lines) < MIN_LINES:
-        return None
-    for source in sources:
-        for start in _places(lines, source):
-            return source.uri, "".join(source.lines[start : start + len(lines)])
-    return None
-
-
-def _places(lines: list[str], source: Source) -> Iterator[int]:
-    """Yield the places of *lines*; the first may begin and the last may end inside a line."""
-    inner = max(range(1, len(lines) - 1), key=lambda n: len(lines[n]))
-    for at in islice(places(lines[inner], source.lines), _PLACES):
-        start = at - inner
-        here = [body(line) for line in source.lines[max(0, start) : start + len(lines)]]
-        if (
-            len(here) == len(lines)
-            and here[1:-1] == lines[1:-1]
-            and here[0].endswith(lines[0])
-            and here[-1].startswith(lines[-1])
-        ):
-            yield start
-
 
 _FILES = 20  # looked at lately: what was looked at before adds noise and parse time
 # of files among those that are closed: twenty usual ones have a fifth of it
@@ -155,7 +112,8 @@ class Memory:
         if len(parts) < len(edits) or len(edits) > FOLLOWED_EDITS:
             self._note_rewrite(before, after)
         else:
-            self._follow(after.uri, parts)
+            for edit in parts:
+                self._note_replacement(after.uri, edit)
         self._sources[after.uri] = replace(source, version=after.version, lines=after.lines)
         self._news(after.uri)
 
@@ -283,15 +241,6 @@ class Memory:
             self._closed[source.uri] = sum(map(len, source.lines))
         self._edited.pop(source.uri, None)
         self._remap(source.uri, lambda piece: locate(piece, source))
-
-    def _follow(self, uri: str, edits: Sequence[Edit]) -> None:
-        """Look for what was pasted, then mark the lines of each edit."""
-        lately = [*itertools.islice(reversed(self._sources.values()), _FILES)]
-        for edit in edits:
-            if copied := origin(edit, reversed(lately)):
-                self.note_yank(*copied)
-        for edit in edits:
-            self._note_replacement(uri, edit)
 
     def _note_rewrite(self, before: Document, after: Document) -> None:
         """Count a whole new text as an edit of the lines that differ."""

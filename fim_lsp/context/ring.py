@@ -87,12 +87,10 @@ class RingLimits:
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """One state of the ring; `refill` makes the next. Counts are characters but for *evicted*."""
+    """One state of the ring; `refill` makes the next. *credit* counts characters."""
 
     chunks: tuple[ContextChunk, ...] = ()
     credit: int = 0
-    admitted: int = 0
-    carried: int = 0
     evicted: int = 0  # chunks that left
 
     @property
@@ -149,8 +147,6 @@ def _change(
     fresh = Ring(
         chunks=ring.chunks[:cut] + written,
         credit=ring.credit + evaluated - 2 * carried,
-        admitted=ring.admitted + evaluated - carried,
-        carried=ring.carried + carried,
         evicted=ring.evicted + left,
     )
     return fresh, chosen.worth - PRICE * evaluated

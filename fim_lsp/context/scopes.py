@@ -2,7 +2,7 @@
 Where a name stands in a text, and what it is there: a definition, a use, a member, a comment. Pure.
 
 Only the places of one name are looked at: the way from the root of the syntax tree down to each
-says what it is, by the tables of `scopes.toml`. So a text costs its parse (see `syntax`), and each
+says what it is, by the tables of `scopes.toml`. So a text costs its parse (see `grammars`), and each
 place the depth of the tree.
 """
 
@@ -20,8 +20,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node, Tree
 
-from fim_lsp.context.grammars import types
-from fim_lsp.context.syntax import ParsedText
+from fim_lsp.context.grammars import ParsedText, types
 
 PLACES = 1_000
 """Of one name in one text; a name that is more frequent is not looked at."""

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from fim_lsp.context.grammars import parse_text
 from fim_lsp.context.scopes import TABLES, Place, Role, ScopedText, Step, Table, name_of
-from fim_lsp.context.syntax import parse_text
 
 HEADS = ("#", "//", "/*", "*", "--", "@")
 """What lines above a definition begin with that belong to it: comments and decorators."""

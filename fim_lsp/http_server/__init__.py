@@ -8,6 +8,5 @@ completions: the text to insert for one request
 connections: reads requests from a port, and writes the answers
 routes: the table of paths for completions, and what clients look at before they ask
 page: the page, made of the session's counters
-admission: who may ask at the port, and this user's key
-local_port: a port that answers for a session
+local_port: a port that answers for a session: who may ask there, and this user's key
 """

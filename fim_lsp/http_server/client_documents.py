@@ -27,8 +27,7 @@ from fim_lsp.http_server.dialects import ClientRequest
 from fim_lsp.http_server.excerpt import Excerpt, Placed, alone, place_excerpt
 from fim_lsp.session.session import Session
 from fim_lsp.workspace.files import on_disk, uri_of
-from fim_lsp.workspace.paths import UNNAMED
-from server_bridge.protocol import Chunk
+from fim_lsp.workspace.paths import UNNAMED, local_path
 
 KEPT = 8  # texts that were asked about last
 VERSIONS = 1_000_000  # ours begin where no editor's gets to
@@ -64,11 +63,12 @@ class ClientDocuments:
     count from, as a URI; "" for none.
     """
 
-    def __init__(self, session: Session, root: str, folder: Path | None) -> None:
+    def __init__(self, session: Session, root: str) -> None:
         self._session = session
         self._root = root
         self._inside = f"{root.rstrip('/')}/"  # begins the URIs of its files
-        self._folder = folder
+        folder = local_path(root) if root else None
+        self._folder = Path(folder) if folder else None
         self._kept: OrderedDict[str, ClientText] = OrderedDict()  # by the URI that the client means
         self._shown: OrderedDict[str, str] = OrderedDict()  # text by URI
         self._versions = itertools.count(VERSIONS)
@@ -89,19 +89,19 @@ class ClientDocuments:
         async with self._turn:
             self._forget_taken()
             if uri.startswith(UNNAMED) or not uri:
-                self.show(request.extras)
+                self.show(request)
             match = self._find(uri, excerpt)
             if match is None:
                 return None if request.ahead else await self._open(uri, excerpt)
             return self._move(*match, request)
 
-    def show(self, extras: tuple[Chunk, ...]) -> None:
+    def show(self, request: ClientRequest) -> None:
         """
         Let other texts of a client inform suggestions in its texts without a name, pieces of one
         file together.
         """
         texts: dict[str, str] = {}
-        for name, text in extras:
+        for name, text in request.extras:
             uri = self._uri(name) if name else ""
             if uri.startswith(self._inside):
                 uri = UNNAMED + uri.removeprefix(self._inside)

@@ -11,15 +11,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from fim_lsp.documents import Position
 from fim_lsp.http_server import dialects
 from fim_lsp.http_server.client_documents import ClientDocuments, ClientPlace
 from fim_lsp.http_server.dialects import AnswerLimits, ClientRequest
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
+from fim_lsp.suggest.reasons import Outcome
 from fim_lsp.suggest.request import Requester, Suggestion
 from server_bridge.protocol import Timings
 
@@ -41,38 +41,29 @@ OnText = Callable[[str], None]
 NOTHING = Insertion("", Timings())
 
 
-class CompletionKey(NamedTuple):
-    """
-    A question about a document: its version, the cursor, what is taken to be accepted, how long the
-    answer may be.
-    """
-
-    version: int
-    cursor: Position
-    accepted: str
-    limits: AnswerLimits
-    streams: bool
-
-
 @dataclass(slots=True)
 class PendingCompletion:
     """
-    A question that is being answered: *n_waiting* requests wait, and *listeners* get the text as it
-    grows.
+    A question that is being answered: the version of its document, the cursor, what counts as if it
+    stood there, how long the answer may be, and whether its text is wanted as it grows.
+
+    *n_waiting* requests wait for it, and *listeners* get the text as it grows.
     """
 
-    question: CompletionKey
-    task: asyncio.Task[Insertion] | None = None
+    question: tuple[object, ...]
+    task: asyncio.Task[Insertion]
+    listeners: list[OnText]
     n_waiting: int = 0
-    listeners: list[OnText] = field(default_factory=list)
 
 
 class Completions:
-    """The requests that are asked now, each once, and their answers."""
+    """
+    The requests that are asked now, each once, and their answers; *texts* are those that they show.
+    """
 
-    def __init__(self, session: Session, texts: ClientDocuments) -> None:
+    def __init__(self, session: Session, root: str) -> None:
+        self.texts = ClientDocuments(session, root)
         self._session = session
-        self._texts = texts
         self._pending: dict[str, PendingCompletion] = {}
         self._told: set[str] = set()  # why texts were not sent, once each
 
@@ -84,9 +75,9 @@ class Completions:
         each time.
         """
         if request.is_warm_up:
-            self._texts.show(request.extras)
+            self.texts.show(request)
             return NOTHING
-        place = await self._texts.place(request)
+        place = await self.texts.place(request)
         if place is None:
             return NOTHING
         completion = await self._share(place, limits, on_text)
@@ -111,15 +102,15 @@ class Completions:
     ) -> Insertion:
         uri = place.text.uri
         version = self._session.documents[uri].version
-        accepted = place.selected.text if place.selected else ""
-        question = CompletionKey(version, place.cursor, accepted, limits, on_text is not None)
+        question = (version, place.cursor, place.selected, limits, on_text is not None)
         pending = self._pending.get(uri)
         if pending is None or pending.question != question:
-            if pending is not None and pending.task is not None:
+            if pending is not None:
                 pending.task.cancel()
-            pending = self._pending[uri] = PendingCompletion(question)
-            pending.task = asyncio.create_task(self._text(place, pending), name="http completion")
-        assert pending.task is not None
+            listeners: list[OnText] = []
+            work = self._text(place, limits, listeners)
+            task = asyncio.create_task(work, name="http completion")
+            pending = self._pending[uri] = PendingCompletion(question, task, listeners)
         if on_text is not None:
             pending.listeners.append(on_text)
         pending.n_waiting += 1
@@ -136,14 +127,15 @@ class Completions:
                 if self._pending.get(uri) is pending:
                     del self._pending[uri]
 
-    async def _text(self, place: ClientPlace, pending: PendingCompletion) -> Insertion:
+    async def _text(
+        self, place: ClientPlace, limits: AnswerLimits, listeners: list[OnText]
+    ) -> Insertion:
         uri, selected = place.text.uri, place.selected
-        limits = pending.question.limits
         config = _limit(self._session.config, limits)
 
         def on_suggestion(suggestion: Suggestion) -> None:
             if selected is None and suggestion.start == suggestion.end:
-                for on_text in pending.listeners:
+                for on_text in listeners:
                     on_text(limits.cut_at_stop(suggestion.text))
 
         answer = await self._session.complete(
@@ -151,13 +143,11 @@ class Completions:
             selected.start if selected else place.cursor,
             invoked=False,
             selected=selected,
-            client=Requester(
-                selected is None, config, on_suggestion if pending.question.streams else None
-            ),
+            client=Requester(selected is None, config, on_suggestion if listeners else None),
         )
-        if answer.outcome.startswith("private: ") and answer.outcome not in self._told:
-            self._told.add(answer.outcome)
-            log.warning("nothing was sent: %s", answer.outcome)
+        if answer.outcome is Outcome.PRIVATE and answer.key not in self._told:
+            self._told.add(answer.key)
+            log.warning("nothing was sent: %s", answer.key)
         document = self._session.document(uri)
         if not answer.suggestions or document is None:
             return Insertion("", answer.cost)

@@ -5,27 +5,34 @@ It listens on 127.0.0.1 only, answers no web page, and, where the system tells, 
 this user. All of them must know a token, so that no single check is between another user and the
 code. The page has one of its own, which ends with the process: browsers are started with an address
 that others may see. While the port is open a file that only this user may read says where it is.
+
+A browser lets every page send requests to this machine, and a name that is looked up again may
+lead a page's own address here (DNS rebinding). But it says in the headers `Host`, `Origin` and
+`Sec-Fetch-Site` for whom it asks, and no page can change these (Fetch standard, "forbidden
+request-header"; W3C Fetch Metadata). Programs send none of the last two.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hmac
 import logging
 import secrets
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 from fim_lsp.http_server import connections
-from fim_lsp.http_server.admission import knows, why_refused
-from fim_lsp.http_server.client_documents import ClientDocuments
 from fim_lsp.http_server.completions import Completions
 from fim_lsp.http_server.connections import HttpRequest, Response
 from fim_lsp.http_server.page import OWN, Advise, Page
 from fim_lsp.http_server.routes import Routes, error
 from fim_lsp.session.session import Session
-from fim_lsp.workspace import paths
 from server_bridge.machine import private_files
 
 FOLDER = "http"  # of the announcements, in our cache folder
+NAMES = ("127.0.0.1", "localhost", "[::1]")
+OWN_SITES = ("same-origin", "none")  # none: the user typed the address, or a program opened it
 SAFE = {
     "x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin",
     "referrer-policy": "no-referrer", "cache-control": "no-store",
@@ -44,9 +51,8 @@ class LocalPort:
         self.port = 0
         self.token = token or secrets.token_urlsafe()
         self._page_token = secrets.token_urlsafe()
-        folder = paths.local_path(root) if root else None
-        self._texts = ClientDocuments(session, root, Path(folder) if folder else None)
-        self._routes = Routes(session, Completions(session, self._texts))
+        self._completions = Completions(session, root)
+        self._routes = Routes(session, self._completions)
         self._page = Page(session, self._routes, advise)
         self.refused: Counter[str] = self._page.refused
         self._announcement: Path | None = None
@@ -74,17 +80,17 @@ class LocalPort:
             await self._listener.aclose()
         if self._announcement is not None:
             private_files.withdraw(self._announcement)
-        self._texts.close()
+        self._completions.texts.close()
 
     def _refusal(self, request: HttpRequest) -> Response | None:
         """
         Return the answer to a request that may get no other; the page's own files want no token.
         """
-        if why := why_refused(request.target, request.headers, self.port):
+        if why := _why_refused(request.target, request.headers, self.port):
             self._refuse(why)
             return _safe(error(FORBIDDEN, f"refused: {why}"))
         tokens = [self.token, *([self._page_token] if request.target in OWN else [])]
-        if self._page.static(request) or any(knows(request.headers, token) for token in tokens):
+        if self._page.static(request) or any(_knows(request.headers, token) for token in tokens):
             return None
         self._refuse(
             "the token is missing or wrong: give clients the API key that `fim-lsp http` prints"
@@ -122,6 +128,50 @@ async def open_local_port(
     local = LocalPort(session, root, token, advise)
     await local.open(port, cache)
     return local
+
+
+def own_key(path: Path) -> str:
+    """
+    Return the key of this user's programs that the file *path* has; another one where it has none,
+    or one that another user could have read.
+    """
+    with contextlib.suppress(OSError):
+        if key := _read_key(path):
+            return key
+    fresh = secrets.token_urlsafe()
+    try:
+        private_files.write(path, f"{fresh}\n".encode())
+        return _read_key(path)  # another process may have written one at the same time
+    except OSError:
+        return fresh  # for as long as this process runs
+
+
+def _read_key(path: Path) -> str:
+    return private_files.read(path).decode("ascii", "replace").strip()
+
+
+def _why_refused(target: str, headers: Mapping[str, str], port: int) -> str:
+    """
+    Return why a request for *target* with *headers* (lower case) is not answered at all, "" if it
+    is.
+    """
+    first = target.removeprefix("//").partition("/")[0] if target.startswith("//") else ""
+    if not target.startswith("/") or set(".:@") & set(first):  # `//infill` has a slash too many
+        return "it is not an origin-form target"
+    hosts = {f"{name}:{port}" for name in NAMES}
+    if headers.get("host", "").lower() not in hosts:
+        return "the Host is not this machine's own name"
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
+    is_own = origin is None or origin in {f"http://{host}" for host in hosts}
+    return "" if is_own and site in OWN_SITES else "a web page asks"
+
+
+def _knows(headers: Mapping[str, str], token: str) -> bool:
+    """Return whether a request carries the secret *token*, as `Authorization: Bearer`."""
+    scheme, _, secret = headers.get("authorization", "").partition(" ")
+    shown = secret.strip().encode("utf-8", "surrogateescape")
+    is_right = hmac.compare_digest(shown, token.encode())
+    return bool(token) and scheme.lower() == "bearer" and is_right
 
 
 def _safe(response: Response) -> Response:

@@ -30,7 +30,6 @@ POLICY = (
 )
 PAGES = {"/": "index.html", "/page.css": "page.css", "/page.js": "page.js", "/icon.svg": "icon.svg"}
 OWN = STATE, SNOOZE = "/page/state", "/page/snooze"  # what the page asks for, with its own key
-SNOOZE_MINUTES = 10
 ADVICE_S = 60.0  # between two looks at the server by the doctor
 
 
@@ -64,8 +63,8 @@ class Page:
     async def live(self, request: HttpRequest) -> Response | None:
         """Return what the page shows now, or act on its one button; None for another path."""
         if request.method == "POST" and request.target == SNOOZE:
-            minutes = 0 if self._session.status().quiet_until else SNOOZE_MINUTES
-            self._session.handle(Snoozed(minutes))
+            is_quiet = self._session.status().quiet_until
+            self._session.handle(Snoozed(0) if is_quiet else Snoozed())
             return respond({"until": self._session.status().quiet_until})
         if request.method != "GET" or request.target != STATE:
             return None

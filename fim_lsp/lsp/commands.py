@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -18,8 +17,6 @@ from fim_lsp.events import Accepted, Dismissed, Snoozed
 from fim_lsp.lsp import convert, watchdog
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.rpc import JsonRpcException, types
-from fim_lsp.prompt.report import page
-from fim_lsp.session.quietness import MINUTES
 from fim_lsp.session.state.state_file import PAGE
 from fim_lsp.settings import files
 from fim_lsp.suggest.reasons import notice, report
@@ -82,7 +79,7 @@ async def show_context(editor: Editor, *arguments: object) -> dict[str, object]:
             url = await editor.page.url(editor.session, editor.roots)
             editor.later(show_document(editor, url, external=True))
         else:
-            editor.later(_open(editor, page(shown)))
+            editor.later(_open(editor, shown.text))
     return {"note": shown.note, "segments": [part._asdict() for part in shown.segments]}
 
 
@@ -122,16 +119,17 @@ async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]
     uri = str(params.get("uri") or editor.session.last_uri)
     name, first_line = editor.notebooks.place(uri)
     document, cell = editor.session.document(name), editor.document(uri)
-    position = convert.place_of(params.get("position"), cell, editor.encoding)
-    if position is not None:
-        position = position._replace(line=position.line + first_line)
+    place = convert.place_of(params.get("position"), cell, editor.encoding)
     editor.n_texts += 1
     number = editor.n_texts
-    with editor.messages.writing() as on_progress:
+    with editor.messages.working("Writing") as on_progress:
+
+        def go_on(so_far: str) -> bool:
+            lines = editor.messages.count_lines(so_far.count("\n") + 1)
+            return number == editor.n_texts and on_progress(lines)
+
         start, text, note = await editor.session.continue_long(
-            name,
-            position,
-            lambda so_far: number == editor.n_texts and on_progress(so_far.count("\n") + 1),
+            name, place and place.down(first_line), go_on
         )
     if number != editor.n_texts:
         text, note = "", "you asked for another text"
@@ -151,7 +149,7 @@ async def _insert(editor: Editor, edit: types.WorkspaceEdit | None, text: str, n
         message = "fim-lsp inserted nothing: the text was changed meanwhile"
     else:
         n_lines = text.count("\n") + 1
-        wrote = f"{n_lines} line{'s' * (n_lines > 1)}" if text else "nothing"
+        wrote = editor.messages.count_lines(n_lines) if text else "nothing"
         message = f"fim-lsp wrote {wrote}" + (f": {note}" if note else "")
     editor.messages.show(message)
 
@@ -202,7 +200,7 @@ def snooze(editor: Editor, *arguments: object) -> str:
     Stop automatic suggestions for some minutes: a number, or `{"minutes"}`; return until when, ""
     where they come.
     """
-    editor.session.handle(Snoozed(minutes_in(arguments)))
+    editor.session.handle(parse_snooze(arguments))
     return _show_until(editor)
 
 
@@ -218,19 +216,16 @@ def dismiss(editor: Editor, *arguments: object) -> None:
     editor.session.handle(Dismissed(uri))
 
 
-def minutes_in(arguments: tuple[object, ...]) -> float:
-    """
-    Return the minutes that a client says, as a number or as text; `MINUTES` where it says none that
-    make sense.
-    """
+def parse_snooze(arguments: tuple[object, ...]) -> Snoozed:
+    """Read the minutes, a number or a text; the usual ones where there are none that make sense."""
     value = arguments[0] if arguments else None
     if isinstance(value, dict):
         value = value.get("minutes")
     try:
-        minutes = float(value) if isinstance(value, int | float | str) else MINUTES
+        minutes = float(value) if isinstance(value, int | float | str) else -1.0
     except (ValueError, OverflowError):
-        return MINUTES
-    return minutes if minutes >= 0 else MINUTES  # NaN is neither
+        return Snoozed()
+    return Snoozed(minutes) if minutes >= 0 else Snoozed()  # NaN is neither
 
 
 def _show_until(editor: Editor) -> str:
@@ -277,12 +272,11 @@ async def why(editor: Editor, params: object) -> str:
         return "The server does not have this text: the file is too large, or not open."
     place = convert.place_of(query.get("position"), document, editor.encoding)
     name, first_line = editor.notebooks.place(uri)
-    lower = place and place._replace(line=place.line + first_line)
-    last = await editor.session.explain(name, lower)
+    last = await editor.session.explain(name, place and place.down(first_line))
     stats = cast("dict[str, dict[str, Any]]", editor.session.stats())
     answer, note, rarer = last.answer, notice(stats["backend"]), stats["quiet"]["why"]
     text = answer.suggestions[0].text if answer.suggestions else ""
-    answer_text = report(text, answer.outcome, answer.reason, by_hand=last.by_hand)
+    answer_text = report(text, answer.key, answer.reason, by_hand=last.by_hand)
     title = "By hand" if last.by_hand else "While typing"
     lines = [f"{title} {answer_text}"]
     lines += [f"The model: {note}"] if note and note not in answer_text else []
@@ -298,24 +292,3 @@ async def show_reason(editor: Editor, *arguments: object) -> str:
     reason = await why(editor, arguments[0] if arguments else None)
     editor.messages.show(reason)
     return reason
-
-
-REQUESTS = (
-    ("fim/status", status_now, None),
-    ("fim/stats", stats, None),
-    ("fim/why", why, None),
-)
-COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (
-    (convert.ACCEPTED, accept),
-    (TOGGLE, toggle),
-    ("fim.status", status),
-    ("fim.showContext", show_context),
-    ("fim.openPage", open_page),
-    ("fim.continueLong", continue_long),
-    ("fim.snooze", snooze),
-    ("fim.resume", resume),
-    ("fim.didDismissCompletion", dismiss),
-    ("fim.why", show_reason),
-    ("fim.record", record),
-    ("fim.stopRecording", stop_recording),
-)

@@ -10,7 +10,6 @@ from fim_lsp.lsp.commands import apply_edit, read_params, workspace_edit
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.rpc import types
 from fim_lsp.workspace import paths
-from fim_lsp.workspace.git_commit import is_message
 
 COMMIT_MESSAGE = "fim.commitMessage"
 COMMIT_TITLE = "Write the commit message"
@@ -30,11 +29,11 @@ async def write_commit_message(editor: Editor, *arguments: object) -> dict[str, 
     document = editor.document(str(params.get("uri") or editor.session.last_uri))
     top = paths.local_path(str(params.get("folder", "")))
     write = editor.session.write_commit_message
-    with editor.messages.writing("Writing a commit message"):
+    with editor.messages.working("Writing a commit message"):
         if isinstance(top, type(PurePath())) and top.name:
             text, note = await write(Path(top), str(params.get("typed") or ""))
             return {"text": text, "note": note}
-        if document is None or not is_message(paths.local_path(document.uri)):
+        if document is None or not paths.is_message(paths.local_path(document.uri)):
             text, note = "", NO_MESSAGE
         else:
             text, note = await write(document, _read_typed(document))
@@ -45,9 +44,9 @@ async def write_commit_message(editor: Editor, *arguments: object) -> dict[str, 
     return {"text": text, "note": note}
 
 
-def commit_message_action(uri: str) -> list[types.CodeAction]:
+def code_actions(uri: str) -> list[types.CodeAction]:
     """Return the code action that runs the command, where *uri* is a commit message."""
-    if not is_message(paths.local_path(uri)):
+    if not paths.is_message(paths.local_path(uri)):
         return []
     command = types.Command(COMMIT_TITLE, COMMIT_MESSAGE, arguments=[{"uri": uri}])
     return [
@@ -69,6 +68,3 @@ async def _insert(editor: Editor, document: Document, text: str) -> None:
     if not await apply_edit(editor, whole, "commit message by fim-lsp"):
         note = "fim-lsp inserted nothing: the message was changed meanwhile"
         editor.messages.show(note)
-
-
-COMMANDS = ((COMMIT_MESSAGE, write_commit_message),)

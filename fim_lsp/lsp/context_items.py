@@ -16,7 +16,6 @@ from typing import Any
 from fim_lsp.context.secrets.scan import looks_secret
 from fim_lsp.documents import well_formed
 from fim_lsp.events import Informed, Snippet
-from fim_lsp.lsp.editor import Editor
 
 log = logging.getLogger(__name__)
 
@@ -27,12 +26,6 @@ _DIAGNOSTICS = 5  # of a file, as Copilot shows
 _MESSAGE_CHARS = 300
 _LOOKED_AT = 4 * _MESSAGE_CHARS  # for secrets: one that is cut off is not known any more
 _ERROR = 1  # of DiagnosticSeverity
-
-
-def hear_context(editor: Editor, params: object) -> None:
-    """Handle `fim/context`: code from other language servers for the names near the cursor."""
-    if (event := parse_context(params)) is not None:
-        editor.forward(event._replace(uri=editor.notebooks.place(event.uri)[0]))
 
 
 def parse_context(params: object) -> Informed | None:

@@ -28,7 +28,7 @@ from fim_lsp.documents import (
 from fim_lsp.events import FilesChanged, Focused, Opened, PartlyAccepted, Shown, Yanked
 from fim_lsp.lsp.rpc import ClientPosition, ContentChange, raw_position, types
 from fim_lsp.suggest.request import PLAIN_MENU, MenuClient, Suggestion
-from server_bridge.protocol import Health, State, is_bundled
+from server_bridge.protocol import Health, State
 
 MESSAGE_CHARS = 600  # of a message: what is read in one look
 ACCEPTED = "fim.didAcceptCompletionItem"  # the command that clients run after inserting an item
@@ -238,7 +238,7 @@ def status(
         "trouble": sanitize(state.message, MESSAGE_CHARS),
         "firstLookS": look_s,
         "model": sanitize(state.model),
-        "bundled": is_bundled(state.model),
+        "bundled": state.is_bundled,
         "quietUntil": quiet_until,
         "quiet": hidden,
     }

@@ -16,32 +16,27 @@ from pathlib import Path, PurePath
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from fim_lsp import __version__
-from fim_lsp.display import sanitize
+from fim_lsp import __version__, events
 from fim_lsp.documents import Document, Edit, Position
-from fim_lsp.events import Closed, CursorMoved, Event, Focused, FoldersChanged, RulesChanged, Yanked
 from fim_lsp.lsp import omissions, quirks
 from fim_lsp.lsp.local_page import LocalPage
 from fim_lsp.lsp.log import log_to
 from fim_lsp.lsp.messages import Messages
 from fim_lsp.lsp.notebooks import Notebooks
 from fim_lsp.lsp.rpc import JsonRpcException, LanguageServer, types
-from fim_lsp.lsp.transport import Skipped
-from fim_lsp.session.connection import SessionStatus
 from fim_lsp.session.session import Session
 from fim_lsp.session.state.state_file import PAGE
-from fim_lsp.settings.backend import remote_servers
 from fim_lsp.settings.config import Config, LogConfig
 from fim_lsp.settings.files import PROJECT_FILE, Sources, cache_folder, user_file
-from fim_lsp.suggest.reasons import TOO_LARGE, reason
+from fim_lsp.suggest.reasons import Outcome
 from fim_lsp.suggest.request import EDITOR, PLAIN_MENU, MenuClient, Requester, Suggestion
 from fim_lsp.workspace import paths
-from server_bridge.protocol import State
 
 Ranged = TypeVar("Ranged", Edit, Suggestion)
 
 # For saving and ending while the client waits for the answer to `shutdown`: VS Code waits 2 s.
 SHUTDOWN_S = 2.0
+NAME_CHARS = 80  # of a file in a message
 LOOK_S = 2.0  # a user who runs `fim-lsp setup` beside the editor types on soon afterwards
 _TEXT_METHODS = {
     types.TEXT_DOCUMENT_DID_OPEN,
@@ -59,7 +54,7 @@ class Editor(LanguageServer):
     settings.
 
     An editor *over_tcp* may not set what names files and commands (`settings.merge`). *leave* ends
-    the server as if the editor had gone; *on_state* gets the backend's states, once they are shown.
+    the server as if the editor had gone; *on_state* is called when a state of the backend is shown.
     """
 
     session: Session
@@ -75,7 +70,7 @@ class Editor(LanguageServer):
         self.encoding = "utf-16"
         self.menu = PLAIN_MENU
         self.leave: Callable[[], None] = lambda: None
-        self.on_state: Callable[[State], None] = lambda _: None
+        self.on_state: Callable[[], None] = lambda: None
         self.messages = Messages(self)
         self.page = LocalPage()
         self.notebooks = Notebooks()
@@ -109,20 +104,17 @@ class Editor(LanguageServer):
         self._is_open = True
         self._waits_ms = quirks.waits_ms(name)
         self._word_limit_s = quirks.word_limit_s(name, _version(params))
-        self.session.on_status = self._show_status
+        self.session.on_status = lambda _: self._show_status()
         self.session.on_index(self.messages.show_index)
-        self.session.handle(FoldersChanged(self.roots))
+        self.session.handle(events.FoldersChanged(self.roots))
 
     def wants_menu(self, params: types.InitializeParams) -> bool:
         """
         Return whether suggestions go into the completion menu, because there will be no ghost text.
         """
         setting = self.session.config.completion.fallback
-        ghost_text = (
-            params.capabilities.text_document
-            and params.capabilities.text_document.inline_completion
-        )
-        without = ghost_text is None and not quirks.has_ghost_text_unsaid(_name(params))
+        has_ghost_text = self.offers("text_document.inline_completion")
+        without = not has_ghost_text and not quirks.has_ghost_text_unsaid(_name(params))
         return setting == "always" or (setting == "auto" and without)
 
     async def aclose(self, within_s: float) -> None:
@@ -181,7 +173,7 @@ class Editor(LanguageServer):
     def open_folders(self, roots: tuple[str, ...]) -> None:
         """Go on with other root folders, and what their files set."""
         self.roots = _on_disk(roots)
-        self.session.handle(FoldersChanged(self.roots))
+        self.session.handle(events.FoldersChanged(self.roots))
         self.read_settings()
 
     def reread_settings(self, uris: Iterable[str]) -> None:
@@ -220,7 +212,7 @@ class Editor(LanguageServer):
         if config.log != self._log:
             self._log = config.log
             problems += (problem,) if (problem := log_to(config.log)) else ()
-        ways = remote_servers(config.backend, config.next_edit.server.url)
+        ways = config.remote_servers
         problems += tuple(way.warning for way in ways if way.warning)
         if new := [problem for problem in problems if problem not in self._shown]:
             self._shown.update(new)
@@ -253,10 +245,10 @@ class Editor(LanguageServer):
         """Return an open document, or cell of a notebook, as the editor knows it."""
         return self.notebooks.cells.get(uri) or self.session.document(uri)
 
-    def forward(self, *events: Event) -> None:
+    def forward(self, *happened: events.Event) -> None:
         """Hand on what happened; an event of a cell is one of the document that it is part of."""
-        for event in events:
-            if isinstance(event, Focused | Yanked):
+        for event in happened:
+            if isinstance(event, events.Focused | events.Yanked | events.Informed):
                 event = event._replace(uri=self.notebooks.place(event.uri)[0])  # noqa: PLW2901
             self.session.handle(event)
 
@@ -266,17 +258,17 @@ class Editor(LanguageServer):
         evaluated.
         """
         whole, first = self.notebooks.place(uri)
-        self.forward(CursorMoved(whole, _lower(position, first)))
+        self.forward(events.CursorMoved(whole, position.down(first)))
 
-    def note_skipped(self, message: Skipped) -> None:
+    def note_skipped(self, methods: frozenset[str], uris: Iterable[str]) -> None:
         """Go on after a message that was too long: its documents, or files, may be out of step."""
         if not self._is_open:
             return
-        if not message.methods & _TEXT_METHODS:
-            self.session.handle(RulesChanged())
+        if not methods & _TEXT_METHODS:
+            self.session.handle(events.RulesChanged())
             return
-        for uri in message.uris:
-            self.forward(*self.notebooks.arrange(uri, (), ()), Closed(uri))
+        for uri in uris:
+            self.forward(*self.notebooks.arrange(uri, (), ()), events.Closed(uri))
             self._show_large(uri)
 
     def _show_large(self, uri: str) -> None:
@@ -284,8 +276,8 @@ class Editor(LanguageServer):
         log.info("no suggestions in %s: it is too large", uri)
         if not self._shown_large:
             self._shown_large = True
-            name = sanitize(unquote(uri).rpartition("/")[2])
-            message = f"fim-lsp: {name} is large; {reason(TOO_LARGE)}."
+            name = unquote(uri).rpartition("/")[2][:NAME_CHARS]
+            message = f"fim-lsp: {name} is large; {Outcome.LARGE.words}."
             self.messages.show(message)
 
     async def ask(  # noqa: PLR0913 (what a request may say)
@@ -313,9 +305,7 @@ class Editor(LanguageServer):
             previous.cancel()  # pygls answers it with -32800
         self._newest[key] = task
         try:
-            uri, first = document.uri, 0
-            if uri in self.notebooks.cells:
-                uri, first = self.notebooks.place(uri)
+            uri, first = self.notebooks.place(document.uri)
 
             def on_suggestion(suggestion: Suggestion) -> None:
                 if show is not None:
@@ -323,7 +313,7 @@ class Editor(LanguageServer):
 
             answer = await self.session.complete(
                 uri,
-                _lower(position, first),
+                position.down(first),
                 invoked=invoked,
                 selected=selected and _move(selected, first),
                 client=client._replace(
@@ -332,7 +322,7 @@ class Editor(LanguageServer):
                     word_limit_s=math.inf if show else self._word_limit_s,
                 ),
             )
-            if answer.outcome == TOO_LARGE:
+            if answer.outcome is Outcome.LARGE:
                 self._show_large(document.uri)
             if invoked and not answer.suggestions:
                 self.messages.explain(answer.reason, again=not answer.is_failure)
@@ -341,9 +331,10 @@ class Editor(LanguageServer):
             if self._newest.get(key) is task:
                 del self._newest[key]
 
-    def _show_status(self, status: SessionStatus) -> None:
-        self.messages.show_status(status, notify=self.session.config.status.notify)
-        self.on_state(status.state)
+    def _show_status(self) -> None:
+        notify = self.session.config.status.notify
+        self.messages.show_status(self.session.status(), notify=notify)
+        self.on_state()
 
 
 MODES = "text_document.completion.completion_item.insert_text_mode_support.value_set"
@@ -362,13 +353,9 @@ _REGISTRATIONS = (
 )
 
 
-def _lower(position: Position, n_lines: int) -> Position:
-    return position._replace(line=position.line + n_lines)
-
-
 def _move(ranged: Ranged, n_lines: int) -> Ranged:
     """Return the same, so many lines further down."""
-    return ranged._replace(start=_lower(ranged.start, n_lines), end=_lower(ranged.end, n_lines))
+    return ranged._replace(start=ranged.start.down(n_lines), end=ranged.end.down(n_lines))
 
 
 def _name(params: types.InitializeParams) -> str:

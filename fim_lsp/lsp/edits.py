@@ -1,5 +1,6 @@
 """
-Edits by instruction: the commands `fim.edit` and `fim.edit.prepare`.
+Edits by instruction: the commands `fim.edit` and `fim.edit.prepare`, and the code actions that need
+no instruction typed.
 
 See docs/protocol.md. The result is applied as a minimal set of whole-line edits, in one step, or
 handed to a client that shows it first.
@@ -14,7 +15,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from fim_lsp.documents import Document, Position, n_common
-from fim_lsp.instruct import answer
+from fim_lsp.instruct import answer, presets
 from fim_lsp.instruct.dialogue import Edited, Instruction
 from fim_lsp.instruct.selection import around
 from fim_lsp.lsp import convert
@@ -22,8 +23,9 @@ from fim_lsp.lsp.commands import apply_edit, read_params, workspace_edit
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.messages import PER_S
 from fim_lsp.lsp.rpc import types
+from server_bridge.protocol import Health
 
-EDIT, PREPARE = "fim.edit", "fim.edit.prepare"
+EDIT = "fim.edit"
 CHANGED = "the text was changed meanwhile"
 
 Params = dict[str, Any]
@@ -57,7 +59,8 @@ class Preview:
 
 class EditPlace(NamedTuple):
     """
-    The place of an edit: a *cell* (or document) that begins *above* lines below the top of *uri*.
+    The place of an edit, from *start* to *end* of *uri*; its *cell* (or document) begins *above*
+    lines below the top of that.
     """
 
     cell: Document
@@ -65,10 +68,6 @@ class EditPlace(NamedTuple):
     above: int
     start: Position
     end: Position
-
-    def lower(self, position: Position) -> Position:
-        """Return a position of the cell in the whole document."""
-        return position._replace(line=position.line + self.above)
 
 
 async def edit(editor: Editor, *arguments: object) -> Params:
@@ -92,8 +91,8 @@ async def prepare(editor: Editor, *arguments: object) -> None:
     """Have all of the prompt but the instruction evaluated while the user types that."""
     place = _place(editor, read_params(arguments))
     if place is not None:
-        start, end = place.lower(place.start), place.lower(place.end)
-        editor.later(editor.session.prepare_edit(place.uri, start, end), "prepare edit")
+        work = editor.session.prepare_edit(place.uri, place.start, place.end)
+        editor.later(work, "prepare edit")
 
 
 async def _edit(editor: Editor, params: Params, goes_on: Callable[[], bool]) -> Params:
@@ -106,12 +105,12 @@ async def _edit(editor: Editor, params: Params, goes_on: Callable[[], bool]) -> 
     token = params.get("partialResultToken") if preview else None
     clock = asyncio.get_running_loop().time
     shown = Preview(partial(_show, editor, place, token), clock) if token is not None else None
-    with editor.messages.writing("Editing", params.get("workDoneToken")) as on_progress:
+    with editor.messages.working("Editing", params.get("workDoneToken")) as on_progress:
 
         def on_lines(lines: Sequence[str]) -> bool:
             if shown is not None:
                 shown.show(lines)
-            return goes_on() and on_progress(len(lines))
+            return goes_on() and on_progress(editor.messages.count_lines(len(lines)))
 
         result = await editor.session.edit(place.uri, _read_asked(place, params), on_lines)
     if result.lines is None:
@@ -190,7 +189,8 @@ def _place(editor: Editor, params: Params) -> EditPlace | None:
                 if params.get("diagnostics") and not is_known:  # a fix may take more than the fault
                     lines = around(cell, start, end)
                     start, end = answer.span(cell, lines.start, lines.stop)
-                return EditPlace(cell, *editor.notebooks.place(uri), start, end)
+                whole, above = editor.notebooks.place(uri)
+                return EditPlace(cell, whole, above, start.down(above), end.down(above))
     return None
 
 
@@ -201,8 +201,8 @@ def _read_asked(place: EditPlace, params: Params) -> Instruction:
         if isinstance(problem, dict) and problem.get("message")
     )
     return Instruction(
-        place.lower(place.start),
-        place.lower(place.end),
+        place.start,
+        place.end,
         str(params.get("instruction") or "").strip(),
         problems,
         again=params.get("again") is True,
@@ -210,7 +210,42 @@ def _read_asked(place: EditPlace, params: Params) -> Instruction:
     )
 
 
-COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (
-    (EDIT, edit),
-    (PREPARE, prepare),
-)
+def code_actions(editor: Editor, params: types.CodeActionParams) -> list[types.CodeAction]:
+    """
+    Return the actions for what other servers found wrong here, at most one, and for a selection.
+
+    None where the model cannot be asked for a change, or the editor does not apply one.
+    """
+    state, uri = editor.session.status().state, params.text_document.uri
+    is_able = state.health is Health.READY and not state.fills_only
+    document = editor.document(uri)
+    if document is None or not is_able or not editor.offers("workspace.apply_edit"):
+        return []
+    place: Params = {"textDocument": {"uri": document.uri, "version": document.version}}
+    actions = []
+    if problems := params.context.diagnostics:
+        first = min(problem.range.start.line for problem in problems)
+        last = max(problem.range.end.line for problem in problems)
+        messages = [problem.message for problem in problems]
+        asked = {
+            "range": types.Range(types.Position(first, 0), types.Position(last, 0)),
+            "diagnostics": [{"message": message} for message in messages],
+        }
+        title = presets.fix(messages).title
+        actions.append(_action(title, types.CodeActionKind.QuickFix, place | asked))
+    if params.range.start != params.range.end:
+        kind, selected = types.CodeActionKind.RefactorRewrite, place | {"range": params.range}
+        actions += [
+            _action(title, kind, selected | {"instruction": words})
+            for title, words in presets.SELECTED
+        ]
+    return actions
+
+
+def _action(title: str, kind: types.CodeActionKind, params: Params) -> types.CodeAction:
+    """
+    Return an action that is carried out by a command; some editors wait for its answer and stand
+    still, so it comes at once.
+    """
+    command = types.Command(title, EDIT, arguments=[{**params, "wait": False}])
+    return types.CodeAction(title, kind=kind, command=command)

@@ -1,6 +1,6 @@
 """
 The next edit, for editors and plugins that draw it: `textDocument/copilotInlineEdit`, Copilot's
-shapes.
+shapes; for all others a code action.
 
 Its clients are our own plugins, sidekick.nvim, copilot-lsp and copilot.lua. Beside the edit, an
 item says `why`; a client that can show a place in another document says `"otherDocuments": true` in
@@ -12,8 +12,8 @@ the newest edit is finished. `"off": true` says that the user wants none now.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
+from fim_lsp.display import sanitize
 from fim_lsp.documents import Position, body_length, unix
 from fim_lsp.events import NextEditDismissed, NextEditShown, NextEditTaken
 from fim_lsp.lsp import convert
@@ -22,13 +22,10 @@ from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.rpc import types
 from fim_lsp.session.state.edit_history import NextEdit
 
-METHOD = "textDocument/copilotInlineEdit"
-SHOWN = "textDocument/didShowInlineEdit"
 APPLIED = "fim.didApplyNextEdit"
 APPLY = "fim.applyNextEdit"
-DISMISS = "fim.dismissNextEdit"
-WHY = "fim.whyNextEdit"
 GONE = "The file was changed since, or there is another next edit now: ask again."
+TITLE_CHARS = 60  # of the new text; menus are narrow
 
 
 async def inline_edit(editor: Editor, params: object) -> dict[str, object]:
@@ -74,9 +71,9 @@ async def next_edit(
     one cell.
     """
     joined, first = editor.notebooks.place(uri)
-    cursor = cursor and cursor._replace(line=cursor.line + first)
-    session = editor.session
-    offer = await session.next_edit(joined, cursor, unasked=unasked, unopened=unopened)
+    offer = await editor.session.next_edit(
+        joined, cursor and cursor.down(first), unasked=unasked, unopened=unopened
+    )
     if offer is None or offer.path:
         return offer
     proposal = offer.proposal
@@ -88,6 +85,32 @@ async def next_edit(
         moved = proposal._replace(uri=cell.uri, line=proposal.line - first)
         return offer._replace(document=cell, proposal=moved)
     return offer if editor.document(offer.document.uri) is offer.document else None
+
+
+async def code_actions(editor: Editor, uri: str) -> list[types.CodeAction]:
+    """Return at most one action, which applies the edit wherever it is."""
+    unopened = editor.offers("workspace.apply_edit")
+    offer = await next_edit(editor, uri, unasked=False, unopened=unopened)
+    if offer is None:
+        return []
+    title, kind = _title(offer), types.CodeActionKind.RefactorRewrite
+    if offer.path:  # looked at again when it is applied
+        command = types.Command(title, APPLY, arguments=[offer.id])
+        return [types.CodeAction(title, kind=kind, command=command)]
+    document, change = offer.document, text_edit(offer, editor.encoding)
+    edit = workspace_edit(editor, document.uri, document.version, change)
+    return [types.CodeAction(title, kind=kind, edit=edit, command=make_applied_command(offer))]
+
+
+def _title(offer: NextEdit) -> str:
+    proposal = offer.proposal
+    line, n_removed = proposal.line + 1, len(proposal.before)
+    where = f" {sanitize(offer.path, TITLE_CHARS)}" * bool(offer.path)
+    if not proposal.after:
+        n_lines = f"{n_removed} line{'s'[: n_removed > 1]}"
+        return f"Apply the next edit:{where} remove {n_lines} at line {line}"
+    first = next((text for text in proposal.after if text.strip()), "")
+    return f"Apply the next edit,{where} line {line}: {sanitize(first.strip(), TITLE_CHARS)}"
 
 
 def did_show(editor: Editor, params: object) -> None:
@@ -182,11 +205,3 @@ def _find_replaced(offer: NextEdit) -> tuple[Position, Position, str]:
     last = len(lines) - 1  # the last line has no end: that of the line above goes, or comes
     start = Position(line - 1, body_length(lines[line - 1])) if line else Position(0, 0)
     return start, Position(last, len(lines[last])), eol * bool(after) + eol.join(after)
-
-
-COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (
-    (APPLIED, did_apply),
-    (APPLY, apply),
-    (DISMISS, dismiss),
-    (WHY, why),
-)

@@ -8,22 +8,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
 from fim_lsp.session.session import Session
 
 log = logging.getLogger(__name__)
 
 
-class Port(Protocol):
-    """A port that is open; *page_url* is for a browser."""
-
-    @property
-    def page_url(self) -> str: ...  # noqa: D102
-
-    async def aclose(self) -> None: ...  # noqa: D102
-
-
+# The address of the page, for a browser, and what closes the port.
+Port = tuple[str, Callable[[], Awaitable[None]]]
 OpenPort = Callable[[Session, int, str], Awaitable[Port]]  # of the session, where, in which root
 
 
@@ -44,7 +36,7 @@ class LocalPage:
                     self._port = await self.open_port(session, wanted, roots[0] if roots else "")
                 except OSError as error:
                     log.error("cannot listen on port %d (fim.http.port): %s", wanted, error)  # noqa: TRY400
-        return self._port.page_url if self._port else ""
+        return self._port[0] if self._port else ""
 
     @property
     def is_open(self) -> bool:
@@ -57,4 +49,5 @@ class LocalPage:
         async with self._opening:
             port, self._port = self._port, None
         if port is not None:
-            await port.aclose()
+            _, aclose = port
+            await aclose()

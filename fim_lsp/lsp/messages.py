@@ -19,9 +19,9 @@ from fim_lsp.display import sanitize
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.rpc import JsonRpcException, LanguageServer, types
 from fim_lsp.session.connection import SessionStatus
-from server_bridge.protocol import Health, State, is_bundled
+from server_bridge.protocol import Health, State
 
-MODEL, DOWNLOAD = "model", "download"  # the long work that is not the index of a workspace
+MODEL = "model"  # that it loads, as long work has names
 SAME_S = 600.0  # the same trouble with a server is shown again after so long
 AGAIN_S = 30.0  # the same problem is shown again to a user who asks again after so long
 PER_S = 10  # reports of one work: an editor draws no more
@@ -46,8 +46,7 @@ class WorkDone(NamedTuple):
 
 class Messages:
     """
-    State: when which trouble may be shown again, the model that answered last, what is in progress,
-    since when.
+    State: when which trouble may be shown again, the model that answered last, what is in progress.
     """
 
     def __init__(self, server: LanguageServer) -> None:
@@ -56,8 +55,7 @@ class Messages:
         self._explained = ("", 0.0)
         self._answering: State | None = None
         self._in_progress: dict[str, WorkDone] = {}
-        self._began: dict[str, float] = {}
-        self._percentages: dict[str, int] = {}
+        self._indexing: dict[str, tuple[float, int]] = {}  # since when, the last percentage
         self._numbers = itertools.count(1)
 
     def show(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
@@ -108,7 +106,7 @@ class Messages:
     def _show_fallback(self, state: State) -> None:
         """Say that the bundled model answers where another one did before."""
         before, self._answering = self._answering, state
-        if before and is_bundled(state.model) and not is_bundled(before.model):
+        if before and state.is_bundled and not before.is_bundled:
             self.show(
                 f"{before.model or before.url} does not answer any more;"
                 " until it is back, the bundled model answers, a toy for Python."
@@ -117,39 +115,40 @@ class Messages:
     def show_index(self, root: str, n_done: int, n_files: int) -> None:
         """Show how far the index of a workspace is, if that takes longer than a moment."""
         if n_done >= n_files:
-            self._began.pop(root, None)
-            self._percentages.pop(root, None)
+            self._indexing.pop(root, None)
             self._end(root)
             return
         now = asyncio.get_running_loop().time()
-        if now - self._began.setdefault(root, now) > LONG_S:
+        since, before = self._indexing.setdefault(root, (now, -1))
+        if now - since > LONG_S:
             self._begin(root, "Indexing names for suggestions")
         percentage = 100 * n_done // n_files
-        if root in self._in_progress and percentage != self._percentages.get(root):
-            self._percentages[root] = percentage
+        if root in self._in_progress and percentage != before:
+            self._indexing[root] = since, percentage
             self._in_progress[root].reports.put_nowait(Report(percentage=percentage))
 
     @contextlib.contextmanager
-    def writing(
-        self, title: str = "Writing", token: int | str | None = None
-    ) -> Iterator[Callable[[int], bool]]:
+    def working(
+        self, title: str, token: int | str | None = None
+    ) -> Iterator[Callable[[str | int], bool]]:
         """
-        Show that a text is being written, as the progress *token* of the client if it gave one.
+        Show a work that the user may cancel, as the progress *token* of the client if it gave one.
 
-        Gives a function that takes how many lines there are so far and returns whether to go on.
+        Gives a function, for any thread, that takes how far it is, in words or in percent, and
+        returns whether to go on.
         """
-        name = f"writing {next(self._numbers)}"
+        name = f"work {next(self._numbers)}"
         self._begin(name, title, cancellable=True, token=token)
-        work = self._in_progress.get(name)
+        loop, work = asyncio.get_running_loop(), self._in_progress.get(name)
+        due = 0.0
+        last: str | int | None = None
 
-        clock, due, last = asyncio.get_running_loop().time, 0.0, -1
-
-        def on_progress(n_lines: int) -> bool:
+        def on_progress(far: str | int) -> bool:
             nonlocal due, last
-            if work is not None and n_lines != last and (now := clock()) >= due:
-                due, last = now + 1 / PER_S, n_lines
-                words = f"{n_lines} line{'s' * (n_lines > 1)}" if n_lines else "reading the file"
-                work.reports.put_nowait(Report(message=words))
+            if work is not None and far != last and (now := loop.time()) >= due:
+                due, last = now + 1 / PER_S, far
+                report = Report(message=far) if isinstance(far, str) else Report(percentage=far)
+                loop.call_soon_threadsafe(work.reports.put_nowait, report)
             return work is None or not self._is_cancelled(work)
 
         try:
@@ -157,32 +156,10 @@ class Messages:
         finally:
             self._end(name)
 
-    @contextlib.contextmanager
-    def downloading(self) -> Iterator[Callable[[int, int], bool]]:
-        """
-        Show that a model is downloaded.
-
-        Gives a function, for any thread, that takes how many bytes of how many are here and returns
-        whether to go on.
-        """
-        self._begin(DOWNLOAD, "Getting a model", cancellable=True)
-        loop, work = asyncio.get_running_loop(), self._in_progress.get(DOWNLOAD)
-        last = -1
-
-        def on_progress(n_here: int, n_all: int) -> bool:
-            nonlocal last
-            if work is None:
-                return True
-            if (percentage := 100 * n_here // n_all) != last:
-                last = percentage
-                report = Report(percentage=percentage, cancellable=True)
-                loop.call_soon_threadsafe(work.reports.put_nowait, report)
-            return not self._is_cancelled(work)
-
-        try:
-            yield on_progress
-        finally:
-            self._end(DOWNLOAD)
+    @staticmethod
+    def count_lines(n_lines: int) -> str:
+        """Say how much of a text is written."""
+        return f"{n_lines} line{'s' * (n_lines > 1)}" if n_lines else "reading the file"
 
     def close(self) -> None:
         """End all progress."""

@@ -11,21 +11,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import platformdirs
 
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.rpc import JsonRpcException, types
-from server_bridge.protocol import Health, State, is_bundled
+from server_bridge.protocol import Health
 
 NO = "Not now"  # the first row, which Enter takes while the user types (Helix); it is asked once
-CANCELLED = "it was cancelled; `fim-lsp setup` resumes it"
-
-
-class NotGot(Exception):
-    """A model whose download failed; the message says why and what to do."""
 
 
 class RealModel(NamedTuple):
@@ -33,29 +27,38 @@ class RealModel(NamedTuple):
     A model for this machine: *what* it is, in a few words; *get* downloads it, and has the settings
     name it.
 
-    *get* blocks. It tells a function how many bytes of how many are here, which says whether to go
-    on, and raises NotGot.
+    *get* blocks. It tells a function how many percent are here, which says whether to go on, and
+    returns why it failed, "" where it did not.
     """
 
     what: str
-    get: Callable[[Callable[[int, int], bool]], None]
+    get: Callable[[Callable[[int], bool]], str]
 
 
 Find = Callable[[], RealModel | None]  # blocks while it looks at the machine
 
 
-def should_offer(editor: Editor, state: State) -> bool:
-    """Return whether this editor's user should see the offer now."""
+def offer_once(editor: Editor, find: Find) -> None:
+    """Have the user offered a model, once the bundled one is seen to be at work."""
+
+    def look() -> None:
+        if _should_offer(editor):
+            editor.on_state = lambda: None
+            editor.later(_offer(editor, find), "offer a model")
+
+    editor.on_state = look
+
+
+def _should_offer(editor: Editor) -> bool:
+    state = editor.session.status().state
     asks = editor.offers("window.show_message")
     shows_itself = editor.session.config.status.notify
-    is_toy = state.health is Health.READY and is_bundled(state.model)
-    return is_toy and asks and not shows_itself
+    return state.health is Health.READY and state.is_bundled and asks and not shows_itself
 
 
-async def offer(editor: Editor, find: Find, path: Path | None = None) -> None:
+async def _offer(editor: Editor, find: Find) -> None:
     """Ask, unless that was done before, and do what the user says."""
-    folder = platformdirs.user_state_path("fim-lsp", appauthor=False)
-    path = path or folder / "offered-a-model"
+    path = platformdirs.user_state_path("fim-lsp", appauthor=False) / "offered-a-model"
     if await asyncio.to_thread(path.exists) or (real := await asyncio.to_thread(find)) is None:
         return
     if editor.session.config.status.notify:  # some clients set that after `initialize`
@@ -75,11 +78,10 @@ async def offer(editor: Editor, find: Find, path: Path | None = None) -> None:
 
 
 async def _get(editor: Editor, real: RealModel) -> None:
-    try:
-        with editor.messages.downloading() as on_progress:
-            await asyncio.to_thread(real.get, on_progress)
-    except NotGot as error:
-        editor.messages.show(f"fim-lsp: {error}", types.MessageType.Warning)
-        return
-    editor.read_settings()
-    editor.messages.show(f"fim-lsp: {real.what} answers from now on.")
+    with editor.messages.working("Getting a model") as on_progress:
+        problem = await asyncio.to_thread(real.get, on_progress)
+    if problem:
+        editor.messages.show(f"fim-lsp: {problem}", types.MessageType.Warning)
+    else:
+        editor.read_settings()
+        editor.messages.show(f"fim-lsp: {real.what} answers from now on.")

@@ -15,12 +15,6 @@ from typing import Any
 from fim_lsp.lsp.rpc import types
 
 _ITEM = (("languageId", ""), ("version", 0), ("text", ""))
-_FOLDERS: tuple[tuple[str, Any], ...] = (
-    ("added", []),
-    ("removed", []),
-    ("added.*.name", ""),
-    ("removed.*.name", ""),
-)
 _CELLS = "change.cells"
 
 # What stands for a field that is missing, by its path; "" are the params, * is each item of a list.
@@ -57,7 +51,10 @@ _DEFAULTS: dict[str, tuple[tuple[str, Any], ...]] = {
     ),
     types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: (
         ("event", {}),
-        *((f"event.{name}", it) for name, it in _FOLDERS),
+        ("event.added", []),
+        ("event.removed", []),
+        ("event.added.*.name", ""),
+        ("event.removed.*.name", ""),
     ),
 }
 

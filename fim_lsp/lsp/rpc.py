@@ -7,8 +7,8 @@ characters, and ends the process where nothing reads the exit code (`_register_b
 leaves requests unanswered that are malformed (`receive`) or whose result cannot be written
 (`_send_data`), and answers some twice (`_send_response`); trips over missing params, and parses a
 change of a text 10 times slower than we do (`_converter`); runs an asynchronous handler of a
-notification with no order, and draws a random number for each (`_handle_notification`); cancels its
-own requests when a client cancels one of the same number (`_handle_cancel_notification`); shows
+notification with no order, and draws a random number for each (`_receive_notification`); cancels
+its own requests when a client cancels one of the same number (`_handle_cancel_notification`); shows
 every internal error to the user, and logs it with the user's text (`report_server_error`).
 
 lsprotocol defines some 500 classes; for each, attrs compiles a `__repr__` and an `__eq__` that are
@@ -79,9 +79,6 @@ log = logging.getLogger(__name__)
 class Protocol(LanguageServerProtocol):
     """
     Receives message bodies; *ending* since the client said `shutdown`, *exited* since `exit`.
-
-    Of the message received last, *is_task* is whether its handler is a task, which has to begin
-    before the next message, and *task* the one that has to be done before that.
     """
 
     _server: LanguageServer  # type: ignore[mutable-override]  # it is set once, below
@@ -93,12 +90,14 @@ class Protocol(LanguageServerProtocol):
         self._initialized = False
         self._unanswered: set[int | str] = set()
         self._numbers = itertools.count(1)
-        self.is_task = False
-        self.task: asyncio.Task[None] | None = None
 
-    def receive(self, body: bytes) -> None:
-        """Handle one message. Every request in it gets one answer, now or from its handler."""
-        self.is_task, self.task = False, None
+    async def receive(self, body: bytes) -> None:
+        """
+        Handle one message. Every request in it gets one answer, now or from its handler.
+
+        Where the handler is a task, that has begun, or is done where it has to be before the next
+        message.
+        """
         try:
             data = json.loads(body)
         except (ValueError, RecursionError):
@@ -109,7 +108,7 @@ class Protocol(LanguageServerProtocol):
         elif "method" not in data:
             self._receive_answer(data)
         else:
-            self._receive_call(data)
+            await self._receive_call(data)
 
     def refuse(self, request: object, code: int, message: str) -> None:
         """Answer a *request* by its id with an error; with None where the id cannot be told."""
@@ -118,7 +117,7 @@ class Protocol(LanguageServerProtocol):
         error = {"code": int(code), "message": message}
         self._send_data({"jsonrpc": self.VERSION, "id": id_, "error": error})
 
-    def _receive_call(self, data: dict[str, Any]) -> None:
+    async def _receive_call(self, data: dict[str, Any]) -> None:
         """Handle a request or a notification."""
         method = data["method"]
         self.exited = self.exited or method == types.EXIT
@@ -129,15 +128,16 @@ class Protocol(LanguageServerProtocol):
         if "id" in data:
             self._unanswered.add(data["id"])
         try:
+            _move_token(data)
             message = self.structure_message(self._server.amend(data))
             self._initialized = True
             self.ending = self.ending or method == types.SHUTDOWN
             if "id" in data:
-                self.is_task = True
                 context = contextvars.copy_context()  # pygls keeps the id in it
                 context.run(self._handle_request, data["id"], method, message.params)
+                await asyncio.sleep(0)
             else:
-                self._handle_notification(method, message.params)
+                await self._receive_notification(method, message.params)
         except JsonRpcException as error:
             log.warning("malformed %s: %s", method, error.__cause__ or error)
             self._fail(data, types.ErrorCodes.InvalidParams, "malformed params")
@@ -190,21 +190,21 @@ class Protocol(LanguageServerProtocol):
             if future is not None and not future.done():
                 future.set_exception(JsonRpcInternalError("malformed answer"))
 
-    def _handle_notification(self, method_name: str, params: Any) -> None:
-        if method_name == types.CANCEL_REQUEST:
+    async def _receive_notification(self, method: str, params: Any) -> None:
+        if method == types.CANCEL_REQUEST:
             self._handle_cancel_notification(params.id)
             return
         try:
-            handler = self._get_handler(method_name)
+            handler = self._get_handler(method)
         except JsonRpcMethodNotFound:
-            log.debug("ignored %s", method_name)
+            log.debug("ignored %s", method)
             return
         if inspect.isgeneratorfunction(handler):  # pygls' own
             number = f"notification {next(self._numbers)}"
             self._execute_handler(number, handler, self._check_handler_result, (params,))
         elif asyncio.iscoroutinefunction(handler):
-            task = self._server.later(handler(params), method_name)
-            self.is_task, self.task = True, task if method_name in _IN_ORDER else None
+            task = self._server.later(handler(params), method)
+            await (asyncio.wait({task}) if method in _IN_ORDER else asyncio.sleep(0))
         else:
             handler(params)
 
@@ -309,14 +309,6 @@ class ContentChange(NamedTuple):
     text: str
 
 
-class InlineParams(types.InlineCompletionParams):
-    """
-    LSP's, with the token of "Partial Result Progress", which LSP 3.18 has not for this request.
-    """
-
-    partial_result_token: int | str | None = None
-
-
 def content_change(raw: object) -> ContentChange:
     """Parse one change of a `didChange`, of which there may be thousands; raises ValueError."""
     match raw:
@@ -335,6 +327,22 @@ def raw_position(raw: object) -> ClientPosition:
     raise ValueError("a position has a line and a character")
 
 
+def _move_token(call: dict[str, Any]) -> None:
+    """
+    Put a token where handlers get it: that of a partial result, which LSP 3.18 has not for inline
+    completions, in place of the other one; that of a command into its first argument.
+    """
+    match call:
+        case {"method": types.TEXT_DOCUMENT_INLINE_COMPLETION, "params": dict(params)}:
+            token = params.get("partialResultToken")
+            params["workDoneToken"] = token if isinstance(token, int | str) else None
+        case {
+            "method": types.WORKSPACE_EXECUTE_COMMAND,
+            "params": {"workDoneToken": token, "arguments": [dict(first), *_]},
+        } if token is not None:
+            first["workDoneToken"] = token
+
+
 def _converter() -> Converter:
     """Make pygls' converter, but leave params of unknown methods as they are, or missing."""
     converter: Converter = default_converter()  # type: ignore[no-untyped-call]
@@ -343,25 +351,6 @@ def _converter() -> Converter:
         names = data.keys() & {"id", "method", "jsonrpc"}
         return kind(**{name: data[name] for name in names}, params=data.get("params"))
 
-    structure = converter.get_structure_hook(types.InlineCompletionParams)
-
-    def inline_completion(data: dict[str, Any], kind: type) -> InlineParams:
-        params, token = structure(data, kind), data.get("partialResultToken")
-        parsed = InlineParams(params.context, params.text_document, params.position)
-        parsed.partial_result_token = token if isinstance(token, int | str) else None
-        return parsed
-
-    def execute_command(data: dict[str, Any], kind: type) -> types.ExecuteCommandParams:
-        """Put the progress token into the first argument: handlers get the arguments only."""
-        params: types.ExecuteCommandParams = commands(data, kind)
-        token, arguments = params.work_done_token, params.arguments
-        if token is not None and arguments and isinstance(arguments[0], dict):
-            params.arguments = [{**arguments[0], "workDoneToken": token}, *arguments[1:]]
-        return params
-
-    commands = converter.get_structure_hook(types.ExecuteCommandParams)
-    converter.register_structure_hook(types.ExecuteCommandParams, execute_command)
-    converter.register_structure_hook(types.InlineCompletionParams, inline_completion)
     # `types.TextDocumentContentChangeEvent` itself names two classes: it is not the params' type.
     (change,) = get_args(get_type_hints(types.DidChangeTextDocumentParams)["content_changes"])
     converter.register_structure_hook(change, lambda data, _: content_change(data))

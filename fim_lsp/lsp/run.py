@@ -6,20 +6,17 @@ import asyncio
 import gc
 import logging
 from collections.abc import Callable, Mapping
-from functools import partial
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from fim_lsp.lsp import ending, offer, tcp, transport, watchdog
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.local_page import OpenPort
-from fim_lsp.lsp.offer import Find
 from fim_lsp.lsp.rpc import SLICE_S, Protocol, types
-from fim_lsp.lsp.server import make_server
+from fim_lsp.lsp.server import add_methods
 from fim_lsp.lsp.transport import BadFrame, Client, Skipped
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.files import cache_folder
-from server_bridge.protocol import State
 
 log = logging.getLogger(__name__)
 
@@ -28,48 +25,35 @@ CLOSE_S = 0.6  # for saving and ending when the client is gone: less than `endin
 FLUSH_S = 0.1  # for the last messages to a client that is not
 
 
-class Address(NamedTuple):
-    """The address for one client, and the secret that it must know, if any."""
-
-    host: str
-    port: int
-    token: str
-
-
 def run(
-    address: Address | None,
+    address: tuple[str, int] | None,
+    token: str,
     open_session: Callable[[Config], Session],
     flags: Mapping[str, object],
-    find_model: Find,
+    find_model: offer.Find,
     open_port: OpenPort,
 ) -> NoReturn:
     """
     Serve one editor, on stdio or the TCP *address*, to its end; the process ends here.
 
-    *find_model* finds what to offer in place of the bundled model; *open_port* lets the session
-    answer other programs. The caller may switch garbage collection off before: it takes 50 ms of
-    start-up.
+    *token* is the secret that a client over TCP must know, "" for none. *find_model* finds what to
+    offer in place of the bundled model; *open_port* lets the session answer other programs. The
+    caller may switch garbage collection off before: it takes 50 ms of start-up.
     """
-    editor = make_server(open_session, flags, over_tcp=address is not None)
+    editor = Editor(open_session, flags, over_tcp=address is not None)
+    add_methods(editor)
     editor.page.open_port = open_port
     if address is None:
-        editor.on_state = partial(_on_state, editor, find_model)
+        offer.offer_once(editor, find_model)
     # What was imported stays until the end; searching it for garbage takes 50 ms every time.
     gc.freeze()
     gc.set_threshold(GARBAGE)
     gc.enable()
-    asyncio.run(_serve(editor, address))
+    asyncio.run(_serve(editor, address, token))
     raise AssertionError("_serve ends the process")
 
 
-def _on_state(editor: Editor, find_model: Find, state: State) -> None:
-    """Offer a model, once, if the backend's new state calls for it."""
-    if offer.should_offer(editor, state):
-        editor.on_state = lambda _: None
-        editor.later(offer.offer(editor, find_model), "offer a model")
-
-
-async def _serve(editor: Editor, address: Address | None) -> NoReturn:
+async def _serve(editor: Editor, address: tuple[str, int] | None, token: str) -> NoReturn:
     """Serve, then leave: before asyncio waits for threads that may hang."""
     loop = asyncio.get_running_loop()
     connected: list[Client] = []
@@ -85,12 +69,14 @@ async def _serve(editor: Editor, address: Address | None) -> NoReturn:
     if address is None:
         client = transport.stdio(ending.end_soon)
     else:
-        client = await _wait_connected(address)
+        client = await _wait_connected(*address, token)
     code = 1
     try:
         connected.append(client)
         editor.leave = leave
-        code = await serve(editor.protocol, client, editor.note_skipped)
+        code = await serve(
+            editor.protocol, client, lambda each: editor.note_skipped(each.methods, each.uris)
+        )
     except Exception:
         log.exception("the server failed")
     ending.end_soon()
@@ -99,11 +85,11 @@ async def _serve(editor: Editor, address: Address | None) -> NoReturn:
     ending.leave(code)
 
 
-async def _wait_connected(address: Address) -> Client:
+async def _wait_connected(host: str, port: int, token: str) -> Client:
     try:
-        return await tcp.tcp_client(*address, ending.end_soon)
+        return await tcp.tcp_client(host, port, token, ending.end_soon)
     except OSError as error:
-        log.error("fim-lsp cannot listen on %s:%d: %s", address.host, address.port, error)  # noqa: TRY400
+        log.error("fim-lsp cannot listen on %s:%d: %s", host, port, error)  # noqa: TRY400
         ending.leave(1)
 
 
@@ -123,12 +109,10 @@ async def serve(protocol: Protocol, client: Client, skipped: Callable[[Skipped],
                 protocol.refuse(None, types.ErrorCodes.InvalidRequest, frame.reason)
                 skipped(frame)
                 continue
-            protocol.receive(frame)
+            await protocol.receive(frame)
             if protocol.exited:
                 break
-            if protocol.task is not None:
-                await asyncio.wait({protocol.task})
-            elif protocol.is_task or clock() > paused + SLICE_S:
+            if clock() > paused + SLICE_S:
                 await asyncio.sleep(0)
                 paused = clock()
     except BadFrame as error:

@@ -1,26 +1,23 @@
 """
 LSP methods into calls of a `Session`: each handler converts in, makes one call, converts out.
 
-`FEATURES` is the table of methods. A handler runs until its first wait before the next message is
-read.
+`FEATURES` is the table of methods, `COMMANDS` that of commands. A handler runs until its first wait
+before the next message is read.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
 from fim_lsp.documents import Document, split_stepwise
 from fim_lsp.events import Changed, Closed, Event, Saved
-from fim_lsp.lsp import code_actions, commit_messages, convert, edits, ending, inline_edits
-from fim_lsp.lsp.commands import COMMANDS, REQUESTS
-from fim_lsp.lsp.context_items import hear_context
+from fim_lsp.lsp import commands, commit_messages, convert, edits, ending, inline_edits
+from fim_lsp.lsp.context_items import parse_context
 from fim_lsp.lsp.editor import SHUTDOWN_S, Editor
-from fim_lsp.lsp.rpc import SLICE_S, InlineParams, types
-from fim_lsp.session.session import Session
-from fim_lsp.settings.config import Config
+from fim_lsp.lsp.rpc import SLICE_S, types
 from fim_lsp.suggest.request import MENU, Suggestion
 
 Result = TypeVar("Result")
@@ -30,21 +27,12 @@ Result = TypeVar("Result")
 TRIGGERS = (" ", "\t", "\n", ".", ":", ",", "=", "(", "[", "{")
 
 
-def make_server(
-    open_session: Callable[[Config], Session], flags: Mapping[str, object], *, over_tcp: bool
-) -> Editor:
-    """Return a server that knows all of its methods."""
-    editor = Editor(open_session, flags, over_tcp=over_tcp)
-    for method, handler, options in (*FEATURES, *REQUESTS):
+def add_methods(editor: Editor) -> None:
+    """Let *editor* answer all methods, and run all commands."""
+    for method, handler, options in FEATURES:
         editor.feature(method, options)(handler)
-    for name, command in (
-        *COMMANDS,
-        *edits.COMMANDS,
-        *commit_messages.COMMANDS,
-        *inline_edits.COMMANDS,
-    ):
+    for name, command in COMMANDS:
         editor.command(name)(command)
-    return editor
 
 
 def initialize(editor: Editor, params: types.InitializeParams) -> None:
@@ -68,7 +56,9 @@ async def shutdown(editor: Editor, _: object) -> None:
     await editor.aclose(SHUTDOWN_S)
 
 
-async def inline_completion(editor: Editor, params: InlineParams) -> types.InlineCompletionList:
+async def inline_completion(
+    editor: Editor, params: types.InlineCompletionParams
+) -> types.InlineCompletionList:
     """
     Answer with ghost text for a position.
 
@@ -82,7 +72,7 @@ async def inline_completion(editor: Editor, params: InlineParams) -> types.Inlin
     invoked = params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
     info = params.context.selected_completion_info
     selected = convert.parse_selected(document, info, editor.encoding) if info else None
-    token = None if invoked else params.partial_result_token
+    token = None if invoked else params.work_done_token
     suggestions = await editor.ask(
         types.TEXT_DOCUMENT_INLINE_COMPLETION,
         document,
@@ -119,6 +109,30 @@ async def completion(editor: Editor, params: types.CompletionParams) -> types.Co
         for each in suggestions
     ]
     return types.CompletionList(is_incomplete=True, items=items)
+
+
+async def code_action(
+    editor: Editor, params: types.CodeActionParams
+) -> list[types.CodeAction] | None:
+    """
+    Return the next edit, wherever it is, and what a model can do here. Editors ask wherever the
+    cursor rests.
+    """
+    uri, wanted = params.text_document.uri, params.context.only
+    if document := editor.document(uri):
+        end = convert.position(document, params.range.end, editor.encoding)
+        editor.rest_at(uri, end)
+    actions = commit_messages.code_actions(uri)
+    if not actions:
+        if _is_among(types.CodeActionKind.RefactorRewrite, wanted):
+            actions += await inline_edits.code_actions(editor, uri)
+        actions += edits.code_actions(editor, params)
+    return [action for action in actions if _is_among(action.kind or "", wanted)] or None
+
+
+def _is_among(kind: str, wanted: Sequence[str] | None) -> bool:
+    """Return whether a client wants code actions of this *kind*; "" is the root of all kinds."""
+    return not wanted or any(only in ("", kind) or kind.startswith(only + ".") for only in wanted)
 
 
 async def did_open(editor: Editor, params: types.DidOpenTextDocumentParams) -> None:
@@ -272,7 +286,13 @@ FEATURES: tuple[tuple[str, Callable[..., object], object], ...] = (
         # not empty: older lsp-mode reads {} as nothing
         types.InlineCompletionOptions(work_done_progress=False),
     ),
-    (types.TEXT_DOCUMENT_CODE_ACTION, code_actions.code_action, code_actions.OPTIONS),
+    (
+        types.TEXT_DOCUMENT_CODE_ACTION,
+        code_action,
+        types.CodeActionOptions(
+            [types.CodeActionKind.RefactorRewrite, types.CodeActionKind.QuickFix]
+        ),
+    ),
     (types.TEXT_DOCUMENT_DID_OPEN, did_open, None),
     (types.TEXT_DOCUMENT_DID_CHANGE, did_change, None),
     (types.TEXT_DOCUMENT_DID_SAVE, did_save, types.SaveOptions(include_text=False)),
@@ -290,9 +310,34 @@ FEATURES: tuple[tuple[str, Callable[..., object], object], ...] = (
     ("textDocument/didFocus", _forward(convert.parse_focus), None),
     ("textDocument/didShowCompletion", _forward(convert.parse_show), None),
     ("textDocument/didPartiallyAcceptCompletion", _forward(convert.parse_partial), None),
-    ("fim/context", hear_context, None),
-    (inline_edits.METHOD, inline_edits.inline_edit, None),
-    (inline_edits.SHOWN, inline_edits.did_show, None),
+    ("fim/context", _forward(parse_context), None),
+    ("textDocument/copilotInlineEdit", inline_edits.inline_edit, None),
+    ("textDocument/didShowInlineEdit", inline_edits.did_show, None),
     ("fim/didMoveCursor", did_move_cursor, None),
     ("fim/didYank", _forward(convert.parse_yank), None),
+    ("fim/status", commands.status_now, None),
+    ("fim/stats", commands.stats, None),
+    ("fim/why", commands.why, None),
+)
+
+COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (
+    (convert.ACCEPTED, commands.accept),
+    (commands.TOGGLE, commands.toggle),
+    ("fim.status", commands.status),
+    ("fim.showContext", commands.show_context),
+    ("fim.openPage", commands.open_page),
+    ("fim.continueLong", commands.continue_long),
+    ("fim.snooze", commands.snooze),
+    ("fim.resume", commands.resume),
+    ("fim.didDismissCompletion", commands.dismiss),
+    ("fim.why", commands.show_reason),
+    ("fim.record", commands.record),
+    ("fim.stopRecording", commands.stop_recording),
+    (edits.EDIT, edits.edit),
+    ("fim.edit.prepare", edits.prepare),
+    (commit_messages.COMMIT_MESSAGE, commit_messages.write_commit_message),
+    (inline_edits.APPLIED, inline_edits.did_apply),
+    (inline_edits.APPLY, inline_edits.apply),
+    ("fim.dismissNextEdit", inline_edits.dismiss),
+    ("fim.whyNextEdit", inline_edits.why),
 )

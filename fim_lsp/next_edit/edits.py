@@ -1,17 +1,24 @@
 """
-Finished edits: whole lines before and after, at one place. Pure.
+Finished edits: whole lines before and after, at one place; and the texts in which the same is
+looked for. Pure.
 
 An edit of several lines is read as changes of single lines where its lines can be told apart:
-`changes` aligns them in order by how alike they are.
+`changes` aligns them in order by how alike they are. A text is searched as one string: 10,000 lines
+in less than a millisecond.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from functools import lru_cache
-from itertools import islice
+from functools import cached_property, lru_cache
+from itertools import accumulate, islice
 from typing import NamedTuple
+
+from fim_lsp.documents import LINE_CHARS, Document, body
+from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, Cursor
+from fim_lsp.suggest.syntax_errors import SyntaxErrors
 
 ALIKE = 0.5
 """Of two lines, the share of characters in common from which one is the other, changed. Renaming
@@ -156,3 +163,54 @@ def _likeness(old: str, new: str) -> float:
 
 
 _COMPARED = 200  # characters of a line: what they have in common takes time with the product
+
+
+FOUND = 100
+"""Lines per text and needle: what is more frequent is not what an edit was about."""
+
+
+class EditedText:
+    """A version of a file: its *lines* without their ends."""
+
+    def __init__(self, uri: str, language: str, lines: Lines) -> None:
+        self.uri = uri
+        self.language = language
+        self.lines = lines
+
+    def holding(self, needle: str) -> Iterator[int]:
+        """Yield the lines with *needle*, from the top; not those that are data."""
+        at = self._joined.find(needle)
+        for _ in range(FOUND):
+            if at < 0:
+                return
+            line = bisect_right(self._starts, at) - 1
+            if len(self.lines[line]) <= LINE_CHARS:
+                yield line
+            at = self._joined.find(needle, self._starts[line + 1])
+
+    @cached_property
+    def _joined(self) -> str:
+        return "\n".join(self.lines)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """The offset at which each line begins, and that of the end."""
+        return [0, *accumulate(len(line) + 1 for line in self.lines)]
+
+
+def text_of(document: Document) -> EditedText:
+    """Return the text of an open document."""
+    return EditedText(document.uri, document.language, tuple(map(body, document.lines)))
+
+
+def adds_errors(text: EditedText, line: int, before: Lines, after: Lines) -> bool:
+    """
+    Return whether *after* in place of *before* has a syntax error more; false where that is not
+    known.
+    """
+    end = line + len(before)
+    above = text.lines[max(0, line - ABOVE_LINES) : line]
+    cursor = Cursor(text.language, above=above, below=text.lines[end : end + BELOW_LINES])
+    errors = SyntaxErrors(cursor)
+    n_before, n_after = errors.n("\n".join(before)), errors.n("\n".join(after))
+    return errors.is_known and n_after > n_before

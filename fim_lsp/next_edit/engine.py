@@ -11,7 +11,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from fim_lsp.next_edit.edits import FRESH, HISTORY, Example, FinishedEdit, Lines, examples
+from fim_lsp.next_edit.edits import (
+    FRESH,
+    HISTORY,
+    EditedText,
+    Example,
+    FinishedEdit,
+    Lines,
+    adds_errors,
+    examples,
+)
 from fim_lsp.next_edit.evidence import (
     SURE,
     SURE_UNOPENED,
@@ -25,8 +34,7 @@ from fim_lsp.next_edit.evidence import (
 )
 from fim_lsp.next_edit.renames import NO_RENAMES, FindUses, Renames, find_here, find_renames
 from fim_lsp.next_edit.rule import Rule, TokenKind
-from fim_lsp.next_edit.rules import Block, block, pair_rule, rules
-from fim_lsp.next_edit.texts import EditedText, adds_errors
+from fim_lsp.next_edit.rules import Block, pair_rule, rules_of
 
 LEARNED = 24  # of the changes looked back on, the newest that rules are made of
 PAIRED, PARTNERS = 6, 11  # … that are compared with so many before them, for rules of two examples
@@ -218,13 +226,10 @@ def _learn(history: Sequence[Example]) -> list[RuleRecord]:
 
 def _rules(history: Sequence[Example]) -> Iterator[Rule | Block]:
     for n, example in enumerate(history[:LEARNED]):
+        yield from rules_of(example)
         if not example.is_in_line:
-            made = block(example)
-            if made is not None:
-                yield made
             continue
         (old,), (new,) = example.before, example.after
-        yield from rules(old, new)
         for other in history[n + 1 : n + 1 + PARTNERS] if n < PAIRED else ():
             if other.is_in_line:
                 paired = pair_rule(old, new, other.before[0], other.after[0])

@@ -19,10 +19,9 @@ from difflib import SequenceMatcher
 from math import exp, log1p
 from typing import NamedTuple
 
-from fim_lsp.next_edit.edits import Example, Lines
+from fim_lsp.next_edit.edits import EditedText, Example, Lines
 from fim_lsp.next_edit.rule import Rule, TokenKind, token_changes, tokens
 from fim_lsp.next_edit.rules import Block, holds
-from fim_lsp.next_edit.texts import EditedText
 from fim_lsp.suggest.lines import is_comment
 
 SURE = 0.3
@@ -102,13 +101,9 @@ class RulePlace(NamedTuple):
 
 def make_record(rule: Rule | Block, history: Sequence[Example]) -> RuleRecord:
     """Return what is known of *rule*; *history* has the newest change first."""
-    made = [n for n, example in enumerate(history) if _holds(rule, example)]
+    made = [n for n, example in enumerate(history) if holds(rule, example)]
     missed = [n for n, example in enumerate(history) if n not in made and rule.is_missed(example)]
     return RuleRecord(rule, tuple(history[n] for n in made), made[0] if made else 0, len(missed))
-
-
-def _holds(rule: Rule | Block, example: Example) -> bool:
-    return rule.holds(example) if isinstance(rule, Block) else holds(rule, example)
 
 
 def of_rule(record: RuleRecord, n_between: int, n_here: int, n_all: int) -> dict[str, float]:

@@ -26,9 +26,8 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from fim_lsp.documents import alike
-from fim_lsp.next_edit.edits import Lines
+from fim_lsp.next_edit.edits import EditedText, Lines, adds_errors
 from fim_lsp.next_edit.engine import Proposal
-from fim_lsp.next_edit.texts import EditedText, adds_errors
 from fim_lsp.next_edit.window import Ask, NamedEdit, with_cursor
 
 SWEEP_STOPS = ("<|file_sep|>", "<|endoftext|>")

@@ -16,9 +16,8 @@ from typing import NamedTuple
 
 from fim_lsp.context.uses import Renamed, Renaming, count_heads, find_uses
 from fim_lsp.documents import LINE_CHARS
-from fim_lsp.next_edit.edits import FRESH, HISTORY, Example, FinishedEdit, examples
+from fim_lsp.next_edit.edits import FRESH, HISTORY, EditedText, Example, FinishedEdit, examples
 from fim_lsp.next_edit.rule import TOKENS
-from fim_lsp.next_edit.texts import EditedText
 
 _NAME = re.compile(r"(?<![\w$])[^\W\d]\w*")
 

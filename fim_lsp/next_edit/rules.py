@@ -60,14 +60,6 @@ def rules(before: str, after: str) -> tuple[Rule, ...]:
     return tuple(by_key.values())
 
 
-def holds(rule: Rule, example: Example) -> bool:
-    """Return whether *example* is what the rule does, or has it beside other changes."""
-    if not example.is_in_line:
-        return False
-    (old,), (new,) = example.before, example.after
-    return any(rule.key == other.key for other in rules(old, new)) or rule.apply(old) == new
-
-
 def _all(old: tuple[str, ...], changes: tuple[TokenChange, ...]) -> Iterator[Rule | None]:
     for change in changes:
         yield from _of_change(old, change)
@@ -251,11 +243,6 @@ class Block:
             return None
         return start, old, _indent(self.after, margin(old))
 
-    def holds(self, example: Example) -> bool:
-        """Return whether *example* is the same change."""
-        other = block(example)
-        return other is not None and other.key == self.key
-
     def is_missed(self, example: Example) -> bool:
         """Return whether it holds for what stood there, but something else was made of it."""
         return bool(self.before) and _flush(example.before) == self.before
@@ -278,6 +265,25 @@ def block(example: Example) -> Block | None:
     shared = indent(example.above) if not before else margin(example.before)
     after = tuple(line.removeprefix(shared) for line in example.after)
     return Block(kind, above, before, after, needle)
+
+
+def rules_of(example: Example) -> Sequence[Rule | Block]:
+    """Return the rules that could have made the change of an example."""
+    if example.is_in_line:
+        return rules(example.before[0], example.after[0])
+    made = block(example)
+    return (made,) if made else ()
+
+
+def holds(rule: Rule | Block, example: Example) -> bool:
+    """Return whether *example* is what the rule does, or has it beside other changes."""
+    if any(rule.key == other.key for other in rules_of(example)):
+        return True
+    return (
+        isinstance(rule, Rule)
+        and example.is_in_line
+        and rule.apply(example.before[0]) == example.after[0]
+    )
 
 
 def _flush(lines: Lines) -> Lines:

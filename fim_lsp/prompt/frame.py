@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from fim_lsp.context.secrets.scan import scrub_parts, scrub_text
-from fim_lsp.documents import Edit
+from fim_lsp.documents import Edit, TextPlace
 from fim_lsp.prompt import window
 from fim_lsp.prompt.half_words import heal
 from fim_lsp.prompt.window import Budget, Window
@@ -43,6 +43,14 @@ class Frame:
 
     header: Header
     window: Window
+
+    def middle(self, place: TextPlace) -> str:
+        """Return what stands between the window's anchor and a cursor."""
+        return window.middle(self.window, *place)
+
+    def prompt(self, place: TextPlace) -> Prompt:
+        """Return the prompt for a cursor."""
+        return compose(self, self.middle(place))
 
     def with_chunks(self, chunks: Chunks) -> Frame:
         """Return the frame with other chunks; as it is where they are the same."""

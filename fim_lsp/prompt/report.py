@@ -1,7 +1,7 @@
 """
 A prompt into its parts, for people: what each one is, what it costs, why it is there. Pure.
 
-`describe` is the answer of the command `fim.showContext` and `page` the same to read. The text is
+`describe` is the answer of the command `fim.showContext` and `text` the same to read. The text is
 what the model is shown and nothing else; only the model's control tokens between the parts are left
 out.
 """
@@ -36,6 +36,16 @@ class PromptReport(NamedTuple):
     segments: tuple[ReportPart, ...] = ()
     cached: int = 0
 
+    @property
+    def text(self) -> str:
+        """It as a text to read, each part under a rule."""
+        lines = [f"What the model is shown at the cursor: {self.note}.", ""]
+        for segment in self.segments:
+            count = "" if segment.tokens is None else f" · {segment.tokens} tokens"
+            lines.append(f"── {segment.part}{count} · {segment.why} ".ljust(WIDTH, "─"))
+            lines.append(segment.text.removesuffix("\n"))
+        return "\n".join(lines) + "\n"
+
 
 def describe(prompt: Prompt, measure: Measure | None, ring: Iterable[ContextChunk]) -> PromptReport:
     """Return *prompt* by part, as *measure* counts it; *ring* knows why its chunks are there."""
@@ -63,16 +73,6 @@ def describe(prompt: Prompt, measure: Measure | None, ring: Iterable[ContextChun
         if n != 0 or not text  # what a model has no place for, it is not shown
     ]
     return PromptReport(_note(measure), tuple(segments), measure.cached if measure else 0)
-
-
-def page(shown: PromptReport) -> str:
-    """Return *shown* as a text to read, each part under a rule."""
-    lines = [f"What the model is shown at the cursor: {shown.note}.", ""]
-    for segment in shown.segments:
-        count = "" if segment.tokens is None else f" · {segment.tokens} tokens"
-        lines.append(f"── {segment.part}{count} · {segment.why} ".ljust(WIDTH, "─"))
-        lines.append(segment.text.removesuffix("\n"))
-    return "\n".join(lines) + "\n"
 
 
 def _tokens(measure: Measure) -> list[int | None]:

@@ -31,6 +31,7 @@ from fim_lsp.documents import (
     Edit,
     Position,
     body_length,
+    closes_only,
     n_common,
     split,
     unix,
@@ -58,7 +59,6 @@ RUNG = 4
 # 15 and 797 with five, 15 and 844 with twelve. Twelve gain only what 70 more tokens gain: in a
 # window of the same size they are no better (measured at 172 places).
 LEAD = 5
-CLOSERS = frozenset(")]}>\"'`;:, \t")  # what editors close by themselves, and what follows it
 
 
 class Fit(enum.Enum):
@@ -170,11 +170,6 @@ def right_of(document: Document, position: Position) -> str:
     """Return the text right of the cursor on its line, `LINE_CHARS` at most."""
     end = min(body_length(document.lines[position.line]), position.column + LINE_CHARS)
     return document.lines[position.line][position.column : end]
-
-
-def closes_only(text: str) -> bool:
-    """Return whether *text* is nothing but what an editor closes by itself."""
-    return all(char in CLOSERS for char in text)
 
 
 def _after_cursor(document: Document, position: Position) -> Iterator[str]:

@@ -13,10 +13,9 @@ import itertools
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from fim_lsp.documents import Edit, Position, TextPlace
 from fim_lsp.session.connection import Connection
@@ -27,7 +26,7 @@ from fim_lsp.session.judging import Judging
 from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
-from fim_lsp.session.quietness import RARELY, Exposure, Quietness
+from fim_lsp.session.quietness import Exposure, Quietness
 from fim_lsp.session.state.known_text import Displayed
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
@@ -35,7 +34,7 @@ from fim_lsp.session.stats import Answer, LastAnswer, Stats, describe
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters.order import polish
 from fim_lsp.suggest.lines_in_sight import continue_line
-from fim_lsp.suggest.reasons import FAILED, NO_MODEL, SLOW, reason, source
+from fim_lsp.suggest.reasons import Outcome, reason, source
 from fim_lsp.suggest.request import (
     EDITOR,
     LOOK,
@@ -55,7 +54,7 @@ PATIENCE_MS = 250.0  # for all of a text; then a line of it is shown
 BY_HAND_S = 1.0  # for all of a text
 LOOK_S, STARTING_S = 0.25, 120.0  # between two looks at a backend that starts; for all of them
 SPARE_S = 0.03  # between the deadline of the model's text and that of the answer
-SUPERSEDED = Answer([], "superseded")
+SUPERSEDED = Answer([], Outcome.SUPERSEDED)
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +91,7 @@ class Completer:
         version = doc.document.version if doc else 0
         try:
             if doc is None:
-                answer = self._explain(Answer([], "not open"))
+                answer = self._explain(Answer([], Outcome.NOT_OPEN))
                 return answer
             place = doc.place_at(position)
             doc.move_to(place)
@@ -102,8 +101,7 @@ class Completer:
                 invoked=invoked, selected=selected, client=client,
             )  # fmt: skip
             is_in_word = request.cursor.is_in_word
-            work = partial(self._answer, request, doc, place)
-            answer = await self._settle(self._in_time(request, work))
+            answer = await self._settle(request, doc, place)
             if client.offers:
                 doc.offer(place.document, answer.suggestions, answer.exposure)
             return answer
@@ -118,12 +116,11 @@ class Completer:
     async def explain(self, uri: str, position: Position) -> Answer:
         """Return what a request would get: nothing is counted, offered or remembered of it."""
         if (doc := self._open.by_uri.get(uri)) is None:
-            return self._explain(Answer([], "not open"))
+            return self._explain(Answer([], Outcome.NOT_OPEN))
         place, connection = doc.place_at(position), self._connection
         settings = (doc.file.path, connection.config, connection.state)
         request = request_at(place.document, place.position, *settings, client=LOOK)
-        work = partial(self._answer, request, doc, place)
-        return await self._settle(self._in_time(request, work))
+        return await self._settle(request, doc, place)
 
     def begin_message(self, doc: OpenDocument) -> None:
         """Have the subject of a commit written once its message is open, if it may be suggested."""
@@ -134,10 +131,12 @@ class Completer:
             if not why_off(request):
                 self._commit_messages.begin(request)
 
-    async def _settle(self, work: Awaitable[Answer]) -> Answer:
-        """Return the answer of *work* with its reason in words; an error is one, too."""
+    async def _settle(
+        self, request: CompletionRequest, doc: OpenDocument, place: TextPlace
+    ) -> Answer:
+        """Return the answer with its reason in words; an error is one, too."""
         try:
-            answer = await work
+            answer = await self._in_time(request, doc, place)
         except Withdrawn as why:
             log.debug("no completion: %s", why)
             answer = SUPERSEDED._replace(reason=str(why))
@@ -145,29 +144,29 @@ class Completer:
             log.warning("no completion: %s", error)
             if isinstance(error, BackendUnavailable):
                 self._connection.start_connecting()
-            answer = Answer([], NO_MODEL, str(error), is_failure=True)
+            answer = Answer([], Outcome.NO_MODEL, reason=str(error), is_failure=True)
         except Exception:
             log.exception("no completion")
-            answer = Answer([], FAILED, is_failure=True)
+            answer = Answer([], Outcome.FAILED, is_failure=True)
         return self._explain(answer)
 
     async def _in_time(
-        self, request: CompletionRequest, answer: Callable[[float], Coroutine[Any, Any, Answer]]
+        self, request: CompletionRequest, doc: OpenDocument, place: TextPlace
     ) -> Answer:
-        """Return the *answer*, which gets its deadline; none where the client's time is up."""
+        """Return the answer; none where the client's time is up."""
         limit_s = request.limit_s
         until = asyncio.get_running_loop().time() + min(limit_s, request.deadline_s)
-        work = answer(until - SPARE_S)
+        work = self._answer(request, doc, place, until - SPARE_S)
         if math.isinf(limit_s):
             return await work
         try:
             return await asyncio.wait_for(work, limit_s)
         except TimeoutError:
             if limit_s < request.deadline_s:
-                return Answer([], SLOW)
+                return Answer([], Outcome.SLOW)
             trouble = self._connection.state.message or "the model server does not answer"
             log.warning("no completion in time: %s", trouble)
-            return Answer([], "too late", trouble, is_failure=True)
+            return Answer([], Outcome.TOO_LATE, reason=trouble, is_failure=True)
 
     async def _answer(
         self, request: CompletionRequest, asked: OpenDocument, place: TextPlace, until: float
@@ -185,12 +184,15 @@ class Completer:
             doc.move_to(place)
         if doc.is_message:
             return await self._in_message(request)
-        if why := doc.refusal:
-            return Answer([], why)
+        if doc.refusal:
+            return Answer([], *doc.refusal)
         if not looks:
             doc.workspace.memory.note_move(doc.uri, request.position.line)
-        if why := why_off(request) or self._quiet.why_silent(invoked=request.invoked):
-            return Answer([], why)
+        end = why_off(request)
+        if end is None and self._quiet.is_snoozed and not request.invoked:
+            end = Outcome.NOT_NOW, ""
+        if end is not None:
+            return Answer([], *end)
         if not looks:
             self._prefill.prefill_cursor(doc)
         # What is taken off a line that is left empty may be indentation that the editor had made.
@@ -217,14 +219,14 @@ class Completer:
         candidates = [*known.candidates]
         if known.is_on_screen:
             suggested = self._suggest(request, candidates[0])
-            return Answer([suggested] if suggested else [], "cache")
+            return Answer([suggested] if suggested else [], Outcome.CACHE)
         n_wanted = request.config.completion.candidates if request.invoked else 1
         if candidates and (len(candidates) >= n_wanted or not request.invoked):
-            return self._polish(request, doc, "cache", candidates[:n_wanted])
+            return self._polish(request, doc, Outcome.CACHE, candidates[:n_wanted])
         if not self._connection.is_ready:
             line = candidates or [continue_line(request.cursor, self._open.lines(doc))]
             if not await self._wait_ready(request, has_line=bool(line[0].text)):
-                answer = self._polish(request, doc, "local", line)
+                answer = self._polish(request, doc, Outcome.LOCAL, line)
                 if answer.suggestions or not request.invoked:
                     return answer
                 trouble = self._connection.state.message or "the model is not ready yet"
@@ -236,34 +238,35 @@ class Completer:
     ) -> Answer:
         if doc.restoring is not None:
             await asyncio.wait([doc.restoring])
-        await self._persistence.restore_again(doc)
         if not request.is_look:
+            await self._persistence.restore_again(doc)
             self._persistence.note_use(doc)
+        wait = self._wait(request, doc, until)
         try:
-            wait = self._wait(request, doc, until)
             candidates, cost = await self._dispatcher.ask(request, doc, wait, n_wanted)
         finally:
-            self._prefill.prefill_next(doc)
+            if not request.is_look:
+                self._prefill.prefill_next(doc)
         if doc.current is None:
             return SUPERSEDED
-        answer = self._polish(request, doc, "backend", candidates)
+        answer = self._polish(request, doc, Outcome.BACKEND, candidates)
         is_late = not wait.lasts and asyncio.get_running_loop().time() >= wait.until
         if is_late and not answer.suggestions and not candidates[0].whole:
-            answer = Answer([], SLOW)
+            answer = Answer([], Outcome.SLOW)
         return answer._replace(cost=cost)
 
     async def _in_message(self, request: CompletionRequest) -> Answer:
         """Return the same for a request in a commit message, which is private but for this."""
-        if why := why_off(request):
-            return Answer([], why)
+        if end := why_off(request):
+            return Answer([], *end)
         text, note = await self._commit_messages.suggest(request)
         if not text:
-            return Answer([], "no commit message", note)
+            return Answer([], Outcome.NO_MESSAGE, reason=note)
         at = request.position
-        return Answer([Suggestion(str(next(self._numbers)), at, at, text)], "backend")
+        return Answer([Suggestion(str(next(self._numbers)), at, at, text)], Outcome.BACKEND)
 
     def _polish(
-        self, request: CompletionRequest, doc: OpenDocument, outcome: str, said: list[Candidate]
+        self, request: CompletionRequest, doc: OpenDocument, outcome: Outcome, said: list[Candidate]
     ) -> Answer:
         """Return the suggestions that the filters leave of *said*, in order."""
         polished = [polish(each, request.cursor, request.sure) for each in said]
@@ -271,30 +274,30 @@ class Completer:
             return self._choose(request, doc, outcome, polished)
         for candidate in polished:
             self._stats.cuts.update(cut.filter for cut in candidate.cuts)
-        lasting = outcome != "local" and said[0].whole and request.selected is None
+        lasting = outcome is not Outcome.LOCAL and said[0].whole and request.selected is None
         model = self._connection.state.model
         answer = self._choose(request, doc, outcome, polished)
-        is_shown = lasting and len(said) == 1 and answer.outcome != RARELY
+        is_shown = lasting and len(said) == 1 and answer.outcome is not Outcome.RARELY
         doc.known.displayed = Displayed(request.cursor, polished[0], model) if is_shown else None
         if lasting and answer.suggestions:
             self._dispatcher.decode_ahead(request, doc, answer.suggestions[0])
         return answer
 
     def _choose(
-        self, request: CompletionRequest, doc: OpenDocument, outcome: str, polished: list[Candidate]
+        self, request: CompletionRequest, doc: OpenDocument, outcome: Outcome, left: list[Candidate]
     ) -> Answer:
-        """Return the answer with those of the *polished* candidates that are worth it."""
+        """Return the answer with those candidates that the filters *left* and that are worth it."""
         different: dict[str, Candidate] = {}
-        for candidate in polished:
+        for candidate in left:
             if candidate.text:
                 different.setdefault(candidate.text, candidate)
         made = (self._suggest(request, candidate) for candidate in different.values())
         suggestions = [item for item in made if item]
         if not suggestions:
-            return Answer([], polished[0].cuts[-1].filter)
-        exposure = self._weigh(request, doc, polished[0], so_far=False)
+            return Answer([], Outcome(left[0].cuts[-1].filter))
+        exposure = self._weigh(request, doc, left[0], so_far=False)
         if exposure is None:
-            return Answer([], RARELY)
+            return Answer([], Outcome.RARELY)
         return Answer(suggestions, outcome, exposure=exposure)
 
     def _suggest(self, request: CompletionRequest, candidate: Candidate) -> Suggestion | None:
@@ -303,9 +306,11 @@ class Completer:
 
     def _explain(self, answer: Answer) -> Answer:
         """Return *answer* with its reason in words, where it has none."""
-        say = source if answer.suggestions else reason
-        backend = describe(self._connection.state)
-        return answer._replace(reason=answer.reason or say(answer.outcome, backend))
+        if answer.reason:
+            return answer
+        backend, outcome = describe(self._connection.state), answer.outcome
+        why = reason(outcome, answer.rule, backend)
+        return answer._replace(reason=source(outcome, backend) if answer.suggestions else why)
 
     async def _wait_ready(self, request: CompletionRequest, *, has_line: bool) -> bool:
         """

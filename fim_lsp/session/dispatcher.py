@@ -14,7 +14,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 
-from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Frame, compose
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.generation import Generation, Phase, Wait, goes_on, is_answered
@@ -25,9 +24,9 @@ from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.stats import Stats
 from fim_lsp.session.tasks import Tasks
 from fim_lsp.suggest import boundary
+from fim_lsp.suggest.continuations import Known
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, accept
-from fim_lsp.suggest.said import Known
 from server_bridge.protocol import BackendError, PromptTooLong, Request, Stop, Timings
 
 # A stream continues for this long after a request was answered: the next key brings one that joins
@@ -57,13 +56,14 @@ class Dispatcher:
         cost.
 
         A generation under way that agrees with what is typed is joined at once; before a new one,
-        the next key is waited for, which cancels this. Raises `BackendError`, Withdrawn.
+        the next key is waited for, which cancels this. What a look starts is for itself alone: no
+        other joins it, and nothing is kept of it. Raises `BackendError`, Withdrawn.
         """
         while True:
             try:
                 return await self._collect(request, doc, wait, n_wanted)
             except PromptTooLong as error:
-                if not self._framing.shrunk(doc, doc.ladder.current, error):
+                if request.is_look or not self._framing.shrunk(doc, doc.ladder.current, error):
                     raise
 
     def decode_ahead(
@@ -78,8 +78,7 @@ class Dispatcher:
             return
         if doc.known.joinable(frame.window, after):
             return
-        here = window.middle(frame.window, request.document, request.position)
-        if compose(frame, here).suffix != frame.window.suffix:
+        if frame.prompt(request.place).suffix != frame.window.suffix:
             return  # the suggestion may come between a secret and the name that tells it is one
         generation = self._new(after, doc, frame)
         delay_s = AHEAD_TOKENS * request.state.decode_ms / 1000
@@ -129,21 +128,19 @@ class Dispatcher:
         self, request: CompletionRequest, doc: OpenDocument, sample: int = 0
     ) -> Generation:
         # On the wire, so that no other evaluation makes the choice a wrong one.
-        best = partial(
-            self._framing.best, doc, request.document, request.position, by_hand=request.invoked
-        )
+        best = partial(self._framing.best, doc, request.place, by_hand=request.invoked)
         frame = await self._lane.run(doc.permit(), best)
-        if frame is not doc.ladder.current:
+        if frame is not doc.ladder.current and not request.is_look:
             doc.ladder.install(frame)
         return self._new(request, doc, frame, sample)
 
     def _new(
         self, request: CompletionRequest, doc: OpenDocument, frame: Frame, sample: int = 0
     ) -> Generation:
-        typed = window.middle(frame.window, request.document, request.position)
+        typed = frame.middle(request.place)
         prompt, n_predict = compose(frame, typed), request.config.completion.max_tokens
         generation = Generation(request, frame.window, typed, prompt, n_predict, sample)
-        if not sample:
+        if not (sample or request.is_look):
             doc.known.begin(generation)
             self._stats.generations += 1
         return generation
@@ -156,7 +153,9 @@ class Dispatcher:
         """
         loop, before = asyncio.get_running_loop(), generation.cost
         alarms = [loop.call_at(at, generation.news.set) for at in (wait.early, wait.until)]
-        self._latest, n_lines, shown = generation, 0, False
+        n_lines, shown = 0, False
+        if not request.is_look:
+            self._latest = generation
         lingers_s = 0.0 if generation.sample else math.inf  # where the request leaves without it
         generation.join()
         try:
@@ -174,7 +173,8 @@ class Dispatcher:
             if known.is_over or known.is_settled or shown:
                 lingers_s = LINGER_S
         finally:
-            generation.leave(loop.time() + lingers_s, shown=shown)
+            until = generation.until if request.is_look else loop.time() + lingers_s
+            generation.leave(until, shown=shown and not request.is_look)
             for alarm in alarms:
                 alarm.cancel()
         if generation.error is not None:
@@ -263,7 +263,7 @@ class Dispatcher:
 
     def _keep(self, generation: Generation, doc: OpenDocument) -> None:
         """Store the text of a finished generation as a known continuation."""
-        if generation.is_over:
+        if generation.is_over and not generation.request.is_look:
             doc.known.keep(generation, self._open_documents.lines(doc), self._model)
 
     async def _step(self, generation: Generation, doc: OpenDocument) -> bool:

@@ -11,7 +11,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 
-from fim_lsp.documents import Document, Position
+from fim_lsp.documents import TextPlace
 from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Chunks, Frame, affordable, beside
@@ -37,22 +37,15 @@ class Framing:
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
 
-    def prompt(self, frame: Frame, document: Document, position: Position) -> Prompt:
-        """Return the prompt for *position* in *frame*."""
-        typed = window.middle(frame.window, document, position)
-        return frames.compose(frame, typed)
-
-    def next_prompt(self, doc: OpenDocument, document: Document, position: Position) -> Prompt:
-        """Return the prompt for *position* in the newest frame, evaluated or not."""
+    def next_prompt(self, doc: OpenDocument, place: TextPlace) -> Prompt:
+        """Return the prompt for *place* in the newest frame, evaluated or not."""
         doc.ladder.cut_withdrawn(doc.workspace.shows)
-        frames = doc.ladder.usable(document, position, self._budget(doc))
-        frame = (frames or self._quick(doc, document, position))[0]
-        return self.prompt(frame, document, position)
+        usable = doc.ladder.usable(place, self._budget(doc))
+        return (usable or self._quick(doc, place))[0].prompt(place)
 
     async def best(
-        self, doc: OpenDocument, document: Document, position: Position, model: PermittedModel,
-        *, by_hand: bool = False,
-    ) -> Frame:  # fmt: skip
+        self, doc: OpenDocument, place: TextPlace, model: PermittedModel, *, by_hand: bool = False
+    ) -> Frame:
         """
         Return the frame that is cheapest to evaluate: one at hand, or a new small one.
 
@@ -63,21 +56,21 @@ class Framing:
         doc.ladder.cut_withdrawn(doc.workspace.shows)
 
         async def measure(frame: Frame) -> Measure:
-            return await model.measure(self.prompt(frame, document, position))
+            return await model.measure(frame.prompt(place))
 
         most = COLD + window.first_tokens(
             self._lane.connection.state.prefill_per_s, by_hand=by_hand
         )
-        usable = doc.ladder.usable(document, position, self._budget(doc))
+        usable = doc.ladder.usable(place, self._budget(doc))
         costs = [((m := await measure(frame)).total - m.cached, frame) for frame in usable]
         if by_hand or all(cost >= COLD for cost, _ in costs):
-            for frame in self._quick(doc, document, position, by_hand=by_hand):
+            for frame in self._quick(doc, place, by_hand=by_hand):
                 costs += await _costs_by_chunks(frame, measure)
         cheapest = min(costs, key=lambda option: option[0])
         affordable = [option for option in costs if by_hand and option[0] <= most]
         return max(affordable, key=lambda option: len(option[1].window.prefix), default=cheapest)[1]
 
-    def ahead(self, doc: OpenDocument, document: Document, position: Position) -> Frame:
+    def ahead(self, doc: OpenDocument, place: TextPlace) -> Frame:
         """Return the frame that the next request should find evaluated."""
         doc.ladder.cut_withdrawn(doc.workspace.shows)
         budget = self._budget(doc)
@@ -85,9 +78,9 @@ class Framing:
         def ring(shown: Window) -> Chunks:
             return doc.workspace.chunks(doc.viewport(shown))
 
-        return doc.ladder.climb(document, position, budget, self._first_share(budget), ring)
+        return doc.ladder.climb(place, budget, self._first_share(budget), ring)
 
-    def widest(self, doc: OpenDocument, document: Document, position: Position) -> Window:
+    def widest(self, doc: OpenDocument, place: TextPlace) -> Window:
         """
         Return the window at the top of the ladder: chunks that are chosen for it can stand beside
         each one below.
@@ -97,7 +90,7 @@ class Framing:
             return frame.window
         scale = doc.ladder.scale * SPARE
         budget = frames.budget(self._lane.connection.config, self._lane.connection.state, scale)
-        return window.place_window(document, position, budget, None, 1.0)
+        return window.place_window(*place, budget, None, 1.0)
 
     @staticmethod
     def shrunk(doc: OpenDocument, frame: Frame | None, error: PromptTooLong) -> bool:
@@ -114,11 +107,11 @@ class Framing:
         """
         if (place := doc.place) is None:
             return PromptReport("nothing yet, no suggestion was asked for here")
-        prompt = self.next_prompt(doc, *place)
+        prompt = self.next_prompt(doc, place)
         measure: Measure | None = None
 
         async def look(model: PermittedModel) -> tuple[Prompt, Measure]:
-            shown = self.prompt(await self.best(doc, *place, model), *place)
+            shown = (await self.best(doc, place, model)).prompt(place)
             return shown, await model.measure(shown)
 
         if self._lane.connection.is_ready:
@@ -131,9 +124,7 @@ class Framing:
             self._lane.connection.config, self._lane.connection.state, doc.ladder.scale
         )
 
-    def _quick(
-        self, doc: OpenDocument, document: Document, position: Position, *, by_hand: bool = False
-    ) -> list[Frame]:
+    def _quick(self, doc: OpenDocument, place: TextPlace, *, by_hand: bool = False) -> list[Frame]:
         """
         Return new frames with small windows, which continue what the backend may hold: the windows
         at hand, and the chunks that were evaluated lately, or are being evaluated.
@@ -142,7 +133,7 @@ class Framing:
         share = self._first_share(budget, by_hand=by_hand)
         at_hand = [frame for frame in (doc.ladder.current, doc.ladder.next) if frame]
         windows = dict.fromkeys(
-            window.place_window(document, position, budget, old, share)
+            window.place_window(*place, budget, old, share)
             for old in (*(frame.window for frame in at_hand), None)
         )
         runs = dict.fromkeys([doc.workspace.evaluated, *(f.header.chunks for f in at_hand)])

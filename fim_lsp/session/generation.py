@@ -30,10 +30,10 @@ from fim_lsp.prompt.window import Window
 from fim_lsp.session.lane import Effort
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.confidence import least
+from fim_lsp.suggest.continuations import Known, Said
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters.repeats import looping_lines, stuttering
 from fim_lsp.suggest.request import CompletionRequest
-from fim_lsp.suggest.said import Known, Said
 from server_bridge.protocol import Prompt, Reply, Stop, Timings
 
 

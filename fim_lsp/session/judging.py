@@ -25,7 +25,6 @@ from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.verdicts import LIMIT_S
 from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.tasks import Tasks
-from fim_lsp.suggest.reasons import reason
 from fim_lsp.workspace.ignore_files import UNSURE
 
 RING_S = 0.5  # for the files in the ring: without their verdicts a document is used without them
@@ -94,7 +93,8 @@ class Judging:
         if (doc := self._open.by_uri.get(uri)) is None:
             raise Withdrawn("the document is not open")
         if doc.refusal:
-            raise Withdrawn(reason(doc.refusal))
+            outcome, rule = doc.refusal
+            raise Withdrawn(outcome.words.format(rule))
         return doc
 
     def _begin(self, key: K, work: Callable[[K], Coroutine[Any, Any, None]]) -> None:
@@ -161,7 +161,7 @@ class Judging:
     def _decide(self, doc: OpenDocument, why: str) -> None:
         """Act on the verdict *why*, the reason why nothing of *doc* may be used, "" if it may."""
         if why == UNJUDGED or why.startswith(UNSURE):
-            doc.leave_unjudged(why)
+            doc.why_private = why  # until it can be judged
         elif why:
             if _was_used(doc):
                 self._forget()

@@ -17,11 +17,8 @@ from functools import partial
 from itertools import chain, starmap
 from pathlib import Path
 
-from fim_lsp.context.ring import Viewport
 from fim_lsp.context.secrets.scan import scrub_parts
-from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Header, still_true
-from fim_lsp.prompt.window import Window
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.prefill import NOWHERE, Prefill
@@ -54,7 +51,6 @@ class Persistence:
     _restoring: Tasks = field(default_factory=Tasks)
     _rest: asyncio.TimerHandle | None = None
     _saving: asyncio.Task[None] | None = None
-    _sweeping: asyncio.Task[None] | None = None
     _auditing: asyncio.Task[None] | None = None
     _is_audit_due: bool = False
     # looks at the files of a folder that have no answer yet
@@ -81,7 +77,7 @@ class Persistence:
             return
         typed, saved = "", workspace.saved.documents.get(doc.uri)
         shown = saved.frame.window if saved else NOWHERE
-        chunks = workspace.chunks(_viewport(doc.uri, shown))
+        chunks = workspace.chunks(doc.viewport(shown, shown.anchor))
         header = doc.ladder.header(chunks)
         if saved is not None and _same_file(saved.frame.header, header):
             doc.ladder.install(still_true(saved.frame, chunks))
@@ -137,16 +133,11 @@ class Persistence:
             doc.saved = None
         if self._cache is None:
             return
-        await judge_apart(partial(state_file.forget, self._cache))
+        delete = partial(state_file.forget, self._cache)
+        await judge_apart(delete)
         if self._saving is not None and not self._saving.done():
-            sweep = self._sweep(self._cache, self._saving)
-            self._sweeping = asyncio.create_task(sweep, name="sweep")
-
-    @staticmethod
-    async def _sweep(cache: Path, saving: asyncio.Task[None]) -> None:
-        """Delete what *saving* had on its way to the disk."""
-        await asyncio.wait([saving])
-        await judge_apart(partial(state_file.forget, cache))
+            await asyncio.wait([self._saving])
+            await judge_apart(delete)  # what it had on its way to the disk
 
     def begin_audit(self) -> None:
         """
@@ -218,8 +209,7 @@ class Persistence:
             self._rest.cancel()
         if self._saving is not None:
             await asyncio.wait([self._saving])
-        self._begin()
-        await asyncio.wait([*filter(None, (self._saving, self._sweeping))])
+        await asyncio.wait([self._begin()])
         await self.wait_audited()
 
     async def save(self) -> None:
@@ -256,8 +246,9 @@ class Persistence:
                 written = _state_of(workspace, documents)
                 await asyncio.to_thread(state_file.store, cache, workspace.key, written)
 
-    def _begin(self) -> None:
+    def _begin(self) -> asyncio.Task[None]:
         self._saving = asyncio.create_task(self.save(), name="save")
+        return self._saving
 
 
 def _folder(uri: str) -> str:
@@ -282,7 +273,7 @@ def _to_save(doc: OpenDocument) -> SavedDocument | None:
     shown = frame.window
     if place.position.line < shown.anchor:  # the cursor went up, or what stood there was deleted
         return None
-    typed = window.middle(shown, *place)
+    typed = frame.middle(place)
     parts = (shown.prefix, typed, shown.suffix)
     if scrub_parts(parts) != parts:  # a window must be as the file has it, or it is of no use
         return None
@@ -304,11 +295,6 @@ def _state_of(workspace: Workspace, documents: dict[OpenDocument, SavedDocument]
 
 def _list_files(doc: OpenDocument, saved: SavedDocument) -> tuple[str, ...]:
     return (doc.uri, *doc.workspace.uris_of(saved.frame.header.chunks))
-
-
-def _viewport(uri: str, shown: Window) -> Viewport:
-    """Return the viewport of a window with the cursor at its anchor."""
-    return Viewport(uri, shown.anchor, shown.first, shown.anchor + 1 + shown.suffix.count("\n"))
 
 
 def _same_file(saved: Header, header: Header) -> bool:

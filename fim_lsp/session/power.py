@@ -11,7 +11,7 @@ import asyncio
 import math
 from collections.abc import Callable
 
-from fim_lsp.settings.backend import BackendConfig, list_servers
+from fim_lsp.settings.config import BackendConfig, list_servers
 from server_bridge.machine.addresses import is_loopback
 from server_bridge.machine.power import is_on_battery
 

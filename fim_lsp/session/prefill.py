@@ -9,7 +9,6 @@ again.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from functools import partial
 
@@ -105,7 +104,7 @@ class Prefill:
         is_new = doc.restoring is None and not doc.workspace.memory.ring.chunks
         if (doc.ladder.current is not None or is_new) and doc.place:
             config = self._lane.connection.config
-            viewport = doc.viewport(self._framing.widest(doc, *doc.place))
+            viewport = doc.viewport(self._framing.widest(doc, doc.place))
             n_chars = frames.ring_chars(config, self._lane.connection.state)
             limits = RingLimits(config.ring.chunks, config.ring.chunk_lines, n_chars)
             await doc.workspace.update_ring(viewport, limits, config)
@@ -121,11 +120,9 @@ class Prefill:
         model = await self._lane.model(doc.permit())
         if (place := doc.place) is None:
             return False
-        document, position = place
-        frame = await self._framing.best(doc, document, position, model)
+        frame = await self._framing.best(doc, place, model)
         doc.ladder.prefer(frame)
-        prompt = self._framing.prompt(frame, document, position)
-        return await self._step(CURSOR, prompt, model, is_first=True) > 0
+        return await self._step(CURSOR, frame.prompt(place), model, is_first=True) > 0
 
     async def _rest_step(self, doc: OpenDocument) -> bool:
         """
@@ -137,18 +134,17 @@ class Prefill:
         model = await self._lane.model(doc.permit())
         if (here := doc.place) is None:
             return False
-        document, position = here
-        end = document.clamp(position._replace(column=sys.maxsize))
-        for place in (position, end):
-            frame = await self._framing.best(doc, document, place, model)
-            prompt = self._framing.prompt(frame, document, place)
+        end = here._replace(position=here.document.end_of(here.position.line))
+        for place in (here, end):
+            frame = await self._framing.best(doc, place, model)
+            prompt = frame.prompt(place)
             if missing := await self._missing_rest(prompt, model):
                 self._lane.again(CURSOR, partial(self._rest_step, doc), delay=missing)
                 return False
-            prompt = replace(prompt, aside=place != position)
+            prompt = replace(prompt, aside=place != here)
             warmed = await self._lane.ahead(CURSOR, prompt, model)
             self._stats.count_warm(warmed, waited_for=False, is_first=False)
-            if prompt.aside and warmed.evaluated and doc.current is document:
+            if prompt.aside and warmed.evaluated and doc.current is here.document:
                 doc.ladder.aside = frame
             if warmed.left:
                 return True
@@ -164,9 +160,8 @@ class Prefill:
             self._waiting = doc
         if place is None or not self._lane.connection.is_ready:
             return False
-        document, position = place
-        frame = self._framing.ahead(doc, document, position)
-        prompt = self._framing.prompt(frame, document, position)
+        frame = self._framing.ahead(doc, place)
+        prompt = frame.prompt(place)
         try:
             model = await self._lane.model(doc.permit())
             if missing := await self._missing_rest(prompt, model):

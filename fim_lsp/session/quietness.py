@@ -10,12 +10,13 @@ sleeps: the user is shown it.
 from __future__ import annotations
 
 import contextlib
-import json
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+import msgspec
 
 from fim_lsp.suggest import back_off, worth
 from fim_lsp.suggest.back_off import PastReaction, Reaction
@@ -26,10 +27,8 @@ from fim_lsp.suggest.worth import Prospect, Record
 from server_bridge.machine import private_files
 
 FILE = "quiet.json"
-MINUTES = 10.0  # without a number
 MOST_MINUTES = 24 * 60.0
 REMEMBERED = 16  # verdicts: five are enough for all that they do, and each costs half a microsecond
-NOT_NOW, RARELY = "not now", "rarely taken"
 MANY = 10  # refused one after the other: the user is told once that some are hidden
 
 
@@ -57,7 +56,9 @@ class Quietness:
         clock: Callable[[], float],
         wall: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self.record = _read(folder / FILE) if folder else Record()
+        self.record = Record()
+        if folder is not None:
+            self.record = private_files.restore(folder / FILE, worth.restore, self.record)
         self.n_hidden, self.hides = 0, False
         self._path = folder / FILE if folder else None
         self._written = self.record
@@ -86,9 +87,10 @@ class Quietness:
         until = self._wall() + timedelta(seconds=self.remaining_s)
         return f"{until.astimezone():%H:%M}" if self.remaining_s else ""
 
-    def why_silent(self, *, invoked: bool) -> str:
-        """Return the reason why a request gets nothing now, "" for none."""
-        return NOT_NOW if self.remaining_s and not invoked else ""
+    @property
+    def is_snoozed(self) -> bool:
+        """Return whether there are no automatic suggestions now."""
+        return self.remaining_s > 0
 
     def wait_ms(self, usual_ms: float, request: CompletionRequest) -> float:
         """Return how long an automatic request waits for the next key in place of *usual_ms*."""
@@ -118,7 +120,8 @@ class Quietness:
             return Exposure(None, 0.0, is_judged=True)
         text, before = candidate.text, request.cursor.before
         place = Prospect(
-            request.document.language, likelihood(candidate), len(text), text.count("\n") + 1, before, pause_s
+            request.document.language, likelihood(candidate),
+            len(text), text.count("\n") + 1, before, pause_s,
         )  # fmt: skip
         shown = goes_on or worth.is_worth(self.record, place, self._strength())
         if not shown and not so_far and request.client.offers:
@@ -130,33 +133,23 @@ class Quietness:
     def _strength(self) -> float:
         return back_off.strength(self._judged, self._clock(), self._wanted)
 
-    def judge(
-        self,
-        exposure: Exposure | None,
-        *,
-        accepted: bool = False,
-        dismissed: bool = False,
-        n_along: int = 0,
-    ) -> None:
+    def judge(self, exposure: Exposure | None, reaction: Reaction) -> None:
         """
-        Learn what became of a suggestion, once: the user took a part, said no, or typed *n_along*
-        characters of it.
+        Learn the *reaction* to a suggestion, once; one that was typed against before it can have
+        been read says nothing.
         """
         if exposure is None or exposure.place is None or exposure.is_judged:
             return
         exposure.is_judged, now = True, self._clock()
-        verdict = back_off.verdict(
-            accepted=accepted, dismissed=dismissed, n_along=n_along, seconds=now - exposure.since
-        )
-        if verdict is None:
+        if reaction is Reaction.IGNORED and now - exposure.since < back_off.READ_S:
             return
-        self._judged.append(PastReaction(verdict, now))
-        taken = verdict in back_off.TAKEN
+        self._judged.append(PastReaction(reaction, now))
+        taken, accepted = reaction in back_off.TAKEN, reaction is Reaction.ACCEPTED
         if taken:
             self._refused.clear()
             self.hides = False
         else:
-            self._refused[verdict] += 1
+            self._refused[reaction] += 1
         self.record = worth.learn(self.record, exposure.place, taken=taken, accepted=accepted)
 
     def why(self) -> str:
@@ -191,10 +184,6 @@ class Quietness:
             return True
         if record != self._written:
             with contextlib.suppress(OSError):
-                private_files.write(self._path, json.dumps(record.to_json()).encode())
+                private_files.write(self._path, msgspec.json.encode(record))
                 self._written = record
         return False
-
-
-def _read(path: Path) -> Record:
-    return private_files.restore(path, lambda data: worth.restore(json.loads(data)), Record())

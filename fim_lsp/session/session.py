@@ -42,7 +42,6 @@ from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.session.stats import Answer, LastAnswer, Stats
 from fim_lsp.session.tasks import Tasks
-from fim_lsp.settings.backend import is_local
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import EDITOR, Requester
 from fim_lsp.workspace.explorer import Progress
@@ -147,7 +146,7 @@ class Session:
             case events.FoldersChanged(roots):
                 self.workspaces.roots = roots
                 self._persistence.begin_audit()
-                self._judging.begin(self._open.relocate())
+                self._judging.begin(self._open.reopen())
             case events.FilesChanged():
                 self._change_files(event)
             case events.Shown() | events.Accepted() | events.PartlyAccepted() | events.Dismissed():
@@ -205,13 +204,12 @@ class Session:
         old = self.config
         self.connection.configure(config)
         self._model_edits.configure(config)
-        was_local = is_local(old.backend, old.next_edit.server.url)
-        if config.privacy != old.privacy or was_local != is_local(
-            config.backend, config.next_edit.server.url
-        ):
+        is_away, was_away = bool(config.remote_servers), bool(old.remote_servers)
+        if config.privacy != old.privacy or is_away != was_away:
             self._judge_again()
         if old.state.save and not config.state.save:
-            self._forget()
+            self.quiet.forget()
+            self._forgetting.start(self._persistence.forget(), "forget")
 
     def _judge_again(self) -> None:
         """Judge everything again before it is used: the rules of what is private changed."""
@@ -354,7 +352,7 @@ class Session:
 
     def wants_next_edit(self, *, unasked: bool = True) -> bool:
         """Return whether the settings and the user want one now."""
-        return self.config.next_edit.enabled and not self.quiet.why_silent(invoked=not unasked)
+        return self.config.next_edit.enabled and not (unasked and self.quiet.is_snoozed)
 
     async def stop_recording(self) -> bytes:
         """Return what was recorded since `record`, without the files that are private now."""
@@ -388,8 +386,3 @@ class Session:
             await asyncio.gather(*self._forgetting)
         finally:
             await self.connection.aclose()
-
-    def _forget(self) -> None:
-        """Delete what was saved, in the background."""
-        self.quiet.forget()
-        self._forgetting.start(self._persistence.forget(), "forget")

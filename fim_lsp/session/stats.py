@@ -10,23 +10,30 @@ from typing import NamedTuple
 
 from fim_lsp.documents import Document, Edit, Position, carry
 from fim_lsp.session.quietness import Exposure
+from fim_lsp.suggest.reasons import Outcome
 from fim_lsp.suggest.request import Suggestion
 from server_bridge.protocol import Reply, State, Timings, Warmed
 
 
 class Answer(NamedTuple):
     """
-    *suggestions*, the best first; *outcome* is `backend`, `cache`, `local`, or why there are none,
-    by the names of `fim/stats`; *reason* says in words where they come from, or why there are none.
+    *suggestions*, the best first; *outcome* says where they come from, or why there are none, by
+    which *rule*, if there is one, and *reason* the same in words.
     *is_failure*: the model could not answer; *exposure* is for the record of what is worth it.
     """
 
     suggestions: list[Suggestion]
-    outcome: str = ""
+    outcome: Outcome
+    rule: str = ""
     reason: str = ""
     is_failure: bool = False
     cost: Timings = Timings()
     exposure: Exposure | None = None
+
+    @property
+    def key(self) -> str:
+        """The outcome as `fim/stats` counts it."""
+        return self.outcome.value.format(self.rule)
 
 
 class LastAnswer(NamedTuple):
@@ -140,13 +147,13 @@ class Stats:
 
     def count_answer(self, answer: Answer, ms: float, *, is_in_word: bool = False) -> None:
         """Count one request; what was cancelled has no answer that took a time."""
-        self.outcomes[answer.outcome] += 1
-        if answer.outcome != "superseded":
+        self.outcomes[answer.key] += 1
+        if answer.outcome is not Outcome.SUPERSEDED:
             self.latencies_ms[is_in_word].append(ms)
         evaluated, background = self._counted
         self._counted = self.evaluated, self.background
         cost = self.evaluated - evaluated, self.background - background
-        self.answers.append(Answered(answer.outcome, round(ms, 1), *cost))
+        self.answers.append(Answered(answer.key, round(ms, 1), *cost))
 
     @property
     def totals(self) -> dict[str, int]:
@@ -166,7 +173,7 @@ class Stats:
         return {
             **self.totals,
             "ignored": self.fates["ignored"],
-            "cacheHits": self.outcomes["cache"],
+            "cacheHits": self.outcomes[Outcome.CACHE],
             "outcomes": dict(self.outcomes),
             "filters": dict(self.cuts),
             "completions": self.generations,
@@ -175,7 +182,7 @@ class Stats:
             "warmSteps": self.warm_steps,
             "last": last
             and {
-                "outcome": last.outcome,
+                "outcome": last.key,
                 "reason": last.reason,
                 "shown": bool(last.suggestions),
                 "evaluated": last.cost.prompt_n,
@@ -201,7 +208,8 @@ class Stats:
                 "inWords": percentiles(self.latencies_ms[True]),
                 "elsewhere": percentiles(self.latencies_ms[False]),
                 "model": percentile(
-                    (answer.ms for answer in self.answers if answer.outcome == "backend"), 0.50
+                    (answer.ms for answer in self.answers if answer.outcome == Outcome.BACKEND),
+                    0.50,
                 ),
             },
             "ring": ring,
@@ -218,6 +226,7 @@ def describe(state: State) -> dict[str, object]:
         "kind": state.kind,
         "url": state.url,
         "model": state.model,
+        "bundled": state.is_bundled,
         "message": state.message,
         "secondBest": state.second_best,
         "slots": state.slots,

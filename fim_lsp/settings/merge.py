@@ -26,68 +26,37 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 from fim_lsp.display import sanitize
-from fim_lsp.settings.backend import BackendConfig, Project, Table
-from fim_lsp.settings.config import Config
+from fim_lsp.settings.config import BackendConfig, Config, Table
+from fim_lsp.settings.option import Option, Project
+
+_DEFAULT = Config()
 
 
-class Option(NamedTuple):
-    """
-    One setting; *key* is without the leading `fim.`.
+def _schema() -> Iterator[Option]:
+    for section in dataclasses.fields(Config):
+        if section.metadata:  # a setting in no section
+            yield section.metadata["option"]._replace(path=(section.name,))
+            continue
+        for row in dataclasses.fields(getattr(_DEFAULT, section.name)):
+            yield row.metadata["option"]._replace(path=(section.name, row.name))
 
-    *low* and *high* bound numbers, both included; *choices*, where there are any, are all. What is
-    *local* names something of this machine, which a client over TCP may not.
-    """
 
-    key: str
-    default: object
-    type: type
-    doc: str
-    project: Project
-    low: float
-    high: float
-    choices: tuple[str, ...]
-    local: bool
+SCHEMA = {option.key: option for option in _schema()}
 
 
 def make_config(values: Mapping[str, object]) -> Config:
     """
     Return the configuration with *values* by key, all of them valid, and defaults for the rest.
     """
-    sections: dict[str, Any] = {}
-    for section in dataclasses.fields(Config):
-        default = getattr(_DEFAULT, section.name)
-        if section.metadata:  # a setting in no section
-            sections[section.name] = values.get(camel(section.name), default)
-            continue
-        names = {_key(section.name, row.name): row.name for row in dataclasses.fields(default)}
-        own = {names[key]: value for key, value in values.items() if key in names}
-        sections[section.name] = dataclasses.replace(default, **own)
-    return Config(**sections)
-
-
-def _schema() -> Iterator[Option]:
-    for section in dataclasses.fields(Config):
-        default = getattr(_DEFAULT, section.name)
-        if section.metadata:
-            yield Option(camel(section.name), default, **section.metadata)
-            continue
-        for row in dataclasses.fields(default):
-            key, value = _key(section.name, row.name), getattr(default, row.name)
-            yield Option(key, value, **row.metadata)
-
-
-def _key(section: str, name: str) -> str:
-    return f"{camel(section)}.{camel(name)}"
-
-
-def camel(name: str) -> str:
-    """Return a field's name as users write it."""
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
-
-
-_DEFAULT = Config()
-SCHEMA = {option.key: option for option in _schema()}
+    config = _DEFAULT
+    for key, value in values.items():
+        *section, name = SCHEMA[key].path
+        changed: dict[str, Any] = {name: value}
+        if section:
+            whole = getattr(config, section[0])
+            changed = {section[0]: dataclasses.replace(whole, **changed)}
+        config = dataclasses.replace(config, **changed)
+    return config
 
 
 _OTHERS = ("editorInfo", "editorPluginInfo")  # Copilot's clients introduce themselves with these
@@ -111,12 +80,6 @@ class Layer(NamedTuple):
     over_tcp: bool = False
 
 
-class _Value(NamedTuple):
-    option: Option
-    value: object
-    layer: Layer
-
-
 def merge_layers(layers: Iterable[Layer]) -> tuple[Config, tuple[str, ...]]:
     """
     Return the configuration that *layers*, least important first, add up to, and what is wrong with
@@ -124,21 +87,20 @@ def merge_layers(layers: Iterable[Layer]) -> tuple[Config, tuple[str, ...]]:
     """
     problems: list[str] = []
     values: dict[str, object] = {}
-    restrictions: list[_Value] = []
+    restrictions: list[tuple[Option, object, str]] = []
     for layer in layers:
         wrong: list[str] = []
-        for setting in _values(layer, wrong):
-            option = setting.option
+        for option, value in _values(layer, wrong):
             if layer.trusted or option.project is Project.TUNE:
-                values[option.key] = _add_default(option.default, setting.value)
+                values[option.key] = _add_default(option.default, value)
             else:
-                restrictions.append(setting)
+                restrictions.append((option, value, layer.source))
         problems += _first(wrong, layer)
-    for option, value, layer in restrictions:
+    for option, value, source in restrictions:
         before = values.get(option.key, option.default)
         values[option.key] = _RESTRICT[option.project](before, value)
         if ignored := _describe_ignored(option, value, values[option.key]):
-            problems.append(f"{layer.source}: {ignored}")
+            problems.append(f"{source}: {ignored}")
     return make_config(values), tuple(problems)
 
 
@@ -149,7 +111,7 @@ def _first(wrong: list[str], layer: Layer) -> list[str]:
     return [f"{layer.source}: {problem}" for problem in shown]
 
 
-def _values(layer: Layer, problems: list[str]) -> Iterator[_Value]:
+def _values(layer: Layer, problems: list[str]) -> Iterator[tuple[Option, object]]:
     """Yield each setting whose value is right and that the layer may set."""
     for key, value in _own(layer.raw):
         option = SCHEMA.get(key)
@@ -163,19 +125,15 @@ def _values(layer: Layer, problems: list[str]) -> Iterator[_Value]:
         elif layer.over_tcp and (local := _local(option, value)):
             problems.append(f"a client over TCP may not set fim.{local}: write it into config.toml")
         else:
-            yield _Value(option, valid, layer)
+            yield option, valid
 
 
-def _local(option: Option, value: object) -> str:
+def _local(option: Option, value: Any) -> str:
     """
     Return the key that names something of this machine, of a setting or a server in it; "" for
     none.
     """
-    servers: list[dict[str, object]] = []
-    if option.type is list:
-        servers = cast("list[dict[str, object]]", value)
-    elif option.type is BackendConfig:
-        servers = [cast("dict[str, object]", value)]
+    servers = {list: value, BackendConfig: [value]}.get(option.type, ())
     named = (key for server in servers for key in server if SCHEMA[f"backend.{key}"].local)
     section = "backend" if option.type is list else option.key
     return option.key if option.local else next((f"{section}.{key}" for key in named), "")

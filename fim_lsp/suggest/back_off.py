@@ -56,20 +56,6 @@ class PastReaction(NamedTuple):
     at: float
 
 
-def verdict(*, accepted: bool, dismissed: bool, n_along: int, seconds: float) -> Reaction | None:
-    """
-    Return the user's reaction to a suggestion that was on screen for *seconds*, of which *n_along*
-    characters were typed; None where it cannot have been read, which says nothing about the next.
-    """
-    if accepted:
-        return Reaction.ACCEPTED
-    if n_along >= ALONG_CHARS:
-        return Reaction.TYPED_ALONG
-    if dismissed:
-        return Reaction.DISMISSED
-    return Reaction.IGNORED if seconds >= READ_S else None
-
-
 def strength(judged: Iterable[PastReaction], now: float, wanted: str = "normal") -> float:
     """
     Return how many times as much an interruption counts now as at the beginning, for a user who

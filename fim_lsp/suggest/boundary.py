@@ -15,8 +15,7 @@ from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from fim_lsp.documents import LINE_CHARS
-from fim_lsp.prompt.window import closes_only
+from fim_lsp.documents import LINE_CHARS, closes_only
 from fim_lsp.suggest.cursor import Cursor
 from fim_lsp.suggest.lines import (
     CLOSERS,
@@ -30,6 +29,7 @@ from fim_lsp.suggest.lines import (
     opens_block,
     width,
 )
+from fim_lsp.suggest.reasons import Outcome
 
 # A block may hold single blank lines; two in a row end it in every style guide we know.
 BLANK_LINES = 2
@@ -102,24 +102,28 @@ def end(text: str, cursor: Cursor) -> int | None:
     return _level_end(text, cursor)
 
 
-def quiet(cursor: Cursor, *, deleted: bool, scope: str, excluded: Collection[str]) -> str:
+def quiet(
+    cursor: Cursor, *, deleted: bool, scope: str, excluded: Collection[str]
+) -> Outcome | None:
     """
-    Return why an automatic request gets no answer here, "" when it should try.
+    Return how an automatic request ends here, None when it should try.
 
     *deleted* says that the last edit only removed text; *scope* is what the cursor stands in
     (`comment`, `string`, …), silent when it is among *excluded*. `Invoked` does not ask this.
     """
     before, after, around = cursor.before, cursor.after, (*cursor.above, *cursor.below)
     opens = not after.strip() and opens_block(before, cursor.language)
-    reasons = {
-        "after a deletion": deleted,
-        f"in a {scope}": scope in excluded,
-        "inside a word": is_word_sign(before[-1:]) and is_word_sign(after[:1]),
-        "before other code": not closes_only(after) and not closes_only(after.lstrip()[:1]),
-        "before the body of a block": opens and _has_body(cursor),
-        "in an empty text": not before.strip() and not any(map(str.strip, around)),
+    silent = scope if scope in excluded else ""
+    ends = {
+        Outcome.AFTER_DELETION: deleted,
+        Outcome.IN_COMMENT: silent == "comment",
+        Outcome.IN_STRING: silent == "string",
+        Outcome.INSIDE_WORD: is_word_sign(before[-1:]) and is_word_sign(after[:1]),
+        Outcome.BEFORE_CODE: not closes_only(after) and not closes_only(after.lstrip()[:1]),
+        Outcome.BEFORE_BODY: opens and _has_body(cursor),
+        Outcome.EMPTY_TEXT: not before.strip() and not any(map(str.strip, around)),
     }
-    return next((reason for reason, holds in reasons.items() if holds), "")
+    return next((end for end, holds in ends.items() if holds), None)
 
 
 def scope(cursor: Cursor) -> str:

@@ -1,6 +1,6 @@
 """
-Known continuations of one document: what a model said at a place, found again wherever it still
-holds.
+What a model said at a place (`Said`), and the known continuations of one document: what was said,
+found again wherever it still holds.
 
 Operations: put what was said at a place; find what is known at another place. Goal: typing through
 a suggestion, backspacing and retyping, undo and redo, cycling and the state after accepting are
@@ -9,18 +9,21 @@ its line from the start, then what was said. Paths hang on their *root*: the lin
 must be the same when it is found again. If the text before the cursor is a prefix of a path, the
 remainder is returned. A path may have begun some lines above, so a lookup tries a root per line,
 each a dictionary access. Warning: what is kept is the model's raw text. Filters look at the text
-around, which changes; run them on what is found.
+around, which changes; run them on what is found. What is on screen, and what is still being
+decoded, is something said as well: one rule says what is left of it elsewhere (`Said.find_rest`).
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from fim_lsp.prompt.window import closes_only
-from fim_lsp.suggest.cursor import Candidate, Cursor
+from fim_lsp.documents import closes_only
+from fim_lsp.suggest.boundary import may_follow
+from fim_lsp.suggest.confidence import behind
+from fim_lsp.suggest.cursor import Candidate, Cursor, Odds
 from fim_lsp.suggest.lines import first_visible
-from fim_lsp.suggest.said import Said
 
 # The nearest lines decide what comes next; llama.vim hashes 256 + 64 lines and misses after any
 # edit there.
@@ -39,6 +42,50 @@ MAX_CHARS = 500_000
 Root = tuple[str, ...]
 
 
+class Said(NamedTuple):
+    """
+    *text* is what stood before a cursor, its first *start* characters, and what was said there,
+    with the *odds* of that (ends count from the cursor). *whole*: no more comes.
+    """
+
+    text: str
+    start: int
+    whole: bool = False
+    odds: tuple[Odds, ...] = ()
+
+    def find_rest(self, typed: str) -> Candidate | None:
+        """
+        Return what is left of it behind *typed*, which may be less than stood before the cursor;
+        None where it says something else.
+        """
+        if not self.text.startswith(typed):
+            return None
+        odds = behind(self.odds, len(typed) - self.start)
+        return Candidate(self.text[len(typed) :], self.whole, odds)
+
+    def is_typed(self, typed: str, cursor: Cursor) -> bool:
+        """Return whether all of it was typed since, up to *cursor*, and more may follow there."""
+        return len(typed) > self.start and may_follow(self.text[len(typed) :], cursor)
+
+
+class Known(NamedTuple):
+    """
+    The *candidates* at a cursor, best first; none where the model is to be asked, an empty one
+    where it is known that nothing comes. *is_on_screen*: they are filtered already.
+
+    *is_over*: no more comes of what is decoded. *is_settled*: no more of it can be shown.
+    *has_line*: one can be shown that is whole. *was_shown*: one was, and what there is by now is
+    shown at once.
+    """
+
+    candidates: tuple[Candidate, ...] = ()
+    is_on_screen: bool = False
+    is_over: bool = True
+    is_settled: bool = True
+    has_line: bool = False
+    was_shown: bool = False
+
+
 class Continuations:
     """The paths of one document, the longest unused given up first."""
 
@@ -52,8 +99,8 @@ class Continuations:
         Keep the *candidate* for *cursor*, also an empty one.
 
         *key* names the model that said it, and what of the prompt is not around the cursor. What is
-        put first is found first among equals. A text that goes on as one does that is kept takes its
-        place; but another *sample* never does: `return x` is the answer, `return x + 1` a choice.
+        put first is found first among equals. A text that goes on as a kept one does takes its place;
+        but another *sample* never does: `return x` is the answer, `return x + 1` a choice.
         """
         root, text = _root(cursor, 0, key), cursor.before + candidate.text
         path = Said(text, len(cursor.before), candidate.whole, candidate.odds)

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 
-from fim_lsp.documents import LINE_CHARS
-from fim_lsp.prompt.window import closes_only
+from fim_lsp.documents import LINE_CHARS, closes_only
 from fim_lsp.suggest.confidence import confidence, odds, prefer
 from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, Candidate, Cursor
 from fim_lsp.suggest.filters.order import polish

@@ -12,7 +12,7 @@ from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters.foreign import other_text, special_tokens
 from fim_lsp.suggest.filters.order import polish
 from fim_lsp.suggest.filters.repeats import LOOP_LINES, looping_lines, stuttering
-from fim_lsp.suggest.reasons import reason
+from fim_lsp.suggest.reasons import Outcome
 
 # These would cut a long text to the statement at the cursor, or to what parses without the rest of
 # it.
@@ -59,7 +59,7 @@ class LongText:
         if trouble or (cut is None and left.text):
             return left.text, trouble
         cut = cut or left.cuts[-1]
-        return left.text, reason(cut.filter, {"state": "ready"})
+        return left.text, Outcome(cut.filter).words
 
     def _is_wrong(self) -> bool:
         """Return whether the last lines are such that what follows would be cut."""

@@ -5,73 +5,105 @@ there is none. Pure.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from fim_lsp.documents import DOCUMENT_CHARS
-from server_bridge.protocol import is_bundled
 
-SLOW = "slow"
-TOO_LARGE, FAILED, NO_MODEL = "too large", "failed", "model failed"
 TOY = "the bundled model, a toy for Python: `fim-lsp setup` gets a real one"
-ENDS = {
-    "automatic suggestions are off": "fim.completion.auto is false",
-    "not sure": "the model was too unsure of its answer (fim.suggestions)",
-    "in a comment": "there are no automatic suggestions in comments (fim.completion.quietIn)",
-    "in a string": "there are no automatic suggestions in strings (fim.completion.quietIn)",
-    "inside a word": "the cursor is inside a word; suggestions come at its end",
-    "before other code": "there is code right of the cursor; suggestions come at the end of a "
-    "line, or before closing brackets",
-    "before the body of a block": "the block already has its body",
-    "in a prompt": "there are no automatic suggestions in a prompt or a chat",
-    "not now": "you snoozed suggestions (fim.snooze; fim.resume ends it)",
-    "rarely taken": "you rarely accepted such suggestions lately (fim.completion.learn)",
-    "in an empty text": "the file is empty",
-    "after a deletion": "suggestions come after you type, not after you delete",
-    "model": "the model wrote nothing here",
-    "local": "no line in sight begins like this one, and the model could not be asked",
-    "no commit message": "the model writes only the first line of a commit message, from what is "
-    "staged",
-    "not open": "the file is not open",
-    TOO_LARGE: f"files of more than {DOCUMENT_CHARS:,} characters get no suggestions",
-    "superseded": "the next key came before the answer",
-    FAILED: "fim-lsp failed, which is a bug: its log has more",
-    SLOW: "the model was not done when the editor's list was due; the next key may show its text",
-    "too late": "the model did not answer in time (fim.completion.deadlineMs)",
-}
-# What a filter found where it left nothing of the model's answer.
-FILTERED = {
-    "invisible": "the model's answer has only characters that are not shown",
-    "special_tokens": "the model's answer began with a control token",
-    "other_text": "the model began another file, a patch or a chat",
-    "reindented": "the model's answer was only white space",
-    "typed_again": "the model only repeated the text before the cursor",
-    "stuttering": "the model repeated the same words",
-    "looping_lines": "the model repeated the line above",
-    "extent": "the statement is complete already",
-    "lines_below": "the model repeated the text below the cursor",
-    "closed_below": "the model closed a bracket that the next line closes",
-    "opened_here": "the model closed a bracket around the lines below",
-    "unfinished": "the model's answer broke off within its first word",
-    "broken_character": "the model's answer broke off within a character",
-    "right_text": "the model repeated the text right of the cursor",
-    "parses": "the model's answer broke off inside a string or a bracket",
-    "trailing_space": "the model's answer was only white space",
-    "too_short": "the model's answer is too short to be worth a key",
-}
+
+
+class Outcome(enum.StrEnum):
+    """
+    How a request ended: its name in `fim/stats`, and the words for why it got nothing.
+
+    A filter that left nothing has its own name. `{}` stands for the rule that says so.
+    """
+
+    words: str
+
+    def __new__(cls, name: str, words: str = "") -> Self:
+        """Return the outcome *name*; one without *words* of its own is told by its name."""
+        outcome = str.__new__(cls, name)
+        outcome._value_ = name
+        outcome.words = words or name
+        return outcome
+
+    BACKEND = "backend"
+    CACHE = "cache", "what is left of the suggestion is too short to be worth a key"
+    LOCAL = "local", "no line in sight begins like this one, and the model could not be asked"
+    PRIVATE = "private: {}", "the file is private, nothing of it is used ({})"
+    DISABLED = "fim.completion.disabledFor names {}"
+    LONG_LINE = "the line is too long"
+    OFF = "automatic suggestions are off", "fim.completion.auto is false"
+    NOT_SURE = "not sure", "the model was too unsure of its answer (fim.suggestions)"
+    IN_COMMENT = "in a comment", "no suggestions come in comments (fim.completion.quietIn)"
+    IN_STRING = "in a string", "no suggestions come in strings (fim.completion.quietIn)"
+    INSIDE_WORD = "inside a word", "the cursor is inside a word; suggestions come at its end"
+    BEFORE_CODE = (
+        "before other code",
+        (
+            "there is code right of the cursor; suggestions come at the end of a line, or before "
+            "closing brackets"
+        ),
+    )
+    BEFORE_BODY = "before the body of a block", "the block already has its body"
+    IN_PROMPT = "in a prompt", "there are no automatic suggestions in a prompt or a chat"
+    NOT_NOW = "not now", "you snoozed suggestions (fim.snooze; fim.resume ends it)"
+    RARELY = "rarely taken", "you rarely accepted such suggestions lately (fim.completion.learn)"
+    EMPTY_TEXT = "in an empty text", "the file is empty"
+    AFTER_DELETION = "after a deletion", "suggestions come after you type, not after you delete"
+    MODEL = "model", "the model wrote nothing here"
+    NO_MESSAGE = (
+        "no commit message",
+        "the model writes only the first line of a commit message, from what is staged",
+    )
+    NOT_OPEN = "not open", "the file is not open"
+    LARGE = "too large", f"files of more than {DOCUMENT_CHARS:,} characters get no suggestions"
+    SUPERSEDED = "superseded", "the next key came before the answer"
+    FAILED = "failed", "fim-lsp failed, which is a bug: its log has more"
+    NO_MODEL = "model failed", "the model server could not answer"
+    SLOW = (
+        "slow",
+        "the model was not done when the editor's list was due; the next key may show its text",
+    )
+    TOO_LATE = "too late", "the model did not answer in time (fim.completion.deadlineMs)"
+
+    INVISIBLE = "invisible", "the model's answer has only characters that are not shown"
+    SPECIAL_TOKENS = "special_tokens", "the model's answer began with a control token"
+    OTHER_TEXT = "other_text", "the model began another file, a patch or a chat"
+    REINDENTED = "reindented", "the model's answer was only white space"
+    TYPED_AGAIN = "typed_again", "the model only repeated the text before the cursor"
+    STUTTERING = "stuttering", "the model repeated the same words"
+    LOOPING_LINES = "looping_lines", "the model repeated the line above"
+    EXTENT = "extent", "the statement is complete already"
+    LINES_BELOW = "lines_below", "the model repeated the text below the cursor"
+    CLOSED_BELOW = "closed_below", "the model closed a bracket that the next line closes"
+    OPENED_HERE = "opened_here", "the model closed a bracket around the lines below"
+    UNFINISHED = "unfinished", "the model's answer broke off within its first word"
+    BROKEN_CHARACTER = "broken_character", "the model's answer broke off within a character"
+    RIGHT_TEXT = "right_text", "the model repeated the text right of the cursor"
+    PARSES = "parses", "the model's answer broke off inside a string or a bracket"
+    TRAILING_SPACE = "trailing_space", "the model's answer was only white space"
+    TOO_SHORT = "too_short", "the model's answer is too short to be worth a key"
+
+
+End = tuple[Outcome, str]  # and the rule that says so, where there is one
+
 # Ends of a request while typing that one by hand may not come to.
 BY_HAND = frozenset({
-    "automatic suggestions are off", "not sure", "in a comment", "in a string", "inside a word",
-    "in a prompt", "not now", "rarely taken", "before other code", "after a deletion", "parses",
-    "too late", "local", "too_short", SLOW,
+    Outcome.OFF, Outcome.NOT_SURE, Outcome.IN_COMMENT, Outcome.IN_STRING, Outcome.INSIDE_WORD,
+    Outcome.IN_PROMPT, Outcome.NOT_NOW, Outcome.RARELY, Outcome.BEFORE_CODE,
+    Outcome.AFTER_DELETION, Outcome.PARSES, Outcome.TOO_LATE, Outcome.LOCAL, Outcome.SLOW,
+    Outcome.TOO_SHORT,
 })  # fmt: skip
 
 
 def report(text: str, outcome: str, why: str, *, by_hand: bool) -> str:
     """
     Return what a request got, and *why* (`source`); or *why* it got nothing (`reason`), and whether
-    to ask by hand.
+    to ask by hand. *outcome* is its name in `fim/stats`.
     """
     if text:
         return f"{text!r}, by {why}"
@@ -79,20 +111,18 @@ def report(text: str, outcome: str, why: str, *, by_hand: bool) -> str:
     return f"nothing: {why}{hint}"
 
 
-def reason(outcome: str, backend: Mapping[str, Any] = MappingProxyType({})) -> str:
-    """Return why a request with this outcome got nothing."""
-    if outcome.startswith("private: "):
-        return f"the file is private, nothing of it is used ({outcome.removeprefix('private: ')})"
-    if outcome == NO_MODEL:
-        return backend.get("message") or "the model server could not answer"
-    if outcome == "model" and backend.get("state") != "ready":
-        return ENDS["local"]
-    return FILTERED.get(outcome) or ENDS.get(outcome, outcome)
+def reason(outcome: Outcome, rule: str, backend: Mapping[str, Any]) -> str:
+    """Return why a request with this outcome, by this *rule*, got nothing."""
+    if outcome is Outcome.NO_MODEL and backend.get("message"):
+        return str(backend["message"])
+    if outcome is Outcome.MODEL and backend.get("state") != "ready":
+        outcome = Outcome.LOCAL
+    return outcome.words.format(rule)
 
 
-def source(outcome: str, backend: Mapping[str, Any]) -> str:
+def source(outcome: Outcome, backend: Mapping[str, Any]) -> str:
     """Return the source of a suggestion with this outcome."""
-    if outcome == "local":
+    if outcome is Outcome.LOCAL:
         return "a line in sight that begins as this one does"
     is_inside = backend.get("kind") == "embedded"  # its address says nothing to a user
     where = "inside this package" if is_inside else backend.get("url")
@@ -105,4 +135,4 @@ def notice(backend: Mapping[str, Any]) -> str:
         return "the model is still loading"
     if backend.get("state") != "ready":
         return str(backend.get("message") or f"the model server is {backend.get('state')}")
-    return str(backend.get("message") or (is_bundled(str(backend.get("model"))) and TOY) or "")
+    return str(backend.get("message") or (backend.get("bundled") and TOY) or "")

@@ -8,16 +8,34 @@ again after a wait.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
-from fim_lsp.documents import Document, Edit, Position, after, apply_edits
+from fim_lsp.context.ignore_rules import below, compile_rules, scope, why_ignored
+from fim_lsp.documents import Document, Edit, Position, TextPlace, after, apply_edits
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.cursor import Candidate, Cursor, cursor_at
-from fim_lsp.suggest.switches import why_disabled
+from fim_lsp.suggest.reasons import End, Outcome
 from server_bridge.protocol import State
+
+LANGUAGE = re.compile(r"[A-Za-z][\w+#-]*")
+
+# A question or a message is typed there, not code. Schemes of VS Code: the commit message, the
+# inputs of chats, of the debug console and of comments. Languages: VS Code's, and file types of
+# Neovim plugins with such buffers.
+PROMPT_SCHEMES = frozenset({
+    "vscode-scm", "chatsessioninput", "vscode-chat-input", "vscode-chat-session",
+    "vscode-interactive-input", "comment",
+    "debug",
+})  # fmt: skip
+PROMPT_LANGUAGES = frozenset({
+    "scminput", "chatinput", "TelescopePrompt", "snacks_picker_input", "snacks_input",
+    "dap-repl", "codecompanion", "AvanteInput", "copilot-chat", "sidekick_terminal",
+})  # fmt: skip
 
 
 class Suggestion(NamedTuple):
@@ -88,6 +106,11 @@ class CompletionRequest:
     client: Requester = EDITOR
 
     @property
+    def place(self) -> TextPlace:
+        """Where, and in which text."""
+        return TextPlace(self.document, self.position)
+
+    @property
     def is_look(self) -> bool:
         """Return whether it leaves no trace, see `LOOK`."""
         return self.client is LOOK
@@ -140,29 +163,59 @@ def request_at(  # noqa: PLR0913 (a value of that many parts)
     )
 
 
-def why_off(request: CompletionRequest) -> str:
-    """Return the reason to do nothing at all for this request, "" for none."""
+def why_off(request: CompletionRequest) -> End | None:
+    """Return the reason to do nothing at all for this request, None for none."""
     if boundary.too_long(request.cursor):
-        return "the line is too long"
+        return Outcome.LONG_LINE, ""
     if request.invoked:
-        return ""
+        return None
     if not request.config.completion.auto:
-        return "automatic suggestions are off"
+        return Outcome.OFF, ""
     document, config = request.document, request.config
     return why_disabled(
         config.completion.disabled_for, document.uri, document.language, request.path
     )
 
 
-def why_not(request: CompletionRequest, *, deleted: bool) -> str:
+@lru_cache(maxsize=256)  # asked at each key; a project's list may have thousands of entries
+def why_disabled(entries: tuple[str, ...], uri: str, language: str, path: str) -> End | None:
     """
-    Return the reason to suggest nothing at this place now, "" for none; *deleted*: see
+    Return the reason why a document gets no automatic suggestions, None where it gets some; *path*
+    is within its workspace.
+
+    One of *entries* (`fim.completion.disabledFor`) is a language, or a pattern of file names as in
+    a `.gitignore`; what begins with `!` takes back what an entry before it said.
+    """
+    scheme = uri.partition(":")[0].lower()
+    if scheme in PROMPT_SCHEMES or language in PROMPT_LANGUAGES:
+        return Outcome.IN_PROMPT, ""
+    last = ""
+    for entry in entries:
+        if _names(entry.removeprefix("!"), language, path):
+            last = "" if entry.startswith("!") else entry
+    return (Outcome.DISABLED, last) if last else None
+
+
+def _names(entry: str, language: str, path: str) -> bool:
+    """Return whether *entry* names this language or file."""
+    if LANGUAGE.fullmatch(entry):
+        return entry == language
+    *folders, name = path.encode("utf-8", "surrogatepass").split(b"/")
+    here = scope([compile_rules(entry.encode("utf-8", "surrogatepass"), entry)])
+    for folder in folders:
+        here = below(here, folder)
+    return bool(why_ignored(here, name))
+
+
+def why_not(request: CompletionRequest, *, deleted: bool) -> Outcome | None:
+    """
+    Return the reason to suggest nothing at this place now, None for none; *deleted*: see
     `boundary.quiet`.
     """
     if request.invoked:
-        return ""
-    scope, excluded = boundary.scope(request.cursor), request.config.completion.quiet_in
-    return boundary.quiet(request.cursor, deleted=deleted, scope=scope, excluded=excluded)
+        return None
+    where, excluded = boundary.scope(request.cursor), request.config.completion.quiet_in
+    return boundary.quiet(request.cursor, deleted=deleted, scope=where, excluded=excluded)
 
 
 def accept(request: CompletionRequest, suggestion: Suggestion) -> CompletionRequest:

@@ -2,7 +2,7 @@
 The number of syntax errors around a cursor, with one text or another at the cursor. Pure.
 
 It runs on the event loop, so it must be quick for any text. Tree-sitter's error recovery takes time
-quadratic in the tokens that are open where a text ends (see `context.syntax`), and time per
+quadratic in the tokens that are open where a text ends (see `context.grammars`), and time per
 operation that grows with the text. So the text is short, its operations are limited, and it is
 parsed in stages: what is deeply nested, or full of errors, is not parsed any further, and nothing
 is known of it. Fuzzing sixteen grammars (repeated tokens around and at the cursor, in strings and
@@ -19,8 +19,7 @@ from typing import NamedTuple
 
 from tree_sitter import Parser, Tree
 
-from fim_lsp.context.grammars import grammar_of
-from fim_lsp.context.syntax import Parse, parse_bytes, parser_of
+from fim_lsp.context.grammars import Parse, grammar_of, parse_bytes, parser_of
 from fim_lsp.suggest.cursor import Cursor
 from fim_lsp.suggest.lines import (
     CLOSER,

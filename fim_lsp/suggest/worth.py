@@ -21,8 +21,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
+
+import msgspec
 
 from fim_lsp.suggest.lines import is_word_sign
 
@@ -64,28 +66,24 @@ class Prospect(NamedTuple):
 class Record:
     """
     The learned record: *n* suggestions in, the weights, how much more or less likely each language
-    makes it, and whether the user accepted one.
+    makes it, whether the user *accepted* one, and the weights that it began with.
     """
 
     n: float = 0.0
     weights: tuple[float, ...] = START
     languages: Mapping[str, float] = field(default_factory=dict)
-    has_accepted: bool = False
+    accepted: bool = False
+    start: tuple[float, ...] = START
 
     @property
     def is_early(self) -> bool:
         """Return whether it says too little yet to hide anything."""
-        return self.n < EARLY and not self.has_accepted
+        return self.n < EARLY and not self.accepted
 
     @property
     def trust(self) -> float:
         """From 0 to 1: how far to go by the record."""
         return self.n / (self.n + RECORD)
-
-    def to_json(self) -> dict[str, object]:
-        """Return the record as JSON has it."""
-        learned = {"n": self.n, "start": START, "weights": self.weights}
-        return {**learned, "languages": self.languages, "accepted": self.has_accepted}
 
 
 def features(place: Prospect) -> tuple[float, ...]:
@@ -128,34 +126,21 @@ def learn(record: Record, place: Prospect, *, taken: bool, accepted: bool = Fals
     languages[place.language] = _move(0.0, languages.pop(place.language, 0.0), step)
     while len(languages) > N_LANGUAGES:
         languages.pop(next(iter(languages)))
-    return Record(
-        min(MOST_RECORD, record.n + 1), weights, languages, record.has_accepted or accepted
-    )
+    return Record(min(MOST_RECORD, record.n + 1), weights, languages, record.accepted or accepted)
 
 
-def restore(saved: object) -> Record:
+def restore(data: bytes) -> Record:
     """
-    Return a record that was kept; an empty one where it makes no sense or began elsewhere than this
-    version.
+    Return a record that was kept as JSON, within bounds; an empty one where it began elsewhere than
+    this version. Raises msgspec.DecodeError.
     """
-    match saved:
-        case {
-            "n": int() | float() as n,
-            "start": list(start),
-            "weights": list(weights),
-            "languages": dict(languages),
-            **more,
-        }:
-            numbers = [n, *weights, *languages.values()]
-            is_ours = tuple(start) == START and len(weights) == len(START)
-            if is_ours and all(
-                type(number) in (int, float) and math.isfinite(number) for number in numbers
-            ):
-                bounded = tuple(map(_clip, START, weights))
-                kept = {name: _clip(0.0, w) for name, w in [*languages.items()][:N_LANGUAGES]}
-                n = max(0.0, min(float(n), MOST_RECORD))
-                return Record(n, bounded, kept, more.get("accepted") is True)
-    return Record()
+    saved = msgspec.json.decode(data, type=Record)
+    if saved.start != START or len(saved.weights) != len(START):
+        return Record()
+    weights = tuple(map(_clip, START, saved.weights))
+    languages = {name: _clip(0.0, w) for name, w in [*saved.languages.items()][:N_LANGUAGES]}
+    n = max(0.0, min(saved.n, MOST_RECORD))
+    return replace(saved, n=n, weights=weights, languages=languages)
 
 
 def describe_record(record: Record) -> str:

@@ -14,10 +14,10 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path, PurePath
-from typing import NamedTuple, Protocol
+from pathlib import Path
+from typing import NamedTuple
 
 from fim_lsp.workspace.git_files import common_folder, git_folder, head, is_unc_path, values
 from fim_lsp.workspace.regular_files import read
@@ -57,15 +57,6 @@ class Checkout(NamedTuple):
     branch: str = ""
 
 
-class Git(Protocol):
-    """Git, run with some arguments: the first *longest* bytes that it prints within *limit_s*."""
-
-    def __call__(
-        self, *arguments: str, limit_s: float, longest: int, must_succeed: bool = False
-    ) -> bytes:
-        """Raises OSError; *must_succeed*: also where git fails or takes longer."""
-
-
 def checkout_of(private: Path) -> Checkout:
     """
     Return what is checked out in the repository in *private*. Raises OSError where no file says
@@ -87,9 +78,10 @@ def checkout_of(private: Path) -> Checkout:
 
 
 @contextmanager
-def borrow(checkout: Checkout, index: Path | None = None) -> Iterator[Git]:
+def borrow(checkout: Checkout, index: Path) -> Iterator[Callable[..., str]]:
     """
-    Give git, which knows of the objects in *checkout* and of *index* and of nothing else.
+    Give git, which knows of the objects in *checkout* and of *index* and of nothing else: run with
+    some arguments, it returns what it prints. Raises OSError where it fails or takes too long.
 
     Raises OSError where there is no git, or the repository is on another machine.
     """
@@ -104,13 +96,14 @@ def borrow(checkout: Checkout, index: Path | None = None) -> Iterator[Git]:
         _make_repository(own, checkout)
         environment = _environment(own, checkout.objects, index)
 
-        def run(*arguments: str, limit_s: float, longest: int, must_succeed: bool = False) -> bytes:
-            argv = (git, "--no-pager", *arguments)
-            return executables.read_output(
-                argv, own, environment, limit_s, longest, must_succeed=must_succeed
+        def ask(*arguments: str) -> str:
+            argv = (git, "--no-pager", *arguments, "--")
+            data = executables.read_output(
+                argv, own, environment, LIMIT_S, LONGEST, must_succeed=True
             )
+            return data.decode("utf-8", "replace")
 
-        yield run
+        yield ask
 
 
 def _branch_commit(common: Path, branch: bytes) -> bytes:
@@ -142,10 +135,10 @@ def _make_repository(own: Path, checkout: Checkout) -> None:
     (own / "config").write_text(_CONFIG.format(int(is_sha256)) + extensions)
 
 
-def _environment(own: Path, objects: Path, index: Path | None) -> dict[str, str]:
+def _environment(own: Path, objects: Path, index: Path) -> dict[str, str]:
     kept = {name: value for name in _KEPT if (value := os.environ.get(name))}
-    borrowed = {"GIT_INDEX_FILE": str(index)} if index else {}
-    return kept | borrowed | {
+    return kept | {
+        "GIT_INDEX_FILE": str(index),
         "HOME": str(own),
         "LC_ALL": "C",
         "GIT_DIR": str(own),
@@ -162,7 +155,6 @@ def _environment(own: Path, objects: Path, index: Path | None) -> dict[str, str]
     }  # fmt: skip
 
 
-FILE = "COMMIT_EDITMSG"
 SUBJECTS = 10
 LIMIT_S = 5.0  # for git, each time; a repository of a million files takes one
 LONGEST = 400_000  # bytes of a diff: many times what a model is shown
@@ -184,11 +176,6 @@ class NextCommit(NamedTuple):
 
     diff: str
     subjects: tuple[str, ...]
-
-
-def is_message(path: PurePath | None) -> bool:
-    """Return whether this is the file in which git has a commit message edited."""
-    return path is not None and path.name == FILE
 
 
 def work_tree(folder: Path) -> Path | None:
@@ -231,12 +218,7 @@ def next_commit(folder: Path, index: Path) -> NextCommit:
     checkout = checkout_of(folder)
     if not _is_own(folder, index, checkout.branch):
         raise OSError("the repository is made of another one's files")
-    with borrow(checkout, index) as git:
-
-        def ask(*arguments: str) -> str:
-            data = git(*arguments, "--", limit_s=LIMIT_S, longest=LONGEST, must_succeed=True)
-            return data.decode("utf-8", "replace")
-
+    with borrow(checkout, index) as ask:
         diff = ask(*_DIFF, checkout.commit or _EMPTY_TREE)
         log = ask(*_LOG, checkout.commit).split("\n") if checkout.commit else []
     return NextCommit(diff, tuple(filter(None, log[1::2])))  # each follows a line with the commit

@@ -24,7 +24,7 @@ from fim_lsp.context.chunks import SOURCE_CHARS, CutText, Source, cut
 from fim_lsp.context.definitions import Syntax, read_syntax
 from fim_lsp.context.grammars import grammar_of
 from fim_lsp.context.uses import Renamed, Renaming
-from fim_lsp.next_edit.texts import EditedText
+from fim_lsp.next_edit.edits import EditedText
 from server_bridge.machine.executables import PACKAGES, Child, python_command, start
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fim_lsp.prompt.commit_message import FileDiff, file_diffs
 from fim_lsp.workspace import paths
-from fim_lsp.workspace.git_commit import FILE, NextCommit, index_of, next_commit, work_tree
+from fim_lsp.workspace.git_commit import NextCommit, index_of, next_commit, work_tree
 from fim_lsp.workspace.git_files import git_folder
 from fim_lsp.workspace.ignore_files import why_private
 
@@ -95,7 +95,7 @@ def _judge(
         return Staged(note=NO_TREE)
     root = paths.local_path(paths.root_of(top, rules.roots)) or top
     judge = partial(why_private, root=root, excludes=rules.excludes, may_be_gone=True)
-    if reason := judge(top / FILE):
+    if reason := judge(top / paths.MESSAGE):
         return Staged(note=f"the commit message is private ({reason})")
     own_names = {name for own in file_diffs(own_diff)[:MOST_FILES] for name in own.names}
     private = tuple(name for name in own_names if judge(top / name))

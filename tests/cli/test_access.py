@@ -10,8 +10,10 @@ from types import SimpleNamespace
 import pytest
 import trustme
 
-from fim_lsp.cli.checks import Target, access, certificate, hung
+from fim_lsp.cli.checks import Target, access, certificate
+from fim_lsp.cli.doctor import hung
 from fim_lsp.session.state.state_file import STACKS
+from fim_lsp.settings.files import cache_folder
 from fim_lsp.settings.merge import Layer, merge_layers
 from server_bridge.llama.link import open_to_pages
 from server_bridge.machine import private_files
@@ -24,26 +26,24 @@ THERE, HERE = "http://10.0.0.7:8012", "http://127.0.0.1:8012"
 
 
 @pytest.mark.parametrize(
-    ("backend", "health", "to_pages", "fix"),
+    ("backend", "to_pages", "fix"),
     [
-        ({"url": THERE}, Health.READY, False, "--api-key-file"),
-        ({"url": THERE}, Health.READY, True, "--api-key-file"),
-        ({"url": THERE + "/"}, Health.READY, False, "--api-key-file"),
-        ({"endpoints": [{"url": HERE}, {"url": THERE}]}, Health.READY, False, "--api-key-file"),
-        ({"url": THERE, "apiKeyEnv": "KEY"}, Health.READY, False, ""),
-        ({"url": THERE}, Health.DOWN, False, ""),
-        ({"url": HERE}, Health.READY, False, ""),
-        ({"url": HERE}, Health.READY, True, "--cors-origins localhost"),
-        ({"url": HERE, "apiKeyEnv": "KEY"}, Health.READY, True, ""),
-        ({"url": HERE}, Health.DOWN, True, ""),
+        ({"url": THERE}, False, "--api-key-file"),
+        ({"url": THERE}, True, "--api-key-file"),
+        ({"url": THERE + "/"}, False, "--api-key-file"),
+        ({"endpoints": [{"url": HERE}, {"url": THERE}]}, False, "--api-key-file"),
+        ({"url": THERE, "apiKeyEnv": "KEY"}, False, ""),
+        ({"url": HERE}, False, ""),
+        ({"url": HERE}, True, "--cors-origins localhost"),
+        ({"url": HERE, "apiKeyEnv": "KEY"}, True, ""),
     ],
 )
 async def test_a_server_that_answers_everyone_is_warned_of(
-    backend: dict[str, object], health: Health, *, to_pages: bool, fix: str
+    backend: dict[str, object], *, to_pages: bool, fix: str
 ) -> None:
     """It answered without a key, and is not this machine or listens to every web page."""
     config, _ = merge_layers([Layer("file", {"backend": backend})])
-    state = State(health, "llama-server", HERE if backend.get("url") == HERE else THERE)
+    state = State(Health.READY, "llama-server", HERE if backend.get("url") == HERE else THERE)
 
     async def open_to_pages(url: str) -> bool:
         assert url == state.url
@@ -86,12 +86,15 @@ async def test_a_certificate_that_ends_soon_is_told_of(
     assert all(f"in {days} days" in finding.says for finding in findings)
 
 
-async def test_the_doctor_names_a_server_that_hung(tmp_path: Path) -> None:
+async def test_the_doctor_names_a_server_that_hung(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where it was, and what to do; nothing of a user who had none."""
-    target = Target(merge_layers([])[0], (), SimpleNamespace(), open_to_pages, cache=tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    target = Target(merge_layers([])[0], (), SimpleNamespace(), open_to_pages)
     assert await hung(target) == []
     stack = 'Thread 0x1 (most recent call first):\n  File "/a.py", line 3 in loop\n'
-    private_files.write(tmp_path / STACKS, stack.encode())
+    private_files.write(cache_folder() / STACKS, stack.encode())
     [finding] = await hung(target)
     assert "in loop (/a.py:3)" in finding.says
     assert "report it" in finding.fix

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from fim_lsp.__main__ import open_backend
-from fim_lsp.cli.checks import Target, model, speed
+from fim_lsp.cli.checks import Target, model, speculation, speed
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.merge import Layer, merge_layers
 from server_bridge.llama.link import open_to_pages
@@ -84,3 +84,10 @@ async def test_speed_is_judged_by_what_this_machine_can_do(
     backend = SimpleNamespace(state=state, complete=complete, connect=connect)
     [found] = await speed(Target(Config(), (), backend, open_to_pages, best=best))
     assert (found.level, fix in found.fix) == (level, True)
+
+
+async def test_a_server_that_drafts_is_not_asked_for_a_trial() -> None:
+    """A page that is open has it looked at once a minute, and nothing is evaluated for that."""
+    state = State(Health.READY, "llama-server", HERE, "a.gguf", drafters="ngram", drafts=True)
+    [found] = await speculation(Target(Config(), (), SimpleNamespace(state=state), open_to_pages))
+    assert (found.level, "ngram" in found.says) == ("ok", True)

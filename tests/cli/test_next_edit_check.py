@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from fim_lsp.__main__ import open_model
-from fim_lsp.cli.checks import Finding, Target, privacy
-from fim_lsp.cli.doctor import next_edit
+from fim_lsp.cli.checks import Finding, Target, next_edit, privacy
 from fim_lsp.settings.merge import Layer, merge_layers
 from server_bridge.bridge import Unusable
 from tests.server_bridge.recorder import Heard, Recorder, recorder

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp.http_server import admission
+from fim_lsp.http_server import local_port
 from tests.http_server.clients import Served, served, vim
 from tests.typist import faked
 
@@ -121,17 +121,17 @@ async def test_the_pages_token_is_for_the_page(at_port: Served) -> None:
 def test_the_key_is_kept(tmp_path: Path) -> None:
     """Made once, for the user alone; one that others could read is replaced; it works where nothing can be kept."""
     file = tmp_path / "state" / "client-key"
-    key = admission.own_key(file)
-    assert key == admission.own_key(file)
+    key = local_port.own_key(file)
+    assert key == local_port.own_key(file)
     assert len(key) > 30
     if os.name == "posix":
         assert file.stat().st_mode & 0o077 == 0
         file.chmod(0o644)
-        assert admission.own_key(file) not in ("", key)
+        assert local_port.own_key(file) not in ("", key)
     (tmp_path / "file").write_text("")
-    assert admission.own_key(tmp_path / "file" / "client-key")
+    assert local_port.own_key(tmp_path / "file" / "client-key")
     file.write_text("\n")
-    assert admission.own_key(file)
+    assert local_port.own_key(file)
 
 
 async def test_it_listens_on_this_machine_only(at_port: Served) -> None:

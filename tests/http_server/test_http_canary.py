@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fim_lsp.settings.backend import BackendConfig
+from fim_lsp.settings.config import BackendConfig
 from server_bridge.protocol import Request
 from tests.asked import requests_to
 from tests.context.test_secrets import KEYS

@@ -13,8 +13,7 @@ import pytest
 
 from fim_lsp.__main__ import open_backend
 from fim_lsp.session.session import Session
-from fim_lsp.settings.backend import BackendConfig
-from fim_lsp.settings.config import Config, NextEditConfig
+from fim_lsp.settings.config import BackendConfig, Config, NextEditConfig
 from server_bridge.process.programs import BUNDLED
 from tests.fake_backend import FakeBackend
 from tests.fault_proxy import FaultProxy, fault_proxy

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from fim_lsp.http_server.local_port import FOLDER, LocalPort, open_local_port
-from fim_lsp.lsp.local_page import LocalPage
+from fim_lsp.http_server.local_port import FOLDER, open_local_port
+from fim_lsp.lsp.local_page import LocalPage, Port
 from fim_lsp.session.session import Session
 from server_bridge.machine.private_files import find_announced
 from tests.typist import faked
@@ -17,10 +17,11 @@ async def test_a_port_that_opens_while_the_session_ends_is_closed(tmp_path: Path
     page, session = LocalPage(), faked()
     begins, may_open = asyncio.Event(), asyncio.Event()
 
-    async def open_port(session: Session, port: int, root: str) -> LocalPort:
+    async def open_port(session: Session, port: int, root: str) -> Port:
         begins.set()
         await may_open.wait()
-        return await open_local_port(session, tmp_path, port=port, root=root)
+        opened = await open_local_port(session, tmp_path, port=port, root=root)
+        return opened.page_url, opened.aclose
 
     page.open_port = open_port
     opening = asyncio.create_task(page.url(session, ()))

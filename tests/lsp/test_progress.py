@@ -67,9 +67,10 @@ async def test_the_progress_of_a_text_is_told_as_seldom() -> None:
     server: Any = SimpleNamespace(
         offers=lambda _: False, work_done_progress=progress, later=asyncio.ensure_future
     )
-    with Messages(server).writing("Editing", "token") as on_progress:
+    with Messages(server).working("Editing", "token") as on_progress:
         await asyncio.sleep(0)
-        assert all(on_progress(n_lines) for n_lines in range(1000))
-        await asyncio.sleep(0)
+        assert all(on_progress(Messages.count_lines(n_lines)) for n_lines in range(1000))
+        for _ in range(2):
+            await asyncio.sleep(0)
     assert len(told) <= 2
     assert told[0].message == "reading the file"

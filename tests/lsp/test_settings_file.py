@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from fim_lsp.lsp import editor as editor_module
-from fim_lsp.lsp.server import make_server
+from fim_lsp.lsp.editor import Editor
 from tests.typist import faked
 
 
@@ -17,7 +17,7 @@ async def test_a_settings_file_that_hangs_is_looked_at_once(
 ) -> None:
     """However much is typed meanwhile; when its disk answers, it is looked at again."""
     monkeypatch.setattr(editor_module, "LOOK_S", 0.0)
-    editor = make_server(faked, {}, over_tcp=False)
+    editor = Editor(faked, {})
     began, answers = threading.Semaphore(0), threading.Event()
 
     def is_stale() -> bool:

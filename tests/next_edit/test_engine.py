@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.next_edit.answers import Answers
-from fim_lsp.next_edit.edits import FinishedEdit
+from fim_lsp.next_edit.edits import EditedText, FinishedEdit
 from fim_lsp.next_edit.engine import Proposal, proposals, propose
-from fim_lsp.next_edit.texts import EditedText
 
 
 class Case(NamedTuple):

@@ -10,9 +10,8 @@ from __future__ import annotations
 import pytest
 
 from fim_lsp.next_edit import window
-from fim_lsp.next_edit.edits import FinishedEdit
+from fim_lsp.next_edit.edits import EditedText, FinishedEdit
 from fim_lsp.next_edit.formats import Format, format_of, prompt_of, proposal_of
-from fim_lsp.next_edit.texts import EditedText
 from fim_lsp.next_edit.window import Ask, NamedEdit, ShownPart, ask, choose_shown
 
 URI = "file:///w/box.py"

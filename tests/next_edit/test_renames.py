@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import pytest
 
-from fim_lsp.next_edit.edits import FinishedEdit
+from fim_lsp.next_edit.edits import EditedText, FinishedEdit
 from fim_lsp.next_edit.engine import propose
-from fim_lsp.next_edit.texts import EditedText
 
 
 class Renamed(NamedTuple):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fim_lsp.next_edit.answers import LINE_CHARS, why
 from fim_lsp.next_edit.edits import Example
 from fim_lsp.next_edit.engine import Proposal
-from fim_lsp.next_edit.reasons import LINE_CHARS, why
 
 PROPOSAL = Proposal("file:///shop/a.py", 7, ("hight",), ("height",))
 LONG = "x" * 2 * LINE_CHARS

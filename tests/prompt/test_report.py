@@ -51,7 +51,7 @@ def test_every_part_says_its_price_and_reason() -> None:
 
 def test_the_page_is_for_reading() -> None:
     """One rule and the text per part; without a backend there are no counts."""
-    page = report.page(report.describe(Prompt("shop", (), "c.py", "x\n", ""), None, ()))
+    page = report.describe(Prompt("shop", (), "c.py", "x\n", ""), None, ()).text
     assert page.startswith("What the model is shown at the cursor: there is no model to count")
     assert "── path · the file at work ───" in page
     assert "\nc.py\n" in page

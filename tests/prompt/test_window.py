@@ -13,11 +13,12 @@ from fim_lsp.documents import (
     Position,
     apply_edits,
     body,
+    closes_only,
     open_document,
     unix,
 )
 from fim_lsp.prompt.frame import Frame, Header, compose
-from fim_lsp.prompt.window import Budget, Fit, closes_only, fit, middle, move, place_window
+from fim_lsp.prompt.window import Budget, Fit, fit, middle, move, place_window
 
 BUDGET = Budget(prefix=400, suffix=200, middle=200)
 CODE = "".join(f"line_{n:03} = {n}\n" for n in range(100))

@@ -9,7 +9,7 @@ from contextlib import aclosing
 
 import pytest
 
-from fim_lsp.documents import Position, open_document
+from fim_lsp.documents import Position, TextPlace, open_document
 from fim_lsp.events import Opened
 from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.prompt.window import Window
@@ -54,7 +54,7 @@ async def test_a_small_context_is_never_too_small(
         await typist.ask(invoked=True)
         await session.wait_idle()
         doc = session._open.by_uri[typist.uri]
-        prompt = session._framing.next_prompt(doc, typist.document, typist.cursor)
+        prompt = session._framing.next_prompt(doc, TextPlace(typist.document, typist.cursor))
         assert "def total(items)" in prompt.prefix + prompt.middle
         measure = await model_of(session).measure(prompt)
         assert measure.total <= n_ctx

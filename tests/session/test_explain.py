@@ -88,3 +88,24 @@ async def test_to_ask_why_is_no_request(typist: Typist) -> None:
     assert [each.text for each in suggestions] == [each.text for each in why.answer.suggestions]
     assert suggestions
     assert typist.counted("requests") == 1
+
+
+async def test_a_look_elsewhere_leaves_no_trace(typist: Typist) -> None:
+    """What is kept of the document is as before, and nothing is evaluated behind the answer."""
+    others = (f"def area_{n}(width, height):\n    return width * hei\n\n\n" for n in range(60))
+    typist.type(f"{''.join(others)}def add(first, second):\n    return fi")
+    await typist.ask()
+    await typist.session.wait_idle()
+    doc = typist.session._open.by_uri[typist.uri]
+
+    def list_kept() -> list[object]:
+        known, stats = doc.known, typist.session.stats()
+        kept = [*doc.ladder.at_hand, *known.generations, known.displayed, doc.place]
+        return [*kept, doc.shown_at, doc.n_connected, doc.used, stats["completions"]]
+
+    before = list_kept()
+    why = await typist.session.explain(typist.uri, Position(1, 22))
+    assert why.answer.suggestions
+    assert (await typist.session.report(typist.uri)).segments
+    assert list_kept() == before
+    assert not typist.session._lane._jobs

@@ -15,9 +15,9 @@ from fim_lsp.prompt.window import Window
 from fim_lsp.session.generation import Generation, Phase
 from fim_lsp.session.state.known_text import Displayed, KnownText
 from fim_lsp.settings.config import Config
+from fim_lsp.suggest.continuations import Known, Said
 from fim_lsp.suggest.cursor import Candidate, Odds
 from fim_lsp.suggest.request import CompletionRequest, request_at
-from fim_lsp.suggest.said import Known, Said
 from server_bridge.protocol import Health, State, Token
 
 MODEL = "qwen"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fim_lsp.session.generation import Wait, goes_on, is_answered
-from fim_lsp.suggest.said import Known
+from fim_lsp.suggest.continuations import Known
 
 WAIT = Wait(0.0, early=1.0, until=2.0, grows=True, lasts=True)
 NOTHING = Known(is_over=False, is_settled=False, has_line=False, was_shown=False)

@@ -6,6 +6,7 @@ import pytest
 
 from fim_lsp.session.session import Session
 from fim_lsp.suggest.cursor import Candidate
+from fim_lsp.suggest.reasons import Outcome
 from fim_lsp.suggest.request import request_at
 from tests.typist import QUICK, Typist
 
@@ -28,5 +29,5 @@ async def test_the_greedy_candidate_stays_first(
     )
     doc = session._open.by_uri[typist.uri]
     candidates = [Candidate(text) for text in texts]
-    answer = session._completer._polish(request, doc, "backend", candidates)
+    answer = session._completer._polish(request, doc, Outcome.BACKEND, candidates)
     assert [suggestion.text for suggestion in answer.suggestions] == offered

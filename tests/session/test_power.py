@@ -13,7 +13,7 @@ from fim_lsp import events
 from fim_lsp.documents import Position
 from fim_lsp.session.power import LOOK_S, Power, pace
 from fim_lsp.session.session import Session
-from fim_lsp.settings.backend import BackendConfig
+from fim_lsp.settings.config import BackendConfig
 from tests.clock import run
 from tests.session.test_prefill import CODE, Slow
 from tests.typist import QUICK, Typist

@@ -10,13 +10,13 @@ import pytest
 
 from fim_lsp.documents import Edit, Position, after, apply_edits, open_document
 from fim_lsp.events import Snoozed
-from fim_lsp.session.quietness import FILE, NOT_NOW, Exposure, Quietness
+from fim_lsp.session.quietness import FILE, Exposure, Quietness
 from fim_lsp.session.state.acceptance import Acceptance
 from fim_lsp.session.state.state_file import forget
 from fim_lsp.session.stats import Stats
 from fim_lsp.settings.config import CompletionConfig, Config
 from fim_lsp.suggest import worth
-from fim_lsp.suggest.back_off import READ_S
+from fim_lsp.suggest.back_off import READ_S, Reaction
 from fim_lsp.suggest.cursor import Candidate, Odds
 from fim_lsp.suggest.request import CompletionRequest, request_at
 from fim_lsp.suggest.worth import AGAIN, EARLY, Prospect, Record
@@ -60,7 +60,7 @@ def ignore(quiet: Quietness, n: int, seconds: float = READ_S) -> None:
     for version in range(n):
         if exposure := weigh(quiet, request(version)):
             exposure.since -= seconds
-            quiet.judge(exposure)
+            quiet.judge(exposure, Reaction.IGNORED)
 
 
 def test_a_snooze_ends_by_the_wall_clock() -> None:
@@ -70,9 +70,9 @@ def test_a_snooze_ends_by_the_wall_clock() -> None:
     assert quiet.until == ""
     quiet.snooze(10)
     assert quiet.until == f"{(clocks.wall + timedelta(minutes=10)).astimezone():%H:%M}"
-    assert (quiet.why_silent(invoked=False), quiet.why_silent(invoked=True)) == (NOT_NOW, "")
+    assert quiet.is_snoozed
     clocks.wall += timedelta(minutes=10)
-    assert (quiet.until, quiet.why_silent(invoked=False)) == ("", "")
+    assert (quiet.until, quiet.is_snoozed) == ("", False)
     quiet.snooze(10)
     clocks.wall -= timedelta(days=3)  # the clock was set back
     assert quiet.remaining_s == 600
@@ -103,12 +103,12 @@ def test_why_fades() -> None:
     clocks = Clocks()
     quiet = clocks.quietness()
     for _ in range(3):
-        quiet.judge(weigh(quiet, request()), dismissed=True)
+        quiet.judge(weigh(quiet, request()), Reaction.DISMISSED)
     assert quiet.why() == "quiet: 3 were dismissed"
     clocks.now += 3600
     assert quiet.why() == ""
     clocks.now -= 3600
-    quiet.judge(weigh(quiet, request()), accepted=True)
+    quiet.judge(weigh(quiet, request()), Reaction.ACCEPTED)
     assert quiet.why() == ""
 
 
@@ -159,12 +159,12 @@ def test_one_suggestion_is_judged_once() -> None:
     """Taking its first line is to take it, whatever becomes of the rest; one that is not on screen says nothing."""
     quiet = Clocks().quietness()
     exposure = weigh(quiet, request())
-    quiet.judge(exposure, accepted=True)
-    quiet.judge(exposure)
+    quiet.judge(exposure, Reaction.ACCEPTED)
+    quiet.judge(exposure, Reaction.IGNORED)
     assert quiet.record.n == 1
     assert quiet.why() == ""
-    quiet.judge(None, dismissed=True)
-    quiet.judge(weigh(quiet, request(invoked=True)), dismissed=True)
+    quiet.judge(None, Reaction.DISMISSED)
+    quiet.judge(weigh(quiet, request(invoked=True)), Reaction.DISMISSED)
     assert quiet.record.n == 1
 
 
@@ -225,7 +225,7 @@ async def test_the_status_says_once_that_it_is_quiet(open_session: OpenSession) 
     assert [status for status in told if status] == [session.status().hidden]
     refused = session.quiet.record.n
     assert session.status().hidden == f"quiet: {refused:.0f} were typed against"
-    session.quiet.judge(Exposure(PLACE, 0.0), accepted=True)
+    session.quiet.judge(Exposure(PLACE, 0.0), Reaction.ACCEPTED)
     for key in " + ":
         typist.type(key)
         await typist.ask()
@@ -246,7 +246,7 @@ async def test_not_now(open_session: OpenSession) -> None:
     await session.connection.wait_ready()
     session.handle(Snoozed(10))
     assert await typist.ask() == []
-    assert (session.counters.answers[-1].outcome, backend.seen) == (NOT_NOW, [])
+    assert (session.counters.answers[-1].outcome, backend.seen) == ("not now", [])
     assert await typist.ask(invoked=True)
     until = session.quiet.until
     session.handle(Snoozed(0))

@@ -87,7 +87,7 @@ async def disks(tmp_path: Path) -> AsyncIterator[Disks]:
 async def answer(typist: Typist) -> str:
     """Return the outcome of a request by hand."""
     asked = typist.session.complete(typist.uri, typist.cursor, invoked=True)
-    return (await asyncio.wait_for(asked, 5.0)).outcome
+    return (await asyncio.wait_for(asked, 5.0)).key
 
 
 @pytest.mark.parametrize("n_hanging", [1, 40, 300])

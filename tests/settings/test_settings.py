@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.settings import files
-from fim_lsp.settings.backend import BackendConfig, Project, remote_servers
-from fim_lsp.settings.config import SECRETS, Config
+from fim_lsp.settings.config import SECRETS, BackendConfig, Config, remote_servers
 from fim_lsp.settings.merge import SCHEMA, Layer, merge_layers
+from fim_lsp.settings.option import Project
 
 ROOT = Path(__file__).parents[2]
 

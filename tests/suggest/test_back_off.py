@@ -12,7 +12,6 @@ from fim_lsp.suggest.back_off import (
     Reaction,
     describe_refused,
     strength,
-    verdict,
     wait_ms,
 )
 
@@ -69,27 +68,6 @@ def test_it_fades() -> None:
 def test_wait(usual: float, strong: float, wait: float) -> None:
     """Longer as more were dismissed, and as usual where none was."""
     assert wait_ms(usual, strong) == wait
-
-
-@pytest.mark.parametrize(
-    ("accepted", "dismissed", "n_along", "seconds", "expected"),
-    [
-        (True, False, 0, 9.0, A),
-        (False, True, 0, 9.0, D),
-        (False, True, 5, 9.0, ALONG),
-        (False, False, 3, 0.1, ALONG),
-        (False, False, 2, 0.4, IGN),
-        (False, False, 0, 0.1, None),
-    ],
-)
-def test_verdict(
-    accepted: bool, dismissed: bool, n_along: int, seconds: float, expected: Reaction | None
-) -> None:
-    """What was typed along was right, what flickered was not read."""
-    assert (
-        verdict(accepted=accepted, dismissed=dismissed, n_along=n_along, seconds=seconds)
-        is expected
-    )
 
 
 def test_the_user_is_told_why() -> None:

@@ -115,28 +115,28 @@ def test_a_boundary_stays_where_it_is(place_text: tuple[str, str], text: str) ->
 
 
 @pytest.mark.parametrize(
-    ("text", "keywords", "reason"),
+    ("text", "keywords", "outcome"),
     [
-        ("x = fo▮\n", {}, ""),
+        ("x = fo▮\n", {}, None),
         ("x = fo▮o\n", {}, "inside a word"),
         ("x = ▮foo\n", {}, "before other code"),
-        ("foo(▮, b)\n", {}, ""),
-        ("foo(▮) + b\n", {}, ""),
+        ("foo(▮, b)\n", {}, None),
+        ("foo(▮) + b\n", {}, None),
         ("x = f▮\n", {"deleted": True}, "after a deletion"),
         ("# f▮\n", {"scope": "comment"}, "in a comment"),
-        ("'f▮'\n", {"scope": "string"}, ""),
+        ("'f▮'\n", {"scope": "string"}, None),
         ("▮\n\n", {}, "in an empty text"),
-        ("import os\n▮\n\n", {}, ""),
+        ("import os\n▮\n\n", {}, None),
         ("if x:▮\n    y()\n", {}, "before the body of a block"),
-        ("if x:▮\ny()\n", {}, ""),
+        ("if x:▮\ny()\n", {}, None),
     ],
 )
-def test_quiet(text: str, keywords: dict[str, Any], reason: str) -> None:
+def test_quiet(text: str, keywords: dict[str, Any], outcome: str | None) -> None:
     """An automatic request shows nothing while a word is edited, text deleted, or a comment written."""
     cursor, _ = parsed(text)
     assert (
         quiet(cursor, **{"deleted": False, "scope": "", "excluded": {"comment"}, **keywords})
-        == reason
+        == outcome
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from fim_lsp.documents import Edit, Position, open_document
 from fim_lsp.settings.config import CompletionConfig, Config
 from fim_lsp.suggest.cursor import Candidate
+from fim_lsp.suggest.reasons import End, Outcome
 from fim_lsp.suggest.request import (
     CompletionRequest,
     Suggestion,
@@ -38,18 +39,20 @@ NOT_PYTHON = dataclasses.replace(Config(), completion=CompletionConfig(disabled_
 
 
 @pytest.mark.parametrize(
-    ("config", "invoked", "reason"),
+    ("config", "invoked", "end"),
     [
-        (Config(), False, ""),
-        (OFF, False, "automatic suggestions are off"),
-        (OFF, True, ""),
-        (NOT_PYTHON, False, "fim.completion.disabledFor names python"),
-        (NOT_PYTHON, True, ""),
+        (Config(), False, None),
+        (OFF, False, (Outcome.OFF, "")),
+        (OFF, True, None),
+        (NOT_PYTHON, False, (Outcome.DISABLED, "python")),
+        (NOT_PYTHON, True, None),
     ],
 )
-def test_automatic_requests_can_be_switched_off(config: Config, invoked: bool, reason: str) -> None:
+def test_automatic_requests_can_be_switched_off(
+    config: Config, invoked: bool, end: End | None
+) -> None:
     """By hand a suggestion comes all the same."""
-    assert why_off(request(config, invoked=invoked)) == reason
+    assert why_off(request(config, invoked=invoked)) == end
 
 
 def test_a_suggestion_replaces_the_closers_it_brings() -> None:

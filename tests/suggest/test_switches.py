@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from fim_lsp.suggest.switches import IN_A_PROMPT, why_disabled
+from fim_lsp.suggest.reasons import Outcome
+from fim_lsp.suggest.request import why_disabled
 
 A = "file:///home/me/shop/docs/cart.py"
 
@@ -32,8 +33,8 @@ def test_the_last_entry_that_names_a_file_counts(
     entries: tuple[str, ...], language: str, path: str, last: str
 ) -> None:
     """Languages by their names, files as in a .gitignore; `!` takes one back."""
-    said = f"fim.completion.disabledFor names {last}" if last else ""
-    assert why_disabled(entries, A, language, path) == said
+    end = (Outcome.DISABLED, last) if last else None
+    assert why_disabled(entries, A, language, path) == end
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_the_last_entry_that_names_a_file_counts(
 )
 def test_prompts_get_none(uri: str, language: str) -> None:
     """A commit message, a chat and a picker are no code; no entry takes that back."""
-    assert why_disabled(("!*",), uri, language, "x") == IN_A_PROMPT
+    assert why_disabled(("!*",), uri, language, "x") == (Outcome.IN_PROMPT, "")
 
 
 @pytest.mark.timed
@@ -55,8 +56,8 @@ def test_a_long_list_of_a_project_costs_no_key_its_time() -> None:
     """It is gone through once for a file, however many keys are typed there."""
     entries = tuple(f"*{n}z*" for n in range(2_000))
     path = "/".join(["folder"] * 20) + "/cart.py"
-    assert why_disabled(entries, A, "python", path) == ""
+    assert why_disabled(entries, A, "python", path) is None
     start = time.thread_time()
     for _ in range(100):
-        assert why_disabled(entries, A, "python", path) == ""
+        assert why_disabled(entries, A, "python", path) is None
     assert time.thread_time() - start < 0.5

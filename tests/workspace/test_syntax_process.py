@@ -11,7 +11,7 @@ import pytest
 
 from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.uses import Renaming, find_uses
-from fim_lsp.next_edit.texts import EditedText
+from fim_lsp.next_edit.edits import EditedText
 from fim_lsp.workspace import reader
 from fim_lsp.workspace.reader import DEATHS, SyntaxProcess
 from tests.fuzz import FUZZ

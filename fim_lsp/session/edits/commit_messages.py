@@ -24,7 +24,7 @@ from fim_lsp.prompt.commit_message import SUBJECT_TOKENS
 from fim_lsp.session.lane import Lane, Permit, Withdrawn
 from fim_lsp.session.state.verdicts import judge_apart
 from fim_lsp.session.state.workspaces import Workspaces
-from fim_lsp.suggest.reasons import FAILED, reason
+from fim_lsp.suggest.reasons import Outcome
 from fim_lsp.suggest.request import CompletionRequest
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.staged import KnownCommit, Rules, Staged, of_index, of_message
@@ -161,7 +161,7 @@ class CommitMessages:
             writing.trouble = str(error)
         except Exception:
             log.exception("no commit message")
-            writing.trouble = reason(FAILED)
+            writing.trouble = Outcome.FAILED.words
         if writing.trouble and self._writing is writing:
             self._writing = None
 

@@ -247,9 +247,8 @@ class InstructedEdits:
         is_inside = cursor and selection.first <= cursor.line <= selection.last
         at = document.clamp(cursor if cursor and is_inside else Position(selection.first, 0))
         place = TextPlace(document, at)
-        frame = await self._lane.run(doc.permit(document), partial(self._framing.best, doc, *place))
-        prompt = self._framing.prompt(frame, *place)
-        context = replace(prompt, middle="", tape=(), forced="")
+        frame = await self._lane.run(doc.permit(document), partial(self._framing.best, doc, place))
+        context = replace(frame.prompt(place), middle="", tape=(), forced="")
         end = frame.window.anchor + frame.window.suffix.count("\n") + 1
         return Dialogue(context, range(frame.window.first, end), selection, (question,))
 

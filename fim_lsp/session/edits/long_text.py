@@ -51,29 +51,21 @@ async def continue_long(
     document, at = place
     if (state := await lane.connection.wait_ready()).health is not Health.READY:
         return at, "", state.message or "there is no model server"
-    text, note = await _decode(doc, place, go_on, lane, framing)
-    return (at, text, note) if doc.current is document else (at, "", "you typed")
-
-
-async def _decode(
-    doc: OpenDocument,
-    place: TextPlace,
-    go_on: Callable[[str], bool],
-    lane: Lane,
-    framing: Framing,
-) -> tuple[str, str]:
     cursor = cursor_at(*place, doc.file.path, by_hand=True)
     writing = LongText(cursor, lane.connection.config.completion.long_tokens, go_on)
-    permit = doc.permit(place.document, lambda: "" if go_on(writing.text) else "it was cancelled")
-    while True:
-        prompt = framing.next_prompt(doc, *place)
+    permit = doc.permit(document, lambda: "" if go_on(writing.text) else "it was cancelled")
+    trouble: str | None = None
+    while trouble is None:
+        prompt = framing.next_prompt(doc, place)
         try:
-            return writing.finish(await _write(prompt, writing, permit, lane))
+            trouble = await _write(prompt, writing, permit, lane)
         except PromptTooLong as error:
             if not framing.shrunk(doc, doc.ladder.current, error):
-                return writing.finish(str(error))
+                trouble = str(error)
         except (Withdrawn, BackendError) as error:
-            return writing.finish(str(error))
+            trouble = str(error)
+    text, note = writing.finish(trouble)
+    return (at, text, note) if doc.current is document else (at, "", "you typed")
 
 
 async def _write(prompt: Prompt, writing: LongText, permit: Permit, lane: Lane) -> str:

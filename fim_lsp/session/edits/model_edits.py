@@ -13,10 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from fim_lsp.display import sanitize
 from fim_lsp.documents import unix, well_formed
 from fim_lsp.next_edit import window
-from fim_lsp.next_edit.edits import FinishedEdit, Lines
+from fim_lsp.next_edit.edits import FinishedEdit, Lines, text_of
 from fim_lsp.next_edit.engine import Proposal
 from fim_lsp.next_edit.formats import ANSWER_TOKENS, format_of, prompt_of, proposal_of
-from fim_lsp.next_edit.texts import text_of
 from fim_lsp.session.state.edit_history import EditHistory, Question
 from fim_lsp.session.tasks import Tasks
 from fim_lsp.settings.config import Config

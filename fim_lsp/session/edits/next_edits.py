@@ -17,9 +17,9 @@ from functools import partial
 
 from fim_lsp.documents import Document, Position
 from fim_lsp.events import Changed, NextEditDismissed, NextEditTaken, OfNextEdit
+from fim_lsp.next_edit.answers import why
+from fim_lsp.next_edit.edits import text_of
 from fim_lsp.next_edit.engine import Proposal, needles, propose, propose_unopened
-from fim_lsp.next_edit.reasons import why
-from fim_lsp.next_edit.texts import text_of
 from fim_lsp.session.edits.model_edits import ModelEdits
 from fim_lsp.session.state.edit_history import EditHistory, NextEdit, Question
 from fim_lsp.session.state.open_document import OpenDocument, Verdict

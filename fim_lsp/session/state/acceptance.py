@@ -26,7 +26,7 @@ from fim_lsp.documents import Document, Edit, Position, after, minimal, unix
 from fim_lsp.events import Accepted, PartlyAccepted, Shown
 from fim_lsp.session.quietness import Exposure, Quietness
 from fim_lsp.session.stats import Stats
-from fim_lsp.suggest.back_off import ALONG_CHARS
+from fim_lsp.suggest.back_off import ALONG_CHARS, Reaction
 
 KNOWN = 64  # suggestions an editor may still name when it says what was accepted
 PAIRED = ")]}>\"'`"  # what editors add to the opening one that is typed
@@ -141,23 +141,20 @@ class Acceptance:
     def dismiss(self) -> None:
         """The user hid what is on screen."""
         if self._offer is not None:
-            self._quiet.judge(self._offer.exposure, dismissed=True)
+            self._quiet.judge(self._offer.exposure, Reaction.DISMISSED)
 
     def close(self) -> None:
         """End what is on screen: the document was closed."""
         self._end()
 
     def _accept(self, followed: Followed, n_chars: int) -> None:
-        whole = n_chars >= len(followed.edit.text)
-        if n_chars:
-            self._quiet.judge(followed.offer.exposure, accepted=True)
-        self._take(followed.offer, followed.at, min(n_chars, len(followed.edit.text)))
-        if whole:
-            self._become(followed.offer, Fate.ACCEPTED)
-            if self._offer is followed.offer:
+        offer, n_all = followed.offer, len(followed.edit.text)
+        if n_chars >= n_all:
+            self._take(offer, followed.at, n_all, Fate.ACCEPTED)
+            if self._offer is offer:
                 self._offer = None
-        elif n_chars and followed.offer.fate is not Fate.ACCEPTED:
-            self._become(followed.offer, Fate.PARTLY)
+        elif n_chars:
+            self._take(offer, followed.at, n_chars, Fate.PARTLY)
 
     def _pass(self, offer: OfferedSuggestion, edit: Edit) -> None:
         """Go along *offer* as far as *edit* agrees with it; what does not ends it."""
@@ -166,9 +163,7 @@ class Acceptance:
             return
         if edit in offer.edits:
             if len(edit.text) >= ALONG_CHARS:
-                self._take(offer, offer.passed, len(edit.text))
-                self._quiet.judge(offer.exposure, accepted=True)
-                self._become(offer, Fate.ACCEPTED)
+                self._take(offer, offer.passed, len(edit.text), Fate.ACCEPTED)
             offer.passed = max(ALONG_CHARS, offer.passed)  # all of it, however short
             self._end()
             return
@@ -180,14 +175,18 @@ class Acceptance:
             self._end()
             return
         if len(text) >= ALONG_CHARS and _ends_word(left[0].text, len(text)):
-            self._take(offer, offer.passed, len(text))
-            self._quiet.judge(offer.exposure, accepted=True)
-            self._become(offer, Fate.PARTLY)
+            self._take(offer, offer.passed, len(text), Fate.PARTLY)
         offer.edits = [_rest(part, len(text)) for part in left]
         offer.passed += len(text)
 
-    def _take(self, offer: OfferedSuggestion, at: int, n_chars: int) -> None:
-        """Count *n_chars* that came *at* a point of the path, but for those counted already."""
+    def _take(self, offer: OfferedSuggestion, at: int, n_chars: int, fate: Fate) -> None:
+        """
+        Note that the user took *n_chars* *at* a point of the path; those counted already are not
+        counted again.
+        """
+        self._quiet.judge(offer.exposure, Reaction.ACCEPTED)
+        if offer.fate is not Fate.ACCEPTED:
+            self._become(offer, fate)
         end = at + n_chars
         if (n_new := end - max(at, offer.counted)) > 0:
             offer.counted = end
@@ -196,7 +195,8 @@ class Acceptance:
     def _end(self) -> None:
         offer, self._offer = self._offer, None
         if offer and offer.fate is not Fate.UNSEEN:
-            self._quiet.judge(offer.exposure, n_along=offer.passed)
+            along = offer.passed >= ALONG_CHARS
+            self._quiet.judge(offer.exposure, Reaction.TYPED_ALONG if along else Reaction.IGNORED)
         if offer and offer.fate is Fate.OPEN:
             self._become(offer, Fate.IGNORED)
 

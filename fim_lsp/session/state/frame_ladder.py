@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fim_lsp.documents import Document, Edit, Position
+from fim_lsp.documents import Edit, TextPlace
 from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Chunks, Frame, Header
@@ -18,6 +18,8 @@ from fim_lsp.prompt.window import Budget, Fit, Window
 from fim_lsp.workspace.paths import FileLocation
 
 SMALLEST = 0.1  # of the budget; a prompt that is too long even then cannot shrink further
+
+ChunksOf = Callable[[Window], Chunks]  # to show beside a window
 
 
 @dataclass(slots=True)
@@ -40,15 +42,12 @@ class FrameLadder:
         """The frames, the newest first."""
         return [frame for frame in (self.next, self.current, self.aside) if frame]
 
-    def usable(self, document: Document, position: Position, budget: Budget) -> list[Frame]:
-        """Return the frames at hand that serve *position*, the newest first."""
-        fits = [window.fit(frame.window, document, position, budget) for frame in self.at_hand]
+    def usable(self, place: TextPlace, budget: Budget) -> list[Frame]:
+        """Return the frames at hand that serve *place*, the newest first."""
+        fits = [window.fit(frame.window, *place, budget) for frame in self.at_hand]
         return [frame for frame, fit in zip(self.at_hand, fits, strict=True) if fit is not Fit.LOST]
 
-    def climb(
-        self, document: Document, position: Position, budget: Budget, share: float,
-        ring: Callable[[Window], Chunks],
-    ) -> Frame:  # fmt: skip
+    def climb(self, place: TextPlace, budget: Budget, share: float, ring: ChunksOf) -> Frame:
         """
         Return the frame to evaluate now: the one in use while nothing is better, else the next
         rung; *ring* returns the chunks to show beside a window.
@@ -59,20 +58,17 @@ class FrameLadder:
         """
         frame = self.current
         if frame is None:
-            return self._rung(document, position, budget, share, ring)
-        if window.fit(frame.window, document, position, budget) is not Fit.FITS:
-            return self._rung(document, position, budget, max(share, frame.window.share), ring)
+            return self._rung(place, budget, share, ring)
+        if window.fit(frame.window, *place, budget) is not Fit.FITS:
+            return self._rung(place, budget, max(share, frame.window.share), ring)
         if frame.window.share < 1:
-            return self._rung(document, position, budget, frame.window.share * window.RUNG, ring)
+            return self._rung(place, budget, frame.window.share * window.RUNG, ring)
         header = self.header(ring(frame.window))
         if frame.header != header:
             self.next = frame = Frame(header, frame.window)
         return frame
 
-    def _rung(
-        self, document: Document, position: Position, budget: Budget, share: float,
-        ring: Callable[[Window], Chunks],
-    ) -> Frame:  # fmt: skip
+    def _rung(self, place: TextPlace, budget: Budget, share: float, ring: ChunksOf) -> Frame:
         """
         Return the next frame, with *share* of the budget, behind the chunks of the one in use, or
         of the ring where it becomes the largest; the one under way if it serves.
@@ -81,11 +77,11 @@ class FrameLadder:
         if (
             under_way
             and under_way.window.share == share
-            and window.fit(under_way.window, document, position, budget) is Fit.FITS
+            and window.fit(under_way.window, *place, budget) is Fit.FITS
         ):
             return under_way
         old = frame.window if frame and frame.window.share == share else None
-        new = window.place_window(document, position, budget, old, share)
+        new = window.place_window(*place, budget, old, share)
         chunks = frames.beside(frame.header.chunks, self.file.path, new) if frame else ()
         if old is None and share == 1:
             chunks = ring(new)

@@ -17,12 +17,11 @@ from fim_lsp.prompt import window
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.generation import Generation
 from fim_lsp.suggest.confidence import NOT_SURE, likely
-from fim_lsp.suggest.continuations import Continuations
+from fim_lsp.suggest.continuations import Continuations, Known, Said
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters.spelling import too_short
 from fim_lsp.suggest.lines_in_sight import choose
 from fim_lsp.suggest.request import CompletionRequest
-from fim_lsp.suggest.said import Known, Said
 
 RESTING = 4  # generations that were left and may be resumed: the last few places of the cursor
 
@@ -79,7 +78,7 @@ class KnownText:
         Return what *generation* says to *request* by now, or a line of *lines*, those in sight,
         that is surer.
         """
-        typed = window.middle(generation.window, request.document, request.position)
+        typed = window.middle(generation.window, *request.place)
         said = generation.said
         if not generation.agrees(generation.window, typed):
             return Known()
@@ -100,7 +99,7 @@ class KnownText:
         """Return the generation under way, in the window *shown*, that agrees with *request*."""
         if shown is None or request.position.line < shown.anchor:
             return None
-        typed = window.middle(shown, request.document, request.position)
+        typed = window.middle(shown, *request.place)
         return next((other for other in self.generations if other.agrees(shown, typed)), None)
 
     def begin(self, generation: Generation) -> None:

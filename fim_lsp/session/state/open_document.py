@@ -3,7 +3,7 @@ An open document: its text and all that the session keeps of it. State, and deci
 
 What depends on each other is written by its methods only: the text, the cursor, the verdict, and
 in values of their own the frames (`ladder`) and what is known of the text behind the cursor
-(`known`). A document whose rules or folder changed is begun again (`restart`): work still running
+(`known`). A document whose rules or folder changed is begun again: work still running
 on the old object sees `current is None`.
 """
 
@@ -37,10 +37,9 @@ from fim_lsp.session.state.known_text import KnownText
 from fim_lsp.session.state.state_file import SavedDocument
 from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.stats import LastAnswer
-from fim_lsp.suggest.reasons import TOO_LARGE
+from fim_lsp.suggest.reasons import End, Outcome
 from fim_lsp.suggest.request import Suggestion
-from fim_lsp.workspace.git_commit import is_message
-from fim_lsp.workspace.paths import FileLocation, local_path
+from fim_lsp.workspace.paths import FileLocation, is_message, local_path
 from server_bridge.protocol import Prompt
 
 UNJUDGED = "not judged yet"
@@ -53,7 +52,7 @@ class Verdict(enum.Enum):
     UNJUDGED = "unjudged"
     USABLE = "usable"
     PRIVATE = "private"
-    TOO_LARGE = TOO_LARGE
+    TOO_LARGE = "too large"
 
 
 @dataclass(eq=False, repr=False)
@@ -123,10 +122,11 @@ class OpenDocument:
         return self.verdict is Verdict.USABLE
 
     @property
-    def refusal(self) -> str:
-        """Return why nothing of it may be used, as `Answer.outcome` says it; "" where it may."""
-        is_large = self.verdict is Verdict.TOO_LARGE
-        return self.why_private if is_large or self.is_usable else f"private: {self.why_private}"
+    def refusal(self) -> End | None:
+        """Return why nothing of it may be used; None where it may."""
+        if self.verdict is Verdict.TOO_LARGE:
+            return Outcome.LARGE, ""
+        return None if self.is_usable else (Outcome.PRIVATE, self.why_private)
 
     def permit(
         self, document: Document | None = None, why_over: Callable[[], str] = lambda: ""
@@ -148,15 +148,10 @@ class OpenDocument:
 
         return check
 
-    def restart(
-        self, document: Document, file: FileLocation, workspace: Workspace, most_chars: int
-    ) -> OpenDocument:
-        """
-        Return the document begun again, to be judged; what the user was shown stays on screen.
-        """
+    def suspend(self) -> None:
+        """Stop work on this object: another one begins, to be judged."""
         self.retire()
         self.workspace.suspend(self.uri)
-        return OpenDocument(document, file, workspace, self.acceptance, most_chars)
 
     def change(self, edits: tuple[Edit | str, ...], version: int) -> None:
         """
@@ -206,10 +201,6 @@ class OpenDocument:
         self.verdict, self.why_private = verdict, reason
         self.workspace.withdraw(self.uri)
 
-    def leave_unjudged(self, reason: str) -> None:
-        """Use nothing of it until it can be judged."""
-        self.why_private = reason
-
     def retire(self) -> None:
         """Stop decoding for this object: it was closed, or is judged again."""
         self.is_retired = True
@@ -235,11 +226,10 @@ class OpenDocument:
         typed, self.typed = self.typed, False
         return typed
 
-    def viewport(self, shown: Window | None) -> Viewport:
-        """Return the viewport of a prompt with this window; without one, the cursor's line."""
-        line = self._position.line if self._position else 0
-        if shown is None:
-            return Viewport(self.uri, line, line, line + 1)
+    def viewport(self, shown: Window, line: int | None = None) -> Viewport:
+        """Return the viewport of a prompt with this window, the cursor on *line* or as it is."""
+        if line is None:
+            line = self._position.line if self._position else 0
         return Viewport(self.uri, line, shown.first, line + 1 + shown.suffix.count("\n"))
 
     def leads_to(self, generation: Generation) -> bool:

@@ -20,7 +20,6 @@ from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.lines_in_sight import lines_in_sight
 from fim_lsp.suggest.pace import TypingPace
 from fim_lsp.workspace import paths
-from fim_lsp.workspace.paths import FileLocation
 
 
 class OpenDocuments:
@@ -52,12 +51,8 @@ class OpenDocuments:
         return self._begin(open_document(uri, language, version, text, lines), len(text))
 
     def reopen(self) -> list[OpenDocument]:
-        """Begin again with every document, because the rules changed."""
+        """Begin again with every document, because the rules or the folders changed."""
         return [self._begin_again(doc) for doc in [*self]]
-
-    def relocate(self) -> list[OpenDocument]:
-        """Do so because the folders changed."""
-        return [self._begin(doc.document, doc.most_chars) for doc in [*self]]
 
     def change(self, doc: OpenDocument, event: events.Changed) -> OpenDocument:
         """
@@ -115,22 +110,17 @@ class OpenDocuments:
         return lines_in_sight(doc.document.lines, line, others.values(), unseen)
 
     def _begin_again(self, doc: OpenDocument) -> OpenDocument:
-        return self._restart(doc, doc.document, doc.file, doc.workspace, doc.most_chars)
+        return self._begin(doc.document, doc.most_chars)
 
     def _begin(self, document: Document, most_chars: int) -> OpenDocument:
+        """Return a document to be judged; what the user was shown of it stays on screen."""
         location = paths.locate(document.uri, self.workspaces.roots)
         workspace = self.workspaces.of(location, {doc.workspace for doc in self})
         if before := self.by_uri.get(document.uri):
-            return self._restart(before, document, location, workspace, most_chars)
-        acceptance = Acceptance(self._stats, self._quiet, says_shown=self._says_shown)
+            before.suspend()
+            acceptance = before.acceptance
+        else:
+            acceptance = Acceptance(self._stats, self._quiet, says_shown=self._says_shown)
         doc = OpenDocument(document, location, workspace, acceptance, most_chars)
-        self.by_uri[document.uri] = doc
-        return doc
-
-    def _restart(
-        self, before: OpenDocument, document: Document, file: FileLocation, workspace: Workspace,
-        most_chars: int,
-    ) -> OpenDocument:  # fmt: skip
-        doc = before.restart(document, file, workspace, most_chars)
         self.by_uri[document.uri] = doc
         return doc

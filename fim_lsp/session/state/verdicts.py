@@ -18,14 +18,13 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import NamedTuple, TypeVar
 
-from fim_lsp.settings.backend import is_local
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.git_files import excludes_files
 from fim_lsp.workspace.ignore_files import UNSURE, why_private
 
 T = TypeVar("T")
-TextPlace = tuple[int, int]  # what tells a folder from another one in its place
+FolderId = tuple[int, int]  # what tells a folder from another one in its place
 
 LIMIT_S = 1.0  # for what a disk is asked: after that a request goes on without it
 
@@ -57,7 +56,7 @@ class Refusal(NamedTuple):
     """The reason why a file is private, and the place where it was found."""
 
     why: str
-    place: TextPlace | None
+    place: FolderId | None
 
 
 class Verdicts:
@@ -75,8 +74,7 @@ class Verdicts:
 
     async def find(self, uri: str, config: Config) -> str:
         """Return why *uri* is private, "" when it is not."""
-        servers = config.backend, config.next_edit.server.url
-        if uri.startswith(paths.UNNAMED) and not is_local(*servers):
+        if uri.startswith(paths.UNNAMED) and config.remote_servers:
             return "it has no name, so that only a model of this machine may see it"
         look = partial(self._look, uri, config.privacy.exclude)
         why, place, self.rule_files = await judge_apart(look)
@@ -100,7 +98,7 @@ class Verdicts:
 
     def _look(
         self, uri: str, excludes: Collection[str]
-    ) -> tuple[str, TextPlace | None, tuple[Path, ...]]:
+    ) -> tuple[str, FolderId | None, tuple[Path, ...]]:
         """Return the verdict, the place of the file that it is about, and the user's rules."""
         rule_files, place, why = _rule_files(), _place(uri), self._judge(uri, excludes)
         if _place(uri) != place:
@@ -114,7 +112,7 @@ class Verdicts:
         places = [(path, root), *paths.list_places(path, roots)]
         return next(filter(None, (why_private(*place, excludes) for place in places)), "")
 
-    def _keep_refusal(self, path: PurePath, why: str, place: TextPlace | None) -> str:
+    def _keep_refusal(self, path: PurePath, why: str, place: FolderId | None) -> str:
         """Return the verdict *why*, or the last one where that still holds; remember it."""
         file = os.path.normpath(path)
         last = self._refusals.get(file)
@@ -142,7 +140,7 @@ def _file(uri: str) -> PurePath | None:
     return None if uri.startswith("untitled:") else paths.path_to_judge(uri)
 
 
-def _place(uri: str) -> TextPlace | None:
+def _place(uri: str) -> FolderId | None:
     """Return the place of a file; None where it is not there."""
     file = _file(uri)
     with suppress(OSError, ValueError):  # a name with a NUL

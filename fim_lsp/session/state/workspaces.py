@@ -178,13 +178,16 @@ class Workspace:
         """
         Let what is remembered of files that are not open be as the disk has it now, if it answers.
         """
-        await asyncio.wait([self._refresh(excludes)], timeout=LIMIT_S)
+        await asyncio.wait([self.reverify(excludes)], timeout=LIMIT_S)
 
-    async def reverify(self, excludes: Collection[str]) -> bool:
+    def reverify(self, excludes: Collection[str]) -> asyncio.Task[bool]:
         """
-        Judge what is remembered of files that are not open; whether any is gone or private now.
+        Judge what is remembered of files that are not open, if that is not under way; return the
+        task, which says whether any is gone or private now.
         """
-        return await self._refresh(excludes)
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = asyncio.create_task(self._reread(excludes), name="refresh")
+        return self._refreshing
 
     def invalidate_listing(self) -> None:
         """Note that files changed on disk."""
@@ -216,12 +219,6 @@ class Workspace:
         folder, read = self.files.folder, self._reader.read
         others = pieces_of(index, Path(folder) if folder else None, self.root, snapshot, read)
         return update_ring(replace(snapshot, others=(*snapshot.others, *others)), read)
-
-    def _refresh(self, excludes: Collection[str]) -> asyncio.Task[bool]:
-        """Return the look at the files that are not open: the one under way, or another."""
-        if self._refreshing is None or self._refreshing.done():
-            self._refreshing = asyncio.create_task(self._reread(excludes), name="refresh")
-        return self._refreshing
 
     async def _reread(self, excludes: Collection[str]) -> bool:
         """

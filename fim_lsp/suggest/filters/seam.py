@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice, takewhile
 
-from fim_lsp.prompt.window import closes_only
+from fim_lsp.documents import closes_only
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.lines import (
     CLOSER,

@@ -22,7 +22,6 @@ from server_bridge.protocol import (
     BackendUnusable,
     Health,
     Request,
-    is_bundled,
 )
 from tests.server_bridge.prompts import prompt
 
@@ -188,7 +187,7 @@ async def test_a_model_that_is_gone_is_named_and_the_bundled_one_answers(tmp_pat
     await backend.connect()
     state = backend.state
     assert state.health is Health.READY
-    assert is_bundled(state.model)
+    assert state.is_bundled
     assert state.message.startswith(f"the bundled model answers: {file} is not there")
     assert "fim-lsp setup" in state.message
     await backend.aclose()

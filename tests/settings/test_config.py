@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fim_lsp.settings.backend import BackendConfig, remote_servers
+from fim_lsp.settings.config import BackendConfig, remote_servers
 
 
 @pytest.mark.parametrize(
