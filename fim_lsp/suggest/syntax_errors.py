@@ -20,9 +20,10 @@ from typing import NamedTuple
 from tree_sitter import Parser, Tree
 
 from fim_lsp.context.grammars import Parse, grammar_of, parse_bytes, parser_of
-from fim_lsp.suggest.cursor import Cursor
+from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, Cursor
 from fim_lsp.suggest.lines import (
     CLOSER,
+    CLOSERS,
     SHELLS,
     find_unclosed,
     first_visible,
@@ -91,7 +92,10 @@ class SyntaxErrors:
     def __init__(self, cursor: Cursor) -> None:
         self.is_known = True
         above = tuple(_within(cursor.above[::-1], ABOVE_CHARS))
-        self._lines = cursor.language, above[::-1], tuple(_within(cursor.below, BELOW_CHARS))
+        below = tuple(_within(cursor.below, BELOW_CHARS))
+        self._lines = cursor.language, above[::-1], below
+        self._depth_above = _least_depth(above, len(cursor.above), ABOVE_LINES)
+        self._depth_below = _least_depth(below, len(cursor.below), BELOW_LINES)
         self._weight = WEIGHT.get(cursor.language, 1)
         self._operations = 0
 
@@ -102,7 +106,7 @@ class SyntaxErrors:
         """
         if not self.is_known or grammar_of(self._lines[0]) is None:
             return 0
-        if len(here) > HERE_CHARS:
+        if len(here) > HERE_CHARS or self._leaves_sight(here):
             self.is_known = False
             return 0
         closers = _closing_blocks(*self._lines, here)
@@ -110,6 +114,17 @@ class SyntaxErrors:
         if n_found and closers.startswith("\n}"):  # of `if (x)`, the body comes in the next line
             n_found = min(n_found, self._n(f"{here}\n;{closers}"))
         return n_found
+
+    def _leaves_sight(self, here: str) -> bool:
+        """
+        Return whether *here* closes a block that begins above what is seen, or opens one that ends
+        below it: the other end would be missing.
+        """
+        *_, last = lines = here.split("\n")
+        opens = width(last) < self._depth_below and opens_block(last, self._lines[0])
+        return opens or any(
+            line.lstrip()[:1] in CLOSERS and width(line) < self._depth_above for line in lines
+        )
 
     def _n(self, here: str) -> int:
         closing = _closing_quote(*self._lines, here)
@@ -119,6 +134,15 @@ class SyntaxErrors:
         self._operations += operations
         self.is_known &= n_found >= 0 and self._operations * self._weight <= ALL_OPERATIONS
         return max(0, n_found)
+
+
+def _least_depth(seen: Lines, n_lines: int, most: int) -> int:
+    """
+    Return the least depth of the lines *seen*, of *n_lines*; 0 where those are all that there are,
+    fewer than *most*.
+    """
+    is_cut = len(seen) < n_lines or n_lines == most
+    return min((width(line) for line in seen if line.strip()), default=0) if is_cut else 0
 
 
 def _within(lines: Lines, n_chars: int) -> Iterator[str]:

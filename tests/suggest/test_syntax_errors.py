@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fim_lsp.suggest.cursor import Cursor
+from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, Cursor
 from fim_lsp.suggest.syntax_errors import SyntaxErrors
 
 
@@ -30,3 +30,27 @@ def test_code_that_is_typed_line_by_line(
     """No line has an error."""
     cursor = Cursor(language=language, above=above, before=here, after="", below=below)
     assert SyntaxErrors(cursor).n(here) == 0
+
+
+DEEP = "        f();"
+
+
+@pytest.mark.parametrize(
+    ("n_above", "here", "n_below", "is_known"),
+    [
+        (ABOVE_LINES, "    }", 0, False),
+        (ABOVE_LINES, "        g();\n    }\n}", 0, False),
+        (ABOVE_LINES, "    g();", 0, True),
+        (9, "    }", 0, True),
+        (0, "    if (a) {", BELOW_LINES, False),
+        (0, "        if (a) {", BELOW_LINES, True),
+        (0, "    if (a) {", 9, True),
+    ],
+)
+def test_a_block_that_is_partly_out_of_sight_is_not_judged(
+    n_above: int, here: str, n_below: int, *, is_known: bool
+) -> None:
+    """It has its other end further up or down; in a file that ends there that is missing."""
+    errors = SyntaxErrors(Cursor("javascript", above=(DEEP,) * n_above, below=(DEEP,) * n_below))
+    assert errors.n(here) == 0 or is_known
+    assert errors.is_known == is_known
