@@ -83,14 +83,10 @@ async def open_port(
     Return an open *port* for *session*; programs must know *token*, or where it is "" the key that
     is kept for them.
     """
-    return await local_port.open_local_port(
-        session,
-        files.cache_folder(),
-        port=port,
-        token=token or local_port.own_key(files.client_key_file()),
-        root=root,
-        advise=partial(advice, session, open_to_pages),
-    )
+    token = token or local_port.own_key(files.client_key_file())
+    local = local_port.LocalPort(session, root, token, partial(advice, session, open_to_pages))
+    await local.open(files.cache_folder(), port)
+    return local
 
 
 async def advice(session: Session, open_to_pages: checks.OpenToPages) -> list[dict[str, str]]:

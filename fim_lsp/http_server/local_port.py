@@ -44,10 +44,16 @@ log = logging.getLogger(__name__)
 
 class LocalPort:
     """
-    The port of one session, while it is open. *refused* counts why requests were not answered.
+    The port of one session, while it is open; *root* is the folder, as a URI, that clients' paths
+    count from.
+
+    Clients must know *token*, or where none is given one that nothing but the announcement says.
+    *advise* has the doctor look at the session. *refused* counts why requests were not answered.
     """
 
-    def __init__(self, session: Session, root: str, token: str, advise: Advise | None) -> None:
+    def __init__(
+        self, session: Session, root: str = "", token: str = "", advise: Advise | None = None
+    ) -> None:
         self.port = 0
         self.token = token or secrets.token_urlsafe()
         self._page_token = secrets.token_urlsafe()
@@ -68,7 +74,7 @@ class LocalPort:
         """The URL of the page, with the token that it needs; what follows # is never sent."""
         return f"{self.url}/#{self._page_token}"
 
-    async def open(self, port: int, cache: Path) -> None:
+    async def open(self, cache: Path, port: int = 0) -> None:
         """Begin to listen at *port*, 0 for a free one. Raises OSError where it is taken."""
         self._listener = await connections.listen(port, self._refusal, self._answer, self._refuse)
         self.port = self._listener.port
@@ -107,27 +113,6 @@ class LocalPort:
         if not self.refused[why]:  # a page may ask a thousand times a second
             log.warning("refused a request, and all like it: %s", why)
         self.refused[why] += 1
-
-
-async def open_local_port(
-    session: Session,
-    cache: Path,
-    *,
-    port: int = 0,
-    token: str = "",
-    root: str = "",
-    advise: Advise | None = None,
-) -> LocalPort:
-    """
-    Return a port for *session*, listening; *root* is the folder, as a URI, that clients' paths
-    count from.
-
-    Clients must know *token*, or where none is given one that nothing but the announcement says.
-    Raises OSError where the port is taken.
-    """
-    local = LocalPort(session, root, token, advise)
-    await local.open(port, cache)
-    return local
 
 
 def own_key(path: Path) -> str:

@@ -20,8 +20,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
-import inspect
-import itertools
 import json
 import logging
 from collections.abc import Callable, Coroutine
@@ -50,18 +48,6 @@ finally:
 
 __all__ = ["JsonRpcException", "types"]
 
-# pygls' own handlers for these mirror documents and folders, or end the process where nothing reads
-# the exit code; without them ours are called directly.
-_OURS = (
-    types.TEXT_DOCUMENT_DID_OPEN,
-    types.TEXT_DOCUMENT_DID_CHANGE,
-    types.TEXT_DOCUMENT_DID_CLOSE,
-    types.NOTEBOOK_DOCUMENT_DID_OPEN,
-    types.NOTEBOOK_DOCUMENT_DID_CHANGE,
-    types.NOTEBOOK_DOCUMENT_DID_CLOSE,
-    types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS,
-    types.EXIT,
-)
 # Their handlers are tasks, because what they do may take a while, but the next message is about the
 # text that they leave.
 _IN_ORDER = (
@@ -89,7 +75,6 @@ class Protocol(LanguageServerProtocol):
         self.exited = False
         self._initialized = False
         self._unanswered: set[int | str] = set()
-        self._numbers = itertools.count(1)
 
     async def receive(self, body: bytes) -> None:
         """
@@ -199,10 +184,7 @@ class Protocol(LanguageServerProtocol):
         except JsonRpcMethodNotFound:
             log.debug("ignored %s", method)
             return
-        if inspect.isgeneratorfunction(handler):  # pygls' own
-            number = f"notification {next(self._numbers)}"
-            self._execute_handler(number, handler, self._check_handler_result, (params,))
-        elif asyncio.iscoroutinefunction(handler):
+        if asyncio.iscoroutinefunction(handler):
             task = self._server.later(handler(params), method)
             await (asyncio.wait({task}) if method in _IN_ORDER else asyncio.sleep(0))
         else:
@@ -235,9 +217,11 @@ class Protocol(LanguageServerProtocol):
             self.writer.write(f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
 
     def _register_builtin_features(self) -> None:
-        super()._register_builtin_features()  # type: ignore[no-untyped-call]
-        for method in _OURS:
-            del self.fm.builtin_features[method]
+        """Leave all but these to our handlers, which pygls would call after its own."""
+        self.fm.add_builtin_feature(types.INITIALIZE, self.lsp_initialize)
+        self.fm.add_builtin_feature(types.SHUTDOWN, self.lsp_shutdown)
+        execute = self.lsp_workspace__execute_command
+        self.fm.add_builtin_feature(types.WORKSPACE_EXECUTE_COMMAND, execute)
 
 
 class LanguageServer(PyglsServer):

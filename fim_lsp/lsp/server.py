@@ -263,6 +263,12 @@ def _forward(read: Callable[[object], Event | None]) -> Callable[[Editor, object
     return handler
 
 
+def did_cancel_work(editor: Editor, params: types.WorkDoneProgressCancelParams) -> None:
+    """Note that the user cancels a work where its progress is shown."""
+    if future := editor.work_done_progress.tokens.get(params.token):
+        future.cancel()
+
+
 def did_move_cursor(editor: Editor, params: object) -> None:
     """Handle `fim/didMoveCursor`: the cursor rests elsewhere, in whatever mode."""
     match params:
@@ -307,6 +313,7 @@ FEATURES: tuple[tuple[str, Callable[..., object], object], ...] = (
     (types.WORKSPACE_DID_CREATE_FILES, did_change_files, _ANY_FILE),
     (types.WORKSPACE_DID_RENAME_FILES, did_change_files, _ANY_FILE),
     (types.WORKSPACE_DID_DELETE_FILES, did_change_files, _ANY_FILE),
+    (types.WINDOW_WORK_DONE_PROGRESS_CANCEL, did_cancel_work, None),
     ("textDocument/didFocus", _forward(convert.parse_focus), None),
     ("textDocument/didShowCompletion", _forward(convert.parse_show), None),
     ("textDocument/didPartiallyAcceptCompletion", _forward(convert.parse_partial), None),

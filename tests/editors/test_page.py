@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from fim_lsp.cli.http import advice
-from fim_lsp.http_server import local_port
 from tests.editors import programs
 from tests.http_server.clients import served, vim
 from tests.typist import embedded
@@ -34,12 +33,13 @@ async def no_page(_: str) -> bool:
     return False
 
 
-async def looked_at(folder: Path, cache: Path, token: str = "") -> dict[str, Any]:
+async def looked_at(folder: Path, cache: Path) -> dict[str, Any]:
     """Return what a browser sees after some typing, pictures in `FIM_PICTURES`, or beside."""
     pictures = os.environ.get("FIM_PICTURES") or str(folder)
     session = embedded()
     (folder / "cart.py").write_text(ABOVE)
-    async with served(session, folder, cache, token=token) as at_port:
+    advised = partial(advice, session, no_page)
+    async with served(session, folder, cache, token="secret", advise=advised) as at_port:
         text, row = ABOVE, ABOVE.count("\n")
         for n, key in enumerate(TYPED, 1):
             text += key
@@ -57,16 +57,10 @@ async def looked_at(folder: Path, cache: Path, token: str = "") -> dict[str, Any
         return seen
 
 
-async def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_page(tmp_path: Path) -> None:
     """Readable on a screen and a phone, in dark and in light; every part can be opened by keyboard."""
     (tmp_path / "shop").mkdir()
-    opened = local_port.open_local_port
-
-    async def advised(session: Any, cache: Path, **options: Any) -> Any:
-        return await opened(session, cache, advise=partial(advice, session, no_page), **options)
-
-    monkeypatch.setattr(local_port, "open_local_port", advised)
-    seen = await looked_at(tmp_path / "shop", tmp_path / "cache", token="secret")
+    seen = await looked_at(tmp_path / "shop", tmp_path / "cache")
     assert seen["errors"] == []  # of its policy, too
     assert seen["elsewhere"] == []
     assert seen["hash"] == "", "the token must not stay in the address"

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import httpx
 
 from fim_lsp import events
-from fim_lsp.http_server import local_port
 from fim_lsp.http_server.local_port import LocalPort
+from fim_lsp.http_server.page import Advise
 from fim_lsp.session.session import Session
 
 
@@ -31,12 +31,13 @@ class Served(NamedTuple):
 
 @asynccontextmanager
 async def served(
-    session: Session, root: Path, cache: Path, *, token: str = ""
+    session: Session, root: Path, cache: Path, *, token: str = "", advise: Advise | None = None
 ) -> AsyncIterator[Served]:
     """*session* at a port, with *root* as its project."""
     session.handle(events.FoldersChanged((root.as_uri(),)))
     await session.connection.wait_ready()
-    port = await local_port.open_local_port(session, cache, root=root.as_uri(), token=token)
+    port = LocalPort(session, root.as_uri(), token, advise)
+    await port.open(cache)
     headers = {"authorization": f"Bearer {port.token}"} if port.token else {}
     try:
         async with httpx.AsyncClient(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from fim_lsp.http_server.local_port import FOLDER, open_local_port
+from fim_lsp.http_server.local_port import FOLDER, LocalPort
 from fim_lsp.lsp.local_page import LocalPage, Port
 from fim_lsp.session.session import Session
 from server_bridge.machine.private_files import find_announced
@@ -20,7 +20,8 @@ async def test_a_port_that_opens_while_the_session_ends_is_closed(tmp_path: Path
     async def open_port(session: Session, port: int, root: str) -> Port:
         begins.set()
         await may_open.wait()
-        opened = await open_local_port(session, tmp_path, port=port, root=root)
+        opened = LocalPort(session, root)
+        await opened.open(tmp_path, port)
         return opened.page_url, opened.aclose
 
     page.open_port = open_port
