@@ -63,9 +63,9 @@ def _quietly(given: argparse.Namespace) -> int:
 
 
 def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each)
-    from fim_lsp.cli import terminal
-
-    terminal.survive_any_encoding()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a console of another code page shows ? for an error
+            stream.reconfigure(errors="replace")
     if given.command == "complete":
         from fim_lsp.cli import complete
 

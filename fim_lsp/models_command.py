@@ -14,6 +14,7 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from server_bridge.machine.addresses import redact_url
 from server_bridge.machine.executables import program_path
 from server_bridge.process import command_line, programs, served
 from server_bridge.process.command_line import Machine
-from server_bridge.protocol import Backend, BackendUnusable
+from server_bridge.protocol import Backend, BackendError, BackendUnusable
 from server_bridge.weights import choice, download, on_disk
 from server_bridge.weights.on_disk import ModelFile
 from server_bridge.weights.table import GIGABYTE, HUB, Offer
@@ -136,8 +137,13 @@ def getter(given: Namespace) -> Callable[[str], str]:
     return get
 
 
-def try_backend(open_backend: Callable[[Config], Backend], values: Mapping[str, str]) -> str:
-    """Connect as *values* of `fim.backend` say; return what is second best. Raises BackendError."""
+def try_backend(
+    open_backend: Callable[[Config], Backend], values: Mapping[str, str]
+) -> tuple[str, str]:
+    """
+    Connect as *values* of `fim.backend` say; return why that does not work, and why a model is second
+    best, "" each where it is not so.
+    """
     config, _ = files.read(())
     ours = replace(
         config.backend,
@@ -148,12 +154,12 @@ def try_backend(open_backend: Callable[[Config], Backend], values: Mapping[str, 
         endpoints=(),
     )
 
-    async def connect() -> str:
-        backend = open_backend(replace(config, backend=ours))
-        try:
-            return (await backend.connect()).state.second_best
-        finally:
-            await backend.aclose()
+    async def connect() -> tuple[str, str]:
+        async with aclosing(open_backend(replace(config, backend=ours))) as backend:
+            try:
+                return "", (await backend.connect()).state.second_best
+            except BackendError as error:
+                return str(error), ""
 
     return asyncio.run(connect())
 

@@ -24,9 +24,6 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
 
-# How the name of the model inside the package begins, see server_bridge/models
-BUNDLED = "fim-tiny"
-
 
 class Token(NamedTuple):
     """One token as the backend counts it. `text` is bytes: a token may end inside a character."""
@@ -229,8 +226,7 @@ class Health(enum.Enum):
 @dataclass(frozen=True, slots=True)
 class State:
     """
-    Last known state of a backend; `message` is a sentence for the user, "" when there is no
-    problem.
+    Last known state of a backend; `message` is a sentence for the user, "" for no problem.
 
     *n_ctx* is the context of one slot in tokens. *chars_per_token*, *prefill_per_s* (tokens per
     second) and *decode_ms* (per token) are measured on the user's own text, with a guess until
@@ -240,9 +236,8 @@ class State:
     was started with, as its answers tell; *drafts*: it speculates. *streams*: it stops decoding
     when the connection closes, so that a completion takes one request. *second_best* says why its
     model is not the right one for filling in, "" where it was trained for that; *fills_only* why it
-    cannot follow an instruction, "" where it may.
-    *cause* is that of the error behind `message`, with the server that it is about; a server that
-    is ready has one until it has completed something.
+    cannot follow an instruction, "" where it may. *cause* is that of the error behind `message`, with
+    the server that it is about; a server that is ready has one until it has completed something.
     """
 
     health: Health
@@ -265,9 +260,14 @@ class State:
     cause: str = ""
 
     @property
+    def is_ready(self) -> bool:
+        """Return whether its model can be asked now."""
+        return self.health is Health.READY
+
+    @property
     def is_bundled(self) -> bool:
         """Return whether its model is the one inside the package, which is for trying out."""
-        return self.model.startswith(BUNDLED)
+        return self.model.startswith("fim-tiny")  # see server_bridge/models
 
 
 class Model(Protocol):

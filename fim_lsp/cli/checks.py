@@ -25,7 +25,6 @@ from server_bridge.machine.addresses import is_loopback, redact_url
 from server_bridge.protocol import (
     Backend,
     BackendError,
-    Health,
     Prompt,
     Reply,
     Request,
@@ -136,7 +135,7 @@ async def model(target: Target) -> list[Finding]:
     except BackendError as error:
         return [Finding("model", "bad", str(error), "fim-lsp setup, or docs/configuration.md")]
     where = state.url or target.config.backend.url
-    if state.health is not Health.READY:
+    if not state.is_ready:
         fix = "start one: fim-lsp serve; or set fim.backend.kind to embedded"
         says = state.message or f"{where or 'the model server'} is {state.health.value}"
         return [Finding("model", "bad", says, "" if state.message else fix)]

@@ -25,7 +25,6 @@ from fim_lsp.http_server.local_port import FOLDER
 from fim_lsp.lsp.watchdog import describe_last_end
 from fim_lsp.settings.files import cache_folder, user_file
 from server_bridge.machine import private_files
-from server_bridge.protocol import Health
 
 ENGINE = "xllamacpp"  # the embedded engine, which may be missing where a server is used
 PACKAGES = ("pygls", "lsprotocol", "httpx", "xxhash", "tree-sitter", ENGINE)
@@ -130,7 +129,7 @@ async def _examine(target: Target, screen: Screen | None) -> list[Finding]:
     findings: list[Finding] = []
     try:
         for check in CHECKS:
-            if check in checks.OF_MODEL and target.backend.state.health is not Health.READY:
+            if check in checks.OF_MODEL and not target.backend.state.is_ready:
                 continue
             if screen:
                 screen.status(f"checking {check.__name__.replace('_', ' ')} …")

@@ -13,6 +13,7 @@ import signal
 import sys
 from argparse import Namespace
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +26,7 @@ from fim_lsp.lsp import watchdog
 from fim_lsp.session.session import Session
 from fim_lsp.settings import files
 from fim_lsp.settings.config import Config
-from server_bridge.protocol import Backend, Health, State
+from server_bridge.protocol import Backend, State
 
 # What the doctor looks at without asking the model for anything
 LIVE = (
@@ -91,7 +92,7 @@ async def open_port(
 
 async def advice(session: Session, open_to_pages: checks.OpenToPages) -> list[dict[str, str]]:
     """Return the doctor's findings about a running session; nothing is evaluated for it."""
-    if session.status().state.health is not Health.READY:
+    if not session.status().state.is_ready:
         return []
     target = checks.Target(session.config, (), session.backend, open_to_pages)
     return [finding._asdict() for check in LIVE for finding in await check(target)]
@@ -121,17 +122,11 @@ async def _serve(
 
     session.on_status = tell
     session.handle(events.FoldersChanged((root,)))
-    try:
-        local = await open_here(session)
-        try:
-            for line in _addresses(local, key_file):
-                screen.line(line)
-            session.start_connecting()
-            await ended.wait()
-        finally:
-            await local.aclose()
-    finally:
-        await session.aclose()
+    async with aclosing(session), aclosing(await open_here(session)) as local:
+        for line in _addresses(local, key_file):
+            screen.line(line)
+        session.start_connecting()
+        await ended.wait()
 
 
 def _addresses(local: local_port.LocalPort, key_file: Path | None) -> list[str]:

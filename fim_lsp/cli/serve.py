@@ -97,7 +97,7 @@ async def _watch(states: AsyncGenerator[State, None], screen: Screen, key_file: 
                 screen.status(f"{state.message or 'loading the model'} … {seconds:.1f} s")
                 continue
             screen.status("")
-            if state.health is Health.READY:
+            if state.is_ready:
                 _ready(screen, state, seconds)
                 if not n_starts:
                     _instructions(screen, state, key_file)

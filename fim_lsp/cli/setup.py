@@ -24,7 +24,6 @@ from tomlkit.exceptions import TOMLKitError
 from fim_lsp.cli.terminal import Screen, fit, screen_on
 from fim_lsp.session.state import state_file
 from server_bridge.machine.addresses import port_of
-from server_bridge.protocol import BackendError
 
 MEGABYTE = 1e6
 
@@ -116,7 +115,7 @@ def _flat(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 Ask = Callable[[str], str]
 Get = Callable[[str], str]  # a model's name, "" to be offered one, into its path, "" for none
 Values = Mapping[str, str]
-Try = Callable[[Values], str]  # says why a model is second best, "" if it is not; or BackendError
+Try = Callable[[Values], tuple[str, str]]  # why it does not work; why a model is second best
 
 MODEL, FOUND, FILE, ADDRESS = "1", "2", "3", "4"
 QUESTION = """\
@@ -247,11 +246,7 @@ def _try(choice: str, values: Values, try_out: Try, screen: Screen) -> str:
     if choice not in (FILE, ADDRESS):
         return ""
     screen.status(f"trying {values['url'] or values['model']} …")
-    problem = note = ""
-    try:
-        note = try_out(values)
-    except BackendError as error:
-        problem = str(error)
+    problem, note = try_out(values)
     screen.status("")
     if note:
         screen.say(f"This model is second best: {note}.")

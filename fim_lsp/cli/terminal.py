@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -119,10 +118,3 @@ def fit(text: str, width: int) -> str:
 def clip_left(text: str, width: int) -> str:
     """Clip *text* on the left, so that its end stays."""
     return text if len(text) <= width else "…" + text[len(text) - max(0, width - 1) :]
-
-
-def survive_any_encoding() -> None:
-    """Let a console of another code page show `?` for missing characters instead of an error."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")

@@ -19,7 +19,6 @@ from fim_lsp.http_server.completions import Completions, Insertion
 from fim_lsp.http_server.connections import HttpRequest, Response
 from fim_lsp.http_server.dialects import Body, ClientRequest
 from fim_lsp.session.session import Session
-from server_bridge.protocol import Health
 
 JSON = {"content-type": "application/json"}
 EVENTS = {"content-type": "text/event-stream", "cache-control": "no-store"}
@@ -104,7 +103,7 @@ class Routes:
     def _get(self, path: str) -> Response:
         state = self._session.status().state
         if path in {"/health", "/v1/health"}:
-            if state.health is Health.READY:
+            if state.is_ready:
                 return respond({"status": "ok"})
             self._session.start_connecting()
             return error(DOWN, state.message or "the model is not ready yet")

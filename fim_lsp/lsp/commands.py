@@ -12,7 +12,6 @@ import contextlib
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from fim_lsp.documents import well_formed
 from fim_lsp.events import Accepted, Dismissed, Snoozed
 from fim_lsp.lsp import convert, watchdog
 from fim_lsp.lsp.editor import Editor
@@ -102,7 +101,7 @@ async def _open(editor: Editor, text: str) -> None:
     """Show *text* in the editor, from a file that only this user may read."""
     path = files.cache_folder() / PAGE
     with contextlib.suppress(OSError):
-        await asyncio.to_thread(private_files.write, path, well_formed(text).encode())
+        await asyncio.to_thread(private_files.write, path, text.encode(errors="replace"))
         await show_document(editor, path.as_uri(), take_focus=True)
 
 

@@ -21,9 +21,7 @@ from fim_lsp.instruct.selection import around
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.commands import apply_edit, read_params, workspace_edit
 from fim_lsp.lsp.editor import Editor
-from fim_lsp.lsp.messages import PER_S
-from fim_lsp.lsp.rpc import types
-from server_bridge.protocol import Health
+from fim_lsp.lsp.rpc import PER_S, types
 
 EDIT = "fim.edit"
 CHANGED = "the text was changed meanwhile"
@@ -34,7 +32,7 @@ Params = dict[str, Any]
 @dataclass(eq=False, repr=False)
 class Preview:
     """
-    The lines of an edit as its client has them: each is sent once, at most `messages.PER_S` times a
+    The lines of an edit as its client has them: each is sent once, at most `PER_S` times a
     second.
 
     *send* takes the number of the first line that is new, or another than before, and all lines
@@ -217,7 +215,7 @@ def code_actions(editor: Editor, params: types.CodeActionParams) -> list[types.C
     None where the model cannot be asked for a change, or the editor does not apply one.
     """
     state, uri = editor.session.status().state, params.text_document.uri
-    is_able = state.health is Health.READY and not state.fills_only
+    is_able = state.is_ready and not state.fills_only
     document = editor.document(uri)
     if document is None or not is_able or not editor.offers("workspace.apply_edit"):
         return []

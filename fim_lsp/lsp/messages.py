@@ -17,14 +17,13 @@ from typing import NamedTuple
 
 from fim_lsp.display import sanitize
 from fim_lsp.lsp import convert
-from fim_lsp.lsp.rpc import JsonRpcException, LanguageServer, types
+from fim_lsp.lsp.rpc import PER_S, JsonRpcException, LanguageServer, types
 from fim_lsp.session.connection import SessionStatus
 from server_bridge.protocol import Health, State
 
 MODEL = "model"  # that it loads, as long work has names
 SAME_S = 600.0  # the same trouble with a server is shown again after so long
 AGAIN_S = 30.0  # the same problem is shown again to a user who asks again after so long
-PER_S = 10  # reports of one work: an editor draws no more
 LONG_S = 1.0  # an index that is done by then is not worth a progress bar
 PROBLEM_CHARS = 200
 MOST_PROBLEMS = 5  # in one message; the rest is in the log
@@ -87,7 +86,7 @@ class Messages:
             self._begin(MODEL, sanitize(what[:1].upper() + what[1:]))
         else:
             self._end(MODEL)
-        if state.health is Health.READY and not state.message:
+        if state.is_ready and not state.message:
             self._show_fallback(state)
         elif state.health is Health.UNUSABLE:
             self._show_trouble(types.MessageType.Warning, state)

@@ -17,7 +17,6 @@ import platformdirs
 
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.rpc import JsonRpcException, types
-from server_bridge.protocol import Health
 
 NO = "Not now"  # the first row, which Enter takes while the user types (Helix); it is asked once
 
@@ -53,7 +52,7 @@ def _should_offer(editor: Editor) -> bool:
     state = editor.session.status().state
     asks = editor.offers("window.show_message")
     shows_itself = editor.session.config.status.notify
-    return state.health is Health.READY and state.is_bundled and asks and not shows_itself
+    return state.is_ready and state.is_bundled and asks and not shows_itself
 
 
 async def _offer(editor: Editor, find: Find) -> None:

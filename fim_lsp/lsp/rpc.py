@@ -56,6 +56,7 @@ _IN_ORDER = (
     types.NOTEBOOK_DOCUMENT_DID_CHANGE,
 )
 SLICE_S = 0.01  # of messages handled without a look at what else is to be done
+PER_S = 10  # reports of one work: an editor draws no more
 
 T = TypeVar("T")
 

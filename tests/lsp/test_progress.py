@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.lsp.edits import Preview
-from fim_lsp.lsp.messages import PER_S, Messages
-from fim_lsp.lsp.rpc import types
+from fim_lsp.lsp.messages import Messages
+from fim_lsp.lsp.rpc import PER_S, types
 
 LINES = [f"    price_{number} = total(cart, {number})" for number in range(400)]
 
