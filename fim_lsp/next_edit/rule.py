@@ -196,7 +196,6 @@ class TokenKind(enum.Enum):
     INSERT = "insert"  # nothing by tokens, between two neighbours
     DELETE = "delete"
     ARGUMENT = "argument"  # nothing by an argument, at the end of a call
-    PATTERN = "pattern"  # several changes, with whatever stands between them
     PAIR = "pair"  # a whole line, by what two examples have in common
     BLOCK = "block"  # lines by other lines
     REMOVED = "removed"  # lines by none

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import chain
 
 from fim_lsp.next_edit.edits import Example, Lines
 from fim_lsp.next_edit.rule import (
@@ -39,8 +40,8 @@ from fim_lsp.next_edit.rule import (
 )
 from fim_lsp.suggest.lines import WORD, indent, margin
 
-MAX_CHANGES = 4
-"""Changes of one line that are read as one pattern; a line with more was rewritten."""
+MAX_CHANGES = 8
+"""Changes of one line; a line with more was rewritten."""
 
 NEEDLE_CHARS = 3
 """A rule is searched for by a text of its own; shorter ones are everywhere."""
@@ -50,32 +51,21 @@ NEEDLE_CHARS = 3
 def rules(before: str, after: str) -> tuple[Rule, ...]:
     """Return the rules that make *after* of *before*, or one of its changes."""
     changes = token_changes(before, after)
-    if not changes or len(changes) > 2 * MAX_CHANGES:
+    if not changes or len(changes) > MAX_CHANGES:
         return ()
     old = tokens(before)
     by_key: dict[object, Rule] = {}
-    for rule in _all(old, changes):
+    for rule in chain.from_iterable(_of_change(old, change) for change in changes):
         if rule is not None and len(rule.needle) >= NEEDLE_CHARS:
             by_key.setdefault(rule.key, rule)
     return tuple(by_key.values())
-
-
-def _all(old: tuple[str, ...], changes: tuple[TokenChange, ...]) -> Iterator[Rule | None]:
-    for change in changes:
-        yield from _of_change(old, change)
-    if 1 < len(changes) <= MAX_CHANGES:
-        yield _pattern(old, changes)
-
-
-def _is_telling(change: TokenChange) -> bool:
-    return any(is_word(token) for token in change.old)
 
 
 def _of_change(old: Sequence[str], change: TokenChange) -> Iterator[Rule | None]:
     left, right = old[: change.start], old[change.end :]
     text, new = "".join(change.old), "".join(change.new)
     kind = TokenKind.REPLACE if change.new else TokenKind.DELETE
-    if _is_telling(change):
+    if any(map(is_word, change.old)):
         is_renaming = len(change.old) == len(change.new) == 1 and is_word(new)
         yield _literal(TokenKind.RENAME if is_renaming else kind, "", text, "", new)
         return
@@ -115,32 +105,6 @@ def _argument(left: Sequence[str], right: Sequence[str], new: str) -> Rule | Non
             parts = (opening, Hole.INSIDE, ")")
             return Rule(TokenKind.ARGUMENT, parts, (opening, 0, new + ")"), opening, "", new)
     return None
-
-
-def _pattern(old: Sequence[str], changes: Sequence[TokenChange]) -> Rule | None:
-    """Return all changes of a line, with anything between them."""
-    first, last = changes[0], changes[-1]
-    head = "" if _is_telling(first) else "".join(_to_word(old[: first.start][::-1])[::-1])
-    tail = "" if _is_telling(last) else "".join(old[last.end : last.end + 1])
-    parts, filling = list[Part](), list[Filling]()
-    for n, change in enumerate(changes):
-        text, new = "".join(change.old), "".join(change.new)
-        if n:
-            parts.append(Hole.ANY)
-            filling.append(n - 1)
-        else:
-            text, new = head + text, head + new
-        if change is last:
-            text, new = text + tail, new + tail
-        if not text:
-            return None
-        parts.append(text)
-        filling.append(new)
-    old_text = " ".join("".join(change.old) for change in changes)
-    new_text = " ".join("".join(change.new) for change in changes)
-    needle = needle_of(parts)
-    rule = Rule(TokenKind.PATTERN, tuple(parts), tuple(filling), needle, old_text, new_text)
-    return rule if any(map(is_word, needle)) else None
 
 
 MAX_HOLES = 4

@@ -67,9 +67,9 @@ CASES = [
     ),
     Case(
         "an assertion that is written in another way, whatever it compares",
-        "self.assertEqual(a, 1)\nself.assertEqual(bcd, f(x))\nself.assertEqual(total, 22)",
+        "self.assertEqual(a, 1)\nself.assertEqual(bcd, x)\nself.assertEqual(total, 22)",
         [(0, "self.assertEqual(a, 1)", "assert a == 1"),
-         (1, "self.assertEqual(bcd, f(x))", "assert bcd == f(x)")],
+         (1, "self.assertEqual(bcd, x)", "assert bcd == x")],
         (2, "self.assertEqual(total, 22)", "assert total == 22"),
     ),
     Case(

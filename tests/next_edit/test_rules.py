@@ -27,7 +27,6 @@ def of_kind(kind: TokenKind, before: str, after: str) -> list[Rule]:
         (TokenKind.ARGUMENT, "get(url, a)", "get(url, a, ok=1)", "get(f(x), [b])",
          "get(f(x), [b], ok=1)"),
         (TokenKind.ARGUMENT, "get(url)", "get(url, 5)", "get()", "get()"),
-        (TokenKind.PATTERN, "eq(a, b)", "assert a == b", "  eq(f(1), x)", "  assert f(1) == x"),
     ],
 )  # fmt: skip
 def test_a_rule(kind: TokenKind, before: str, after: str, line: str, result: str) -> None:
