@@ -23,6 +23,7 @@ from fim_lsp.settings.config import Config
 from server_bridge.fim.tokens import needs_no_lead
 from server_bridge.protocol import Chunk, Measure, Prompt, State
 
+NOWHERE = Window(0, 0, "", "")  # of a frame that shows nothing of the document
 TELLING = 12  # characters of a line that says more than `else:` or `return None`
 
 Chunks = tuple[Chunk, ...]

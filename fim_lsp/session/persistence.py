@@ -18,10 +18,10 @@ from itertools import chain, starmap
 from pathlib import Path
 
 from fim_lsp.context.secrets.scan import scrub_parts
-from fim_lsp.prompt.frame import Header, still_true
+from fim_lsp.prompt.frame import NOWHERE, Header, still_true
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.lane import Withdrawn
-from fim_lsp.session.prefill import NOWHERE, Prefill
+from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.state import state_file
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments

@@ -14,8 +14,7 @@ from functools import partial
 
 from fim_lsp.context.ring import RingLimits
 from fim_lsp.prompt import frame as frames
-from fim_lsp.prompt.frame import Frame, Header
-from fim_lsp.prompt.window import Window
+from fim_lsp.prompt.frame import NOWHERE, Frame, Header
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.lane import Lane, PermittedModel, step_tokens
 from fim_lsp.session.state.open_document import OpenDocument
@@ -23,7 +22,6 @@ from fim_lsp.session.stats import Stats
 from server_bridge.protocol import Prompt, PromptTooLong
 
 CURSOR, NEXT = "prefill cursor", "prefill next"  # kinds of background work
-NOWHERE = Window(0, 0, "", "")
 IDLE_S = 0.3  # quiet before background work: longer than a pause between two keys of fast typing
 SHORTEST_S = 1e-3  # less is no reason to look again
 REST_S = 0.1  # the user stays at a place where the cursor rests this long

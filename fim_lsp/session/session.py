@@ -44,7 +44,6 @@ from fim_lsp.session.stats import Answer, LastAnswer, Stats
 from fim_lsp.session.tasks import Tasks
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import EDITOR, Requester
-from fim_lsp.workspace.explorer import Progress
 from server_bridge.protocol import Backend, TextModel
 
 BACKGROUND = ("prefill cursor", "decode ahead", "choose chunks", "prefill next")
@@ -217,8 +216,8 @@ class Session:
         self._persistence.begin_audit()
         self._judging.begin(self._open.reopen())
 
-    def on_index(self, progress: Progress) -> None:
-        """Tell *progress* of files that are being indexed."""
+    def on_index(self, progress: Callable[[str, int, int], None]) -> None:
+        """Tell *progress* of files that are indexed: root, files done, files to do."""
         self.workspaces.progress = progress
 
     def stats(self) -> dict[str, object]:

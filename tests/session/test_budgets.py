@@ -11,11 +11,10 @@ import pytest
 
 from fim_lsp.documents import Position, TextPlace, open_document
 from fim_lsp.events import Opened
-from fim_lsp.prompt.frame import Frame, Header
+from fim_lsp.prompt.frame import NOWHERE, Frame, Header
 from fim_lsp.prompt.window import Window
 from fim_lsp.session import generation as generation_module
 from fim_lsp.session.generation import Generation, Phase
-from fim_lsp.session.prefill import NOWHERE
 from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.session import Session
 from fim_lsp.session.state.open_documents import OpenDocuments
