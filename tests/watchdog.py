@@ -10,16 +10,19 @@ itself, too, and reports to the same file.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import signal
 import traceback
 import tracemalloc
 from pathlib import Path
 from time import thread_time
 from types import FrameType
+from typing import ClassVar
 
 LONGEST_S = 0.1
 HELD_UP = "the event loop was held up"
 LOOK_S = 0.02
+LOOKS = round(LONGEST_S / LOOK_S) + 1  # between the first and the last of them lies that time
 PACKAGES = tuple(str(Path(__file__).parents[1] / name) for name in ("fim_lsp", "server_bridge"))
 # Once in a process, before there is an answer that could be late, an import too; and what a loop of the tests, which has
 # no threads, computes in place of one (tests/clock.py).
@@ -27,35 +30,62 @@ START = {"lsp_initialize", "initialize", "_find_and_load", "run_in_executor"}
 CAN_WATCH = hasattr(signal, "setitimer")  # not on Windows
 
 run = asyncio.Handle._run
-stacks: list[str] = []  # where the callback was that runs now, whenever it was looked at
+
+
+class Callback:
+    """
+    The one that runs now, if any; *looks* are where it was, whenever it was looked at, and *since* when.
+
+    It costs two assignments: there are millions of callbacks, and each call of the system would be felt.
+    """
+
+    is_running = False
+    since = 0.0
+    looks: ClassVar[list[str]] = []
 
 
 def watch(report: Path) -> None:
     """Watch the event loops of the main thread; each callback that is too long adds its calls to *report*."""
 
     def timed(handle: asyncio.Handle) -> None:
-        stacks.clear()
-        begun = thread_time()
-        signal.setitimer(signal.ITIMER_PROF, LOOK_S, LOOK_S)
+        Callback.is_running = True
         try:
             run(handle)
         finally:
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            seconds = thread_time() - begun
-            is_traced = tracemalloc.is_tracing()  # that takes several times as long
-            if len(stacks) * LOOK_S >= LONGEST_S and seconds > LONGEST_S and not is_traced:
-                with report.open("a") as file:
-                    file.write(f"{seconds:.2f} s in {handle!r}\n{stacks[-1]}\n")
+            Callback.is_running = False
+            if Callback.looks:
+                tell(handle)
+
+    def tell(handle: asyncio.Handle) -> None:
+        seconds = thread_time() - Callback.since
+        is_traced = tracemalloc.is_tracing()  # that takes several times as long
+        if len(Callback.looks) >= LOOKS and seconds > LONGEST_S - LOOK_S and not is_traced:
+            with report.open("a") as file:
+                file.write(f"{seconds:.2f} s in {handle!r}\n{Callback.looks[-1]}\n")
+        Callback.looks.clear()
 
     if CAN_WATCH:
         signal.signal(signal.SIGPROF, _look)
         asyncio.Handle._run = timed  # type: ignore[method-assign, assignment]
+        look_now_and_then()
+
+
+def look_now_and_then() -> None:
+    """Look until this process ends, which takes its handlers before; one that was forked has no timer yet."""
+    if CAN_WATCH:
+        signal.setitimer(signal.ITIMER_PROF, LOOK_S, LOOK_S)
+        atexit.register(signal.setitimer, signal.ITIMER_PROF, 0)
 
 
 def _look(_: int, frame: FrameType | None) -> None:
-    """Note that the main thread is in our packages, if it is, and in which calls."""
+    """Note that the callback is in our packages, if it is, and in which calls."""
+    if not Callback.is_running:
+        return
     codes = [at.f_code for at, _ in traceback.walk_stack(frame)]
     is_ours = any(code.co_filename.startswith(PACKAGES) for code in codes)
     if is_ours and START.isdisjoint(code.co_name for code in codes):
-        is_late = len(stacks) * LOOK_S >= LONGEST_S - LOOK_S
-        stacks.append("".join(traceback.format_stack(frame, 12)) if is_late else "")
+        looks = Callback.looks
+        if not looks:
+            Callback.since = thread_time()
+        is_late = len(looks) >= LOOKS - 2
+        looks.append("".join(traceback.format_stack(frame, 12)) if is_late else "")
