@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from fim_lsp.workspace import reader
+from tests import parsing
 from tests.models import of_family
 from tests.watchdog import HELD_UP, watch
 
@@ -33,6 +35,16 @@ def too_long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     report.touch()
     watch(report)
     return report
+
+
+@pytest.fixture(scope="session", autouse=True)
+def parser() -> Iterator[None]:
+    """All sessions of this process parse in one other, which ends with it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader, "SyntaxProcess", parsing.Shared)
+        yield
+    parsing.ours.end()
+    parsing.ours.close()
 
 
 @pytest.fixture(autouse=True)
