@@ -12,6 +12,7 @@ or as `chat`.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -112,15 +113,14 @@ def rewritten(
 
     A *sentencepiece* one has the same pieces, with `▁` for a space; a byte that is no ASCII sign is a byte token.
     """
-    bundled = gguf.GGUFReader(BUNDLED)
     out = gguf.GGUFWriter(path, "qwen2")
-    for name, field in bundled.fields.items():
+    for name, field in bundled().fields.items():
         if name.startswith("qwen2.") or name == "general.file_type":
             out.add_key_value(name, field.contents(), field.types[0])
     add_vocabulary(out, _sentencepiece(specials) if sentencepiece else bytelevel(specials))
     if chat_template:
         out.add_chat_template(chat_template)
-    for tensor in bundled.tensors:
+    for tensor in bundled().tensors:
         out.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
     return finish(out, path)
 
@@ -162,12 +162,25 @@ def finish(out: gguf.GGUFWriter, path: Path) -> Path:
     return path
 
 
+@functools.cache
+def bundled() -> gguf.GGUFReader:
+    """Return the bundled model, read once: that takes longer than to write another one."""
+    return gguf.GGUFReader(BUNDLED)
+
+
+@functools.cache
+def spelled() -> tuple[list[str], list[str]]:
+    """Return its tokens and merges."""
+    fields = bundled().fields
+    tokens, merges = (fields[f"tokenizer.ggml.{name}"].contents() for name in ("tokens", "merges"))
+    return tokens, merges
+
+
 def bytelevel(specials: Sequence[str], moved: int = 0) -> Vocabulary:
     """Return the bundled model's, with other spellings of its special tokens."""
-    fields = gguf.GGUFReader(BUNDLED).fields
-    merges = fields["tokenizer.ggml.merges"].contents()
+    known, merges = spelled()
     renamed = dict(zip(SPECIALS, specials, strict=True))
-    tokens = [renamed.get(t, t) for t in fields["tokenizer.ggml.tokens"].contents()]
+    tokens = [renamed.get(t, t) for t in known]
     tokens = [t or f"[UNUSED{i}]" for i, t in enumerate(tokens)]
     tokens = tokens[-moved:] + tokens[:-moved]
     end = tokens.index(END)
