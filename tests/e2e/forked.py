@@ -2,12 +2,13 @@
 Servers without their start-up, which is most of what a short test costs: forked from a process that has imported everything.
 
 What happens in one is what happens in a server that was started, from `main` on: its own process, pipes, environment and
-exit. tests/e2e/test_life.py starts its servers as an editor does; so does every test where processes cannot be forked so.
+exit. Some of tests/e2e/test_life.py are started as an editor does it; so is every one where processes cannot be forked so.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import queue
@@ -23,7 +24,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from tests.watchdog import watch
+from tests.watchdog import look_now_and_then, watch
 
 ROOT = Path(__file__).parents[2]
 CAN_FORK = sys.platform == "linux"
@@ -38,6 +39,11 @@ SIGNALS: dict[int, Any] = (
     else {}
 )
 START_S = LEAVE_S = 60.0
+# What a server has imported once its client has asked for something: in each of them it would be most of the work.
+IMPORTED = (
+    "fim_lsp.lsp.run", "fim_lsp.session.session", "server_bridge.bridge", "httpx", "httpcore",
+    "anyio._backends._asyncio", "fim_lsp.http_server.local_port",
+)  # fmt: skip
 LONGEST = 1 << 18  # bytes of a request: an environment, and the code that a test has run first
 
 
@@ -131,9 +137,8 @@ class Template:
 
 def serve(requests: socket.socket) -> None:
     """Fork a server for each request, and tell the codes that they end with."""
-    from fim_lsp.lsp import server  # noqa: F401, PLC0415 (only here, once for all)
-    from fim_lsp.session import session  # noqa: F401, PLC0415
-
+    for name in IMPORTED:
+        importlib.import_module(name)
     pids: dict[int, int] = {}
     while True:
         for ready in select.select([requests.fileno(), *pids], [], [])[0]:
@@ -166,6 +171,7 @@ def _become(fds: list[int], arguments: list[str], before: str, env: dict[str, st
         os.environ.update(env)
         for number, handler in SIGNALS.items():
             signal.signal(number, handler)
+        look_now_and_then()
         exec(before, {})
         from fim_lsp.__main__ import main  # noqa: PLC0415
 

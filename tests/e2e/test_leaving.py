@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -82,8 +83,11 @@ def started(launch: Callable[..., Editor], **settings: object) -> Editor:
     return editor
 
 
-@pytest.mark.parametrize("state", STATES)
-@pytest.mark.parametrize("ending", ["end of input", "exit", "SIGTERM"])
+# All that tells of the client's end calls the same function; so each is tried, not with each state.
+HANGING = [*zip(STATES, cycle(["end of input", "exit", "SIGTERM"]))]
+
+
+@pytest.mark.parametrize(("state", "ending"), HANGING)
 def test_what_hangs_does_not_keep_it(
     launch: Callable[..., Editor], state: str, ending: str
 ) -> None:
@@ -122,7 +126,7 @@ def test_the_death_of_the_client_is_noticed(launch: Callable[..., Editor]) -> No
     assert editor.wait(LATE_S) == 1
 
 
-@pytest.mark.parametrize("pid", [None, 0, 1, -1, 2**31 - 1])
+@pytest.mark.parametrize("pid", [None, 1, 2**31 - 1])
 def test_a_process_that_is_not_there_is_not_waited_for(
     launch: Callable[..., Editor], pid: int | None
 ) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,14 +13,17 @@ from tests.e2e.client import GHOST_TEXT, INLINE, Editor
 from tests.e2e.forked import ROOT
 
 
-@pytest.fixture(scope="module")
-def template() -> None:
-    """These servers are started as editors start them."""
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Editor]:
+    """A server that is no copy of another process: it was started as editors start it."""
+    editor = Editor(tmp_path / "home")
+    yield editor
+    editor.close()
 
 
-def test_capabilities(editor: Editor) -> None:
+def test_capabilities(started: Editor) -> None:
     """Ghost text is offered statically and non-empty; all we understand is in the answer."""
-    capabilities = editor.initialize()
+    capabilities = started.initialize()
     assert capabilities["inlineCompletionProvider"] == {"workDoneProgress": False}
     assert "completionProvider" not in capabilities
     assert capabilities["executeCommandProvider"]["commands"] == [
@@ -48,6 +52,8 @@ def test_capabilities(editor: Editor) -> None:
         "change": 2,
         "save": {"includeText": False},
     }
+    started.finish()
+    assert started.bye() == 0
 
 
 @pytest.mark.parametrize(
@@ -93,18 +99,18 @@ def test_the_clients_first_encoding_is_taken(
     assert editor.initialize(capabilities={"general": general})["positionEncoding"] == chosen
 
 
-def test_leaving_before_hello_is_1(editor: Editor) -> None:
+def test_leaving_before_hello_is_1(started: Editor) -> None:
     """`exit` without `shutdown` is an error, whenever it comes."""
-    editor.notify("exit")
-    assert editor.wait() == 1
+    started.notify("exit")
+    assert started.wait() == 1
 
 
 @pytest.mark.parametrize("leave", [Editor.hang_up, Editor.terminate])
-def test_a_lost_editor_is_1(editor: Editor, leave: Callable[[Editor], int]) -> None:
+def test_a_lost_editor_is_1(started: Editor, leave: Callable[[Editor], int]) -> None:
     """Stdin ends, or a signal comes: no process stays behind."""
-    editor.initialize()
-    editor.open("file:///a.py", "x = 1\n")
-    assert leave(editor) == 1
+    started.initialize()
+    started.open("file:///a.py", "x = 1\n")
+    assert leave(started) == 1
 
 
 def test_out_of_order_is_refused(editor: Editor) -> None:

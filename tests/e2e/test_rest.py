@@ -37,7 +37,7 @@ from tests.models import BUNDLED
 
 SESSIONS = int(os.environ.get("FIM_SESSIONS", "6"))  # scripts/test-security sets more
 AT_ONCE = 3  # sessions: they mostly wait
-STEPS = 24
+STEPS = 24 if SESSIONS > 6 else 12
 WINDOW_S, REST_CPU_S = 4.0, 0.08  # as 0.4 s in 20; a resting server takes 0.1
 LOOK_S = 1.0  # between the beginnings of two such windows
 LIMIT_S = 300.0  # until the background work that a pause pays for is done, beside other sessions

@@ -159,8 +159,10 @@ def why_nothing(editor: Editor, uri: str) -> str:
     return str(editor.command("fim.showContext", uri)["note"])
 
 
-@pytest.mark.parametrize("method", ["textDocument/didSave", "textDocument/didClose"])
-@pytest.mark.parametrize("name", [".gitignore", ".fimignore"])
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [("textDocument/didSave", ".gitignore"), ("textDocument/didClose", ".fimignore")],
+)
 def test_a_rule_saved_in_the_editor_holds_at_once(
     editor: Editor, tmp_path: Path, method: str, name: str
 ) -> None:

@@ -112,18 +112,6 @@ def test_the_same_in_the_menu(editor: Editor) -> None:
     assert "preselect" not in item
 
 
-def test_the_model_dies_with_the_server(editor: Editor, tmp_path: Path) -> None:
-    """However the server ends, no llama.cpp stays behind."""
-    psutil = pytest.importorskip("psutil")
-    editor.initialize(initializationOptions=EMBEDDED)
-    editor.open(A, "x = 1\n")
-    editor.request(INLINE, at(A, 0, 5))
-    children = psutil.Process(editor.process.pid).children(recursive=True)
-    editor.kill()
-    assert children
-    assert psutil.wait_procs(children, timeout=30)[1] == []
-
-
 BLOCK = """\
 class Cart:
     def __init__(self, width, height):
