@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -51,7 +50,6 @@ def test_a_suggestion_has_a_source_and_a_toy_is_called_one(report, tmp_path: Pat
         (".env", "", "", ("the file is private", "the file is private")),
         ("a.py", ":5", "", ("inside a word", "")),
         ("a.py", "", "completion.auto = false", ("fim.completion.auto", "")),
-        ("a.py", "", 'completion.disabledFor = ["python"]', ("disabledFor names python", "")),
     ],
 )
 def test_silence_has_a_reason(
@@ -85,29 +83,3 @@ def test_asking_by_hand_is_named_where_it_may_help(*, by_hand: bool, hint: bool)
     """Not to a user who did that."""
     said = reasons.report("", "parses", "it broke off", by_hand=by_hand)
     assert ("ask by hand" in said) == hint
-
-
-def test_scripts_read_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """With --json the reasons are in the object."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    (tmp_path / "fim-lsp").mkdir()
-    (tmp_path / "fim-lsp" / "config.toml").write_text('backend.kind = "embedded"\n')
-    (tmp_path / "a.py").write_text("total = width * height\n")
-    main(["complete", f"{tmp_path}/a.py:1:5", "--why", "--json"])
-    found = json.loads(capsys.readouterr().out)["why"]
-    assert "inside a word" in found[TYPING]
-    assert "fim-lsp setup" in found["the model"]
-
-
-def test_without_why_one_line_says_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Nothing on stdout, the reason on stderr."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    (tmp_path / ".env").write_text("KEY=\n")
-    assert main(["complete", f"{tmp_path}/.env:1"]) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "the file is private" in err
