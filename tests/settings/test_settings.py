@@ -6,6 +6,7 @@ import json
 import os
 import re
 import runpy
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -326,23 +327,22 @@ def test_a_clients_secret_is_no_setting(raw: object) -> None:
 EVIL = "x\n[repair](command:evil)\x1b[2J\u202e" + "y" * 131_897
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        {EVIL: 1},
-        {"ring": {EVIL: 1}},
-        {"ring": {"chunks": EVIL}},
-        {"completion": {"fallback": EVIL}},
-        {"privacy": {"exclude": ["!" + EVIL]}},
-        {"privacy": {"exclude": [f"!{number}{EVIL}" for number in range(1000)]}},
-        {"backend": {"url": EVIL}},
-        {f"{number}{EVIL}": 1 for number in range(2000)},
-    ],
-    ids=["key", "inner key", "value", "choice", "pattern", "patterns", "not for it", "many keys"],
-)
-def test_what_a_repository_writes_is_cut(raw: object) -> None:
+WRITTEN: dict[str, Callable[[], object]] = {  # some are hundreds of megabytes
+    "key": lambda: {EVIL: 1},
+    "inner key": lambda: {"ring": {EVIL: 1}},
+    "value": lambda: {"ring": {"chunks": EVIL}},
+    "choice": lambda: {"completion": {"fallback": EVIL}},
+    "pattern": lambda: {"privacy": {"exclude": ["!" + EVIL]}},
+    "patterns": lambda: {"privacy": {"exclude": [f"!{number}{EVIL}" for number in range(1000)]}},
+    "not for it": lambda: {"backend": {"url": EVIL}},
+    "many keys": lambda: {f"{number}{EVIL}": 1 for number in range(2000)},
+}
+
+
+@pytest.mark.parametrize("raw", WRITTEN.values(), ids=WRITTEN)
+def test_what_a_repository_writes_is_cut(raw: Callable[[], object]) -> None:
     """Its text reaches messages: short, on one line, without links, and not too often."""
-    _, problems = merge_layers([Layer("p", raw, trusted=False)])
+    _, problems = merge_layers([Layer("p", raw(), trusted=False)])
     assert problems
     assert len(problems) <= 51
     for problem in problems:
