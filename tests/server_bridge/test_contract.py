@@ -43,12 +43,13 @@ pytestmark = [
 # Those that scripts/test-mlx and scripts/test-cluster install.
 OTHERS = {"mlx": mlx_server.PYTHON, "vllm": vllm_server.PYTHON}
 MARKS = {"mlx": pytest.mark.mlx, "vllm": pytest.mark.cluster}
-# Models for the embedded engine, see conftest.py; all but the first are run by scripts/test-server.
+# Models for the embedded engine, see conftest.py; all but the first are run by scripts/test-server, and so is another
+# llama-server: what is decided there by itself, tests/server_bridge/llama has.
 UNUSUAL = ("chat", "sentencepiece", "plain")
 SERVER = (pytest.mark.server, pytest.mark.skipif(not PROGRAM, reason="run by scripts/test-server"))
 KINDS = [
-    *("embedded", UNUSUAL[0], "llama-server", "openai", "fake"),
-    *(pytest.param(name, marks=SERVER) for name in UNUSUAL[1:]),
+    *("embedded", UNUSUAL[0], "openai", "fake"),
+    *(pytest.param(name, marks=SERVER) for name in ("llama-server", *UNUSUAL[1:])),
     *(pytest.param(name, marks=MARKS[name]) for name, python in OTHERS.items() if python),
 ]
 RANDOM = "qwen-tiny"  # the model of tests/mlx_server.py

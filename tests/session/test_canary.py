@@ -164,6 +164,7 @@ async def test_no_canary_ever_reaches_the_model(project: Project) -> None:
     assert [secret for secret in SECRETS if secret in sent] == []
 
 
+@pytest.mark.parametrize("project", ["openai"], indirect=True)  # the bundled model takes none
 async def test_no_canary_reaches_the_model_by_an_instruction(project: Project) -> None:
     """Neither of the file that is edited, nor in the instruction, nor in what another server found wrong."""
     main = Typist(project.session, MAIN, project.uri("main.py"), root=project.root.as_uri())
@@ -181,8 +182,7 @@ async def test_no_canary_reaches_the_model_by_an_instruction(project: Project) -
     for each in asked:
         await project.session.edits.edit(main.uri, each, lambda lines: not lines)
     sent = "\n".join(project.bodies)
-    if project.session.connection.state.kind == "openai":  # the bundled model itself takes none
-        assert "add PUBLIC comments" in sent, "instructions must have been sent"
-        assert "got REDACTED" in sent
+    assert "add PUBLIC comments" in sent, "instructions must have been sent"
+    assert "got REDACTED" in sent
     assert "CANARY" not in sent
     assert [secret for secret in SECRETS if secret in sent] == []

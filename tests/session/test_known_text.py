@@ -5,7 +5,8 @@ by one rule.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -109,6 +110,18 @@ def test_what_is_on_screen_stays(typed: str, left: str | None) -> None:
     assert [candidate.text for candidate in found.candidates] == [left] * (left is not None)
     assert not known.at(request(typed, invoked=True), MODEL).is_on_screen
     assert not known.at(request(typed), "another model").is_on_screen
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"after": ")"}, {"above": ("def g():",)}, {"below": ("x = 1",)}, {"language": "lua"}],
+)
+def test_what_is_on_screen_stays_there_only(change: dict[str, Any]) -> None:
+    """Other text around it, or a text of another language: the screen does not say."""
+    place = request("    ret").cursor
+    screen = Displayed(place, Candidate("urn total(1)"), MODEL)
+    assert screen.find_rest(place, MODEL) is not None
+    assert screen.find_rest(replace(place, **change), MODEL) is None
 
 
 @pytest.mark.parametrize(

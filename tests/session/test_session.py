@@ -24,7 +24,7 @@ from tests.typist import BRIEF, QUICK, ROOT, Typist, embedded
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
 # Tokens: what was typed, and one a stream. The prompts have over a thousand; how it is split into requests differs.
 FEW = 24
-KEYS = "\ndef total(items, rate):\n    price = sum(item.price for item in items)\n    re"
+KEYS = "\ndef total(items, rate):\n    price = sum(item."
 HALF = "\nclass Parser:\n    def __init__(self, na"  # the text goes on with `me`
 
 

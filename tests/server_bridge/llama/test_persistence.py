@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 from dataclasses import replace
 from pathlib import Path
 
@@ -79,17 +78,6 @@ async def test_a_child_that_died_comes_back_with_its_cache(tmp_path: Path) -> No
     await backend._supervisor.wait_ended()
     assert (await cost(backend)).prompt_n <= FEW
     await backend.aclose()
-
-
-async def test_only_the_owner_may_read_what_is_saved(tmp_path: Path) -> None:
-    """Saved tokens of the user's code lie in folders and files of mode 0700 and 0600."""
-    folder = tmp_path / "slots"
-    backend = Embedded(EmbeddedSettings(slots_dir=str(folder)))
-    await cost(backend)
-    await save(backend)
-    await backend.aclose()
-    modes = {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
-    assert (stat.S_IMODE(folder.stat().st_mode), modes) == (0o700, {0o600})
 
 
 @pytest.fixture(scope="module")
