@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from benchmarks import markdown
 from benchmarks.clients import Answer
@@ -117,8 +117,3 @@ def _cells(one: Row) -> list[str]:
         f"{at(one.ms, 0.5):.1f}",
         f"{at(one.ms, 0.95):.1f}",
     ]
-
-
-def raw(rows: Iterable[Row]) -> list[dict[str, object]]:
-    """Return everything, for JSON."""
-    return [asdict(one) for one in rows]

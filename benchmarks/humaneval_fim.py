@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 import httpx
 
+from benchmarks import markdown
 from benchmarks.arguments import add_model, names, parser
 from benchmarks.serve import serving
 from fim_lsp import events
@@ -193,7 +194,7 @@ async def answer(
 
 def table(answers: Answers, *, short: bool) -> str:
     """Return a row per arm, and one per pair of arms, in Markdown; of *short* lines, or of all others."""
-    rows = ["| arm | places | right | nothing | wrong |", "| --- | ---: | ---: | ---: | ---: |"]
+    rows = list[tuple[object, ...]]()
     right: dict[str, set[Place]] = {}
     for name, texts in answers.items():
         mine = {place: text for place, text in texts.items() if place.is_short == short}
@@ -201,13 +202,12 @@ def table(answers: Answers, *, short: bool) -> str:
         n_nothing = sum(not text.strip() for text in mine.values())
         n_wrong = len(mine) - len(right[name]) - n_nothing
         share = len(right[name]) / max(1, len(mine))
-        rows.append(
-            f"| {name} | {len(mine)} | {len(right[name])} ({share:.1%}) | {n_nothing} | {n_wrong} |"
-        )
+        rows.append((name, len(mine), f"{len(right[name])} ({share:.1%})", n_nothing, n_wrong))
+    text = markdown.table(("arm", "places", "right", "nothing", "wrong"), rows)
     for one, other in combinations(answers, 2):
         gained, lost = len(right[other] - right[one]), len(right[one] - right[other])
-        rows.append(f"\n{other} against {one}: {gained} gained, {lost} lost.")
-    return "\n".join(rows)
+        text += f"\n\n{other} against {one}: {gained} gained, {lost} lost."
+    return text
 
 
 def main() -> None:

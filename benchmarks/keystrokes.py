@@ -23,11 +23,12 @@ import contextlib
 import json
 import platform
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks import arguments
 from benchmarks.clients import Answer, Client, Ours, Peer, replay
-from benchmarks.figures import Row, raw, row, table
+from benchmarks.figures import Row, row, table
 from benchmarks.metrics import Metered, total
 from benchmarks.serve import BUNDLED, N_BATCH, N_SLOTS, serving
 from benchmarks.traces import TRACES, Trace, full_ring, load, neighbours
@@ -61,7 +62,7 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "keystrokes.md").write_text(table(rows), "utf-8")
     about = {"python": platform.python_version(), "model": options.model.name}
-    document = json.dumps({**about, "rows": raw(rows)})
+    document = json.dumps({**about, "rows": [*map(asdict, rows)]})
     (options.out / "keystrokes.json").write_text(document, "utf-8")
     print(table(rows))
 

@@ -43,13 +43,6 @@ def count_decoded(text: str) -> int:
     return round(float(dict(SAMPLE.findall(text))["llamacpp:tokens_predicted_total"]))
 
 
-async def waiting(url: str) -> int:
-    """Return how many requests the vLLM at *url* has not begun."""
-    async with httpx.AsyncClient(trust_env=False) as client:
-        samples = SAMPLE.findall((await client.get(f"{url}/metrics")).text)
-    return sum(int(float(value)) for name, value in samples if name == "vllm:num_requests_waiting")
-
-
 async def total(urls: Sequence[str]) -> int:
     """Return what the servers at *urls* have evaluated together; `UNKNOWN` where one of them keeps no count."""
     async with httpx.AsyncClient(trust_env=False) as client:

@@ -215,10 +215,17 @@ async def _most_waiting(urls: Sequence[str], ended: asyncio.Event) -> int:
     most = 0
     while not ended.is_set():
         for url in urls:
-            most = max(most, await metrics.waiting(url))
+            most = max(most, await _waiting(url))
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(ended.wait(), LOOK_S)
     return most
+
+
+async def _waiting(url: str) -> int:
+    """Return how many requests the vLLM at *url* has not begun."""
+    async with httpx.AsyncClient(trust_env=False) as client:
+        samples = metrics.SAMPLE.findall((await client.get(f"{url}/metrics")).text)
+    return sum(int(float(value)) for name, value in samples if name == "vllm:num_requests_waiting")
 
 
 HEAD = """\

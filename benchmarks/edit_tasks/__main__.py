@@ -56,9 +56,8 @@ def _name(task: Task) -> str:
 
 async def _run(options: argparse.Namespace) -> None:
     passed = Counter[str]()
-    chosen = tasks()[options.skip :][: options.tasks]
     with serving(options.model, ngrams=True, n_ctx=16384) as url:
-        for number, task in enumerate(chosen, options.skip):
+        for number, task in enumerate(tasks()[: options.tasks]):
             text = await edit(task, url)
             wrong = problem(task, text, str(options.esbuild))
             passed.update(dict.fromkeys((task.kind, task.language, "all"), not wrong))
@@ -71,7 +70,6 @@ def main() -> None:
     parser = arguments.parser("benchmarks.edit_tasks", __doc__)
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--tasks", type=int, default=100)
-    parser.add_argument("--skip", type=int, default=0)
     parser.add_argument("--esbuild", type=Path, default=ESBUILD)
     parser.add_argument("--explain", action="store_true")
     asyncio.run(_run(parser.parse_args()))

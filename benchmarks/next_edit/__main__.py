@@ -54,12 +54,12 @@ def main() -> None:
     options = _options()
     if options.renames:
         with ProcessPoolExecutor(options.jobs) as pool:
-            score_one = partial(score_renames, n_commits=options.commits, skip=options.skip)
+            score_one = partial(score_renames, n_commits=options.commits)
             print(list_renames(pool.map(score_one, options.histories)))
         return
     everything: list[Played] = []
     rows: list[list[object]] = []
-    play = partial(_played, options.commits, options.skip)
+    play = partial(_played, options.commits)
     with ProcessPoolExecutor(options.jobs) as pool:
         for path, played in zip(options.histories, pool.map(play, options.histories), strict=True):
             everything.append(played)
@@ -73,10 +73,10 @@ def main() -> None:
     print(_levels([played.asks for played in everything]))
 
 
-def _played(n_commits: int, skip: int, path: Path) -> Played:
+def _played(n_commits: int, path: Path) -> Played:
     """Return the asks of a history, and what the engine had for them."""
     played = Played([], [])
-    history = History(path, n_commits, skip)
+    history = History(path, n_commits)
     for commit in history.commits:
         for ask in asks(commit, history.files(commit)):
             start = time.thread_time()
@@ -93,9 +93,10 @@ def _ranked(ask: Ask) -> Ranked:
     here = _likely(proposals(ask.edits, opened, renames), opened)
     away = _likely(in_unopened(ask.edits, opened, unopened, renames), unopened)
     shown = [Shown(*proposal[:5], proposal.pattern) for proposal in here]
-    return shown + [
-        Shown(*proposal[:5], proposal.pattern, False, proposal.is_renaming) for proposal in away
-    ]
+    for proposal in away:
+        where = Where.RENAMED if proposal.is_renaming else Where.UNOPENED
+        shown.append(Shown(*proposal[:5], proposal.pattern, where))
+    return shown
 
 
 def _likely(all_proposals: Sequence[Proposal], texts: Sequence[EditedText]) -> list[Proposal]:
@@ -137,7 +138,6 @@ def _options() -> argparse.Namespace:
     parser = arguments.parser("benchmarks.next_edit", __doc__)
     parser.add_argument("histories", nargs="+", type=Path)
     parser.add_argument("--commits", type=int, default=200, help="how many of the newest")
-    parser.add_argument("--skip", type=int, default=0, help="… before so many")
     parser.add_argument("--jobs", type=int, default=2, help="histories at a time")
     parser.add_argument(
         "--renames", action="store_true", help="only renames: the uses after the definition alone"

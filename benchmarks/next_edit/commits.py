@@ -41,25 +41,26 @@ class Commit:
 class History:
     """The newest *n_commits* of a repository that change code, oldest first."""
 
-    def __init__(self, path: Path, n_commits: int, skip: int = 0) -> None:
-        self._path, self._code = path, CodeFiles(path, MAX_CHARS)
-        self.commits = self._commits(n_commits, skip)
+    def __init__(self, path: Path, n_commits: int) -> None:
+        self._code = CodeFiles(path, MAX_CHARS)
+        self.commits = _commits(path, n_commits)
 
     def files(self, commit: Commit) -> dict[str, Lines]:
         """Return the code files before *commit*, by path."""
         return self._code.at(f"{commit.id}^")
 
-    def _commits(self, n_commits: int, skip: int) -> list[Commit]:
-        log = git(self._path,
-            "log", "--no-merges", "--format=commit %H", f"-n{4 * (n_commits + skip)}", "-p", "-U0",
-            "--no-renames", "--diff-filter=M", "--no-color", "--no-ext-diff",
-        )  # fmt: skip
-        commits = []
-        for commit in hunks_of(log):
-            n_lines = sum(len(hunk.before) + len(hunk.after) for hunk in commit.hunks)
-            if 0 < n_lines <= MAX_LINES:
-                commits.append(commit)
-        return commits[skip : skip + n_commits][::-1]
+
+def _commits(path: Path, n_commits: int) -> list[Commit]:
+    log = git(path,
+        "log", "--no-merges", "--format=commit %H", f"-n{4 * n_commits}", "-p", "-U0",
+        "--no-renames", "--diff-filter=M", "--no-color", "--no-ext-diff",
+    )  # fmt: skip
+    commits = []
+    for commit in hunks_of(log):
+        n_lines = sum(len(hunk.before) + len(hunk.after) for hunk in commit.hunks)
+        if 0 < n_lines <= MAX_LINES:
+            commits.append(commit)
+    return commits[:n_commits][::-1]
 
 
 def hunks_of(log: str) -> Iterator[Commit]:

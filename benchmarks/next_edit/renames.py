@@ -55,10 +55,10 @@ class Changed(NamedTuple):
     mixed: set[int]  # rows in which more than one name changed
 
 
-def score_renames(path: Path, n_commits: int, skip: int = 0) -> dict[str, Counter[str]]:
+def score_renames(path: Path, n_commits: int) -> dict[str, Counter[str]]:
     """Return the counts of a history by language."""
     totals: dict[str, Counter[str]] = {}
-    history = History(path, n_commits, skip)
+    history = History(path, n_commits)
     for commit in history.commits:
         files = history.files(commit)
         for name in dict.fromkeys(hunk.path for hunk in commit.hunks):

@@ -17,6 +17,14 @@ from benchmarks.next_edit.replay import Ask
 from fim_lsp.next_edit.edits import Lines
 
 
+class Where(enum.Enum):
+    """Places are shown from different levels on."""
+
+    OPEN = "an open file"
+    RENAMED = "a renamed name in a file that is not open"
+    UNOPENED = "anything else in one"
+
+
 class Shown(NamedTuple):
     """A proposal, how sure it is, what a refusal is remembered by, and where it is."""
 
@@ -26,27 +34,12 @@ class Shown(NamedTuple):
     after: Lines
     confidence: float
     pattern: object
-    is_open: bool = True
-    is_renaming: bool = False
-
-    @property
-    def where(self) -> Where:
-        """Its URL."""
-        away = Where.RENAMED if self.is_renaming else Where.UNOPENED
-        return Where.OPEN if self.is_open else away
+    where: Where = Where.OPEN
 
     @property
     def change(self) -> object:
         """Return what is refused besides the pattern."""
         return self.uri, self.before, self.after
-
-
-class Where(enum.Enum):
-    """Places are shown from different levels on."""
-
-    OPEN = "an open file"
-    RENAMED = "a renamed name in a file that is not open"
-    UNOPENED = "anything else in one"
 
 
 Ranked = list[Shown]  # the surest first; those in files that are not open last

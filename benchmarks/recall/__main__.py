@@ -31,7 +31,7 @@ def main() -> None:
     """Play and print."""
     options = _options()
     for path in options.histories:
-        history = History(path, options.commits, options.skip)
+        history = History(path, options.commits)
         steps, files = [*history.steps()], history.workspace()
         rows = list[tuple[object, ...]]()
         for size in options.sizes:
@@ -46,7 +46,6 @@ def _options() -> argparse.Namespace:
     parser = arguments.parser("benchmarks.recall", __doc__)
     parser.add_argument("histories", nargs="*", type=Path, default=[ROOT])
     parser.add_argument("--commits", type=int, default=40, help="how many of the newest")
-    parser.add_argument("--skip", type=int, default=0, help="… before so many")
     sizes = lambda text: [int(part) for part in text.split(",")]  # noqa: E731
     parser.add_argument("--sizes", type=sizes, default=SIZES, help="chunks of the ring")
     return parser.parse_args()

@@ -62,12 +62,10 @@ Step = Open | Replace | Type | Save | Commit
 class History:
     """The newest *n_commits* of the repository at *path* that touch code."""
 
-    def __init__(self, path: Path, n_commits: int, skip: int = 0) -> None:
+    def __init__(self, path: Path, n_commits: int) -> None:
         self._path, self._code = path, CodeFiles(path)
-        log = git(path, "log", "--first-parent", "--format=%H %P", f"-n{n_commits * 8 + skip}")
-        commits = (
-            commit for commit, *parents in map(str.split, log.splitlines()[skip:]) if parents
-        )
+        log = git(path, "log", "--first-parent", "--format=%H %P", f"-n{n_commits * 8}")
+        commits = (commit for commit, *parents in map(str.split, log.splitlines()) if parents)
         self.commits = [*islice(filter(self._changes, commits), n_commits)][::-1]
 
     def workspace(self) -> dict[str, str]:
