@@ -20,16 +20,7 @@ from typing import Any
 from server_bridge.fim.layout import CHAT, GAP, NO_THINKING, TASK, Part, neutral, render
 from server_bridge.openai.code_block import find_block
 from server_bridge.openai.stream import StreamedAnswer
-from server_bridge.protocol import (
-    NO_ID,
-    TEMPERATURE,
-    Prompt,
-    Reply,
-    Request,
-    Stop,
-    Timings,
-    Token,
-)
+from server_bridge.protocol import NO_ID, TEMPERATURE, Prompt, Reply, Request, Stop, Timings, Token
 
 GUIDE = "structured_outputs"  # vLLM's field; others leave it unread
 # What a completion can do without, what is refused most often first; see `http.fields`.

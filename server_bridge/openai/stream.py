@@ -18,25 +18,9 @@ import msgspec
 from msgspec import Struct
 
 from server_bridge.fim.layout import find_spelling
-from server_bridge.http.responses import (
-    LONGEST,
-    REFUSALS,
-    Count,
-    Object,
-    Octet,
-    check_length,
-    label,
-    log_probability,
-    optional,
-)
-from server_bridge.http.responses import read as read_shape
-from server_bridge.protocol import (
-    NO_ID,
-    BackendError,
-    BackendRejected,
-    BackendUnavailable,
-    Token,
-)
+from server_bridge.http import responses
+from server_bridge.http.responses import Count, Object, Octet, log_probability, optional
+from server_bridge.protocol import NO_ID, BackendError, BackendRejected, BackendUnavailable, Token
 
 # The context, as servers say it in words: "maximum context length is 4096 tokens", "exceed context
 # window of 400", "must be <= 400", "n_keep (442) >= n_ctx (400)"
@@ -214,8 +198,8 @@ async def growing(
     """
     answer, started = StreamedAnswer(), time.perf_counter()
     async for event in events:
-        _take(answer, read_shape(CompletionEvent, event, url), url)
-        check_length(len(answer.text), n_predict, url)
+        _take(answer, responses.read(CompletionEvent, event, url), url)
+        responses.check_length(len(answer.text), n_predict, url)
         answer.total_ms = (time.perf_counter() - started) * 1000
         if not answer.prompt_ms and (answer.text or answer.ended):
             answer.prompt_ms = answer.total_ms
@@ -236,7 +220,7 @@ def _take(answer: StreamedAnswer, event: CompletionEvent, url: str) -> None:
     if event.error or event.kind == "error":
         raise _map_fault(event.error or event.message, url)
     if isinstance(event.system_fingerprint, str):
-        answer.engine = label(event.system_fingerprint)
+        answer.engine = responses.label(event.system_fingerprint)
     usage = optional(Usage, event.usage)
     answer.usage = usage or answer.usage
     answer.is_all |= bool(event.done or (usage and not event.choices and answer.text))
@@ -279,16 +263,16 @@ def _map_fault(error: object, url: str) -> BackendError:
     fault = optional(Fault, error)
     message = fault.message if fault else error if isinstance(error, str) else ""
     failure: BackendError = BackendUnavailable(f"{url} failed in the middle of an answer")
-    if is_length(message) or (fault and str(fault.code) in map(str, REFUSALS)):
+    if is_length(message) or (fault and str(fault.code) in map(str, responses.REFUSALS)):
         failure = BackendRejected(f"{url} refuses the request")
-        failure.status = min(REFUSALS)
+        failure.status = min(responses.REFUSALS)
     failure.server_text = message
     return failure
 
 
 def is_length(message: str) -> bool:
     """Return whether a refusal in words is about the length of a prompt."""
-    message = message[:LONGEST]
+    message = message[: responses.LONGEST]
     return bool(LENGTH.search(message) and EXCESS.search(message))
 
 
@@ -297,7 +281,7 @@ def find_limit(message: str, n_predict: int, n_all: int) -> tuple[int, int]:
     Return how many tokens a refused prompt has with an answer of *n_predict*, about *n_all* as far
     as is known, and how many fit; 0 where no number says that.
     """
-    message = NO_COUNT.sub("", message[:LONGEST])
+    message = NO_COUNT.sub("", message[: responses.LONGEST])
     limits = [int(limit) for limit in LIMIT.findall(message)]
     counts = [int(count) for count in COUNT.findall(message)]
     others = [count for count in counts if count not in {*limits, n_predict}]

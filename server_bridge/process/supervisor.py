@@ -19,7 +19,6 @@ from typing import Any
 
 from server_bridge.http.client import Http, Trust
 from server_bridge.machine.executables import KILL, signal_group, start_async
-from server_bridge.process.embedded_child import PR_SET_PDEATHSIG
 from server_bridge.process.programs import KEY_ENV, Program
 from server_bridge.protocol import BackendUnavailable
 
@@ -32,6 +31,7 @@ LONGEST_WAIT_S = 30.0
 # cores, and on busy ones (benchmarks/README.md).
 SPINS = {"GOMP_SPINCOUNT": "1000"}
 SPIN_ENV = {*SPINS, "OMP_WAIT_POLICY"}  # a user who sets one of these knows better
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 LIBC: Any = ctypes.CDLL(None) if sys.platform == "linux" else None  # loaded before any fork
 
 

@@ -21,10 +21,10 @@ CAPABILITIES = {
 BEFORE = """
 import hashlib, os, pathlib
 os.environ |= {{"HF_ENDPOINT": {hub!r}, "XDG_STATE_HOME": {home!r}, "LLAMA_CACHE": {home!r}, "HF_HUB_CACHE": {home!r}}}
-from server_bridge.weights import download, table
+from server_bridge.weights import on_disk, table
 data = pathlib.Path({bundled!r}).read_bytes()
 real = table.MODELS[0]._replace(n_bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
-table.MODELS = download.MODELS = (real,)
+table.MODELS = on_disk.MODELS = (real,)
 """
 EMBEDDED = {"fim.backend.kind": "embedded"}
 NO, YES = 0, 1  # the buttons
