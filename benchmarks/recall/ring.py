@@ -78,7 +78,7 @@ class DrivenRing:
             snapshot = self.memory.snapshot(view)
             others = read_unopened(self._index, snapshot, self._read_unopened)
             snapshot = replace(snapshot, others=(*snapshot.others, *others))
-            assert self.memory.accept(update_ring(snapshot))
+            assert self.memory.accept(snapshot, update_ring(snapshot))
             self._shown = self.memory.visible(view)
         return self._shown
 

@@ -8,7 +8,7 @@ compute `update_ring`, and gives the result back, which counts unless something 
 
     memory.edited(before, after, edits)                     each event
     memory.visible(viewport)                                a prompt's chunks, for a window
-    memory.accept(update_ring(memory.snapshot(viewport)))   while idle; takes 10 to 100 ms
+    memory.accept(snapshot, update_ring(snapshot))          while idle; takes 10 to 100 ms
 
 Lines move under edits, and what is remembered by line moves along: the clock of each edited line,
 and the pieces in the ring. A piece whose own lines are edited is no longer *fresh* and is not
@@ -30,7 +30,7 @@ from fim_lsp.context.chunks import (
     locate,
     read_yank,
 )
-from fim_lsp.context.ring import Ring, RingLimits, RingUpdate, Snapshot, Viewport, judge, visible
+from fim_lsp.context.ring import Ring, RingLimits, Snapshot, Viewport, judge, visible
 from fim_lsp.context.similarity import SAME, similarity
 from fim_lsp.documents import FOLLOWED_EDITS, Document, Edit, alike, split
 
@@ -208,11 +208,11 @@ class Memory:
             (*self._yanks, *self._told.values()),
         )
 
-    def accept(self, update: RingUpdate) -> bool:
-        """Take the new ring, unless something happened since its snapshot."""
-        if update.n_events != self._n_events:
+    def accept(self, snapshot: Snapshot, ring: Ring) -> bool:
+        """Take the new ring, unless something happened since the snapshot that it was made of."""
+        if snapshot.n_events != self._n_events:
             return False
-        self.ring = update.ring
+        self.ring = ring
         self._queued.clear()
         return True
 

@@ -213,21 +213,12 @@ class Snapshot:
         return _words(lines[max(0, line - _NEAR_ABOVE) : line + _NEAR_BELOW])
 
 
-@dataclass(frozen=True, slots=True)
-class RingUpdate:
-    """The next ring, and the moment it belongs to."""
-
-    n_events: int
-    ring: Ring
-
-
-def update_ring(snapshot: Snapshot, read: Read = read) -> RingUpdate:
+def update_ring(snapshot: Snapshot, read: Read = read) -> Ring:
     """Choose again, as far as the account of the ring allows."""
     candidates = list(_within(_candidates(snapshot, read), _CANDIDATE_CHARS))
     interest = Interest(_surroundings(snapshot, read), candidates)
     bad = judge(snapshot.viewport, snapshot.here)
-    ring = refill(snapshot.ring, candidates, interest, snapshot.limits, bad)
-    return RingUpdate(snapshot.n_events, ring)
+    return refill(snapshot.ring, candidates, interest, snapshot.limits, bad)
 
 
 def judge(viewport: Viewport, here: Source | None) -> Bad:

@@ -62,10 +62,7 @@ class Frame:
 
 @lru_cache(maxsize=256)
 def scrub_name(name: str) -> str:
-    """
-    Return the name of a file or a folder as a model may see it, without a secret in it: a chunk has
-    this one, and no other.
-    """
+    """Return the name of a file or a folder as a model may see it, without a secret in it."""
     return scrub_text(name)
 
 

@@ -100,7 +100,7 @@ def test_unopened_files_are_shown_and_say_why() -> None:
         return None if path == "app/zoo.py" else Source(f"u:/{path}", path, "python", 7, lines)
 
     others = tuple(read_unopened(index, snapshot, read))
-    assert memory.accept(update_ring(replace(snapshot, others=others)))
+    assert memory.accept(snapshot, update_ring(replace(snapshot, others=others)))
     why = {p.name: p.why for chunk in memory.ring.chunks for p in chunk.pieces}
     assert why["lib/money.py"] is Why.DEFINITION
     assert why["app/ship.py"] is Why.SIBLING

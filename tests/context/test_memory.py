@@ -40,7 +40,8 @@ class Editor:
     def update_ring(self, uri: str, line: int, n_around: int = 5) -> list[str]:
         """One update with the cursor here; the names of what is shown."""
         viewport = Viewport(uri, line, max(0, line - n_around), line + n_around)
-        assert self.memory.accept(update_ring(self.memory.snapshot(viewport)))
+        snapshot = self.memory.snapshot(viewport)
+        assert self.memory.accept(snapshot, update_ring(snapshot))
         return self.shown(viewport)
 
     def shown(self, viewport: Viewport) -> list[str]:
@@ -170,9 +171,9 @@ def test_a_yank_is_shown_as_taken() -> None:
 def test_what_happened_meanwhile_voids_an_update() -> None:
     """A result for another moment is dropped; the ring is not torn."""
     editor = Editor(a=functions("one"), b=functions("two"))
-    late = update_ring(editor.memory.snapshot(Viewport(A, 0, 0, 5)))
+    snapshot = editor.memory.snapshot(Viewport(A, 0, 0, 5))
     editor.insert(B, 0, "x = 1\n")
-    assert not editor.memory.accept(late)
+    assert not editor.memory.accept(snapshot, update_ring(snapshot))
     assert editor.memory.ring.chunks == ()
 
 

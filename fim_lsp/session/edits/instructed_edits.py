@@ -148,26 +148,21 @@ class InstructedEdits:
 
         A change of the document ends it, and so does another edit of it.
         """
-        with self._start(uri, EDIT) as why_over:
-            return await self._edit(uri, wanted, on_progress, why_over)
-
-    async def _edit(
-        self, uri: str, wanted: Instruction, on_progress: OnProgress, why_over: Callable[[], str]
-    ) -> Edited:
         work = None
         try:
-            doc = await self._admit(uri)
-            document = doc.document
-            selection = _select(document, wanted.start, wanted.end)
-            dialogue = await self._question(doc, document, selection, wanted)
-            doc.dialogue = dialogue
-            work = Work(dialogue, on_progress)
-            permit = doc.permit(document, lambda: why_over() or work.why_over)
-            await self._answer(work, permit, document)
-            if not on_progress(()):
-                work.why_over = "it was cancelled"
-            permit(dialogue.context)
-            lines = work.lines(ended=True)
+            with self._start(uri, EDIT) as why_over:
+                doc = await self._admit(uri)
+                document = doc.document
+                selection = _select(document, wanted.start, wanted.end)
+                dialogue = await self._question(doc, document, selection, wanted)
+                doc.dialogue = dialogue
+                work = Work(dialogue, on_progress)
+                permit = doc.permit(document, lambda: why_over() or work.why_over)
+                await self._answer(work, permit, document)
+                if not on_progress(()):
+                    work.why_over = "it was cancelled"
+                permit(dialogue.context)
+                lines = work.lines(ended=True)
             if why := _why_none(work, lines, selection):
                 return Edited(note=why, cost=work.cost)
         except (Withdrawn, BackendError) as error:

@@ -13,10 +13,10 @@ from functools import partial
 from itertools import takewhile
 from pathlib import Path, PurePath
 
-from fim_lsp.context.chunks import ContextChunk, Source
+from fim_lsp.context.chunks import Source
 from fim_lsp.context.index import Index
 from fim_lsp.context.memory import Memory
-from fim_lsp.context.ring import Ring, RingLimits, RingUpdate, Snapshot, Viewport, update_ring
+from fim_lsp.context.ring import Ring, RingLimits, Snapshot, Viewport, update_ring
 from fim_lsp.prompt.frame import Chunks, scrub_name
 from fim_lsp.session.state.edit_history import EditHistory
 from fim_lsp.session.state.state_file import SavedWorkspace
@@ -60,7 +60,6 @@ class Workspace:
         self._n_rules = 0  # how often the rules of what is private changed
         self._unjudged: set[str] = set()  # files of which nothing is shown until they are judged
         self._shown: dict[str, str] = {}  # the files whose text prompts may have: URI by name
-        self._owners: dict[str, str] = {}  # the same, of names in which a secret was replaced
 
     def begin_loading(self, work: Callable[[], Coroutine[None, None, None]]) -> asyncio.Task[None]:
         """Have *work* load what an earlier run left, once."""
@@ -86,25 +85,11 @@ class Workspace:
         return uri not in self._unjudged
 
     def chunks(self, viewport: Viewport) -> tuple[Chunk, ...]:
-        """Return the chunks to show with a window."""
-        visible = [*takewhile(self._may_name, self.memory.visible(viewport))]
-        shown = tuple(Chunk(scrub_name(chunk.name), chunk.text) for chunk in visible)
-        for chunk, source in zip(shown, visible, strict=True):
-            self.show(chunk.name, source.uri)
-        return shown
-
-    def _may_name(self, chunk: ContextChunk) -> bool:
-        """
-        Return whether a chunk may be shown, by its name: one without a secret may be that of
-        several files, of which the first has it for good, or what is withdrawn would be another's.
-        """
-        name = scrub_name(chunk.name)
-        is_own = name == chunk.name or self._owners.setdefault(name, chunk.uri) == chunk.uri
-        return is_own and self.may_show(chunk.uri)
-
-    def show(self, name: str, uri: str) -> None:
-        """Note that prompts may have text of the file *uri*, by *name*, from now on."""
-        self._shown[name] = uri
+        """Return the chunks to show with a window: none of a file with a secret in its name."""
+        judged = takewhile(lambda chunk: self.may_show(chunk.uri), self.memory.visible(viewport))
+        visible = [chunk for chunk in judged if scrub_name(chunk.name) == chunk.name]
+        self._shown.update((chunk.name, chunk.uri) for chunk in visible)
+        return tuple(Chunk(chunk.name, chunk.text) for chunk in visible)
 
     def shows(self, name: str) -> bool:
         """
@@ -151,9 +136,9 @@ class Workspace:
         if (snapshot.n_events, index) == self._updated:
             return
         loop = asyncio.get_running_loop()
-        update = await loop.run_in_executor(READERS, self._choose, snapshot, index)
-        if self.memory.accept(update):
-            self._updated = update.n_events, index
+        ring = await loop.run_in_executor(READERS, self._choose, snapshot, index)
+        if self.memory.accept(snapshot, ring):
+            self._updated = snapshot.n_events, index
 
     def ring_to_save(self) -> Ring:
         """Return the ring as far as it is true and judged."""
@@ -214,7 +199,7 @@ class Workspace:
         for task in filter(None, (self.loading, self._refreshing, self._updating)):
             task.cancel()
 
-    def _choose(self, snapshot: Snapshot, index: Index) -> RingUpdate:
+    def _choose(self, snapshot: Snapshot, index: Index) -> Ring:
         """Choose the ring, in a worker thread."""
         folder, read = self.files.folder, self._reader.read
         others = pieces_of(index, Path(folder) if folder else None, self.root, snapshot, read)
