@@ -68,23 +68,15 @@ class Dialogue:
     result: tuple[str, ...] = ()
     sample: int = 0
 
-    def is_about(self, lines: tuple[str, ...]) -> bool:
-        """Return whether *lines* are those that were asked about, or what came of them."""
-        return lines in (self.selection.lines, self.result)
-
-    def serves(self, selection: Selection) -> bool:
-        """Return whether the context shows where *selection* is."""
-        return selection.first in self.shown
-
 
 def continue_dialogue(
     last: Dialogue | None, question: Instruction, lines: tuple[str, ...]
 ) -> Dialogue | None:
     """
-    Return the *last* dialogue with the next *question*, where that goes on with it; *lines* are
-    those to be replaced.
+    Return the *last* dialogue with the next *question*, where that goes on with it: *lines*, those
+    to be replaced, are what it asked about, or what came of that.
     """
-    if last is None or not last.is_about(lines):
+    if last is None or lines not in (last.selection.lines, last.result):
         return None
     if question.again:
         return replace(last, answer="", sample=last.sample + 1)

@@ -14,6 +14,7 @@ from fim_lsp.documents import DOCUMENT_CHARS
 TOY = "the bundled model, a toy for Python: `fim-lsp setup` gets a real one"
 
 
+@enum.unique
 class Outcome(enum.StrEnum):
     """
     How a request ended: its name in `fim/stats`, and the words for why it got nothing.

@@ -58,9 +58,3 @@ def test_what_does_not_go_on_begins_again(
 ) -> None:
     """Nothing of another question or of other lines is shown to the model."""
     assert continue_dialogue(last, asked, lines) is None
-
-
-def test_the_context_serves_what_it_shows() -> None:
-    """Lines outside of it need another one."""
-    assert LAST.serves(LAST.selection)
-    assert not LAST.serves(LAST.selection._replace(first=10))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fim_lsp.session.stats import Answer
 from fim_lsp.suggest.reasons import TOY, Outcome, notice, reason, report, source
 
 READY = {
@@ -31,6 +32,19 @@ DOWN = {"state": "down", "message": "nothing answers at http://127.0.0.1:8080"}
 def test_why_there_is_nothing(outcome: Outcome, backend: dict[str, str], words: str) -> None:
     """A place, the model or the lack of one; some name the rule that says so."""
     assert reason(outcome, "*.{a,b}", backend) == words
+
+
+@pytest.mark.parametrize(
+    ("outcome", "rule", "key"),
+    [
+        (Outcome.SUPERSEDED, "", "superseded"),
+        (Outcome.PRIVATE, "it matches *.{a,b}", "private: it matches *.{a,b}"),
+        (Outcome.DISABLED, "{}", "fim.completion.disabledFor names {}"),
+    ],
+)
+def test_an_outcome_is_counted_by_its_name(outcome: Outcome, rule: str, key: str) -> None:
+    """And by the rule that says so: the names of `fim/stats` are stable."""
+    assert Answer([], outcome, rule).key == key
 
 
 @pytest.mark.parametrize(

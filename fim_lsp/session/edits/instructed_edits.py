@@ -236,7 +236,7 @@ class InstructedEdits:
         """
         question = turn(selection, doc.file.path, document.language, instruction)
         last = self._last(doc)
-        if last is not None and last.serves(selection):
+        if last is not None and selection.first in last.shown:
             return Dialogue(last.context, last.shown, selection, (question,))
         cursor = doc.place and doc.place.position
         is_inside = cursor and selection.first <= cursor.line <= selection.last
