@@ -26,10 +26,10 @@ _MOST_BYTES = 16_384  # five times all settings with comments
 # In a line: tomllib takes quadratic time for the parts of a dotted key, 0.6 s for a file full of
 # them.
 _MOST_DOTS = 500
-NOTHING_YET = f"no suggestions until {PROJECT_FILE} can be read: it may say what is private"
+NOTHING_YET = "no suggestions until that file can be read: it may say what is private"
 LIMIT_S = 0.2  # for all files: the server does nothing else meanwhile
 _READERS = ThreadPoolExecutor(64, "settings")  # each may hang with one file
-_ALL_PRIVATE = Layer("a project's settings", {"privacy": {"exclude": ["*"]}}, trusted=False)
+_ALL_PRIVATE = Layer("settings that cannot be read", {"privacy": {"exclude": ["*"]}}, trusted=False)
 
 
 _EDITOR = ("initializationOptions", "workspace/configuration", "workspace/didChangeConfiguration")
@@ -42,8 +42,8 @@ class Sources:
 
     State: the files as last read and when the user's was written, and the editor's answers. A file
     that is wrong now, half written or not, counts as it was before: it may say what is private. So
-    all is private where a project's never was right. An editor *over_tcp* may not set what names
-    files and commands.
+    all is private where one never was right. An editor *over_tcp* may not set what names files and
+    commands.
     """
 
     def __init__(self, flags: Mapping[str, object], *, over_tcp: bool = False) -> None:
@@ -95,9 +95,7 @@ class Sources:
         )
         files = _files(self._roots)
         read = [layer for path in files for layer in (self._good.get(path), self._read.get(path))]
-        layers, wrong = _split(
-            read, [self._read.get(at) for at in files[1:] if at not in self._good]
-        )
+        layers, wrong = _split(read, [self._read.get(at) for at in files if at not in self._good])
         config, problems = merge_layers([*layers, *others])
         return config, wrong + problems
 
@@ -117,18 +115,10 @@ def user_file() -> Path:
     return platformdirs.user_config_path("fim-lsp", appauthor=False) / "config.toml"
 
 
-def find_layers(roots: tuple[Path, ...]) -> tuple[tuple[Layer, ...], tuple[str, ...]]:
-    """
-    Return the user's layer, then one per root of the workspace that has a file; and what is wrong
-    with the files.
-    """
-    results = [*map(_layer, _files(roots))]
-    return _split(results, results[1:])
-
-
 def read(roots: tuple[Path, ...]) -> tuple[Config, tuple[str, ...]]:
     """Return the settings of all files, merged, and what is wrong with them."""
-    layers, problems = find_layers(roots)
+    results = [*map(_layer, _files(roots))]
+    layers, problems = _split(results, results)
     config, more = merge_layers(layers)
     return config, (*problems, *more)
 
@@ -137,14 +127,14 @@ def _files(roots: tuple[Path, ...]) -> list[Path]:
     return [user_file(), *(root / PROJECT_FILE for root in roots)]
 
 
-def _split(read: list[Read], projects: list[Read]) -> tuple[tuple[Layer, ...], tuple[str, ...]]:
+def _split(read: list[Read], only: list[Read]) -> tuple[tuple[Layer, ...], tuple[str, ...]]:
     """
     Return the layers in *read*, and what is wrong with the other files; all is private where that
-    is one of *projects*.
+    is one of *only*, which are all that is known of their files.
     """
     layers = tuple(result for result in read if isinstance(result, Layer))
     problems = tuple(result for result in read if isinstance(result, str))
-    hides = any(isinstance(project, str) for project in projects)
+    hides = any(isinstance(result, str) for result in only)
     return layers + (_ALL_PRIVATE,) * hides, problems + (NOTHING_YET,) * hides
 
 
@@ -183,8 +173,10 @@ def _bytes(path: Path, flags: int) -> bytes | None:
 
 
 def _parse(data: bytes) -> dict[str, object]:
+    """Return the settings of a file; all of it is ours, with `fim` before a key or without."""
     if len(data) > _MOST_BYTES:
         raise ValueError(f"is larger than {_MOST_BYTES} bytes")
     if any(line.count(b".") > _MOST_DOTS for line in data.splitlines()):
         raise ValueError(f"has a line with more than {_MOST_DOTS} dots")
-    return tomllib.loads(data.decode("utf-8-sig"))
+    raw = tomllib.loads(data.decode("utf-8-sig"))
+    return {key if key == "fim" else f"fim.{key.removeprefix('fim.')}": raw[key] for key in raw}

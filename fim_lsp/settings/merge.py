@@ -120,6 +120,9 @@ def _values(layer: Layer, problems: list[str]) -> Iterator[tuple[Option, object]
             problems.append(f"there is no setting fim.{sanitize(key, _KEY_CHARS)}{guess}")
         elif (valid := _valid(option, value)) is None:
             problems.append(f"fim.{key} must be {describe_expected(option)}, not {_shorten(value)}")
+            if key == "privacy.exclude" and value:  # what it was to hide is not known
+                problems[-1] += "; no suggestions until it is"
+                yield option, ("*",)
         elif not layer.trusted and option.project is Project.NEVER:
             problems.append(f"a project may not set fim.{key}")
         elif layer.over_tcp and (local := _local(option, value)):

@@ -89,9 +89,6 @@ SERVERS = 'a list of servers like {"url": "http://127.0.0.1:8012", "kind": "llam
         ({"backend": {"kind": "ollama"}},
          'fim.backend.kind must be one of auto, llama-server, openai, embedded, not "ollama"'),
         ({"backend": {"url": ["x"]}}, "fim.backend.url must be a text, not a list"),
-        ({"privacy": {"exclude": "*.pem"}},
-         'fim.privacy.exclude must be a list of texts, not "*.pem"'),
-        ({"privacy": {"exclude": [""]}}, "fim.privacy.exclude must be a list of texts, not a list"),
         ({"ring": {"chunk": 3}},
          "there is no setting fim.ring.chunk; did you mean fim.ring.chunks?"),
         ({"fim": {"url": "http://x"}},
@@ -116,6 +113,19 @@ SERVERS = 'a list of servers like {"url": "http://127.0.0.1:8012", "kind": "llam
 def test_a_wrong_value_is_named_and_left_out(raw: object, sentence: str) -> None:
     """The sentence says where, what and how it should be; the default stays, keys are not repeated."""
     assert merge_layers([Layer("editor", raw)]) == (Config(), (f"editor: {sentence}",))
+
+
+@pytest.mark.parametrize("value", ["*.pem", [""], [1, "notes/"]])
+@pytest.mark.parametrize("trusted", [True, False])
+def test_what_was_to_be_private_hides_all_where_it_cannot_be_read(
+    value: object, *, trusted: bool
+) -> None:
+    """And a message says so."""
+    wrong = Layer("file", {"privacy": {"exclude": value}}, trusted=trusted)
+    config, [problem] = merge_layers([wrong])
+    assert config.privacy.exclude[-1] == "*"
+    assert problem.startswith("file: fim.privacy.exclude must be a list of texts, not ")
+    assert problem.endswith("; no suggestions until it is")
 
 
 def test_endpoints_are_servers_with_settings_of_their_own() -> None:
@@ -396,15 +406,21 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_files_become_layers(home: Path, tmp_path: Path) -> None:
     """The user's file is trusted, a project's is not, and no file is no layer."""
-    assert files.find_layers((tmp_path,)) == ((), ())
+    assert files.read((tmp_path,)) == (Config(), ())
     home.write_text("[ring]\nchunks = 3\n", "utf-8")
-    (tmp_path / ".fim-lsp.toml").write_text("fim.completion.auto = false\n", "utf-8")
-    assert files.find_layers((tmp_path, tmp_path / "none"))[0] == (
-        Layer(str(home), {"ring": {"chunks": 3}}, trusted=True),
-        Layer(
-            str(tmp_path / ".fim-lsp.toml"), {"fim": {"completion": {"auto": False}}}, trusted=False
-        ),
-    )
+    project = tmp_path / ".fim-lsp.toml"
+    project.write_text("fim.completion.auto = false\nbackend.url = 'http://x'\n", "utf-8")
+    config, problems = files.read((tmp_path, tmp_path / "none"))
+    assert (config.ring.chunks, config.completion.auto, config.backend.url) == (3, False, "")
+    assert problems == (f"{project}: a project may not set fim.backend.url",)
+
+
+def test_all_of_a_file_is_ours(home: Path) -> None:
+    """A key with `fim` before it does not make the others those of another program, as in an editor."""
+    home.write_text("fim.ring.chunks = 3\nring.chunkLines = 9\n[privacy]\nexclude = ['notes/']\n")
+    config, problems = files.read(())
+    assert (config.ring.chunks, config.ring.chunk_lines, problems) == (3, 9, ())
+    assert "notes/" in config.privacy.exclude
 
 
 @pytest.mark.parametrize(
@@ -423,7 +439,7 @@ def test_a_bad_file_is_a_sentence(home: Path, content: bytes) -> None:
 def test_a_file_that_takes_long_to_read_is_not_read(home: Path, content: bytes) -> None:
     """Keys of thousands of parts are refused before they are parsed, which takes quadratic time."""
     home.write_bytes(content)
-    assert files.find_layers(())[1] == (f"{home}: has a line with more than 500 dots",)
+    assert files.read(())[1][0] == f"{home}: has a line with more than 500 dots"
 
 
 @pytest.mark.parametrize(
@@ -481,13 +497,11 @@ def test_a_file_that_is_wrong_now_counts_as_it_was(
     assert read() == (False, 0)
 
 
-@pytest.mark.parametrize(("name", "is_closed"), [(".fim-lsp.toml", True), ("config.toml", False)])
-def test_a_projects_file_that_never_was_right_hides_all(
-    home: Path, tmp_path: Path, name: str, *, is_closed: bool
-) -> None:
+@pytest.mark.parametrize("name", [".fim-lsp.toml", "config.toml"])
+def test_a_file_that_never_was_right_hides_all(home: Path, tmp_path: Path, name: str) -> None:
     """It may say what is private; a message says so, until it can be read."""
     file, sources = home if name == home.name else tmp_path / name, files.Sources({})
-    for text, closed in (("privacy.exclude = [", is_closed), ("privacy.exclude = ['a']", False)):
+    for text, closed in (("privacy.exclude = [", True), ("privacy.exclude = ['a']", False)):
         file.write_text(text)
         sources.read((tmp_path,), lambda: None)
         config, problems = sources.config()
@@ -501,22 +515,24 @@ def test_a_projects_file_is_no_link(home: Path, tmp_path: Path) -> None:
     (tmp_path / ".fim-lsp.toml").symlink_to(tmp_path / "secret")
     (tmp_path / "mine").write_text("[ring]\nchunks = 3\n", "utf-8")
     home.symlink_to(tmp_path / "mine")
-    layers, problems = files.find_layers((tmp_path,))
-    assert [layer.source for layer in layers if layer.trusted] == [str(home)]
+    config, problems = files.read((tmp_path,))
+    assert config.ring.chunks == 3
     assert ".fim-lsp.toml: is a link" in problems[0]
 
 
 @pytest.mark.parametrize("root", ["/dev/null", "/no/such/folder", "/\0"])
 def test_a_root_that_is_no_folder_has_no_file(home: Path, root: str) -> None:
     """Or one problem in words."""
-    assert not any(layer.trusted for layer in files.find_layers((Path(root),))[0])
+    config, problems = files.read((Path(root),))
+    assert config.ring == Config().ring
+    assert len(problems) in (0, 2)  # with what follows of it
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 def test_a_pipe_is_not_waited_for(home: Path, tmp_path: Path) -> None:
     """A cloned repository cannot stop the server by a settings file that never ends."""
     os.mkfifo(tmp_path / ".fim-lsp.toml")
-    assert files.find_layers((tmp_path,)) == ((), ())
+    assert files.read((tmp_path,)) == (Config(), ())
 
 
 def test_the_page_on_settings_is_in_step() -> None:
