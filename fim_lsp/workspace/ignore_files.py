@@ -146,12 +146,15 @@ def _descend(
 
 def _top(folder: Path) -> tuple[Path, Repository]:
     """
-    Return the top of the repository that *folder* lies in; the folder itself if it lies in none.
+    Return the top of the repository that *folder* lies in; if it lies in none, the outermost folder
+    with a `.fimignore`, else the folder itself.
     """
-    for directory in (folder, *folder.parents):
+    upwards = (folder, *folder.parents)
+    for directory in upwards:
         if around := repository(directory):
             return directory, around
-    return folder, no_repository()
+    ours = [directory for directory in upwards if os.path.lexists(directory / IGNORE_FILES[-1])]
+    return [folder, *ours][-1], no_repository()
 
 
 def _ignore_files(folder: Path) -> dict[str, bytes]:

@@ -363,6 +363,18 @@ def test_a_file_outside_is_under_the_rules_of_its_repository(root: Path) -> None
     assert why_private(root / "sub/b.py", None, ()) == ""
 
 
+def test_a_fimignore_needs_no_repository_and_no_workspace(tmp_path: Path, home: Path) -> None:
+    """It counts in all folders below its own, whichever of them the editor opened, if any."""
+    notes = tmp_path / "notes"
+    write(notes / ".fimignore", "diary/\n")
+    file, other = write(notes / "diary/2026/may.md", ""), write(notes / "work/todo.md", "")
+    for root in (None, file.parent, file.parent.parent, notes):
+        assert why_private(file, root, ()) == "it matches .fimignore"
+    for root in (None, other.parent, notes):
+        assert why_private(other, root, ()) == ""
+    assert list(list_files(file.parent, "may.md", ())) == []
+
+
 @pytest.mark.parametrize("name", ["pass.AbCdEf/entry.txt", "bash-fc.AbC", "crontab.AbC/crontab"])
 def test_temporary_files_of_programs_are_private(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
