@@ -242,6 +242,10 @@ READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
         lambda text: polish(Candidate("a)"), Cursor("go", before="f(", after=text[:300])), (")",),
     ),
     "imports on one line": (partial(read_syntax, "python"), ("import a;",)),
+    "imports of one declaration": (
+        lambda text: read_syntax("javascript", f"let a{text}"),
+        (",\nbasket = require('./shop/basket')",),
+    ),
     "diagnostics": (fixed, ("'a' ", "'", "abc ", "a\n", "def ", "]([")),
 }  # fmt: skip
 

@@ -13,6 +13,7 @@ import functools
 import pkgutil
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from tree_sitter import Node, Query, QueryCursor
@@ -51,11 +52,12 @@ class Syntax(NamedTuple):
 
 
 class _Match(NamedTuple):
-    """A match of a query; *tag* is one of `_TAGS`."""
+    """A match of a query; *tag* is one of `_TAGS`, *rows* are the lines of what it defines."""
 
     tag: str
     node: Node
     name: str
+    rows: tuple[int, int]
     captures: dict[str, list[Node]]
 
 
@@ -66,11 +68,12 @@ def read_syntax(language: str, text: str) -> Syntax:
     """
     parsed = parse_text(language, text)
     matches, imports = _matches(parsed)
-    wholes = [_find_rows(parsed, match.node) for match in matches if match.tag != "field"]
+    wholes = [match.rows for match in matches if match.tag != "field"]
+    spans = dict.fromkeys(map(_rows, imports))  # one statement may have thousands of matches
     in_order = sorted(_resolve(parsed, matches), key=lambda d: (d.start, -d.end))
     return Syntax(
         _find_borders(parsed.lines, wholes),
-        _find_imported_names(parsed.lines[n] for node in imports for n in range(*_rows(node))),
+        _find_imported_names(parsed.lines[n] for at in spans for n in range(*at)),
         tuple(in_order[:DEFINITIONS]),
     )
 
@@ -127,7 +130,9 @@ def _matches(text: ParsedText) -> tuple[list[_Match], list[Node]]:
         for node in captures["name"]:
             key, name = node.start_byte, _name(text, node)
             if name and (key not in by_place or pattern < by_place[key][0]):
-                by_place[key] = pattern, _Match(tag, captures[tag][0], name, captures)
+                whole = captures[tag][0]
+                rows = _find_rows(whole, text.grammar.wrappers)
+                by_place[key] = pattern, _Match(tag, whole, name, rows, captures)
     matches = (match for _, match in by_place.values())
     return sorted(matches, key=lambda m: (m.node.start_byte, -m.node.end_byte)), imports
 
@@ -137,15 +142,15 @@ def _resolve(text: ParsedText, matches: Iterable[_Match]) -> Iterator[Definition
     Yield the matches with their owners. A function inside a function is none, a field is known
     once.
     """
-    around: list[_Match] = []
+    around: list[tuple[_Match, str]] = []  # each with the class that its members are of
     fields: set[tuple[str, str]] = set()
     for match in matches:
-        while around and around[-1].node.end_byte <= match.node.start_byte:
+        while around and around[-1][0].node.end_byte <= match.node.start_byte:
             around.pop()
-        owner = next((m.name for m in reversed(around) if m.tag in ("class", "scope")), "")
-        is_inner = bool(around) and around[-1].tag == "function"
-        if match.tag in ("class", "scope", "function"):
-            around.append(match)
+        owner = around[-1][1] if around else ""
+        is_inner = bool(around) and around[-1][0].tag == "function"
+        if match.tag != "field":
+            around.append((match, owner if match.tag == "function" else match.name))
         if match.tag == "scope" or (match.tag == "function" and is_inner):
             continue
         if named := match.captures.get("owner"):
@@ -154,13 +159,13 @@ def _resolve(text: ParsedText, matches: Iterable[_Match]) -> Iterator[Definition
             if (owner, match.name) in fields:
                 continue
             fields.add((owner, match.name))
-        yield Definition(match.name, owner, *_find_rows(text, match.node))
+        yield Definition(match.name, owner, *match.rows)
 
 
-def _find_rows(text: ParsedText, node: Node) -> tuple[int, int]:
+def _find_rows(node: Node, wrappers: AbstractSet[str]) -> tuple[int, int]:
     """Return the lines [start, end) of a definition, with what wraps it."""
-    is_wrapped = text.grammar and node.parent and node.parent.type in text.grammar.wrappers
-    return _rows(node.parent if node.parent and is_wrapped else node)
+    parent = node.parent if wrappers else None  # it is sought from the root down
+    return _rows(parent if parent and parent.type in wrappers else node)
 
 
 def _name(text: ParsedText, node: Node) -> str:
