@@ -17,6 +17,7 @@ def test_everything_kept_is_deleted(tmp_path: Path, capsys: pytest.CaptureFixtur
         "workspaces/b.json",
         "context.txt",
         "days.json",
+        "recorded/2026.json",
         "other/c.txt",
     ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -26,7 +27,10 @@ def test_everything_kept_is_deleted(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert setup.forget(tmp_path) == 0
     assert not (tmp_path / "http").exists()
     assert not (tmp_path / "stacks.txt").is_symlink()
-    assert "Deleted 5.0 MB" in capsys.readouterr().out
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["c.txt"]
+    out = capsys.readouterr().out
+    assert "Deleted 5.0 MB" in out
+    assert f"Recordings that you made stay: 1, in {tmp_path / 'recorded'}." in out
+    left = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
+    assert left == ["2026.json", "c.txt"]
     assert setup.forget(tmp_path) == 0
     assert "Nothing was kept" in capsys.readouterr().out
