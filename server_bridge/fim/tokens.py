@@ -123,9 +123,11 @@ def needs_no_lead(model: str) -> bool:
     Return whether lines above the cursor, shown again as the end of the prompt, are of no use to
     *model*: Qwen2.5-Coder 1.5B has 44 of 60 lines of HumanEval-FIM right without, 41 with them.
 
-    The 0.5B is right 13 points more often with them; larger ones are taken to be like the 1.5B.
+    The 0.5B is right 13 points more often with them; larger ones are taken to be like the 1.5B, and
+    one without a size in its name for a larger one: Ollama's `latest` has 7B.
     """
-    return re.search(r"qwen2\.5-?coder[-:_](?!0\.5)\d", model, re.IGNORECASE) is not None
+    larger = r"qwen-?2\.5(?:\.1)?-?coder(?!.{0,20}0[._]5b)"
+    return re.search(larger, model, re.IGNORECASE) is not None
 
 
 def is_base_model(model: str) -> bool:
