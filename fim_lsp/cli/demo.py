@@ -269,7 +269,7 @@ def _summary(screen: Screen, typist: Typist, stats: Mapping[str, Any]) -> None:
   {n_keys} keys typed, and {n_chars} more characters taken from {len(taken)} suggestions \
 ({n_multi} of several lines)
   {len(asked)} of {n_keys} completions needed the model, the others were known already
-  {statistics.median(asked):.0f} tokens evaluated for one of them (median), {sum(asked)} for all, \
+  tokens evaluated: {statistics.median(asked):.0f} for one of them (median), {sum(asked)} for all, \
 {stats["tokens"]["background"]} more while idle
   {reused / max(1, reused + sum(asked)):.1%} of all prompts came from the cache
   {statistics.median(waits_ms):.0f} ms from key to ghost text (median), \

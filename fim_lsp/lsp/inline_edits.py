@@ -44,13 +44,13 @@ async def inline_edit(editor: Editor, params: object) -> dict[str, object]:
 
 
 def _item(offer: NextEdit, encoding: str) -> dict[str, object]:
-    document, edit = offer.document, text_edit(offer, encoding)
+    document, edit = offer.document, _text_edit(offer, encoding)
     version = None if offer.path else document.version
     item = {
         "textDocument": {"uri": document.uri, "version": version},
         "range": edit.range,
         "text": unix(edit.new_text),
-        "command": make_applied_command(offer),
+        "command": _make_applied_command(offer),
         "why": offer.why,
     }
     if offer.path:
@@ -97,9 +97,9 @@ async def code_actions(editor: Editor, uri: str) -> list[types.CodeAction]:
     if offer.path:  # looked at again when it is applied
         command = types.Command(title, APPLY, arguments=[offer.id])
         return [types.CodeAction(title, kind=kind, command=command)]
-    document, change = offer.document, text_edit(offer, editor.encoding)
+    document, change = offer.document, _text_edit(offer, editor.encoding)
     edit = workspace_edit(editor, document.uri, document.version, change)
-    return [types.CodeAction(title, kind=kind, edit=edit, command=make_applied_command(offer))]
+    return [types.CodeAction(title, kind=kind, edit=edit, command=_make_applied_command(offer))]
 
 
 def _title(offer: NextEdit) -> str:
@@ -120,7 +120,7 @@ def did_show(editor: Editor, params: object) -> None:
             editor.session.handle(NextEditShown(number))
 
 
-def make_applied_command(offer: NextEdit) -> types.Command:
+def _make_applied_command(offer: NextEdit) -> types.Command:
     """Return the command that the client runs after it applied the edit."""
     return types.Command("the next edit was applied", APPLIED, arguments=[offer.id])
 
@@ -146,7 +146,7 @@ async def apply(editor: Editor, *arguments: object) -> bool:
 
 
 async def _apply(editor: Editor, offer: NextEdit) -> None:
-    uri, edit = offer.document.uri, text_edit(offer, editor.encoding)
+    uri, edit = offer.document.uri, _text_edit(offer, editor.encoding)
     whole = workspace_edit(editor, uri, None, edit)
     if await apply_edit(editor, whole, "the next edit by fim-lsp"):
         editor.session.handle(NextEditTaken(offer.id))
@@ -171,7 +171,7 @@ async def why(editor: Editor, *arguments: object) -> str:
     return reason
 
 
-def text_edit(offer: NextEdit, encoding: str) -> types.TextEdit:
+def _text_edit(offer: NextEdit, encoding: str) -> types.TextEdit:
     """Return whole lines, with the line ends of the document."""
     start, end, text = _find_replaced(offer)
     return types.TextEdit(convert.client_range(offer.document, start, end, encoding), text)

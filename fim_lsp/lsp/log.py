@@ -13,7 +13,7 @@ import os
 import stat
 from io import TextIOWrapper
 from pathlib import Path
-from types import TracebackType
+from typing import Any
 
 from fim_lsp.display import escape
 from fim_lsp.settings.config import LogConfig
@@ -23,10 +23,6 @@ _FIRST_LINE = b"# log of fim-lsp\n"
 _OURS = ("fim_lsp", "server_bridge")
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
-_Exception = (
-    tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
-)
-
 
 class OneLine(logging.Formatter):
     """A record on one line; of an exception, lines that begin like no other."""
@@ -35,7 +31,7 @@ class OneLine(logging.Formatter):
         """Return the record without its exception."""
         return escape(super().formatMessage(record)[:MOST_CHARS])
 
-    def formatException(self, ei: _Exception) -> str:  # noqa: N802 (logging's name)
+    def formatException(self, ei: Any) -> str:  # noqa: N802 (logging's name)
         """Return the traceback."""
         lines = super().formatException(ei).split("\n")
         return "\n".join("  | " + escape(line[:MOST_CHARS]) for line in lines)
