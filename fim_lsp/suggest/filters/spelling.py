@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from fim_lsp.suggest.cursor import Candidate, Cursor
-from fim_lsp.suggest.lines import indent
+from fim_lsp.suggest.lines import CLOSER, indent, width
 
 # Accepting costs a key: a single character is faster typed than read. But who asks by hand wants to
-# know: what was dropped made room for a second choice (`else {` where the answer was `}`).
+# know: what was dropped made room for a second choice (`else {` where the answer was `}`). And on a
+# line that waits for its bracket a reader has nothing to weigh: where a model says one in
+# HumanEval-FIM, it is shown at 1,165 of 1,167 lines that are one, and at 24 of 3,625 others.
 VISIBLE_CHARS = 2
 
 USUAL_STEPS = (4, 3, 2)  # spaces per level of indentation
@@ -33,10 +35,25 @@ def trailing_space(candidate: Candidate, cursor: Cursor) -> Candidate:
 
 
 def too_short(candidate: Candidate, cursor: Cursor) -> Candidate:
-    """Drop a text whose acceptance saves no key; by hand, one of which nothing can be seen."""
+    """
+    Drop a text whose acceptance saves no key, but for what the user asked for and for the bracket
+    that closes a block on a line of its own.
+    """
     n_visible = len("".join(candidate.text.split()))
-    is_worth = n_visible >= (1 if cursor.by_hand else VISIBLE_CHARS)
+    is_wanted = cursor.by_hand or _closes_block(candidate.text, cursor)
+    is_worth = n_visible >= (1 if is_wanted else VISIBLE_CHARS)
     return candidate if is_worth else candidate.cut(0, "too short")
+
+
+def _closes_block(text: str, cursor: Cursor) -> bool:
+    """
+    Return whether *text* is the bracket for what the nearest line above opens that is no deeper
+    than the cursor, where it stands as deep as that line.
+    """
+    here = width(cursor.before)
+    around = (line for line in reversed(cursor.above) if line.strip() and width(line) <= here)
+    head = next(around, "").rstrip()
+    return CLOSER.get(head[-1:]) == text and width(head) == here and not cursor.before.strip()
 
 
 def _step(parts: list[str]) -> int:
