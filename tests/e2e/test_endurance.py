@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.e2e.client import INLINE, Editor, at, insertion
 
 CODE = inspect.getsource(argparse)
-ABOVE, TYPED = CODE[:8000], CODE[8000:8700]
+ABOVE, TYPED = CODE[:8000], CODE[8000:8350]
 PAUSES_S = (0.0, 0.001, 0.003, 0.008, 0.015, 0.03)  # faster than any hand, to be at every moment
 EMBEDDED = {"fim": {"backend": {"kind": "embedded"}, "completion": {"debounceMs": 0}}}
 

@@ -76,16 +76,13 @@ def test_a_yes_gets_the_model_and_the_session_goes_on_with_it(
     assert editor.bye() == 0
 
 
-@pytest.mark.parametrize("answer", [NO, None])
-def test_a_no_is_remembered(
-    begin: Callable[..., Editor], tmp_path: Path, answer: int | None
-) -> None:
-    """By a button or by closing the question: nothing is downloaded, and nothing asked again."""
+def test_a_no_is_remembered(begin: Callable[..., Editor], tmp_path: Path) -> None:
+    """Nothing is downloaded, and nothing is asked again."""
     remembered = tmp_path / "home/fim-lsp/offered-a-model"
-    editor = begin("http://127.0.0.1:1", answer)
+    editor = begin("http://127.0.0.1:1", NO)
     wait_until(remembered.exists, "the note that it was asked")
     assert editor.bye() == 0
-    again = begin("http://127.0.0.1:1", answer)
+    again = begin("http://127.0.0.1:1", NO)
     wait_ready(again)
     assert again.bye() == 0
     assert asked(again) == 0

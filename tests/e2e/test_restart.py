@@ -20,7 +20,6 @@ IN_NO_HURRY = "from fim_lsp.lsp import ending, server\nending.LEAVE_S = server.C
 ENDINGS: dict[str, Callable[[Editor], int]] = {
     "shutdown": Editor.bye,
     "shutdown without waiting": Editor.leave,  # Neovim does
-    "end of input": Editor.hang_up,
     "SIGTERM": Editor.terminate,
 }
 

@@ -20,13 +20,12 @@ TEXT = "this_is_text_of_the_user = 1\n"
 SOON = (
     "from fim_lsp.lsp import watchdog\n"
     "watchdog.MOST_S, watchdog.LOOK_S, watchdog.BUSY_S = 2.0, 0.2, 0.6\n"
-    "import fim_lsp.lsp.editor, os, threading\n"
+    "import fim_lsp.lsp.editor, os\n"
 )
 # In place of what happens when the cursor rests.
 HANG = "def hang(*_):\n    {}\nfim_lsp.lsp.editor.Editor.rest_at = hang\n"
 HANGS = {
     "computes": "while True: pass",
-    "waits for itself": "lock = threading.Lock(); lock.acquire(); lock.acquire()",
     "waits for a disk": "os.open(os.environ['HOME'] + '/pipe', os.O_RDONLY)",
 }
 # Keeps Python's lock: no other thread can look.

@@ -81,32 +81,22 @@ async def test_its_own_page_and_programs_are_answered(at_port: Served) -> None:
         assert (await at_port.client.get("/page/state", headers=own)).status_code == 200
 
 
-async def test_the_token(tmp_path: Path) -> None:
-    """Where there is one, all that is anyone's code wants it; the page's own files hold nothing."""
-    async with served(faked(), tmp_path, tmp_path / "cache", token="secret") as at_port:
-        for said in ({}, {"authorization": "Bearer wrong"}, {"authorization": "Basic secret"}):
-            at_port.client.headers.pop("authorization", None)
-            for path in ("/page/state", "/health", "/props"):
+@pytest.mark.parametrize("token", ["secret", ""])
+async def test_the_token(tmp_path: Path, token: str) -> None:
+    """One that is set or made, but always one: all that is anyone's code wants it; the page's own files hold nothing."""
+    wrong = ("Bearer wrong", "Bearer", "Basic secret")
+    async with served(faked(), tmp_path, tmp_path / "cache", token=token) as at_port:
+        known = {"authorization": f"Bearer {at_port.port.token}"}
+        at_port.client.headers.pop("authorization", None)
+        for said in ({}, *({"authorization": each} for each in wrong)):
+            for path in ("/page/state", "/health", "/props", "/v1/models"):
                 assert (await at_port.client.get(path, headers=said)).status_code == 401
             answer = await at_port.client.post("/infill", json=vim("a", 0, 1), headers=said)
             assert answer.status_code == 401
             assert (await at_port.client.get("/", headers=said)).status_code == 200
-        known = {"authorization": "Bearer secret"}
-        assert (await at_port.client.get("/page/state", headers=known)).status_code == 200
-        assert sum(at_port.port.refused.values()) == 12
-
-
-async def test_there_is_always_a_token(tmp_path: Path) -> None:
-    """Also where none is set and the system tells the user: no answer hangs on one check alone."""
-    async with served(faked(), tmp_path, tmp_path / "cache") as at_port:
-        assert at_port.port.token
-        at_port.client.headers.pop("authorization", None)
-        for said in ({}, {"authorization": "Bearer"}, {"authorization": "Bearer x"}):
-            for path in ("/page/state", "/health", "/v1/models"):
-                assert (await at_port.client.get(path, headers=said)).status_code == 401
-            answer = await at_port.client.post("/infill", json=vim("a", 0, 1), headers=said)
-            assert answer.status_code == 401
         assert not at_port.port._routes.counts
+        assert sum(at_port.port.refused.values()) == 20
+        assert (await at_port.client.get("/page/state", headers=known)).status_code == 200
 
 
 async def test_the_pages_token_is_for_the_page(at_port: Served) -> None:

@@ -46,10 +46,10 @@ MARKS = {"mlx": pytest.mark.mlx, "vllm": pytest.mark.cluster}
 # Models for the embedded engine, see conftest.py; all but the first are run by scripts/test-server, and so is another
 # llama-server: what is decided there by itself, tests/server_bridge/llama has.
 UNUSUAL = ("chat", "sentencepiece", "plain")
-SERVER = (pytest.mark.server, pytest.mark.skipif(not PROGRAM, reason="run by scripts/test-server"))
+AT_SERVER = ("llama-server", *UNUSUAL[1:])
 KINDS = [
     *("embedded", UNUSUAL[0], "openai", "fake"),
-    *(pytest.param(name, marks=SERVER) for name in ("llama-server", *UNUSUAL[1:])),
+    *(pytest.param(each, marks=pytest.mark.server) for each in AT_SERVER if PROGRAM),
     *(pytest.param(name, marks=MARKS[name]) for name, python in OTHERS.items() if python),
 ]
 RANDOM = "qwen-tiny"  # the model of tests/mlx_server.py
@@ -329,7 +329,7 @@ async def test_typing_evaluates_what_was_typed(backend: Model) -> None:
     prompt_n = []
     # Few keys show how long the tokens of another vocabulary are, and that text is estimated.
     usual = backend.state.model in ("fim-tiny-q8_0.gguf", fake_backend.MODEL)
-    every = 3 if usual and counts(backend) else 9
+    every = 6 if usual and counts(backend) else 9
     for middle, half in keystrokes(every):
         typed = prompt(middle, half, at=300)
         reply = await backend.complete(Request(typed, n_predict=2))
@@ -361,7 +361,7 @@ async def test_an_instruction_leaves_what_suggestions_have(backend: Model) -> No
 async def test_several_files_in_turn_are_predicted(backend: Model) -> None:
     """Whatever the server evicts, saves and loads when files alternate, we know it beforehand."""
     places, agreed = [300, 700, 1100, 1500], []
-    for n, (middle, half) in enumerate(list(keystrokes(8))[:40]):
+    for n, (middle, half) in enumerate(list(keystrokes(8))[:24]):
         place = places[n * n % 7 % 4]
         typed = replace(prompt(middle, half, at=place), path=f"f{place}.py")
         timings = (await backend.complete(Request(typed, n_predict=2))).timings

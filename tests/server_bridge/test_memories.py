@@ -162,7 +162,7 @@ async def test_another_client_teaches_nothing_wrong(
     with llama_server(model, n_parallel=n_slots, n_ctx=4096 * n_slots) as url:
         backend = LlamaServer(url)
         await backend.connect()
-        for _ in range(12):
+        for _ in range(6):
             at = window(rng.choice((200, 700, 1200)))
             at = replace(at, chunks=at.chunks[:2], middle="x = 1\n" * rng.randrange(3))
             steps = await warm(backend, at)

@@ -16,6 +16,7 @@ from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Backend, Request
 from tests.asked import requests_to
 from tests.fake_backend import FakeBackend
+from tests.fuzz import in_turn
 from tests.server_bridge.waiting import until
 from tests.session.test_late_rules import RULES
 from tests.typist import QUICK, Typist, wait_judged
@@ -129,8 +130,7 @@ async def test_the_next_prompt_follows_a_new_rule(project: Project, change, is_o
     assert [prompt for prompt in project.prompts if "C4N4RY" in prompt] == []
 
 
-@pytest.mark.parametrize("change", RULES)
-@pytest.mark.parametrize("is_open", [True, False])
+@pytest.mark.parametrize(("change", "is_open"), in_turn(RULES, [True, False]))
 async def test_what_was_saved_of_it_is_deleted(
     real: Project, change, is_open: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

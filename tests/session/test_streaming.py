@@ -180,26 +180,6 @@ async def test_keys_ahead_of_the_stream_that_it_contradicts(session: Session) ->
     assert typist.counted("streams") == 2
 
 
-async def test_a_request_that_is_cancelled_leaves_the_stream_for_the_next_key(
-    session: Session,
-) -> None:
-    """Clients cancel at each key; the key that agrees joins the same stream."""
-    [whole] = await Typist(session, BLOCK, uri=f"{ROOT}/whole.py").ask(invoked=True)
-    await session.wait_idle()
-    slow, typist = Slow(session), Typist(session, BLOCK)
-    before = typist.counted("streams")
-    older = asyncio.create_task(typist.ask())
-    await until(slow, 2)
-    older.cancel()
-    await asyncio.gather(older, return_exceptions=True)
-    typist.type(whole.text[:2])
-    for _ in range(200):
-        slow.let.release()
-    [rest] = await typist.ask(invoked=True)
-    assert whole.text[:2] + rest.text == whole.text
-    assert typist.counted("streams") - before == 1
-
-
 @pytest.mark.parametrize("what", ["measure", "stream"])
 async def test_a_menu_opens_in_time_whatever_hangs(session: Session, what: str) -> None:
     """Its request gets an empty answer, and the next one is served when the server is back."""

@@ -32,6 +32,7 @@ from server_bridge.protocol import (
 )
 from tests.clock import run
 from tests.fault_proxy import ANSWERS, FaultProxy, fault_proxy
+from tests.fuzz import in_turn
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 from tests.server_bridge.prompts import short
@@ -69,8 +70,7 @@ async def serves(backend: Endpoints, url: str) -> bool:
     return False
 
 
-@pytest.mark.parametrize("kind", ["llama-server", "openai"])
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(("fault", "kind"), in_turn(FAULTS, ["llama-server", "openai"]))
 async def test_a_bad_day_costs_no_completion_where_there_are_two(
     fault: str, kind: Literal["llama-server", "openai"], url: str, other_url: str
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Request
 from tests.fault_proxy import FaultProxy, fault_proxy
-from tests.fuzz import FUZZ
+from tests.fuzz import FUZZ, in_turn
 from tests.server_bridge.prompts import short
 from tests.server_bridge.waiting import until
 
@@ -31,13 +31,8 @@ ODD = {
     "completions refused": ("/completion", 400, "{}"),
     "completions failed": ("/completion", 500, "{}"),
 }
-# Whether the user named the server or it was found: each in turn, and both by scripts/test-security.
-CASES = [
-    (odd, named)
-    for n, odd in enumerate(ODD)
-    for named in (False, True)
-    if FUZZ > 1 or named == n % 2
-]
+# By default some of them, and in turn whether the user named the server or it was found; all by scripts/test-security.
+CASES = in_turn(ODD if FUZZ > 1 else [*ODD][::2], (False, True))
 
 
 def n_probes(proxy: FaultProxy) -> int:

@@ -187,7 +187,7 @@ async def test_a_restarted_server_is_used_again() -> None:
 async def test_a_connection_lasts_no_longer_than_the_server_likes(url: str) -> None:
     """llama.cpp closes the connection after a hundred requests; no completion fails."""
     server = LlamaServer(url)
-    for _ in range(205):
+    for _ in range(105):
         await server.complete(replace(REQUEST, n_predict=1))
     await server.aclose()
 
