@@ -455,6 +455,20 @@ def test_the_key_that_asks_by_hand(tmp_path: Path) -> None:
         assert neovim.buffer == "KEY="
 
 
+def test_what_a_project_without_git_says_is_private_stays_so(tmp_path: Path) -> None:
+    """A folder with a `.fim-lsp.toml` is a project, whichever of its files is opened."""
+    furnish(tmp_path)
+    file = tmp_path / "notes/diary/may.md"
+    file.parent.mkdir(parents=True)
+    file.write_text("KEY=\n")
+    (file.parent.parent / ".fim-lsp.toml").write_text("privacy.exclude = ['diary/']\n")
+    init = "vim.o.swapfile = false\nvim.lsp.enable('fim')\n"
+    with closing(Neovim(tmp_path, file.parent, init)) as neovim:
+        neovim.edit(file)
+        neovim.send(":Fim trigger\r")
+        neovim.wait_for("No suggestion: the file is private")
+
+
 def test_setup_takes_effect_at_once(tmp_path: Path) -> None:
     """:Fim setup runs in a window; when it ends, the model that it wrote into the settings answers."""
     file, model = shop_in(tmp_path), tmp_path / "another.gguf"

@@ -10,7 +10,7 @@ capabilities.textDocument.inlineCompletion = { dynamicRegistration = false }
 return {
   cmd = { process.path('fim-lsp') or 'fim-lsp', '--stdio' },
   cmd_cwd = process.folder(),
-  root_markers = { '.git' },
+  root_markers = { '.git', '.fim-lsp.toml' },
   capabilities = capabilities,
   settings = { fim = { status = { notify = true } } },
   handlers = {
