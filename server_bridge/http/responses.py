@@ -46,6 +46,7 @@ Object = dict[str, Any]
 
 # Tokens, slots, and token ids: 32 bits in llama.cpp.
 Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Positive = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 Octet = Annotated[int, Meta(ge=0, le=255)]
 
 MOST_ODD = 1 << 18  # bytes: Python's reader takes ten times as long as the strict one

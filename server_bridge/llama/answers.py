@@ -13,12 +13,11 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-from server_bridge.http.responses import Count, Octet
+from server_bridge.http.responses import Count, Octet, Positive
 
 MAX_SLOTS = 1024  # llama.cpp's own limit is 256 sequences (LLAMA_MAX_SEQ)
 DRAFTERS = "generation_settings/speculative.types"  # `response_fields` joins the path with a slash
 
-Positive = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 StopType = Literal["eos", "word", "limit"]
 
 

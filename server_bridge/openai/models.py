@@ -23,9 +23,8 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from server_bridge.fim.tokens import (
     FAMILIES,
@@ -40,6 +39,7 @@ from server_bridge.http.client import Http
 from server_bridge.http.responses import (
     Loading,
     Object,
+    Positive,
     Refused,
     UnexpectedAnswer,
     Unproven,
@@ -66,8 +66,6 @@ HEARD_S = 60.0  # a server that answered so lately is awake; Ollama's models sle
 LOAD_S = 600.0  # 70 GB from a disk; Ollama itself gives up after 5 minutes
 
 log = logging.getLogger(__name__)
-
-Positive = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
 
 class ListedModel(Struct):
