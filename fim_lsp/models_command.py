@@ -31,7 +31,7 @@ from server_bridge.machine.executables import program_path
 from server_bridge.process import command_line, programs, served
 from server_bridge.process.command_line import Machine
 from server_bridge.protocol import Backend, BackendError, BackendUnusable
-from server_bridge.weights import choice, on_disk
+from server_bridge.weights import choice, download, on_disk
 from server_bridge.weights.on_disk import ModelFile
 from server_bridge.weights.table import GIGABYTE, HUB, Offer
 
@@ -94,7 +94,7 @@ def run(given: Namespace) -> int:
         return _show_models()
     try:
         program = _program(given)
-    except (BackendUnusable, on_disk.CannotDownload, _Refused) as error:
+    except (BackendUnusable, download.CannotDownload, _Refused) as error:
         return serve.refuse(str(error))
     assert program.key_file is not None
     if given.dry_run:
@@ -130,7 +130,7 @@ def getter(given: Namespace) -> Callable[[str], str]:
         machine = programs.machine(None)
         try:
             return _get(machine, given, name) if name else _offer(machine, given)
-        except (on_disk.CannotDownload, _Refused) as error:
+        except (download.CannotDownload, _Refused) as error:
             serve.refuse(str(error))
             return ""
 
@@ -179,9 +179,9 @@ def real_model() -> RealModel | None:
                 raise _Refused("it was cancelled; `fim-lsp setup` resumes it")
 
         try:
-            path = best.path or str(on_disk.fetch(best.model, folder(), show, _hub("")))
+            path = best.path or str(download.fetch(best.model, folder(), show, _hub("")))
             setup.write_model(path, files.user_file())
-        except (on_disk.CannotDownload, _Refused, CannotEdit, OSError) as error:
+        except (download.CannotDownload, _Refused, CannotEdit, OSError) as error:
             return str(error)
         return ""
 
@@ -294,7 +294,7 @@ def _fetch(offer: Offer, mirror: str | None) -> str:
     show_wait = screen.status if screen.live else screen.line
     show_wait(connecting)
     try:
-        path = on_disk.fetch(offer.model, folder(), show, mirror)
+        path = download.fetch(offer.model, folder(), show, mirror)
     finally:
         screen.status("")
     screen.say(f"{offer.model.name} is downloaded and verified: {path}")

@@ -52,7 +52,7 @@ ONLY = {
     "asyncio": {"fim_lsp.models_command", "fim_lsp.session", "fim_lsp.workspace", "fim_lsp.lsp",
                 "fim_lsp.http_server", "fim_lsp.cli", "server_bridge"},
     "h11": {"fim_lsp.http_server.connections"},
-    "httpx": {"server_bridge.http.transport", "server_bridge.weights.on_disk"},
+    "httpx": {"server_bridge.http.transport", "server_bridge.weights.download"},
     "lsprotocol": {"fim_lsp.lsp.rpc", "fim_lsp.cli"},
     "pygls": {
         "fim_lsp.lsp.rpc", "fim_lsp.lsp.messages", "fim_lsp.lsp.editor", "fim_lsp.lsp.offer",

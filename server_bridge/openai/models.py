@@ -1,27 +1,13 @@
 """
-The model of an OpenAI-style server: which it is, the fields of every request to it, and waiting
-while it is loaded.
+The model of an OpenAI-style server, and the fields of every request to it.
 
 Servers of several models name their owner (`owned_by`), and need the name of the model to use.
 mlx_lm.server does neither: it has one model, and would load any other it is asked for.
-
-Ollama, llama-swap and LM Studio load a model at the first request. Such a server gives no byte
-meanwhile, and Ollama gives up loading when the client hangs up. So a server of which nothing was
-heard for a while, and that gives no answer, is asked for one token by a request of our own: it
-holds nothing of the user's, no key cancels it, and it may take minutes. Meanwhile every other
-request fails at once as `Loading`.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
-import logging
-import math
 import re
-import time
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from msgspec import Struct
@@ -37,7 +23,6 @@ from server_bridge.fim.tokens import (
 )
 from server_bridge.http.client import Http
 from server_bridge.http.responses import (
-    Loading,
     Object,
     Positive,
     Refused,
@@ -48,7 +33,7 @@ from server_bridge.http.responses import (
     optional,
 )
 from server_bridge.openai import completion
-from server_bridge.protocol import BackendError, BackendRejected, BackendTimeout, BackendUnusable
+from server_bridge.protocol import BackendRejected, BackendUnusable
 
 # tokens, where the server does not say: Ollama's default, and it cuts silently
 SMALL_CONTEXT = 4096
@@ -60,12 +45,6 @@ COMPLETIONS, CHATS = "/v1/completions", "/v1/chat/completions"
 UNKNOWN = "unknown"  # what SGLang's gateway calls a model of which it was not told
 N_NAMES = 8  # models that a message lists
 TEMPLATES = ", ".join(family.name for family in (*FAMILIES, PLAIN, completion.MESSAGE))
-# For the first event of a server that may sleep: our steps take a quarter of a second.
-FIRST_S = 1.5
-HEARD_S = 60.0  # a server that answered so lately is awake; Ollama's models sleep after 5 minutes
-LOAD_S = 600.0  # 70 GB from a disk; Ollama itself gives up after 5 minutes
-
-log = logging.getLogger(__name__)
 
 
 class ListedModel(Struct):
@@ -264,91 +243,3 @@ def _family(model: str, template: str) -> Family:
     raise BackendUnusable(
         f"there is no template {template}: set fim.backend.template to one of {TEMPLATES}"
     )
-
-
-class Waking:
-    """
-    Watches whether the server at *http* answers; *path* and *body* are the request that wakes its
-    model.
-
-    State: when the server was last heard, the request under way, and why the last one failed.
-    """
-
-    def __init__(self, http: Http, path: str, body: Object) -> None:
-        self._http = http
-        self._path, self._body = path, json.dumps(body).encode()
-        self._heard, self._began = -math.inf, 0.0
-        self._task: asyncio.Task[None] | None = None
-        self._error: BackendError | None = None
-
-    @property
-    def message(self) -> str:
-        """The reason to wait for the server, "" while it is awake as far as is known."""
-        if self._task is None or self._task.done():
-            return ""
-        seconds = time.monotonic() - self._began
-        return (
-            f"{self._http.url} gives no answer yet: it may be loading its model "
-            f"({seconds:.0f} s so far)"
-        )
-
-    def check(self) -> None:
-        """Raise Loading while the server is waited for."""
-        if self.message:
-            raise Loading(self.message)
-
-    async def watch(self, events: AsyncGenerator[Object, None]) -> AsyncGenerator[Object, None]:
-        """Yield the *events* of a request. Raises Loading where the server has to be woken."""
-        self.check()
-        patience_s, silent_s = self._http.patience_s, time.monotonic() - self._heard
-        try:
-            async with asyncio.timeout(min(FIRST_S, patience_s) if silent_s > HEARD_S else None):
-                event = await anext(events, None)
-        except (TimeoutError, BackendTimeout):
-            self._begin()
-            raise Loading(self.message) from None
-        while event is not None:
-            self._heard = time.monotonic()
-            yield event
-            event = await anext(events, None)
-
-    async def wait(self) -> bool:
-        """
-        Return whether it had to be waited for, as soon as the server is awake. Raises what the
-        request that wakes it failed of.
-        """
-        if self._task is None:
-            return False
-        await asyncio.wait({self._task})
-        self._task = None
-        if self._error is not None:
-            raise self._error.with_traceback(None)
-        return True
-
-    async def aclose(self) -> None:
-        """Give it up."""
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-    def _begin(self) -> None:
-        self._began = time.monotonic()
-        self._task = asyncio.create_task(self._wake(), name=f"wake {self._http.url}")
-        log.info("openai.asleep url=%s", self._http.url)
-
-    async def _wake(self) -> None:
-        http, self._error = self._http.another(), None
-        http.patience_s = LOAD_S
-        try:
-            async with aclosing(http.stream(self._path, self._body)) as events:
-                await anext(events, None)
-        except BackendRejected as error:  # it refuses, so it is awake
-            log.info("openai.awake url=%s reason=%s", self._http.url, error)
-        except BackendError as error:
-            self._error = error
-            return
-        finally:
-            await http.aclose()
-        self._heard = time.monotonic()
-        log.info("openai.awake url=%s after=%.1f", self._http.url, self._heard - self._began)

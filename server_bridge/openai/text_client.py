@@ -25,15 +25,9 @@ from server_bridge.http.fields import OptionalFields
 from server_bridge.http.responses import REFUSALS, Object, label
 from server_bridge.openai import completion, stream
 from server_bridge.openai.completion import GUIDE, MOST_STOPS, OPTIONAL
-from server_bridge.openai.models import (
-    CHATS,
-    COMPLETIONS,
-    TEMPLATES,
-    ModelInUse,
-    Waking,
-    list_models,
-)
+from server_bridge.openai.models import CHATS, COMPLETIONS, TEMPLATES, ModelInUse, list_models
 from server_bridge.openai.stream import StreamedAnswer
+from server_bridge.openai.waking import Waking
 from server_bridge.protocol import (
     BackendRejected,
     BackendTimeout,

@@ -3,5 +3,6 @@ The models on offer: which there are, which suit this machine, and their downloa
 
 table: the models on offer: files, checksums, licences, published quality
 choice: which of them suit a machine
-on_disk: finds the files that are here, and downloads one, whole or not at all
+download: downloads one of them, whole or not at all
+on_disk: finds the files that are here
 """

@@ -11,7 +11,7 @@ import pytest
 from deploy.tests import vllm_server
 from server_bridge.failover import endpoints
 from server_bridge.http import client
-from server_bridge.openai import models
+from server_bridge.openai import waking
 from tests.llama_server import free_port, llama_server
 from tests.mlx_server import mlx_server
 from tests.models import BUNDLED, SPECIALS, write_model
@@ -31,7 +31,7 @@ def patient() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(client.Http, "__init__", patiently)
         patch.setattr(client, "GET_S", PATIENCE_S)
-        patch.setattr(models, "FIRST_S", PATIENCE_S)
+        patch.setattr(waking, "FIRST_S", PATIENCE_S)
         for name in ("CONNECT_S", "CONNECT_ALL_S"):
             patch.setattr(endpoints, name, PATIENCE_S)
         yield

@@ -24,7 +24,7 @@ from server_bridge import protocol
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.http import responses
 from server_bridge.http.client import Http
-from server_bridge.openai import models
+from server_bridge.openai import waking
 from server_bridge.openai.backend import OpenAiServer
 from tests.server_bridge.cold_server import cold_server
 from tests.server_bridge.prompts import prompt
@@ -156,7 +156,7 @@ async def test_a_model_that_loads_at_the_first_request_is_waited_for(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In silence, until it answers with the list and the stream of that server."""
-    monkeypatch.setattr(models, "FIRST_S", 0.1)
+    monkeypatch.setattr(waking, "FIRST_S", 0.1)
     server = SERVERS[name]
     async with cold_server() as cold:
         cold.listed, cold.stream = server["models"].encode(), body(server["answers"][0])

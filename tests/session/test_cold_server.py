@@ -8,7 +8,7 @@ import pytest
 
 from fim_lsp.session.session import Session
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.openai import models
+from server_bridge.openai import waking
 from server_bridge.protocol import Health
 from tests.server_bridge.cold_server import cold_server
 from tests.typist import QUICK, Typist
@@ -19,7 +19,7 @@ async def test_the_suggestion_comes_when_the_model_is_loaded(
     monkeypatch: pytest.MonkeyPatch, *, invoked: bool
 ) -> None:
     """By hand and by typing, in two loads, of which one is given up; the status says so."""
-    monkeypatch.setattr(models, "FIRST_S", 0.1)
+    monkeypatch.setattr(waking, "FIRST_S", 0.1)
     async with cold_server() as cold:
         session = Session(QUICK, lambda _: open_backend(BackendSettings("openai", cold.url)))
         await session.connection.wait_ready()
@@ -41,7 +41,7 @@ async def test_the_suggestion_comes_when_the_model_is_loaded(
 
 async def test_keys_typed_meanwhile_undo_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is a request that the client cancels; the load goes on, and the last one is answered."""
-    monkeypatch.setattr(models, "FIRST_S", 0.1)
+    monkeypatch.setattr(waking, "FIRST_S", 0.1)
     async with cold_server() as cold:
         session = Session(QUICK, lambda _: open_backend(BackendSettings("openai", cold.url)))
         await session.connection.wait_ready()

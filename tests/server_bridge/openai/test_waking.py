@@ -11,7 +11,7 @@ import pytest
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Loading, ServerError
-from server_bridge.openai import models
+from server_bridge.openai import waking
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.openai.text_client import TextServer
 from server_bridge.protocol import BackendError, BackendTimeout, Health, Request
@@ -25,7 +25,7 @@ TEXT = "value_one + value_two"
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that says nothing for a moment is taken for one that loads."""
-    monkeypatch.setattr(models, "FIRST_S", 0.1)
+    monkeypatch.setattr(waking, "FIRST_S", 0.1)
 
 
 @pytest.fixture
@@ -86,21 +86,21 @@ async def test_a_model_that_fell_asleep_is_woken_again(
     async with aclosing(OpenAiServer(Http(cold.url, patience_s=0.5))) as backend:
         assert (await backend.complete(REQUEST)).text == TEXT
         cold.unload()
-        monkeypatch.setattr(models, "FIRST_S", 0.0)
+        monkeypatch.setattr(waking, "FIRST_S", 0.0)
         slow = asyncio.create_task(backend.complete(REQUEST))
         await cold.asked.wait()
         assert not slow.done()
         cold.finish_loading()
         assert (await slow).text == TEXT
         cold.unload()
-        monkeypatch.setattr(models, "HEARD_S", 0.0)
+        monkeypatch.setattr(waking, "HEARD_S", 0.0)
         await ask_in_vain(backend)
         assert backend.state.health is Health.LOADING
 
 
 async def test_it_does_not_wait_for_ever(cold: ColdServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that hangs does not answer in time, in the end; then it is tried again."""
-    monkeypatch.setattr(models, "LOAD_S", 0.1)
+    monkeypatch.setattr(waking, "LOAD_S", 0.1)
     async with aclosing(OpenAiServer(Http(cold.url))) as backend:
         for _ in range(2):
             await ask_in_vain(backend)
