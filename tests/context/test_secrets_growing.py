@@ -12,6 +12,7 @@ from fim_lsp.prompt.frame import Frame, Header, compose
 from fim_lsp.prompt.window import Window
 from tests.context import harmless_lines
 from tests.context.shapes import Maker, Shape, tuned
+from tests.fuzz import FUZZ
 
 MAKER = Maker(3)
 FRAME = Frame(Header("shop", (), "a.py"), Window(0, 1, "import shop\n", "\nx = 1\n"))
@@ -73,7 +74,7 @@ def test_the_prompt_only_grows_behind_the_blot(before: str, known: str, rest: st
 
 def test_at_most_half_of_a_secret_of_any_shape_is_sent_while_it_is_typed() -> None:
     """Some shapes are known by their ends; 95 in 100 are known before half of them is typed."""
-    shapes = [shape for shape in tuned() if "KEY" not in shape.text]
+    shapes = [shape for shape in tuned() if "KEY" not in shape.text][:: 1 if FUZZ > 1 else 2]
     leaks = [shape.name for shape in shapes if leaked(shape) > len(shape.secret) // 2]
     print(*leaks, sep="\n")
     assert len(leaks) <= 0.05 * len(shapes)

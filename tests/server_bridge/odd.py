@@ -15,7 +15,7 @@ ODD: tuple[Any, ...] = (
     {"a": {}}, [None], [-1], ["x"],
 )  # fmt: skip
 
-SHARE = 6
+SHARE = 9
 
 Place = tuple[Any, ...]
 

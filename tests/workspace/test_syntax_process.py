@@ -19,7 +19,7 @@ from tests.fuzz import FUZZ
 CODE = "def freight(weight):\n    return weight * 2\n"
 HANGS = (sys.executable, "-c", "import time; time.sleep(600)")
 ENDS = (sys.executable, "-c", "")
-N = 60_000 if FUZZ > 1 else 20_000  # scripts/test-security
+N, EVERY = (60_000, 1) if FUZZ > 1 else (20_000, 2)  # scripts/test-security
 HOSTILE = {
     "typescript": ["{" * N, "`${" * N, "<a " * N, "/*" * N],
     "python": ["(" * N, '"""\n' * N, "[x for " * N, " " * N + "\n" * N],
@@ -44,7 +44,7 @@ def process() -> Iterator[SyntaxProcess]:
 @pytest.mark.parametrize("language", HOSTILE)
 def test_after_any_text_the_next_one_is_read(process: SyntaxProcess, language: str) -> None:
     """A hostile one has no syntax, or some; it may end the child, and another one is started."""
-    for text in HOSTILE[language]:
+    for text in HOSTILE[language][::EVERY]:
         process.syntax(language, text)
         syntax = process.syntax("python", CODE)
         assert syntax == read_syntax("python", CODE), text[:20]
@@ -57,7 +57,7 @@ def test_uses_are_read_by_it(process: SyntaxProcess, language: str) -> None:
     code = CODE.replace("return weight", "return mass")
     expected = find_uses("python", code, asked)
     assert [renamed is None for renamed in expected] == [False, True]
-    for text in HOSTILE[language]:
+    for text in HOSTILE[language][::EVERY]:
         process.uses(language, "weight mass\n" + text, asked)
         assert process.uses("python", code, asked) == expected
 

@@ -72,7 +72,7 @@ async def test_steps_end_at_a_server_that_keeps_nothing() -> None:
 
 @pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize(
-    "family", FAMILIES[:: 1 if FUZZ > 1 else 4], ids=lambda family: family.name
+    "family", FAMILIES[:: 1 if FUZZ > 1 else 6], ids=lambda family: family.name
 )
 async def test_each_family_is_known_by_its_tokens_and_none_comes_from_a_file(
     family: Family, tmp_path: Path

@@ -16,7 +16,7 @@ from tests.server_bridge.prompts import keystrokes, prompt, short
 
 pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("patient")]
 
-N_KEYS = 40
+N_KEYS = 24
 
 
 @pytest.mark.parametrize("kind", ["plain", "chat"])
