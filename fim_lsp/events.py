@@ -60,26 +60,6 @@ class Yanked(NamedTuple):
     text: str
 
 
-class Snippet(NamedTuple):
-    """
-    A piece of a file that another language server sent.
-
-    *replaces*: it takes the place of all such that were sent for the file before; "" takes them
-    away.
-    """
-
-    uri: str
-    text: str
-    replaces: bool = False
-
-
-class Informed(NamedTuple):
-    """`fim/context`: what other language servers know of the names near the cursor in *uri*."""
-
-    uri: str
-    snippets: tuple[Snippet, ...]
-
-
 class Dismissed(NamedTuple):
     """`fim.didDismissCompletion`: the user hid the suggestion in *uri*."""
 
@@ -157,7 +137,7 @@ class RulesChanged(NamedTuple):
     """
 
 
-InDocument = Changed | Saved | Closed | Focused | Yanked | Informed | CursorMoved
+InDocument = Changed | Saved | Closed | Focused | Yanked | CursorMoved
 OfSuggestion = Shown | Accepted | PartlyAccepted | Dismissed
 OfNextEdit = NextEditShown | NextEditTaken | NextEditDismissed
 Event = (

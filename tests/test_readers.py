@@ -19,7 +19,6 @@ from fim_lsp.context.definitions import read_syntax
 from fim_lsp.documents import Document, Position
 from fim_lsp.instruct import answer as answered
 from fim_lsp.instruct import presets, selection
-from fim_lsp.lsp.context_items import parse_context
 from fim_lsp.next_edit import formats
 from fim_lsp.next_edit.window import Ask, NamedEdit
 from fim_lsp.prompt import commit_message
@@ -163,12 +162,6 @@ def ignored(text: str) -> None:
     [*ignore_rules.patterns(text.encode(), fold=True)]
 
 
-def informed(text: str) -> None:
-    item = {"message": text, "range": {"start": {"line": 1}}}
-    items = [{"uri": "file:///a", "value": text}, {"uri": "file:///b", "values": [item] * 8}]
-    parse_context({"textDocument": {"uri": "file:///a"}, "items": items})
-
-
 def fixed(text: str) -> None:
     presets.fix([text])
 
@@ -236,7 +229,6 @@ READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
     "an answer with markers": (
         lambda text: formats.answer_with_markers(ask(), text), ("<|marker_1|>", "1", "<|marker_"),
     ),
-    "code of language servers": (informed, ("a", "\n", "://", "AKIA", '"')),
     "a suggestion": (suggested, ("\n    ", "\n", "\\\n", "(")),
     "what stands right of a suggestion": (
         lambda text: polish(Candidate("a)"), Cursor("go", before="f(", after=text[:300])), (")",),

@@ -54,13 +54,6 @@ _PLACES = 50
 """Places of one line that are looked at for the lines around it: a text may be one line 100,000
 times."""
 
-TOLD_LINES = 24
-"""Lines of a piece that another language server told: the head of a class, or a whole function."""
-
-_ALIAS = re.compile(r'import \w+|module ".*"')
-"""What TypeScript's server says below the signature of an imported name; the module is a path of
-this machine."""
-
 _NUMBER = re.compile(r"\d+")
 
 HEADING = 4  # characters a chunk costs besides its name and text: separator token, line ends
@@ -72,7 +65,6 @@ class Why(enum.Enum):
     OPENED = "in a file you opened"
 
     YANKED = "yanked"
-    SERVER = "told by another language server"
     DEFINITION = "defines a name in use here"
     SIBLING = "in a file next to this one"
 
@@ -193,22 +185,6 @@ def read_yank(source: Source, text: str) -> Piece | None:
     lines = unix(text).strip("\n").split("\n")
     piece = _piece(source, lines, Why.YANKED, (0, len(lines)), YANK_CHARS)
     return piece if piece and _is_whole(source, locate(piece, source)) else None
-
-
-def read_server_text(source: Source, text: str) -> Piece | None:
-    """
-    Return the piece of *source* that a language server sent, at its place there; None as for a
-    yank.
-    """
-    sent = unix(text).strip("\n").split("\n")
-    lines = [line for line in sent if not _ALIAS.fullmatch(line)][:TOLD_LINES]
-    piece = _piece(source, lines, Why.SERVER, (0, len(lines)), PIECE_CHARS)
-    if piece is None:
-        return None
-    place = locate(piece, source)
-    if not _is_whole(source, place):
-        return None
-    return place if place.fresh else replace(piece, start=0, end=0)
 
 
 def locate(piece: Piece, source: Source) -> Piece:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import itertools
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from fim_lsp.context.chunks import (
@@ -41,7 +41,6 @@ _FILES = 20  # looked at lately: what was looked at before adds noise and parse 
 # of files among those that are closed: twenty usual ones have a fifth of it
 _CLOSED_CHARS = 2_000_000
 _YANKS = 8  # yanks remembered: what was copied longer ago is pasted by now
-_TOLD = 24  # pieces told by language servers that are remembered: of the last few pauses
 _EDITED_LINES = 400  # edited lines remembered per file; their chance has faded by then
 _PASTE_LINES = 64  # of an insertion count as edited: a pasted file was not written here
 _JUMP_LINES = 32  # a cursor that moves further works elsewhere (llama.vim's distance, too)
@@ -59,7 +58,6 @@ class Memory:
         self._at = ("", -1)  # uri and line of the last edit or cursor
         self._looked: dict[str, int] = {}  # the line of the cursor when it was last in each file
         self._yanks: tuple[Piece, ...] = ()
-        self._told: dict[tuple[str, str], Piece] = {}  # by file and text, told last last
         self._queued: dict[str, None] = {}  # files with news since the last update of the ring
         self._n_events = 0
         self.ring = Ring()
@@ -133,30 +131,6 @@ class Memory:
         self._yanks = (*kept, fresh)[-_YANKS:]
         self._news(uri)
 
-    def note_server_pieces(self, pieces: Iterable[Piece], instead: Container[str] = ()) -> bool:
-        """
-        Record *pieces* from language servers, of files that are not private; return whether any is
-        new.
-
-        Those in no file that were sent for the files *instead* before are gone.
-        """
-        fresh, before = {(piece.uri, piece.text): piece for piece in pieces}, self._told
-        gone = {k for k, p in before.items() if p.uri in instead and not p.end} - fresh.keys()
-        kept = {key: piece for key, piece in before.items() if key not in {*gone, *fresh}}
-        self._told = dict([*kept.items(), *fresh.items()][-_TOLD:])
-        for uri in {uri for uri, _ in gone}:
-            self._remap(uri, lambda p: replace(p, fresh=p.fresh and (p.uri, p.text) not in gone))
-        if not gone and fresh.keys() <= before.keys():
-            return False
-        self._n_events += 1
-        return True
-
-    def forget_server_pieces(self) -> None:
-        """
-        Forget all pieces from language servers: they are private until judged, and are sent again.
-        """
-        self._told = {}
-
     def knows(self, uri: str) -> bool:
         """Return whether its text is remembered."""
         return uri in self._sources
@@ -182,7 +156,6 @@ class Memory:
     def note_deletion(self, uri: str) -> None:
         """Note that the file is gone, or private now: nothing of it is shown again."""
         self._forget(uri)
-        self._told = {key: piece for key, piece in self._told.items() if key[0] != uri}
         self._remap(uri, lambda piece: replace(piece, fresh=False))
         self._n_events += 1
 
@@ -205,7 +178,7 @@ class Memory:
             edited,
             dict(self._looked),
             self._clock,
-            (*self._yanks, *self._told.values()),
+            self._yanks,
         )
 
     def accept(self, snapshot: Snapshot, ring: Ring) -> bool:

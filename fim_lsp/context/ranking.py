@@ -43,9 +43,8 @@ _SHARE = 1 / 3  # of the ring for one file, however many words it has
 _WHOLE = 1_200  # characters that any file may have: two usual pieces
 _ELSEWHERE = 0.5  # counts a piece far from all lines of its file that were looked at or edited
 _AROUND = 100  # lines around those that are not far
-# Copies are often pasted; a definition is looked up next, and a server is surer of it than the
-# words are.
-_BONUS = {Why.YANKED: 3.0, Why.SERVER: 3.0, Why.DEFINITION: 1.5}
+# Copies are often pasted; a definition is looked up next.
+_BONUS = {Why.YANKED: 3.0, Why.DEFINITION: 1.5}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +135,14 @@ class Interest:
                 pool.append(scored)
         return pool
 
-    def order(self, piece: Piece) -> tuple[bool, int, str, int]:
+    def order(self, piece: Piece) -> tuple[int, str, int]:
         """
         Return where *piece* stands, from stable to volatile: files by when they were looked at, the
-        latest last; then what servers told.
+        latest last.
         """
         ranks = self._surroundings.files
         rank = ranks.get(piece.uri, len(ranks))
-        return piece.why is Why.SERVER, -rank, piece.name, piece.start
+        return -rank, piece.name, piece.start
 
     def _chance(self, word: str) -> float:
         place = self._surroundings

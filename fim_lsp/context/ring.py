@@ -172,8 +172,6 @@ _CANDIDATE_CHARS = 2_000_000
 
 _PIECE_COST = 200  # characters that a piece counts besides its own: the work that any piece makes
 
-_AS_TAKEN = (Why.YANKED, Why.SERVER)  # of lines that a file's own pieces may hold, too
-
 _NEAR_ABOVE = 20  # lines around the cursor that say what the work is about: the function so far
 _NEAR_BELOW = 10  # … and what comes of it
 
@@ -199,7 +197,7 @@ class Snapshot:
     edited: Mapping[str, Mapping[int, int]]  # uri → line → clock
     looked: Mapping[str, int]  # uri → line of the cursor when it was there last
     clock: int
-    others: tuple[Piece, ...]  # yanks, what servers told, and pieces of files that are not open
+    others: tuple[Piece, ...]  # yanks, and pieces of files that are not open
 
     @property
     def here(self) -> Source | None:
@@ -262,15 +260,15 @@ def _candidates(snapshot: Snapshot, read: Read) -> Iterator[Piece]:
     cut = (piece for source in snapshot.sources for piece in read(source).pieces)
     for piece in itertools.chain(_others(snapshot), cut):
         if not _in_window(piece, viewport) and not overlaps(piece, taken):
-            if piece.why in _AS_TAKEN:  # the others are cut from one text each
+            if piece.why is Why.YANKED:  # the others are cut from one text each
                 taken.setdefault(piece.uri, []).append(piece)
             yield piece
 
 
 def _others(snapshot: Snapshot) -> Iterator[Piece]:
     """
-    Yield yanks where their lines stand now, in their file or pasted here; what servers told, as
-    long as the file says so; pieces of other files.
+    Yield yanks where their lines stand now, in their file or pasted here; pieces of files that are
+    not open.
     """
     sources = {source.uri: source for source in snapshot.sources}
     for piece in snapshot.others:
@@ -280,10 +278,6 @@ def _others(snapshot: Snapshot) -> Iterator[Piece]:
             yield next((place for place in places if place.fresh), replace(piece, start=0, end=0))
         elif piece.uri not in sources:
             yield piece
-        elif piece.why is Why.SERVER:
-            place = locate(piece, sources[piece.uri]) if piece.end else piece
-            if place.fresh:
-                yield place
 
 
 def _surroundings(snapshot: Snapshot, read: Read) -> Surroundings:

@@ -16,7 +16,6 @@ local_page: opens the port of the session, by the setting or for a user who want
 editor: one editor: its capabilities, its settings, its last request
 offer: offers a real model once, while the bundled one is at work
 commands: the editor's commands: accept, switch, be quiet, look inside, say why
-context_items: `fim/context`: code that other language servers know of names near the cursor
 edits: edits by instruction: their commands, and the code actions that need no instruction typed
 commit_messages: the command that writes a commit message, and its code action
 inline_edits: the next edit: in Copilot's shapes, for clients that draw it, and as a code action

@@ -248,7 +248,7 @@ class Editor(LanguageServer):
     def forward(self, *happened: events.Event) -> None:
         """Hand on what happened; an event of a cell is one of the document that it is part of."""
         for event in happened:
-            if isinstance(event, events.Focused | events.Yanked | events.Informed):
+            if isinstance(event, events.Focused | events.Yanked):
                 event = event._replace(uri=self.notebooks.place(event.uri)[0])  # noqa: PLW2901
             self.session.handle(event)
 

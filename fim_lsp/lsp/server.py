@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 from fim_lsp.documents import Document, split_stepwise
 from fim_lsp.events import Changed, Closed, Event, Saved
 from fim_lsp.lsp import commands, commit_messages, convert, edits, ending, inline_edits
-from fim_lsp.lsp.context_items import parse_context
 from fim_lsp.lsp.editor import SHUTDOWN_S, Editor
 from fim_lsp.lsp.rpc import SLICE_S, types
 from fim_lsp.suggest.request import MENU, Suggestion
@@ -317,7 +316,6 @@ FEATURES: tuple[tuple[str, Callable[..., object], object], ...] = (
     ("textDocument/didFocus", _forward(convert.parse_focus), None),
     ("textDocument/didShowCompletion", _forward(convert.parse_show), None),
     ("textDocument/didPartiallyAcceptCompletion", _forward(convert.parse_partial), None),
-    ("fim/context", _forward(parse_context), None),
     ("textDocument/copilotInlineEdit", inline_edits.inline_edit, None),
     ("textDocument/didShowInlineEdit", inline_edits.did_show, None),
     ("fim/didMoveCursor", did_move_cursor, None),

@@ -29,7 +29,6 @@ from fim_lsp.session.edits.long_text import continue_long
 from fim_lsp.session.edits.model_edits import ModelEdits
 from fim_lsp.session.edits.next_edits import NextEdits
 from fim_lsp.session.framing import Framing
-from fim_lsp.session.informing import Informing
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.lane import Lane, Withdrawn
 from fim_lsp.session.persistence import Persistence
@@ -96,7 +95,6 @@ class Session:
             self.connection, self.counters, self._open, self._judging, self._persistence,
             self._dispatcher, self._prefill, self.quiet, self.commit_messages,
         )  # fmt: skip
-        self.informing = Informing(self._open, self._judging, self._prefill, lambda: self.config)
         self._days = Days(cache or days, self.counters)
         self._recorder = Recorder(time.time)
         self._forgetting = Tasks()
@@ -192,8 +190,6 @@ class Session:
             case events.Yanked(uri, text):
                 memory.note_yank(uri, text)
                 self._prefill.prefill_next(doc)
-            case events.Informed():
-                self.informing.begin(event)
             case events.CursorMoved(uri, position):
                 memory.note_move(uri, doc.move_to(doc.place_at(position)).line)
                 self._prefill.prefill_rest(doc)

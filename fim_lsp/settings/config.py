@@ -120,13 +120,6 @@ class RingConfig:
         "Also use files of the workspace that are not open: in prompts, and for the next edit.",
         Project.OFF,
     )
-    # they resolve names where the index only knows spellings
-    servers: bool = option(
-        True,
-        "Show what your editor's other language servers know of the names near the cursor, if a "
-        "plugin asks them.",
-        Project.OFF,
-    )
 
 
 @dataclass(frozen=True, slots=True)

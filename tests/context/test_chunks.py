@@ -16,7 +16,6 @@ from fim_lsp.context.chunks import (
     group,
     locate,
     read,
-    read_server_text,
     read_yank,
 )
 from fim_lsp.documents import split
@@ -76,12 +75,11 @@ def test_no_piece_holds_a_part_of_a_secret(secret: str) -> None:
 
 
 def test_nothing_is_taken_from_the_middle_of_a_secret() -> None:
-    """A yank and what a language server tells may begin below the line that tells."""
+    """A yank may begin below the line that tells."""
     value = "    'r3Vyww0xakpfPE*x'\n)\ngamma()\n"
     hidden, shown = source(f"alpha()\npassword = (\n{value}"), source(f"alpha()\nname = (\n{value}")
     for text, is_known in ((hidden, False), (shown, True)):
         assert (read_yank(text, value) is not None) == is_known
-        assert (read_server_text(text, value) is not None) == is_known
 
 
 def test_a_yank_is_kept_as_taken_and_found_again_where_it_went() -> None:

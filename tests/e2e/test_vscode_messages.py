@@ -48,7 +48,6 @@ REQUESTS: dict[str, object] = {
     "textDocument/copilotInlineEdit": {"textDocument": DOCUMENT, "position": HERE},
 }
 NOTIFICATIONS: dict[str, object] = {
-    "fim/context": {**NAMED, "items": [{"uri": f"{SHOP}/b.py", "value": "def f(): ..."}]},
     "fim/didMoveCursor": {**NAMED, "position": HERE},
     "fim/didYank": {**NAMED, "text": "width * height"},
     "textDocument/didFocus": NAMED,

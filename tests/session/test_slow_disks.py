@@ -12,7 +12,6 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Position
-from fim_lsp.session import informing
 from fim_lsp.session.edits import commit_messages
 from fim_lsp.session.session import Session
 from fim_lsp.session.state import state_file, verdicts, workspaces
@@ -168,22 +167,6 @@ async def test_what_is_saved_on_a_disk_that_hangs_is_waited_for_once(
         assert loop.time() - began < len(uris) / 3 * verdicts.LIMIT_S
         assert not state_file.path_of(tmp_path / "cache", "two").exists()
     assert disks.n_looks <= len(uris) + 3
-
-
-async def test_texts_of_other_servers_on_a_disk_that_hangs_hold_up_nothing(
-    disks: Disks, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The default threads are free: state is written, names are resolved, servers reached."""
-    one, _ = disks.roots
-    main = disks.open(one / "a.py")
-    await wait_judged(disks.session)
-    monkeypatch.setattr(informing, "reread", lambda *_: disks.answers.wait(60.0) and None)
-    for n in range(100):
-        snippet = events.Snippet((one / f"sub/{n}.py").as_uri(), "def f(): ...\n")
-        disks.session.handle(events.Informed(main.uri, (snippet,)))
-        await asyncio.sleep(0)
-    await asyncio.wait_for(asyncio.to_thread(main.type, "x"), 5.0)
-    assert await answer(main)
 
 
 async def test_commits_on_a_disk_that_hangs_hold_up_nothing(

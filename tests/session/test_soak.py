@@ -66,7 +66,7 @@ class User:
         typist = self.typists[uri]
         row = rng.randrange(len(typist.document.lines))
         typist.cursor = Position(row, len(typist.document.lines[row].rstrip("\n")))
-        match rng.randrange(12):
+        match rng.randrange(11):
             case 0:
                 session.handle(events.Closed(uri))
                 del self.typists[uri]
@@ -75,15 +75,12 @@ class User:
             case 2:
                 session.handle(events.Yanked(uri, "\n".join(CODE[row : row + 9])))
             case 3:
-                pieces = (events.Snippet(f"{ROOT}/other{row}.py", "def other():\n    pass\n"),)
-                session.handle(events.Informed(uri, pieces))
-            case 4:
                 session.handle(events.RulesChanged())
-            case 5:
+            case 4:
                 session.handle(
                     events.FilesChanged((f"{ROOT}/new{row}.py",), (f"{ROOT}/old{row}.py",))
                 )
-            case 6:
+            case 5:
                 session.handle(events.CursorMoved(uri, typist.cursor))
             case _:
                 typist.type(rng.choice(("\n", "x", "\n    return ", "(", " = ")))

@@ -4,7 +4,6 @@
 import * as vscode from "vscode";
 import { type Executable, LanguageClient, RevealOutputChannelOn, State } from "vscode-languageclient/node";
 import { COMMIT_MESSAGE, suggestInMessage, writeCommitMessage } from "./commitMessage";
-import { OtherServers } from "./context";
 import { EDIT, Edits } from "./edit";
 import { watch } from "./events";
 import { Growing } from "./growing";
@@ -121,7 +120,6 @@ async function startClient(
     edits,
     growing,
     watch(mine, nextEdits, growing),
-    new OtherServers(mine),
     vscode.window.onDidChangeActiveTextEditor(suggestInMessage),
   );
   await mine.start().catch((error) => output.error(`${command}: ${error}`));

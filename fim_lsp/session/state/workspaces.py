@@ -189,7 +189,6 @@ class Workspace:
         self._unjudged.update(source.uri for source in self.memory.unsure())
         self._shown.clear()
         self.edits.stop()  # a question that waits for its model has text of files
-        self.memory.forget_server_pieces()
         self.files.forget()
 
     def stop(self) -> None:
