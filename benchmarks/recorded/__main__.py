@@ -4,10 +4,12 @@ Sessions that people recorded, played into fim-lsp: what is shown in the pauses,
     scripts/get-qwen 0.5b
     python -m benchmarks.recorded --half tune --answers tune.jsonl
     python -m benchmarks.recorded --pace own --answers own.jsonl
+    python -m benchmarks.recorded --case benchmarks/recorded/data/rustcode.json.gz --least 2 --limit 100
     python -m benchmarks.recorded --case FILE    # what `fim.record` wrote
 
 --answers keeps what was answered, so that a run which was stopped goes on there; once all is known, no model is needed.
-`replay` says what the paces are, `pauses` what counts, `scores` who reads.
+`replay` says what the paces are, `pauses` what counts, `scores` who reads. In a trace of a clock of a second, --least 2
+leaves the pauses that took more than one.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from pathlib import Path
 from benchmarks import markdown
 from benchmarks.arguments import model_file, parser
 from benchmarks.recorded.log import SESSION, read
-from benchmarks.recorded.pauses import HALVES, Pause, find_cursors, pauses
+from benchmarks.recorded.pauses import HALVES, LEAST_S, Pause, find_cursors, pauses
 from benchmarks.recorded.replay import Answer, play
 from benchmarks.recorded.scores import HEAD, answered, recorded, row
 
@@ -30,7 +32,7 @@ def main() -> None:
     """Play what is missing, print."""
     options = _options()
     recording = read(options.case)
-    places = pauses(recording, options.half)
+    places = pauses(recording, options.half, options.least)
     places = places[:: max(1, -(-len(places) // options.limit)) if options.limit else 1]
     answers = {answer.change: answer for answer in _read(options.answers)}
     missing = {pause.change for pause in places} - answers.keys()
@@ -82,6 +84,7 @@ def _options() -> argparse.Namespace:
     add("--case", type=Path, default=SESSION, metavar="FILE", help="another recording")
     add("--half", choices=HALVES, default="all", help="the changes to tune on, or the rest")
     add("--pace", choices=("given-time", "own"), default="given-time", help="how fast it is played")
+    add("--least", type=float, default=LEAST_S, metavar="S", help="seconds of a pause, at least")
     add("--limit", type=int, default=0, metavar="N", help="so many pauses at most, evenly chosen")
     add("--answers", type=Path, metavar="FILE", help="what was answered: read, and written to")
     add("--completion", default="{}", metavar="JSON", help="settings of fim.completion")
