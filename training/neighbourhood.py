@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from fim_lsp.context.similarity import WORD
+from fim_lsp.context.chunks import WORD
 from fim_lsp.documents import split
 from server_bridge.protocol import Chunk
 from training.corpus import Entry

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from benchmarks.recall.history import Commit, Open, Replace, Save, Step, Type
 from benchmarks.recall.ring import DrivenRing
+from fim_lsp.context.chunks import WORD
 from fim_lsp.context.ring import Viewport
-from fim_lsp.context.similarity import WORD
 
 CHARS_PER_TOKEN = 3.6
 _ABOVE, _BELOW = 1024, 256  # tokens

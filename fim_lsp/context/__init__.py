@@ -2,7 +2,6 @@
 Context from elsewhere: what the model is shown besides the code around the cursor. Pure.
 
 secrets: finds and redacts text that looks like a secret
-similarity: the similarity of two pieces of text, from 0 to 1
 grammars: the tree-sitter grammar for a file name or a language; parses within limits
 definitions: finds definitions, imports and where a text may be cut, by the queries of `tags/`
 scopes: says what a name is where it stands, by the tables of `scopes.toml`

@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 from fim_lsp.context.definitions import Definition, Syntax, read_syntax
 from fim_lsp.context.secrets.scan import REACH, key_lines, looks_secret, n_begun_above
-from fim_lsp.context.similarity import WORD
 from fim_lsp.documents import LINE_CHARS, body, unix
 
 SOURCE_CHARS = 1_000_000
@@ -43,6 +42,9 @@ hint."""
 PIECE_LINES = 16
 """Eight lines cut through most functions, sixteen hold the typical one whole; longer pieces recall
 less at equal tokens."""
+
+WORD = re.compile(r"[^\W\d]\w+")
+"""A name of two characters or more: single letters are everywhere and tell nothing."""
 
 TELLING_WORDS = 5
 """Words from which a line is a copy when it stands in two files; shorter ones are idioms, like

@@ -38,6 +38,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fim_lsp.context.chunks import (
+    WORD,
     ContextChunk,
     Piece,
     Read,
@@ -51,7 +52,6 @@ from fim_lsp.context.chunks import (
     telling_lines,
 )
 from fim_lsp.context.ranking import Interest, Room, Scored, Surroundings, choose, share_of
-from fim_lsp.context.similarity import WORD
 from fim_lsp.documents import LINE_CHARS
 
 PRICE = 0.002
