@@ -22,9 +22,8 @@ from server_bridge.process.command_line import DRAFT_MATCH, DRAFT_MAX, DRAFT_MIN
 BUNDLED = Path(__file__).parent.parent / "server_bridge" / "models" / "fim-tiny-q8_0.gguf"
 N_CTX = 16384  # tokens per slot: a full ring of 16 chunks of 64 lines is about 12,000
 N_SLOTS = 2  # two files can alternate
-N_BATCH = (
-    1024  # llama.cpp's FIM presets; `/infill` sends at most 768 + 254 tokens around the cursor
-)
+# llama.cpp's FIM presets; `/infill` sends at most 768 + 254 tokens around the cursor
+N_BATCH = 1024
 CACHE_RAM_MIB = 1024
 
 

@@ -109,11 +109,8 @@ def main() -> None:
     proposed = [score(case) for case in read(CASES)]
     for one in proposed:
         print(f"{one.case}: {one.category}: {one.words}")
-    print(
-        ", ".join(
-            f"{category} {n}" for category, n in Counter(p.category for p in proposed).items()
-        )
-    )
+    counts = Counter(one.category for one in proposed)
+    print(", ".join(f"{category} {n}" for category, n in counts.items()))
 
 
 if __name__ == "__main__":
