@@ -9,7 +9,7 @@ FILE is the parquet file of the places: *prompt* and *suffix* around a line that
 around it. All arms ask one llama.cpp server, greedy: `raw` with the makers' own prompt, `infill` by `/infill`, `hand`
 through a session of fim-lsp that opened the file and rested, when its user asks, `auto` the same when the line's
 indentation was just typed. An answer is right if its first line is the missing line, without the blanks at both ends.
-`--look 1536` takes the place of a rest: by hand is asked with all of the window, as where it is read in no time.
+`--look 1536` takes the place of a rest: all of the window is shown at once, as where it is read in no time.
 Places whose line has three characters or fewer (brackets) are reported apart. With `--json FILE`
 each answer is a line of that file; a later run asks only for those that it lacks.
 """
@@ -215,7 +215,8 @@ def table(answers: Answers, *, short: bool) -> str:
 def main() -> None:
     """Ask, print, write."""
     options = _options()
-    window.BY_HAND_TOKENS = (options.look, options.look) if options.look else window.BY_HAND_TOKENS
+    if options.look:
+        window.FIRST_TOKENS = window.BY_HAND_TOKENS = (options.look, options.look)
     asked_places = places(options.file, options.languages, options.limit)
     with serving(options.model, n_threads=options.threads) as url:
         answers = asyncio.run(answer(url, asked_places, options.arms, options.rest, options.json))
@@ -232,7 +233,7 @@ def _options() -> argparse.Namespace:
     add("--languages", type=names(SUFFIXES), default=["py"], help=", ".join(SUFFIXES))
     add("--limit", type=int, default=0, help="at so many places whose line is no bracket")
     add("--rest", type=float, default=REST_S, help="seconds from opening a file to the request")
-    add("--look", type=int, default=0, help="tokens of a first look by hand, instead of few")
+    add("--look", type=int, default=0, help="tokens of a first look, instead of few")
     return arguments.parse_args()
 
 
