@@ -2,11 +2,12 @@
 A `Request` into the options of llama.cpp's `/completion`, its answer into a `Reply`. Pure.
 
 `n_probs` gives log-probabilities and, with them, the tokens' bytes; it costs about 1 ms per token
-with a vocabulary of 150,000.
+with a vocabulary of 150,000, however many are told.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncGenerator, Iterable
 
 from server_bridge.fim.layout import grammar
@@ -29,11 +30,14 @@ ALWAYS: Object = {
 MOVING: Object = {"n_cache_reuse": RUN}
 STOPS = {"eos": Stop.END, "word": Stop.WORD, "limit": Stop.LIMIT}
 MAX_MS = 1e8  # a day; a longer time is none
+# That are told of each token. At the end of a line a model says `;`, `;\n` or `;\n\n`: the 1.5B `;`
+# with 0.63 and `;\n` with 0.37, where it is certain that one of them comes.
+N_ALIKE = 3
 
 
 def options(request: Request, stop: str = "") -> Object:
     """Return the options of decoding; *stop* is the family's."""
-    fields: Object = {"n_predict": request.n_predict, "n_probs": 1}
+    fields: Object = {"n_predict": request.n_predict, "n_probs": N_ALIKE}
     if request.sample:
         fields |= {"temperature": TEMPERATURE, "seed": request.sample}
     else:
@@ -71,12 +75,31 @@ def rate_tokens(
     entry, rated = next(left, None), []
     for token in tokens:
         if entry is not None and entry.id == token.id:
-            logprob = None if drafted and not entry.logprob else entry.logprob
+            logprob = None if drafted and not entry.logprob else _say_alike(token, entry)
             rated.append(token._replace(logprob=log_probability(logprob)))
             entry = next(left, None)
         else:
             rated.append(token)
     return tuple(rated)
+
+
+def _say_alike(token: Token, entry: Entry) -> float | None:
+    """
+    Return the log-probability of all tokens that say what *token* does but for the line ends behind
+    it.
+    """
+    said = token.text.rstrip(b"\r\n")
+    if not said or entry.logprob is None:
+        return entry.logprob
+    others = (
+        other.logprob
+        for other in entry.top_logprobs
+        if other.logprob is not None and other.id != token.id
+        if bytes(other.bytes).rstrip(b"\r\n") == said
+    )
+    alike = [entry.logprob, *others]
+    most = max(alike)
+    return most + math.log(sum(math.exp(p - most) for p in alike))
 
 
 def timings(cost: SlotCost, outlook: Outlook | None) -> Timings:
