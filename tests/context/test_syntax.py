@@ -39,3 +39,20 @@ def test_any_text_is_cut_inside_it(language: str, text: str) -> None:
     n_lines = len(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
     assert all(0 <= border <= n_lines for border in borders)
     assert list(borders) == sorted(set(borders))
+
+
+@pytest.mark.parametrize(
+    ("language", "line", "names"),
+    [
+        ("javascript", "const a = require('b').c\n", ("a", "b", "c")),
+        ("javascript", "exports.a = require('./b')\n", ("exports", "a", "b")),
+        ("javascript", "app.add(require('./b'))\n", ("app", "add", "b")),
+        ("typescript", "const a = require('b').c\n", ("a", "b", "c")),
+        ("lua", "local a = require('b').c\n", ("a", "b", "c")),
+        ("lua", "a = require 'b'\n", ("a", "b")),
+        ("lua", "require('a').setup{}\n", ("a", "setup")),
+    ],
+)
+def test_what_is_required_is_imported(language: str, line: str, names: tuple[str, ...]) -> None:
+    """Also a member of it, and what is handed on; such a call is no statement of its own."""
+    assert read_syntax(language, line).imported == names

@@ -18,4 +18,4 @@
 (enum_body (property_identifier) @name @field)
 (enum_assignment name: (property_identifier) @name) @field
 (program (import_statement) @import)
-(program (lexical_declaration (variable_declarator value: (call_expression function: (identifier) @require))) @import)
+(program (lexical_declaration (variable_declarator value: [(call_expression function: (identifier) @require) (_ (call_expression function: (identifier) @require))])) @import)
