@@ -49,7 +49,9 @@ def test_any_text_is_cut_inside_it(language: str, text: str) -> None:
         ("javascript", "app.add(require('./b'))\n", ("app", "add", "b")),
         ("typescript", "const a = require('b').c\n", ("a", "b", "c")),
         ("lua", "local a = require('b').c\n", ("a", "b", "c")),
+        ("javascript", "const a = wrap(require('b'))\n", ("a", "wrap", "b")),
         ("lua", "a = require 'b'\n", ("a", "b")),
+        ("lua", "local a, b = pcall(require, 'c')\n", ("a", "b", "pcall", "c")),
         ("lua", "require('a').setup{}\n", ("a", "setup")),
     ],
 )

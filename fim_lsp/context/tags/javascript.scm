@@ -10,6 +10,6 @@
 (export_statement (lexical_declaration (variable_declarator name: (identifier) @name)) @field)
 (assignment_expression left: (member_expression object: (this) property: (property_identifier) @name)) @field
 (program (import_statement) @import)
-(program (lexical_declaration (variable_declarator value: [(call_expression function: (identifier) @require) (_ (call_expression function: (identifier) @require))])) @import)
-(program (variable_declaration (variable_declarator value: [(call_expression function: (identifier) @require) (_ (call_expression function: (identifier) @require))])) @import)
+(program (lexical_declaration (variable_declarator value: [(call_expression function: (identifier) @require) (_ (call_expression function: (identifier) @require)) (_ (_ (call_expression function: (identifier) @require)))])) @import)
+(program (variable_declaration (variable_declarator value: [(call_expression function: (identifier) @require) (_ (call_expression function: (identifier) @require)) (_ (_ (call_expression function: (identifier) @require)))])) @import)
 (program (expression_statement [(call_expression function: (identifier) @require) @import (_ (call_expression function: (identifier) @require) @import) (_ (_ (call_expression function: (identifier) @require) @import))]))
