@@ -53,6 +53,7 @@ class Family(NamedTuple):
         return tuple(s for s in (self.prefix, self.suffix, self.middle, self.repo, self.file) if s)
 
 
+_LARGER_QWEN = re.compile(r"qwen-?2\.5(?:\.1)?-?coder(?!.{0,20}0[._]5b)", re.IGNORECASE)
 PLAIN_HEAD = "\n\n--- {name} ---\n"  # for models that were never shown several files at once
 
 _TABLE: dict[str, Any] = tomllib.loads(
@@ -126,8 +127,7 @@ def needs_no_lead(model: str) -> bool:
     The 0.5B is right 13 points more often with them; larger ones are taken to be like the 1.5B, and
     one without a size in its name for a larger one: Ollama's `latest` has 7B.
     """
-    larger = r"qwen-?2\.5(?:\.1)?-?coder(?!.{0,20}0[._]5b)"
-    return re.search(larger, model, re.IGNORECASE) is not None
+    return _LARGER_QWEN.search(model) is not None
 
 
 def is_base_model(model: str) -> bool:
