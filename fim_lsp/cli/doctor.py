@@ -60,10 +60,8 @@ async def settings(target: Target) -> list[Finding]:
         path = user_file()
         where = str(path) if path.exists() else f"none of your own ({path})"
         return [Finding("settings", "ok", f"no problems found; {where}")]
-    return [
-        Finding("settings", "warn", problem, "the default is used until it is corrected")
-        for problem in target.problems
-    ]
+    hint = "correct it; the default is used until then, where this says nothing else"
+    return [Finding("settings", "warn", problem, hint) for problem in target.problems]
 
 
 async def server(_: Target) -> list[Finding]:
