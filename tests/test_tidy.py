@@ -195,12 +195,12 @@ def test_a_file_has_the_name_of_what_it_holds() -> None:
 
 # The size of the product, as `sizes` counts it: these numbers may only become smaller. To raise one is a commit of its
 # own that says what it is for.
-MOST_CODE_LINES = 24941
-MOST_IMPORTS = 970
-MOST_SETTINGS = 41
+MOST_CODE_LINES = 24275
+MOST_IMPORTS = 845
+MOST_SETTINGS = 40
 # Lines of over 100 columns, of the product and of its tests: the goal is none.
 MOST_LONG_LINES = 32
-MOST_LONG_LINES_OF_TESTS = 642
+MOST_LONG_LINES_OF_TESTS = 506
 
 LAYOUT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
@@ -248,7 +248,7 @@ def test_lines_that_are_too_long_become_fewer() -> None:
 
 
 # Lines of Python, blank ones and comments too, of what is beside the product; training with tests.
-MOST_LINES = {"benchmarks": 7853, "training": 2000}
+MOST_LINES = {"benchmarks": 6047, "training": 2000}
 
 
 @pytest.mark.parametrize("folder", MOST_LINES)
