@@ -18,7 +18,7 @@ from fim_lsp.cli import models, options
 from fim_lsp.cli.terminal import ERASE_LINE, Screen
 from fim_lsp.settings.files import user_file
 from server_bridge.process import command_line, programs
-from server_bridge.weights import choice, on_disk
+from server_bridge.weights import choice, download, on_disk
 from server_bridge.weights.table import MODELS
 from tests.llama_server import PROGRAM, free_port
 from tests.models import BUNDLED
@@ -119,7 +119,7 @@ def test_a_server_that_cannot_start_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     """Nothing is started where the wanted model or program is missing."""
-    monkeypatch.setattr(on_disk, "WAITS_S", ())
+    monkeypatch.setattr(download, "WAITS_S", ())
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
     assert main(["serve", *arguments]) == 1
     assert says in capsys.readouterr().out
