@@ -25,7 +25,7 @@ def spin(clock, seconds):
 @pytest.mark.parametrize(
     ("folder", "seconds", "threaded", "is_told"),
     [
-        # Long, because the system counts its timer's time by ticks, and may miss some on a busy machine.
+        # Long: the system counts the time of its timer by ticks, and may miss some of them.
         (watchdog.PACKAGES[0], 10 * watchdog.LONGEST_S, False, True),
         (watchdog.PACKAGES[0], 0.5 * watchdog.LONGEST_S, False, False),
         (watchdog.PACKAGES[0], 2.5 * watchdog.LONGEST_S, True, False),
