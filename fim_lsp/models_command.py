@@ -68,7 +68,7 @@ def _answering(ours: BackendConfig) -> tuple[Path, str]:
     Return the file of the model that answers, as far as it is known: its path, its name, or ".";
     and that in words.
     """
-    if ours.endpoints or ours.url or ours.kind in {"llama-server", "openai"}:
+    if ours.endpoints or ours.url or ours.kind not in {"auto", "embedded"}:
         where = ", ".join(redact_url(server.url) for server in ours.endpoints or (ours,))
         return Path(), f"a server, {where or 'whose address is missing'}"
     settings = bridge.BackendSettings(model=ours.model, keys_dir=str(files.cache_folder()))

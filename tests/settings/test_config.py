@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import get_args, get_type_hints
+
 import pytest
 
 from fim_lsp.settings.config import BackendConfig, remote_servers
+from fim_lsp.settings.merge import SCHEMA
+from server_bridge.bridge import BackendSettings
 
 
 @pytest.mark.parametrize(
@@ -29,3 +33,8 @@ def test_the_ways_that_leave_this_machine(url: str, hosts: list[str]) -> None:
     ways = [*remote_servers(BackendConfig(url=url))]
     assert [way.host for way in ways] == hosts
     assert not any("pw" in way.warning for way in ways)
+
+
+def test_the_kinds_of_the_settings_are_those_of_the_bridge() -> None:
+    """A kind that only one of them knows cannot be chosen, or is asked as a llama.cpp server."""
+    assert SCHEMA["backend.kind"].choices == get_args(get_type_hints(BackendSettings)["kind"])
