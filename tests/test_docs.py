@@ -78,10 +78,12 @@ def test_the_pages_list_what_a_client_can_ask_and_a_model_can_be() -> None:
     protocol = (ROOT / "docs/protocol.md").read_text("utf-8")
     methods = (name for name, *_ in FEATURES if name.startswith("fim/"))
     for name in (*methods, *(name for name, _ in COMMANDS)):
-        assert f"`{name}" in protocol or f'"{name}"' in protocol, name
+        assert f"`{name}" in protocol or f'"{name}"' in protocol, f"docs/protocol.md: {name}"
     backends = (ROOT / "docs/backends.md").read_text("utf-8")
     for family in FAMILIES:
-        assert f"`{family.name}`" in backends or family.name == "fim", family.name
+        assert f"`{family.name}`" in backends or family.name == "fim", (
+            f"docs/backends.md: {family.name}"
+        )
 
 
 def n_lines(*pages: Path) -> int:

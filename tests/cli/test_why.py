@@ -8,8 +8,6 @@ import pytest
 
 from fim_lsp.__main__ import main
 from fim_lsp.suggest import reasons
-from fim_lsp.suggest.filters.order import FILTERS
-from fim_lsp.suggest.reasons import Outcome
 from tests.cli.test_commands import STORE
 
 TYPING, BY_HAND = "while typing", "by hand"
@@ -69,13 +67,6 @@ def test_a_model_that_is_away_is_named(report, tmp_path: Path) -> None:
     assert "the model could not be asked" in found[TYPING]
     assert "127.0.0.1:9" in found["the model"]
     assert code == 1
-
-
-def test_every_filter_says_what_it_left_out() -> None:
-    """In a sentence of its own, for a user who knows of no filters."""
-    said = [Outcome(step.__name__).words for step in FILTERS]
-    assert not [words for words in said if "candidate" in words or "filter" in words]
-    assert not {*said} & {step.__name__ for step in FILTERS}
 
 
 @pytest.mark.parametrize(("by_hand", "hint"), [(False, True), (True, False)])

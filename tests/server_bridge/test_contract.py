@@ -3,6 +3,7 @@ What every backend keeps, on real llama.cpp; and the one without a model, so tha
 
 Where a backend deals in text (`openai`), counts are estimates and an end may be a stop string. `fake` computes nothing, so
 it takes no time: it has no speed to measure, and that is the one rule it cannot keep.
+A new backend is one of `KINDS`, and `backend` knows the address of its server.
 """
 
 from __future__ import annotations

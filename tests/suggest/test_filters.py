@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters.ends import standing
 from fim_lsp.suggest.filters.order import FILTERS, polish
+from fim_lsp.suggest.reasons import Outcome
 from tests.suggest.golden_cases import cases, check, parsed
 
 CASES = cases()
@@ -64,6 +65,14 @@ def test_a_suggestion_is_part_of_what_the_model_said(
     assert candidate.text or candidate.cuts
     assert 0 <= candidate.replaces <= len(cursor.after)
     assert {cut.filter for cut in candidate.cuts} <= NAMES | {"model"}
+
+
+def test_every_filter_says_what_it_left_out() -> None:
+    """In a sentence of its own, for a user who knows of no filters."""
+    assert {*Outcome} >= NAMES, f"not in suggest/reasons.py: {NAMES - {*Outcome}}"
+    said = [Outcome(name).words for name in NAMES]
+    assert not [words for words in said if "candidate" in words or "filter" in words]
+    assert not {*said} & NAMES
 
 
 def test_filters_can_be_left_out() -> None:

@@ -5,7 +5,8 @@ The filters in order, each `(Candidate, Cursor) -> Candidate`: raw model text in
 only takes away (`reindented` respells white space), so a suggestion is never anything the model did
 not say. Those in `MEANT` judge the text as the model meant it; then it is cut where the model is
 not sure, and those in `LEFT` see what is left, which may break off anywhere. To add one: a
-function in this package, its place in a list, a golden case.
+function in this package, its place in a list, its words in `suggest/reasons`, a golden case, a row
+in docs/suggestions.md.
 """
 
 from __future__ import annotations

@@ -70,6 +70,11 @@ def test_no_text_becomes_a_special_token(family, chunk, prefix, suffix, middle) 
         assert whole.count(token.lstrip("▁")) == plain.count(token.lstrip("▁"))
 
 
+def test_each_family_has_its_control_tokens() -> None:
+    """A family that has none besides its own has an empty row."""
+    assert CONTROLS.keys() == {family.name for family in FAMILIES}
+
+
 def test_each_control_token_is_broken_wherever_it_stands() -> None:
     """In the repository's name, in names and texts of files, and in what is typed."""
     for name, token in [(name, token) for name, tokens in CONTROLS.items() for token in tokens]:
