@@ -115,13 +115,15 @@ def test_a_wrong_value_is_named_and_left_out(raw: object, sentence: str) -> None
     assert merge_layers([Layer("editor", raw)]) == (Config(), (f"editor: {sentence}",))
 
 
-@pytest.mark.parametrize("value", ["*.pem", [""], [1, "notes/"]])
+@pytest.mark.parametrize("key", ["fim.privacy.exclude", "privacy.exclude", "exclude"])
+@pytest.mark.parametrize("value", ["*.pem", [""], [1, "notes/"], {"**/*.pem": True}])
 @pytest.mark.parametrize("trusted", [True, False])
 def test_what_was_to_be_private_hides_all_where_it_cannot_be_read(
-    value: object, *, trusted: bool
+    key: str, value: object, *, trusted: bool
 ) -> None:
-    """And a message says so."""
-    wrong = Layer("file", {"privacy": {"exclude": value}}, trusted=trusted)
+    """And a message says so; VS Code's own `files.exclude` is a table."""
+    raw = {"privacy": {key: value}} if key == "exclude" else {key: value}
+    wrong = Layer("file", raw, trusted=trusted)
     config, [problem] = merge_layers([wrong])
     assert config.privacy.exclude[-1] == "*"
     assert problem.startswith("file: fim.privacy.exclude must be a list of texts, not ")
