@@ -123,9 +123,9 @@ async def code_action(
         editor.rest_at(uri, end)
     actions = commit_messages.code_actions(uri)
     if not actions:
+        actions = edits.code_actions(editor, params)  # of this text: a wait may bring another
         if _is_among(types.CodeActionKind.RefactorRewrite, wanted):
-            actions += await inline_edits.code_actions(editor, uri)
-        actions += edits.code_actions(editor, params)
+            actions = [*await inline_edits.code_actions(editor, uri), *actions]
     return [action for action in actions if _is_among(action.kind or "", wanted)] or None
 
 
