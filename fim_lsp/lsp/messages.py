@@ -176,11 +176,10 @@ class Messages:
         self, name: str, title: str, *, cancellable: bool = False, token: int | str | None = None
     ) -> None:
         able = self._server.offers("window.work_done_progress")
-        if (able or token is not None) and name not in self._in_progress:
-            is_ours = token is None
-            own = f"fim-lsp-{next(self._numbers)}" if token is None else token
-            work = WorkDone(own, asyncio.Queue(), is_ours)
-            self._in_progress[name] = work
+        is_theirs = isinstance(token, int | str)  # in a command's argument it may be anything
+        if (able or is_theirs) and name not in self._in_progress:
+            known = token if isinstance(token, int | str) else f"fim-lsp-{next(self._numbers)}"
+            work = self._in_progress[name] = WorkDone(known, asyncio.Queue(), not is_theirs)
             begin = types.WorkDoneProgressBegin(title, cancellable=cancellable)
             self._server.later(self._progress(name, begin, work))
 
@@ -206,3 +205,4 @@ class Messages:
             while (report := await work.reports.get()) is not None:
                 progress.report(work.token, report)
             progress.end(work.token, types.WorkDoneProgressEnd())
+        progress.tokens.pop(work.token, None)  # the client may use its own again

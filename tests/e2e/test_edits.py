@@ -143,6 +143,7 @@ ODD: list[tuple[dict[str, Any], str]] = [
     ({"range": None}, "the document is not open"),
     ({"instruction": " "}, "there is no instruction"),
     ({"instruction": 3, "diagnostics": [{"message": ""}]}, ""),
+    ({"workDoneToken": [1]}, ""),
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
@@ -74,3 +75,26 @@ async def test_the_progress_of_a_text_is_told_as_seldom() -> None:
             await asyncio.sleep(0)
     assert len(told) <= 2
     assert told[0].message == "reading the file"
+
+
+async def test_a_client_may_use_a_token_again() -> None:
+    """A work that the user cancelled says nothing of the next one with its token."""
+    tokens: dict[str, Future[None]] = {}
+    progress = SimpleNamespace(
+        tokens=tokens,
+        begin=lambda token, _: tokens.setdefault(token, Future()),
+        end=lambda *_: None,
+    )
+    server: Any = SimpleNamespace(
+        offers=lambda _: False, work_done_progress=progress, later=asyncio.ensure_future
+    )
+    messages, goes_on = Messages(server), list[bool]()
+    for cancels in (True, False):
+        with messages.working("Editing", "token") as on_progress:
+            await asyncio.sleep(0)
+            goes_on.append(on_progress(""))
+            if cancels:
+                tokens["token"].cancel()
+                goes_on.append(on_progress(""))
+        await asyncio.sleep(0)
+    assert goes_on == [True, False, True]
