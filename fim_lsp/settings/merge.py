@@ -61,7 +61,7 @@ def make_config(values: Mapping[str, object]) -> Config:
 
 _OTHERS = ("editorInfo", "editorPluginInfo")  # Copilot's clients introduce themselves with these
 _OF_A_SERVER = {"url", "model", "apiKeyEnv", "apiKeyFile", "apiKeyCommand", "caFile"}
-# Of a list, a table is a wrong value: `{"**/*.pem": true}`, as VS Code's own `files.exclude` is.
+# Of a list, a table is a wrong value: `{"**/*.pem": true}`, as VS Code's own `"files.exclude"` is.
 _TABLES = {key for key, option in SCHEMA.items() if option.type in (dict, tuple, BackendConfig)}
 _HANDSHAKE = "token"  # what a client over TCP begins with; not a setting
 _DEPTH = 3  # fim, section, field: what lies deeper is a value, and a wrong one
