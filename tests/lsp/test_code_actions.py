@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing
+from typing import Any
 
 import pytest
 
@@ -38,6 +39,6 @@ async def test_an_action_is_for_the_text_that_was_asked_about(
 
         monkeypatch.setattr(inline_edits, "code_actions", look)
         actions = await code_action(editor, ASKED)
-    commands = [action.command for action in actions or () if action.command]
-    places = [arguments[0]["textDocument"] for each in commands if (arguments := each.arguments)]
+    commands: list[Any] = [action.command for action in actions or ()]
+    places = [command.arguments[0]["textDocument"] for command in commands]
     assert places == [{"uri": URI, "version": 1}] * 3
