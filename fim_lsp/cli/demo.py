@@ -74,9 +74,9 @@ NUMBERS = "{:>9} {:>8} {:>7}"
 NUMBERS_WIDTH = 9 + 1 + 8 + 1 + 7
 NARROWEST = 30  # of code: a narrower terminal breaks the lines
 GHOST_LINES = 6
-TOY = """\
-The bundled model is a toy. For real work: fim-lsp setup (it lists the models that fit this \
-machine, and asks before it downloads)."""
+TOY = (
+    "The bundled model is a toy. For real work: fim-lsp setup (it lists what fits, and asks first)."
+)
 MARGIN, TAKEN = "     ", "   ⇥ "
 
 
