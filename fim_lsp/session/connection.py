@@ -72,7 +72,7 @@ class Connection:
     @property
     def is_ready(self) -> bool:
         """Return whether the model can be asked without waiting for its server."""
-        return self.state.health is Health.READY
+        return self.state.is_ready
 
     @property
     def is_starting(self) -> bool:
@@ -187,7 +187,7 @@ class Connection:
             finally:
                 slow.cancel()
             self.report_state()
-            if backend.state.health is Health.READY:
+            if backend.state.is_ready:
                 self.n_connected += 1
                 self.on_ready()
                 return

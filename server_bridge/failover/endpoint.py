@@ -71,7 +71,7 @@ class Endpoint:
     @property
     def is_ready(self) -> bool:
         """Return whether it is connected."""
-        return self.state.health is Health.READY
+        return self.state.is_ready
 
     @property
     def cause(self) -> str:

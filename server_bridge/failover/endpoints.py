@@ -72,7 +72,7 @@ class Endpoints:
         if not (serving.named or serving.is_ready) and (coming := self._endpoints[-1]).attempt:
             return coming.state  # that a usual port has no server is not reported
         state, error = serving.state, serving.error
-        if state.health is Health.READY:
+        if state.is_ready:
             message, cause = self._detour()
             message = message or state.message or (self._notice() if serving.last else "")
             return replace(state, message=message, cause=cause)

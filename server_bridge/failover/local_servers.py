@@ -28,7 +28,7 @@ from server_bridge.llama.link import proof
 from server_bridge.machine import sockets
 from server_bridge.machine.addresses import plain, port_of
 from server_bridge.machine.sockets import Socket
-from server_bridge.protocol import BackendError, BackendTimeout, BackendUnavailable, Health, Model
+from server_bridge.protocol import BackendError, BackendTimeout, BackendUnavailable, Model
 
 PROBE_S = 0.5  # llama.cpp tells its properties in a millisecond, also while it evaluates
 FRESH_S = 0.25  # a verdict holds for all addresses, which are tried one after the other
@@ -210,6 +210,6 @@ class _LocalServer(LlamaServer):
 
     async def connect(self) -> Model:
         """See `Backend`."""
-        if self.state.health is not Health.READY:
+        if not self.state.is_ready:
             await self._servers.admit(self.state.url)
         return await super().connect()

@@ -149,7 +149,7 @@ class LlamaServer:
     async def connect(self) -> Model:
         """Ask which server answers and what it can do."""
         async with self._connecting:
-            if self._state.health is not Health.READY:
+            if not self._state.is_ready:
                 with self._noting_failures():
                     await self._meet()
         return self
@@ -284,7 +284,7 @@ class LlamaServer:
             await self.connect()
         connected = self._connected
         assert connected is not None
-        if self._state.health is not Health.READY:
+        if not self._state.is_ready:
             raise BackendUnavailable(self._state.message or f"{self._link.url} is not connected")
         for before, encoded in connected.encoded:
             if before == prompt:

@@ -104,7 +104,7 @@ class OpenAiServer:
         """
         async with self._connecting:
             await self._wait_awake()
-            if self._state.health is not Health.READY:
+            if not self._state.is_ready:
                 try:
                     await self._meet()
                 except BackendError as error:
@@ -202,7 +202,7 @@ class OpenAiServer:
     async def _ensure_connected(self) -> TextClient:
         if self._client is not None:
             self._client.waking.check()
-        if self._state.health is not Health.READY:
+        if not self._state.is_ready:
             await self.connect()
         assert self._client is not None
         return self._client

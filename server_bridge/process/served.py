@@ -59,7 +59,7 @@ async def _runs(program: Program, supervisor: Supervisor) -> AsyncGenerator[Stat
                 yield state
                 if state.health is Health.UNUSABLE:
                     return
-                has_worked |= state.health is Health.READY
+                has_worked |= state.is_ready
         end = f"{await supervisor.wait_ended()}{_complaint(program.log, n_logged)}"
         if not has_worked:
             yield _state(Health.UNUSABLE, program, f"{end}; its log is {program.log}")

@@ -28,7 +28,7 @@ from fim_lsp.suggest.reasons import Outcome
 from fim_lsp.suggest.request import CompletionRequest
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.staged import KnownCommit, Rules, Staged, of_index, of_message
-from server_bridge.protocol import BackendError, Health, Prompt, PromptTooLong, Reply, Request
+from server_bridge.protocol import BackendError, Prompt, PromptTooLong, Reply, Request
 
 NOTHING_SAID = "the model wrote nothing here"
 REPEATED = "the model only repeats an earlier subject"
@@ -124,7 +124,7 @@ class CommitMessages:
         """
         if staged.note:
             return "", staged.note
-        if (state := await self._lane.connection.wait_ready()).health is not Health.READY:
+        if not (state := await self._lane.connection.wait_ready()).is_ready:
             return "", state.message or "there is no model server"
         while True:
             writing = self._writing

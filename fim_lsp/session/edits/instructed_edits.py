@@ -36,7 +36,6 @@ from fim_lsp.session.state.open_document import CHANGED, OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from server_bridge.protocol import (
     BackendError,
-    Health,
     Prompt,
     PromptTooLong,
     Reply,
@@ -179,7 +178,7 @@ class InstructedEdits:
         state = await self._lane.connection.wait_ready()
         doc = await self._judging.admit(uri)
         await doc.workspace.refresh(self._lane.connection.config.privacy.exclude)
-        if state.health is not Health.READY:
+        if not state.is_ready:
             raise Withdrawn(state.message or "there is no model server")
         if state.fills_only:
             raise Withdrawn(state.fills_only)

@@ -21,7 +21,6 @@ from fim_lsp.suggest.cursor import cursor_at
 from fim_lsp.suggest.long_text import LongText
 from server_bridge.protocol import (
     BackendError,
-    Health,
     Prompt,
     PromptTooLong,
     Reply,
@@ -49,7 +48,7 @@ async def continue_long(
     *go_on* is given the text so far and says whether to go on.
     """
     document, at = place
-    if (state := await lane.connection.wait_ready()).health is not Health.READY:
+    if not (state := await lane.connection.wait_ready()).is_ready:
         return at, "", state.message or "there is no model server"
     cursor = cursor_at(*place, doc.file.path, by_hand=True)
     writing = LongText(cursor, lane.connection.config.completion.long_tokens, go_on)
