@@ -296,7 +296,7 @@ FACADE = {
     "write_commit_message",
     "next_edit", "wants_next_edit", "check_next_edit",
     "status", "on_status", "on_index", "stats", "counters", "by_day", "backend",
-    "start_connecting", "record", "stop_recording", "aclose",
+    "start_connecting", "aclose",
 }  # fmt: skip
 
 

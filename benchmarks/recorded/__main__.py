@@ -5,7 +5,7 @@ Sessions that people recorded, played into fim-lsp: what is shown in the pauses,
     python -m benchmarks.recorded --half tune --answers tune.jsonl
     python -m benchmarks.recorded --pace own --answers own.jsonl
     python -m benchmarks.recorded --case benchmarks/recorded/data/rustcode.json.gz --least 2 --limit 100
-    python -m benchmarks.recorded --case FILE    # what `fim.record` wrote
+    python -m benchmarks.recorded --case FILE    # a recording of VS Code's
 
 --answers keeps what was answered, so that a run which was stopped goes on there; once all is known, no model is needed.
 `replay` says what the paces are, `pauses` what counts, `scores` who reads. In a trace of a clock of a second, --least 2

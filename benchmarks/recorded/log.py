@@ -2,7 +2,7 @@
 A recorded editing session: its changes in order, the texts at any of them, what another tool showed. Pure but for `read`.
 
 The format is VS Code's `workspaceRecording@1.0`, one JSON object with a *log* of entries with a *kind* and a *time*
-in milliseconds; `fim.record` writes it, too. Offsets are in UTF-16 units; here they count code points. `read` makes
+in milliseconds. Offsets are in UTF-16 units; here they count code points. `read` makes
 the same of a trace of one file (josephg/editing-traces).
 """
 

@@ -39,8 +39,6 @@ def forget(cache: Path) -> int:
         screen.line(f"Deleted {n_bytes / MEGABYTE:.1f} MB in {cache}.")
     else:
         screen.line(f"Nothing was kept in {cache}.")
-    if recorded := [*(cache / "recorded").glob("*.json")]:
-        screen.line(f"Recordings that you made stay: {len(recorded)}, in {recorded[0].parent}.")
     screen.line("A llama-server with --slot-save-path keeps files of its own, fim-lsp-*.bin.")
     return 0
 

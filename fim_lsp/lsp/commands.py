@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from datetime import UTC, datetime
+from collections.abc import Callable
 from typing import Any, cast
 
 from fim_lsp.events import Accepted, Dismissed, Snoozed
@@ -18,6 +18,7 @@ from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.rpc import JsonRpcException, types
 from fim_lsp.session.state.state_file import PAGE
 from fim_lsp.settings import files
+from fim_lsp.settings.removed import describe_removed
 from fim_lsp.suggest.reasons import notice, report
 from server_bridge.machine import private_files
 
@@ -239,27 +240,13 @@ def _show_until(editor: Editor) -> str:
     return until
 
 
-def record(editor: Editor, *_: object) -> None:
-    """Record what the user types, for `benchmarks.recorded`, until `fim.stopRecording`."""
-    editor.session.record()
-    editor.messages.show(
-        "fim-lsp records what you type in files that a model may be shown, until you stop it"
-        " (fim.stopRecording); it stays on this machine."
-    )
+def explain_removed(name: str) -> Callable[..., None]:
+    """Return the handler of a command that is gone: it says what to use instead."""
 
+    def explain(editor: Editor, *_: object) -> None:
+        editor.messages.show(describe_removed(name))
 
-async def stop_recording(editor: Editor, *_: object) -> str:
-    """
-    Write what was recorded to a file that only this user may read; return its path, "" for none.
-    """
-    data = await editor.session.stop_recording()
-    if not data:
-        editor.messages.show("fim-lsp recorded nothing.")
-        return ""
-    path = files.cache_folder() / "recorded" / f"{datetime.now(tz=UTC):%Y-%m-%dT%H%M%S}.json"
-    await asyncio.to_thread(private_files.write, path, data)
-    editor.messages.show(f"The recording has ended: {path}. Read it before you give it away.")
-    return str(path)
+    return explain
 
 
 async def why(editor: Editor, params: object) -> str:

@@ -19,6 +19,7 @@ from fim_lsp.display import sanitize
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.rpc import PER_S, JsonRpcException, LanguageServer, types
 from fim_lsp.session.connection import SessionStatus
+from fim_lsp.settings.removed import Notice
 from server_bridge.protocol import Health, State
 
 MODEL = "model"  # that it loads, as long work has names
@@ -59,21 +60,22 @@ class Messages:
 
     def show(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
         """Show the user one calm sentence."""
+        self._show(sanitize(message, convert.MESSAGE_CHARS), kind)
+
+    def _show(self, message: str, kind: types.MessageType) -> None:
         log.log(logging.WARNING if kind == types.MessageType.Warning else logging.INFO, message)
-        params = types.ShowMessageParams(kind, sanitize(message, convert.MESSAGE_CHARS))
-        self._server.window_show_message(params)
+        self._server.window_show_message(types.ShowMessageParams(kind, message))
 
     def show_problems(self, problems: Sequence[str]) -> None:
         """Show what is wrong with the settings: the first few, and how many more the log has."""
+        is_calm = all(isinstance(problem, Notice) for problem in problems)
         for problem in problems[MOST_PROBLEMS:]:
             log.warning(problem)
         parts = [sanitize(problem, PROBLEM_CHARS) for problem in problems[:MOST_PROBLEMS]]
         if n_more := len(problems) - len(parts):
             parts.append(f"{n_more} more in the log")
         line = "fim-lsp: " + "; ".join(parts)
-        log.warning(line)
-        warning = types.ShowMessageParams(types.MessageType.Warning, line)
-        self._server.window_show_message(warning)
+        self._show(line, types.MessageType.Info if is_calm else types.MessageType.Warning)
 
     def show_status(self, status: SessionStatus, *, notify: bool) -> None:
         """Show what changed; *notify* is whether the client wants `didChangeStatus`."""

@@ -17,6 +17,7 @@ from fim_lsp.events import Changed, Closed, Event, Saved
 from fim_lsp.lsp import commands, commit_messages, convert, edits, ending, inline_edits
 from fim_lsp.lsp.editor import SHUTDOWN_S, Editor
 from fim_lsp.lsp.rpc import SLICE_S, types
+from fim_lsp.settings.removed import REMOVED
 from fim_lsp.suggest.request import MENU, Suggestion
 
 Result = TypeVar("Result")
@@ -45,6 +46,8 @@ def initialize(editor: Editor, params: types.InitializeParams) -> None:
 
 async def initialized(editor: Editor, _: object) -> None:
     """Begin to send requests: from now on the server may."""
+    for name in REMOVED.keys() - editor.protocol.fm.commands.keys():  # the client was told of none
+        editor.command(name)(commands.explain_removed(name))
     await editor.register()
     await editor.pull()
     editor.open_port()
@@ -336,8 +339,6 @@ COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (
     ("fim.resume", commands.resume),
     ("fim.didDismissCompletion", commands.dismiss),
     ("fim.why", commands.show_reason),
-    ("fim.record", commands.record),
-    ("fim.stopRecording", commands.stop_recording),
     (edits.EDIT, edits.edit),
     ("fim.edit.prepare", edits.prepare),
     (commit_messages.COMMIT_MESSAGE, commit_messages.write_commit_message),

@@ -34,7 +34,6 @@ from fim_lsp.session.lane import Lane, Withdrawn
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.quietness import Quietness
-from fim_lsp.session.recorder import Recorder
 from fim_lsp.session.state.edit_history import NextEdit
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
@@ -96,7 +95,6 @@ class Session:
             self._dispatcher, self._prefill, self.quiet, self.commit_messages,
         )  # fmt: skip
         self._days = Days(cache or days, self.counters)
-        self._recorder = Recorder(time.time)
         self._forgetting = Tasks()
 
     @property
@@ -127,10 +125,6 @@ class Session:
         """Begin to reach the backend, unless it is ready or that is under way."""
         self.connection.start_connecting()
 
-    def record(self) -> None:
-        """Record what the user types from now on."""
-        self._recorder.begin()
-
     def handle(self, event: events.Event) -> None:
         """Apply one event; never waits."""
         match event:
@@ -156,9 +150,7 @@ class Session:
             case events.RulesChanged():
                 self._judge_again()
             case _ if (doc := self._open.by_uri.get(event.uri)) is not None:
-                before = doc.document
                 self._handle_in(doc, event)
-                self._recorder.note(self._open.by_uri.get(event.uri, doc), before, event)
         if isinstance(event, events.Saved | events.Closed) and self.workspaces.changes_rules(
             event.uri
         ):
@@ -348,13 +340,6 @@ class Session:
     def wants_next_edit(self, *, unasked: bool = True) -> bool:
         """Return whether the settings and the user want one now."""
         return self.config.next_edit.enabled and not (unasked and self.quiet.is_snoozed)
-
-    async def stop_recording(self) -> bytes:
-        """Return what was recorded since `record`, without the files that are private now."""
-        uris = [doc.uri for doc in self._recorder.documents]
-        find = self.workspaces.verdicts.find_in_time
-        verdicts = await asyncio.gather(*(find(uri, self.config) for uri in uris))
-        return self._recorder.end({uri for uri, why in zip(uris, verdicts, strict=True) if why})
 
     async def wait_judged(self) -> None:
         """Wait until all is judged and what is private is forgotten; for tests and benchmarks."""

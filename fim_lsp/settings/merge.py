@@ -22,12 +22,13 @@ import dataclasses
 import difflib
 import json
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from fim_lsp.display import sanitize
 from fim_lsp.settings.config import BackendConfig, Config, Table
 from fim_lsp.settings.option import Option, Project
+from fim_lsp.settings.removed import REMOVED, Notice, describe_removed
 
 _DEFAULT = Config()
 
@@ -84,8 +85,9 @@ class Layer(NamedTuple):
 def merge_layers(layers: Iterable[Layer]) -> tuple[Config, tuple[str, ...]]:
     """
     Return the configuration that *layers*, least important first, add up to, and what is wrong with
-    them.
+    them; a `Notice` where nothing is.
     """
+    layers = [*layers]
     problems: list[str] = []
     values: dict[str, object] = {}
     restrictions: list[tuple[Option, object, str]] = []
@@ -102,7 +104,14 @@ def merge_layers(layers: Iterable[Layer]) -> tuple[Config, tuple[str, ...]]:
         values[option.key] = _RESTRICT[option.project](before, value)
         if ignored := _describe_ignored(option, value, values[option.key]):
             problems.append(f"{source}: {ignored}")
-    return make_config(values), tuple(problems)
+    return make_config(values), (*problems, *_list_removed(layers))
+
+
+def _list_removed(layers: Sequence[Layer]) -> Iterator[Notice]:
+    """Yield a sentence on each removed setting, of the first layer that has it."""
+    sources = {f"fim.{key}": each.source for each in layers[::-1] for key, _ in _own(each.raw)}
+    for name in filter(sources.get, REMOVED):
+        yield Notice(f"{sources[name]}: {describe_removed(name)}")
 
 
 def _first(wrong: list[str], layer: Layer) -> list[str]:
@@ -116,6 +125,8 @@ def _values(layer: Layer, problems: list[str]) -> Iterator[tuple[Option, object]
     """Yield each setting whose value is right and that the layer may set."""
     for key, value in _own(layer.raw):
         option = SCHEMA.get(key)
+        if f"fim.{key}" in REMOVED:
+            continue
         if option is None:
             guess = _guess_key(key) if len(problems) < _MOST_GUESSES else ""
             problems.append(f"there is no setting fim.{sanitize(key, _KEY_CHARS)}{guess}")

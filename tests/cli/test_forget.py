@@ -10,7 +10,7 @@ from fim_lsp.cli import setup
 
 
 def test_everything_kept_is_deleted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """States, rings the page of the last prompt and the counts by day are deleted, other files in the folder stay, and a second run finds nothing."""
+    """States, rings, the page of the last prompt, the counts by day and recordings of earlier versions are deleted, other files in the folder stay, and a second run finds nothing."""
     for name in (
         "slots/a.bin",
         "slots/a.bin.json",
@@ -28,9 +28,8 @@ def test_everything_kept_is_deleted(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert not (tmp_path / "http").exists()
     assert not (tmp_path / "stacks.txt").is_symlink()
     out = capsys.readouterr().out
-    assert "Deleted 5.0 MB" in out
-    assert f"Recordings that you made stay: 1, in {tmp_path / 'recorded'}." in out
+    assert "Deleted 6.0 MB" in out
     left = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
-    assert left == ["2026.json", "c.txt"]
+    assert left == ["c.txt"]
     assert setup.forget(tmp_path) == 0
     assert "Nothing was kept" in capsys.readouterr().out

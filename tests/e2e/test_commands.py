@@ -36,6 +36,19 @@ def test_switching_off_and_on(editor: Editor) -> None:
     assert [message["type"] for message in editor.messages("window/showMessage")] == [3, 3, 3]
 
 
+def test_what_is_gone_is_said_calmly(editor: Editor) -> None:
+    """A setting and a command of an earlier version make one message each, and no warning."""
+    gone = {"record": True, "ring": {"chunks": 3}}
+    offered = editor.initialize(initializationOptions={"fim": gone})["executeCommandProvider"]
+    assert "fim.record" not in offered["commands"]
+    settings = {"settings": {"fim": gone}}
+    editor.notify("workspace/didChangeConfiguration", settings)
+    assert editor.command("fim.record", A) is None
+    said = editor.messages("window/showMessage")
+    assert [message["type"] for message in said] == [3, 3]
+    assert all("fim.record is gone: " in message["message"] for message in said)
+
+
 def test_not_now(editor: Editor) -> None:
     """Quiet for some minutes: nothing while typing, something by hand; the status says until when, and that it is over."""
     options = {"fim.backend.kind": "embedded", "fim.status.notify": True}
@@ -189,19 +202,3 @@ def test_asking_by_hand_for_nothing(editor: Editor) -> None:
     for _ in range(2):
         assert editor.request(INLINE, at(f"{SHOP}/.env", 0, 4))["items"] == []
     assert sum("No suggestion: the file is private" in text for text in editor.shown()) == 2
-
-
-def test_a_recording(editor: Editor, tmp_path: Path) -> None:
-    """It begins and ends by commands that say so, and is a file that only its user may read."""
-    editor.initialize(rootUri=tmp_path.as_uri(), initializationOptions=EMBEDDED)
-    uri = (tmp_path / "a.py").as_uri()
-    editor.open(uri, "def area(width, height):\n    return wi\n")
-    editor.request(INLINE, at(uri, 1, 13))
-    assert editor.command("fim.stopRecording") == ""
-    editor.command("fim.record")
-    editor.change(uri, 2, insertion(1, 13, "dth"))
-    recording = Path(editor.command("fim.stopRecording"))
-    assert '"edit": [[38, 38, "dth"]]' in recording.read_text("utf-8")
-    assert stat.S_IMODE(recording.stat().st_mode) == 0o600
-    assert "it stays on this machine" in editor.shown()[-2]
-    assert str(recording) in editor.shown()[-1]

@@ -37,8 +37,6 @@ def test_capabilities(started: Editor) -> None:
         "fim.resume",
         "fim.didDismissCompletion",
         "fim.why",
-        "fim.record",
-        "fim.stopRecording",
         "fim.edit",
         "fim.edit.prepare",
         "fim.commitMessage",

@@ -29,11 +29,9 @@ COMMANDS: dict[str, list[object]] = {
     "fim.edit": [{"textDocument": DOCUMENT, "range": WHERE, "instruction": "x", "preview": True}],
     "fim.edit.prepare": [{"textDocument": DOCUMENT, "range": WHERE}],
     "fim.openPage": [],
-    "fim.record": [],
     "fim.resume": [],
     "fim.showContext": [A],
     "fim.snooze": [10],
-    "fim.stopRecording": [],
     "fim.why": [{"uri": A, "position": HERE}],
     "fim.whyNextEdit": [A],
 }

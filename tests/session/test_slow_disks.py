@@ -213,22 +213,6 @@ async def test_listings_of_a_disk_that_hangs_do_not_pile_up(
     assert "a.py" in found.index.entries
 
 
-async def test_a_recording_ends_though_a_disk_hangs(
-    disks: Disks, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What cannot be judged is left out of it."""
-    one, two = disks.roots
-    typists = [disks.open(one / "slow.py"), disks.open(two / "b.py")]
-    await wait_judged(disks.session)
-    disks.session.record()
-    for typist in typists:
-        typist.type("x")
-    disks.hang(monkeypatch, one)
-    recorded = await asyncio.wait_for(disks.session.stop_recording(), 5.0)
-    assert b"b.py" in recorded
-    assert b"slow" not in recorded
-
-
 async def test_no_event_is_handled_by_a_look_at_git_s_configuration(
     disks: Disks, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,7 +59,6 @@ CALLS: dict[str, dict[str, Call]] = {
     "write_commit_message": {
         "": lambda session, _: session.write_commit_message(session.documents[URI], "")
     },
-    "stop_recording": {"": lambda session, _: session.stop_recording()},
     "by_day": {"": lambda session, _: session.by_day()},
 }
 ENDING = {"aclose", "wait_idle", "wait_judged"}

@@ -17,6 +17,7 @@ from fim_lsp.settings import files
 from fim_lsp.settings.config import SECRETS, BackendConfig, Config, remote_servers
 from fim_lsp.settings.merge import SCHEMA, Layer, merge_layers
 from fim_lsp.settings.option import Project
+from fim_lsp.settings.removed import Notice
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,6 +32,15 @@ def check(raw: object, key: str, value: object, *, problems: int = 0) -> None:
 def at(config: Config, key: str) -> object:
     section, field = key.split(".")
     return getattr(getattr(config, section), field)
+
+
+def test_a_removed_setting_is_no_problem() -> None:
+    """One sentence says that it is gone, however many layers have it, and nothing else changes."""
+    raw = {"fim.record": 1, "fim": {"ring": {"chunks": 3}}}
+    config, [notice] = merge_layers([Layer("file", {"fim.record": 2}), Layer("editor", raw)])
+    assert config.ring.chunks == 3
+    assert isinstance(notice, Notice)
+    assert notice.startswith("file: fim.record is gone: ")
 
 
 def test_nothing_set_is_the_default() -> None:

@@ -100,9 +100,6 @@ local subcommands = {
   resume = function()
     require('fim').resume()
   end,
-  record = function(what)
-    require('fim').command(what == 'stop' and 'fim.stopRecording' or 'fim.record')
-  end,
   trigger = function()
     require('fim').trigger()
   end,
@@ -146,11 +143,15 @@ local subcommands = {
   end,
 }
 
+local gone = { record = 'fim.record' } -- the server says what to use instead
+
 vim.api.nvim_create_user_command('Fim', function(cmd)
   range = cmd.range > 0 and { cmd.line1, cmd.line2 } or {}
   local run = subcommands[cmd.fargs[1] or 'stats']
   if run then
     run(unpack(cmd.fargs, 2))
+  elseif gone[cmd.fargs[1]] then
+    require('fim').command(gone[cmd.fargs[1]])
   else
     vim.notify('fim: unknown command: ' .. cmd.fargs[1], vim.log.levels.ERROR)
   end
@@ -159,7 +160,7 @@ end, {
   range = true,
   desc = 'Local completions: ' .. table.concat(vim.fn.sort(vim.tbl_keys(subcommands)), ', '),
   complete = function(start, line)
-    local words = ({ toggle = { 'buffer' }, record = { 'stop' } })[line:match('^%S+%s+(%l+)%s')]
+    local words = ({ toggle = { 'buffer' } })[line:match('^%S+%s+(%l+)%s')]
       or vim.fn.sort(vim.tbl_keys(subcommands))
     return vim.tbl_filter(function(word)
       return vim.startswith(word, start)

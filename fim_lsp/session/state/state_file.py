@@ -28,6 +28,7 @@ from server_bridge.machine import private_files
 
 N_WORKSPACES = 64  # of some 200 KB each
 FOLDERS = ("slots", "workspaces")  # states of models, and what is written here
+RECORDED = "recorded"  # what `fim.record` of earlier versions wrote
 MOST_BYTES = 1 << 24
 NAMELESS: tuple[str, ...] = ("",)  # what is of no file that can be judged
 PAGE = "context.txt"  # the last prompt that `fim.showContext` showed
@@ -119,7 +120,7 @@ def _delete(path: Path) -> bool:
 
 def forget(cache: Path) -> int:
     """Delete all that was ever saved here; returns how many bytes that were."""
-    folders = [cache / name for name in FOLDERS]
+    folders = [cache / name for name in (*FOLDERS, RECORDED)]
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     for name in (PAGE, STACKS, days.FILE, quietness.FILE):
         files += cache.glob(f"*{name}*")  # also what a process that was ended left half written

@@ -81,13 +81,6 @@ class Verdicts:
         file = _file(uri)
         return self._keep_refusal(file, why, place) if file else why
 
-    async def find_in_time(self, uri: str, config: Config) -> str:
-        """Return the same; where there is no verdict after `LIMIT_S`, it is private."""
-        try:
-            return await asyncio.wait_for(self.find(uri, config), LIMIT_S)
-        except TimeoutError:
-            return f"{UNSURE}: its disk does not answer"
-
     def is_kept(self, uri: str, excludes: Collection[str]) -> bool:
         """Return whether text of *uri* may be kept: it is a file, and not private. Blocking."""
         file = paths.path_to_judge(uri)

@@ -1,0 +1,21 @@
+"""Settings and commands that earlier versions had, by name, with what to use instead. Pure."""
+
+from __future__ import annotations
+
+_VS_CODE = "`benchmarks.recorded` plays what VS Code records"
+
+REMOVED = {
+    "fim.record": _VS_CODE,
+    "fim.stopRecording": _VS_CODE,
+}
+
+
+class Notice(str):
+    """A sentence about the settings that is no problem: nothing needs to be corrected."""
+
+    __slots__ = ()
+
+
+def describe_removed(name: str) -> str:
+    """Return what the user is told of a removed setting or command."""
+    return f"{name} is gone: {REMOVED[name]}"
