@@ -154,7 +154,7 @@ def is_there(name: str) -> bool:
         ("see `workspace.reader`", []), ("see `workspace.gone`", ["workspace.gone"]),
         ("`State.n_ctx`", []), ("`State.n_gone`", ["State.n_gone"]), ("`os.path`", []),
         ("`gone.read`", ["gone.read"]),
-        ("`suggest/worth`", []), ("`suggest/gone`", ["suggest/gone"]),
+        ("`suggest/pace`", []), ("`suggest/gone`", ["suggest/gone"]),
         ("(benchmarks/gate.py)", []), ("(benchmarks/gone.py)", ["benchmarks/gone.py"]),
     ],
 )  # fmt: skip

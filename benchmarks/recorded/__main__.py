@@ -56,8 +56,8 @@ def table(places: list[Pause], answers: dict[int, Answer], *, in_time: bool) -> 
 
 
 def _settings(options: argparse.Namespace) -> dict[str, object]:
-    """Return the settings of the server: nothing is learned, because nothing is taken."""
-    completion = {"learn": False} | json.loads(options.completion)
+    """Return the settings of the server: no wait, as what is not taken would make it longer."""
+    completion = {"debounceMs": 0} | json.loads(options.completion)
     return {
         "backend": {"kind": "embedded", "model": str(options.model)},
         "completion": completion,

@@ -219,17 +219,15 @@ def parse_file_changes(
     )
 
 
-def status(
-    state: State, look_s: int = 0, quiet_until: str = "", hidden: str = ""
-) -> dict[str, object]:
+def status(state: State, look_s: int = 0, quiet_until: str = "") -> dict[str, object]:
     """
     Return a backend's state as `didChangeStatus` says it: Copilot's shape, and which model it is.
 
     *look_s*: so many seconds the first look at a place still takes. *quiet_until*: no automatic
-    suggestions until then. *hidden*: why some are. `trouble`: what the user is told of anyway.
+    suggestions until then. `trouble`: what the user is told of anyway.
     """
     usual = f"first look: {look_s} s" if look_s else f"{state.kind} {state.health.value}"
-    message = state.message or (f"quiet until {quiet_until}" if quiet_until else hidden) or usual
+    message = state.message or (f"quiet until {quiet_until}" if quiet_until else usual)
     kind = {Health.DOWN: "Warning", Health.UNUSABLE: "Error", Health.UNKNOWN: "Inactive"}
     return {
         "kind": kind.get(state.health, "Normal"),
@@ -240,7 +238,6 @@ def status(
         "model": sanitize(state.model),
         "bundled": state.is_bundled,
         "quietUntil": quiet_until,
-        "quiet": hidden,
     }
 
 

@@ -1,7 +1,7 @@
 """
 One editor's session: open documents, generations, and all waiting for the model.
 
-quietness: how quiet the session is: snoozed, after dismissals, and by what was learned
+quietness: how quiet the session is: snoozed, and after dismissals
 stats: the answer to a request and its cost; the counters of `fim/stats`
 days: what became of suggestions, day by day, in a private file
 tasks: tasks that are under way, each held until it ends

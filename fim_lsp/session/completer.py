@@ -26,7 +26,7 @@ from fim_lsp.session.judging import Judging
 from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
-from fim_lsp.session.quietness import Exposure, Quietness
+from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.state.known_text import Displayed
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
@@ -103,14 +103,13 @@ class Completer:
             is_in_word = request.cursor.is_in_word
             answer = await self._settle(request, doc, place)
             if client.offers:
-                doc.offer(place.document, answer.suggestions, answer.exposure)
+                doc.offer(request, answer.suggestions)
             return answer
         finally:
             if doc := self._open.by_uri.get(uri):
                 doc.last_answer = LastAnswer(version, position, invoked, answer)
             ms = (time.perf_counter() - started) * 1e3
             self._stats.count_answer(answer, ms, is_in_word=is_in_word)
-            self._connection.hidden = self._quiet.why() if self._quiet.hides else ""
             self._connection.report_state()
 
     async def explain(self, uri: str, position: Position) -> Answer:
@@ -271,22 +270,22 @@ class Completer:
         """Return the suggestions that the filters leave of *said*, in order."""
         polished = [polish(each, request.cursor, request.sure) for each in said]
         if request.is_look:
-            return self._choose(request, doc, outcome, polished)
+            return self._choose(request, outcome, polished)
         for candidate in polished:
             self._stats.cuts.update(cut.filter for cut in candidate.cuts)
         lasting = outcome is not Outcome.LOCAL and said[0].whole and request.selected is None
         model = self._connection.state.model
-        answer = self._choose(request, doc, outcome, polished)
-        is_shown = lasting and len(said) == 1 and answer.outcome is not Outcome.RARELY
+        answer = self._choose(request, outcome, polished)
+        is_shown = lasting and len(said) == 1
         doc.known.displayed = Displayed(request.cursor, polished[0], model) if is_shown else None
         if lasting and answer.suggestions:
             self._dispatcher.decode_ahead(request, doc, answer.suggestions[0])
         return answer
 
     def _choose(
-        self, request: CompletionRequest, doc: OpenDocument, outcome: Outcome, left: list[Candidate]
+        self, request: CompletionRequest, outcome: Outcome, left: list[Candidate]
     ) -> Answer:
-        """Return the answer with those candidates that the filters *left* and that are worth it."""
+        """Return the answer with those candidates that the filters *left*."""
         different: dict[str, Candidate] = {}
         for candidate in left:
             if candidate.text:
@@ -295,10 +294,7 @@ class Completer:
         suggestions = [item for item in made if item]
         if not suggestions:
             return Answer([], Outcome(left[0].cuts[-1].filter))
-        exposure = self._weigh(request, doc, left[0], so_far=False)
-        if exposure is None:
-            return Answer([], Outcome.RARELY)
-        return Answer(suggestions, outcome, exposure=exposure)
+        return Answer(suggestions, outcome)
 
     def _suggest(self, request: CompletionRequest, candidate: Candidate) -> Suggestion | None:
         """Return the suggestion for *candidate*, with a number of its own."""
@@ -353,22 +349,9 @@ class Completer:
         suggested = self._suggest(request, candidate)
         if request.client.on_progress is None or suggested is None:
             return
-        if exposure := self._weigh(request, doc, candidate, so_far=True):
-            if request.client.offers and request.selected is None:
-                doc.offer(request.document, [suggested], exposure)
-            request.client.on_progress(suggested)
-
-    def _weigh(
-        self, request: CompletionRequest, doc: OpenDocument, candidate: Candidate, *, so_far: bool
-    ) -> Exposure | None:
-        """Return what to learn from when *candidate* is shown; what is shown in part stays."""
-        at = request.document.version, request.position
-        pause_s = self._open.pace.since_s(time.perf_counter() * 1e3)
-        goes_on = doc.shown_at == at
-        exposure = self._quiet.weigh(request, candidate, pause_s, so_far=so_far, goes_on=goes_on)
-        if exposure and request.client.offers:
-            doc.shown_at = at
-        return exposure
+        if request.client.offers and request.selected is None:
+            doc.offer(request, [suggested])
+        request.client.on_progress(suggested)
 
     def _debounce_s(self, request: CompletionRequest, *, typed: bool) -> float:
         """Return how long an automatic request waits for the next key before it asks the model."""
@@ -378,4 +361,5 @@ class Completer:
         wait = self._open.pace.wait_ms(request.cursor, client_ms=request.client.waits_ms)
         if not typed:
             wait = max(wait, PASSING_MS - request.client.waits_ms)
-        return (self._quiet.wait_ms(wait, request) if fixed is None else fixed) / 1000
+        wanted = request.config.suggestions
+        return (self._quiet.wait_ms(wait, wanted) if fixed is None else fixed) / 1000

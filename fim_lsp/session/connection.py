@@ -31,14 +31,12 @@ log = logging.getLogger(__name__)
 class SessionStatus(NamedTuple):
     """
     The status that a client shows: the backend's *state*, how many seconds the first look at a
-    place still takes, until when there are no automatic suggestions ("" where they come), and why
-    some are hidden ("" where none is).
+    place still takes, and until when there are no automatic suggestions ("" where they come).
     """
 
     state: State
     look_s: int = 0
     quiet_until: str = ""
-    hidden: str = ""
 
 
 class Connection:
@@ -47,14 +45,13 @@ class Connection:
 
     *n_connected* is how often it was reached: each time its slots may be empty.
     *look_s* is how many seconds the first look at a place still takes, 0 for none or a short one;
-    *hidden* is why some suggestions are hidden, "" where none is;
     *on_status* is called when that, or the state, changes, *on_ready* each time it was reached.
     """
 
     def __init__(self, config: Config, open_backend: Callable[[Config], Backend]) -> None:
         self.on_status: Callable[[], None] = lambda: None
         self.on_ready: Callable[[], None] = lambda: None
-        self.look_s, self.hidden = 0, ""
+        self.look_s = 0
         self.n_connected = 0
         self._look_ends: asyncio.TimerHandle | None = None
         self.config = config
@@ -128,14 +125,13 @@ class Connection:
 
     def report_state(self, *, again: bool = False) -> None:
         """
-        Pass on a change, once: of the server, its health and model, of whether all is as it should
-        be, and of whether suggestions are hidden. That it answers again, as yet without a
-        completion, is none. *again*: in any case.
+        Pass on a change, once: of the server, its health and model, and of whether all is as it
+        should be. That it answers again, as yet without a completion, is none. *again*: in any
+        case.
         """
         state = self.state
         is_trouble = state.health in (Health.DOWN, Health.READY) and bool(state.cause)
-        what = (state.url, is_trouble or state.health, bool(state.message), state.model)
-        reported = (*what, bool(self.hidden))
+        reported = (state.url, is_trouble or state.health, bool(state.message), state.model)
         if (again or reported != self._reported) and state.health is not Health.UNKNOWN:
             self._reported = reported
             log.info(

@@ -74,7 +74,7 @@ class Session:
         self.workspaces = Workspaces()
         self.counters = Stats(on_left=self.connection.note_first_look)
         clock = time.perf_counter
-        self.quiet = Quietness(cache, clock)
+        self.quiet = Quietness(clock)
         self._waking: asyncio.TimerHandle | None = None
         self._lane = Lane(self.connection, BACKGROUND, off_wire=("choose chunks",))
         self._open = OpenDocuments(self.workspaces, self.counters, self.quiet)
@@ -195,7 +195,6 @@ class Session:
         if config.privacy != old.privacy or is_away != was_away:
             self._judge_again()
         if old.state.save and not config.state.save:
-            self.quiet.forget()
             self._forgetting.start(self._persistence.forget(), "forget")
 
     def _judge_again(self) -> None:
@@ -219,8 +218,7 @@ class Session:
     def status(self) -> SessionStatus:
         """Return what a client shows of the session now."""
         connection = self.connection
-        until, hidden = self.quiet.until, connection.hidden
-        return SessionStatus(connection.state, connection.look_s, until, hidden)
+        return SessionStatus(connection.state, connection.look_s, self.quiet.until)
 
     def _report_quiet(self) -> None:
         """
@@ -238,8 +236,6 @@ class Session:
         """Return the fate of suggestions on each day; kept where state may be."""
         if not self.config.state.save:
             return {}
-        if await asyncio.to_thread(self.quiet.write):
-            self.quiet.forget()
         return await asyncio.to_thread(self._days.write, date.today())  # noqa: DTZ011 (the user's day)
 
     async def complete(

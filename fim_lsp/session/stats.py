@@ -9,7 +9,6 @@ from itertools import chain
 from typing import NamedTuple
 
 from fim_lsp.documents import Document, Edit, Position, carry
-from fim_lsp.session.quietness import Exposure
 from fim_lsp.suggest.reasons import Outcome
 from fim_lsp.suggest.request import Suggestion
 from server_bridge.protocol import Reply, State, Timings, Warmed
@@ -19,7 +18,7 @@ class Answer(NamedTuple):
     """
     *suggestions*, the best first; *outcome* says where they come from, or why there are none, by
     which *rule*, if there is one, and *reason* the same in words.
-    *is_failure*: the model could not answer; *exposure* is for the record of what is worth it.
+    *is_failure*: the model could not answer.
     """
 
     suggestions: list[Suggestion]
@@ -28,7 +27,6 @@ class Answer(NamedTuple):
     reason: str = ""
     is_failure: bool = False
     cost: Timings = Timings()
-    exposure: Exposure | None = None
 
     @property
     def key(self) -> str:

@@ -171,13 +171,6 @@ class CompletionConfig:
         of=float,
         within=(0, 1),
     )
-    # half as many interruptions: docs/suggestions.md
-    learn: bool = option(
-        True,
-        "Show fewer suggestions for some minutes after you dismiss some, and learn, on this "
-        "machine only, which ones you take.",
-        Project.OFF,
-    )
     # prose is completed well, too
     quiet_in: tuple[str, ...] = option(
         (), "Places without automatic suggestions: `comment`, `string`.", Project.ADD
@@ -298,7 +291,7 @@ class Config:
     suggestions: str = option(
         "normal",
         "How many suggestions you get while you type: how sure the model must be, and how much "
-        "rarer they become for some minutes after you dismiss some.",
+        "later they come for some minutes after you dismiss some.",
         Project.TUNE,
         choices=tuple(SURE),
     )

@@ -7,6 +7,8 @@ _VS_CODE = "`benchmarks.recorded` plays what VS Code records"
 REMOVED = {
     "fim.record": _VS_CODE,
     "fim.stopRecording": _VS_CODE,
+    "fim.completion.learn": 'fim.suggestions = "fewer" shows half as much wrong text, and a fixed'
+    " fim.completion.debounceMs lets no dismissal delay the next suggestion",
 }
 
 

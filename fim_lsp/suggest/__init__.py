@@ -13,6 +13,5 @@ lines_in_sight: a suggestion without a model: the line that begins as the typed 
 request: a completion request, the reasons why it may get nothing, and what the editor inserts
 long_text: filters a long text while it is written
 pace: the wait between a key and the request, by the user's typing pace
-back_off: how much rarer suggestions are after some that were not wanted
-worth: the keys that a suggestion is expected to save this user
+back_off: how much longer suggestions wait after some that were not wanted
 """

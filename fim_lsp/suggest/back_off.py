@@ -1,11 +1,11 @@
 """
-The fate of the last suggestions into how much rarer the next ones are, which fades within minutes.
+The fate of the last suggestions into how long the next ones wait, which fades within minutes.
 Pure.
 
-Each suggestion that was not wanted makes the next ones wait longer and cost more (`worth`), each
-that was taken undoes a part of it. The rule is Copilot's (`userInteractionMonitor.ts`): the product
-of a factor for each, whose exponent fades with e^(-t / 10 min). Its 1.5 is for a suggestion that
-was dismissed; one that is only typed against may not have been read.
+Each suggestion that was not wanted makes the next ones wait longer, each that was taken undoes a
+part of it. The rule is Copilot's (`userInteractionMonitor.ts`): the product of a factor for each,
+whose exponent fades with e^(-t / 10 min). Its 1.5 is for a suggestion that was dismissed; one that
+is only typed against may not have been read.
 """
 
 from __future__ import annotations

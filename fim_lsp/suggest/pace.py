@@ -32,10 +32,6 @@ class TypingPace:
         """The usual time from key to key."""
         return median(self._intervals_ms) if self._intervals_ms else USUAL_MS
 
-    def since_s(self, now_ms: float) -> float:
-        """Return how many seconds ago the last key was; a pause without one."""
-        return PAUSE_MS / 1e3 if self._last_ms is None else max(0.0, now_ms - self._last_ms) / 1e3
-
     def key(self, now_ms: float) -> None:
         """Note that a key was typed."""
         if self._last_ms is not None and 0 < now_ms - self._last_ms < PAUSE_MS:

@@ -52,7 +52,6 @@ class Outcome(enum.StrEnum):
     BEFORE_BODY = "before the body of a block", "the block already has its body"
     IN_PROMPT = "in a prompt", "there are no automatic suggestions in a prompt or a chat"
     NOT_NOW = "not now", "you snoozed suggestions (fim.snooze; fim.resume ends it)"
-    RARELY = "rarely taken", "you rarely accepted such suggestions lately (fim.completion.learn)"
     EMPTY_TEXT = "in an empty text", "the file is empty"
     AFTER_DELETION = "after a deletion", "suggestions come after you type, not after you delete"
     MODEL = "model", "the model wrote nothing here"
@@ -95,9 +94,8 @@ End = tuple[Outcome, str]  # and the rule that says so, where there is one
 # Ends of a request while typing that one by hand may not come to.
 BY_HAND = frozenset({
     Outcome.OFF, Outcome.NOT_SURE, Outcome.IN_COMMENT, Outcome.IN_STRING, Outcome.INSIDE_WORD,
-    Outcome.IN_PROMPT, Outcome.NOT_NOW, Outcome.RARELY, Outcome.BEFORE_CODE,
-    Outcome.AFTER_DELETION, Outcome.PARSES, Outcome.TOO_LATE, Outcome.LOCAL, Outcome.SLOW,
-    Outcome.TOO_SHORT,
+    Outcome.IN_PROMPT, Outcome.NOT_NOW, Outcome.BEFORE_CODE, Outcome.AFTER_DELETION,
+    Outcome.PARSES, Outcome.TOO_LATE, Outcome.LOCAL, Outcome.SLOW, Outcome.TOO_SHORT,
 })  # fmt: skip
 
 

@@ -17,6 +17,7 @@ def test_everything_kept_is_deleted(tmp_path: Path, capsys: pytest.CaptureFixtur
         "workspaces/b.json",
         "context.txt",
         "days.json",
+        "quiet.json",
         "recorded/2026.json",
         "other/c.txt",
     ):
@@ -28,7 +29,7 @@ def test_everything_kept_is_deleted(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert not (tmp_path / "http").exists()
     assert not (tmp_path / "stacks.txt").is_symlink()
     out = capsys.readouterr().out
-    assert "Deleted 6.0 MB" in out
+    assert "Deleted 7.0 MB" in out
     left = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
     assert left == ["c.txt"]
     assert setup.forget(tmp_path) == 0

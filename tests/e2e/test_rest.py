@@ -222,7 +222,7 @@ def play(seed: int, folder: Path, start: Callable[[Path], Editor]) -> str:
         editor = start(folder / "home")
         try:
             ring = {"chunks": rng.choice((0, 4, 16))}
-            options = {"fim": {"backend": backend, "completion": {"learn": False}, "ring": ring}}
+            options = {"fim": {"backend": backend, "ring": ring}}
             editor.initialize(
                 rootUri=folder.as_uri(), initializationOptions=options, capabilities=GHOST_TEXT
             )

@@ -24,7 +24,7 @@ class Driver:
         self.document = open_document("file:///a.py", "python", 1, text)
         self.cursor = CURSOR
         self.stats = Stats()
-        self.acceptance = Acceptance(self.stats, Quietness(None, lambda: 0.0))
+        self.acceptance = Acceptance(self.stats, Quietness(lambda: 0.0))
         self.n_ids = 0
 
     def offer(self, *texts: str) -> None:

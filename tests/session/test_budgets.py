@@ -92,7 +92,7 @@ BARE = Frame(Header("shop", (), "a.py"), NOWHERE)
 
 def test_the_ring_gives_way_first() -> None:
     """Half of the chunks go, and half of the rest; only then the window is made smaller."""
-    doc = OpenDocuments(Workspaces(), Stats(), Quietness(None, lambda: 0.0)).open(
+    doc = OpenDocuments(Workspaces(), Stats(), Quietness(lambda: 0.0)).open(
         "file:///a.py", "python", 1, ""
     )
     ladder = doc.ladder

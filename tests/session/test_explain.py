@@ -101,7 +101,7 @@ async def test_a_look_elsewhere_leaves_no_trace(typist: Typist) -> None:
     def list_kept() -> list[object]:
         known, stats = doc.known, typist.session.stats()
         kept = [*doc.ladder.at_hand, *known.generations, known.displayed, doc.place]
-        return [*kept, doc.shown_at, doc.n_connected, doc.used, stats["completions"]]
+        return [*kept, doc.n_connected, doc.used, stats["completions"]]
 
     before = list_kept()
     why = await typist.session.explain(typist.uri, Position(1, 22))

@@ -58,7 +58,7 @@ class Desk:
         workspaces.roots = (W, X)
         self.stats, self.now = Stats(), 0.0
         self.model = ModelEdits(Config(), lambda _: None)
-        self.open = OpenDocuments(workspaces, self.stats, Quietness(None, lambda: 0.0))
+        self.open = OpenDocuments(workspaces, self.stats, Quietness(lambda: 0.0))
         self.next_edits = NextEdits(self.open, self.stats, lambda: self.now, self.model, Config)
         for uri in uris:
             self.add(uri)

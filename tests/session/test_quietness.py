@@ -1,32 +1,23 @@
-"""A session that is quiet: by hand everything works, and what became of suggestions is learned from."""
+"""A session that is quiet: by hand everything works, and after refusals suggestions come later."""
 
 from __future__ import annotations
 
-import stat
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
 from fim_lsp.documents import Edit, Position, after, apply_edits, open_document
-from fim_lsp.events import Snoozed
-from fim_lsp.session.quietness import FILE, Exposure, Quietness
+from fim_lsp.events import Dismissed, Snoozed
+from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.state.acceptance import Acceptance
-from fim_lsp.session.state.state_file import forget
 from fim_lsp.session.stats import Stats
-from fim_lsp.settings.config import CompletionConfig, Config
-from fim_lsp.suggest import worth
+from fim_lsp.settings.config import Config
 from fim_lsp.suggest.back_off import READ_S, Reaction
-from fim_lsp.suggest.cursor import Candidate, Odds
-from fim_lsp.suggest.request import CompletionRequest, request_at
-from fim_lsp.suggest.worth import AGAIN, EARLY, Prospect, Record
-from server_bridge.protocol import Health, State
 from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
 from tests.typist import Typist
 
-READY = State(Health.READY, "llama-server")
-URI = "file:///a.py"
+USUAL_MS = 50.0
 
 
 class Clocks:
@@ -35,32 +26,37 @@ class Clocks:
     def __init__(self) -> None:
         self.now, self.wall = 0.0, datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
-    def quietness(self, folder: Path | None = None) -> Quietness:
-        return Quietness(folder, lambda: self.now, lambda: self.wall)
+    def quietness(self) -> Quietness:
+        return Quietness(lambda: self.now, lambda: self.wall)
 
 
-def request(version: int = 1, *, invoked: bool = False, learn: bool = True) -> CompletionRequest:
-    document = open_document(URI, "python", version, "x = ")
-    config = Config(completion=CompletionConfig(learn=learn))
-    return request_at(document, Position(0, 4), "a.py", config, READY, invoked=invoked)
+class Screen:
+    """A document in which `TEXT` is suggested behind what is typed."""
 
+    TEXT = "dth + height"
 
-PLACE = Prospect("python", 0.6, 8, 1, "x = ", 0.3)
-UNSURE = Candidate("foo(", odds=(Odds(4, -1.0),))
+    def __init__(self) -> None:
+        self.clocks = Clocks()
+        self.quiet = self.clocks.quietness()
+        self._acceptance = Acceptance(Stats(), self.quiet)
+        self._document, self._at = open_document("file:///a.py", "python", 1, "wi"), Position(0, 2)
 
+    def offer(self, text: str = TEXT, *, by_itself: bool = True) -> None:
+        edits = [("1", Edit(self._at, self._at, text))]
+        self._acceptance.offer(self._document, edits, by_itself=by_itself)
 
-def weigh(
-    quiet: Quietness, request: CompletionRequest, *, goes_on: bool = False
-) -> Exposure | None:
-    return quiet.weigh(request, UNSURE, 0.3, so_far=False, goes_on=goes_on)
+    def type(self, text: str) -> None:
+        edit = Edit(self._at, self._at, text)
+        self._acceptance.follow(self._document, (edit,))
+        self._document = apply_edits(self._document, [edit], self._document.version + 1)
+        self._at = after(self._at, text)
 
+    def dismiss(self) -> None:
+        self._acceptance.dismiss()
 
-def ignore(quiet: Quietness, n: int, seconds: float = READ_S) -> None:
-    """Suggestions that are shown for some time, and typed against."""
-    for version in range(n):
-        if exposure := weigh(quiet, request(version)):
-            exposure.since -= seconds
-            quiet.judge(exposure, Reaction.IGNORED)
+    @property
+    def wait_ms(self) -> float:
+        return self.quiet.wait_ms(USUAL_MS, "normal")
 
 
 def test_a_snooze_ends_by_the_wall_clock() -> None:
@@ -83,157 +79,74 @@ def test_a_snooze_ends_by_the_wall_clock() -> None:
     assert quiet.remaining_s == 0
 
 
-def test_what_is_ignored_makes_the_next_ones_rarer() -> None:
-    """They wait longer and some are hidden, for a while; one in some is shown all the same."""
-    clocks = Clocks()
-    quiet = clocks.quietness()
-    assert quiet.wait_ms(50, request()) == 50
-    ignore(quiet, 10 * AGAIN)
-    assert quiet.n_hidden > AGAIN
-    assert quiet.wait_ms(50, request()) > 50
-    assert quiet.why().startswith("quiet: ")
-    shown = [weigh(quiet, request(100 + n)) for n in range(AGAIN)]
-    assert sum(map(bool, shown)) == 1
-    clocks.now += 7200
-    assert quiet.wait_ms(50, request()) == pytest.approx(50, abs=1)
-
-
-def test_why_fades() -> None:
-    """What was dismissed is no reason any more after an hour, nor once one was taken."""
-    clocks = Clocks()
-    quiet = clocks.quietness()
+def test_after_refusals_suggestions_come_later() -> None:
+    """For a while, and until one was taken; the user is told why."""
+    screen = Screen()
+    assert (screen.wait_ms, screen.quiet.why()) == (USUAL_MS, "")
     for _ in range(3):
-        quiet.judge(weigh(quiet, request()), Reaction.DISMISSED)
-    assert quiet.why() == "quiet: 3 were dismissed"
-    clocks.now += 3600
-    assert quiet.why() == ""
-    clocks.now -= 3600
-    quiet.judge(weigh(quiet, request()), Reaction.ACCEPTED)
-    assert quiet.why() == ""
+        screen.offer()
+        screen.dismiss()
+        screen.clocks.now += READ_S
+        screen.type("x")
+    assert screen.wait_ms > 3 * USUAL_MS
+    assert screen.quiet.why() == "quiet: 3 were dismissed"
+    assert screen.quiet.snapshot() == {"until": "", "rarer": 3.38, "why": screen.quiet.why()}
+    screen.clocks.now = 7200
+    assert screen.wait_ms == pytest.approx(USUAL_MS, abs=1)
+    assert screen.quiet.why() == ""
+    screen.clocks.now = 0
+    screen.offer()
+    screen.type(Screen.TEXT)
+    assert screen.quiet.why() == ""
 
 
 @pytest.mark.parametrize("text", ["h)", "th)", "dth + height"])
 def test_what_was_typed_along_counts_as_taken(text: str) -> None:
-    """To its end, however short it is: the next one is likelier, and nothing is rarer."""
-    clocks = Clocks()
-    quiet = clocks.quietness()
-    acceptance = Acceptance(Stats(), quiet)
-    document, at = open_document(URI, "python", 1, "area(wi"), Position(0, 7)
-    place = Prospect("python", 0.6, len(text), 1, "area(wi", 0.3)
-    acceptance.offer(document, [("1", Edit(at, at, text))], Exposure(place, clocks.now))
-    clocks.now += READ_S
+    """To its end, however short it is: what was refused before is no reason any more."""
+    screen = Screen()
+    screen.quiet.note_reaction(Reaction.DISMISSED, 0.0)
+    screen.offer(text)
+    screen.clocks.now = READ_S
     for key in text:
-        edit = Edit(at, at, key)
-        acceptance.follow(document, (edit,))
-        document, at = apply_edits(document, [edit], 2), after(at, key)
-    assert quiet.record.n == 1
-    assert worth.expect(quiet.record, place) > worth.expect(Record(), place)
-    assert quiet.why() == ""
+        screen.type(key)
+    assert screen.quiet.why() == ""
 
 
-def test_what_could_not_be_read_says_nothing() -> None:
-    """Suggestions that flickered by hide no later one."""
-    quiet = Clocks().quietness()
-    ignore(quiet, 10 * AGAIN, 0.9 * READ_S)
-    assert (quiet.record, quiet.why(), quiet.n_hidden) == (Record(), "", 0)
+@pytest.mark.parametrize(("seconds", "why"), [(0.9, ""), (1.1, "quiet: 9 were typed against")])
+def test_what_could_not_be_read_says_nothing(seconds: float, why: str) -> None:
+    """Suggestions that flickered by delay no later one."""
+    screen = Screen()
+    for _ in range(9):
+        screen.offer()
+        screen.clocks.now += seconds * READ_S
+        screen.type("x")
+    assert screen.quiet.why() == why
 
 
-def test_by_hand_and_switched_off_nothing_is_hidden() -> None:
-    """Nor does anything wait."""
-    quiet = Clocks().quietness()
-    ignore(quiet, 10 * AGAIN)
-    for asked in (request(invoked=True), request(learn=False)):
-        assert weigh(quiet, asked)
-    assert quiet.wait_ms(50, request(learn=False)) == 50
+def test_one_suggestion_has_one_reaction() -> None:
+    """Taking its first word is to take it, whatever becomes of the rest; one asked for by hand says nothing."""
+    screen = Screen()
+    screen.offer()
+    screen.type("dth")
+    screen.clocks.now += READ_S
+    screen.type("x")
+    screen.dismiss()  # nothing is on screen
+    screen.offer(by_itself=False)
+    screen.dismiss()
+    screen.type("x")
+    assert (screen.wait_ms, screen.quiet.why()) == (USUAL_MS, "")
 
 
-def test_what_was_shown_in_part_is_shown() -> None:
-    """The rest of an answer does not take back its beginning."""
-    quiet = Clocks().quietness()
-    ignore(quiet, 10 * AGAIN + 1)
-    assert not weigh(quiet, request(500))
-    assert weigh(quiet, request(500), goes_on=True)
-
-
-def test_one_suggestion_is_judged_once() -> None:
-    """Taking its first line is to take it, whatever becomes of the rest; one that is not on screen says nothing."""
-    quiet = Clocks().quietness()
-    exposure = weigh(quiet, request())
-    quiet.judge(exposure, Reaction.ACCEPTED)
-    quiet.judge(exposure, Reaction.IGNORED)
-    assert quiet.record.n == 1
-    assert quiet.why() == ""
-    quiet.judge(None, Reaction.DISMISSED)
-    quiet.judge(weigh(quiet, request(invoked=True)), Reaction.DISMISSED)
-    assert quiet.record.n == 1
-
-
-def test_the_record_is_kept_and_forgotten(tmp_path: Path) -> None:
-    """In a private file; `fim-lsp forget` deletes it, also for a session that still runs."""
-    quiet = Clocks().quietness(tmp_path)
-    assert not quiet.write()
-    assert not (tmp_path / FILE).exists()
-    ignore(quiet, 20)
-    assert not quiet.write()
-    assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
-    assert Clocks().quietness(tmp_path).record == quiet.record
-    assert "x = " not in (tmp_path / FILE).read_text()
-    assert forget(tmp_path) > 0
-    assert quiet.write()
-    quiet.forget()
-    assert not quiet.write()
-    assert not (tmp_path / FILE).exists()
-    assert quiet.record == Record()
-
-
-HUGE = '{"n": 1%s, "start": %s, "weights": %s, "languages": {}}'
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"[]",
-        b"[" * 10_000,
-        b'{"n": "x"}',
-        b"\xff\xfe",
-        (HUGE % ("0" * 309, [*worth.START], [*worth.START])).encode(),
-        (HUGE % ("e999", [*worth.START], [*worth.START])).encode(),
-    ],
-)
-def test_a_file_that_makes_no_sense(tmp_path: Path, content: bytes) -> None:
-    """It is begun again."""
-    (tmp_path / FILE).write_bytes(content)
-    (tmp_path / FILE).chmod(0o600)
-    assert Clocks().quietness(tmp_path).record == Record()
-
-
-async def test_the_status_says_once_that_it_is_quiet(open_session: OpenSession) -> None:
-    """With how many were refused; and once that it is over, when one was taken."""
-    session = open_session(Config(), FakeBackend(lambda prompt, n: "x"))
-    told: list[str] = []
-    session.on_status = lambda status: told.append(status.hidden)
-    typist = Typist(session, "wi")
+async def test_a_session_waits_longer(open_session: OpenSession) -> None:
+    """After dismissals; what was asked for by hand and dismissed changes nothing."""
+    session = open_session(Config(), FakeBackend(lambda prompt, n: "dth"))
+    typist = Typist(session, "def area(width):\n    return wi")
     await session.connection.wait_ready()
-    ignore(session.quiet, 10)
-    await typist.ask()
-    assert not any(told)  # none was hidden yet
-    ignore(session.quiet, EARLY)
-    for key in "dth":
-        typist.type(key)
-        await typist.ask()
-    assert [status for status in told if status] == [session.status().hidden]
-    refused = session.quiet.record.n
-    assert session.status().hidden == f"quiet: {refused:.0f} were typed against"
-    session.quiet.judge(Exposure(PLACE, 0.0), Reaction.ACCEPTED)
-    for key in " + ":
-        typist.type(key)
-        await typist.ask()
-    assert told[-1] == session.status().hidden == ""
-    assert [bool(status) for status in told].count(True) == 1
-    ignore(session.quiet, 10 * AGAIN)
-    weigh(session.quiet, request(learn=False))
-    assert not session.quiet.hides
+    for invoked, why in ((True, ""), (False, "quiet: 1 was dismissed")):
+        assert await typist.ask(invoked=invoked)
+        session.handle(Dismissed(typist.uri))
+        assert session.quiet.why() == why
+        typist.type("dth + wi")
 
 
 async def test_not_now(open_session: OpenSession) -> None:

@@ -18,7 +18,7 @@ START = Position(0, 0)
 @pytest.mark.parametrize("is_a_key", [True, False])
 def test_only_keys_of_the_editor_tell_it(is_a_key: bool) -> None:
     """Edits that another program's request shows come when it asks."""
-    documents = OpenDocuments(Workspaces(), Stats(), Quietness(None, lambda: 0.0))
+    documents = OpenDocuments(Workspaces(), Stats(), Quietness(lambda: 0.0))
     doc = documents.open("untitled:a", "python", 1, "")
     for version in range(2, 20):
         edits = (Edit(START, START, "x"),)

@@ -18,7 +18,6 @@ export interface Status {
   firstLookS?: number;
   trouble?: string; // what is wrong, as the server tells the user; "" while all is well
   quietUntil?: string; // automatic suggestions are off until then; "" while they are on
-  quiet?: string; // why some suggestions are hidden; "" while none is
 }
 
 /** `fim/stats`: the parts that the menu shows. */
@@ -91,9 +90,8 @@ export class StatusBar implements vscode.Disposable {
 }
 
 /** What the model does: it is loading, it reads a place for the first time, or it is ready. */
-function phase({ kind, busy, firstLookS = 0, quietUntil = "", quiet = "" }: Status): string {
+function phase({ kind, busy, firstLookS = 0, quietUntil = "" }: Status): string {
   if (quietUntil !== "") return `quiet until ${quietUntil}`;
-  if (quiet !== "") return quiet;
   if (firstLookS > 0) return `first look: ${firstLookS} s`;
   return busy ? "loading" : kind === "Normal" ? "ready" : "";
 }

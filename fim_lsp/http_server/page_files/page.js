@@ -158,18 +158,13 @@ function showAdvice(advice) {
   at("advice").replaceChildren(...(items.length ? items : [element("li", { text: "nothing yet: the model is not ready", kind: "warn" })]));
 }
 
-function showLearned({ learned, hidden, why }) {
-  const kept = `What was learned of what you take: ${learned}. ${plural(hidden, "suggestion")} not shown for that.`;
-  say(at("learned"), why ? `${kept} Now ${why}.` : kept);
-}
-
-function showQuiet({ until }) {
+function showQuiet({ until, why }) {
+  say(at("quiet"), why);
   say(at("snooze"), until ? `Quiet until ${until}: suggest again` : "Quiet for 10 minutes");
 }
 
 function show(state) {
   showQuiet(state.quiet);
-  showLearned(state.quiet);
   showModel(state.stats);
   showNow(state);
   showKeys(state.keys);

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from fim_lsp.documents import Document, Edit, Position, after, minimal, unix
 from fim_lsp.events import Accepted, PartlyAccepted, Shown
-from fim_lsp.session.quietness import Exposure, Quietness
+from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.back_off import ALONG_CHARS, Reaction
 
@@ -46,11 +46,11 @@ class Fate(enum.Enum):
 class OfferedSuggestion:
     """
     Suggestions that were shown together; *edits* are what they would still change, the best first;
-    *exposure* is for the record.
+    *since* is when it was first shown (seconds), None once the reaction is known, or says nothing.
     """
 
     edits: list[Edit]
-    exposure: Exposure | None = None
+    since: float | None
     fate: Fate = Fate.UNSEEN
     passed: int = 0
     counted: int = 0
@@ -69,10 +69,10 @@ class Followed(NamedTuple):
 
 class Acceptance:
     """
-    State of one document: the offer on screen and what is learned from it, and suggestions by id.
+    State of one document: the offer on screen, and suggestions by id.
 
-    *quiet* learns what became of what was shown. *says_shown*: the client names each suggestion
-    that it shows, so what it does not name is not on screen.
+    *quiet* counts how the user reacts. *says_shown*: the client names each suggestion that it
+    shows, so what it does not name is not on screen.
     """
 
     def __init__(self, stats: Stats, quiet: Quietness, *, says_shown: bool = False) -> None:
@@ -86,9 +86,13 @@ class Acceptance:
         self,
         document: Document,
         suggestions: Iterable[tuple[str, Edit]],
-        exposure: Exposure | None = None,
+        *,
+        by_itself: bool = True,
     ) -> None:
-        """Replace the suggestions on screen by these, by id; none clear it."""
+        """
+        Replace the suggestions on screen by these, by id; none clear it. The reaction to those that
+        did not come *by_itself* says nothing.
+        """
         sent = [(id, edit, minimal(document, edit)) for id, edit in suggestions]  # noqa: A001
         left = [changes for _, _, changes in sent]
         offer = self._offer
@@ -96,7 +100,8 @@ class Acceptance:
             self._end()
             if not left:
                 return
-            offer = self._offer = OfferedSuggestion(left, exposure)
+            since = self._quiet.clock() if by_itself else None
+            offer = self._offer = OfferedSuggestion(left, since)
             if not self._says_shown:
                 self._become(offer, Fate.OPEN)
         offer.edits = left
@@ -141,7 +146,7 @@ class Acceptance:
     def dismiss(self) -> None:
         """The user hid what is on screen."""
         if self._offer is not None:
-            self._quiet.judge(self._offer.exposure, Reaction.DISMISSED)
+            self._note_reaction(self._offer, Reaction.DISMISSED)
 
     def close(self) -> None:
         """End what is on screen: the document was closed."""
@@ -184,7 +189,7 @@ class Acceptance:
         Note that the user took *n_chars* *at* a point of the path; those counted already are not
         counted again.
         """
-        self._quiet.judge(offer.exposure, Reaction.ACCEPTED)
+        self._note_reaction(offer, Reaction.ACCEPTED)
         if offer.fate is not Fate.ACCEPTED:
             self._become(offer, fate)
         end = at + n_chars
@@ -196,9 +201,15 @@ class Acceptance:
         offer, self._offer = self._offer, None
         if offer and offer.fate is not Fate.UNSEEN:
             along = offer.passed >= ALONG_CHARS
-            self._quiet.judge(offer.exposure, Reaction.TYPED_ALONG if along else Reaction.IGNORED)
+            self._note_reaction(offer, Reaction.TYPED_ALONG if along else Reaction.IGNORED)
         if offer and offer.fate is Fate.OPEN:
             self._become(offer, Fate.IGNORED)
+
+    def _note_reaction(self, offer: OfferedSuggestion, reaction: Reaction) -> None:
+        """Count the reaction to *offer*, the first one only."""
+        since, offer.since = offer.since, None
+        if since is not None:
+            self._quiet.note_reaction(reaction, since)
 
     def _become(self, offer: OfferedSuggestion, fate: Fate) -> None:
         if offer.fate is not Fate.UNSEEN:

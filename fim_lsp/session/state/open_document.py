@@ -30,7 +30,6 @@ from fim_lsp.prompt import window
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.generation import Generation
 from fim_lsp.session.lane import Permit, Withdrawn
-from fim_lsp.session.quietness import Exposure
 from fim_lsp.session.state.acceptance import Acceptance
 from fim_lsp.session.state.frame_ladder import FrameLadder
 from fim_lsp.session.state.known_text import KnownText
@@ -38,7 +37,7 @@ from fim_lsp.session.state.state_file import SavedDocument
 from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.stats import LastAnswer
 from fim_lsp.suggest.reasons import End, Outcome
-from fim_lsp.suggest.request import Suggestion
+from fim_lsp.suggest.request import CompletionRequest, Suggestion
 from fim_lsp.workspace.paths import FileLocation, is_message, local_path
 from server_bridge.protocol import Prompt
 
@@ -61,10 +60,9 @@ class OpenDocument:
     One open document. *most_chars* is at least as many as the document has. *why_private* is ""
     where it may be used. *place* is the cursor's last known one, carried along by edits since;
     *deleted* is where the last edit only took text away; *typed*: there was an edit since the last
-    request. *shown_at* is in which version and where a suggestion was last shown, *dialogue* about
-    the last edit by instruction, *restoring* loads what an earlier run saved, *saved* is what is on
-    disk of it, *used* when a request was served last (loop time; 0: never); *is_message*: it is the
-    message of a commit.
+    request. *dialogue* is about the last edit by instruction, *restoring* loads what an earlier run
+    saved, *saved* is what is on disk of it, *used* when a request was served last (loop time; 0:
+    never); *is_message*: it is the message of a commit.
     """
 
     document: Document
@@ -78,7 +76,6 @@ class OpenDocument:
     deleted: Position | None = None
     typed: bool = False
     known: KnownText = field(default_factory=KnownText)
-    shown_at: tuple[int, Position] | None = None
     last_answer: LastAnswer | None = None
     dialogue: Dialogue | None = None
     restoring: asyncio.Task[None] | None = None
@@ -212,12 +209,10 @@ class OpenDocument:
         self.workspace.memory.note_close(self.uri)
         self.retire()
 
-    def offer(
-        self, document: Document, suggestions: list[Suggestion], exposure: Exposure | None
-    ) -> None:
-        """Remember what the user is shown in *document*, the text that the request was about."""
+    def offer(self, request: CompletionRequest, suggestions: list[Suggestion]) -> None:
+        """Remember what the user is shown for *request*."""
         edits = [(item.id, Edit(item.start, item.end, item.text)) for item in suggestions]
-        self.acceptance.offer(document, edits, exposure)
+        self.acceptance.offer(request.document, edits, by_itself=request.sure > 0)
 
     def take_typed(self) -> bool:
         """

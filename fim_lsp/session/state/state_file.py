@@ -23,7 +23,7 @@ from xxhash import xxh3_64_hexdigest
 from fim_lsp import __version__
 from fim_lsp.context.ring import Ring
 from fim_lsp.prompt.frame import Frame
-from fim_lsp.session import days, quietness
+from fim_lsp.session import days
 from server_bridge.machine import private_files
 
 N_WORKSPACES = 64  # of some 200 KB each
@@ -33,6 +33,7 @@ MOST_BYTES = 1 << 24
 NAMELESS: tuple[str, ...] = ("",)  # what is of no file that can be judged
 PAGE = "context.txt"  # the last prompt that `fim.showContext` showed
 STACKS = "stacks.txt"  # where servers were that the watchdog ended
+LEARNED = "quiet.json"  # what versions before wrote of the suggestions that a user takes
 
 log = logging.getLogger(__name__)
 
@@ -122,7 +123,7 @@ def forget(cache: Path) -> int:
     """Delete all that was ever saved here; returns how many bytes that were."""
     folders = [cache / name for name in (*FOLDERS, RECORDED)]
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-    for name in (PAGE, STACKS, days.FILE, quietness.FILE):
+    for name in (PAGE, STACKS, days.FILE, LEARNED):
         files += cache.glob(f"*{name}*")  # also what a process that was ended left half written
     n_bytes = 0
     for path in files:

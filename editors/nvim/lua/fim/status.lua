@@ -12,7 +12,6 @@ local TOLD = vim.fs.joinpath(vim.fn.stdpath('state'), 'fim-bundled-model-told')
 ---@field model string '' when not known
 ---@field firstLookS integer? seconds that the first look at a place still takes, 0 for none
 ---@field quietUntil? string until when automatic suggestions are off, '' while they are on
----@field quiet? string why some suggestions are hidden, '' while none is
 ---@field bundled boolean whether it is the tiny model inside the server's package
 
 local statuses = {} ---@type table<integer, fim.Status?>
@@ -74,9 +73,6 @@ end
 function M.phase(status)
   if (status.quietUntil or '') ~= '' then
     return 'quiet until ' .. status.quietUntil
-  end
-  if (status.quiet or '') ~= '' then
-    return status.quiet
   end
   if (status.firstLookS or 0) > 0 then
     return ('first look: %d s'):format(status.firstLookS)
