@@ -90,7 +90,7 @@ def test_after_refusals_suggestions_come_later() -> None:
         screen.type("x")
     assert screen.wait_ms > 3 * USUAL_MS
     assert screen.quiet.why() == "quiet: 3 were dismissed"
-    assert screen.quiet.snapshot() == {"until": "", "rarer": 3.38, "why": screen.quiet.why()}
+    assert screen.quiet.snapshot() == {"until": "", "rarer": 3.37, "why": screen.quiet.why()}
     screen.clocks.now = 7200
     assert screen.wait_ms == pytest.approx(USUAL_MS, abs=1)
     assert screen.quiet.why() == ""
