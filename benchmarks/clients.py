@@ -16,8 +16,8 @@ import time
 from collections import OrderedDict
 from typing import Any, NamedTuple, Protocol
 
+from benchmarks.deployment.wire import Wire, request_number
 from benchmarks.traces import Step, Trace
-from deploy.wire import Wire, request_number
 from fim_lsp.documents import Document, Position, apply_edits, body, open_document, unix
 from fim_lsp.events import Changed, Event, Opened
 from fim_lsp.session.session import Session

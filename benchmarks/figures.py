@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from benchmarks import markdown
 from benchmarks.clients import Answer
+from benchmarks.deployment.wire import Call
 from benchmarks.traces import Trace
-from deploy.wire import Call
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,11 +28,11 @@ from pathlib import Path
 
 from benchmarks import arguments
 from benchmarks.clients import Answer, Client, Ours, Peer, replay
+from benchmarks.deployment.wire import Wire
 from benchmarks.figures import Row, row, table
 from benchmarks.metrics import Metered, total
 from benchmarks.serve import BUNDLED, N_BATCH, N_SLOTS, serving
 from benchmarks.traces import TRACES, Trace, full_ring, load, neighbours
-from deploy.wire import Wire
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.merge import make_config

@@ -13,7 +13,7 @@ from contextlib import aclosing
 
 import httpx
 
-from deploy.wire import Wire
+from benchmarks.deployment.wire import Wire
 from server_bridge.http.client import UNTAGGED, Tags
 from server_bridge.http.responses import Object
 

@@ -251,7 +251,12 @@ def test_lines_that_are_too_long_become_fewer() -> None:
 
 
 # Lines of Python, blank ones and comments too, of what is beside the product; training with tests.
-MOST_LINES = {"benchmarks": 6047, "training": 2000}
+MOST_LINES = {"benchmarks": 6047, "benchmarks/deployment": 648, "training": 2000}
+
+
+def limit_of(path: str) -> str:
+    """Return which limit counts a file: that of its innermost folder with one."""
+    return max((name for name in MOST_LINES if path.startswith(f"{name}/")), key=len)
 
 
 @pytest.mark.parametrize("folder", MOST_LINES)
@@ -260,7 +265,7 @@ def test_what_is_beside_the_product_does_not_grow(folder: str) -> None:
     files = subprocess.run(
         ["git", "ls-files", f"{folder}/*.py"], cwd=ROOT, capture_output=True, text=True, check=False
     ).stdout.split()
-    paths = [ROOT / name for name in files]
+    paths = [ROOT / name for name in files if limit_of(name) == folder]
     n_lines = sum(len(path.read_text("utf-8").splitlines()) for path in paths if path.exists())
     assert n_lines <= MOST_LINES[folder]
 

@@ -6,9 +6,9 @@ import pytest
 
 from benchmarks import metrics
 from benchmarks.clients import Answer, llama_vim
+from benchmarks.deployment.wire import Call
 from benchmarks.figures import at, row, table
 from benchmarks.traces import Step, Trace
-from deploy.wire import Call
 from fim_lsp.documents import Position, open_document
 from server_bridge.protocol import Chunk
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks import traces
+from benchmarks.deployment import load
+from benchmarks.deployment.load import person
+from benchmarks.deployment.wire import Blocks
 from benchmarks.traces import Trace
-from deploy import load
-from deploy.load import person
-from deploy.wire import Blocks
 from fim_lsp.events import CursorMoved
 from tests.llama_server import llama_server
 from tests.models import BUNDLED

@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from benchmarks import metrics
+from benchmarks.deployment import cluster
+from benchmarks.deployment.cluster import ROWS, Found
 from benchmarks.figures import at
-from deploy import cluster
-from deploy.cluster import ROWS, Found
 from deploy.tests import vllm_server
 from deploy.tests.edge.test_monitoring import compared
 from deploy.tests.prometheus import PROGRAMS, prometheus

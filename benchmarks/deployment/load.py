@@ -1,14 +1,14 @@
 r"""
 Many typists on one server or cluster: each types at its own pace in files of its own.
 
-    python -m deploy.load                               # 1 and 16 clients, 4 slots, the bundled model
-    python -m deploy.load --clients 16 --clients-of ours --requests 60 --pace 8
-    python -m deploy.load --url http://127.0.0.1:8012   # your own; restart it between two rows
-    python -m deploy.load --kind openai --url https://llm.example.org --served-model NAME --ca-file CA \
+    python -m benchmarks.deployment.load                               # 1 and 16 clients, 4 slots, the bundled model
+    python -m benchmarks.deployment.load --clients 16 --clients-of ours --requests 60 --pace 8
+    python -m benchmarks.deployment.load --url http://127.0.0.1:8012   # your own; restart it between two rows
+    python -m benchmarks.deployment.load --kind openai --url https://llm.example.org --served-model NAME --ca-file CA \
         --keys keys.txt --session-header X-Session-ID --clients 6,12,24 --clients-of ours \
         --metrics http://vllm-0:8000,http://vllm-1:8000     # a team's cluster
-    python -m deploy.load --keystrokes FILE             # what was recorded (benchmarks/traces.py has the format)
-    python -m deploy.load --record FILE                 # writes what the first typist does, and ends
+    python -m benchmarks.deployment.load --keystrokes FILE             # what was recorded (benchmarks/traces.py has the format)
+    python -m benchmarks.deployment.load --record FILE                 # writes what the first typist does, and ends
 
 Prints, per kind of client and number of clients, the prompt tokens that the servers of --metrics evaluated by their own
 count, ahead of keys or for them, and what typists waited. --keys has a line `name key` for each typist, as deploy/
@@ -28,12 +28,12 @@ from typing import NamedTuple
 
 from benchmarks import arguments, traces
 from benchmarks.clients import Answer, Client, Ours, Peer, replay
+from benchmarks.deployment.wire import Wire
 from benchmarks.figures import at
 from benchmarks.keystrokes import OPENAI
 from benchmarks.metrics import UNKNOWN, total
 from benchmarks.serve import BUNDLED, N_CTX, serving
 from benchmarks.traces import TYPISTS, Trace
-from deploy.wire import Wire
 from fim_lsp import events
 from fim_lsp.events import Event
 from fim_lsp.session.session import Session
@@ -182,7 +182,7 @@ def _keys(path: str) -> list[str]:
 
 
 def _options() -> argparse.Namespace:
-    parser = arguments.parser("deploy.load", __doc__)
+    parser = arguments.parser("benchmarks.deployment.load", __doc__)
     add = parser.add_argument
     everyone = [OURS, "llama.vim"]
     add("--clients", default="1,16", help="how many at once, one row each")

@@ -1,10 +1,10 @@
 r"""
 What routing costs on a real cluster: typists on two vLLM replicas behind real routers.
 
-    FIM_TEST_VLLM=$(sh scripts/install-vllm) python -m deploy.cluster                # one typist, each router
-    … python -m deploy.cluster --clients 16,48 --rows session,prefix --requests 30   # many at once
+    FIM_TEST_VLLM=$(sh scripts/install-vllm) python -m benchmarks.deployment.cluster                # one typist, each router
+    … python -m benchmarks.deployment.cluster --clients 16,48 --rows session,prefix --requests 30   # many at once
 
-Every client types in files of its own (`deploy.load`) and has a session header of its own. Each row begins with
+Every client types in files of its own (`benchmarks.deployment.load`) and has a session header of its own. Each row begins with
 nothing evaluated: it has a cache salt that no other has, and a router started for it. Token counts are vLLM's: a
 stream that the client closes is read to its end here, for only the end tells them. So a closed stream costs the
 replica up to a line more of decoding than it does at work; what is evaluated of prompts is the same.
@@ -25,12 +25,12 @@ import httpx
 
 from benchmarks import arguments, metrics
 from benchmarks.clients import Ours, replay
+from benchmarks.deployment.load import N_PREDICT, PACE, person
+from benchmarks.deployment.wire import Blocks, Call, Wire
 from benchmarks.figures import at
 from benchmarks.traces import Trace
-from deploy.load import N_PREDICT, PACE, person
 from deploy.tests import vllm_server
 from deploy.tests.vllm_server import Running
-from deploy.wire import Blocks, Call, Wire
 from fim_lsp.session.session import Session
 from fim_lsp.settings.merge import make_config
 from server_bridge.http.client import Tags
@@ -246,7 +246,7 @@ def line(row: Row, n_clients: int, outcome: Found) -> str:
 
 
 def _options() -> argparse.Namespace:
-    parser = arguments.parser("deploy.cluster", __doc__)
+    parser = arguments.parser("benchmarks.deployment.cluster", __doc__)
     add = parser.add_argument
     add("--rows", default=",".join(ROWS), help=", ".join(ROWS))
     add("--clients", default="1", help="how many at once, one row each")
