@@ -21,7 +21,6 @@ from fim_lsp.instruct import answer as answered
 from fim_lsp.instruct import presets, selection
 from fim_lsp.next_edit import formats
 from fim_lsp.next_edit.window import Ask, NamedEdit
-from fim_lsp.prompt import commit_message
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters.order import polish
 from fim_lsp.workspace import git_files, ignore_files
@@ -170,12 +169,6 @@ def suggested(text: str) -> None:
     polish(Candidate(text[:ANSWER_CHARS], whole=False), Cursor("go", before="f("))
 
 
-def diffed(text: str) -> None:
-    commit_message.below_scissors(text)
-    for diff in commit_message.file_diffs(text):
-        assert diff.names
-
-
 READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
     "events of a stream": (
         streamed,
@@ -208,18 +201,6 @@ READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
     "git's configuration": (
         lambda text: [*git_files.parse(text.encode())],
         ("[a]\nb=c\n", '"', "[", "a=\\\n", '[a "', 'a="b" ', ";\n", "=", " "),
-    ),
-    "a commit message": (
-        lambda text: diffed(f"{commit_message.SCISSORS}{text}"),
-        ("diff --git a/b b/b\n", "diff --", " b/", "@@", '"\\1', "\n+++ b"),
-    ),
-    "the diff of a commit": (
-        lambda text: commit_message.scrub_diff(text[:100_000]),
-        ("@@ -1 +1 @@\n+a\n-b\n", "@", "-\n"),
-    ),
-    "a subject": (
-        lambda text: commit_message.line_of(text, Prompt("", (), "", "", "", turns=("a",)), ""),
-        ("`", "\n", "a", " "),
     ),
     "an instructed edit": (placed, ("```\n", "\n", "```a\n\n", "a\n", "` ", " ")),
     "a block": (answered.block, ("```\n", "`", " ", "\n", "```a")),
@@ -279,7 +260,7 @@ FILES: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
     "a key of a command": (
         lambda path: asyncio.run(api_key.Key(command=f"cat {path}")()), ("a", "\n"),
     ),
-    "a branch": (lambda path: git_files.head(path.parent), ("a", "\n")),
+    "a branch": (lambda path: git_files._head(path.parent), ("a", "\n")),
     "a folder's rules": (lambda path: ignore_files.read_folder(path.parent), ("a", "*\n")),
 }  # fmt: skip
 

@@ -17,7 +17,6 @@ editor: one editor: its capabilities, its settings, its last request
 offer: offers a real model once, while the bundled one is at work
 commands: the editor's commands: accept, switch, be quiet, look inside, say why
 edits: edits by instruction: their commands, and the code actions that need no instruction typed
-commit_messages: the command that writes a commit message, and its code action
 inline_edits: the next edit: in Copilot's shapes, for clients that draw it, and as a code action
 server: the table of methods and their handlers: convert in, one call, convert out
 run: serves one editor, on stdio or a TCP port, to its end

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from fim_lsp.documents import Document, split_stepwise
 from fim_lsp.events import Changed, Closed, Event, Saved
-from fim_lsp.lsp import commands, commit_messages, convert, edits, ending, inline_edits
+from fim_lsp.lsp import commands, convert, edits, ending, inline_edits
 from fim_lsp.lsp.editor import SHUTDOWN_S, Editor
 from fim_lsp.lsp.rpc import SLICE_S, types
 from fim_lsp.settings.removed import REMOVED
@@ -124,11 +124,9 @@ async def code_action(
     if document := editor.document(uri):
         end = convert.position(document, params.range.end, editor.encoding)
         editor.rest_at(uri, end)
-    actions = commit_messages.code_actions(uri)
-    if not actions:
-        actions = edits.code_actions(editor, params)  # of this text: a wait may bring another
-        if _is_among(types.CodeActionKind.RefactorRewrite, wanted):
-            actions = [*await inline_edits.code_actions(editor, uri), *actions]
+    actions = edits.code_actions(editor, params)  # of this text: a wait may bring another
+    if _is_among(types.CodeActionKind.RefactorRewrite, wanted):
+        actions = [*await inline_edits.code_actions(editor, uri), *actions]
     return [action for action in actions if _is_among(action.kind or "", wanted)] or None
 
 
@@ -341,7 +339,6 @@ COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (
     ("fim.why", commands.show_reason),
     (edits.EDIT, edits.edit),
     ("fim.edit.prepare", edits.prepare),
-    (commit_messages.COMMIT_MESSAGE, commit_messages.write_commit_message),
     (inline_edits.APPLIED, inline_edits.did_apply),
     (inline_edits.APPLY, inline_edits.apply),
     ("fim.dismissNextEdit", inline_edits.dismiss),

@@ -16,7 +16,7 @@ dispatcher: starts generations, lets requests wait for them, and decodes ahead
 prefill: evaluates in advance what the next requests will need
 persistence: when to save, and what to restore
 judging: decides which open documents are private, before anything of them is used
-edits: next edits, edits by instruction, commit messages, long texts
+edits: next edits, edits by instruction, long texts
 completer: answers one completion request in time
 session: the `Session`: events in, answers out
 """

@@ -20,7 +20,6 @@ from functools import partial
 from fim_lsp.documents import Edit, Position, TextPlace
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.dispatcher import Dispatcher
-from fim_lsp.session.edits.commit_messages import CommitMessages
 from fim_lsp.session.generation import Wait
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.lane import Withdrawn
@@ -71,7 +70,6 @@ class Completer:
     _dispatcher: Dispatcher
     _prefill: Prefill
     _quiet: Quietness
-    _commit_messages: CommitMessages
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     async def complete(
@@ -120,15 +118,6 @@ class Completer:
         settings = (doc.file.path, connection.config, connection.state)
         request = request_at(place.document, place.position, *settings, client=LOOK)
         return await self._settle(request, doc, place)
-
-    def begin_message(self, doc: OpenDocument) -> None:
-        """Have the subject of a commit written once its message is open, if it may be suggested."""
-        if doc.is_message and not doc.document.lines[0].strip():
-            start, connection = Position(0, 0), self._connection
-            settings = (doc.file.path, connection.config, connection.state)
-            request = request_at(doc.document, start, *settings)
-            if not why_off(request):
-                self._commit_messages.begin(request)
 
     async def _settle(
         self, request: CompletionRequest, doc: OpenDocument, place: TextPlace
@@ -181,8 +170,6 @@ class Completer:
             return SUPERSEDED
         if doc is not asked and not looks:
             doc.move_to(place)
-        if doc.is_message:
-            return await self._in_message(request)
         if doc.refusal:
             return Answer([], *doc.refusal)
         if not looks:
@@ -253,16 +240,6 @@ class Completer:
         if is_late and not answer.suggestions and not candidates[0].whole:
             answer = Answer([], Outcome.SLOW)
         return answer._replace(cost=cost)
-
-    async def _in_message(self, request: CompletionRequest) -> Answer:
-        """Return the same for a request in a commit message, which is private but for this."""
-        if end := why_off(request):
-            return Answer([], *end)
-        text, note = await self._commit_messages.suggest(request)
-        if not text:
-            return Answer([], Outcome.NO_MESSAGE, reason=note)
-        at = request.position
-        return Answer([Suggestion(str(next(self._numbers)), at, at, text)], Outcome.BACKEND)
 
     def _polish(
         self, request: CompletionRequest, doc: OpenDocument, outcome: Outcome, said: list[Candidate]

@@ -23,7 +23,6 @@ from fim_lsp.session.completer import Completer
 from fim_lsp.session.connection import Connection, SessionStatus
 from fim_lsp.session.days import Day, Days
 from fim_lsp.session.dispatcher import Dispatcher
-from fim_lsp.session.edits.commit_messages import CommitMessages
 from fim_lsp.session.edits.instructed_edits import InstructedEdits, OnProgress
 from fim_lsp.session.edits.long_text import continue_long
 from fim_lsp.session.edits.model_edits import ModelEdits
@@ -88,11 +87,10 @@ class Session:
         self._prefill = Prefill(*parts)
         self._persistence = Persistence(cache, self.connection, self._open, self._prefill)
         self._judging = Judging(self.connection, self._open, self._persistence)
-        self.commit_messages = CommitMessages(self._lane, self.workspaces)
         self.edits = InstructedEdits(self._lane, self._framing, self._open, self._judging)
         self._completer = Completer(
             self.connection, self.counters, self._open, self._judging, self._persistence,
-            self._dispatcher, self._prefill, self.quiet, self.commit_messages,
+            self._dispatcher, self._prefill, self.quiet,
         )  # fmt: skip
         self._days = Days(cache or days, self.counters)
         self._forgetting = Tasks()
@@ -133,7 +131,6 @@ class Session:
                 self.next_edits.reopen(opened)
                 self._judging.begin([opened])
                 self.connection.start_connecting()
-                self._completer.begin_message(opened)
             case events.FoldersChanged(roots):
                 self.workspaces.roots = roots
                 self._persistence.begin_audit()
@@ -260,10 +257,6 @@ class Session:
         """Evaluate ahead what an edit from *start* to *end* will need."""
         await self.edits.prepare(uri, start, end)
 
-    async def write_commit_message(self, place: Document | Path, typed: str) -> tuple[str, str]:
-        """Return what follows *typed* in a subject, or why nothing does."""
-        return await self.commit_messages.write(place, typed)
-
     async def report(self, uri: str) -> PromptReport:
         """Return the prompt at the cursor in *uri*, as far as it is known."""
         try:
@@ -354,7 +347,6 @@ class Session:
             doc.known.end()
         try:
             await self._lane.aclose()
-            await self.commit_messages.aclose()
             await self._dispatcher.aclose()
             await self._persistence.aclose()
             await self._model_edits.aclose()

@@ -55,10 +55,6 @@ class Outcome(enum.StrEnum):
     EMPTY_TEXT = "in an empty text", "the file is empty"
     AFTER_DELETION = "after a deletion", "suggestions come after you type, not after you delete"
     MODEL = "model", "the model wrote nothing here"
-    NO_MESSAGE = (
-        "no commit message",
-        "the model writes only the first line of a commit message, from what is staged",
-    )
     NOT_OPEN = "not open", "the file is not open"
     LARGE = "too large", f"files of more than {DOCUMENT_CHARS:,} characters get no suggestions"
     SUPERSEDED = "superseded", "the next key came before the answer"

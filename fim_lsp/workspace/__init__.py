@@ -5,9 +5,7 @@ paths: turns URIs into files, and into the names that a model may see
 regular_files: reads a file, and never a device, a pipe or more than is wanted
 git_files: finds the repository of a folder, its configuration, and its rules besides `.gitignore`
 ignore_files: decides whether a file is private, by the ignore files above it
-git_commit: the staged diff and the last subjects, by a git that is told nothing
 files: lists and reads the files of a workspace
-staged: what of the next commit a model may be shown: public files only
 syntax_child: the process that parses files: a line of JSON in, a line out
 reader: has that process parse texts, once per version
 explorer: indexes files that are not open, in the background

@@ -3,7 +3,7 @@ A folder into the git repository whose work tree begins there: its rules besides
 Blocking.
 
 Git itself is not asked: it may be missing, and it does what the `.git/config` of a stranger's
-archive says (`git_commit` runs it without any configuration). Read are `.git` (a folder, or the
+archive says. Read are `.git` (a folder, or the
 file of a worktree or a submodule), `info/exclude` in the repository's common folder, and of the
 configuration `core.excludesFile` and `core.ignoreCase`. Its syntax is that of git-config(1);
 conditions of `includeIf` are not looked at: the caller gets such a value and the one it may
@@ -210,7 +210,7 @@ def repository(folder: Path) -> Repository | None:
     private = _git_folder(folder / ".git")
     if private is None:
         return None
-    common = common_folder(private)
+    common = _common_folder(private)
     configs = [*user_files(), common / "config"]
     if any(is_true(setting.value) for setting in values(configs[-1:], "extensions.worktreeconfig")):
         configs.append(private / "config.worktree")
@@ -259,28 +259,18 @@ def _rules(path: Path) -> bytes:
     return read_rules(path, LONGEST + 1, follow=True) or b""
 
 
-def git_folder(path: Path) -> Path | None:
-    """
-    Return the repository that *path*, a `.git`, is or names; None also where it cannot be read.
-    """
-    try:
-        return _git_folder(path)
-    except OSError:
-        return None
-
-
 def _git_folder(path: Path) -> Path | None:
     """
-    Return the same. Raises OSError where it cannot be read, or leads to none: to a disk that is not
-    mounted.
+    Return the repository that *path*, a `.git`, is or names; None where it is none. Raises OSError
+    where it cannot be read, or leads to none: to a disk that is not mounted.
     """
     try:
         private = path if is_folder(path) else _read_pointer(path)
         if private is None or (is_unc_path(private) and not is_unc_path(path)):
             return None
-        common = common_folder(private)
+        common = _common_folder(private)
         is_whole = is_folder(common / "objects") and is_folder(common / "refs")
-        if is_whole and _HEAD.match(head(private)):
+        if is_whole and _HEAD.match(_head(private)):
             return private
         if private is not path:  # git ends there, too
             raise FileNotFoundError(errno.ENOENT, "leads to no repository", str(path))
@@ -299,7 +289,7 @@ def _read_pointer(path: Path) -> Path | None:
     return path.parent / os.fsdecode(text.removeprefix(b"gitdir: ").rstrip(b"\r\n"))
 
 
-def head(private: Path) -> bytes:
+def _head(private: Path) -> bytes:
     """
     Return what is checked out in the repository in *private*; a link to the branch is the old form.
     """
@@ -309,7 +299,7 @@ def head(private: Path) -> bytes:
     return read_rules(path, _POINTER_BYTES, follow=False) or b""
 
 
-def common_folder(private: Path) -> Path:
+def _common_folder(private: Path) -> Path:
     """Return the folder that all worktrees of a repository share."""
     named = read_rules(private / "commondir", _POINTER_BYTES, follow=True)
     common = private / os.fsdecode(named.rstrip(b"\r\n")) if named else private

@@ -38,13 +38,7 @@ UNSURE = "it cannot be judged"  # begins the reasons that may end without a chan
 log = logging.getLogger(__name__)
 
 
-def why_private(
-    path: PurePath,
-    root: PurePath | None,
-    excludes: Collection[str],
-    *,
-    may_be_gone: bool = False,
-) -> str:
+def why_private(path: PurePath, root: PurePath | None, excludes: Collection[str]) -> str:
     """
     Return why the file at *path* must stay private, "" when it need not.
 
@@ -52,15 +46,14 @@ def why_private(
     it: then the rules of its repository count, or else those of its folder. A path that is not
     absolute is judged by its names; where systems know no paths of other machines, one is judged as
     this machine's: some programs name their own machine in a URI. Where a folder is not there, or a
-    file of rules cannot be read, nothing is known, and so it is private (`UNSURE`). What a commit
-    names *may_be_gone*: then the rules of the folders that are there decide.
+    file of rules cannot be read, nothing is known, and so it is private (`UNSURE`).
     """
     try:
         if not path.is_absolute():
             return _by_names(path, excludes)
         if not isinstance(path, type(PurePath())):
             return _by_names(path, excludes) or _by_host(path, excludes)
-        return _by_disk(path, root, excludes, may_be_gone=may_be_gone)
+        return _by_disk(path, root, excludes)
     except OSError as error:
         return f"{UNSURE}: {error.filename}: {error.strerror}"
     except ValueError:  # a NUL, half of a character
@@ -90,9 +83,7 @@ def encode_name(name: str) -> bytes:
     return os.fsencode(unicodedata.normalize("NFC", name) if sys.platform == "darwin" else name)
 
 
-def _by_disk(
-    path: PurePath, root: PurePath | None, excludes: Collection[str], *, may_be_gone: bool
-) -> str:
+def _by_disk(path: PurePath, root: PurePath | None, excludes: Collection[str]) -> str:
     """Return why the file must stay private, by its path and by where links lead."""
     real_root = Path(os.path.realpath(root)) if root else None
     own = Path(real_root, os.path.relpath(path, root)) if real_root else path
@@ -101,7 +92,7 @@ def _by_disk(
         look(place, follow=False)  # what cannot be looked at may be a link
         if reason := _why(place, real_root, excludes):
             return reason if place == own else f"it leads to a file that is private: {reason}"
-        if not may_be_gone and not is_folder(place.parent):
+        if not is_folder(place.parent):
             return f"{UNSURE}: {place.parent} is not there"
     return ""
 

@@ -20,7 +20,6 @@ _DRIVE = re.compile(r"/?(?=[A-Za-z]:([\\/]|$))")
 # Begins the URIs of texts of which a client does not say the file. They have a workspace of their
 # own, and go to a model of this machine only: the file may be private.
 UNNAMED = "untitled://client/"
-MESSAGE = "COMMIT_EDITMSG"  # in which git has a commit message edited
 SCHEMES = ("file", "untitled", "vscode-notebook-cell")  # others are output panes, old revisions, …
 
 _RULES = (*IGNORE_FILES, ".fim-lsp.toml", ".git", ".gitconfig")
@@ -99,11 +98,6 @@ def locate(uri: str, roots: tuple[str, ...]) -> FileLocation:
     inside = file.relative_to(holding).as_posix()
     repo = _replace_surrogates(holding.name) or "files"
     return FileLocation(root, repo, _replace_surrogates(inside))
-
-
-def is_message(path: PurePath | None) -> bool:
-    """Return whether this is the file in which git has a commit message edited."""
-    return path is not None and path.name == MESSAGE
 
 
 def root_of(file: PurePath, roots: tuple[str, ...]) -> str:

@@ -83,15 +83,10 @@ def read_output(
     environment: Mapping[str, str],
     limit_s: float,
     longest: int,
-    *,
-    must_succeed: bool = False,
 ) -> bytes:
     """
-    Return the first *longest* bytes that a program prints within *limit_s*; then it is ended.
-    Raises OSError.
-
-    It gets no other *environment*. *must_succeed*: that it fails, or takes longer, is an error,
-    too.
+    Return the first *longest* bytes that a program prints; then it is ended. It gets no other
+    *environment*. Raises OSError, also where it fails, or takes longer than *limit_s*.
     """
     _refuse_relative(argv, cwd)
     with subprocess.Popen(  # noqa: S603 (the path is absolute)
@@ -108,7 +103,7 @@ def read_output(
         try:
             assert child.stdout
             data = child.stdout.read(longest)
-            if must_succeed and len(data) < longest and child.wait():
+            if len(data) < longest and child.wait():
                 raise OSError(f"{Path(argv[0]).name} failed, or took longer than {limit_s:.0f} s")
             return data
         finally:

@@ -224,9 +224,7 @@ def _absolute(path: str) -> str:
 def _read_printed(*argv: str) -> str:
     """Return the output of a program, "" if it fails."""
     try:
-        printed = read_output(
-            argv, neutral_folder(), os.environ, ASK_S, MOST_PRINTED, must_succeed=True
-        )
+        printed = read_output(argv, neutral_folder(), os.environ, ASK_S, MOST_PRINTED)
     except OSError:
         return ""
     return "\n".join(printed.decode("utf-8", "replace").splitlines())

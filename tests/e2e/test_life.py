@@ -39,7 +39,6 @@ def test_capabilities(started: Editor) -> None:
         "fim.why",
         "fim.edit",
         "fim.edit.prepare",
-        "fim.commitMessage",
         "fim.didApplyNextEdit",
         "fim.applyNextEdit",
         "fim.dismissNextEdit",

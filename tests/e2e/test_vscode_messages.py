@@ -24,7 +24,6 @@ ITEM = {"command": {"title": "", "command": "fim.didAcceptCompletionItem", "argu
 
 COMMANDS: dict[str, list[object]] = {
     "fim.continueLong": [{"uri": A, "position": HERE}],
-    "fim.commitMessage": [{"folder": SHOP, "typed": ""}],
     "fim.dismissNextEdit": [A],
     "fim.edit": [{"textDocument": DOCUMENT, "range": WHERE, "instruction": "x", "preview": True}],
     "fim.edit.prepare": [{"textDocument": DOCUMENT, "range": WHERE}],

@@ -12,7 +12,6 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Position
-from fim_lsp.session.edits import commit_messages
 from fim_lsp.session.session import Session
 from fim_lsp.session.state import state_file, verdicts, workspaces
 from fim_lsp.workspace import explorer, files, git_files
@@ -167,23 +166,6 @@ async def test_what_is_saved_on_a_disk_that_hangs_is_waited_for_once(
         assert loop.time() - began < len(uris) / 3 * verdicts.LIMIT_S
         assert not state_file.path_of(tmp_path / "cache", "two").exists()
     assert disks.n_looks <= len(uris) + 3
-
-
-async def test_commits_on_a_disk_that_hangs_hold_up_nothing(
-    disks: Disks, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nor do they hold the default threads."""
-    main = disks.open(disks.roots[1] / "b.py")
-    monkeypatch.setattr(commit_messages, "of_index", lambda *_: disks.answers.wait(60.0))
-    repositories = [disks.roots[0] / str(n) for n in range(50)]
-    write = disks.session.write_commit_message
-    tasks = [asyncio.create_task(write(folder, "")) for folder in repositories]
-    await asyncio.sleep(0)
-    await asyncio.wait_for(asyncio.to_thread(main.type, "x"), 5.0)
-    assert await answer(main)
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def test_listings_of_a_disk_that_hangs_do_not_pile_up(

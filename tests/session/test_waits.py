@@ -29,7 +29,6 @@ TEXT = "".join(f"def area_{n}(width, height):\n    return width * height\n\n\n" 
 TOP, LINE = Position(0, 0), 48
 AT = Position(LINE, len("def ar"))
 URI = f"{ROOT}/app/cart.py"
-MESSAGE = f"{ROOT}/.git/COMMIT_EDITMSG"
 
 PLAIN = replace(QUICK, ring=RingConfig(chunks=0))  # no text is parsed for it
 
@@ -56,9 +55,6 @@ CALLS: dict[str, dict[str, Call]] = {
     "prepare_edit": {"": lambda session, at: session.prepare_edit(URI, TOP, at)},
     "next_edit": {"": lambda session, at: session.next_edit(URI, at, unasked=True)},
     "check_next_edit": {"": lambda session, _: session.check_next_edit("1")},
-    "write_commit_message": {
-        "": lambda session, _: session.write_commit_message(session.documents[URI], "")
-    },
     "by_day": {"": lambda session, _: session.by_day()},
 }
 ENDING = {"aclose", "wait_idle", "wait_judged"}

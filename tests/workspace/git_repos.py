@@ -155,27 +155,6 @@ def git(*arguments: str | Path, cwd: Path, stdin: bytes = b"") -> bytes:
     return done.stdout
 
 
-IDENTITY = ("-c", "user.name=A", "-c", "user.email=a@b.c")
-
-
-def commit(top: Path, subject: str) -> None:
-    git(*IDENTITY, "commit", "-q", "--allow-empty", "-m", subject, cwd=top)
-
-
-def commit_message(top: Path, text: str) -> Path:
-    """Return the message, *text*, of a commit in a new repository *top* that changes a little Python."""
-    top.mkdir()
-    git("init", "-q", cwd=top)
-    for subject in ("def add(self, value):", "def pop(self):", "def clear(self):"):
-        commit(top, subject)
-    code = "class Stack:\n    def peek(self):\n        return self.items[-1]\n"
-    (top / "stack.py").write_text(code)
-    git("add", ".", cwd=top)
-    path = top / ".git/COMMIT_EDITMSG"
-    path.write_text(text)
-    return path
-
-
 def repository(
     random: Random, top: Path, n_paths: int, *, linked_to: Path | None = None
 ) -> Repository:

@@ -103,9 +103,6 @@ local subcommands = {
   trigger = function()
     require('fim').trigger()
   end,
-  commit = function()
-    require('fim').commit_message()
-  end,
   continue = function()
     require('fim').continue()
   end,
@@ -143,7 +140,7 @@ local subcommands = {
   end,
 }
 
-local gone = { record = 'fim.record' } -- the server says what to use instead
+local gone = { commit = 'fim.commitMessage', record = 'fim.record' } -- the server says what to use instead
 
 vim.api.nvim_create_user_command('Fim', function(cmd)
   range = cmd.range > 0 and { cmd.line1, cmd.line2 } or {}

@@ -3,7 +3,6 @@
 
 import * as vscode from "vscode";
 import { type Executable, LanguageClient, RevealOutputChannelOn, State } from "vscode-languageclient/node";
-import { COMMIT_MESSAGE, suggestInMessage, writeCommitMessage } from "./commitMessage";
 import { EDIT, Edits } from "./edit";
 import { watch } from "./events";
 import { Growing } from "./growing";
@@ -120,10 +119,8 @@ async function startClient(
     edits,
     growing,
     watch(mine, nextEdits, growing),
-    vscode.window.onDidChangeActiveTextEditor(suggestInMessage),
   );
   await mine.start().catch((error) => output.error(`${command}: ${error}`));
-  suggestInMessage(vscode.window.activeTextEditor);
 }
 
 /**
@@ -173,9 +170,6 @@ function makeClient(server: Executable, output: vscode.LogOutputChannel): Langua
           return minutes === undefined ? undefined : next(name, [minutes]);
         }
         if (name === EDIT) return edits?.start(given[0]);
-        if (name === COMMIT_MESSAGE && client !== undefined && !isForServer(given[0])) {
-          return writeCommitMessage(client, given[0], async (argument) => next(name, [argument]));
-        }
         return next(name, given.length > 0 ? given : aboutThis(name));
       },
       // The server gets only what the user set, asked for or told: the defaults of this extension
@@ -187,11 +181,6 @@ function makeClient(server: Executable, output: vscode.LogOutputChannel): Langua
       },
     },
   });
-}
-
-/** Whether the arguments are a code action's, not those of a button. */
-function isForServer(given: unknown): boolean {
-  return typeof given === "object" && given !== null && "uri" in given;
 }
 
 /** The arguments of a server's command that the palette runs: the active document, at the cursor. */

@@ -38,7 +38,7 @@ from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.stats import LastAnswer
 from fim_lsp.suggest.reasons import End, Outcome
 from fim_lsp.suggest.request import CompletionRequest, Suggestion
-from fim_lsp.workspace.paths import FileLocation, is_message, local_path
+from fim_lsp.workspace.paths import FileLocation
 from server_bridge.protocol import Prompt
 
 UNJUDGED = "not judged yet"
@@ -62,7 +62,7 @@ class OpenDocument:
     *deleted* is where the last edit only took text away; *typed*: there was an edit since the last
     request. *dialogue* is about the last edit by instruction, *restoring* loads what an earlier run
     saved, *saved* is what is on disk of it, *used* when a request was served last (loop time; 0:
-    never); *is_message*: it is the message of a commit.
+    never).
     """
 
     document: Document
@@ -86,7 +86,6 @@ class OpenDocument:
 
     def __post_init__(self) -> None:
         self.ladder = FrameLadder(self.file)
-        self.is_message = is_message(local_path(self.uri))
         if self.most_chars > DOCUMENT_CHARS:
             self.refuse(Verdict.TOO_LARGE.value, Verdict.TOO_LARGE)
 

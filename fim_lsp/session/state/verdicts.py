@@ -29,8 +29,8 @@ FolderId = tuple[int, int]  # what tells a folder from another one in its place
 LIMIT_S = 1.0  # for what a disk is asked: after that a request goes on without it
 
 REFUSALS = 10_000  # that are remembered
-# The default threads may all be busy: with names that do not resolve, long texts, git. As many
-# looks may hang, one at each file; of those that take a moment, two at a time do.
+# The default threads may all be busy: with names that do not resolve, long texts. As many looks
+# may hang, one at each file; of those that take a moment, two at a time do.
 _JUDGES = ThreadPoolExecutor(1000, "judge")
 _TURN, _TURN_S = threading.Semaphore(2), 0.02
 

@@ -237,15 +237,13 @@ OUTSIDE = 8  # folders outside of all roots that are remembered with nothing ope
 
 class Workspaces:
     """
-    *roots* are the editor's folders; *progress* is called while files are indexed. *n_rules* counts
-    how often the rules of what is private changed.
+    *roots* are the editor's folders; *progress* is called while files are indexed.
     """
 
     def __init__(self) -> None:
         self.progress: Progress = lambda *_: None
         self.roots: tuple[str, ...] = ()
         self.verdicts = Verdicts(lambda: self.roots)
-        self.n_rules = 0
         self._by_key: dict[str, Workspace] = {}
         self._reader = SourceReader()
 
@@ -302,7 +300,6 @@ class Workspaces:
         """
         The rules changed: what is remembered is judged again; the caller judges the documents.
         """
-        self.n_rules += 1
         for workspace in self._by_key.values():
             workspace.judge_again()
 

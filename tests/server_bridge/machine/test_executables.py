@@ -84,12 +84,25 @@ def test_windows_endings(
     [
         ("print('x' * 9, end='')", b"x" * 9),
         ("while True: print('x' * 99, flush=True, end='')", b"x" * 50),
-        ("print('x', end='', flush=True); import time; time.sleep(1e6)", b"x"),
         ("import os; print(*sorted(os.environ.keys() & {'A', 'HOME'}))", b"A\n"),
     ],
 )
 def test_a_program_that_prints_without_end_is_ended(program: str, printed: bytes) -> None:
-    """After so many bytes, or so long; it has the environment that it is given, and no other."""
+    """After so many bytes; it has the environment that it is given, and no other."""
     argv = (sys.executable, "-I", "-c", program)
     environment = {"A": "1", **{k: v for k, v in os.environ.items() if k == "SYSTEMROOT"}}
     assert read_output(argv, Path(sys.executable).parent, environment, 5.0, 50) == printed
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "print('x', end='', flush=True); import time; time.sleep(1e6)",
+        "print('x'); raise SystemExit(1)",
+    ],
+)
+def test_a_program_that_fails_or_takes_too_long_prints_nothing(program: str) -> None:
+    """What it printed until then is not used."""
+    argv = (sys.executable, "-I", "-c", program)
+    with pytest.raises(OSError, match="failed, or took longer than 1 s"):
+        read_output(argv, Path(sys.executable).parent, os.environ, 1.0, 50)

@@ -201,30 +201,6 @@ function M.continue()
   end
 end
 
---- Write the first line of the commit message that is edited in the buffer; a sign there says that it comes.
-function M.commit_message()
-  local client = require('fim.status').server()
-  if not client then
-    return
-  end
-  local buf = vim.api.nvim_get_current_buf()
-  local status = require('fim.status').of(client.id)
-  if not status or status.busy then
-    vim.notify('fim: the model is loading; the message comes after that')
-  end
-  local signs = vim.api.nvim_create_namespace('fim.commit')
-  vim.api.nvim_buf_clear_namespace(buf, signs, 0, -1)
-  local sign = vim.api.nvim_buf_set_extmark(buf, signs, 0, 0, { virt_text = { { 'fim …', 'FimEditHint' } } })
-  local message = { uri = vim.uri_from_bufnr(buf) }
-  local command = { title = 'commit', command = 'fim.commitMessage', arguments = { message } }
-  client:exec_cmd(command, { bufnr = buf }, function(err)
-    pcall(vim.api.nvim_buf_del_extmark, buf, signs, sign)
-    if err then
-      vim.notify('fim: ' .. err.message, vim.log.levels.WARN)
-    end
-  end)
-end
-
 local function cycle(step)
   local own = require('fim.ghost').cycle(vim.api.nvim_get_current_buf(), step)
   if not own and M.uses_builtin() then
