@@ -1,0 +1,142 @@
+"""
+Places that others chose, read from their files: HumanEval-Infilling, SAFIM's API calls, HumanEval-FIM.
+
+Each has its measure: tests that the finished program must pass, a call that must be the same by its syntax, or a
+line that must be the same but for the blanks at both ends.
+"""
+
+from __future__ import annotations
+
+import enum
+import gzip
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fim_lsp.suggest.lines import indent
+
+SEED = 1
+SHORT = 3  # characters of a missing line, at most, that say nothing
+LANGUAGES = {"py": "python", "js": "javascript", "java": "java", "cpp": "cpp", "csharp": "csharp"}
+HOLE = "{{completion}}"  # of SAFIM's `eval_prompt`
+MARKS = ("# TODO: Your code here", "/* TODO: Your code here */")  # of its `prompt`
+
+
+class Measure(enum.Enum):
+    """How an answer is judged."""
+
+    TESTS = "tests"
+    CALL = "call"
+    LINE = "line"
+
+
+class Place(NamedTuple):
+    """
+    A hole between two texts, as published: *missing* fills it. *test* is the program behind it.
+
+    *shown* are the texts around it as an editor has them, with the line opened and indented.
+    """
+
+    name: str
+    language: str
+    measure: Measure
+    above: str
+    missing: str
+    below: str
+    shown: tuple[str, str]
+    is_line: bool = True
+    test: str = ""
+
+    @property
+    def is_short(self) -> bool:
+        """Return whether what is missing is little more than a bracket."""
+        return len(self.missing.strip()) <= SHORT
+
+
+class UnknownFormatError(Exception):
+    """The file is cut, or none of these benchmarks; the text is for the user."""
+
+
+def read(file: Path) -> list[Place]:
+    """Return all places of *file*, in its order. Raises `UnknownFormatError`, `OSError`."""
+    rows = _parquet(file) if file.suffix == ".parquet" else _json_lines(file)
+    try:
+        places = [_place(row) for row in rows]
+    except (KeyError, TypeError, ValueError) as error:
+        raise UnknownFormatError(
+            f"{file}: a row is not of HumanEval-Infilling, SAFIM's API calls or HumanEval-FIM ({error!r})"
+        ) from error
+    if not places:
+        raise UnknownFormatError(f"{file} has no places")
+    return places
+
+
+def choose(places: Sequence[Place], languages: Sequence[str], limit: int) -> list[Place]:
+    """
+    Return the places of some languages (of all, if none is named) in a seeded order, *limit* long ones, and short
+    ones between; so fewer places are the first ones of more.
+    """
+    chosen = [place for place in places if not languages or place.language in languages]
+    random.Random(SEED).shuffle(chosen)
+    long = [n for n, place in enumerate(chosen) if not place.is_short]
+    return chosen[: long[limit - 1] + 1] if 0 < limit < len(long) else chosen
+
+
+def _json_lines(file: Path) -> Iterator[Mapping[str, Any]]:
+    data = file.read_bytes()
+    try:
+        text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode()
+        yield from [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (EOFError, gzip.BadGzipFile) as error:
+        raise UnknownFormatError(f"{file} is cut: load it again") from error
+    except ValueError as error:
+        raise UnknownFormatError(f"{file} is cut, or no JSON lines: {error}") from error
+
+
+def _parquet(file: Path) -> Iterator[Mapping[str, Any]]:
+    try:
+        from pyarrow import lib, parquet  # noqa: PLC0415 (only this format needs it)
+    except ImportError:
+        raise UnknownFormatError(f"reading {file} needs pyarrow: pip install pyarrow") from None
+    try:
+        yield from parquet.read_table(file).to_pylist()
+    except lib.ArrowException as error:
+        raise UnknownFormatError(f"{file} is cut, or no parquet file") from error
+
+
+def _place(row: Mapping[str, Any]) -> Place:
+    if "eval_prompt" in row:
+        return _call(row)
+    return _tested(row) if "test" in row and "task_id" in row else _line(row)
+
+
+def _tested(row: Mapping[str, Any]) -> Place:
+    """Return a place of HumanEval-Infilling: whole lines, with their line break."""
+    above, missing, below = row["prompt"], row["canonical_solution"], row["suffix"]
+    test = f"{row['test']}\ncheck({row['entry_point']})\n"
+    return Place(
+        row["task_id"], "python", Measure.TESTS, above, missing, below,
+        (above + indent(missing), "\n" + below), missing.rstrip("\n").count("\n") == 0, test,
+    )  # fmt: skip
+
+
+def _call(row: Mapping[str, Any]) -> Place:
+    """Return a place of SAFIM, which stands inside a line; the published text begins with an instruction."""
+    mark = next(mark for mark in MARKS if mark in row["prompt"])
+    above, below = row["prompt"].split(mark)
+    before, behind = row["eval_prompt"].split(HOLE)
+    language = LANGUAGES.get(row["lang"], row["lang"])
+    return Place(
+        row["task_id"], language, Measure.CALL, above, row["ground_truth"], below, (before, behind)
+    )
+
+
+def _line(row: Mapping[str, Any]) -> Place:
+    """Return a place of HumanEval-FIM, whose texts lack the line breaks around it."""
+    above, missing, below = row["prompt"] + "\n", row["canonical_solution"], "\n" + row["suffix"]
+    return Place(
+        f"{row['language']} {row['name']}", LANGUAGES[row["language"]], Measure.LINE,
+        above, missing, below, (above + indent(missing), below),
+    )  # fmt: skip

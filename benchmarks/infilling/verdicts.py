@@ -1,0 +1,88 @@
+"""Whether an answer is right, by the measure of its place; else whether it is the beginning of a right one."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from benchmarks.infilling.execution import passes
+from benchmarks.infilling.places import Measure, Place
+
+RIGHT, BEGINNING, WRONG, NOTHING = "right", "beginning", "wrong", "nothing"
+
+
+def fill(place: Place, text: str, *, is_shown: bool) -> str:
+    """
+    Return what stands in the hole with an answer: of one line where one is missing.
+
+    An answer that *is_shown* in an editor stands in the line that was opened there.
+    """
+    if place.measure is Measure.CALL:
+        return text
+    if place.is_line:
+        text = next((line for line in text.split("\n") if line.strip()), "")
+    if is_shown:
+        text = place.shown[0].removeprefix(place.above) + text
+    ends = "\n" if is_shown or place.is_line else ""
+    return text + ends if place.measure is Measure.TESTS else text
+
+
+def judge(place: Place, text: str, *, is_shown: bool) -> str:
+    """Return what an answer is."""
+    if not text.strip():
+        return NOTHING
+    answer = fill(place, text, is_shown=is_shown)
+    match place.measure:
+        case Measure.TESTS:
+            is_right = answer == place.missing or passes(
+                place.above + answer + place.below + place.test
+            )
+        case Measure.CALL:
+            is_right = is_same_call(answer, place.missing, place.language)
+        case Measure.LINE:
+            is_right = answer.strip() == place.missing.strip()
+    if is_right:
+        return RIGHT
+    if place.measure is Measure.CALL:
+        begins = _dense(place.missing).startswith(_dense(answer))
+    else:
+        begins = place.missing.startswith(answer.rstrip())
+    return BEGINNING if begins else WRONG
+
+
+def is_same_call(answer: str, missing: str, language: str) -> bool:
+    """
+    Return whether an answer is the call that is missing: all of it, or as far as its first closed bracket, as SAFIM
+    cuts answers; in Python named arguments may stand in another order.
+    """
+    return any(
+        _dense(text) == _dense(missing)
+        or (language == "python" and _parsed(text) == _parsed(missing) != "")
+        for text in (answer, cut_behind_call(answer))
+    )
+
+
+def cut_behind_call(text: str) -> str:
+    """Return *text* up to the first bracket that closes the first one."""
+    depth = 0
+    for at, sign in enumerate(text, 1):
+        depth += (sign == "(") - (sign == ")")
+        if sign == ")" and depth <= 0:
+            return text[:at]
+    return text
+
+
+def _parsed(text: str) -> str:
+    """Return the syntax tree of an expression, with named arguments by their names; "" if it is none."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError):
+        return ""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            node.keywords.sort(key=lambda each: each.arg or "")
+    return ast.dump(tree)
+
+
+def _dense(text: str) -> str:
+    return re.sub(r"\s+", "", text)
