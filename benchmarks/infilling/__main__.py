@@ -53,12 +53,15 @@ VERDICTS = (RIGHT, BEGINNING, WRONG, NOTHING)
 def read_known(file: Path | None) -> dict[tuple[str, str], str]:
     """Return the verdicts that earlier runs wrote to *file*, by place and arm; a line that is cut is asked again."""
     known: dict[tuple[str, str], str] = {}
-    for line in file.read_text("utf-8").splitlines() if file and file.exists() else []:
+    text = file.read_text("utf-8") if file and file.exists() else ""
+    for line in text.splitlines():
         try:
             row = json.loads(line)
             known[row["place"], row["arm"]] = row["verdict"]
         except (ValueError, KeyError, TypeError):
             print(f"{file}: a line is cut, and is asked for again", file=sys.stderr)
+    if file and text[-1:] not in ("", "\n"):
+        _append(file, "\n")
     return known
 
 
@@ -77,10 +80,14 @@ async def ask(
                 row = {"place": place.name, "arm": arm, "verdict": verdict, "text": text}
                 print(json.dumps(row), f"not {place.missing!r}", file=sys.stderr, flush=True)
                 if file:
-                    with file.open("a", encoding="utf-8") as rows:
-                        rows.write(json.dumps(row) + "\n")
+                    _append(file, json.dumps(row) + "\n")
             verdicts.setdefault(arm, {})[place] = verdict
     return verdicts
+
+
+def _append(file: Path, text: str) -> None:
+    with file.open("a", encoding="utf-8") as rows:
+        rows.write(text)
 
 
 def table(verdicts: Verdicts, *, short: bool) -> str:

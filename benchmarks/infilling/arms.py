@@ -15,7 +15,7 @@ from fim_lsp import events
 from fim_lsp.documents import Edit, Position, after
 from fim_lsp.session.session import Session
 from fim_lsp.settings.merge import make_config
-from server_bridge.fim.tokens import Family, find_by_model
+from server_bridge.fim.tokens import Family, families
 from server_bridge.http.client import Http
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import BackendUnusable
@@ -60,11 +60,15 @@ async def find_family(url: str) -> Family:
     server = LlamaServer(Http(url, patience_s=PATIENCE_S), must_fill=True)
     try:
         await server.connect()
-        if family := find_by_model(server.state.model):
-            return family
-        raise BackendUnusable("the name of its file does not say of which family the model is")
     finally:
         await server.aclose()
+    async with httpx.AsyncClient(base_url=url, timeout=PATIENCE_S, trust_env=False) as client:
+        for family in families(server.state.model):
+            body = {"content": "".join(family.spellings), "parse_special": True}
+            tokens = (await client.post("/tokenize", json=body)).raise_for_status().json()["tokens"]
+            if len(tokens) == len(family.spellings):
+                return family
+    raise BackendUnusable(f"{server.state.model} has tokens of no family that is known")
 
 
 def _prompt(family: Family, above: str, below: str) -> str:

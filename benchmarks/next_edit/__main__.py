@@ -9,7 +9,7 @@ commit's remaining changes. Reported are the share of right ones among those sho
 share of asks with a proposal among those where more changes follow (coverage), and the share of
 commits without a recurring change in which nothing was shown (quiet); then the curves over the
 confidence from which on it is shown: of all, and of those in files that are not open (`replay` says
-which are). With `--renames`, names that became others are looked at instead, see `renames`.
+which are).
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from benchmarks.figures import at
 from benchmarks.git import name_of
 from benchmarks.markdown import table
 from benchmarks.next_edit.commits import History
-from benchmarks.next_edit.renames import list_renames, score_renames
 from benchmarks.next_edit.replay import Ask, asks
 from benchmarks.next_edit.scores import JudgedAsk, Ranked, Score, Shown, Where, judge, score
 from fim_lsp.next_edit.edits import EditedText
@@ -52,11 +51,6 @@ class Played(NamedTuple):
 def main() -> None:
     """Replay and print."""
     options = _options()
-    if options.renames:
-        with ProcessPoolExecutor(options.jobs) as pool:
-            score_one = partial(score_renames, n_commits=options.commits)
-            print(list_renames(pool.map(score_one, options.histories)))
-        return
     everything: list[Played] = []
     rows: list[list[object]] = []
     play = partial(_played, options.commits)
@@ -139,9 +133,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("histories", nargs="+", type=Path)
     parser.add_argument("--commits", type=int, default=200, help="how many of the newest")
     parser.add_argument("--jobs", type=int, default=2, help="histories at a time")
-    parser.add_argument(
-        "--renames", action="store_true", help="only renames: the uses after the definition alone"
-    )
     return parser.parse_args()
 
 

@@ -3,10 +3,10 @@ fim-lsp and llama.vim in a real Neovim, on a real model, writing code again that
 
     scripts/get-qwen 0.5b
     python -m benchmarks.real_sessions --llama-vim DIR ~/src/mlx-lm ~/src/crush
-    python -m benchmarks.real_sessions --user accepts --reader people --limit --explain --llama-vim DIR ~/src/pygls
+    python -m benchmarks.real_sessions --user accepts --reader people --explain --llama-vim DIR ~/src/pygls
 
 By default the typist accepts nothing, and what is on screen in its pauses counts; one who accepts (`accepting`) counts
-keys. A session takes some 80 seconds per client, and the limit as long as its model writes. The clients play it in turn, each on a fresh server; on a machine that
+keys. A session takes some 80 seconds per client. The clients play it in turn, each on a fresh server; on a machine that
 has other work the times say little.
 """
 
@@ -15,19 +15,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 
 from benchmarks.arguments import add_llama_vim, add_model, names, parser
-from benchmarks.real_sessions import limit, taking
-from benchmarks.real_sessions.accepting import after_reading
-from benchmarks.real_sessions.choice import SEED, SETS, Written, choose_blocks
+from benchmarks.real_sessions import taking
+from benchmarks.real_sessions.choice import SEED, SETS, choose_blocks
 from benchmarks.real_sessions.editing import CLIENTS, Terms, play
-from benchmarks.real_sessions.readers import READERS, Reader
+from benchmarks.real_sessions.readers import READERS
 from benchmarks.real_sessions.scores import Played, explain, table
-from benchmarks.real_sessions.taking import Chance
-from benchmarks.serve import serving
 
 
 def main() -> None:
@@ -39,23 +34,16 @@ def main() -> None:
     played: dict[str, list[Played]] = {client: [] for client in options.clients}
     n = options.skip + options.sessions
     chosen = choose_blocks(options.histories, n, options.set, options.seed)[options.skip :]
-    chances: dict[Written, list[Chance]] = {}
     for session in chosen:
-        if options.limit:
-            print(f"limit: {session.name}", file=sys.stderr, flush=True)
-            with serving(options.model, n_threads=options.threads) as url:
-                chances[session] = limit.chances(url, session)
         for client in options.clients:
             print(f"{client}: {session.name}", file=sys.stderr, flush=True)
             played[client].append(last := play(client, session, terms))
             if options.explain:
-                missable = chances.get(session, [])
-                print(taking.explain(last, missable) if accepts else explain(last), flush=True)
+                print(taking.explain(last) if accepts else explain(last), flush=True)
     who = f", a reader as {options.reader}" if accepts else ""
     print(f"{terms.model.name}, {options.threads} threads{who}\n")
-    if accepts or options.limit:
-        n_alone = sum(taking.n_keys("\n".join(one.typed), starts_line=True) for one in chosen)
-        print(taking.table(played, n_alone, _limits(chances, reader)))
+    if accepts:
+        print(taking.table(played))
     else:
         for client, sessions in played.items():
             print(f"{client}\n\n{table(sessions)}\n")
@@ -65,26 +53,8 @@ def main() -> None:
             "reader": options.reader,
             "sessions": [{**session._asdict(), "repo": session.repo.name} for session in chosen],
             "played": [session._asdict() for sessions in played.values() for session in sessions],
-            "limits": _limits(chances, reader),
         }
         options.json.write_text(json.dumps(report, indent=1), "utf-8")
-
-
-def _limits(chances: Mapping[Written, Sequence[Chance]], reader: Reader) -> dict[str, list[Chance]]:
-    """Return what a typist could take at once, what is left where it is read, and by which keys."""
-    if not chances:
-        return {}
-    left = {session: after_reading(session, of_it, reader) for session, of_it in chances.items()}
-    parts = [
-        taking.by_parts(one, "\n".join(session.typed))
-        for session, of_it in left.items()
-        for one in of_it
-    ]
-    return {
-        "limit": [*chain(*chances.values())],
-        "limit, read first": [*chain(*left.values())],
-        "limit, read first, by lines and words": [*chain(*parts)],
-    }
 
 
 def _options() -> argparse.Namespace:
@@ -99,7 +69,6 @@ def _options() -> argparse.Namespace:
     add("--clients", type=names(CLIENTS), default=["fim-lsp"], help=", ".join(CLIENTS))
     add("--user", choices=("watches", "accepts"), default="watches", help="what the typist does")
     add("--reader", choices=READERS, default="quick", help="who accepts, and how fast they type")
-    add("--limit", action="store_true", help="also the keys that the model could save at most")
     add("--sessions", type=int, default=5)
     add("--skip", type=int, default=0, help="so many sessions before them")
     options = arguments.parse_args()

@@ -11,16 +11,13 @@ from __future__ import annotations
 import json
 import random
 import time
-from bisect import bisect_left
-from collections.abc import Iterable
-from itertools import accumulate
 from pathlib import Path
 from typing import TextIO
 
 from benchmarks.real_sessions.choice import Written
 from benchmarks.real_sessions.readers import KEY_S, Reader
 from benchmarks.real_sessions.scores import Accepted, Read
-from benchmarks.real_sessions.taking import LEAST, Chance, choose, n_keys
+from benchmarks.real_sessions.taking import choose, n_keys
 from fim_lsp.documents import n_common
 from tests.editors.neovim import Neovim
 
@@ -77,11 +74,10 @@ class Screen:
             self.before, self.text = before, text
             self.shown.append((at, text))
 
-    def stands(self, typed: str, reader: Reader) -> bool:
-        """Return whether a text has stood long enough to be read behind what is *typed*."""
+    def stands(self, typed: str, seconds: float) -> bool:
+        """Return whether a text has stood for so long behind what is *typed*."""
         if self.before != typed or not self.text.strip():
             return False
-        seconds = reader.read_s(random.Random(self.claim), self.text)
         return time.monotonic() - self.since >= seconds
 
 
@@ -91,25 +87,13 @@ def waits(session: Written, reader: Reader) -> list[float]:
     return [reader.key_s(rng, char) for char in "\n".join(session.typed)]
 
 
-def after_reading(session: Written, chances: Iterable[Chance], reader: Reader) -> list[Chance]:
-    """Return what is left of each chance once it was read, because keys go on meanwhile."""
-    pauses, left = waits(session, reader), list[Chance]()
-    for at, text in chances:
-        ends = [*accumulate(pauses[at : at + len(text)])]
-        n_typed = bisect_left(ends, reader.read_s(random.Random(text), text))
-        if n_keys(text[n_typed:]) > LEAST:
-            left.append(Chance(at + n_typed, text[n_typed:]))
-    return left
-
-
 def type_accepting(editor: Neovim, session: Written, notes: Path, reader: Reader) -> Accepted:
     """Type the block's first lines in insert mode, taking what is right on the way."""
     whole, text, pause = "\n".join(session.block), "\n".join(session.typed), waits(session, reader)
     reads: dict[str, Read] = {}
     refused: set[str] = set()
     pressed: list[tuple[int, float]] = []
-    at = n_pressed = 0
-    began = time.monotonic()
+    at, n_pressed, began = 0, 0, time.monotonic()
     with notes.open(encoding="utf-8") as lines:
         screen = Screen(lines)
         while at < len(text):
@@ -118,14 +102,15 @@ def type_accepting(editor: Neovim, session: Written, notes: Path, reader: Reader
             while (left := due - time.monotonic()) > 0:
                 editor.pump(min(LOOK_S, left))
                 screen.look()
-                claim = screen.claim
-                if not screen.stands(whole[:at], reader):
+                claim, part = screen.claim, choose(screen.text, whole[at:])
+                seconds = reader.read_s(random.Random(claim), screen.text, bool(part))
+                if not screen.stands(whole[:at], seconds):
                     continue
                 if claim not in reads:
-                    expected = whole[at : at + len(screen.text) + LEFT_CHARS]
-                    reads[claim] = Read(at, screen.text, expected, "")
-                part = "" if claim in refused else choose(screen.text, whole[at:])
-                if part:
+                    end = at + len(screen.text) + LEFT_CHARS
+                    reads[claim] = Read(at, screen.text, whole[at:end], "")
+                    due += seconds if reader.holds else 0
+                if part and claim not in refused:
                     editor.send(KEYS[part])
                     n_pressed += 1
                     end, n_wrong = _settle(editor, whole, at)
@@ -146,7 +131,7 @@ def type_accepting(editor: Neovim, session: Written, notes: Path, reader: Reader
     alone_s = sum(pause[n] for n in range(len(text)) if not _width(text, n))
     return Accepted(
         n_keys(text, starts_line=True), n_pressed, tuple(reads.values()), tuple(pressed),
-        tuple(screen.shown), time.monotonic() - began, alone_s,
+        tuple(screen.shown), time.monotonic() - began, alone_s, len(text),
     )  # fmt: skip
 
 

@@ -1,5 +1,5 @@
 """
-The bars of README, from reports that `--user accepts --limit --json` wrote: keys saved.
+The bars of README, from reports that `--user accepts --json` wrote: keys saved.
 
     python -m benchmarks.real_sessions.chart docs/images/keys-saved.svg 0.5b.json 1.5b.json
 """
@@ -13,18 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
-from benchmarks.real_sessions.taking import Chance, n_saved
-
 WIDTH, ROW, GAP, TOP, LEFT, RIGHT = 640, 22, 14, 8, 230, 60  # pixels
 STYLE = "text{font:12px sans-serif;fill:#333}.model{font-weight:bold}"
 COLORS = {"fim-lsp": "#1f77b4", "llama.vim": "#d62728"}
-LIMITS = {
-    "limit": "limit of the model, at once",
-    "limit, read first": "limit, once read",
-    "limit, read first, by lines and words": "limit, read, by lines and words",
-}
-READ = {"quick": "read in 0.4 s", "people": "read as people do"}
-LIMIT_COLOR = "#cfd8dc"
+READ = {"quick": "read in 0.4 s", "people": "read as people do", "glance": "seen at a glance"}
 
 
 class Bar(NamedTuple):
@@ -35,7 +27,7 @@ class Bar(NamedTuple):
 
 
 def bars(report: Mapping[str, Any]) -> Iterator[Bar]:
-    """Yield what each client of a report saved, and the limit."""
+    """Yield what each client of a report saved."""
     keys: dict[str, list[int]] = {}
     for played in report["played"]:
         alone, pressed = played["accepted"][:2]
@@ -43,9 +35,6 @@ def bars(report: Mapping[str, Any]) -> Iterator[Bar]:
         keys[played["client"]] = [sums[0] + alone, sums[1] + pressed]
     for client, (alone, pressed) in keys.items():
         yield Bar(client, 1 - pressed / alone)
-    n_alone = max(alone for alone, _ in keys.values())
-    for name, chances in report["limits"].items():
-        yield Bar(LIMITS[name], n_saved(Chance(*chance) for chance in chances) / n_alone)
 
 
 def draw(models: Mapping[str, Sequence[Bar]]) -> str:
@@ -56,7 +45,7 @@ def draw(models: Mapping[str, Sequence[Bar]]) -> str:
         parts.append(f'<text class="model" x="8" y="{y + 15}">{escape(model)}</text>')
         for bar in group:
             width = round((WIDTH - LEFT - RIGHT) * max(0.0, bar.share) / most, 1)
-            color = COLORS.get(bar.name, LIMIT_COLOR)
+            color = COLORS[bar.name]
             y += ROW
             label = f'<text x="{LEFT - 8}" y="{y + 15}" text-anchor="end">{escape(bar.name)}</text>'
             rect = (

@@ -66,6 +66,7 @@ class Accepted(NamedTuple):
     A session with a typist who accepts: keys alone and as pressed; what was read.
 
     *pressed* has the time of the key at each place of the block that got one, *shown* that of each text on screen.
+    *n_chars* are all that stand there in the end, with the indentation, which the editor types.
     """
 
     n_alone: int
@@ -75,6 +76,7 @@ class Accepted(NamedTuple):
     shown: tuple[tuple[float, str], ...]
     seconds: float
     alone_s: float
+    n_chars: int
 
 
 class Played(NamedTuple):

@@ -1,8 +1,8 @@
 """
 What was shown in the pauses of a recorded session, in figures: right, wrong, length, keys saved by two readers. Pure.
 
-Both readers (`real_sessions.readers`) take what one key takes of a text, if the pause leaves them the time to read it;
-of people that is a share, so they save an expected number of keys.
+The readers (`real_sessions.readers`) take what one key takes of a text, if the pause leaves them the time to read it;
+of people that is a share, so they save an expected number of keys. Who glances reads every text, and pays for it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from statistics import mean, median
 from typing import NamedTuple
 
-from benchmarks.real_sessions.readers import QUICK_S, share_of_readers
+from benchmarks.real_sessions.readers import QUICK_S, glance_s, share_of_readers
 from benchmarks.real_sessions.scores import score
 from benchmarks.real_sessions.taking import n_keys, take
 from benchmarks.recorded.pauses import Pause
@@ -68,6 +68,7 @@ def read_by_people(shown: Shown) -> float:
 HEAD = (
     "", "pauses", "shown", "first line right", "right", "wrong", "wrong per right",
     "length, mean and median", "several lines", "keys, quick reader", "keys, people",
+    "keys, at a glance", "glances, s",
     "text after, ms, p50 and p95",
 )  # fmt: skip
 
@@ -84,5 +85,6 @@ def row(name: str, pauses: Iterable[Shown], *, timed: bool = True) -> tuple[obje
         f"{mean(sizes):.1f}, {median(sizes):.0f}", sum("\n" in one.text.strip() for one in shown),
         f"{sum(one.keys * read_quickly(one) for one in shown):.0f}",
         f"{sum(one.keys * read_by_people(one) for one in shown):.0f}",
+        sum(one.keys for one in shown), f"{sum(glance_s(one.keys > 0) for one in shown):.1f}",
         f"{median(times):.0f}, {late:.0f}" if timed else "",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The typist who accepts: what is taken of a suggestion, what that saves, and what was missed."""
+"""The typist who accepts: what is taken of a suggestion, and what that saves."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.real_sessions.accepting import Screen, after_reading, waits
+from benchmarks.real_sessions.accepting import Screen, waits
 from benchmarks.real_sessions.chart import bars, draw, title
 from benchmarks.real_sessions.choice import Written
 from benchmarks.real_sessions.readers import (
+    GLANCE,
     KEY_S,
     LINE_S,
     PEOPLE,
     QUICK,
+    QUICK_S,
     READERS,
     share_of_readers,
     usual_read_s,
 )
 from benchmarks.real_sessions.scores import Accepted, Decision, Played, Read
-from benchmarks.real_sessions.taking import Chance, choose, misses, n_keys, right_part, table
+from benchmarks.real_sessions.taking import choose, n_keys, table
 
 EXPECTED = "tal = sum(prices)\n    return total\n"
 
@@ -59,12 +61,6 @@ def test_the_editor_indents(text: str, starts_line: bool, keys: int) -> None:
     assert n_keys(text, starts_line=starts_line) == keys
 
 
-def test_the_limit_is_what_is_right_to_the_end_of_a_word() -> None:
-    """Not the beginning of a word that happens to agree."""
-    assert right_part("tal = summary", EXPECTED) == "tal ="
-    assert right_part(EXPECTED + "more", EXPECTED) == EXPECTED.rstrip()
-
-
 def test_pauses_are_the_same_for_every_client() -> None:
     """A second before each line break, and now and then a thought."""
     session = Written(Path("x"), "", "a.py", 3, tuple(f"value_{n} = {n}" for n in range(5)), ())
@@ -84,28 +80,17 @@ def test_a_text_stands_on_while_it_is_typed(tmp_path: Path) -> None:
     with notes.open("r", encoding="utf-8") as lines:
         screen = Screen(lines)
         screen.look()
-        assert screen.stands("to", QUICK)
+        assert screen.stands("to", QUICK_S)
         with notes.open("a", encoding="utf-8") as more:
             more.write("\n")
         screen.look()
-        assert screen.stands("tot", QUICK)
-        assert not screen.stands("to", QUICK)
+        assert screen.stands("tot", QUICK_S)
+        assert not screen.stands("to", QUICK_S)
         with notes.open("a", encoding="utf-8") as more:
             more.write(json.dumps([now, "tot", "em"]) + "\n")
         screen.look()
         assert screen.since == now
-        assert not screen.stands("tot", QUICK)
-
-
-def test_what_is_read_is_typed_on_meanwhile() -> None:
-    """Three keys come in 0.4 s; where the typist rests, none does."""
-    session = Written(Path("x"), "", "a.py", 3, ("value = first_name",), ())
-    pauses = waits(session, QUICK)
-    pauses_at = [at for at in range(len(pauses) - 4) if max(pauses[at : at + 4]) == KEY_S]
-    at = pauses_at[0]
-    text = session.typed[0][at:]
-    assert after_reading(session, [Chance(at, text)], QUICK) == [Chance(at + 3, text[3:])]
-    assert after_reading(session, [Chance(at, text[:4])], QUICK) == []
+        assert not screen.stands("tot", QUICK_S)
 
 
 @pytest.mark.parametrize(("blink", "stands"), [(0.002, True), (0.2, False)])
@@ -119,37 +104,35 @@ def test_a_blink_is_not_seen(tmp_path: Path, blink: float, stands: bool) -> None
     with notes.open(encoding="utf-8") as lines:
         screen = Screen(lines)
         screen.look()
-        assert screen.stands("tot", QUICK) is stands
+        assert screen.stands("tot", QUICK_S) is stands
 
 
 ACCEPTED = Accepted(
     40, 30, (Read(2, "tal = 1", "tal = 1", "tal = 1"), Read(20, "x", "y", "")),
-    ((0, 1.0), (1, 2.0), (20, 3.0), (30, 4.0)), ((3.1, "qu"),), 50.0, 60.0,
+    ((0, 1.0), (1, 2.0), (20, 3.0), (30, 4.0)), ((3.1, "qu"),), 50.0, 60.0, 35,
 )  # fmt: skip
 PLAYED = Played("fim-lsp", "a", (), (Decision(4.5, "end", "not sure"),), 1, 2, 3.4, 0.2, ACCEPTED)
 
 
-def test_the_table_has_keys_saved_beside_the_limit() -> None:
-    """Keys are those of the clients' typists; the limit is of the same lines."""
-    text = table({"fim-lsp": [PLAYED]}, 40, {"limit": [Chance(0, "a" * 21)]})
-    assert "| fim-lsp | 40 | 25.0% | 19.4% | 7 | 2 | 1 | 1 | 50 | 60 | 3 | 0 |" in text
-    assert "| limit | 40 | 50.0% |  | 21 | 1 | 1 | 0 |" in text
+def test_the_table_has_keys_saved_and_the_share_of_completed_characters() -> None:
+    """Of all characters that stand there in the end, indentation among them."""
+    text = table({"fim-lsp": [PLAYED]})
+    assert "| fim-lsp | 40 | 25.0% | 19.4% | 20.0% | 7 | 2 | 1 | 1 | 50 | 60 | 3 | 0 |" in text
 
 
-def test_a_missed_chance_is_explained() -> None:
-    """By what was on screen, else by how fim-lsp ended the request of that key."""
-    chances = [Chance(3, "al = 1"), Chance(12, "never"), Chance(20, "quick"), Chance(30, "slow")]
-    why = {chance.at: why.partition(":")[0] for chance, why in misses(PLAYED, chances)}
-    assert why == {12: "taken over", 20: "overtaken", 30: "not sure"}
+def test_a_glance_is_as_long_for_any_text() -> None:
+    """A wrong one costs five times as much, and the typist waits for both."""
+    times = {GLANCE.read_s(random.Random(1), text, False) for text in ("a", "a" * 99)}
+    assert times == {0.05}
+    assert GLANCE.read_s(random.Random(1), "a", True) == 0.01
+    assert [reader.name for reader in READERS.values() if reader.holds] == ["glance"]
 
 
-def test_the_chart_has_a_bar_per_client_and_limit() -> None:
-    """All sessions of a client are one bar; the limits are shares of the same keys."""
+def test_the_chart_has_a_bar_per_client() -> None:
+    """All sessions of a client are one bar."""
     played = [{**PLAYED._asdict(), "accepted": [*ACCEPTED]}] * 2
-    limits = {"limit": [[0, "a" * 41]], "limit, read first": [[3, "a" * 21]]}
-    shares = [bar.share for bar in bars({"played": played, "limits": limits})]
-    assert shares == [0.25, 0.5, 0.25]
-    assert "25.0%" in draw({"a model": [*bars({"played": played, "limits": {}})]})
+    assert [bar.share for bar in bars({"played": played})] == [0.25]
+    assert "25.0%" in draw({"a model": [*bars({"played": played})]})
     titles = {title({"model": "a", "reader": reader}) for reader in READERS}
     assert len(titles) == len(READERS)
 
@@ -161,7 +144,7 @@ def test_people_type_in_bursts_and_read_slowly() -> None:
     assert keys[1000] == pytest.approx(0.09, abs=0.01)
     assert keys[1980] == pytest.approx(3.6, rel=0.2)
     text = "0123456789\nmore"
-    reads = [PEOPLE.read_s(rng, text) for _ in range(2000)]
+    reads = [PEOPLE.read_s(rng, text, True) for _ in range(2000)]
     for times, share in ((0.25, 0.1), (1, 0.5), (4, 0.9)):
         seconds = usual_read_s(text) * times
         assert share_of_readers(text, seconds) == pytest.approx(share, abs=0.001)

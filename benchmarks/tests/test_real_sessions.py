@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.raw_answers import cursors
-from benchmarks.real_sessions.choice import SETS, Written, blocks, choose_blocks, in_set
+from benchmarks.real_sessions.choice import SETS, blocks, choose_blocks, in_set
 from benchmarks.real_sessions.scores import (
     Decision,
     Pause,
@@ -100,28 +99,6 @@ def test_a_block_ends_where_its_indentation_does() -> None:
     assert ranges == [(3, 9), (4, 9), (11, 17), (12, 17)]
     recent[8] = False
     assert blocks(lines, recent)[0].start == 11
-
-
-def test_places_are_inside_lines_and_at_their_beginnings() -> None:
-    """And behind the head of a block, each with all of the block behind it; the editor closes brackets."""
-    block = (
-        "def total(prices, weights):",
-        "    if prices: print(weights)",
-        "",
-        "        return sum(prices)",
-        "    no",
-    )
-    places = [*cursors(Written(Path(), "", "a.py", 3, block, ()))]
-    assert [(kind, above.rpartition("\n")[2], closed) for kind, above, _, closed in places] == [
-        ("inside", "def total(prices", ""),
-        ("header", "def total(prices, weights):", ""),
-        ("start", "    ", ""),
-        ("inside", "    if prices: prin", ""),
-        ("start", "        ", ""),
-        ("paired", "        return sum(", ")"),
-        ("start", "    ", ""),
-    ]
-    assert all(above + expected == "\n".join(block) for _, above, expected, _ in places)
 
 
 @pytest.mark.parametrize(

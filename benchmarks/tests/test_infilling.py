@@ -1,0 +1,148 @@
+"""Places that others chose: their files, what is right, and a model's programs on their own."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.infilling import execution
+from benchmarks.infilling.__main__ import read_known, table
+from benchmarks.infilling.places import Measure, Place, UnknownFormatError, choose, read
+from benchmarks.infilling.verdicts import judge
+
+TESTED = {
+    "task_id": "L1", "entry_point": "f", "prompt": "def f():\n", "canonical_solution": "    return 1\n",
+    "suffix": "\n", "test": "def check(f):\n    assert f() == 1\n",
+}  # fmt: skip
+CALL = {
+    "task_id": "c1", "lang": "python", "prompt": "Complete:\n\nx = # TODO: Your code here\n",
+    "eval_prompt": "x = {{completion}}\n", "ground_truth": "f(a, b=1, c=2)",
+}  # fmt: skip
+HAS_UNSHARE = not execution.why_impossible()
+runs_programs = pytest.mark.skipif(not HAS_UNSHARE, reason="needs unshare")
+
+
+def write(file: Path, *rows: object) -> Path:
+    """Return *file* with rows of JSON, packed."""
+    file.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
+    return file
+
+
+def test_a_place_has_its_text_as_published_and_as_an_editor_shows_it(tmp_path: Path) -> None:
+    """There the line is opened and indented; an instruction to a model is in no file."""
+    tested, call = read(write(tmp_path / "places", TESTED, CALL))
+    assert (tested.above, tested.below) == ("def f():\n", "\n")
+    assert tested.shown == ("def f():\n    ", "\n\n")
+    assert (call.above, call.below) == ("Complete:\n\nx = ", "\n")
+    assert call.shown == ("x = ", "\n")
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (gzip.compress(b"{}" * 99)[:-9], "is cut"),
+        (b'{"task_id": "L1", "test"', "is cut, or no JSON lines"),
+        (b"GGUF\x03\0\xff", "no JSON lines"),
+        (b'{"task_id": "L1", "test": ""}\n', "a row is not of HumanEval-Infilling"),
+        (b"[]", "a row is not"),
+        (b"", "has no places"),
+    ],
+)
+def test_another_file_is_named(tmp_path: Path, data: bytes, words: str) -> None:
+    """With what is wrong with it, in one sentence."""
+    file = tmp_path / "places.jsonl"
+    file.write_bytes(data)
+    with pytest.raises(UnknownFormatError, match=words) as error:
+        read(file)
+    assert str(file) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_fewer_places_are_the_first_of_more() -> None:
+    """Of any number; brackets are between them."""
+    places = [
+        Place(str(n), "python", Measure.LINE, "", ")" if n % 3 else "x = 1", "", ("", ""))
+        for n in range(30)
+    ]
+    some = choose(places, [], 4)
+    assert choose(places, [], 9)[: len(some)] == some
+    assert sum(not place.is_short for place in some) == 4
+    assert choose(places, ["java"], 4) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("f(a, b=1, c=2)", "right"),
+        ("f(a, c=2, b=1)\ny = 2", "right"),
+        ("f( a,\n b=1, c=2 )", "right"),
+        ("g(a, b=1, c=2)", "wrong"),
+        ("f(a, b", "beginning"),
+        (" ", "nothing"),
+    ],
+)
+def test_a_call_is_the_same_by_its_syntax(tmp_path: Path, text: str, verdict: str) -> None:
+    """Up to its end, with named arguments in any order."""
+    [place] = read(write(tmp_path / "places", CALL))
+    assert judge(place, text, is_shown=True) == verdict
+
+
+@runs_programs
+@pytest.mark.parametrize(
+    ("text", "is_shown", "verdict"),
+    [
+        ("return 1", True, "right"),
+        ("return 2 - 1\n    return 2", True, "right"),
+        ("return", True, "beginning"),
+        ("return 2", True, "wrong"),
+        ("\n    return 2 - 1\nmore", False, "right"),
+        ("return 2 - 1", False, "wrong"),
+        ("import sys; sys.exit()", True, "wrong"),
+        ("while True: pass", True, "wrong"),
+        ("return len(bytes(1 << 31)) and 1", True, "wrong"),
+        ("import socket; socket.create_connection(('127.0.0.1', PORT)); return 1", True, "wrong"),
+        ("open('x', 'w').write('a' * (1 << 22)); return 1", True, "wrong"),
+    ],
+)
+def test_a_program_passes_its_tests_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, is_shown: bool, verdict: str
+) -> None:
+    """Within time, memory and files, and without a network, this machine's own, too."""
+    import socket  # noqa: PLC0415
+
+    monkeypatch.setattr(execution, "SECONDS", 3.0)
+    [place] = read(write(tmp_path / "places", TESTED))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        text = text.replace("PORT", str(server.getsockname()[1]))
+        assert judge(place, text, is_shown=is_shown) == verdict
+
+
+def test_answers_of_earlier_runs_are_known(tmp_path: Path) -> None:
+    """But for a line that a stopped run left half."""
+    file = tmp_path / "answers.jsonl"
+    assert read_known(file) == {}
+    row = {"place": "a", "arm": "raw", "verdict": "wrong", "text": "x"}
+    file.write_text(json.dumps(row) + "\n" + json.dumps(row)[:20], "utf-8")
+    assert read_known(file) == {("a", "raw"): "wrong"}
+    with file.open("a", encoding="utf-8") as rows:
+        rows.write(json.dumps(row | {"arm": "auto"}) + "\n")
+    assert read_known(file) == {("a", "raw"): "wrong", ("a", "auto"): "wrong"}
+
+
+def test_arms_are_compared_place_by_place() -> None:
+    """With the first; short places apart; what is shown is good if it is right, or begins so."""
+    one, two, short = (
+        Place(name, "python", Measure.LINE, "", missing, "", ("", ""))
+        for name, missing in [("a", "x = 1"), ("b", "y = 2"), ("c", ")")]
+    )
+    verdicts = {
+        "raw": {one: "right", two: "wrong", short: "wrong"},
+        "auto": {one: "nothing", two: "beginning", short: "right"},
+    }
+    of_long = table(verdicts, short=False)
+    assert "| raw | 2 | 1 | 0 | 1 | 0 | 50% | 0, 0 |" in of_long
+    assert "| auto | 2 | 0 | 1 | 0 | 1 | 100% | 0, 1 |" in of_long
+    assert "| auto | 1 | 1 | 0 | 0 | 0 | 100% | 1, 0 |" in table(verdicts, short=True)
