@@ -64,6 +64,13 @@ def test_the_commands_that_pages_name_exist() -> None:
         assert any(each.startswith(title) for each in titles), title
 
 
+def test_the_measurements_that_pages_name_exist() -> None:
+    """Each figure has a command of this checkout, or is said to be history (benchmarks/HISTORY.md)."""
+    for module in named(r"python -m ((?:benchmarks|deploy|training)\b[\w.]*\w)"):
+        path = ROOT.joinpath(*module.split("."))
+        assert path.with_suffix(".py").is_file() or (path / "__main__.py").is_file(), module
+
+
 def test_the_page_of_suggestions_lists_the_filters() -> None:
     """All of them, in their order."""
     page = (ROOT / "docs/suggestions.md").read_text("utf-8")

@@ -155,7 +155,7 @@ def is_there(name: str) -> bool:
         ("`State.n_ctx`", []), ("`State.n_gone`", ["State.n_gone"]), ("`os.path`", []),
         ("`gone.read`", ["gone.read"]),
         ("`suggest/pace`", []), ("`suggest/gone`", ["suggest/gone"]),
-        ("(benchmarks/gate.py)", []), ("(benchmarks/gone.py)", ["benchmarks/gone.py"]),
+        ("(benchmarks/serve.py)", []), ("(benchmarks/gone.py)", ["benchmarks/gone.py"]),
     ],
 )  # fmt: skip
 def test_what_is_gone_is_found(text: str, expected: list[str]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 
-from benchmarks.infilling.places import Place
+from benchmarks.infilling.places import Measure, Place
 from fim_lsp import events
 from fim_lsp.documents import Edit, Position, after
 from fim_lsp.session.session import Session
@@ -85,8 +85,18 @@ async def _complete(client: httpx.AsyncClient, place: Place, prompt: str) -> str
 async def _content(
     client: httpx.AsyncClient, path: str, place: Place, body: dict[str, object]
 ) -> str:
+    """Return what the server writes; of a line that is missing, no more than one with something on it."""
     n_tokens = LINE_TOKENS if place.is_line else LINES_TOKENS
-    answer = await client.post(path, json=body | {"n_predict": n_tokens, "temperature": 0})
+    whole = body | {"n_predict": n_tokens, "temperature": 0}
+    if place.is_line and place.measure is not Measure.CALL:
+        text = await _ask(client, path, whole | {"stop": ["\n"]})
+        if text.strip():
+            return text
+    return await _ask(client, path, whole)
+
+
+async def _ask(client: httpx.AsyncClient, path: str, body: dict[str, object]) -> str:
+    answer = await client.post(path, json=body)
     return str(answer.raise_for_status().json()["content"])
 
 

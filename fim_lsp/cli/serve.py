@@ -26,7 +26,7 @@ INSTALL = """\
 llama-server is not installed; it can use a GPU. Get it from your system's packages (brew, \
 winget, apt: llama.cpp) or from https://github.com/ggml-org/llama.cpp/releases; --program names \
 one that is not on the PATH."""
-# Measured (benchmarks/README.md): on a processor a token of the 0.5B costs half of one of the 1.5B,
+# Measured (benchmarks/HISTORY.md): on a processor a token of the 0.5B costs half of one of the 1.5B,
 # and checking several at once costs nearly as much as generating them (0.58 times as fast on one
 # thread, 0.31 on two). n-grams are right when they draft, and stay on.
 SLOW_DRAFT = (

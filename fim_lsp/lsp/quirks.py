@@ -8,7 +8,7 @@ import math
 # inline_completion.lua; IntelliJ: its inline completion's debounce; VS Code: measured, 67 ms from
 # change to request; Emacs: lsp-mode's idle delay is 2 s, and 0.2 s as its documentation advises.
 # The Neovim plugin's own ghost text asks at once and counts like Neovim's all the same: a wait of
-# half a key inside words delays what is read in each pause (benchmarks/README.md).
+# half a key inside words delays what is read in each pause (benchmarks/HISTORY.md).
 _WAITS_MS = {
     "neovim": 200.0,
     "emacs": 200.0,

@@ -84,7 +84,7 @@ class BackendConfig:
         "counts.",
         of=dict,
     )
-    # four times the rest halves what is evaluated ahead: benchmarks/README.md
+    # four times the rest halves what is evaluated ahead: benchmarks/HISTORY.md
     on_battery: str = option(
         "less",
         "While this machine runs on its battery, how much a model of this machine evaluates ahead: "

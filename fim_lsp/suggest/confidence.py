@@ -5,7 +5,7 @@ Greedy decoding takes the likeliest token each time. That all of a text is right
 product of its tokens' probabilities, given what stands before it; so a suggestion is shown as far
 as that product stays above a threshold (`likely`). What was typed since is certain: the product
 begins at the cursor. Measured with Qwen2.5-Coder at places in code of 2025 and later in four
-languages (`gate.py` at commit a91a8f07), characters shown that were right and wrong, and the keys saved by
+languages (benchmarks/HISTORY.md), characters shown that were right and wrong, and the keys saved by
 taking what is right; 0.3 was chosen on one half of the places, and these are of the other:
 
                             0.5B, 247 places

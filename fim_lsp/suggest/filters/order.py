@@ -46,7 +46,7 @@ FILTERS = (*MEANT, *LEFT)
 
 # How much surer than the user wants the shorter texts are that are tried. In a session that a
 # developer recorded, 25 % less of what the 0.5B shows is wrong so and 4 % less is right, and as
-# many keys are saved (benchmarks/README.md).
+# many keys are saved (benchmarks/HISTORY.md).
 SURER = (1, 4 / 3, 2)
 
 
