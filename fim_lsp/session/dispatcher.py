@@ -20,11 +20,9 @@ from fim_lsp.session.generation import Generation, Phase, Wait, goes_on, is_answ
 from fim_lsp.session.lane import OVER, Lane, PermittedModel, Withdrawn
 from fim_lsp.session.scheduler import end_tasks
 from fim_lsp.session.state.open_document import OpenDocument
-from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.stats import Stats
 from fim_lsp.session.tasks import Tasks
 from fim_lsp.suggest import boundary
-from fim_lsp.suggest.continuations import Known
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, accept
 from server_bridge.protocol import BackendError, PromptTooLong, Request, Stop, Timings
@@ -44,7 +42,6 @@ class Dispatcher:
     _lane: Lane
     _stats: Stats
     _framing: Framing
-    _open_documents: OpenDocuments
     _tasks: Tasks = field(default_factory=Tasks)
     _latest: Generation | None = None  # the one that the newest request waits for
 
@@ -103,7 +100,7 @@ class Dispatcher:
                 await asyncio.sleep(debounce_s)
                 generation = self._joinable(request, doc) or await self._start(request, doc)
             cost = cost.plus(await self._wait(generation, doc, request, wait))
-            known = self._look_up(generation, doc, request)
+            known = doc.known.by(generation, request)
             if known.candidates or doc.current is not request.document:
                 break
             debounce_s = 0.0  # the user typed ahead of it, and it says something else or no more
@@ -118,11 +115,6 @@ class Dispatcher:
     def _joinable(self, request: CompletionRequest, doc: OpenDocument) -> Generation | None:
         frame = doc.ladder.current
         return doc.known.joinable(frame.window if frame else None, request)
-
-    def _look_up(
-        self, generation: Generation, doc: OpenDocument, request: CompletionRequest
-    ) -> Known:
-        return doc.known.by(generation, request, self._open_documents.lines(doc))
 
     async def _start(
         self, request: CompletionRequest, doc: OpenDocument, sample: int = 0
@@ -160,9 +152,7 @@ class Dispatcher:
         generation.join()
         try:
             self._run(generation, doc)
-            while not is_answered(
-                known := self._look_up(generation, doc, request), wait, loop.time()
-            ):
+            while not is_answered(known := doc.known.by(generation, request), wait, loop.time()):
                 [so_far] = known.candidates
                 if wait.on_lines and (n := so_far.text.count("\n")) > n_lines:
                     n_lines = n
@@ -264,7 +254,7 @@ class Dispatcher:
     def _keep(self, generation: Generation, doc: OpenDocument) -> None:
         """Store the text of a finished generation as a known continuation."""
         if generation.is_over and not generation.request.is_look:
-            doc.known.keep(generation, self._open_documents.lines(doc), self._model)
+            doc.known.keep(generation, self._model)
 
     async def _step(self, generation: Generation, doc: OpenDocument) -> bool:
         """

@@ -29,7 +29,7 @@ from fim_lsp.prompt.half_words import Tape, resume
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.lane import Effort
 from fim_lsp.suggest import boundary
-from fim_lsp.suggest.confidence import least
+from fim_lsp.suggest.confidence import least, odds
 from fim_lsp.suggest.continuations import Known, Said
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters.repeats import looping_lines, stuttering
@@ -165,8 +165,8 @@ class Generation:
     @property
     def said(self) -> Said:
         """The text that it says so far, behind the middle it began at."""
-        is_whole = self.phase is Phase.WHOLE
-        return Said(self.typed + self.text, len(self.typed), is_whole)
+        is_whole, its_odds = self.phase is Phase.WHOLE, odds(self.tokens, self.forced, self.text)
+        return Said(self.typed + self.text, len(self.typed), is_whole, its_odds)
 
     def agrees(self, window: Window, middle: str) -> bool:
         """Return whether it has text for a request at *middle*, or may still have."""

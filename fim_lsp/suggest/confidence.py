@@ -33,10 +33,6 @@ from fim_lsp.suggest.cursor import Candidate, Odds
 from fim_lsp.suggest.lines import is_word_sign
 from server_bridge.protocol import Token
 
-# A line in sight (`local`) beats a model that is less sure than this in the mean: where
-# Qwen2.5-Coder 0.5B disagrees with the line below it, the line is right 8 times of 10 and the model
-# never, from it on 4 times of 14 and 6.
-SURE = 0.8
 NOT_SURE = "not sure"
 # What drafts are worth at most: repetitive text goes on as drafted, and then does not
 # (test_speculation).
@@ -111,15 +107,6 @@ def respell(token_odds: tuple[Odds, ...], old: str, text: str) -> tuple[Odds, ..
     return tuple(left)
 
 
-def confidence(token_odds: Iterable[Odds], text: str) -> float:
-    """
-    Return the geometric mean of the probabilities of *text*'s tokens; 1.0 where none is known.
-    """
-    ends = pairwise([Odds(0, None), *token_odds])
-    logprobs = [p for (starts, _), (_, p) in ends if p is not None and starts < len(text)]
-    return math.exp(sum(logprobs) / len(logprobs)) if logprobs else 1.0
-
-
 def likelihood(candidate: Candidate) -> float:
     """
     Return the product of the probabilities of a candidate's tokens, as far as they are known; 1.0
@@ -183,19 +170,3 @@ def _cut(candidate: Candidate, end: int) -> Candidate:
 def _n_characters(data: bytes) -> int:
     """Return characters that begin in *data*: a token may end inside one."""
     return sum(byte & 0xC0 != 0x80 for byte in data)  # noqa: PLR2004
-
-
-def prefer(model: Candidate, sure: float, local: Candidate) -> Candidate:
-    """
-    Return the better of two candidates, *sure* being the confidence in the model's.
-
-    Where both say the same line the model's is shown, which may go on. That line is as sure as need
-    be, and what follows it as sure as the model says.
-    """
-    if not local.text or sure >= SURE:
-        return model
-    line = model.text.partition("\n")[0]
-    if line.rstrip() != local.text.rstrip():
-        return local
-    token_odds = (Odds(end, 0.0 if end <= len(line) else logprob) for end, logprob in model.odds)
-    return replace(model, odds=tuple(token_odds))

@@ -10,14 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import chain, islice
 
 from fim_lsp.documents import LINE_CHARS, closes_only
-from fim_lsp.suggest.confidence import confidence, odds, prefer
 from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, Candidate, Cursor
-from fim_lsp.suggest.filters.order import polish
-from server_bridge.protocol import Token
 
 # From four typed characters on it pays to guess: fewer are hardly ever clear.
 TYPED_CHARS = 4
@@ -66,21 +62,3 @@ def lines_in_sight(
     below = own[line + 1 + BELOW_LINES :]
     rest = chain(others, (chunk.splitlines() for chunk in chunks))
     return islice(chain(above, below, chain.from_iterable(rest)), SIGHT_LINES)
-
-
-def choose(
-    candidate: Candidate, tokens: Iterable[Token], forced: str, cursor: Cursor,
-    elsewhere: Iterable[str] | None,
-) -> Candidate:  # fmt: skip
-    """
-    Return the candidate to remember at *cursor*, where the model's is *candidate*.
-
-    *tokens* spell *forced* and then the text. *elsewhere* are lines out of sight that may be said
-    again, the likeliest first; None where lines may not be offered at all.
-    """
-    candidate = replace(candidate, odds=odds(tokens, forced, candidate.text))
-    local = Candidate("") if elsewhere is None else continue_line(cursor, elsewhere)
-    if not local.text:
-        return candidate
-    sure = confidence(candidate.odds, polish(candidate, cursor).text)
-    return prefer(candidate, sure, local)

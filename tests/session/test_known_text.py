@@ -81,7 +81,7 @@ def test_what_is_left_is_the_same_everywhere(source: str, row: Row) -> None:
         known.kept.put(request(row.before).cursor, Candidate(row.text, row.whole), MODEL)
         found = known.at(place, MODEL)
     elif source == "decoded":
-        found = known.by(decoding(row.before, row.text, Phase.WHOLE), place, None)
+        found = known.by(decoding(row.before, row.text, Phase.WHOLE), place)
     else:
         said = Said(row.before + row.text, len(row.before), row.whole)
         rest = said.find_rest(row.typed)
@@ -141,7 +141,7 @@ def test_what_is_on_screen_stays_there_only(change: dict[str, Any]) -> None:
 )  # fmt: skip
 def test_how_far_a_generation_is(generation: Generation, typed: str, known: Known) -> None:
     """Whether more comes, more can be shown, and a whole line is there."""
-    found = KnownText().by(generation, request(typed), None)
+    found = KnownText().by(generation, request(typed))
     assert found._replace(candidates=()) == known
     assert bool(found.candidates) == (known != Known())
 
@@ -151,9 +151,9 @@ def test_a_generation_that_rests_is_over_until_it_is_joined() -> None:
     generation, known = decoding("    ret", "urn"), KnownText()
     known.begin(generation)
     known.pause(unless=lambda _: False)
-    assert known.by(generation, request("    ret"), None).is_over
+    assert known.by(generation, request("    ret")).is_over
     generation.join()
-    assert not known.by(generation, request("    ret"), None).is_over
+    assert not known.by(generation, request("    ret")).is_over
 
 
 def test_what_ended_is_kept_and_no_longer_joined() -> None:
@@ -162,7 +162,7 @@ def test_what_ended_is_kept_and_no_longer_joined() -> None:
     known.begin(generation)
     assert known.joinable(SHOWN, request("    ret")) is generation
     for _ in range(2):
-        known.keep(generation, None, MODEL)
+        known.keep(generation, MODEL)
     assert known.joinable(SHOWN, request("    ret")) is None
     assert [one.text for one in known.at(request("    ret"), MODEL).candidates] == ["urn x"]
 

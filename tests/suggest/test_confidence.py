@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from fim_lsp.suggest.confidence import SURE, behind, confidence, gain, likely, odds, prefer
+from fim_lsp.suggest.confidence import behind, gain, likelihood, likely, odds
 from fim_lsp.suggest.cursor import Candidate, Cursor, Odds
 from fim_lsp.suggest.filters.order import polish
 from server_bridge.protocol import Token
@@ -30,26 +30,26 @@ SAID = tokens((" ret", 0.01), ("urn", 0.9), (" é", 0.4), ("\n", 0.1))
 @pytest.mark.parametrize(
     ("skipped", "text", "expected"),
     [
-        (" ret", "urn é", math.sqrt(0.9 * 0.4)),
+        (" ret", "urn é", 0.9 * 0.4),
         (" ret", "urn", 0.9),
         (" retu", "rn", 1.0),
         (" retu", "rn é", 0.4),
         (" return", " é", 0.4),
         ("", " ret", 0.01),
-        (" ret", "urn é\n", (0.9 * 0.4 * 0.1) ** (1 / 3)),
+        (" ret", "urn é\n", 0.9 * 0.4 * 0.1),
         (" ret", "", 1.0),
         ("longer than all of it", "x", 1.0),
     ],
 )
 def test_only_the_tokens_of_what_is_shown_count(skipped: str, text: str, expected: float) -> None:
     """Forced and typed tokens do not count, nor partly typed ones, nor what a filter cut away."""
-    assert confidence(odds(SAID, skipped, text), text) == pytest.approx(expected)
+    assert likelihood(Candidate(text, odds=odds(SAID, skipped, text))) == pytest.approx(expected)
 
 
 def test_without_probabilities_all_is_shown() -> None:
     """Text backends tell none."""
     unknown = said(("a", None), (" b", None))
-    assert confidence(unknown.odds, "a b") == 1.0
+    assert likelihood(unknown) == 1.0
     assert likely(unknown, 0.9) == unknown
     assert likely(Candidate("a line in sight"), 0.9).text == "a line in sight"
 
@@ -134,19 +134,3 @@ def test_an_unknown_token_is_not_certain() -> None:
     surer = said(("a", 0.9), (" b", None), (" c", None), (" d", 0.9))  # 0.6 each
     assert likely(surer, 0.3).text == "a b c"
     assert likely(surer, 0.5).text == "a b"
-
-
-def test_a_clear_line_in_sight_beats_an_unsure_model() -> None:
-    """The model's text is shown where it is sure, and where there is nothing else."""
-    model, line, nothing = Candidate("model"), Candidate("line"), Candidate("")
-    assert prefer(model, SURE - 0.01, line) is line
-    assert prefer(model, SURE, line) is model
-    assert prefer(model, 0.01, nothing) is model
-
-
-def test_where_both_say_the_same_line_it_is_certain() -> None:
-    """The line in sight is a reason to trust it; what the model says behind it is as sure as the model says."""
-    model = said(("weight in weights:", 0.2), ("\n        total += weight", 0.2))
-    shown = prefer(model, 0.2, Candidate("weight in weights:"))
-    assert likely(shown, 0.9).text == "weight in weights:"
-    assert likely(shown, 0.2).text == model.text

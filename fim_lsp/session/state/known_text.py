@@ -9,7 +9,7 @@ by one rule. Nothing here waits.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -20,7 +20,6 @@ from fim_lsp.suggest.confidence import NOT_SURE, likely
 from fim_lsp.suggest.continuations import Continuations, Known, Said
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters.spelling import too_short
-from fim_lsp.suggest.lines_in_sight import choose
 from fim_lsp.suggest.request import CompletionRequest
 
 RESTING = 4  # generations that were left and may be resumed: the last few places of the cursor
@@ -71,27 +70,21 @@ class KnownText:
         kept = tuple(self.kept.find(request.cursor, model))
         return Known(kept, has_line=bool(kept))
 
-    def by(
-        self, generation: Generation, request: CompletionRequest, lines: Iterable[str] | None
-    ) -> Known:
-        """
-        Return what *generation* says to *request* by now, or a line of *lines*, those in sight,
-        that is surer.
-        """
+    def by(self, generation: Generation, request: CompletionRequest) -> Known:
+        """Return what *generation* says to *request* by now."""
         typed = window.middle(generation.window, *request.place)
         said = generation.said
         if not generation.agrees(generation.window, typed):
             return Known()
         if generation.is_over and said.is_typed(typed, request.cursor):
             return Known()
-        so_far = said.find_rest(typed)
-        left = _prefer(generation, lines).find_rest(typed) or Candidate("")
+        left = said.find_rest(typed) or Candidate("")
         unsure = typed != generation.typed or generation.is_unsure
         return Known(
             (left,),
             is_over=generation.is_over or generation.is_paused,
             is_settled=unsure and likely(left, request.sure).why == NOT_SURE,
-            has_line=so_far is not None and _has_line(so_far.text),
+            has_line=_has_line(left.text),
             was_shown=generation.is_shown,
         )
 
@@ -106,14 +99,13 @@ class KnownText:
         """Add *generation* to those under way."""
         self.generations.appendleft(generation)
 
-    def keep(self, generation: Generation, lines: Iterable[str] | None, model: str) -> None:
-        """Let go of *generation* once it has ended, and keep its text, or a line in sight."""
+    def keep(self, generation: Generation, model: str) -> None:
+        """Let go of *generation* once it has ended, and keep its text."""
         if generation.is_over and generation in self.generations:
             self.generations.remove(generation)
         if generation.hand_over():
-            cursor, said = generation.request.cursor, _prefer(generation, lines)
-            text = said.find_rest(generation.typed) or Candidate("")
-            self.kept.put(cursor, text, model, generation.sample)
+            text = generation.said.find_rest(generation.typed) or Candidate("")
+            self.kept.put(generation.request.cursor, text, model, generation.sample)
 
     def pause(self, *, unless: Callable[[Generation], bool]) -> None:
         """Stop decoding what the cursor can no longer reach."""
@@ -125,15 +117,6 @@ class KnownText:
         """Stop decoding."""
         for generation in self.generations:
             generation.end()
-
-
-def _prefer(generation: Generation, lines: Iterable[str] | None) -> Said:
-    """Return what *generation* says so far where it began, or a line in sight that is surer."""
-    text = Candidate(generation.text, generation.said.whole)
-    cursor = generation.request.cursor
-    chosen = choose(text, generation.tokens, generation.forced, cursor, lines)
-    start = len(generation.typed)
-    return Said(generation.typed + chosen.text, start, chosen.whole, chosen.odds)
 
 
 def _has_line(text: str) -> bool:
