@@ -24,7 +24,6 @@ from fim_lsp.settings.config import BackendConfig, Config
 from server_bridge.protocol import Backend, BackendUnusable, TextModel
 
 if TYPE_CHECKING:
-    from fim_lsp.lsp.offer import RealModel
     from fim_lsp.session.session import Session
     from server_bridge.bridge import BackendSettings
 
@@ -97,8 +96,9 @@ def _setup(given: argparse.Namespace) -> int:
     from fim_lsp import models_command
     from fim_lsp.cli import setup
 
+    get = partial(models_command.get_model, given)
     try_out = partial(models_command.try_backend, open_backend)
-    code = setup.run(given, files.user_file(), models_command.getter(given), try_out)
+    code = setup.run(given, files.user_file(), get, try_out)
     return code or _doctor(argparse.Namespace(json=False, root=Path()))
 
 
@@ -127,7 +127,7 @@ def _serve(given: argparse.Namespace) -> NoReturn:
     open_session = partial(
         Session, open_backend=open_backend, cache=files.cache_folder(), open_model=open_model
     )
-    run(given.tcp, given.token_file or token, open_session, overrides, _real_model, _open_port)
+    run(given.tcp, given.token_file or token, open_session, overrides, _open_port)
 
 
 async def _open_port(
@@ -142,15 +142,6 @@ async def _open_port(
 
     local = await open_port(session, port, root, open_to_pages=open_to_pages)
     return local.page_url, local.aclose
-
-
-def _real_model() -> RealModel | None:
-    """
-    Find a model for this machine in place of the bundled one; imported only where it is offered.
-    """
-    from fim_lsp import models_command
-
-    return models_command.real_model()
 
 
 def open_backend(config: Config) -> Backend:

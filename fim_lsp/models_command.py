@@ -1,10 +1,10 @@
 """
-`fim-lsp models`, `fim-lsp serve` and model download: flags, settings, this machine and the bridge,
-joined.
+`fim-lsp models`, `fim-lsp serve` and the download of `fim-lsp setup`: flags, settings, this machine
+and the bridge, joined.
 
 Which model is served, the first that there is: the one that a flag names, the one of the settings,
-the one that was downloaded last, one that another program downloaded and that fits; on a terminal,
-one that is offered; the bundled one.
+the one that was downloaded last, one that another program downloaded and that fits; the bundled
+one.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ from pathlib import Path
 
 from fim_lsp.cli import models, serve, setup
 from fim_lsp.cli.models import Listed
-from fim_lsp.cli.setup import CannotEdit
 from fim_lsp.cli.terminal import screen_on
-from fim_lsp.lsp.offer import RealModel
 from fim_lsp.settings import files
 from fim_lsp.settings.config import BackendConfig, Config
 from server_bridge import bridge
@@ -85,7 +83,7 @@ TOO_SMALL = "this machine has too little memory for these models: name a smaller
 
 
 class _Refused(Exception):
-    """The user does not want it, or it cannot be; the message may be empty."""
+    """It cannot be served; the message is empty where the reason was said."""
 
 
 def run(given: Namespace) -> int:
@@ -94,7 +92,7 @@ def run(given: Namespace) -> int:
         return _show_models()
     try:
         program = _program(given)
-    except (BackendUnusable, download.CannotDownload, _Refused) as error:
+    except (BackendUnusable, _Refused) as error:
         return serve.refuse(str(error))
     assert program.key_file is not None
     if given.dry_run:
@@ -117,24 +115,20 @@ def describe_machine() -> tuple[str, Offer | None]:
     return ", ".join(words), choice.find_offer(_offers(machine), "auto")
 
 
-def getter(given: Namespace) -> Callable[[str], str]:
+def get_model(given: Namespace) -> str:
     """
-    Return a function that gets a model by its name, "" for one to be offered here, and gives its
-    path.
-
-    It gives "" where none is wanted, and says why where none is available. The embedded engine is
-    to run it: the best is that for this machine without a GPU.
+    Return the path of a model that the embedded engine is to run: the one that the flags name, or
+    that is chosen here, downloaded if it has to be. "" where none is wanted, or available, which is
+    said.
     """
-
-    def get(name: str) -> str:
-        machine = programs.machine(None)
-        try:
-            return _get(machine, given, name) if name else _offer(machine, given)
-        except (download.CannotDownload, _Refused) as error:
-            serve.refuse(str(error))
-            return ""
-
-    return get
+    offer = _choose(_offers(programs.machine(None)), given)
+    if offer is None or offer.path:
+        return offer.path if offer else ""
+    try:
+        return _fetch(offer, given.mirror or os.environ.get("HF_ENDPOINT") or HUB)
+    except download.CannotDownload as error:
+        serve.refuse(str(error))
+        return ""
 
 
 def try_backend(
@@ -164,32 +158,8 @@ def try_backend(
     return asyncio.run(connect())
 
 
-def real_model() -> RealModel | None:
-    """
-    Return the best model that the embedded engine runs on this machine, for an editor to offer;
-    None without any.
-    """
-    best = choice.find_offer(_offers(programs.machine(None)), "auto")
-    if best is None:
-        return None
-
-    def get(on_progress: Callable[[int], bool]) -> str:
-        def show(n_here: int, n_all: int) -> None:
-            if not on_progress(100 * n_here // n_all):
-                raise _Refused("it was cancelled; `fim-lsp setup` resumes it")
-
-        try:
-            path = best.path or str(download.fetch(best.model, folder(), show, _hub("")))
-            setup.write_model(path, files.user_file())
-        except (download.CannotDownload, _Refused, CannotEdit, OSError) as error:
-            return str(error)
-        return ""
-
-    return RealModel(models.describe_briefly(best), get)
-
-
 def _program(given: Namespace) -> programs.Program:
-    """Return the program to run. Raises _Refused, BackendUnusable, CannotDownload."""
+    """Return the program to run. Raises _Refused, BackendUnusable."""
     config, problems = files.read((Path.cwd(),))
     for problem in problems:
         screen_on(sys.stderr).say(f"fim-lsp: {problem}")
@@ -220,16 +190,10 @@ def _program(given: Namespace) -> programs.Program:
 
 def _model(given: Namespace, config: Config, machine: Machine) -> str:
     """Return the file to serve, "" for the bundled one."""
-    if given.get:
-        return _get(machine, given, given.get)
     if given.model or config.backend.model.endswith(".gguf"):
         return _check(given.model or config.backend.model)
     best = choice.find_offer(_offers(machine), "auto")
-    path = on_disk.find_last_used(folder()) or (best.path if best else "")
-    if path or best is None or given.dry_run or not sys.stdin.isatty():
-        return path
-    screen_on(sys.stdout).line("There is only the bundled model, a toy.")
-    return _offer(machine, given)
+    return on_disk.find_last_used(folder()) or (best.path if best else "")
 
 
 def _check(name: str) -> str:
@@ -239,54 +203,20 @@ def _check(name: str) -> str:
     return name
 
 
-def _offer(machine: Machine, given: Namespace) -> str:
-    """Return the path of what the user takes of all that there is, "" for nothing."""
-    offers = _offers(machine)
-    best = choice.find_offer(offers, "auto")
+def _choose(offers: list[Offer], given: Namespace) -> Offer | None:
+    """Return the model that the flags name or the user takes, None for none."""
+    best = choice.find_offer(offers, given.get or "auto")
     if best is None:
-        raise _Refused(TOO_SMALL)
+        serve.refuse(TOO_SMALL)
+    elif sys.stdin.isatty() and not given.yes and given.get in (None, "auto"):
+        return models.choose_offer(screen_on(sys.stdout), offers, best, input)
+    elif best.path or given.yes or models.agrees(best):
+        return best
+    return None
+
+
+def _fetch(offer: Offer, mirror: str) -> str:
     screen = screen_on(sys.stdout)
-    screen.say("Models, and their cost on this machine (see docs/models.md):")
-    for row in models.list_offers(offers, screen.width):
-        screen.line(row)
-    screen.say(models.OFFERS_LEGEND)
-    offer = models.choose_offer(offers, best, input)
-    return _fetch(offer, given.mirror) if offer else ""
-
-
-def _get(machine: Machine, given: Namespace, name: str) -> str:
-    """
-    Return the path of the model called *name*, downloaded if the user agrees; on a terminal `auto`
-    shows all.
-    """
-    is_trial = getattr(given, "dry_run", False)
-    if name == "auto" and sys.stdin.isatty() and not (given.yes or is_trial):
-        if path := _offer(machine, given):
-            return path
-        raise _Refused
-    offer = choice.find_offer(_offers(machine), name)
-    if offer is None:
-        raise _Refused(TOO_SMALL)
-    if is_trial and not offer.path:
-        missing = f"{offer.model.name} is not downloaded yet"
-        raise _Refused(f"{missing}: download it first, without --dry-run")
-    if not (offer.path or given.yes or serve.agrees(models.describe_offer(offer))):
-        raise _Refused
-    return _fetch(offer, given.mirror)
-
-
-def _hub(mirror: str | None) -> str:
-    """
-    Return the address to download from: the *mirror* of a flag or of the environment, the hub.
-    """
-    return mirror or os.environ.get("HF_ENDPOINT") or HUB
-
-
-def _fetch(offer: Offer, mirror: str | None) -> str:
-    screen = screen_on(sys.stdout)
-    if offer.path:
-        return offer.path
-    mirror = _hub(mirror)
     show = models.progress(screen, offer.model.name)
     connecting = (
         f"Connecting to {redact_url(mirror)}; if there is no answer, this takes half a minute …"

@@ -1,5 +1,5 @@
 """
-`fim-lsp models`, and the models that fit this machine: tables, a question, the progress of a
+`fim-lsp models`, and the models that fit this machine: tables, questions, the progress of a
 download.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from fim_lsp.cli.terminal import Screen, screen_on, unbroken
+from fim_lsp.cli.terminal import Screen, fit, screen_on, unbroken
 from server_bridge.weights.table import GIGABYTE, Offer
 
 OFFERS_LEGEND = """\
@@ -35,11 +35,15 @@ def list_offers(offers: Sequence[Offer], width: int) -> list[str]:
     return [head, *map(_offer_row, offers)]
 
 
-def choose_offer(offers: Sequence[Offer], best: Offer, ask: Ask) -> Offer | None:
+def choose_offer(screen: Screen, offers: Sequence[Offer], best: Offer, ask: Ask) -> Offer | None:
     """
-    Return the offer that the user wants: Enter takes the *best*, a name another, n or no answer
+    Show all, and return the offer that the user wants: Enter takes the *best*, a name another, n
     none.
     """
+    screen.say("Models, and their cost on this machine (see docs/models.md):")
+    for row in list_offers(offers, screen.width):
+        screen.line(row)
+    screen.say(OFFERS_LEGEND)
     by_name = {offer.model.name: offer for offer in offers}
     question = f"Get {best.model.name}, {_size(best)}? Enter, another name, or n: "
     while (answer := ask(question).strip().lower()) not in {"n", "no", *by_name}:
@@ -50,14 +54,14 @@ def choose_offer(offers: Sequence[Offer], best: Offer, ask: Ask) -> Offer | None
     return by_name.get(answer)
 
 
-def describe_offer(offer: Offer) -> str:
-    """Return the model, its size and licence, for a question."""
-    return f"{offer.model.name}: {_size(offer)} from huggingface.co, licence {offer.model.licence}"
-
-
-def describe_briefly(offer: Offer) -> str:
-    """Return the model and its size, for a button."""
-    return f"{offer.model.name} ({_size(offer)}, {offer.model.licence})"
+def agrees(offer: Offer) -> bool:
+    """Ask whether it may be downloaded; without a terminal to ask in, no."""
+    screen, model = screen_on(sys.stdout), offer.model
+    what = f"{model.name}: {_size(offer)} from huggingface.co, licence {model.licence}"
+    if not sys.stdin.isatty():
+        screen.say(f"{what}. Allow that with --yes.")
+        return False
+    return input(fit(f"{what}. Continue? [y/N] ", screen.width)).strip().lower() in {"y", "yes"}
 
 
 def progress(screen: Screen, name: str) -> Callable[[int, int], None]:

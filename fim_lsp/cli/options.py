@@ -36,9 +36,7 @@ them), restarts it if it dies, and ends it at Ctrl-C. Without llama-server, the 
 serves (llama.cpp in this package). The server listens on this machine only, and asks for a key that
 your editors find by themselves: a new one for each run, or the one in the environment variable
 LLAMA_API_KEY.
-  fim-lsp serve                the model you have; asks if there is only the bundled one
-  fim-lsp serve --get          a model that fits this machine; asks before it downloads
-  fim-lsp serve --get qwen-7b  that one
+  fim-lsp serve                the model you have (fim-lsp setup gets one)
   fim-lsp serve --model big.gguf --draft small.gguf
 """
 
@@ -60,6 +58,12 @@ Exit code: 0 a suggestion was printed, 1 there is none, 2 something is wrong.
 """
 
 
+REMOVED = {
+    "fim-lsp models get": "fim-lsp setup --get NAME",
+    "fim-lsp serve --get": "fim-lsp setup --get NAME, then fim-lsp serve",
+}
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that says which option may be meant, and complains as the command that was given."""
 
@@ -72,8 +76,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print *message* with what may be meant, and exit."""
-        if unknown := re.match(r"unrecognized arguments: (-[^\s=]*)", message):
-            message += _guess(unknown[1], self._option_string_actions)
+        if unknown := re.match(r"unrecognized arguments: ([^\s=]*)", message):
+            words = f"{self.prog} {unknown[1]}"
+            gone, guess = REMOVED.get(words), _guess(unknown[1], self._option_string_actions)
+            message = f"{words} is gone: use {gone}" if gone else message + guess
         elif unknown := re.match(r"argument COMMAND: invalid choice: '([^']*)'", message):
             message = f"there is no command {unknown[1]!r}{_guess(unknown[1], COMMANDS)}"
         super().error(message)
@@ -181,13 +187,6 @@ def _address(text: str) -> tuple[str, int]:
 
 
 # fmt: off
-_GET = _option(
-    "--get", metavar="NAME", nargs="?", const="auto", choices=("auto", *NAMES),
-    help=f"a model from the table in docs/models.md ({', '.join(NAMES)}), "
-    "or what fits this machine")
-_YES = _flag("--yes", "download without asking")
-_MIRROR = _option("--mirror", metavar="URL",
-    help="a mirror of huggingface.co to download from (or HF_ENDPOINT)")
 _URL = _option("--url", help="the model server to ask instead of the configured one")
 
 COMMANDS = {
@@ -201,11 +200,15 @@ COMMANDS = {
         "get a real model, or choose where completions come from",
         "Choose where completions come from, by questions or by flags, write config.toml, and "
         "check the result.",
-        (_YES, _MIRROR,
+        (_flag("--yes", "download without asking"),
+         _option("--mirror", metavar="URL",
+             help="a mirror of huggingface.co to download from (or HF_ENDPOINT)"),
          _flag("--openai", "the server at --url is OpenAI-style, not llama.cpp's own"),
          _option("--model", metavar="FILE|NAME", help="a GGUF file; with --url a name"),
          _option("--key-env", metavar="VARIABLE", help="the variable with the server's key")),
-        (_GET,
+        (_option("--get", metavar="NAME", nargs="?", const="auto", choices=("auto", *NAMES),
+             help=f"a model from the table in docs/models.md ({', '.join(NAMES)}), "
+             "or what fits this machine"),
          _flag("--auto",
              "a llama.cpp server on this machine, else the embedded engine"),
          _option("--url", help="a server's address"))),
@@ -216,7 +219,7 @@ COMMANDS = {
     "serve": _Command(
         "a model server with the best flags for this machine",
         "Start a model server for this machine and keep it running.",
-        (_YES, _MIRROR,
+        (_option("--model", metavar="FILE", help="a GGUF file instead of the one you have"),
          _option("--draft", metavar="FILE", help="a small model of the same family that drafts"),
          _flag("--no-speculation", "no drafts by n-grams (the text is the same)"),
          _option("--port", type=_port, default=USUAL_PORTS[0],
@@ -224,8 +227,7 @@ COMMANDS = {
          _option("--program", metavar="PATH", default="llama-server",
              help="llama-server's name or path"),
          _flag("--dry-run", "print the command line instead of running it")),
-        (_option("--model", metavar="FILE", help="a GGUF file instead of the one you have"), _GET),
-        SERVE_EPILOG),
+        epilog=SERVE_EPILOG),
     "doctor": _Command(
         "check backend, model and settings; says what to change",
         "Check the installation, the settings, the model server and its speed, and say what to "

@@ -18,7 +18,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from pathlib import Path
 
-from fim_lsp.cli.terminal import Screen, fit, screen_on
+from fim_lsp.cli.terminal import Screen, screen_on
 from server_bridge.machine.addresses import USUAL_PORTS, port_of
 from server_bridge.protocol import Health, State
 
@@ -46,15 +46,6 @@ def may_lack(arguments: Namespace) -> bool:
         return False
     screen.say("Until you install it, the embedded engine serves.")
     return not arguments.dry_run  # which prints a command line, and that engine has none
-
-
-def agrees(what: str) -> bool:
-    """Ask whether *what* may be downloaded; without a terminal to ask in, no."""
-    if not sys.stdin.isatty():
-        screen_on(sys.stdout).say(f"{what}. Allow that with --yes.")
-        return False
-    screen = screen_on(sys.stdout)
-    return input(fit(f"{what}. Continue? [y/N] ", screen.width)).strip().lower() in {"y", "yes"}
 
 
 def show_command(command: Sequence[str], key_file: Path) -> int:
@@ -133,7 +124,7 @@ def _ready(screen: Screen, state: State, seconds: float) -> None:
 def _instructions(screen: Screen, state: State, key_file: Path) -> None:
     """Print what to change in the editor's settings, if anything."""
     if state.is_bundled:
-        screen.say("This model is a toy. For real work: fim-lsp serve --get (asks first)")
+        screen.say("This model is a toy. For real work: fim-lsp setup")
     if port_of(state.url) in USUAL_PORTS and not state.second_best:  # else it has to be named
         screen.say(
             "Your editors find the server and its key by themselves. To name it in their settings:"

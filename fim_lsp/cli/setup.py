@@ -113,7 +113,7 @@ def _flat(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 Ask = Callable[[str], str]
-Get = Callable[[str], str]  # a model's name, "" to be offered one, into its path, "" for none
+Get = Callable[[], str]  # the path of a model that was downloaded, "" for none
 Values = Mapping[str, str]
 Try = Callable[[Values], tuple[str, str]]  # why it does not work; why a model is second best
 
@@ -128,8 +128,9 @@ model
 1, 2, 3 or 4 [1]: """
 NEXT = {
     MODEL: "Your editors use it from now on, and each loads it for itself; fim-lsp serve loads it "
-    "once for all. With llama.cpp and a GPU, larger models are fast, too: fim-lsp serve --get",
-    FOUND: "Start a server for real work with: fim-lsp serve --get   (asks before it downloads)",
+    "once for all. With llama.cpp and a GPU, larger models are fast, too: fim-lsp setup "
+    "--get NAME, then fim-lsp serve",
+    FOUND: "To get a model and start a server with it: fim-lsp setup --get, then fim-lsp serve",
     FILE: "The embedded engine runs it, one in each open editor; fim-lsp serve runs one for all, "
     "which is faster with llama.cpp and a GPU.",
     ADDRESS: "",
@@ -152,7 +153,7 @@ def run(arguments: Namespace, path: Path, get: Get, try_out: Try) -> int:
     if not choice:
         choice, values = ask_user(lambda question: input(fit(question, screen.width)))
     if choice == MODEL:
-        values = _values(model=get(arguments.get or ""))
+        values = _values(model=get())
         if not values["model"]:
             screen.line("Nothing was changed.")
             return 1
@@ -225,11 +226,6 @@ def wrong_variable(name: str) -> str:
     if re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)?", name):
         return ""
     return "that is not a valid variable name: the key itself stays out of the settings"
-
-
-def write_model(model: str, path: Path) -> None:
-    """Have the settings file *path* name the *model* file. Raises OSError, CannotEdit."""
-    _replace(path, set_values(_text(path), "backend", _values(model=model)))
 
 
 def _problem(choice: str, values: Values) -> str:

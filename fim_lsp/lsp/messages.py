@@ -131,25 +131,24 @@ class Messages:
     @contextlib.contextmanager
     def working(
         self, title: str, token: int | str | None = None
-    ) -> Iterator[Callable[[str | int], bool]]:
+    ) -> Iterator[Callable[[str], bool]]:
         """
         Show a work that the user may cancel, as the progress *token* of the client if it gave one.
 
-        Gives a function, for any thread, that takes how far it is, in words or in percent, and
-        returns whether to go on.
+        Gives a function, for any thread, that takes in words how far it is, and returns whether to
+        go on.
         """
         name = f"work {next(self._numbers)}"
         self._begin(name, title, cancellable=True, token=token)
         loop, work = asyncio.get_running_loop(), self._in_progress.get(name)
         due = 0.0
-        last: str | int | None = None
+        last = ""
 
-        def on_progress(far: str | int) -> bool:
+        def on_progress(far: str) -> bool:
             nonlocal due, last
             if work is not None and far != last and (now := loop.time()) >= due:
                 due, last = now + 1 / PER_S, far
-                report = Report(message=far) if isinstance(far, str) else Report(percentage=far)
-                loop.call_soon_threadsafe(work.reports.put_nowait, report)
+                loop.call_soon_threadsafe(work.reports.put_nowait, Report(message=far))
             return work is None or not self._is_cancelled(work)
 
         try:

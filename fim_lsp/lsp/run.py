@@ -30,21 +30,20 @@ def run(
     token: str,
     open_session: Callable[[Config], Session],
     flags: Mapping[str, object],
-    find_model: offer.Find,
     open_port: OpenPort,
 ) -> NoReturn:
     """
     Serve one editor, on stdio or the TCP *address*, to its end; the process ends here.
 
-    *token* is the secret that a client over TCP must know, "" for none. *find_model* finds what to
-    offer in place of the bundled model; *open_port* lets the session answer other programs. The
-    caller may switch garbage collection off before: it takes 50 ms of start-up.
+    *token* is the secret that a client over TCP must know, "" for none. *open_port* lets the session
+    answer other programs. The caller may switch garbage collection off before: it takes 50 ms of
+    start-up.
     """
     editor = Editor(open_session, flags, over_tcp=address is not None)
     add_methods(editor)
     editor.page.open_port = open_port
     if address is None:
-        offer.offer_once(editor, find_model)
+        offer.offer_once(editor)
     # What was imported stays until the end; searching it for garbage takes 50 ms every time.
     gc.freeze()
     gc.set_threshold(GARBAGE)

@@ -1,5 +1,5 @@
 """
-The models that `serve --get` and `setup` offer: the published facts of `models.toml`. Pure.
+The models that `fim-lsp setup` offers: the published facts of `models.toml`. Pure.
 
 All are trained to fill in the middle, in 92 programming languages, and see other files as the
 prompt of this package shows them. Files are those that llama.cpp's own presets name

@@ -84,7 +84,7 @@ def run(
     [
         (["--version"], [f"fim-lsp {__version__}"]),
         (["--help"], ["--stdio", "--tcp", "demo", "doctor", "complete", "fim-lsp setup"]),
-        (["serve", "--help"], ["LLAMA_API_KEY", "--get", "--dry-run", "this machine only"]),
+        (["serve", "--help"], ["LLAMA_API_KEY", "--dry-run", "this machine only"]),
         (["complete", "--help"], ["count from 1", "Exit code", "--json"]),
         (["demo", "--help"], ["Type a session into a sample project"]),
         (["doctor", "--help"], ["say what to change", "Exit code"]),

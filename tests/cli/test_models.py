@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from fim_lsp import models_command
 from fim_lsp.__main__ import main
 from fim_lsp.cli import models
+from fim_lsp.cli.terminal import Screen
 from fim_lsp.settings import files
 from server_bridge.machine import addresses
 from server_bridge.process import command_line, programs
@@ -128,5 +130,6 @@ def test_an_answer_that_is_no_model_is_told_what_is_one() -> None:
         asked.append(question)
         return next(answers)
 
-    assert models.choose_offer(offers, offers[0], ask) is offers[0]
+    screen = Screen(sys.stdout, 80, colour=False, live=False)
+    assert models.choose_offer(screen, offers, offers[0], ask) is offers[0]
     assert asked[1].startswith(f"1 is none of {offers[0].model.name}, ")

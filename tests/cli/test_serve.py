@@ -18,7 +18,7 @@ from fim_lsp.cli import models, options
 from fim_lsp.cli.terminal import ERASE_LINE, Screen
 from fim_lsp.settings.files import user_file
 from server_bridge.process import command_line, programs
-from server_bridge.weights import choice, download, on_disk
+from server_bridge.weights import choice, on_disk
 from server_bridge.weights.table import MODELS
 from tests.llama_server import PROGRAM, free_port
 from tests.models import BUNDLED
@@ -102,12 +102,7 @@ def test_it_serves_restarts_and_ends(program: str, tmp_path: Path) -> None:
     [
         (["--program", "/nowhere/llama-server"], "there is no program /nowhere/llama-server"),
         (["--program", sys.executable], "does not read like llama-server's"),
-        (["--get", "qwen-0.5b", "--yes", "--mirror", "http://127.0.0.1:1"], "--model FILE"),
-        (["--get", "qwen-0.5b", "--dry-run"], "the embedded engine serves"),
-        (
-            ["--get", "qwen-7b"],
-            "qwen-7b: 8.1 GB from huggingface.co, licence Apache-2.0. Allow that",
-        ),
+        (["--dry-run"], "the embedded engine serves"),
         (["--model", "/nowhere.gguf"], "fim-lsp: /nowhere.gguf cannot be read: No such file"),
         (["--model", __file__], "is not a GGUF file"),
         (["--draft", "small.gguf"], "llama-server is not installed"),
@@ -115,12 +110,9 @@ def test_it_serves_restarts_and_ends(program: str, tmp_path: Path) -> None:
 )
 @pytest.mark.usefixtures("alone")
 def test_a_server_that_cannot_start_is_one_sentence(
-    arguments: list[str], says: str,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Nothing is started where the wanted model or program is missing."""
-    monkeypatch.setattr(download, "WAITS_S", ())
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
     assert main(["serve", *arguments]) == 1
     assert says in capsys.readouterr().out
 
@@ -190,7 +182,7 @@ def test_setup_names_the_variable_that_is_wrong(
 @pytest.mark.usefixtures("alone")
 def test_what_is_here_is_served_without_a_question(hub: Hub) -> None:
     """What was downloaded last, unless the settings name another; nothing is asked or downloaded."""
-    given = options.parser().parse_args(["serve", "--mirror", hub.url])
+    given = options.parser().parse_args(["serve"])
     assert models_command._program(given).model == str(BUNDLED)
     assert main(["setup", "--get", "qwen-0.5b", "--yes", "--mirror", hub.url]) == 0
     user_file().unlink()
@@ -199,17 +191,32 @@ def test_what_is_here_is_served_without_a_question(hub: Hub) -> None:
 
 
 @pytest.mark.usefixtures("alone", "hub")
-@pytest.mark.parametrize("command", ["serve", "setup"])
 def test_get_without_a_name_shows_the_table(
-    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With what its columns mean; no takes nothing."""
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("builtins.input", lambda _: "n")
-    assert main([command, "--get"]) == 1
+    assert main(["setup", "--get"]) == 1
     out = capsys.readouterr().out
     assert "qwen-1.5b" in out
     assert all(head in out for head in ("first look", "across", "ms a token:", "as published"))
+
+
+@pytest.mark.parametrize(
+    ("gone", "use"),
+    [
+        (["models", "get", "qwen-7b"], "fim-lsp setup --get NAME\n"),
+        (["serve", "--get"], "fim-lsp setup --get NAME, then fim-lsp serve\n"),
+    ],
+)
+def test_what_got_a_model_before_names_what_does_now(
+    gone: list[str], use: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An old command line ends with one sentence."""
+    with pytest.raises(SystemExit):
+        main(gone)
+    assert capsys.readouterr().err.endswith(f"is gone: use {use}")
 
 
 @pytest.mark.usefixtures("alone")
@@ -243,11 +250,9 @@ def test_progress_is_a_bar_or_ten_lines(
 def test_a_dry_run_prints_the_command_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """For a shell or a container; nothing is downloaded or written for it, and it says what is missing."""
+    """For a shell or a container; nothing is written for it, and it says what is missing."""
     for name, value in homes(tmp_path).items():
         monkeypatch.setenv(name, value)
-    assert main(["serve", "--dry-run", "--program", PROGRAM, "--get", "qwen-1.5b"]) == 1
-    assert "download it first" in capsys.readouterr().out
     assert main(["serve", "--dry-run", "--program", PROGRAM]) == 0
     printed, missing = capsys.readouterr()
     key_file = f"{tmp_path}/fim-lsp/serve-8012.key"

@@ -58,7 +58,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
     monkeypatch.setattr(__main__, "_doctor", lambda given: 7 if not given.json else 8)
     monkeypatch.setattr(models_command, "try_backend", partial(_try, models_command.try_backend))
-    monkeypatch.setattr(models_command, "getter", lambda _: lambda name: f"/got/{name}")
+    monkeypatch.setattr(models_command, "get_model", lambda given: f"/got/{given.get}")
     return user_file()
 
 

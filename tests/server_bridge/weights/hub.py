@@ -26,8 +26,8 @@ def model(content: bytes = CONTENT) -> OfferedModel:
 class Hub:
     """
     What it holds, and how it answers: *ranges* or all of it always, *status* instead, and after so many
-    bytes each of *cuts* ends one answer; half of a file comes only once it *goes_on*. *page*, a status and a text
-    of unknown length, is all that it ever answers. *asked* are the first bytes that were asked for.
+    bytes each of *cuts* ends one answer. *page*, a status and a text of unknown
+    length, is all that it ever answers. *asked* are the first bytes that were asked for.
     """
 
     content: bytes = CONTENT
@@ -37,7 +37,6 @@ class Hub:
     asked: list[int] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     url: str = ""
-    goes_on: threading.Event | None = None
     page: tuple[int, bytes] | None = None
 
 
@@ -73,10 +72,6 @@ def serving(hub: Hub, tls: ssl.SSLContext | None = None) -> Iterator[Hub]:  # no
             if hub.cuts:
                 self.wfile.write(body[: hub.cuts.pop(0)])
                 self.close_connection = True
-            elif hub.goes_on:
-                self.wfile.write(body[: len(body) // 2])
-                hub.goes_on.wait(60)
-                self.wfile.write(body[len(body) // 2 :])
             else:
                 self.wfile.write(body)
 
