@@ -40,22 +40,3 @@ def model_file(named: str) -> Path:
         hint = f": sh scripts/get-qwen {named}" * (named in SIZES)
         raise argparse.ArgumentTypeError(f"{file} is missing{hint}")
     return file
-
-
-def add_model(parser: argparse.ArgumentParser, threads: int, **default: str) -> None:
-    """Have *parser* take a real model, and threads of its server."""
-    help_ = f"{', '.join(SIZES)} (scripts/get-qwen) or a file"
-    parser.add_argument("--model", type=model_file, required=not default, help=help_, **default)
-    parser.add_argument("--threads", type=int, default=threads, help="of the model server")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything there")
-
-
-def add_llama_vim(parser: argparse.ArgumentParser) -> None:
-    """Have *parser* take a checkout of llama.vim."""
-    parser.add_argument("--llama-vim", type=_checkout, default="", metavar="DIR", help="a checkout")
-
-
-def _checkout(folder: str) -> str:
-    if folder and not Path(folder, "plugin", "llama.vim").exists():
-        raise argparse.ArgumentTypeError(f"{folder} has no plugin/llama.vim")
-    return folder

@@ -29,7 +29,7 @@ CACHE_RAM_MIB = 1024
 
 @contextlib.contextmanager
 def serving(model: Path = BUNDLED, **flags: Any) -> Iterator[str]:
-    """The address of a server that runs *model* until the block ends."""
+    """The address of a server that runs *model* until the block ends; exits if llama.cpp cannot load it."""
     command = [sys.executable, "-m", "benchmarks.serve", str(model), json.dumps(flags)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -37,7 +37,9 @@ def serving(model: Path = BUNDLED, **flags: Any) -> Iterator[str]:
         assert child.stdin is not None
         assert child.stdout is not None
         try:
-            yield child.stdout.readline().decode().strip()
+            if not (address := child.stdout.readline().decode().strip()):
+                raise SystemExit(f"{model} is no model that llama.cpp loads: is the file whole?")
+            yield address
         finally:
             child.stdin.close()
 

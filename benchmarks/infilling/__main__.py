@@ -107,9 +107,9 @@ def table(verdicts: Verdicts, *, short: bool) -> str:
     return markdown.table(head, rows)
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Ask, print, write."""
-    options = _options()
+    options = _options(argv)
     try:
         places = choose(read(options.path), options.languages, options.limit)
     except (UnknownFormatError, OSError) as error:
@@ -123,13 +123,13 @@ def main() -> None:
         with serving(options.model, n_threads=options.threads) as url:
             verdicts = asyncio.run(ask(url, places, options.arms, options.rest, options.json))
     except BackendError as error:
-        raise SystemExit(f"{options.model}: {error}") from error
+        raise SystemExit(str(error)) from error
     print(f"{options.model.name}, {options.path.name}\n\n{table(verdicts, short=False)}")
     if any(place.is_short for place in places):
         print(f"\nOf three characters or fewer:\n\n{table(verdicts, short=True)}")
 
 
-def _options() -> argparse.Namespace:
+def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     arguments = parser("benchmarks.infilling", __doc__)
     add = arguments.add_argument
     add("path", type=Path, metavar="PATH", help="a file of one of the benchmarks")
@@ -156,7 +156,7 @@ def _options() -> argparse.Namespace:
     )
     add("--threads", type=int, default=1, help="of the model server")
     add("--json", type=Path, metavar="FILE", help="what was answered: read, and written to")
-    return arguments.parse_args()
+    return arguments.parse_args(argv)
 
 
 if __name__ == "__main__":

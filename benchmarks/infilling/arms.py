@@ -57,9 +57,11 @@ async def arms(url: str, family: Family, rest_s: float) -> AsyncIterator[dict[st
 
 async def find_family(url: str) -> Family:
     """Return the tokens with which the model at *url* fills a hole. Raises `BackendError` if it has none."""
-    server = LlamaServer(Http(url, patience_s=PATIENCE_S), must_fill=True)
+    server = LlamaServer(Http(url, patience_s=PATIENCE_S))
     try:
         await server.connect()
+        if server.state.second_best:
+            raise BackendUnusable(server.state.second_best)
     finally:
         await server.aclose()
     async with httpx.AsyncClient(base_url=url, timeout=PATIENCE_S, trust_env=False) as client:

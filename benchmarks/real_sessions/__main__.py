@@ -17,7 +17,7 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks.arguments import add_llama_vim, add_model, names, parser
+from benchmarks.arguments import model_file, names, parser
 from benchmarks.real_sessions import taking
 from benchmarks.real_sessions.choice import SEED, SETS, choose_blocks
 from benchmarks.real_sessions.editing import CLIENTS, Terms, play
@@ -30,7 +30,9 @@ def main() -> None:
     options = _options()
     accepts = options.user == "accepts"
     reader = READERS[options.reader]
-    terms = Terms(options.model, options.threads, options.llama_vim, reader if accepts else None)
+    terms = Terms(
+        options.model, options.threads, str(options.llama_vim), reader if accepts else None
+    )
     played: dict[str, list[Played]] = {client: [] for client in options.clients}
     n = options.skip + options.sessions
     chosen = choose_blocks(options.histories, n, options.set, options.seed)[options.skip :]
@@ -59,9 +61,11 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     arguments = parser("real_sessions", __doc__)
-    add_model(arguments, 2, default="0.5b")
-    add_llama_vim(arguments)
     add = arguments.add_argument
+    add("--model", type=model_file, default="0.5b", help="0.5b, 1.5b (scripts/get-qwen) or a file")
+    add("--threads", type=int, default=2, help="of the model server")
+    add("--json", type=Path, metavar="FILE", help="write everything there")
+    add("--llama-vim", type=Path, metavar="DIR", help="a checkout")
     add("histories", nargs="+", type=Path, help="git repositories with code of 2025 or later")
     add("--set", choices=SETS, default="tune", help="which half of the files")
     add("--seed", type=int, default=SEED)
@@ -72,8 +76,11 @@ def _options() -> argparse.Namespace:
     add("--sessions", type=int, default=5)
     add("--skip", type=int, default=0, help="so many sessions before them")
     options = arguments.parse_args()
-    if "llama.vim" in options.clients and not options.llama_vim:
-        arguments.error("llama.vim needs --llama-vim DIR")
+    checkout = options.llama_vim
+    if "llama.vim" in options.clients and not (
+        checkout and (checkout / "plugin/llama.vim").exists()
+    ):
+        arguments.error("llama.vim needs --llama-vim DIR, a checkout of it")
     return options
 
 

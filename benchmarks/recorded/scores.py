@@ -2,7 +2,8 @@
 What was shown in the pauses of a recorded session, in figures: right, wrong, length, keys saved by two readers. Pure.
 
 The readers (`real_sessions.readers`) take what one key takes of a text, if the pause leaves them the time to read it;
-of people that is a share, so they save an expected number of keys. Who glances reads every text, and pays for it.
+of people that is a share, so they save an expected number of keys. Who glances reads every text, as the quick reader
+does, and pays for it with *glances*.
 """
 
 from __future__ import annotations
@@ -67,8 +68,7 @@ def read_by_people(shown: Shown) -> float:
 
 HEAD = (
     "", "pauses", "shown", "first line right", "right", "wrong", "wrong per right",
-    "length, mean and median", "several lines", "keys, quick reader", "keys, people",
-    "keys, at a glance", "glances, s",
+    "length, mean and median", "several lines", "keys, quick reader", "keys, people", "glances, s",
     "text after, ms, p50 and p95",
 )  # fmt: skip
 
@@ -85,6 +85,6 @@ def row(name: str, pauses: Iterable[Shown], *, timed: bool = True) -> tuple[obje
         f"{mean(sizes):.1f}, {median(sizes):.0f}", sum("\n" in one.text.strip() for one in shown),
         f"{sum(one.keys * read_quickly(one) for one in shown):.0f}",
         f"{sum(one.keys * read_by_people(one) for one in shown):.0f}",
-        sum(one.keys for one in shown), f"{sum(glance_s(one.keys > 0) for one in shown):.1f}",
+        f"{sum(glance_s(one.keys > 0) for one in shown):.1f}",
         f"{median(times):.0f}, {late:.0f}" if timed else "",
     )  # fmt: skip

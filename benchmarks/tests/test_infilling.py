@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from benchmarks.infilling import execution
-from benchmarks.infilling.__main__ import read_known, table
+from benchmarks.infilling.__main__ import main, read_known, table
 from benchmarks.infilling.places import Measure, Place, UnknownFormatError, choose, read
 from benchmarks.infilling.verdicts import judge
+from benchmarks.serve import BUNDLED
+from tests.models import SPECIALS, write_model
 
 TESTED = {
     "task_id": "L1", "entry_point": "f", "prompt": "def f():\n", "canonical_solution": "    return 1\n",
@@ -59,6 +62,21 @@ def test_another_file_is_named(tmp_path: Path, data: bytes, words: str) -> None:
         read(file)
     assert str(file) in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("wanted", ["is the file whole?", "was not trained to fill in a gap"])
+def test_another_model_is_named(tmp_path: Path, wanted: str) -> None:
+    """One that is cut, and one that fills no holes; no place is asked."""
+    model, answers = tmp_path / "model.gguf", tmp_path / "answers.jsonl"
+    if wanted.startswith("is"):
+        model.write_bytes(BUNDLED.read_bytes()[:100_000])
+    else:
+        write_model(model, specials=[""] * len(SPECIALS))
+    places = write(tmp_path / "places.gz", CALL)
+    with pytest.raises(SystemExit, match=re.escape(wanted)) as error:
+        main([str(places), str(model), "--json", str(answers)])
+    assert "model" in str(error.value)
+    assert not answers.exists()
 
 
 def test_fewer_places_are_the_first_of_more() -> None:
