@@ -1,0 +1,131 @@
+"""
+What of the state is compared between two runs: a value for each field that says "=" in `fields.toml`, under a name that
+says of which document it is.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from fim_lsp.documents import unix
+from fim_lsp.prompt import window
+from fim_lsp.session.state.open_document import OpenDocument
+from tests.convergence.server import ids_of
+from tests.convergence.steps import Steps
+
+FIELDS: dict[str, dict[str, str]] = tomllib.loads(
+    Path(__file__).with_name("fields.toml").read_text("utf-8")
+)
+NEAR = 24  # tokens that a request at the cursor may still have to evaluate
+
+
+
+def of_document(play: Steps, doc: OpenDocument) -> dict[str, object]:
+    """Return what is compared of one document, by field."""
+    memory, usable, uri = doc.workspace.memory, doc.is_usable, doc.uri
+    last = doc.last_answer
+    values: dict[str, object] = {
+        "OpenDocument.document": unix("".join(doc.document.lines)),
+        "OpenDocument.verdict": doc.verdict.value,
+        "OpenDocument._position": doc._position,
+        "OpenDocument.last_answer": play.newest.get(uri) is not None and last is not None,
+        "OpenDocument.deleted": doc.deleted,
+        "answer": last and ([s.text for s in last.answer.suggestions] or last.answer.outcome.value),
+        "OpenDocument.used": doc.used > 0,
+        "FrameLadder.max_chunks": doc.ladder.max_chunks,
+        "FrameLadder.scale": doc.ladder.scale,
+        "Workspace._unjudged": uri in doc.workspace._unjudged,
+        "Memory._sources": usable == memory.knows(uri),
+        "Memory._yanks": [p.text for p in memory._yanks if p.uri == uri],
+        # Those of a private document go with the next question.
+        "EditLog._edits": [
+            (edit.line, edit.before, edit.after)
+            for edit in doc.workspace.edits.log._edits
+            if edit.uri == uri and usable
+        ],
+        # The members depend on where the user rested; what they show is as the file has it.
+        "Memory.ring": [
+            piece.text
+            for chunk in memory.ring.chunks
+            for piece in chunk.pieces
+            if piece.uri == uri and piece.fresh and not _stands(piece.text, doc)
+        ],
+    }
+    is_here = play.name(uri) == play.where and doc.workspace.root
+    if doc.place and is_here and play.session.connection.is_ready:
+        values |= _frames(play, doc)
+    return values
+
+
+def _stands(text: str, doc: OpenDocument) -> bool:
+    return unix(text).strip("\n") in unix("".join(doc.document.lines))
+
+
+def _frames(play: Steps, doc: OpenDocument) -> dict[str, object]:
+    """Return whether the next request finds its frame, and its text evaluated, here and at the line's end."""
+    place, budget = doc.place, play.session._framing._budget(doc)
+    assert place is not None
+    end = place._replace(position=place.document.end_of(place.position.line))
+
+    def is_near(at: Any) -> bool:
+        prompts = [frame.prompt(at) for frame in doc.ladder.usable(at, budget)]
+        return any(play.server.lacks(ids_of(prompt)) <= NEAR for prompt in prompts)
+
+    fits = [window.fit(frame.window, *place, budget) for frame in doc.ladder.at_hand]
+    values: dict[str, object] = {
+        "FrameLadder.current": window.Fit.FITS in fits,
+        "Server.evaluated": is_near(place),
+    }
+    if play.is_moved:  # a request there takes the slot
+        values["Server.line_end"] = is_near(end)
+    return values
+
+
+def of_session(play: Steps) -> dict[str, object]:
+    """Return what is compared of a session, by field."""
+    session, config = play.session, play.session.config
+    excludes = {*config.privacy.exclude}
+    return {
+        "OpenDocuments.by_uri": sorted(map(play.name, session.documents)),
+        "OpenDocuments.last_uri": play.name(session.last_uri),
+        "Workspaces.roots": [*map(play.name, session.workspaces.roots)],
+        "Connection.config": (config.completion, config.ring, config.backend, sorted(excludes)),
+        "Connection._reported": play.machine.is_gone or play.shown.value,
+        "Quietness._until": session.quiet.is_snoozed,
+    }
+
+
+def project(play: Steps) -> dict[str, object]:
+    """Return what must not depend on time, each value under the name of its field."""
+    values = of_session(play)
+    for doc in play.session._open:
+        name = play.name(doc.uri)
+        values |= {f"{name} {field}": value for field, value in of_document(play, doc).items()}
+    return values
+
+
+def list_fields(play: Steps) -> Iterator[tuple[str, str]]:
+    """Yield each field of the state, with its class: what is itself a part, or is called, is none."""
+    left: list[Any] = [play.session, play.editor.sources]
+    known = set[type]()
+    while left:
+        part = left.pop()
+        if type(part) in known:
+            continue
+        known.add(type(part))
+        for field in getattr(part, "__slots__", None) or vars(part):
+            value = getattr(part, field)
+            items = [*value.values()] if isinstance(value, dict) else [value]
+            if type(value).__name__ in FIELDS or callable(value):
+                left += items
+            elif type(part).__name__ in FIELDS:
+                left += [item for item in items if type(item).__name__ in FIELDS]
+                yield type(part).__name__, field
+            else:  # of `Session`: a part without state
+                left += [item for item in items if hasattr(item, "__dict__")]
+
+
+COMPARED = {f"{of}.{name}" for of, fields in FIELDS.items() for name in fields if fields[name] == "="}

@@ -1,0 +1,112 @@
+"""A model server that takes time, goes and comes back, is replaced by another model or context, and looks at what it is shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import replace
+
+from server_bridge.protocol import (
+    BackendUnavailable,
+    Health,
+    Measure,
+    Prompt,
+    Reply,
+    Request,
+    Warmed,
+)
+from tests.convergence.waits import Delays
+from tests.fake_backend import FakeBackend, Ids, _parts
+
+N_CTX, PREFILL_PER_S = 2048, 400.0
+FENCE = "```"
+SAID = "".join(f"total_{n} = price * {n}\n" for n in range(60))
+ANSWERED = f"def total(price: float) -> float:\n    return {{}}\n{FENCE}"
+
+
+def say(prompt: Prompt, sample: int) -> str:
+    """Return what is left of the text that the model writes, wherever it was interrupted."""
+    text = ANSWERED.format(sample) if prompt.turns else SAID
+    before = prompt.prefix * (not prompt.turns) + prompt.middle + prompt.forced
+    ends = (n for n in range(min(len(text), len(before)), 0, -1) if before.endswith(text[:n]))
+    return text[next(ends, 0) :]
+
+
+class Machine:
+    """What runs at an address, whoever is connected: whether it is there, its model, its context."""
+
+    def __init__(self) -> None:
+        self.is_gone, self.model, self.n_ctx = False, "fake", N_CTX
+
+
+class Server(FakeBackend):
+    """The way to a *machine*; *look* is called with each prompt, before the server has it."""
+
+    def __init__(
+        self, machine: Machine, delays: Delays, look: Callable[[Prompt], None], disk: list[Ids]
+    ) -> None:
+        super().__init__(say, n_ctx=machine.n_ctx, disk=disk)
+        self.machine, self._delays, self._look = machine, delays, look
+        self.state = replace(self.state, prefill_per_s=PREFILL_PER_S, health=Health.UNKNOWN)
+
+    def lacks(self, ids: Ids) -> int:
+        """Return how many of *ids* are to be evaluated."""
+        return len(ids) - self._held_of(ids)
+
+    def end(self) -> None:
+        """End the process of the server: what it held is lost."""
+        self.machine.is_gone = True
+        self._slots, self._answer, self._aside = [(), ()], [()], [()]
+
+    async def connect(self) -> Server:
+        if not self.state.is_ready:
+            await self._wait(self._delays("connect"))
+            self.state = replace(
+                self.state, health=Health.READY, message="", cause="", model=self.machine.model
+            )
+        return self
+
+    async def measure(self, prompt: Prompt) -> Measure:
+        await self._see("measure", prompt)
+        return await super().measure(prompt)
+
+    async def warm(self, prompt: Prompt, step: int) -> Warmed:
+        await self._see("warm", prompt)
+        return await super().warm(prompt, step)
+
+    async def save(self, prompt: Prompt, files: tuple[str, ...] = ()) -> int:
+        await self._see("save", prompt)
+        return await super().save(prompt, files)
+
+    async def restore(self, prompt: Prompt) -> int:
+        await self._see("restore", prompt)
+        return await super().restore(prompt)
+
+    async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
+        await self._see("stream", request.prompt)
+        seconds = self._delays("pieces") / 10
+        async with aclosing(super().stream(request)) as replies:
+            async for reply in replies:
+                await self._wait(seconds)
+                yield reply
+
+    async def _see(self, call: str, prompt: Prompt) -> None:
+        self._look(prompt)
+        await self._wait(self._delays(call))
+
+    async def _wait(self, seconds: float) -> None:
+        """Take time; then the machine may be gone, or another model may be there."""
+        await asyncio.sleep(abs(seconds))
+        why = "it is gone" if self.machine.is_gone else ""
+        if not why and self.state.is_ready and self.state.model != self.machine.model:
+            why = "it has another model now"
+        if why:
+            self.state = replace(self.state, health=Health.DOWN, message=why, cause=why)
+            raise BackendUnavailable(why)
+        self.state = replace(self.state, n_ctx=self.machine.n_ctx)
+
+
+def ids_of(prompt: Prompt) -> Ids:
+    """Return the token ids of *prompt*."""
+    return sum(_parts(prompt), ())

@@ -1,0 +1,65 @@
+"""The laws of waiting (tests/convergence) hold for random stories, and for each story that was ever wrong."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.convergence.fields import COMPARED, FIELDS
+from tests.convergence.laws import kind_of, pair_of, play, read, shrink
+from tests.convergence.steps import KINDS, draw_story
+from tests.convergence.waits import Delays
+from tests.fuzz import FUZZ
+
+# Those of these laws that the product keeps.
+KEPT = ("error", "private", "frame", "rest")
+N_AT_ONCE = 20
+FIRST, N_SEEDS = (int(f"{datetime.now(UTC):%Y%m%d}") * 10_000, 3000) if FUZZ > 1 else (40, 40)
+
+
+@pytest.mark.parametrize("first", range(FIRST, FIRST + N_SEEDS, N_AT_ONCE))
+def test_random_stories(first: int) -> None:
+    """A session ends where it would end without delays, and keeps its promises meanwhile."""
+    wrong = dict[str, str]()
+    for seed in range(first, first + N_AT_ONCE):
+        pair = pair_of(seed)
+        for trouble in pair.differ():
+            if trouble[0] in KEPT and kind_of(trouble) not in wrong:
+                wrong[kind_of(trouble)] = f"seed {seed}: {shrink(pair, trouble)}"
+    assert wrong == {}
+
+
+# Stories that were wrong, as `laws` prints them: law, steps, delays.
+ROWS: list[tuple[str, str, str]] = []
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[1])
+def test_each_story_that_was_wrong(row: tuple[str, str, str]) -> None:
+    """Each is the smallest one of a fault that was mended."""
+    assert read(*row).differ() == {}
+
+
+def test_a_story_does_something() -> None:
+    """Stories in which nothing is asked, or all is private, would always agree."""
+    ends = [play(draw_story(random.Random(seed)), Delays()) for seed in range(20)]
+    assert min(sum(ended.n_prompts for ended in ends), 400) == 400
+    assert sum(ended.n_suggestions > 0 for ended in ends) >= 8
+    frames = [ended for ended in ends if any(end.endswith("evaluated") for end in ended.values)]
+    assert len(frames) >= 8
+
+
+def test_each_field_of_the_state_has_its_line() -> None:
+    """It is compared, or has the reason why time may change it; and all kinds of values are compared."""
+    asks = ["open a 0.2", "ask a hand 4", "rename a 2 4", "next_edit a 3", "yank a 1", "move a 0.3 4"]
+    ended = play(asks, Delays())
+    assert sorted(ended.fields) == sorted((of, name) for of in FIELDS for name in FIELDS[of] if of != "Server")
+    assert {name.split()[-1] for name in ended.values} == COMPARED | {"saved", "answer"}
+    assert all(reason for fields in FIELDS.values() for reason in fields.values())
+
+
+def test_each_step_is_drawn() -> None:
+    """Random stories have each kind of step, and those that leave no trace."""
+    drawn = {step.split()[0] for seed in range(300) for step in draw_story(random.Random(seed))}
+    assert drawn == {*KINDS, "before"}
