@@ -1,6 +1,6 @@
 """
-What of the state is compared between two runs: a value for each field that says "=" in `fields.toml`, under a name that
-says of which document it is.
+What of the state is compared between two runs: a value for each field that says "=" in
+`fields.toml`, under a name that says of which document it is.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from fim_lsp.session.state.open_document import OpenDocument
 from tests.convergence.server import ids_of
 from tests.convergence.steps import Steps
 
-FIELDS: dict[str, dict[str, str]] = tomllib.loads(
+TABLE: dict[str, dict[str, str] | str] = tomllib.loads(
     Path(__file__).with_name("fields.toml").read_text("utf-8")
 )
 NEAR = 24  # tokens that a request at the cursor may still have to evaluate
-
 
 
 def of_document(play: Steps, doc: OpenDocument) -> dict[str, object]:
@@ -65,7 +64,7 @@ def _stands(text: str, doc: OpenDocument) -> bool:
 
 
 def _frames(play: Steps, doc: OpenDocument) -> dict[str, object]:
-    """Return whether the next request finds its frame, and its text evaluated, here and at the line's end."""
+    """Return whether the next request finds a frame, and what of it is evaluated."""
     place, budget = doc.place, play.session._framing._budget(doc)
     assert place is not None
     end = place._replace(position=place.document.end_of(place.position.line))
@@ -77,10 +76,10 @@ def _frames(play: Steps, doc: OpenDocument) -> dict[str, object]:
     fits = [window.fit(frame.window, *place, budget) for frame in doc.ladder.at_hand]
     values: dict[str, object] = {
         "FrameLadder.current": window.Fit.FITS in fits,
-        "Server.evaluated": is_near(place),
+        "Evaluated.cursor": is_near(place),
     }
     if play.is_moved:  # a request there takes the slot
-        values["Server.line_end"] = is_near(end)
+        values["Evaluated.line_end"] = is_near(end)
     return values
 
 
@@ -107,25 +106,28 @@ def project(play: Steps) -> dict[str, object]:
     return values
 
 
-def list_fields(play: Steps) -> Iterator[tuple[str, str]]:
-    """Yield each field of the state, with its class: what is itself a part, or is called, is none."""
-    left: list[Any] = [play.session, play.editor.sources]
+def list_fields(play: Steps) -> Iterator[str]:
+    """Yield each field of the state, behind its class; not what is itself a part."""
+    left: list[Any] = [*vars(play.session).values(), play.editor.sources]
     known = set[type]()
     while left:
         part = left.pop()
-        if type(part) in known:
+        if type(part) in known or type(part).__name__ not in LINES:
             continue
         known.add(type(part))
+        owner = type(part).__name__
         for field in getattr(part, "__slots__", None) or vars(part):
             value = getattr(part, field)
             items = [*value.values()] if isinstance(value, dict) else [value]
-            if type(value).__name__ in FIELDS or callable(value):
-                left += items
-            elif type(part).__name__ in FIELDS:
-                left += [item for item in items if type(item).__name__ in FIELDS]
-                yield type(part).__name__, field
-            else:  # of `Session`: a part without state
-                left += [item for item in items if hasattr(item, "__dict__")]
+            left += filter(_is_part, items)
+            if not (_is_part(value) or callable(value)):
+                yield f"{owner}.{field}"
 
 
-COMPARED = {f"{of}.{name}" for of, fields in FIELDS.items() for name in fields if fields[name] == "="}
+def _is_part(value: Any) -> bool:
+    return type(value).__name__ in TABLE and type(value).__module__.startswith("fim_lsp")
+
+
+LINES = {owner: lines for owner, lines in TABLE.items() if isinstance(lines, dict)}
+REASONS = {f"{owner}.{name}": why for owner in LINES for name, why in LINES[owner].items()}
+COMPARED = {name for name, why in REASONS.items() if why == "="}

@@ -5,10 +5,10 @@ Two runs that must agree, and the smallest story of two that do not.
 - *return*: what comes and goes, or changes nothing, leaves no trace.
 - *equal*: the same text, come by in another way, is the same.
 
-Besides, what must hold at every moment and at rest (`play`) must hold in each run. A story's steps are marked `+ ` where
-only the second run has them; the first waits for as long.
+Besides, what must hold at every moment and at rest (`play`) must hold in each run. A story's
+steps are marked `+ ` where only the second run has them; the first waits for as long.
 
-    python -m tests.convergence.laws FIRST N [LAW ...]   what is wrong with N seeds, shrunk, each kind once
+    python -m tests.convergence.laws FIRST N [LAW ...]     each kind of trouble in N seeds, shrunk
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
-from tests.convergence.fields import list_fields, project
+from tests.convergence.fields import project
 from tests.convergence.play import Trouble, name_player
 from tests.convergence.steps import EQUALS, EXCURSIONS, Steps, draw_story
 from tests.convergence.waits import Delays, Wait, new_world
@@ -36,7 +35,7 @@ LAWS = ("order", "return", "order", "return", "equal")
 AFTER = ("0.5", "3.0", "12.0")  # seconds behind a step that leaves no trace
 # These fields tell of a cause once more.
 FOLLOWS = (
-    "FrameLadder.current", "Server.evaluated", "Server.line_end", "EditLog._edits",
+    "FrameLadder.current", "Evaluated.cursor", "Evaluated.line_end", "EditLog._edits",
     "Memory._sources",
 )  # fmt: skip
 CAUSES = ("OpenDocument._position", "OpenDocument.verdict", "OpenDocument.document")
@@ -45,7 +44,7 @@ NOT_IN = {
     "order": ("OpenDocument.used", "saved", "answer"),
     "return": ("answer",),
     # What was taken back is an edit, too, and moved what rests.
-    "equal": ("OpenDocument.used", "saved", "EditLog._edits", "Server.line_end"),
+    "equal": ("OpenDocument.used", "saved", "EditLog._edits", "Evaluated.line_end"),
 }
 EACH = ("error", "private", "frame", "newest", "rest", *NOT_IN)
 SERVER = {"gone", "back", "context", "model", "set"}  # what it held may be lost
@@ -64,23 +63,25 @@ class Pair:
         return f'("{self.law}", "{"; ".join(self.story)}", "{waits}")'
 
     def differ(self, wanted: Trouble | None = None) -> dict[Trouble, object]:
-        """Return what is wrong, with both values of what differs; where one is *wanted*, look for that."""
+        """Return what is wrong, with both values of what differs; or look for what is *wanted*."""
         with_all = [step.removeprefix("+ ") for step in self.story]
-        second = play(with_all, Delays(given=self.delays))
-        wrong = dict.fromkeys(second.troubles)
+        second, run = play(with_all, Delays(given=self.delays))
+        wrong: dict[Trouble, object] = dict.fromkeys(run.troubles)
         if self.law not in NOT_IN or (wanted and wanted[0] not in NOT_IN):
             return wrong
         without = ["wait " + s.split()[-1] if s.startswith("+ ") else s for s in self.story]
-        first = play(without, Delays())
-        return {**wrong, **dict.fromkeys(first.troubles), **self._compare(first.values, second.values)}
+        first, run = play(without, Delays())
+        return {**wrong, **dict.fromkeys(run.troubles), **self._compare(first, second)}
 
     def _compare(
         self, first: dict[str, object], second: dict[str, object]
     ) -> dict[Trouble, object]:
         out = NOT_IN[self.law]
         if self.law == "return" and SERVER & kinds_of(self.story):
-            out += ("Server.evaluated", "Server.line_end", "OpenDocument.used", "saved")
-        differ = {name for name in first.keys() | second.keys() if first.get(name) != second.get(name)}
+            out += ("Evaluated.cursor", "Evaluated.line_end", "OpenDocument.used", "saved")
+        differ = {
+            name for name in first.keys() | second.keys() if first.get(name) != second.get(name)
+        }
         moved = {name.split()[0] for name in differ if name.endswith(CAUSES)}
         wrong = dict[Trouble, object]()
         for name in sorted(differ):
@@ -104,18 +105,8 @@ def read(law: str, story: str, delays: str = "") -> Pair:
     return Pair(law, tuple(story.split("; ")), given)
 
 
-class Ended(NamedTuple):
-    """The *values* of a run at its end, what was wrong in it, and how much happened."""
-
-    values: dict[str, object]
-    troubles: set[Trouble]
-    n_prompts: int
-    n_suggestions: int
-    fields: set[tuple[str, str]]
-
-
-def play(story: list[str], delays: Delays) -> Ended:
-    """Play *story* with *delays*."""
+def play(story: list[str], delays: Delays) -> tuple[dict[str, object], Steps]:
+    """Return what *story* ends with, and its run."""
     folder = Path(tempfile.gettempdir()).resolve() / f"fim-lsp-law-{os.getpid()}"
     folder.mkdir()
 
@@ -129,10 +120,7 @@ def play(story: list[str], delays: Delays) -> Ended:
     try:
         with new_world(delays) as world, asyncio.Runner(loop_factory=lambda: world) as runner:
             steps = Steps(delays, folder)
-            values = runner.run(run(steps))
-            n_suggestions = sum(bool(a and a.suggestions) for a in steps.answers.values())
-            fields = {*list_fields(steps)}
-            return Ended(values, steps.troubles, steps.n_prompts, n_suggestions, fields)
+            return runner.run(run(steps)), steps
     finally:
         shutil.rmtree(folder)
 
@@ -147,8 +135,7 @@ def pair_of(seed: int) -> Pair:
         return Pair(law, tuple(story), delays.used)
     name = rng.choice("ab")
     if law == "equal":
-        marked = [*_mark(rng.choice(EQUALS), name, rng)]
-        return Pair(law, tuple([f"open {name} 0.2", "wait 4", *marked]), {})
+        return Pair(law, tuple(_mark(rng.choice(EQUALS), name, rng)), {})
     kinds = kinds_of(story)
     server = SERVER if kinds & SERVER else set()
     # One that meets others of its kind would not end as it began.
@@ -177,8 +164,8 @@ def shrink(pair: Pair, wanted: Trouble) -> Pair:
     while before != pair and tries < TRIES:
         before = pair
         names = sorted({name for name, _ in pair.delays})
-        alone = [{w: s for w, s in pair.delays.items() if w[0] == name} for name in names]
-        for left in [{}, *alone] if pair.delays else []:
+        for name in ["", *names] if names else []:
+            left = {wait: s for wait, s in pair.delays.items() if wait[0] == name}
             pair = next(filter(holds, [replace(pair, delays=left)]), pair)
         for n, size in _slices(len(pair.story)):
             story = pair.story[:n] + pair.story[n + size :]
@@ -187,13 +174,13 @@ def shrink(pair: Pair, wanted: Trouble) -> Pair:
                 pair = next(filter(holds, [replace(pair, story=story)]), pair)
         for n, size in _slices(len(pair.delays)):
             waits = [*pair.delays.items()]
-            left = dict(waits[:n] + waits[n + size :])
+            left = dict([*waits[:n], *waits[n + size :]])
             pair = next(filter(holds, [replace(pair, delays=left)]), pair)
     return pair
 
 
 def _slices(n: int) -> Iterator[tuple[int, int]]:
-    """Yield where slices of *n* things begin, and how many are in each: the large ones first, from the end."""
+    """Yield where slices of *n* things begin, and their size: large ones first, from the end."""
     size = n
     while size := size // 2:
         yield from ((at, size) for at in reversed(range(0, n, size)))
@@ -205,7 +192,7 @@ def kind_of(trouble: Trouble) -> str:
     return f"{law}: " + " ".join(word for word in what.split() if len(word.rstrip(":")) > 1)
 
 
-def scan(first: int, n: int, laws: Container[str] = EACH) -> dict[str, str]:
+def scan(first: int, n: int, laws: Collection[str] = EACH) -> dict[str, str]:
     """Return the smallest story of each kind of trouble with *laws* in *n* seeds."""
     found: dict[str, str] = {}
     for seed in range(first, first + n):

@@ -1,7 +1,8 @@
 """
-One run of a story: the product's own editor without a wire, its session, and a server. What must hold at every moment is
-looked at here: nothing private is sent or written, a frame stands where its text does, the last answer is the newest
-request's; and what must hold at rest: nothing waits, and what is shown of the server is true.
+One run of a story: the product's own editor without a wire, its session, and a server. What must
+hold at every moment is looked at here: nothing private is sent or written, a frame stands where
+its text does, the last answer is the newest request's; and what must hold at rest: nothing waits,
+and what is shown of the server is true.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class QuietMessages(Messages):
 
 
 class Client(Editor):
-    """An editor without a wire, whose user has the settings of *play*; it answers questions late."""
+    """An editor without a wire, with the settings of *play*; it answers questions late."""
 
     def __init__(self, play: Play) -> None:
         super().__init__(play.open_session, {})
@@ -121,7 +122,7 @@ class Play:
         self.editor.start(self.roots)
 
     def open_session(self, config: Config) -> Session:
-        """Return a session on the cache of this run, which notes the newest request of each document."""
+        """Return a session that notes the newest request of each document."""
         session = Session(config, self.open_backend, self.folder / "cache")
         loop = asyncio.get_running_loop()
         session.quiet._wall = lambda: datetime.fromtimestamp(EPOCH + loop.time(), UTC)
@@ -158,7 +159,7 @@ class Play:
         self.troubles.add((law, what))
 
     def private(self) -> set[str]:
-        """Return the files of which nothing may be sent: by the rules on disk, or gone and closed."""
+        """Return the files that may not be sent: by the rules on disk, or gone and closed."""
         closed = {name for name in self.gone if self.uri(name) not in self.session.documents}
         excluded = self.excluded if self.uri("one") in self.roots else set()
         return self.ignored | excluded | closed

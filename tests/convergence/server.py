@@ -1,4 +1,4 @@
-"""A model server that takes time, goes and comes back, is replaced by another model or context, and looks at what it is shown."""
+"""A server that takes time, goes and comes back, and looks at what it is shown."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def say(prompt: Prompt, sample: int) -> str:
 
 
 class Machine:
-    """What runs at an address, whoever is connected: whether it is there, its model, its context."""
+    """What runs at an address: whether it is there, its model, its context."""
 
     def __init__(self) -> None:
         self.is_gone, self.model, self.n_ctx = False, "fake", N_CTX

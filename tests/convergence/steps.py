@@ -1,8 +1,8 @@
 """
 What a client and the world do, and random stories of it.
 
-A step is a line: what, to which file, how, and the pause behind it in seconds: `key a sum 0.2`. One that is marked `+ ` or
-`- ` is in one of two runs only. A story is a few of them.
+A step is a line: what, to which file, how, and the pause behind it in seconds: `key a sum 0.2`.
+One that is marked `+ ` or `- ` is in one of two runs only. A story is a few of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from fim_lsp import events
 from fim_lsp.documents import Document, Edit, Position
 from fim_lsp.instruct.dialogue import Edited, Instruction
 from fim_lsp.settings.files import PROJECT_FILE
-from tests.convergence.play import EPOCH, FILES, LONG, SHORT, WORDS, Play
+from tests.convergence.play import FILES, LONG, SHORT, WORDS, Play
+from tests.convergence.waits import EPOCH
 
 TEXTS = {"x": "x", "sum": " + price", "line": "\n    rate", "paren": "(", "return": "\n"}
 PAUSES = (0.001, 0.02, 0.2, 0.5, 1.2, 4.0, 45.0)
@@ -156,9 +157,11 @@ class Steps(Play):
 
     def do_report(self, what: str) -> None:
         given = (a for a in reversed([*self.answers.values()]) if a and a.suggestions)
-        kinds = {"shown": events.Shown, "accepted": events.Accepted}
-        if what in kinds and (answer := next(given, None)):
-            self.editor.forward(kinds[what](answer.suggestions[0].id))
+        number = next((answer.suggestions[0].id for answer in given), "")
+        if what == "shown" and number:
+            self.editor.forward(events.Shown(number))
+        elif what == "accepted" and number:
+            self.editor.forward(events.Accepted(number))
         elif self.where:
             self.editor.forward(events.Dismissed(self.uri(self.where)))
 
@@ -167,7 +170,7 @@ class Steps(Play):
             self.editor.forward(events.Yanked(document.uri, "".join(document.lines[:8])))
 
     def do_instruct(self, name: str, how: str) -> None:
-        """An edit by instruction: its preparation, a first one, the same again, or a further one."""
+        """An edit by instruction: its preparation, a first one, again, or a further one."""
         if self.document(name):
             self.spawn(self._instruct(name, how), "edit")
 
@@ -361,7 +364,8 @@ EXCURSIONS = (
 )  # fmt: skip
 # What is the same text, and the same place, another way.
 EQUALS = (
-    "= move F 0.7$ 0.5; key F x 0.2; backspace F 0.2; move F 0.3 1; move F 0.7$ 1; = ask F typing 4",
-    "ends crlf 0; = open F 0.2; = ask F hand 4; = key F sum 0.2; = ask F typing 4; = instruct F first 4;"
-    " = rename F 2 0.2; = key F return 0.5; = ask F hand 4; = move F 0.3 4",
-)
+    ("= open F 0.2; = move F 0.7$ 4; key F x 0.2; backspace F 0.2; move F 0.3 1; move F 0.7$ 1;"
+    " = ask F typing 4"),
+    ("ends crlf 0; = open F 0.2; = ask F hand 4; = key F sum 0.2; = ask F typing 4;"
+    " = instruct F first 4; = rename F 2 0.2; = key F return 0.5; = ask F hand 4; = move F 0.3 4"),
+)  # fmt: skip

@@ -1,4 +1,4 @@
-"""How long what takes: a loop on virtual time whose threads, disks and timers are as late as *delays* says."""
+"""A loop on virtual time whose threads, disks and timers are as late as *delays* says."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ import pytest
 from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.uses import find_uses
 from fim_lsp.settings import files
-from fim_lsp.workspace import explorer, reader
+from fim_lsp.workspace import reader
+from fim_lsp.workspace.files import grow
 from tests.clock import Loop
 
 PLAYER = "player"  # the task that plays the story: its pauses are as they are written
@@ -90,7 +91,9 @@ class World(Loop):
         else:
             run_in_executor(func)
 
-    def call_at(self, when: float, callback: Any, *args: Any, context: Any = None) -> Any:
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Any, *args: Any, context: Any = None
+    ) -> Any:
         late = abs(self.delays(name, TIMERS)) if (name := self._timer(callback)) else 0.0
         return super().call_at(when + late, callback, *args, context=context)
 
@@ -147,9 +150,8 @@ class Readers:
 
 @contextmanager
 def new_world(delays: Delays) -> Iterator[World]:
-    """Give a world with these *delays*: all clocks, threads and parsers of the product are its own."""
+    """Give a world with *delays*, which has the clocks, threads and parsers of the product."""
     world = World(delays)
-    grow = explorer.grow
 
     def grow_slice(index: Any, root: Any, listing: Any, todo: Any, syntax: Any) -> Any:
         n = 1 if delays("slice") else len(todo)
@@ -166,7 +168,7 @@ def new_world(delays: Delays) -> Iterator[World]:
         patch.setattr(time, "time", lambda: EPOCH + world.time())
         patch.setattr(files, "_READERS", Readers(world))
         patch.setattr(files, "wait", wait)
-        patch.setattr(explorer, "grow", grow_slice)
+        patch.setattr("fim_lsp.workspace.explorer.grow", grow_slice)
         parser: Any = reader.SyntaxProcess
         patch.setattr(parser, "syntax", lambda _, language, text: _read(language, text))
         patch.setattr(parser, "uses", lambda _, *asked: [*find_uses(*asked)])
