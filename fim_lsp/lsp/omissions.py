@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from typing import Any
+from urllib.parse import urlsplit
 
 from fim_lsp.lsp.rpc import types
 
@@ -65,9 +66,17 @@ def fill_in(method: str, params: Any) -> Any:
     for path, default in _DEFAULTS.get(method, ()):
         _fill(whole, f".{path}".rstrip("."), default)
     params = whole[""]
-    if isinstance(params, dict) and method in _CONTEXTS:
-        params["context"] = _CONTEXTS[method](params.get("context"))
+    for name, read in _READ.get(method, ()) if isinstance(params, dict) else ():
+        params[name] = read(params.get(name))
     return params
+
+
+def _root(raw: object) -> object:
+    """Return None for a root that is no URI: pygls reads it before our handler can."""
+    try:
+        return raw if isinstance(raw, str) and urlsplit(raw) else None
+    except ValueError:
+        return None
 
 
 def _inline_context(raw: object) -> dict[str, Any]:
@@ -87,9 +96,11 @@ def _menu_context(raw: object) -> object:
     return raw if kind in tuple(types.CompletionTriggerKind) else None
 
 
-_CONTEXTS: dict[str, Callable[[object], object]] = {
-    types.TEXT_DOCUMENT_INLINE_COMPLETION: _inline_context,
-    types.TEXT_DOCUMENT_COMPLETION: _menu_context,
+# Fields that are read again, by method.
+_READ: dict[str, tuple[tuple[str, Callable[[object], object]], ...]] = {
+    types.INITIALIZE: (("rootUri", _root), ("rootPath", _root)),
+    types.TEXT_DOCUMENT_INLINE_COMPLETION: (("context", _inline_context),),
+    types.TEXT_DOCUMENT_COMPLETION: (("context", _menu_context),),
 }
 
 

@@ -60,6 +60,10 @@ class UnexpectedAnswer(BackendUnavailable):
     cause = "unexpected answer"
 
 
+class Compressed(UnexpectedAnswer):
+    """The server compresses its answers, although it was asked not to."""
+
+
 class Unproven(BackendUnavailable):
     """A `post` would have needed a new connection: `get` a proof of identity first, then repeat."""
 
@@ -137,6 +141,12 @@ MOST_SAID = 200  # characters of a failed answer, in the log of a developer
 KIND = re.compile(r"[a-z_]{1,40}")
 LITELLM_BUDGET = "budget_exceeded"  # with 422: no field is at fault
 TOO_LONG = {"exceed_context_size_error", "context_length_exceeded"}  # llama.cpp's and OpenAI's
+
+# The codings that are registered, and private ones (RFC 9110, 8.4.1). Servers write other words
+# there, which compress nothing: `none`, `UTF-8`.
+COMPRESSION = re.compile(
+    r"\b(?:gzip|deflate|compress|br|zstd|dc[bz]|exi|x-[\w-]+)\b", re.IGNORECASE
+)
 
 LONGEST_TOKEN, SPARE_TOKENS = 128, 8  # characters: vocabularies have runs of so many spaces
 
@@ -292,8 +302,8 @@ async def pieces_of(url: str, response: Any) -> AsyncGenerator[bytes, None]:
     We ask for no compression: an answer is a few kilobytes, and a megabyte of gzip may hold a
     gigabyte. What is compressed all the same is not unpacked.
     """
-    if response.headers.get("content-encoding", "identity").lower() != "identity":
-        raise UnexpectedAnswer(f"{url} compresses its answers, although it was asked not to")
+    if COMPRESSION.search(response.headers.get("content-encoding", "")):
+        raise Compressed(f"{url} compresses its answers, although it was asked not to")
     turn = time.monotonic() + TURN_S
     async with aclosing(response.aiter_raw()) as pieces:
         async for piece in pieces:

@@ -34,7 +34,9 @@ from server_bridge.openai.models import choose_model
 from server_bridge.openai.text_client import TextClient, cut, last_word
 from server_bridge.protocol import (
     BackendError,
+    BackendRejected,
     BackendTimeout,
+    BackendUnusable,
     Health,
     Measure,
     Model,
@@ -69,6 +71,7 @@ async def stream_shortly(
         left = rest(left, reply)
 
 
+NOT_FOUND = 404  # the status of a path that a server does not have, or of a model
 TAIL = 16  # tokens; fewer cost no more than the request that would evaluate them ahead
 
 
@@ -136,8 +139,13 @@ class OpenAiServer:
             return Warmed(evaluated=0, left=0)
         answers = client.growing(part, completion.PREFILL, whole=True)
         with self._noting_failures():
-            async with aclosing(answers):
-                _, timings = await anext(answers)
+            try:
+                async with aclosing(answers):
+                    _, timings = await anext(answers)
+            except (BackendRejected, BackendUnusable) as error:
+                if not await self._has_another(error):
+                    raise
+                return Warmed(evaluated=0, left=0)  # the next step has the new model's prompt
         left = estimate.tokens(len(text) - len(part))
         goes_on = left > TAIL and estimate.keeps  # it may have told that it keeps nothing
         return Warmed(timings.prompt_n, left if goes_on else 0)
@@ -221,7 +229,35 @@ class OpenAiServer:
             raise PromptTooLong(n_tokens, client.n_ctx)
         return client, text
 
+    async def _has_another(self, error: BackendError) -> bool:
+        """
+        Return whether the server has another model now, which may be why it refused a request.
+        """
+        is_about = isinstance(error, BackendRejected) and error.status == NOT_FOUND
+        is_about = is_about or "model" in error.server_text.lower()
+        if self._client is None or self._model or not is_about:
+            return False
+        used = self._client.connected
+        await self._meet()
+        return self._client.connected != used
+
     async def _replies(self, request: Request, *, whole: bool) -> AsyncGenerator[Reply, None]:
+        """Yield the replies to *request*; it is asked again where the model was swapped."""
+        is_first = True
+        try:
+            async with aclosing(self._ask(request, whole=whole)) as replies:
+                async for reply in replies:
+                    is_first = False
+                    yield reply
+            return
+        except (BackendRejected, BackendUnusable) as error:
+            if not is_first or not await self._has_another(error):
+                raise
+        async with aclosing(self._ask(request, whole=whole)) as replies:
+            async for reply in replies:
+                yield reply
+
+    async def _ask(self, request: Request, *, whole: bool) -> AsyncGenerator[Reply, None]:
         """
         Yield the replies to *request*, a *whole* one or pieces; without token healing where the
         answer does not begin with the half word.

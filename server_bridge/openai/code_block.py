@@ -20,15 +20,9 @@ _BEFORE = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _THOUGHT_BEGINS = (*(f"<{name}>" for name in _THOUGHTS), "<|channel|>analysis<|message|>")
-_BEGINNINGS = (
-    *_THOUGHT_BEGINS,
-    *(f"</{name}>" for name in _THOUGHTS),
-    "<|channel|>final<|message|>",
-    "<|start|>assistant<|channel|>final<|message|>",
-)
+_THOUGHT_ENDS = re.compile(rf"</(?:{_THOUGHT})>", re.IGNORECASE)
 _OPENING = re.compile(r"(`{3,8}|~{3,8})[^`~\n]{0,100}\n")
 _CLOSING = re.compile(r"^[ \t]{0,64}(`{3,}|~{3,})", re.MULTILINE)
-_OPENS = re.compile(r"(?:`{0,8}|~{0,8}|(?:`{3,8}|~{3,8})[^`~\n]{0,100})$")  # what may become one
 
 
 def find_block(text: str) -> tuple[str | None, bool]:
@@ -37,12 +31,15 @@ def find_block(text: str) -> tuple[str | None, bool]:
     more cannot come.
     """
     text = text.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n")
-    at = 0
-    while before := _BEFORE.match(text, at):
-        at = before.end()
+    at = _skip(text, 0)
     opening = _OPENING.match(text, at)
-    if not opening:
-        return ("", False) if _may_open(text[at:].lower()) else (None, True)
+    if not opening and (thought := _THOUGHT_ENDS.search(text, at)):  # the template began it
+        at = _skip(text, thought.end())
+        opening = _OPENING.match(text, at)
+    if not opening:  # prose may turn out to be a thought, until there is a block in it
+        is_open = len(_CLOSING.findall(text, at)) < 2  # noqa: PLR2004
+        is_open |= text[at:].lower().startswith(_THOUGHT_BEGINS)
+        return ("", False) if is_open else (None, True)
     fence, block = opening[1], text[opening.end() :]
     fences = _CLOSING.finditer(block)
     if closing := next((found for found in fences if found[1].startswith(fence)), None):
@@ -53,10 +50,8 @@ def find_block(text: str) -> tuple[str | None, bool]:
     return block, False
 
 
-def _may_open(rest: str) -> bool:
-    """Return whether what comes behind *rest* may make a block of it."""
-    return (
-        _OPENS.match(rest) is not None
-        or rest.startswith(_THOUGHT_BEGINS)
-        or any(beginning.startswith(rest) for beginning in _BEGINNINGS)
-    )
+def _skip(text: str, at: int) -> int:
+    """Return where what stands before a block ends, from *at* on."""
+    while before := _BEFORE.match(text, at):
+        at = before.end()
+    return at

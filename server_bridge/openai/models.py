@@ -23,6 +23,7 @@ from server_bridge.fim.tokens import (
 )
 from server_bridge.http.client import Http
 from server_bridge.http.responses import (
+    Compressed,
     Object,
     Positive,
     Refused,
@@ -41,6 +42,7 @@ LISTS = ("data", "models", "list")  # where a list stands; `http.responses` call
 MLX_SAYS = {"id", "object", "created"}  # of each model, in mlx_lm.server; others name an owner
 WEIGHTS = re.compile(r"\.(?:gguf|safetensors|bin|pth?)/?$", re.IGNORECASE)  # the end of a file
 LONGEST = 1000  # characters of a path
+PUBLISHERS = {"qwen", "deepseek-ai"}  # called like a family; their other models are none of it
 COMPLETIONS, CHATS = "/v1/completions", "/v1/chat/completions"
 UNKNOWN = "unknown"  # what SGLang's gateway calls a model of which it was not told
 N_NAMES = 8  # models that a message lists
@@ -162,18 +164,24 @@ async def list_models(http: Http) -> list[ListedModel]:
     """
     try:
         return _read_list(await http.get("/v1/models"), http.url)
-    except Refused:
+    except (Refused, Compressed):
         raise
-    except (BackendRejected, BackendUnusable, Unproven, UnexpectedAnswer) as error:
+    except UnexpectedAnswer:
+        raise _no_models(http.url) from None
+    except (BackendRejected, BackendUnusable, Unproven) as error:
         # mlx_lm.server drops the connection where there is no Hugging Face cache to list.
         try:
             await http.get("/health")
         except (BackendRejected, UnexpectedAnswer):
-            raise BackendUnusable(
-                f"{http.url} lists no models (/v1/models): check fim.backend.url, or name the "
-                "model by fim.backend.model"
-            ) from None
+            raise _no_models(http.url) from None
         return [ListedModel(is_mlx=isinstance(error, Unproven))]
+
+
+def _no_models(url: str) -> BackendUnusable:
+    return BackendUnusable(
+        f"{url} lists no models (/v1/models): check fim.backend.url, or name the model by "
+        "fim.backend.model"
+    )
 
 
 def _read_list(answer: Object, url: str) -> list[ListedModel]:
@@ -202,8 +210,10 @@ def _choose_entry(listed: list[ListedModel], wanted: str, url: str) -> ListedMod
     for model in listed:
         if wanted and model.known_as == wanted:
             return model
-    is_mlx = all(model.is_mlx for model in listed)
-    if wanted or not listed:
+    if not (listed or wanted):
+        raise _no_models(url)  # there may be one later
+    is_mlx = bool(listed) and all(model.is_mlx for model in listed)
+    if wanted:
         # A router may not list what its replicas have; it is no mlx_lm.server all the same.
         return ListedModel(owned_by=listed[0].owned_by if listed else None, is_mlx=is_mlx)
     if len(listed) > 1 and not is_mlx:
@@ -215,11 +225,11 @@ def _choose_entry(listed: list[ListedModel], wanted: str, url: str) -> ListedMod
 def short_name(path: str) -> str:
     """
     Return the part of *path* that names the model: of folders and files the last one that a family
-    is known by, of a name with its publisher before it the name.
+    is known by, but no publisher's name.
     """
     parts = [part for part in re.split(r"[/\\]", path[:LONGEST]) if part not in ("", ".", "..")]
-    is_name = len(parts) == 2 and path[0] not in "./\\" and not WEIGHTS.search(path)  # noqa: PLR2004
-    likely = parts[-1:] if is_name else parts
+    is_file = path[:1] in ("/", ".", "\\") or WEIGHTS.search(path)
+    likely = [part for part in parts[:-1] if is_file or part.lower() not in PUBLISHERS] + parts[-1:]
     names = (part.rpartition("--")[2] for part in reversed(likely) if find_by_model(part))
     return next(names, parts[-1] if parts else path)
 

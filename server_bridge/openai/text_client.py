@@ -182,7 +182,9 @@ class TextClient:
                 self._learn_length(error, text, body["max_tokens"])
                 if is_begun or not self._fields.take_back(sent, error):
                     if self.connected.is_chat and not is_asked and error.status in NO_CHATS:
-                        raise BackendUnusable(NO_CHAT.format(self._http.url, TEMPLATES)) from None
+                        refusal = BackendUnusable(NO_CHAT.format(self._http.url, TEMPLATES))
+                        refusal.server_text = error.server_text
+                        raise refusal from None
                     raise
                 log.info("openai.refused url=%s reason=%s", self._http.url, error)
 

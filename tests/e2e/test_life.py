@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -200,3 +202,27 @@ def test_nothing_heavy_is_imported_while_the_editor_waits() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
     # tree_sitter without a grammar is a millisecond
     assert not {"httpx", "tree_sitter_python", "xllamacpp"} & set(loaded.stdout.decode().split())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
+def test_a_closed_error_output_is_none(tmp_path: Path) -> None:
+    """Launchers close what they do not read: the server runs, and its log is lost."""
+    params: dict[str, object] = {"processId": None, "rootUri": None, "capabilities": {}}
+    said: list[dict[str, object]] = [
+        {"id": 1, "method": "initialize", "params": params},
+        {"id": 2, "method": "shutdown"},
+        {"method": "exit"},
+    ]
+    bodies = [json.dumps({"jsonrpc": "2.0", **each}) for each in said]
+    sent = "".join(f"Content-Length: {len(body)}\r\n\r\n{body}" for body in bodies)
+    shell = ["sh", "-c", 'exec "$0" -m fim_lsp --stdio 2>&-', sys.executable]
+    ran = subprocess.run(
+        shell,
+        cwd=ROOT,
+        env={**os.environ, "HOME": str(tmp_path)},
+        input=sent.encode(),
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+    assert b'"capabilities"' in ran.stdout
+    assert ran.returncode == 0

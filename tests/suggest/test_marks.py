@@ -17,6 +17,9 @@ ENDS = [
     "<|user|>", "<|assistant|>", "<|start_header_id|>", "<|fim_pad|>", "<|file_separator|>",
     "<｜end▁of▁sentence｜>", "<｜User｜>", "<[end▁of▁sentence]>", "[INST]", "[/INST]",
     "[TOOL_CALLS]", "[gMASK]", "<sop>", "<eop>", "</think>", " <EOT>", "<END>", "<PRE>",
+    "<tool_call>", "</tool_call>", "<tool_response>", "<function_call>", "<function_calls>",
+    "<function=get_weather>", "<start_function_call>", "<minimax:tool_call>", "[TOOL_CALL]",
+    "[TOOL_REQUEST]", "[END_TOOL_REQUEST]", "<thinking>", "<|tool_call|>", "<｜tool▁calls▁begin｜>",
 ]  # fmt: skip
 SPELLINGS = sorted({s.strip("▁") for family in FAMILIES for s in family.spellings})
 

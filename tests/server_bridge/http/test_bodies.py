@@ -7,7 +7,7 @@ import gzip
 import logging
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from itertools import repeat
 from typing import ClassVar
 
@@ -22,6 +22,7 @@ from server_bridge.http.responses import (
     body_of,
     object_in,
 )
+from server_bridge.openai.models import list_models
 from server_bridge.protocol import BackendError, BackendTimeout, BackendUnavailable, PromptTooLong
 from tests.server_bridge.recorder import recorder
 
@@ -119,6 +120,26 @@ async def test_what_is_compressed_is_not_unpacked(encoding: str, way: str) -> No
         with pytest.raises(UnexpectedAnswer, match="compresses"):
             await asked(Http(server.url), way)
     assert b"accept-encoding: identity\r\n" in server.asked.lower()
+
+
+@pytest.mark.parametrize(
+    "word", ["identity", "none", "UTF-8", "", "aws-chunked", "text/plain", "8bit"]
+)
+async def test_another_word_there_compresses_nothing(word: str) -> None:
+    """Servers write it where they mean a charset, or that there is no compression."""
+    with recorder(answer=b'{"a": 1}') as server:
+        server.headers["Content-Encoding"] = word
+        async with aclosing(Http(server.url)) as http:
+            assert await http.get("/x") == {"a": 1}
+
+
+async def test_a_compressed_list_of_models_says_so() -> None:
+    """And not that there is none."""
+    with recorder(answer=gzip.compress(b'{"data": [{"id": "x"}]}')) as server:
+        server.headers["Content-Encoding"] = "gzip"
+        async with aclosing(Http(server.url)) as http:
+            with pytest.raises(BackendError, match="compresses"):
+                await list_models(http)
 
 
 async def test_pieces_of_a_byte_leave_others_their_turn() -> None:

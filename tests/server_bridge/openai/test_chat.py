@@ -180,6 +180,8 @@ WRAPPINGS = {
     "a thought": "<think>\nlet me see: ```no```\n</think>\n```\n{}```",
     "no thought": "<think>\n\n</think>\n\n```python\n{}```",
     "the end of a thought": "</think>\n```\n{}```",
+    "a thought that the template began": "let me see\nit is ```no```\n</think>\n\n```\n{}```",
+    "another word for it": "a < b\n</reasoning>\n<|channel|>final<|message|>```\n{}```",
     "another word": "<thinking>a < b</thinking>```\n{}```",
     "in capitals": "<THINK>a</THINK>\n```\n{}```",
     "two thoughts": "<think>a</think>\n<reasoning>b</reasoning>\n```\n{}```",

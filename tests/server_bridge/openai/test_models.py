@@ -10,7 +10,7 @@ import pytest
 from server_bridge.http.client import Http
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.openai.models import short_name
-from server_bridge.protocol import BackendUnusable, Health, Request
+from server_bridge.protocol import BackendRejected, BackendUnusable, Health, Request
 from tests.server_bridge.prompts import prompt
 from tests.server_bridge.recorder import Heard, events, recorder
 
@@ -35,6 +35,8 @@ LISTS: dict[str, tuple[int, bytes, bool]] = {
         b'{"data": [{"id": "%s", "owned_by": 7, "meta": [], "max_model_len": "x"}]}',
         True,
     ),
+    "an empty list": (200, b'{"object": "list", "data": []}', False),
+    "an empty bare list": (200, b"[]", False),
     "a number": (200, b'{"data": [{"id": 7}]}', False),
     "no list": (200, b'{"data": null}', False),
     "an error with 200": (200, b'{"error": "no"}', False),
@@ -107,6 +109,10 @@ NAMES = {
     f"{DEEP}Qwen2.5-Coder-7B/": "Qwen2.5-Coder-7B",
     "hf.co/Qwen/Qwen2.5-Coder-7B-GGUF:Q4_K_M": "Qwen2.5-Coder-7B-GGUF:Q4_K_M",
     "qwen2.5-coder:7b": "qwen2.5-coder:7b",
+    "Qwen2.5-Coder-7B/main": "Qwen2.5-Coder-7B",
+    "Qwen/Qwen2.5-Coder-7B/resolve/main": "Qwen2.5-Coder-7B",
+    "Qwen2.5-Coder-7B@main": "Qwen2.5-Coder-7B@main",
+    "starcoder2/3b": "starcoder2",
     "/models/starcoder2/3b/weights.safetensors": "starcoder2",
 }
 
@@ -127,6 +133,7 @@ async def test_the_family_is_found_in_any_part_of_a_path(name: str, *, by_user: 
 
 
 OTHERS = {
+    "Qwen/QwQ-32B/main": "main",
     "Qwen/QwQ-32B": "QwQ-32B",  # a publisher's name tells nothing of its other models
     "some-chat-70b": "some-chat-70b",
     "/models/chat/model.gguf": "model.gguf",
@@ -152,3 +159,48 @@ async def test_a_gateway_of_many_models_is_no_mlx() -> None:
         async with aclosing(OpenAiServer(Http(server.url), QWEN)) as backend:
             await backend.complete(REQUEST)
             assert (backend.state.streams, backend.state.n_ctx) == (True, 32768)
+
+
+@pytest.mark.parametrize("empty", [b'{"data": []}', b"[]", b'{"models": null}', b'{"data": [{}]}'])
+async def test_a_list_without_a_model_is_read_again(empty: bytes) -> None:
+    """A gateway that has started, and its model not yet: nothing is asked of a nameless one."""
+    listed = [empty, json.dumps({"data": [{"id": QWEN, "owned_by": "x"}]}).encode()]
+
+    def answer(heard: Heard) -> tuple[int, bytes]:
+        if heard.path == "/v1/models":
+            return 200, listed.pop(0)
+        return 200, ANSWER if heard.method == "POST" else b'{"status": "ok"}'
+
+    with recorder(answer=answer) as server:
+        async with aclosing(OpenAiServer(Http(server.url))) as backend:
+            with pytest.raises(BackendUnusable, match="lists no models"):
+                await backend.complete(REQUEST)
+            assert (await backend.complete(REQUEST)).text == "x"
+    assert [heard.path for heard in server.heard if heard.method == "POST"] == ["/v1/completions"]
+
+
+@pytest.mark.parametrize(("status", "words"), [(404, "Not Found"), (400, "no such model: old")])
+async def test_a_model_that_was_swapped_is_asked_at_once(status: int, words: str) -> None:
+    """The refused request finds the new one, in whatever words it is asked; no other is repeated."""
+    there = ["starcoder2-3b"]
+
+    def answer(heard: Heard) -> tuple[int, bytes]:
+        if heard.method == "GET":
+            return 200, json.dumps({"data": [{"id": there[0], "owned_by": "x"}]}).encode()
+        if json.loads(heard.body)["model"] != there[0]:
+            return status, json.dumps({"error": {"message": words}}).encode()
+        return 200, ANSWER
+
+    with recorder(answer=answer) as server:
+        async with aclosing(OpenAiServer(Http(server.url))) as backend:
+            await backend.complete(REQUEST)
+            there[0] = QWEN
+            assert (await backend.complete(REQUEST)).text == "x"
+            assert backend.state.model == QWEN
+            assert "<|fim_prefix|>" in json.loads(server.heard[-1].body)["prompt"]
+            there[0] = "starcoder2-3b"
+            assert (await backend.warm(REQUEST.prompt, 100)).left == 0
+            assert (await backend.complete(REQUEST)).text == "x"
+        async with aclosing(OpenAiServer(Http(server.url), "deepseek-coder")) as backend:
+            with pytest.raises(BackendRejected):
+                await backend.complete(REQUEST)
