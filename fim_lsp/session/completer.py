@@ -270,7 +270,7 @@ class Completer:
         made = (self._suggest(request, candidate) for candidate in different.values())
         suggestions = [item for item in made if item]
         if not suggestions:
-            return Answer([], Outcome(left[0].cuts[-1].filter))
+            return Answer([], Outcome(left[0].cuts[-1].filter), left[0].cuts[-1].why)
         return Answer(suggestions, outcome)
 
     def _suggest(self, request: CompletionRequest, candidate: Candidate) -> Suggestion | None:

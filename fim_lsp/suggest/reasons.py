@@ -80,7 +80,7 @@ class Outcome(enum.StrEnum):
     UNFINISHED = "unfinished", "the model's answer broke off within its first word"
     BROKEN_CHARACTER = "broken_character", "the model's answer broke off within a character"
     RIGHT_TEXT = "right_text", "the model repeated the text right of the cursor"
-    PARSES = "parses", "the model's answer broke off inside a string or a bracket"
+    PARSES = "parses", "the model's answer {}"
     TRAILING_SPACE = "trailing_space", "the model's answer was only white space"
     TOO_SHORT = "too_short", "the model's answer is too short to be worth a key"
 

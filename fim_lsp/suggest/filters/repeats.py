@@ -10,7 +10,7 @@ import re
 from itertools import takewhile
 
 from fim_lsp.suggest.cursor import Candidate, Cursor
-from fim_lsp.suggest.lines import CLOSER, brackets, width
+from fim_lsp.suggest.lines import CLOSER, brackets, mark, width
 
 # Of 158,000 lines of Python and JavaScript 16 say the same as the line above them.
 ABOVE_LINES = 6  # a block of that many is looked for
@@ -26,8 +26,13 @@ LETTER = re.compile(r"[^\W\d_]")
 OFTEN = 16
 PHRASE = re.compile(r"\b((?:[^\W\d_]+ ){3,12})\1")
 
-# A shorter beginning said twice may be meant: `a = a`.
+# A shorter beginning said twice may be meant: `a = a`. Marks of comments, lists and quotes are not.
 TYPED_AGAIN_CHARS = 4
+MARK_CHARS = 8  # of marks at the end of a line
+MARK = re.compile(
+    r"(?:(#{1,6}['!]?|/{2,3}!?|--{1,2}|;{1,3}|%{1,3}|/\*{1,2}!?|<!--|[-*+>]|\d{1,3}[.)]"
+    r"|\[[ xX]\])(?=\s|$)|(\"{3}|'{3}))[ \t]*"
+)
 
 # No style closes two brackets on two lines at the same depth.
 ONLY_CLOSES = re.compile(r"[)\]},;\s]+")
@@ -46,9 +51,39 @@ def typed_again(candidate: Candidate, cursor: Cursor) -> Candidate:
     typed, text = cursor.before.lstrip(), candidate.text.lstrip(" \t")
     if typed[-1:].isspace() and len(candidate.text) - len(text) == 1 and text[:1] not in "#/-=:|":
         return candidate.change(text, "begins with the space that was typed")
-    if len(typed) < TYPED_AGAIN_CHARS or not text.startswith(typed):
-        return candidate
-    return candidate.change(text[len(typed) :], "begins with what was typed")
+    n_again = len(typed) if text.startswith(typed) and len(typed) >= TYPED_AGAIN_CHARS else 0
+    n_again = n_again or _find_marks_again(cursor, text)
+    return candidate.change(text[n_again:], "begins with what was typed") if n_again else candidate
+
+
+def _find_marks_again(cursor: Cursor, text: str) -> int:
+    """Return the length of the marks at the beginning of *text* that stand before the cursor."""
+    comment = mark(cursor.language)
+    line = cursor.before.lstrip()
+    if comment and f" {comment}" in line[-MARK_CHARS:]:  # behind code
+        line = line[line.rindex(f" {comment}") + 1 :]
+    typed, said = _list_marks(line), _list_marks(text)
+    if not typed or typed[-1].end() < len(line) or (line == "#" and not comment):
+        return 0  # what stands there is more than marks; `##` is a heading
+    for n in range(min(len(typed), len(said)), 0, -1):
+        if [*map(_kind, typed[-n:])] == [*map(_kind, said[:n])]:
+            end = said[n - 1].end()
+            return end if line[-1:].isspace() else len(text[:end].rstrip(" \t"))
+    return 0
+
+
+def _list_marks(text: str) -> list[re.Match[str]]:
+    """Return the marks that *text* begins with."""
+    marks: list[re.Match[str]] = []
+    while len(marks) < MARK_CHARS and (found := MARK.match(text, marks[-1].end() if marks else 0)):
+        marks.append(found)
+    return marks
+
+
+def _kind(found: re.Match[str]) -> str:
+    """Return what is the same for `//` and `///`."""
+    sign = found[0].strip()
+    return sign if sign[0].isalnum() else sign[0]
 
 
 def looping_lines(candidate: Candidate, cursor: Cursor) -> Candidate:

@@ -2,24 +2,86 @@
 
 from __future__ import annotations
 
+import re
+
+from fim_lsp.context.grammars import grammar_of, types
 from fim_lsp.suggest.cursor import Candidate, Cursor
-from fim_lsp.suggest.lines import CLOSER, indent, width
+from fim_lsp.suggest.lines import (
+    CLOSER,
+    OPENING,
+    find_unclosed,
+    first_visible,
+    indent,
+    open_quote,
+    opens_block,
+    width,
+)
 
 # Accepting costs a key: a single character is faster typed than read. But who asks by hand wants to
 # know: what was dropped made room for a second choice (`else {` where the answer was `}`). And on a
 # line that waits for its bracket a reader has nothing to weigh.
 VISIBLE_CHARS = 2
 
+# Languages with braces and no grammar here, and those whose blocks are opened by other signs.
+BRACES = types("kotlin swift dart groovy zig perl r powershell objective-c scss less")
+MARKUP = types("html json jsonc")
+# The line above a body without braces, a line that goes on in the next one, an item of a list.
+HEAD = re.compile(r"\s*(?:\}\s*)?(?:else|if|for|foreach|while|do|case|default|with)\b(?!.*;\s*$)")
+GOES_ON = re.compile(r"[-=+*/%&|^~?:\\.]$|[-=]>$|^\s*<[^/]((?!</).)*[^/]>$")
+LIST_ITEM = re.compile(r"\s*[-*] +")
+
 USUAL_STEPS = (4, 3, 2)  # spaces per level of indentation
 
 
 def reindented(candidate: Candidate, cursor: Cursor) -> Candidate:
-    """Spell indentation as the file does, with tabs or with spaces."""
+    """
+    Spell indentation as the file does, with tabs or with spaces, and drop what the model adds to
+    that of the cursor: a server that cannot force a text writes the rest of a token of spaces.
+    """
     parts = candidate.text.split("\n")
     n_spaces = _step(parts) if cursor.unit == "\t" else len(cursor.unit)
     first = 1 if cursor.before.strip() else 0
     parts[first:] = (_respell_indent(part, cursor.unit, n_spaces) for part in parts[first:])
+    if not first and parts[0].strip():
+        parts = _lift(parts, cursor)
     return candidate.change("\n".join(parts), "indentation as in the file")
+
+
+def _lift(parts: list[str], cursor: Cursor) -> list[str]:
+    """Return lines of which the first is no deeper than it may be, and its block neither."""
+    language, unit = cursor.language, width(f"{cursor.unit}|")
+    depth, deepest = width(cursor.before + parts[0]), _deepest(cursor, unit)
+    if deepest is None or depth <= deepest or parts[0].lstrip()[0] in ".?":  # of a chain
+        return parts
+    white = indent(parts[0])
+    while white and width(f"{cursor.before}{white}|") > deepest:
+        white = white[:-1]
+    first = white + parts[0].lstrip()
+    inner = unit if opens_block(first, language) else 0
+    if width(first_visible(tuple(parts[1:]))) != depth + inner:
+        return [first, *parts[1:]]  # they stand where they belong
+    spare = white if inner else ""
+    surplus = indent(parts[0]).removeprefix(spare)
+    return [first, *(part.removeprefix(surplus) for part in parts[1:])]
+
+
+def _deepest(cursor: Cursor, unit: int) -> int | None:
+    """
+    Return the column in which a first line may begin; None where nothing tells: the language has
+    other blocks, it is inside a long string, or the line above goes on.
+    """
+    language, here = cursor.language, width(f"{cursor.before}|")
+    above = first_visible(cursor.above[::-1])
+    is_known = language in OPENING or language in BRACES or grammar_of(language) is not None
+    if not is_known or language in MARKUP or len(open_quote("\n".join(cursor.above), language)) > 1:
+        return None
+    if opens_block(above, language) or HEAD.match(above):
+        return max(here, width(above) + unit)
+    is_open = bool(find_unclosed(above, language)) or GOES_ON.search(above.rstrip())
+    if here <= width(above) and is_open:
+        return None  # what goes on may be aligned
+    item = LIST_ITEM.match(above)
+    return here or (item.end() if item else width(above) - width(above) % unit)
 
 
 def trailing_space(candidate: Candidate, cursor: Cursor) -> Candidate:

@@ -1,0 +1,151 @@
+"""Kinds of troubles that users of other programs reported, as tables: file, answer, what is shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fim_lsp.suggest.cursor import Candidate
+from fim_lsp.suggest.filters.order import polish
+from tests.suggest.golden_cases import parsed
+
+Row = tuple[str, str, str, str]
+
+
+def shown(language: str, file: str, raw: str, *, by_hand: bool = False) -> tuple[str, str]:
+    """Return what is left of an answer, and why it is no more."""
+    cursor, _ = parsed(file, language)
+    polished = polish(Candidate(raw), replace(cursor, by_hand=by_hand))
+    return polished.text, polished.cuts[-1].why if polished.cuts else ""
+
+
+TOTAL = "def total(a, b):\n    x = a\n"
+GO = "package p\n\nfunc f(x int) int {\n\ty := x\n\t▮\n}"
+FIRST_LINES: list[Row] = [
+    ("python", TOTAL + "    ▮", "   return x", "return x"),
+    ("python", TOTAL + "    ▮", " return x", "return x"),
+    ("python", TOTAL + "    ▮", "    return x", "return x"),
+    ("python", TOTAL + "    ▮", "   if x:\n        return x", "if x:\n        return x"),
+    ("python", TOTAL + "    ▮", "    if x:\n            return x", "if x:\n        return x"),
+    ("python", TOTAL + "\n    ▮", "  y = 1\n      z = 2", "y = 1\n    z = 2"),
+    ("python", "def f(a):\n    if a:\n        b = 1\n        ▮", "    return x", "return x"),
+    ("python", "def f(a):\n    if a:\n        ▮", "   return x", "return x"),
+    ("python", "def f():\n    return [\n        1,\n        ▮\n    ]", "   2,", "2,"),
+    ("python", "value_one = 1\n▮", " value_two = 2", "value_two = 2"),
+    ("python", "import os\n\n\n▮", "    def f(): pass", "def f(): pass"),
+    ("go", GO, " return x", "return x"),
+    ("go", GO, "\treturn x", "return x"),
+    ("javascript", "function f(x) {\n  const y = x;\n  ▮\n}", " return x;", "return x;"),
+    ("javascript", "function f(x) {\n  ▮\n}", "   return x;", "return x;"),
+    ("typescriptreact", "return (\n  <div>\n    ▮", "   <p>x</p>", "<p>x</p>"),
+    ("rust", "fn f() -> u8 {\n    let xs = 1;\n    ▮\n}", "    xs", "xs"),
+    ("c", "int f() {\n    if (a)\n        ▮\n}", "   return 1;", "return 1;"),
+    ("csharp", "class A {\n\tint x;\n\t▮\n}", "\tint y;", "int y;"),
+    ("ruby", "def f\n  x = 1\n  ▮\nend", " y = 2", "y = 2"),
+    ("lua", "local function f()\n  local x = 1\n  ▮\nend", "  return x", "return x"),
+    ("php", "<?php\nfunction f() {\n    $x = 1;\n    ▮\n}", "   return $x;", "return $x;"),
+    ("shellscript", "if a; then\n  b\n  ▮\nfi", " cd x", "cd x"),
+    ("yaml", "a:\n  b: 1\n  ▮", "  c: 2", "c: 2"),
+    ("css", "a {\n  color: red;\n  ▮\n}", "  margin: 0;", "margin: 0;"),
+    ("kotlin", "fun f() {\n    val x = 1\n    ▮\n}", "   return x", "return x"),
+    # The editor has not indented, or what stands there may be aligned.
+    ("python", TOTAL + "▮", "    return x", "    return x"),
+    ("python", "def f(a):\n▮", "    return x", "    return x"),
+    ("python", "def f(a):\n    x\n\n    if a:\n  ▮", "      return x", "      return x"),
+    ("python", "x = foo(a,\n▮", "        b)", "        b)"),
+    ("python", 'def f():\n    """\n    A table\n    ▮', "  a b", "  a b"),
+    ("javascript", "foo()\n▮", "  .bar()", "  .bar()"),
+    ("javascript", "const a =\n▮", "  build()", "  build()"),
+    ("typescriptreact", "return (\n  <div>\n  ▮", "  <p>x</p>", "  <p>x</p>"),
+    ("c", "int f() {\n    if (a)\n    ▮\n}", "    return 1;", "    return 1;"),
+    ("yaml", "- name: x\n▮", "  value: y", "  value: y"),
+    ("markdown", "- a\n▮", "  - b", "  - b"),
+    ("makefile", "all: x\n▮", "\techo", "\techo"),
+    ("sql", "select\n▮", "    name", "    name"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "file", "raw", "expected"), FIRST_LINES)
+def test_the_models_own_white_space(language: str, file: str, raw: str, expected: str) -> None:
+    """Where the line above opens no block, a first line is no deeper than the cursor."""
+    assert shown(language, file, raw)[0] == expected
+
+
+AGAIN: list[Row] = [
+    ("python", "    # ▮", "# Return the sum.", "Return the sum."),
+    ("python", "#▮", "# Return the sum.", " Return the sum."),
+    ("python", "x = 1  # ▮", "# the first", "the first"),
+    ("python", "# - ▮", "# - two", "two"),
+    ("python", 'def f():\n    """▮', '"""Return one."""', 'Return one."""'),
+    ("javascript", "// ▮", "// Return nothing.", "Return nothing."),
+    ("c", "int x; // ▮", "// the first", "the first"),
+    ("rust", "/// ▮", "/// The sum.", "The sum."),
+    ("rust", "// ▮", "/// The sum.", "The sum."),
+    ("java", "/** ▮\n */", "/** The sum.", "The sum."),
+    ("java", "/**\n * ▮\n */", "* The sum.", "The sum."),
+    ("sql", "-- ▮", "-- the sum", "the sum"),
+    ("lua", "-- ▮", "-- the sum", "the sum"),
+    ("scheme", ";; ▮", ";; sum", "sum"),
+    ("latex", "% ▮", "% head", "head"),
+    ("html", "<!-- ▮ -->", "<!-- head", "head"),
+    ("yaml", "  - ▮", "- two", "two"),
+    ("markdown", "- ▮", "- two", "two"),
+    ("markdown", "* ▮", "* two", "two"),
+    ("markdown", "1. ▮", "1. One", "One"),
+    ("markdown", "> ▮", "> said", "said"),
+    ("markdown", "> - ▮", "> - two", "two"),
+    ("markdown", "> - ▮", "- two", "two"),
+    ("markdown", "- [ ] ▮", "- [ ] two", "two"),
+    ("markdown", "# ▮", "# Title", "Title"),
+    ("git-commit", "- ▮", "- two", "two"),
+    # Not marks, or not all that there is.
+    ("markdown", "#▮", "# Title", "# Title"),
+    ("markdown", "- ▮", "-x flag", "-x flag"),
+    ("markdown", "* ▮", "**bold** x", "**bold** x"),
+    ("markdown", "1. ▮", "2. Two", "2. Two"),
+    ("c", "/▮", "/ The sum.", "/ The sum."),
+    ("python", "f(*▮", "*kwargs)", "*kwargs)"),
+    ("python", "x = -▮", "- 1", "- 1"),
+    ("python", "# TODO: ▮", "# fix", "# fix"),
+    ("shellscript", "cmd --▮", "--all", "--all"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "file", "raw", "expected"), AGAIN)
+def test_a_mark_is_never_meant_twice(language: str, file: str, raw: str, expected: str) -> None:
+    """Of a comment, a list or a quote, however short."""
+    assert shown(language, file, raw)[0] == expected
+
+
+FOREIGN: list[Row] = [
+    ("python", "import os\n▮\n", "{% if cookiecutter.cli %}", ""),
+    ("python", "import os\n▮\n", "{{ cookiecutter.name }} = 1", ""),
+    ("python", "import os\n▮\n", "def f[T: int = int](xs: list[T]) -> T:\n    return xs[0]", ""),
+    ("javascript", "const a = 1;\n▮\n", "{% block scripts %}", ""),
+    ("c", "int f(void) {\n    int n = 0;\n    ▮\n}\n", "FOR_EACH(x, l) {\n        n++;\n    }", ""),
+    ("cpp", "int main() {\n    int *a;\n    ▮\n}\n", "k<<<256, 128>>>(a);", "k<<<1, 2>>>(b);"),
+    ("cpp", "// shop\n▮\nint f();\n", "export module shop.cart;", ""),
+    ("cpp", "class A {\n    ▮\n};", "Q_PROP(int x READ x WRITE y)", "Q_PROP(int y READ y)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "file", "raw", "seen"), FOREIGN)
+def test_what_the_grammar_does_not_know(language: str, file: str, raw: str, seen: str) -> None:
+    """By hand it is shown; while typing, where it is one error, or the file has the same."""
+    assert shown(language, file, raw, by_hand=True)[0] == raw
+    file = file.replace("    ▮", f"    {seen}\n    ▮") if seen else file
+    assert shown(language, file, raw)[0] == raw
+
+
+HIDDEN: list[Row] = [
+    ("python", "x = ▮", "is the the sum of", "does not parse here: is the the sum of"),
+    ("python", "x = ▮", "'a b", "broke off inside a string or a bracket"),
+    ("cpp", "class A {\n    ▮\n};", "Q_P(int x READ x)", "does not parse here: Q_P(int x READ x)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "file", "raw", "why"), HIDDEN)
+def test_the_reason_says_what_it_was(language: str, file: str, raw: str, why: str) -> None:
+    """Text that is broken off, and text that is no code here, are different things."""
+    assert shown(language, file, raw) == ("", why)
