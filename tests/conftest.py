@@ -48,12 +48,6 @@ def parser() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def mains(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A session of a test has a power supply, also where the machine has none just now."""
-    monkeypatch.setattr("fim_lsp.session.power.is_on_battery", lambda: False)
-
-
-@pytest.fixture(autouse=True)
 def watchdog(too_long: Path) -> Iterator[None]:
     """A test fails in which an event loop was held up, here or in a process that was forked."""
     yield

@@ -6,7 +6,6 @@ stats: the answer to a request and its cost; the counters of `fim/stats`
 days: what became of suggestions, day by day, in a private file
 tasks: tasks that are under way, each held until it ends
 connection: opens the backend, reconnects, and reports its state once
-power: how much of the user's rest background work needs, by where the power comes from
 scheduler: two lanes of short steps: foreground at once, background only while idle
 lane: the way to the model: work with a permit, which is asked before each call; steps and streams
 generation: one completion as it is decoded, which requests join; when they are answered

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -24,7 +23,6 @@ from typing import TypeVar
 
 from fim_lsp.documents import unix, well_formed
 from fim_lsp.session.connection import Connection
-from fim_lsp.session.power import Power, pace
 from fim_lsp.session.scheduler import Scheduler, Step
 from server_bridge.protocol import (
     BackendError,
@@ -143,12 +141,6 @@ class Lane(Scheduler):
         super().__init__(kinds, off_wire)
         self.connection = connection
         self._efforts: dict[str, dict[int, Effort]] = {}
-        self.power = Power()
-
-    async def aclose(self) -> None:
-        """End all that runs in the background."""
-        await super().aclose()
-        await self.power.aclose()
 
     async def run(self, permit: Permit, work: Callable[[PermittedModel], Awaitable[T]]) -> T:
         """
@@ -181,23 +173,13 @@ class Lane(Scheduler):
         ends it.
         """
         self._efforts[kind] = {}
-        if (times := self.pace(kind)) < math.inf:
-            super().background(kind, partial(self._end_quietly, kind, step), delay=delay * times)
+        super().background(kind, partial(self._end_quietly, kind, step), delay=delay)
 
     def again(self, kind: str, step: Step, *, delay: float) -> None:
         """Leave *step* for later on behalf of the work of this *kind*; see `Scheduler`."""
-        if delay < math.inf:  # on the battery, it may be never
-            super().again(kind, partial(self._end_quietly, kind, step), delay=delay)
-
-    def pace(self, kind: str) -> float:
-        """Return how much more rest than usual work of this *kind* needs now; see `power.pace`."""
-        if kind in self._off_wire:
-            return 1.0
-        return pace(self.connection.config.backend, on_battery=self.power.is_on_battery())
+        super().again(kind, partial(self._end_quietly, kind, step), delay=delay)
 
     async def _end_quietly(self, kind: str, step: Step) -> bool:
-        if self.pace(kind) == math.inf:  # the plug was pulled while it waited
-            return False
         try:
             return await step()
         except Withdrawn as reason:

@@ -189,7 +189,7 @@ class Prefill:
         state = self._lane.connection.state
         measure = await model.measure(prompt)
         seconds = (measure.total - measure.cached) / max(1.0, state.prefill_per_s)
-        missing = seconds * self._lane.pace(NEXT) - self._lane.quiet_s
+        missing = seconds - self._lane.quiet_s
         return missing if missing > SHORTEST_S else 0.0
 
     def _go_on(self) -> None:

@@ -84,13 +84,6 @@ class BackendConfig:
         "counts.",
         of=dict,
     )
-    # four times the rest halves what is evaluated ahead: benchmarks/HISTORY.md
-    on_battery: str = option(
-        "less",
-        "While this machine runs on its battery, how much a model of this machine evaluates ahead: "
-        "`full` as with a plug, `less` what you rest four times as long for, `off` nothing.",
-        choices=("full", "less", "off"),
-    )
     # loading it again takes seconds, with a large model many
     unload_after_minutes: int = option(
         0,

@@ -5,6 +5,7 @@ from __future__ import annotations
 _VS_CODE = "`benchmarks.recorded` plays what VS Code records"
 
 REMOVED = {
+    "fim.backend.onBattery": "fim.suggestions and fim.completion.auto save more on a battery",
     "fim.commitMessage": "VS Code and plugins for git write commit messages",
     "fim.record": _VS_CODE,
     "fim.stopRecording": _VS_CODE,

@@ -38,7 +38,7 @@ def test_switching_off_and_on(editor: Editor) -> None:
 
 def test_what_is_gone_is_said_calmly(editor: Editor) -> None:
     """A setting and a command of an earlier version make one message each, and no warning."""
-    gone = {"record": True, "ring": {"chunks": 3}}
+    gone = {"backend": {"onBattery": "off"}, "ring": {"chunks": 3}}
     offered = editor.initialize(initializationOptions={"fim": gone})["executeCommandProvider"]
     assert "fim.record" not in offered["commands"]
     settings = {"settings": {"fim": gone}}
@@ -46,7 +46,8 @@ def test_what_is_gone_is_said_calmly(editor: Editor) -> None:
     assert editor.command("fim.record", A) is None
     said = editor.messages("window/showMessage")
     assert [message["type"] for message in said] == [3, 3]
-    assert all("fim.record is gone: " in message["message"] for message in said)
+    assert "initializationOptions: fim.backend.onBattery is gone: " in said[0]["message"]
+    assert said[1]["message"].startswith("fim.record is gone: ")
 
 
 def test_not_now(editor: Editor) -> None:

@@ -36,11 +36,12 @@ def at(config: Config, key: str) -> object:
 
 def test_a_removed_setting_is_no_problem() -> None:
     """One sentence says that it is gone, however many layers have it, and nothing else changes."""
-    raw = {"fim.record": 1, "fim": {"ring": {"chunks": 3}}}
-    config, [notice] = merge_layers([Layer("file", {"fim.record": 2}), Layer("editor", raw)])
+    raw = {"fim.backend.onBattery": "off", "fim": {"ring": {"chunks": 3}}}
+    file = Layer("file", {"backend": {"onBattery": 1}})
+    config, [notice] = merge_layers([file, Layer("editor", raw)])
     assert config.ring.chunks == 3
     assert isinstance(notice, Notice)
-    assert notice.startswith("file: fim.record is gone: ")
+    assert notice.startswith("file: fim.backend.onBattery is gone: ")
 
 
 def test_nothing_set_is_the_default() -> None:
