@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from fim_lsp.context.grammars import language_of
@@ -32,34 +33,32 @@ def name_of(repository: Path) -> str:
 
 
 class CodeFiles:
-    """The code files of a repository. State: the texts that were read, and git, which reads them."""
+    """The code files of a repository. State: the texts that were read."""
 
     def __init__(self, repository: Path, most_chars: int = sys.maxsize) -> None:
         self._repository, self._most_chars = repository, most_chars
         self._texts: dict[str, Lines] = {}
-        self._cat: subprocess.Popen[bytes] | None = None
 
     def at(self, tree: str) -> dict[str, Lines]:
         """Return the files of a tree by path, but for those with too many characters."""
-        files = {}
+        blobs = {}
         for row in git(self._repository, "ls-tree", "-r", tree).splitlines():
             meta, path = row.split("\t", 1)
             _, kind, blob = meta.split()
-            if is_code(path) and kind == "blob" and (lines := self._read(blob)):
-                files[path] = lines
-        return files
+            if is_code(path) and kind == "blob":
+                blobs[path] = blob
+        self._read({*blobs.values()} - self._texts.keys())
+        return {path: lines for path, blob in blobs.items() if (lines := self._texts[blob])}
 
-    def _read(self, blob: str) -> Lines:
-        if blob not in self._texts:
-            if self._cat is None:
-                command = ["git", "-C", str(self._repository), "cat-file", "--batch"]
-                self._cat = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-            assert self._cat.stdin
-            assert self._cat.stdout
-            self._cat.stdin.write(blob.encode() + b"\n")
-            self._cat.stdin.flush()
-            size = int(self._cat.stdout.readline().split()[2])
-            data = self._cat.stdout.read(size + 1)[:-1]
-            text = data.decode("utf-8", "replace").replace("\r\n", "\n")
+    def _read(self, blobs: AbstractSet[str]) -> None:
+        """Read these blobs, all at once."""
+        command = ["git", "-C", str(self._repository), "cat-file", "--batch"]
+        names = "".join(f"{blob}\n" for blob in blobs).encode()
+        data = subprocess.run(command, input=names, capture_output=True, check=True).stdout
+        at = 0
+        for blob in blobs:
+            begin = data.index(b"\n", at) + 1
+            size = int(data[at:begin].split()[2])
+            text = data[begin : begin + size].decode("utf-8", "replace").replace("\r\n", "\n")
             self._texts[blob] = tuple(text.split("\n")) if len(text) <= self._most_chars else ()
-        return self._texts[blob]
+            at = begin + size + 1

@@ -9,7 +9,7 @@ the best possible set (Nemhauser et al. 1978); near-duplicates exclude themselve
 their words are counted already. A piece that shares rare words with the surroundings of the cursor
 (idf-weighted), or lies in a file looked at lately, counts for more.
 
-The weights were fitted on the histories of httpx, click and tornado (benchmarks/recall) and
+The weights were fitted on the names needed in the histories of httpx, click and tornado and
 are rounded: recall on click changes by 0.01 at most when any of them is halved or doubled.
 """
 

@@ -56,7 +56,7 @@ from fim_lsp.documents import LINE_CHARS
 
 PRICE = 0.002
 """
-Worth a character must add to be evaluated: the dial between recall and upkeep (benchmarks/recall).
+Worth a character must add to be evaluated: the dial between recall of names and upkeep.
 Half of it costs about twice the tokens per typed line for the same recall; twice recalls less.
 """
 

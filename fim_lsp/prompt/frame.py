@@ -40,10 +40,11 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The frozen part of a prompt."""
+    """The frozen part of a prompt; *near* is chosen for its window, once all else is evaluated."""
 
     header: Header
     window: Window
+    near: Chunks = ()
 
     def middle(self, place: TextPlace) -> str:
         """Return what stands between the window's anchor and a cursor."""
@@ -58,6 +59,10 @@ class Frame:
         if chunks == self.header.chunks:
             return self
         return replace(self, header=replace(self.header, chunks=chunks))
+
+    def with_near(self, near: Chunks) -> Frame:
+        """Return the frame with another near part; as it is where that is the same."""
+        return self if near == self.near else replace(self, near=near)
 
 
 @lru_cache(maxsize=256)
@@ -89,12 +94,14 @@ def beside(chunks: Chunks, path: str, shown: Window) -> Chunks:
 
 def before_withdrawn(frame: Frame, shows: Callable[[str], bool]) -> Frame:
     """
-    Return *frame* with its chunks before the first that must not be shown; the same where all may
-    be.
+    Return *frame* with its chunks before the first that must not be shown, and the same of its near
+    part; the same where all may be.
     """
-    chunks = frame.header.chunks
-    n = next((n for n, chunk in enumerate(chunks) if not shows(chunk.name)), len(chunks))
-    return frame.with_chunks(chunks[:n])
+
+    def cut(chunks: Chunks) -> Chunks:
+        return tuple(itertools.takewhile(lambda chunk: shows(chunk.name), chunks))
+
+    return frame.with_chunks(cut(frame.header.chunks)).with_near(cut(frame.near))
 
 
 def affordable(frame: Frame, measure: Measure) -> Frame:
@@ -126,7 +133,9 @@ def compose(frame: Frame, typed: str) -> Prompt:
     if forced != half:  # the output cannot begin with what is redacted
         middle, forced = middle + forced, ""
     repo, path = scrub_name(frame.header.repo), scrub_name(frame.header.path)
-    return Prompt(repo, frame.header.chunks, path, prefix, suffix, middle, forced=forced)
+    return Prompt(
+        repo, frame.header.chunks, path, prefix, suffix, middle, forced=forced, near=frame.near
+    )
 
 
 # One cursor is composed for several times: measured, prefilled, asked.

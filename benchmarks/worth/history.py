@@ -16,6 +16,7 @@ from typing import NamedTuple
 from benchmarks.git import CodeFiles, Lines, git, is_code
 from benchmarks.next_edit.commits import hunks
 
+_MOST_CHARS = 300_000  # a longer file is data or generated code
 _MAX_TYPED = 400  # lines per commit: one import of a library must not outweigh forty real commits
 
 
@@ -63,7 +64,7 @@ class History:
     """The newest *n_commits* of the repository at *path* that touch code."""
 
     def __init__(self, path: Path, n_commits: int) -> None:
-        self._path, self._code = path, CodeFiles(path)
+        self._path, self._code = path, CodeFiles(path, _MOST_CHARS)
         log = git(path, "log", "--first-parent", "--format=%H %P", f"-n{n_commits * 8}")
         commits = (commit for commit, *parents in map(str.split, log.splitlines()) if parents)
         self.commits = [*islice(filter(self._changes, commits), n_commits)][::-1]
@@ -85,7 +86,7 @@ class History:
 
     def _type(self, commit: str, before: Files, after: Files) -> Iterator[Step]:
         n_typed = 0
-        for path in self._changes(commit):
+        for path in filter(after.__contains__, self._changes(commit)):
             hunks = list(self._hunks(commit, path))
             n_lines = sum(len(lines) for *_, lines in hunks)
             if n_typed + n_lines > _MAX_TYPED:

@@ -1,17 +1,18 @@
 """
 Our ring as the session drives it: `fim_lsp.context`, told what happens in an editor, without one.
 
-A file is looked at, an edit happened, a file was saved, one was changed by others; `pieces` are
-those that a request at a line carries.
+A file is looked at, an edit happened, a file was saved, one was changed by others; at a `rest` the
+ring changes.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 
-from fim_lsp.context.chunks import ContextChunk, Source
+from fim_lsp.context.chunks import Source, read
 from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.grammars import language_of
 from fim_lsp.context.index import Index, IndexEntry, names, read_unopened, update_index
@@ -19,23 +20,26 @@ from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import RingLimits, Viewport, update_ring
 from fim_lsp.documents import Document, Edit, Position, apply_edits, open_document, split
 
-CHUNK_LINES = 64
+N_CHUNKS, CHUNK_LINES = 16, 64  # the defaults
 TURN_LINES = 8  # typed in one place until the user pauses to think
 
 
 class DrivenRing:
-    """A ring of so many chunks and characters, in a workspace of *files*. Lines carry their line ends."""
+    """
+    A ring of so many characters, in a workspace of *files*: of those it shows definitions, open or not.
 
-    def __init__(self, n_chunks: int, n_chars: int, files: Mapping[str, str]) -> None:
-        self.memory = Memory(RingLimits(n_chunks, CHUNK_LINES, n_chars))
+    Lines carry their line ends.
+    """
+
+    def __init__(self, n_chars: int, files: Mapping[str, str]) -> None:
+        self.memory = Memory(RingLimits(N_CHUNKS, CHUNK_LINES, n_chars))
         self._documents: dict[str, Document] = {}
         self._versions = itertools.count()
-        self._disk: dict[str, str] = {}
-        self._index = Index()
         self._typed = 0
-        self._shown: tuple[ContextChunk, ...] = ()
-        for path, text in files.items():
-            self._write(path, text)
+        self._is_indexed = bool(files)
+        self._disk = dict(files)
+        entries = {path: _entry(path, text) for path, text in files.items()}
+        self._index = update_index(Index(), entries)
 
     def open(self, path: str, lines: tuple[str, ...]) -> None:
         """Look at a file."""
@@ -71,22 +75,19 @@ class DrivenRing:
         self._write(path, self._documents[path].text)
         self.memory.note_focus(path)
 
-    def pieces(self, view: Viewport, *, anchored: bool) -> tuple[ContextChunk, ...]:
-        """Return what a request with this window shows; the ring changes when the user pauses."""
+    def rest(self, view: Viewport, *, anchored: bool) -> None:
+        """Let the ring change for this window: when it is new, and when the user pauses."""
         self._typed += 1
         if anchored or self._typed % TURN_LINES == 0:
             snapshot = self.memory.snapshot(view)
-            others = read_unopened(self._index, snapshot, self._read_unopened)
+            others = read_unopened(self._index, snapshot, self._read_unopened, _read)
             snapshot = replace(snapshot, others=(*snapshot.others, *others))
-            assert self.memory.accept(snapshot, update_ring(snapshot))
-            self._shown = self.memory.visible(view)
-        return self._shown
+            assert self.memory.accept(snapshot, update_ring(snapshot, _read))
 
     def _write(self, path: str, text: str) -> None:
-        language = language_of(path)
-        self._disk[path] = text
-        entry = IndexEntry(language, (0, 0), names(read_syntax(language, text).definitions))
-        self._index = update_index(self._index, {path: entry})
+        if self._is_indexed:
+            self._index = update_index(self._index, {path: _entry(path, text)})
+            self._disk[path] = text
 
     def _read_unopened(self, path: str) -> Source | None:
         lines = tuple(split(self._disk[path]))
@@ -94,6 +95,15 @@ class DrivenRing:
 
     def _document(self, path: str, lines: tuple[str, ...]) -> Document:
         return open_document(path, language_of(path), next(self._versions), "".join(lines))
+
+
+_read = functools.lru_cache(maxsize=1024)(read.__wrapped__)  # of a whole history
+
+
+@functools.lru_cache(maxsize=65_536)  # of each ring
+def _entry(path: str, text: str) -> IndexEntry:
+    language = language_of(path)
+    return IndexEntry(language, (0, 0), names(read_syntax(language, text).definitions))
 
 
 def _source(document: Document) -> Source:

@@ -1,0 +1,126 @@
+"""
+What a model is shown at a place, arm by arm: the product's own choice and prompt, and others to compare with.
+
+| arm | in the prompt besides the window of `WINDOW` tokens |
+| --- | --- |
+| `window` | nothing |
+| `ring500`, `ring1500` | the ring with so many tokens of room, as the session has it there |
+| `open500`, `open1500` | the same without files that are not open: no definitions looked up, no siblings |
+| `near` | the near part behind the suffix |
+| `edited`, `far` | one half of it |
+| `tail` | the near part as more of the suffix, each file under a comment with its name |
+| `front` | the near part in front, as chunks |
+| `ring500+near` and so on | both |
+| `wider` | a window that is larger by the near part's room |
+| `unrelated` | pieces of another project, in front: the control |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.git import is_code
+from benchmarks.worth.driven import DrivenRing
+from benchmarks.worth.places import Place
+from fim_lsp.context.chunks import Piece, Source, Why, group, read
+from fim_lsp.context.grammars import language_of
+from fim_lsp.context.near import choose_near
+from fim_lsp.documents import TextPlace, split
+from fim_lsp.prompt.frame import Frame, Header, compose
+from fim_lsp.prompt.window import LEAD, Budget, place_window
+from server_bridge.fim.tokens import needs_no_lead
+from server_bridge.protocol import Chunk, Prompt
+
+CHARS_PER_TOKEN = 3.4  # of Qwen2.5-Coder's tokens in code
+WINDOW = (384, 96)  # tokens above and below: what a slow machine evaluates
+NEAR = 500  # tokens
+MIDDLE = 256
+RINGS = ("ring500", "ring1500", "open500", "open1500")
+ARMS = (
+    "window", "near", "edited", "far", "ring500", "ring500+near", "ring1500", "ring1500+near",
+    "open500", "open500+near", "open1500", "open1500+near", "tail", "front", "wider", "unrelated",
+)  # fmt: skip
+_CHUNK_LINES = 64
+_COMMENTS = {"python": "#", "lua": "--", "shellscript": "#", "ruby": "#"}
+_UNRELATED = Path(__file__).resolve().parents[2] / "fim_lsp"
+
+
+def budget(model: str, more: int = 0) -> Budget:
+    """Return the window of a model of this name, with so many *more* tokens."""
+    above, below = WINDOW
+    return Budget(
+        prefix=chars(above + more),
+        suffix=chars(below),
+        middle=chars(MIDDLE),
+        lead=0 if needs_no_lead(model) else LEAD,
+    )
+
+
+def chars(n_tokens: int) -> int:
+    """Return how many characters about so many tokens have."""
+    return int(n_tokens * CHARS_PER_TOKEN)
+
+
+def rings(arms: Iterable[str], files: Mapping[str, str]) -> dict[str, DrivenRing]:
+    """Return the rings that *arms* need, in a workspace of *files*; one in any case."""
+    needed = {arm.partition("+")[0] for arm in arms} & {*RINGS} or {"open500"}
+    return {
+        name: DrivenRing(
+            chars(int(name.removeprefix("ring").removeprefix("open"))),
+            files if name.startswith("ring") else {},
+        )
+        for name in sorted(needed)
+    }
+
+
+def compose_arm(arm: str, place: Place, repo: str, model: str) -> Prompt:
+    """Return the prompt of an arm at a place, as the session would send it when nothing is typed."""
+    first, _, more = arm.partition("+")
+    chunks: tuple[Chunk, ...] = ()
+    pieces = tuple(p for chunk in place.rings.get(first, ()) for p in chunk.pieces)
+    near = _near(more or first, place, pieces)
+    if first in RINGS:
+        chunks = tuple(Chunk(chunk.name, chunk.text) for chunk in place.rings[first])
+    elif first == "unrelated":
+        chunks = _chunks(_unrelated(place))
+    elif first == "front":
+        chunks, near = near, ()
+    window = place.window
+    if first == "wider":
+        window = place_window(place.document, place.position, budget(model, NEAR), None)
+    frame = Frame(Header(repo, chunks, place.path), window)
+    prompt = compose(frame, frame.middle(TextPlace(place.document, place.position)))
+    if first == "tail":
+        mark = _COMMENTS.get(place.language, "//")
+        more = "".join(f"\n{mark} {chunk.name}\n{chunk.text}" for chunk in near)
+        prompt, near = replace(prompt, suffix=prompt.suffix + more), ()
+    return replace(prompt, near=near)
+
+
+def _near(arm: str, place: Place, shown: tuple[Piece, ...]) -> tuple[Chunk, ...]:
+    if arm not in ("near", "tail", "front", "edited", "far"):
+        return ()
+    pieces = choose_near(place.snapshot, chars(NEAR), shown)
+    if arm in ("edited", "far"):
+        why = Why.EDITED if arm == "edited" else Why.FAR
+        pieces = tuple(piece for piece in pieces if piece.why is why)
+    return _chunks(pieces)
+
+
+def _chunks(pieces: Iterable[Piece]) -> tuple[Chunk, ...]:
+    return tuple(Chunk(chunk.name, chunk.text) for chunk in group(pieces, _CHUNK_LINES))
+
+
+def _unrelated(place: Place) -> list[Piece]:
+    """Return pieces of this project for the near part's room, others at each place."""
+    files = sorted(file for file in _UNRELATED.rglob("*.py") if is_code(file.name))
+    file = files[sum(place.commit.encode()) % len(files)]
+    lines = tuple(split(file.read_text("utf-8")))
+    chosen, room = list[Piece](), chars(NEAR)
+    for piece in read(Source(file.name, file.name, language_of(file.name), 0, lines)).pieces:
+        room -= len(piece.text)
+        if room >= 0:
+            chosen.append(piece)
+    return chosen
