@@ -68,7 +68,13 @@ class Memory:
         self.ring = Ring()
 
     def note_open(self, source: Source) -> None:
-        """Note that a document was opened: from now on its text is the editor's."""
+        """
+        Note that a document was opened: from now on its text is the editor's. One that was only
+        judged again keeps the marks of its edits.
+        """
+        before = self._sources.get(source.uri)
+        if before and before.lines is source.lines and self._is_open(source.uri):
+            return
         self._closed.pop(source.uri, None)
         self._replace(source)
         self.note_focus(source.uri)

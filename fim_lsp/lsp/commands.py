@@ -120,18 +120,17 @@ async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]
     name, first_line = editor.notebooks.place(uri)
     document, cell = editor.session.document(name), editor.document(uri)
     place = convert.place_of(params.get("position"), cell, editor.encoding)
-    editor.n_texts += 1
-    number = editor.n_texts
+    mine = editor.long_texts.claim("")
     with editor.messages.working("Writing") as on_progress:
 
         def go_on(so_far: str) -> bool:
             lines = editor.messages.count_lines(so_far.count("\n") + 1)
-            return number == editor.n_texts and on_progress(lines)
+            return mine.is_newest and on_progress(lines)
 
         start, text, note = await editor.session.continue_long(
             name, place and place.down(first_line), go_on
         )
-    if number != editor.n_texts:
+    if not mine.is_newest:
         text, note = "", "you asked for another text"
     edit = None
     if document is not None and cell is not None and text:

@@ -24,6 +24,7 @@ from fim_lsp.lsp.log import log_to
 from fim_lsp.lsp.messages import Messages
 from fim_lsp.lsp.notebooks import Notebooks
 from fim_lsp.lsp.rpc import JsonRpcException, LanguageServer, types
+from fim_lsp.session.newest import Newest
 from fim_lsp.session.session import Session
 from fim_lsp.session.state.state_file import PAGE
 from fim_lsp.settings.config import Config, LogConfig
@@ -76,7 +77,7 @@ class Editor(LanguageServer):
         self.notebooks = Notebooks()
         self.sources = Sources(flags, over_tcp=over_tcp)
         self.roots: tuple[str, ...] = ()
-        self.n_texts = 0  # long texts asked for
+        self.long_texts = Newest[str]()
         self._open_session = open_session
         self._is_open = False
         self._closing: asyncio.Task[None] | None = None
@@ -86,7 +87,7 @@ class Editor(LanguageServer):
         self._word_limit_s = math.inf
         self._shown_large = False
         self._log: LogConfig | None = None
-        self._newest: dict[tuple[str, str], asyncio.Task[Any]] = {}
+        self._newest = Newest[tuple[str, str]]()
 
     def begin(self, params: types.InitializeParams) -> None:
         """Open the session with the settings known so far."""
@@ -299,11 +300,10 @@ class Editor(LanguageServer):
         become known.
         """
         self._look_at_settings()
-        task, key = asyncio.current_task(), (method, document.uri)
+        task = asyncio.current_task()
         assert task is not None
-        if previous := self._newest.get(key):
-            previous.cancel()  # pygls answers it with -32800
-        self._newest[key] = task
+        # pygls answers what is cancelled with -32800
+        mine = self._newest.claim((method, document.uri), task.cancel)
         try:
             uri, first = self.notebooks.place(document.uri)
 
@@ -328,8 +328,7 @@ class Editor(LanguageServer):
                 self.messages.explain(answer.reason, again=not answer.is_failure)
             return [_move(suggestion, -first) for suggestion in answer.suggestions]
         finally:
-            if self._newest.get(key) is task:
-                del self._newest[key]
+            mine.release()
 
     def _show_status(self) -> None:
         notify = self.session.config.status.notify

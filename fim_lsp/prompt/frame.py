@@ -72,8 +72,9 @@ def scrub_name(name: str) -> str:
 
 
 def move(frame: Frame, edit: Edit) -> Frame:
-    """Return *frame* after an edit: its window moves with edits above it."""
-    return replace(frame, window=window.move(frame.window, edit))
+    """Return *frame* after an edit: its window moves with edits above it; the same elsewhere."""
+    moved = window.move(frame.window, edit)
+    return frame if moved is frame.window else replace(frame, window=moved)
 
 
 def beside(chunks: Chunks, path: str, shown: Window) -> Chunks:

@@ -23,6 +23,7 @@ from fim_lsp.session.dispatcher import Dispatcher
 from fim_lsp.session.generation import Wait
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.lane import Withdrawn
+from fim_lsp.session.newest import Newest
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.quietness import Quietness
@@ -33,7 +34,7 @@ from fim_lsp.session.stats import Answer, LastAnswer, Stats, describe
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters.order import polish
 from fim_lsp.suggest.lines_in_sight import continue_line
-from fim_lsp.suggest.reasons import Outcome, reason, source
+from fim_lsp.suggest.reasons import End, Outcome, reason, source
 from fim_lsp.suggest.request import (
     EDITOR,
     LOOK,
@@ -52,6 +53,7 @@ PASSING_MS = 250.0
 PATIENCE_MS = 250.0  # for all of a text; then a line of it is shown
 BY_HAND_S = 1.0  # for all of a text
 LOOK_S, STARTING_S = 0.25, 120.0  # between two looks at a backend that starts; for all of them
+ASK_AGAIN = 3  # times, where rules or files change while the model is asked
 SPARE_S = 0.03  # between the deadline of the model's text and that of the answer
 SUPERSEDED = Answer([], Outcome.SUPERSEDED)
 
@@ -70,6 +72,7 @@ class Completer:
     _dispatcher: Dispatcher
     _prefill: Prefill
     _quiet: Quietness
+    _newest: Newest[str] = field(default_factory=Newest)  # the newest request in each document
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     async def complete(
@@ -83,6 +86,7 @@ class Completer:
     ) -> Answer:
         """Return the suggestions at *position*; only raises `CancelledError`."""
         started, is_in_word = time.perf_counter(), False
+        mine = self._newest.claim(uri)
         answer = self._explain(SUPERSEDED)
         self._open.last_uri = uri
         doc = self._open.by_uri.get(uri)
@@ -104,8 +108,9 @@ class Completer:
                 doc.offer(request, answer.suggestions)
             return answer
         finally:
-            if doc := self._open.by_uri.get(uri):
-                doc.last_answer = LastAnswer(version, position, invoked, answer)
+            if mine.is_newest and (doc := self._open.by_uri.get(uri)):
+                doc.note_answer(LastAnswer(version, position, invoked, answer))
+            mine.release()
             ms = (time.perf_counter() - started) * 1e3
             self._stats.count_answer(answer, ms, is_in_word=is_in_word)
             self._connection.report_state()
@@ -160,6 +165,24 @@ class Completer:
         self, request: CompletionRequest, asked: OpenDocument, place: TextPlace, until: float
     ) -> Answer:
         """
+        Answer by what may be shown now; again where that changed while the model was asked, and
+        where the server turned out to load its model.
+        """
+        for n_more in reversed(range(ASK_AGAIN)):
+            try:
+                return await self._ask_judged(request, asked, place, until)
+            except Withdrawn as over:
+                if not (over.judged and n_more):
+                    raise
+            except BackendUnavailable:
+                if not (self._connection.is_starting and n_more):
+                    raise
+        raise AssertionError
+
+    async def _ask_judged(
+        self, request: CompletionRequest, asked: OpenDocument, place: TextPlace, until: float
+    ) -> Answer:
+        """
         Answer once the verdicts are there, as what was open may be judged again, or closed: from
         what is known at the place, or by the model; or return the rule by which the request gets
         nothing.
@@ -170,14 +193,9 @@ class Completer:
             return SUPERSEDED
         if doc is not asked and not looks:
             doc.move_to(place)
-        if doc.refusal:
-            return Answer([], *doc.refusal)
-        if not looks:
+        if not (looks or doc.refusal):
             doc.workspace.memory.note_move(doc.uri, request.position.line)
-        end = why_off(request)
-        if end is None and self._quiet.is_snoozed and not request.invoked:
-            end = Outcome.NOT_NOW, ""
-        if end is not None:
+        if end := doc.refusal or self._why_off(request):
             return Answer([], *end)
         if not looks:
             self._prefill.prefill_cursor(doc)
@@ -186,22 +204,16 @@ class Completer:
         deleted = bool(is_told) and doc.deleted == request.position
         if why := why_not(request, deleted=deleted):
             return Answer([], why)
-        return await self._ask_awake(request, doc, until)
+        return await self._ask(request, doc, until)
 
-    async def _ask_awake(
-        self, request: CompletionRequest, doc: OpenDocument, until: float
-    ) -> Answer:
-        """Ask, and once more where the server turns out to load its model when it is asked."""
-        try:
-            return await self._ask(request, doc, until)
-        except BackendUnavailable:
-            if not self._connection.is_starting:
-                raise
-            return await self._ask(request, doc, until)
+    def _why_off(self, request: CompletionRequest) -> End | None:
+        """Return why there are no suggestions now, by the settings or the user; None for none."""
+        is_snoozed = self._quiet.is_snoozed and not request.invoked
+        return why_off(request) or ((Outcome.NOT_NOW, "") if is_snoozed else None)
 
     async def _ask(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Answer:
         """Answer from what is known, from the model, or else from the lines in sight."""
-        known = doc.known.at(request, self._connection.state.model)
+        known = doc.find_known(request, self._connection.state.model)
         candidates = [*known.candidates]
         if known.is_on_screen:
             suggested = self._suggest(request, candidates[0])
@@ -222,8 +234,8 @@ class Completer:
     async def _ask_model(
         self, request: CompletionRequest, doc: OpenDocument, until: float, n_wanted: int
     ) -> Answer:
-        if doc.restoring is not None:
-            await asyncio.wait([doc.restoring])
+        if doc.view.restoring is not None:
+            await asyncio.wait([doc.view.restoring])
         if not request.is_look:
             await self._persistence.restore_again(doc)
             self._persistence.note_use(doc)
@@ -254,7 +266,7 @@ class Completer:
         model = self._connection.state.model
         answer = self._choose(request, outcome, polished)
         is_shown = lasting and len(said) == 1
-        doc.known.displayed = Displayed(request.cursor, polished[0], model) if is_shown else None
+        doc.display(Displayed(request.cursor, polished[0], model) if is_shown else None)
         if lasting and answer.suggestions:
             self._dispatcher.decode_ahead(request, doc, answer.suggestions[0])
         return answer

@@ -18,6 +18,7 @@ from fim_lsp.prompt.frame import Frame, compose
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.generation import Generation, Phase, Wait, goes_on, is_answered
 from fim_lsp.session.lane import OVER, Lane, PermittedModel, Withdrawn
+from fim_lsp.session.newest import Newest
 from fim_lsp.session.scheduler import end_tasks
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.stats import Stats
@@ -43,7 +44,7 @@ class Dispatcher:
     _stats: Stats
     _framing: Framing
     _tasks: Tasks = field(default_factory=Tasks)
-    _latest: Generation | None = None  # the one that the newest request waits for
+    _newest: Newest[str] = field(default_factory=Newest)  # the newest request
 
     async def ask(
         self, request: CompletionRequest, doc: OpenDocument, wait: Wait, n_wanted: int
@@ -71,7 +72,7 @@ class Dispatcher:
             return  # the user typed on
         after = accept(request, suggestion)
         frame = doc.ladder.current
-        if frame is None or doc.known.at(after, self._model).candidates:
+        if frame is None or doc.find_known(after, self._model).candidates:
             return
         if doc.known.joinable(frame.window, after):
             return
@@ -120,10 +121,11 @@ class Dispatcher:
         self, request: CompletionRequest, doc: OpenDocument, sample: int = 0
     ) -> Generation:
         # On the wire, so that no other evaluation makes the choice a wrong one.
+        document = doc.document
         best = partial(self._framing.best, doc, request.place, by_hand=request.invoked)
         frame = await self._lane.run(doc.permit(), best)
         if frame is not doc.ladder.current and not request.is_look:
-            doc.ladder.install(frame)
+            doc.take(frame, document)
         return self._new(request, doc, frame, sample)
 
     def _new(
@@ -146,10 +148,8 @@ class Dispatcher:
         loop, before = asyncio.get_running_loop(), generation.cost
         alarms = [loop.call_at(at, generation.news.set) for at in (wait.early, wait.until)]
         n_lines, shown = 0, False
-        if not request.is_look:
-            self._latest = generation
         lingers_s = 0.0 if generation.sample else math.inf  # where the request leaves without it
-        generation.join()
+        generation.join(None if request.is_look else self._newest.claim(""))
         try:
             self._run(generation, doc)
             while not is_answered(known := doc.known.by(generation, request), wait, loop.time()):
@@ -174,7 +174,7 @@ class Dispatcher:
 
     def _run(self, generation: Generation, doc: OpenDocument) -> None:
         """Have *generation* run, unless it does."""
-        if generation.claim():
+        if generation.begin_run():
             self._tasks.start(self._generate(generation, doc), "generation")
 
     async def _generate(self, generation: Generation, doc: OpenDocument) -> None:
@@ -239,7 +239,7 @@ class Dispatcher:
         return goes_on(
             generation.waiting,
             lingers=_lingers(generation),
-            is_newest=generation is self._latest,
+            is_newest=generation.is_newest,
             is_paused=generation.is_paused or (contradicted and not generation.waiting),
             # perhaps by this very generation, if it began ahead
             is_wire_wanted=self._lane.is_wanted,
@@ -247,7 +247,7 @@ class Dispatcher:
 
     def _is_wanted(self, generation: Generation, doc: OpenDocument) -> bool:
         """Return whether a request waits for *generation*, or a key that may come, and no step."""
-        is_free = generation is self._latest and not self._lane.is_wanted
+        is_free = generation.is_newest and not self._lane.is_wanted
         lingers = is_free and _lingers(generation) and doc.leads_to(generation)
         return generation.waiting > 0 or lingers
 

@@ -39,7 +39,7 @@ class Framing:
 
     def next_prompt(self, doc: OpenDocument, place: TextPlace) -> Prompt:
         """Return the prompt for *place* in the newest frame, evaluated or not."""
-        doc.ladder.cut_withdrawn(doc.workspace.shows)
+        self._prune(doc)
         usable = doc.ladder.usable(place, self._budget(doc))
         return (usable or self._quick(doc, place))[0].prompt(place)
 
@@ -53,7 +53,7 @@ class Framing:
         A user who asks *by_hand* waits for the one that shows most of what can be evaluated
         meanwhile.
         """
-        doc.ladder.cut_withdrawn(doc.workspace.shows)
+        self._prune(doc)
 
         async def measure(frame: Frame) -> Measure:
             return await model.measure(frame.prompt(place))
@@ -72,7 +72,7 @@ class Framing:
 
     def ahead(self, doc: OpenDocument, place: TextPlace) -> Frame:
         """Return the frame that the next request should find evaluated."""
-        doc.ladder.cut_withdrawn(doc.workspace.shows)
+        self._prune(doc)
         budget = self._budget(doc)
 
         def ring(shown: Window) -> Chunks:
@@ -118,6 +118,12 @@ class Framing:
             with contextlib.suppress(BackendError, Withdrawn):
                 prompt, measure = await self._lane.look(doc.permit(place.document), look)
         return describe(prompt, measure, doc.workspace.memory.ring.chunks)
+
+    def _prune(self, doc: OpenDocument) -> None:
+        """Have the frames of *doc* show what may be shown now, and as much as the server takes."""
+        state = self._lane.connection.state
+        doc.ladder.fit_to((state.url, state.model, state.n_ctx))
+        doc.ladder.cut_withdrawn(doc.workspace.shows)
 
     def _budget(self, doc: OpenDocument) -> window.Budget:
         return frames.budget(

@@ -28,6 +28,7 @@ from typing import NamedTuple
 from fim_lsp.prompt.half_words import Tape, resume
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.lane import Effort
+from fim_lsp.session.newest import Claim
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.confidence import least, odds
 from fim_lsp.suggest.continuations import Known, Said
@@ -130,6 +131,7 @@ class Generation:
     raw: str = ""
     tokens: Tape = ()
     waiting: int = 0
+    claim: Claim[str] | None = None  # of the last request that waited for it, to be the newest
     until: float = 0.0
     is_idle: bool = True
     is_paused: bool = False
@@ -212,10 +214,16 @@ class Generation:
         self.n_judged = len(self.tokens)
         return enough(self.text, self.request.cursor)
 
-    def join(self) -> None:
-        """Have a request wait for it, which decodes it further."""
+    def join(self, claim: Claim[str] | None) -> None:
+        """Have a request wait for it, which decodes it further; a look has no *claim*."""
         self.waiting += 1
         self.is_paused = False
+        self.claim = claim or self.claim
+
+    @property
+    def is_newest(self) -> bool:
+        """Return whether the newest request waits, or waited, for it."""
+        return self.claim is not None and self.claim.is_newest
 
     def leave(self, until: float, *, shown: bool) -> None:
         """
@@ -230,11 +238,11 @@ class Generation:
         """Decode without a request that waits, as long as nothing else is to be done."""
         self.until = math.inf
 
-    def claim(self) -> bool:
+    def begin_run(self) -> bool:
         """Return whether a task is to run it: the caller's, and no other from now on."""
-        claimed = self.is_idle and not self.is_over
-        self.is_idle &= not claimed
-        return claimed
+        is_mine = self.is_idle and not self.is_over
+        self.is_idle &= not is_mine
+        return is_mine
 
     def release(self) -> None:
         """Let another task run it: this one has ended."""

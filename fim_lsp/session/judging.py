@@ -20,7 +20,8 @@ from typing import Any, NamedTuple, TypeVar
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.persistence import Persistence
-from fim_lsp.session.state.open_document import UNJUDGED, OpenDocument, Verdict
+from fim_lsp.session.state.model_view import UNJUDGED, Verdict
+from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.verdicts import LIMIT_S
 from fim_lsp.session.state.workspaces import Workspace
@@ -57,13 +58,17 @@ class Judging:
     def begin(self, documents: Collection[OpenDocument]) -> None:
         """Judge *documents*; what is too large is not used at all."""
         for doc in documents:
-            if doc.verdict is not Verdict.UNJUDGED:
+            if doc.view.verdict is not Verdict.UNJUDGED:
                 continue
             if why := self._open.workspaces.verdicts.find_quickly(doc.uri):
                 self._decide(doc, why)
                 continue
-            self._begin(doc.workspace, self._judge_remembered)
+            self.begin_remembered(doc.workspace)
             self._begin(doc.uri, self._judge)
+
+    def begin_remembered(self, workspace: Workspace) -> None:
+        """Judge what *workspace* remembers of files that are not open."""
+        self._begin(workspace, self._judge_remembered)
 
     async def wait_judged(self, uri: str) -> None:
         """
@@ -130,16 +135,16 @@ class Judging:
 
     async def _judge(self, uri: str) -> None:
         """Judge the document *uri*; again where it was begun again meanwhile."""
-        last: OpenDocument | None = None
-        while (doc := self._open.by_uri.get(uri)) is not None and doc is not last:
-            last = doc
-            if doc.verdict is Verdict.UNJUDGED:
+        last: object = None
+        while (doc := self._open.by_uri.get(uri)) and (question := doc.view.question) is not last:
+            last = question
+            if doc.view.verdict is Verdict.UNJUDGED:
                 self._note_look(uri)
                 why = await self._why_private(doc)
                 if ring := self._looks.get(doc.workspace):
                     left_s = ring.since + RING_S - _now()
                     await asyncio.wait([ring.task], timeout=max(0, left_s))
-                if not doc.is_retired:
+                if doc.view.question is question and not doc.is_closed:
                     self._decide(doc, why)
 
     async def _why_private(self, doc: OpenDocument) -> str:
@@ -161,7 +166,7 @@ class Judging:
     def _decide(self, doc: OpenDocument, why: str) -> None:
         """Act on the verdict *why*, the reason why nothing of *doc* may be used, "" if it may."""
         if why == UNJUDGED or why.startswith(UNSURE):
-            doc.why_private = why  # until it can be judged
+            doc.view.explain(why)
         elif why:
             if _was_used(doc):
                 self._forget()

@@ -53,7 +53,13 @@ log = logging.getLogger(__name__)
 class Withdrawn(Exception):
     """
     What the work would show the model may not be shown now, or is out of date; the text says why.
+
+    *judged*: it may be asked for again, behind what may be shown once all is judged.
     """
+
+    def __init__(self, why: str, *, judged: bool = False) -> None:
+        super().__init__(why)
+        self.judged = judged
 
 
 Permit = Callable[[Prompt], None]

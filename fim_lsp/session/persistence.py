@@ -73,7 +73,7 @@ class Persistence:
         """
         self._prefill.prefill_next(doc)
         workspace = doc.workspace
-        if workspace.saved is None or doc.restoring is not None:
+        if workspace.saved is None or doc.view.restoring is not None:
             return
         typed, saved = "", workspace.saved.documents.get(doc.uri)
         shown = saved.frame.window if saved else NOWHERE
@@ -83,22 +83,25 @@ class Persistence:
             doc.ladder.install(still_true(saved.frame, chunks))
             typed = saved.typed
         if chunks or doc.ladder.current:
-            doc.restoring = self._restoring.start(self._restore(doc, header, typed), "restore")
+            work = self._restore(doc, header, typed)
+            doc.view.begin_restoring(lambda: self._restoring.start(work, "restore"))
 
     async def _restore_ring(self, cache: Path, workspace: Workspace) -> None:
         saved = await judge_apart(partial(state_file.load, cache, workspace.key))
         workspace.restore_ring(saved.ring)
-        workspace.saved = saved
+        workspace.note_saved(saved)
 
     async def _restore(self, doc: OpenDocument, header: Header, typed: str) -> None:
+        ladder, restored = doc.ladder, doc.ladder.current
         await self._connection.wait_ready()
         try:
             await self._prefill.restore(doc, header, typed)
         except Withdrawn:
-            return  # it is judged again, and restored then
+            return  # it is private, or in another folder now
         except BackendError as error:
             log.info("nothing restored: %s", error)
-            doc.ladder.reset()
+            if ladder.current is restored:
+                ladder.reset()
         if doc.workspace.saved is not None:
             doc.workspace.saved.documents.pop(doc.uri, None)
 
@@ -107,9 +110,8 @@ class Persistence:
         Have the backend load what it saved of *doc* in this session, once each time that it was
         reached again.
         """
-        n_before, doc.n_connected = doc.n_connected, self._connection.n_connected
-        if doc.saved is not None and 0 < n_before < doc.n_connected and doc.ladder.current:
-            saved = doc.saved
+        was_lost, saved = doc.view.note_connected(self._connection.n_connected), doc.view.saved
+        if was_lost and saved is not None and doc.ladder.current:
             doc.ladder.install(saved.frame)  # a later one would be evaluated from its beginning
             with contextlib.suppress(BackendError):  # then it is evaluated
                 await self._prefill.restore(doc, saved.frame.header, saved.typed)
@@ -119,7 +121,7 @@ class Persistence:
         if self._cache is None or not self._connection.config.state.save:
             return
         loop = asyncio.get_running_loop()
-        doc.used = loop.time()
+        doc.note_use(loop.time())
         if self._rest is not None:
             self._rest.cancel()
         self._rest = loop.call_later(REST_S, self._begin)
@@ -128,9 +130,9 @@ class Persistence:
         """Delete all that is on disk: the user switched saving off."""
         self._n_forgotten += 1
         for workspace in self._open_documents.workspaces:
-            workspace.saved = None
+            workspace.note_saved(None)
         for doc in self._open_documents:
-            doc.saved = None
+            doc.view.note_saved(None)
         if self._cache is None:
             return
         delete = partial(state_file.forget, self._cache)
@@ -175,9 +177,9 @@ class Persistence:
             await judge_apart(partial(state_file.drop, path))
         for workspace in self._open_documents.workspaces:
             if state_file.path_of(cache, workspace.key) in private:
-                workspace.saved = None
+                workspace.note_saved(None)
         for doc in self._open_documents if private else ():
-            doc.saved = None  # it is saved again
+            doc.view.note_saved(None)  # it is saved again
 
     async def _judge(self, uris: Collection[str]) -> dict[str, bool]:
         """
@@ -233,7 +235,7 @@ class Persistence:
         n_forgotten = self._n_forgotten
         places = {doc: _to_save(doc) for doc in used}
         documents = {doc: saved for doc, saved in places.items() if saved}
-        fresh = {doc for doc, saved in documents.items() if saved != doc.saved}
+        fresh = {doc for doc, saved in documents.items() if saved != doc.view.saved}
         for doc in fresh:
             saved = documents[doc]
             if not await self._prefill.save(doc, saved.frame, saved.typed):
@@ -242,7 +244,7 @@ class Persistence:
             documents = {doc: saved for doc, saved in documents.items() if _may_keep(doc, saved)}
             if fresh and documents and n_forgotten == self._n_forgotten:
                 for doc, saved in documents.items():
-                    doc.saved = saved
+                    doc.view.note_saved(saved)
                 written = _state_of(workspace, documents)
                 await asyncio.to_thread(state_file.store, cache, workspace.key, written)
 

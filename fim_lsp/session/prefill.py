@@ -71,7 +71,8 @@ class Prefill:
         """
         if doc.current is None:
             return
-        frame = doc.ladder.current or Frame(header, NOWHERE)
+        ladder = doc.ladder
+        frame = ladder.current or Frame(header, NOWHERE)
         if not self._lane.connection.is_ready:
             return
         prompt = frames.compose(frame, typed)
@@ -83,9 +84,9 @@ class Prefill:
 
         left = await self._lane.run(doc.permit(), load)
         if left <= step_tokens(self._lane.connection.state):
-            doc.workspace.evaluated = frame.header.chunks
-        elif doc.ladder.current is frame:
-            doc.ladder.reset()
+            doc.workspace.note_evaluated(frame.header.chunks)
+        elif ladder.current is frame:
+            ladder.reset()
 
     async def save(self, doc: OpenDocument, frame: Frame, typed: str) -> bool:
         """Have the backend save what it evaluated of a prompt; whether it did."""
@@ -99,7 +100,7 @@ class Prefill:
         """While idle: choose chunks for the window that the next request will want."""
         # Where an earlier run left something, its frame comes first, and the ring that it was
         # evaluated behind.
-        is_new = doc.restoring is None and not doc.workspace.memory.ring.chunks
+        is_new = doc.view.restoring is None and not doc.workspace.memory.ring.chunks
         if (doc.ladder.current is not None or is_new) and doc.place:
             config = self._lane.connection.config
             viewport = doc.viewport(self._framing.widest(doc, doc.place))
@@ -119,7 +120,7 @@ class Prefill:
         if (place := doc.place) is None:
             return False
         frame = await self._framing.best(doc, place, model)
-        doc.ladder.prefer(frame)
+        doc.prefer(frame, place.document)
         return await self._step(CURSOR, frame.prompt(place), model, is_first=True) > 0
 
     async def _rest_step(self, doc: OpenDocument) -> bool:
@@ -142,8 +143,8 @@ class Prefill:
             prompt = replace(prompt, aside=place != here)
             warmed = await self._lane.ahead(CURSOR, prompt, model)
             self._stats.count_warm(warmed, waited_for=False, is_first=False)
-            if prompt.aside and warmed.evaluated and doc.current is here.document:
-                doc.ladder.aside = frame
+            if prompt.aside and warmed.evaluated:
+                doc.put_aside(frame, place.document)
             if warmed.left:
                 return True
         return False
@@ -170,11 +171,11 @@ class Prefill:
             return self._framing.shrunk(doc, frame, error)
         if left or not doc.current:
             return left > 0
-        doc.workspace.evaluated = frame.header.chunks
+        doc.workspace.note_evaluated(frame.header.chunks)
         if frame is doc.ladder.current:
             return False
-        doc.ladder.install(frame)
-        self._lane.stir()  # the next rung waits for as much rest again
+        if doc.ladder.advance(frame):
+            self._lane.stir()  # the next rung waits for as much rest again
         return True
 
     async def _missing_rest(self, prompt: Prompt, model: PermittedModel) -> float:

@@ -134,7 +134,7 @@ class Session:
             case events.FoldersChanged(roots):
                 self.workspaces.roots = roots
                 self._persistence.begin_audit()
-                self._judging.begin(self._open.reopen())
+                self._judging.begin(self._open.change_folders())
             case events.FilesChanged():
                 self._change_files(event)
             case events.Shown() | events.Accepted() | events.PartlyAccepted() | events.Dismissed():
@@ -157,8 +157,8 @@ class Session:
         rules_changed = self.workspaces.note_files(*event)
         if rules_changed or event.deleted:
             self._persistence.begin_audit()
-        again = self._open.reopen() if rules_changed else self._open.reopen_unknown(event.changed)
-        self._judging.begin(again)
+        suspend, changed = self._open.suspend, event.changed
+        self._judging.begin(suspend() if rules_changed else self._open.suspend_unknown(changed))
 
     def _handle_in(self, doc: OpenDocument, event: events.InDocument) -> None:
         """Record what happened to, or in, a document that is open."""
@@ -166,12 +166,13 @@ class Session:
         match event:
             case events.Changed():
                 before = doc.document
-                if (again := self._open.change(doc, event)) is doc:
-                    self.next_edits.follow(doc, before, event)
+                if self._open.change(doc, event):
+                    self._judging.begin([doc])
                 else:
-                    self._judging.begin([again])
+                    self.next_edits.follow(doc, before, event)
             case events.Closed():
                 self._open.close(doc)
+                self._judging.begin_remembered(doc.workspace)
             case events.Saved(uri):
                 memory.note_focus(uri)  # to save a file says that it matters now
             case events.Focused(uri):
@@ -198,7 +199,7 @@ class Session:
         """Judge everything again before it is used: the rules of what is private changed."""
         self.workspaces.judge_again()
         self._persistence.begin_audit()
-        self._judging.begin(self._open.reopen())
+        self._judging.begin(self._open.suspend())
 
     def on_index(self, progress: Callable[[str, int, int], None]) -> None:
         """Tell *progress* of files that are indexed: root, files done, files to do."""

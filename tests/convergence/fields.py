@@ -28,7 +28,7 @@ def of_document(play: Steps, doc: OpenDocument) -> dict[str, object]:
     last = doc.last_answer
     values: dict[str, object] = {
         "OpenDocument.document": unix("".join(doc.document.lines)),
-        "OpenDocument.verdict": doc.verdict.value,
+        "ModelView.verdict": doc.view.verdict.value,
         "OpenDocument._position": doc._position,
         "OpenDocument.last_answer": play.newest.get(uri) is not None and last is not None,
         "OpenDocument.deleted": doc.deleted,

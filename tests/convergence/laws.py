@@ -38,7 +38,7 @@ FOLLOWS = (
     "FrameLadder.current", "Evaluated.cursor", "Evaluated.line_end", "EditLog._edits",
     "Memory._sources",
 )  # fmt: skip
-CAUSES = ("OpenDocument._position", "OpenDocument.verdict", "OpenDocument.document")
+CAUSES = ("OpenDocument._position", "ModelView.verdict", "OpenDocument.document")
 NOT_IN = {
     # A request that was overtaken asked no model: nothing is to be saved.
     "order": ("OpenDocument.used", "saved", "answer"),

@@ -80,7 +80,7 @@ async def test_a_completion_that_fills_the_context_is_kept(
     request = request_at(document, place, "a.py", session.config, backend.state)
     generation = Generation(request, Window(0, 0, "", ""), prompt.middle, prompt, 128)
     monkeypatch.setattr(generation_module, "enough", lambda *_args, **_names: False)
-    generation.join()
+    generation.join(None)
     await session._dispatcher._generate(generation, session._open.by_uri[document.uri])
     assert generation.phase is Phase.SHORT
     assert 8 <= len(generation.tokens) <= 24

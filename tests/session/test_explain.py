@@ -100,8 +100,8 @@ async def test_a_look_elsewhere_leaves_no_trace(typist: Typist) -> None:
 
     def list_kept() -> list[object]:
         known, stats = doc.known, typist.session.stats()
-        kept = [*doc.ladder.at_hand, *known.generations, known.displayed, doc.place]
-        return [*kept, doc.n_connected, doc.used, stats["completions"]]
+        kept = [*doc.ladder.at_hand, *known.generations, doc.displayed, doc.place]
+        return [*kept, doc.view.n_connected, doc.used, stats["completions"]]
 
     before = list_kept()
     why = await typist.session.explain(typist.uri, Position(1, 22))

@@ -32,6 +32,7 @@ from fim_lsp.instruct.selection import (
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.lane import Lane, Permit, Withdrawn
+from fim_lsp.session.newest import Newest
 from fim_lsp.session.state.open_document import CHANGED, OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from server_bridge.protocol import (
@@ -127,17 +128,17 @@ class InstructedEdits:
     _framing: Framing
     _open: OpenDocuments
     _judging: Judging
-    _newest: dict[tuple[str, Kind], object] = field(default_factory=dict)
+    _newest: Newest[tuple[str, Kind]] = field(default_factory=Newest)
 
     async def prepare(self, uri: str, start: Position, end: Position) -> None:
         """Evaluate all of a prompt but the instruction, which the user is typing."""
         with contextlib.suppress(Withdrawn, BackendError), self._start(uri, PREPARE) as why_over:
             doc = await self._admit(uri)
-            document, last = doc.document, doc.dialogue
+            document, last = doc.document, doc.view.dialogue
             selection = _select(document, start, end)
             dialogue = await self._begin(doc, document, selection, "")
             if last is None or dialogue.context is not last.context:
-                doc.dialogue = dialogue  # else the last one may still be asked for again
+                doc.view.keep_dialogue(dialogue)  # else the last one may still be asked for again
             permit = doc.permit(document, why_over)
             await self._lane.evaluate(permit, _prompt(dialogue, document), to_end=True)
 
@@ -151,10 +152,10 @@ class InstructedEdits:
         try:
             with self._start(uri, EDIT) as why_over:
                 doc = await self._admit(uri)
-                document = doc.document
+                document, view = doc.document, doc.view
                 selection = _select(document, wanted.start, wanted.end)
                 dialogue = await self._question(doc, document, selection, wanted)
-                doc.dialogue = dialogue
+                view.keep_dialogue(dialogue)
                 work = Work(dialogue, on_progress)
                 permit = doc.permit(document, lambda: why_over() or work.why_over)
                 await self._answer(work, permit, document)
@@ -167,7 +168,7 @@ class InstructedEdits:
         except (Withdrawn, BackendError) as error:
             return Edited(note=str(error), cost=work.cost if work else Timings())
         answer = f"{work.text}\n{FENCE}" if work.stop is Stop.WORD else work.text
-        doc.dialogue = replace(work.dialogue, answer=answer, result=lines)
+        view.keep_dialogue(replace(work.dialogue, answer=answer, result=lines))
         return Edited(document, selection.first, selection.last, lines, "", work.cost)
 
     async def _admit(self, uri: str) -> OpenDocument:
@@ -192,15 +193,13 @@ class InstructedEdits:
         Begin an edit of a document, which ends all that is under way there, or a preparation, which
         ends the one before; yield what says why it is over, "" while it goes on.
         """
-        mine, key = object(), (uri, kind)
-        self._newest[key] = mine
+        mine = self._newest.claim((uri, kind))
         if kind is EDIT:
-            self._newest.pop((uri, PREPARE), None)
+            self._newest.drop((uri, PREPARE))
         try:
-            yield lambda: "" if self._newest.get(key) is mine else "another edit was asked for"
+            yield lambda: "" if mine.is_newest else "another edit was asked for"
         finally:
-            if self._newest.get(key) is mine:
-                del self._newest[key]
+            mine.release()
 
     async def _question(
         self, doc: OpenDocument, document: Document, selection: Selection, wanted: Instruction
@@ -222,7 +221,7 @@ class InstructedEdits:
     @staticmethod
     def _last(doc: OpenDocument) -> Dialogue | None:
         """Return the last dialogue, where all that it shows of other files may still be shown."""
-        last = doc.dialogue
+        last = doc.view.dialogue
         chunks = last.context.chunks if last else ()
         return last if all(doc.workspace.shows(chunk.name) for chunk in chunks) else None
 

@@ -22,7 +22,8 @@ from fim_lsp.next_edit.edits import text_of
 from fim_lsp.next_edit.engine import Proposal, needles, propose, propose_unopened
 from fim_lsp.session.edits.model_edits import ModelEdits
 from fim_lsp.session.state.edit_history import EditHistory, NextEdit, Question
-from fim_lsp.session.state.open_document import OpenDocument, Verdict
+from fim_lsp.session.state.model_view import Verdict
+from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.stats import Stats
@@ -48,7 +49,7 @@ class NextEdits:
         The first keys may come before the document is judged; if it is private they are forgotten
         then.
         """
-        if doc.verdict is not Verdict.PRIVATE:
+        if doc.view.verdict is not Verdict.PRIVATE:
             doc.workspace.edits.log.note_change(before, doc.document, event.edits, self._clock())
 
     def reopen(self, doc: OpenDocument) -> None:

@@ -20,20 +20,22 @@ from fim_lsp.workspace.paths import FileLocation
 SMALLEST = 0.1  # of the budget; a prompt that is too long even then cannot shrink further
 
 ChunksOf = Callable[[Window], Chunks]  # to show beside a window
+Server = tuple[str, str, int]  # its URL, its model, the tokens of its context
 
 
 @dataclass(slots=True)
 class FrameLadder:
     """
     The *current* frame, the *next* one, and the one *aside*, of the end of the line where the
-    cursor rests. Where prompts turned out too long they have *max_chunks*, then a window of
-    *scale*.
+    cursor rests. Where prompts turned out too long for *server* they have *max_chunks*, then a
+    window of *scale*.
     """
 
     file: FileLocation
     current: Frame | None = None
     next: Frame | None = None
     aside: Frame | None = None
+    server: Server = ("", "", 0)
     max_chunks: int | None = None
     scale: float = 1.0
 
@@ -95,6 +97,27 @@ class FrameLadder:
     def install(self, new: Frame) -> None:
         """Go on with *new*."""
         self.current, self.next = new, None
+
+    def advance(self, evaluated: Frame) -> bool:
+        """
+        Go on with the *next* frame, if *evaluated* is as it stands now; return whether it was.
+
+        One that moved, or lost a chunk, while it was evaluated is evaluated once more: that costs
+        what changed.
+        """
+        if self.next is not evaluated:
+            return False
+        self.install(evaluated)
+        return True
+
+    def put_aside(self, frame: Frame) -> None:
+        """Keep *frame* for the end of the line."""
+        self.aside = frame
+
+    def fit_to(self, server: Server) -> None:
+        """Show as much as there is room for again, where *server* is another than before."""
+        if server != self.server:
+            self.server, self.max_chunks, self.scale = server, None, 1.0
 
     def prefer(self, new: Frame) -> None:
         """Evaluate *new* first."""

@@ -1,5 +1,5 @@
 """
-What is known of the text behind the cursor of one document: on screen, kept, or being decoded.
+What models say of the text behind the cursor of one document: kept, or being decoded.
 
 Goal: one value (`Known`) says what can be answered at a request, so that the dispatcher only
 starts, waits and ends. Plan: each of the three is something `Said`, and what is left of it is found
@@ -32,6 +32,13 @@ class Displayed(NamedTuple):
     candidate: Candidate
     model: str
 
+    def at(self, request: CompletionRequest, model: str) -> Known | None:
+        """Return what is left of it for *request*; None where nothing tells, or all is asked for."""
+        if request.invoked or request.selected is not None:
+            return None
+        left = self.find_rest(request.cursor, model)
+        return Known((left,), is_on_screen=True, has_line=True) if left else None
+
     def find_rest(self, cursor: Cursor, model: str) -> Candidate | None:
         """
         Return what is left of it while the user types along, or takes that back: it stays as it is,
@@ -52,21 +59,14 @@ class Displayed(NamedTuple):
 @dataclass(slots=True, repr=False)
 class KnownText:
     """
-    State: the text *displayed* last, if it was one that stays while it is typed along, what models
-    said (*kept*), and the *generations* under way, the newest first.
+    State: what models said (*kept*), and the *generations* under way, the newest first.
     """
 
-    displayed: Displayed | None = None
     kept: Continuations = field(default_factory=Continuations)
     generations: deque[Generation] = field(default_factory=lambda: deque(maxlen=RESTING))
 
     def at(self, request: CompletionRequest, model: str) -> Known:
         """Return what is known for *request* without waiting, of what *model* said."""
-        on_screen = None
-        if self.displayed is not None and not request.invoked and request.selected is None:
-            on_screen = self.displayed.find_rest(request.cursor, model)
-        if on_screen is not None:
-            return Known((on_screen,), is_on_screen=True, has_line=True)
         kept = tuple(self.kept.find(request.cursor, model))
         return Known(kept, has_line=bool(kept))
 

@@ -1,18 +1,15 @@
 """
-An open document: its text and all that the session keeps of it. State, and decisions on it.
+An open document: its text, and what its user did there. State, and decisions on it.
 
-What depends on each other is written by its methods only: the text, the cursor, the verdict, and
-in values of their own the frames (`ladder`) and what is known of the text behind the cursor
-(`known`). A document whose rules or folder changed is begun again: work still running
-on the old object sees `current is None`.
+What is the user's stands here and outlives every verdict: the text, the cursor, what is on screen,
+what became of it. What a verdict may end is its `ModelView`. Each is written by its own methods
+only.
 """
 
 from __future__ import annotations
 
-import asyncio
-import enum
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.ring import Viewport
@@ -25,69 +22,47 @@ from fim_lsp.documents import (
     apply_edits,
     carry,
 )
-from fim_lsp.instruct.dialogue import Dialogue
 from fim_lsp.prompt import window
+from fim_lsp.prompt.frame import Frame
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.generation import Generation
 from fim_lsp.session.lane import Permit, Withdrawn
 from fim_lsp.session.state.acceptance import Acceptance
 from fim_lsp.session.state.frame_ladder import FrameLadder
-from fim_lsp.session.state.known_text import KnownText
-from fim_lsp.session.state.state_file import SavedDocument
+from fim_lsp.session.state.known_text import Displayed, KnownText
+from fim_lsp.session.state.model_view import ModelView, Verdict
 from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.stats import LastAnswer
-from fim_lsp.suggest.reasons import End, Outcome
+from fim_lsp.suggest.continuations import Known
+from fim_lsp.suggest.reasons import End
 from fim_lsp.suggest.request import CompletionRequest, Suggestion
 from fim_lsp.workspace.paths import FileLocation
 from server_bridge.protocol import Prompt
 
-UNJUDGED = "not judged yet"
 CHANGED = "the text was changed meanwhile"
-
-
-class Verdict(enum.Enum):
-    """The verdict on a document: whether anything of it may be used."""
-
-    UNJUDGED = "unjudged"
-    USABLE = "usable"
-    PRIVATE = "private"
-    TOO_LARGE = "too large"
 
 
 @dataclass(eq=False, repr=False)
 class OpenDocument:
     """
-    One open document. *most_chars* is at least as many as the document has. *why_private* is ""
-    where it may be used. *place* is the cursor's last known one, carried along by edits since;
-    *deleted* is where the last edit only took text away; *typed*: there was an edit since the last
-    request. *dialogue* is about the last edit by instruction, *restoring* loads what an earlier run
-    saved, *saved* is what is on disk of it, *used* when a request was served last (loop time; 0:
+    One open document. *most_chars* is at least as many as it has. *_position* is the cursor's last
+    known one, carried along by edits since; *deleted* is where the last edit only took text away;
+    *typed*: there was an edit since the last request. *displayed* is the text shown last, if it is
+    one that stays while it is typed along, *used* is when a request was served last (loop time; 0:
     never).
     """
 
     document: Document
-    file: FileLocation
-    workspace: Workspace
+    view: ModelView
     acceptance: Acceptance
     most_chars: int
-    verdict: Verdict = Verdict.UNJUDGED
-    why_private: str = UNJUDGED
     _position: Position | None = None
     deleted: Position | None = None
     typed: bool = False
-    known: KnownText = field(default_factory=KnownText)
+    displayed: Displayed | None = None
     last_answer: LastAnswer | None = None
-    dialogue: Dialogue | None = None
-    restoring: asyncio.Task[None] | None = None
-    saved: SavedDocument | None = None
-    n_connected: int = 0  # how often the backend had been reached at its last request
     used: float = 0.0
-    is_retired: bool = False
-
-    def __post_init__(self) -> None:
-        self.ladder = FrameLadder(self.file)
-        if self.most_chars > DOCUMENT_CHARS:
-            self.refuse(Verdict.TOO_LARGE.value, Verdict.TOO_LARGE)
+    is_closed: bool = False
 
     @property
     def uri(self) -> str:
@@ -95,12 +70,32 @@ class OpenDocument:
         return self.document.uri
 
     @property
+    def file(self) -> FileLocation:
+        """Where it is."""
+        return self.view.file
+
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace that it belongs to."""
+        return self.view.workspace
+
+    @property
+    def ladder(self) -> FrameLadder:
+        """Its frames now."""
+        return self.view.ladder
+
+    @property
+    def known(self) -> KnownText:
+        """The texts of models for it by now."""
+        return self.view.known
+
+    @property
     def current(self) -> Document | None:
         """
         The text now; None where nothing of it may be used: it is private, not judged yet, or
         closed.
         """
-        return self.document if self.is_usable and not self.is_retired else None
+        return self.document if self.is_usable and not self.is_closed else None
 
     @property
     def place(self) -> TextPlace | None:
@@ -115,14 +110,12 @@ class OpenDocument:
     @property
     def is_usable(self) -> bool:
         """Return whether it is judged, and not private."""
-        return self.verdict is Verdict.USABLE
+        return self.view.is_usable
 
     @property
     def refusal(self) -> End | None:
         """Return why nothing of it may be used; None where it may."""
-        if self.verdict is Verdict.TOO_LARGE:
-            return Outcome.LARGE, ""
-        return None if self.is_usable else (Outcome.PRIVATE, self.why_private)
+        return self.view.refusal
 
     def permit(
         self, document: Document | None = None, why_over: Callable[[], str] = lambda: ""
@@ -131,23 +124,21 @@ class OpenDocument:
         Return the permit to show it to a model: with *document*, while that is its text, until
         *why_over* says why not.
         """
+        view = self.view
 
         def check(prompt: Prompt) -> None:
-            if self.current is None:
-                raise Withdrawn(self.why_private or "it was closed, or is judged again")
+            if self.is_closed or self.view is not view:
+                raise Withdrawn(self.view.why_private or "it was closed, or is in another folder")
+            if not view.is_usable:
+                raise Withdrawn(view.why_private, judged=view.verdict is Verdict.UNJUDGED)
             if document is not None and self.document is not document:
                 raise Withdrawn(CHANGED)
-            if not all(self.workspace.shows(chunk.name) for chunk in prompt.chunks):
-                raise Withdrawn("a file in its context is gone, or private now")
+            if not all(view.workspace.shows(chunk.name) for chunk in prompt.chunks):
+                raise Withdrawn("a file in its context is gone, or private now", judged=True)
             if why := why_over():
                 raise Withdrawn(why)
 
         return check
-
-    def suspend(self) -> None:
-        """Stop work on this object: another one begins, to be judged."""
-        self.retire()
-        self.workspace.suspend(self.uri)
 
     def change(self, edits: tuple[Edit | str, ...], version: int) -> None:
         """
@@ -156,8 +147,6 @@ class OpenDocument:
         """
         before, self.typed = self.document, True
         self.document = apply_edits(before, edits, version)
-        if self.verdict is Verdict.TOO_LARGE:
-            return
         self.acceptance.follow(before, edits)
         self.last_answer = self.last_answer and self.last_answer.after(before, edits, version)
         for edit in edits:
@@ -166,13 +155,14 @@ class OpenDocument:
                 self.deleted = edit.start if not edit.text and edit.start != edit.end else None
                 self.ladder.move(edit)
         self._position = self._position and self.document.clamp(self._position)
-        self.workspace.memory.note_edit(before, self.document, edits)
+        if self.view.verdict is not Verdict.TOO_LARGE:
+            self.workspace.memory.note_edit(before, self.document, edits)
         self.known.pause(unless=self.leads_to)
 
     def crosses_limit(self, edits: tuple[Edit | str, ...]) -> bool:
         """Return whether *edits*, the last ones, made it too large, or small enough again."""
         self.most_chars += sum(len(e if isinstance(e, str) else e.text) for e in edits)
-        is_large = self.verdict is Verdict.TOO_LARGE
+        is_large = self.view.verdict is Verdict.TOO_LARGE
         if is_large and all(isinstance(edit, Edit) and edit.start == edit.end for edit in edits):
             return False
         if self.most_chars <= DOCUMENT_CHARS:
@@ -184,34 +174,88 @@ class OpenDocument:
         """Move the cursor. Raises Withdrawn where *place* is in an older text."""
         if place.document is not self.document:
             raise Withdrawn(CHANGED)
+        if self.deleted != place.position:
+            self.deleted = None  # who comes back later did not delete just now
         self._position = place.position
         return place.position
 
     def allow(self) -> None:
         """Let it inform others: it is not private."""
-        self.verdict, self.why_private = Verdict.USABLE, ""
+        self.view.allow()
         self.workspace.open(source(self.document, self.file))
 
     def refuse(self, reason: str, verdict: Verdict = Verdict.PRIVATE) -> None:
         """Use and remember nothing of it: it is private, or too large."""
-        self.verdict, self.why_private = verdict, reason
+        self.show_in(ModelView(self.file, self.workspace, verdict, reason))
         self.workspace.withdraw(self.uri)
 
-    def retire(self) -> None:
-        """Stop decoding for this object: it was closed, or is judged again."""
-        self.is_retired = True
+    def refuse_large(self) -> None:
+        """Use nothing of it, if it is too large."""
+        if self.most_chars > DOCUMENT_CHARS:
+            self.refuse(Verdict.TOO_LARGE.value, Verdict.TOO_LARGE)
+
+    def suspend(self) -> None:
+        """
+        Show nothing of it until it is judged again; too large is no verdict that a rule changes.
+        """
+        if self.view.verdict is not Verdict.TOO_LARGE:
+            self.view.suspend()
+            self.workspace.suspend(self.uri)
+
+    def show_in(self, view: ModelView) -> None:
+        """Begin again with a new *view* of it."""
         self.known.end()
+        self.workspace.suspend(self.uri)
+        self.view = view
 
     def close(self) -> None:
-        """Close it: its text is that on disk from now on."""
+        """Close it: its text is that on disk from now on, which is to be judged."""
+        self.retire()
         self.acceptance.close()
         self.workspace.memory.note_close(self.uri)
-        self.retire()
+
+    def retire(self) -> None:
+        """Stop work on this object; what is remembered of it is shown once it is judged again."""
+        self.is_closed = True
+        self.known.end()
+        self.workspace.suspend(self.uri)
+
+    def take(self, frame: Frame, document: Document) -> None:
+        """Go on with *frame*, which was chosen in *document*, unless that was changed since."""
+        if document is self.document:
+            self.ladder.install(frame)
+
+    def prefer(self, frame: Frame, document: Document) -> None:
+        """Evaluate *frame* first, which was chosen in *document*, unless that was changed since."""
+        if document is self.document:
+            self.ladder.prefer(frame)
+
+    def put_aside(self, frame: Frame, document: Document) -> None:
+        """Keep *frame* for the end of the line in *document*, unless that was changed since."""
+        if document is self.document:
+            self.ladder.put_aside(frame)
 
     def offer(self, request: CompletionRequest, suggestions: list[Suggestion]) -> None:
         """Remember what the user is shown for *request*."""
         edits = [(item.id, Edit(item.start, item.end, item.text)) for item in suggestions]
         self.acceptance.offer(request.document, edits, by_itself=request.sure > 0)
+
+    def display(self, displayed: Displayed | None) -> None:
+        """Note what stands on screen and stays while it is typed along, None for nothing."""
+        self.displayed = displayed
+
+    def find_known(self, request: CompletionRequest, model: str) -> Known:
+        """Return what is known for *request* without waiting, of what *model* said."""
+        on_screen = self.displayed.at(request, model) if self.displayed else None
+        return on_screen or self.known.at(request, model)
+
+    def note_answer(self, answer: LastAnswer) -> None:
+        """Record how the newest request ended."""
+        self.last_answer = answer
+
+    def note_use(self, now: float) -> None:
+        """Record that a request was served *now*."""
+        self.used = now
 
     def take_typed(self) -> bool:
         """

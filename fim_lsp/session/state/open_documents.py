@@ -14,6 +14,7 @@ from fim_lsp import events
 from fim_lsp.documents import Document, open_document
 from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.state.acceptance import Acceptance
+from fim_lsp.session.state.model_view import ModelView
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.workspaces import Workspace, Workspaces
 from fim_lsp.session.stats import Stats
@@ -47,36 +48,65 @@ class OpenDocuments:
     def open(
         self, uri: str, language: str, version: int, text: str, lines: tuple[str, ...] | None = None
     ) -> OpenDocument:
-        """Know a document from now on; one that is open already begins again."""
-        return self._begin(open_document(uri, language, version, text, lines), len(text))
+        """Know a document from now on; one that is open already is another from now on."""
+        document = open_document(uri, language, version, text, lines)
+        if before := self.by_uri.get(uri):
+            before.retire()
+            acceptance = before.acceptance  # what the user was shown of it stays on screen
+        else:
+            acceptance = Acceptance(self._stats, self._quiet, says_shown=self._says_shown)
+        doc = OpenDocument(document, self._place(uri, self._in_use()), acceptance, len(text))
+        self.by_uri[uri] = doc
+        doc.refuse_large()
+        return doc
 
-    def reopen(self) -> list[OpenDocument]:
-        """Begin again with every document, because the rules or the folders changed."""
-        return [self._begin_again(doc) for doc in [*self]]
+    def suspend(self) -> list[OpenDocument]:
+        """Show nothing of the documents until each is judged again: the rules changed."""
+        for doc in self:
+            doc.suspend()
+        return [*self]
 
-    def change(self, doc: OpenDocument, event: events.Changed) -> OpenDocument:
+    def change_folders(self) -> list[OpenDocument]:
+        """Do the same where the folders changed; a document that is in another one begins again."""
+        in_use = self._in_use()
+        for doc in self:
+            view = self._place(doc.uri, in_use)
+            if (view.file, view.workspace) == (doc.file, doc.workspace):
+                doc.suspend()
+            else:
+                doc.show_in(view)
+                doc.refuse_large()
+        return [*self]
+
+    def change(self, doc: OpenDocument, event: events.Changed) -> bool:
         """
-        Apply the edits of *event*; returns the document, begun again where it crossed the limit of
-        size.
+        Apply the edits of *event*; return whether the document is to be judged again, because it
+        crossed the limit of size.
         """
         if event.is_a_key:
             self.pace.key(time.perf_counter() * 1e3)
         doc.change(event.edits, event.version)
-        return self._begin_again(doc) if doc.crosses_limit(event.edits) else doc
+        crosses = doc.crosses_limit(event.edits)
+        if crosses:
+            doc.show_in(ModelView(doc.file, doc.workspace))
+            doc.refuse_large()
+        return crosses
 
     def close(self, doc: OpenDocument) -> None:
         """Know a document no longer."""
         doc.close()
         del self.by_uri[doc.uri]
 
-    def reopen_unknown(self, changed: Iterable[str]) -> list[OpenDocument]:
+    def suspend_unknown(self, changed: Iterable[str]) -> list[OpenDocument]:
         """
-        Begin again with the documents of files that changed on disk and are not remembered: their
+        Have the documents of files that changed on disk and are not remembered judged again: their
         verdict may be another now.
         """
         documents = [self.by_uri[uri] for uri in self.by_uri.keys() & {*changed}]
         unknown = [doc for doc in documents if not doc.workspace.memory.knows(doc.uri)]
-        return [self._begin_again(doc) for doc in unknown]
+        for doc in unknown:
+            doc.suspend()
+        return unknown
 
     def note_report(self, event: events.OfSuggestion) -> None:
         """Record what the client says of a suggestion."""
@@ -109,18 +139,10 @@ class OpenDocuments:
         line = doc.place.position.line if doc.place else 0
         return lines_in_sight(doc.document.lines, line, others.values(), unseen)
 
-    def _begin_again(self, doc: OpenDocument) -> OpenDocument:
-        return self._begin(doc.document, doc.most_chars)
+    def _in_use(self) -> set[Workspace]:
+        return {doc.workspace for doc in self}
 
-    def _begin(self, document: Document, most_chars: int) -> OpenDocument:
-        """Return a document to be judged; what the user was shown of it stays on screen."""
-        location = paths.locate(document.uri, self.workspaces.roots)
-        workspace = self.workspaces.of(location, {doc.workspace for doc in self})
-        if before := self.by_uri.get(document.uri):
-            before.suspend()
-            acceptance = before.acceptance
-        else:
-            acceptance = Acceptance(self._stats, self._quiet, says_shown=self._says_shown)
-        doc = OpenDocument(document, location, workspace, acceptance, most_chars)
-        self.by_uri[document.uri] = doc
-        return doc
+    def _place(self, uri: str, in_use: set[Workspace]) -> ModelView:
+        """Return a new view of the document, in the folder that it is in now, to be judged."""
+        location = paths.locate(uri, self.workspaces.roots)
+        return ModelView(location, self.workspaces.of(location, in_use))

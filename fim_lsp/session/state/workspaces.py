@@ -39,8 +39,7 @@ class Workspace:
     *key* tells it from all others, see `FileLocation.key`; *root* is its URI, "" for a folder
     outside of all.
 
-    *evaluated* are the chunks of the prompt that was evaluated
-    last; *saved* is what an earlier run left, once *loading* has read it.
+    *saved* is what an earlier run left, once *loading* has read it.
     """
 
     def __init__(self, key: str, root: str, reader: SourceReader, progress: Progress) -> None:
@@ -48,12 +47,12 @@ class Workspace:
         self.root = root
         self.memory = Memory(NO_ROOM)
         self.files = Explorer(root, reader, progress)
-        self.evaluated: Chunks = ()
         self.edits = EditHistory()
         self.saved: SavedWorkspace | None = None
         self.loading: asyncio.Task[None] | None = None
         self.find_uses = reader.find_uses
         self._reader = reader
+        self._evaluated: Chunks = ()  # those of the prompt that was evaluated last
         self._updated: tuple[int, Index] | None = None  # what the ring was last chosen from
         self._refreshing: asyncio.Task[bool] | None = None
         self._updating: asyncio.Task[None] | None = None
@@ -98,6 +97,19 @@ class Workspace:
         """
         return name in self._shown and self.may_show(self._shown[name])
 
+    @property
+    def evaluated(self) -> Chunks:
+        """The chunks of the prompt that was evaluated last, before the first that is gone."""
+        return tuple(takewhile(lambda chunk: self.shows(chunk.name), self._evaluated))
+
+    def note_evaluated(self, chunks: Chunks) -> None:
+        """Record the *chunks* of a prompt that is evaluated now."""
+        self._evaluated = chunks
+
+    def note_saved(self, saved: SavedWorkspace | None) -> None:
+        """Record what an earlier run left on disk; None: nothing any more."""
+        self.saved = saved
+
     def uris_of(self, chunks: Chunks) -> tuple[str, ...]:
         """Return the URIs of the files whose text *chunks* are, "" where it may not be shown."""
         return tuple(self._shown[c.name] if self.shows(c.name) else "" for c in chunks)
@@ -110,8 +122,6 @@ class Workspace:
         names = [name for name, shown in self._shown.items() if shown == uri]
         for name in names:
             del self._shown[name]
-        if names:
-            self.evaluated = ()
 
     async def update_ring(self, viewport: Viewport, limits: RingLimits, config: Config) -> None:
         """
@@ -184,10 +194,16 @@ class Workspace:
         The rules of what is private changed: trust nothing that is remembered until it is judged
         again.
         """
-        self._updated, self.evaluated = None, ()
+        self._updated = None
         self._n_rules += 1
-        self._unjudged.update(source.uri for source in self.memory.unsure())
-        self._shown.clear()
+        unsure = {source.uri for source in self.memory.unsure()}
+        self._unjudged |= unsure
+        # The caller has those that are open judged again, and what is forgotten is never judged.
+        self._shown = {
+            name: uri
+            for name, uri in self._shown.items()
+            if uri in unsure or self.memory.knows(uri)
+        }
         self.edits.stop()  # a question that waits for its model has text of files
         self.files.forget()
 

@@ -1,0 +1,105 @@
+"""
+What a model may see of one open document, and all that was made for it.
+
+A verdict opens or closes the view. While a document is judged again its view stands still; a
+refusal, and another folder, begin a new one, so work for the old one finds nothing to go on with.
+Only methods of `ModelView` write its fields.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from fim_lsp.instruct.dialogue import Dialogue
+from fim_lsp.session.state.frame_ladder import FrameLadder
+from fim_lsp.session.state.known_text import KnownText
+from fim_lsp.session.state.state_file import SavedDocument
+from fim_lsp.session.state.workspaces import Workspace
+from fim_lsp.suggest.reasons import End, Outcome
+from fim_lsp.workspace.paths import FileLocation
+
+UNJUDGED = "not judged yet"
+
+
+class Verdict(enum.Enum):
+    """The verdict on a document: whether anything of it may be used."""
+
+    UNJUDGED = "unjudged"
+    USABLE = "usable"
+    PRIVATE = "private"
+    TOO_LARGE = "too large"
+
+
+@dataclass(eq=False, repr=False)
+class ModelView:
+    """
+    The model's side of a document in *file*, of *workspace*. *why_private* is "" where it may be
+    used; *question* is another object each time that it is to be judged, so that a verdict on an
+    earlier one does not count.
+
+    *dialogue* is about the last edit by instruction, *restoring* loads what an earlier run saved,
+    *saved* is what is on disk of it, *n_connected* how often the backend had been reached at its
+    last request.
+    """
+
+    file: FileLocation
+    workspace: Workspace
+    verdict: Verdict = Verdict.UNJUDGED
+    why_private: str = UNJUDGED
+    question: object = field(default_factory=object)
+    ladder: FrameLadder = field(init=False)
+    known: KnownText = field(default_factory=KnownText)
+    dialogue: Dialogue | None = None
+    restoring: asyncio.Task[None] | None = None
+    saved: SavedDocument | None = None
+    n_connected: int = 0
+
+    def __post_init__(self) -> None:
+        self.ladder = FrameLadder(self.file)
+
+    @property
+    def is_usable(self) -> bool:
+        """Return whether it is judged, and not private."""
+        return self.verdict is Verdict.USABLE
+
+    @property
+    def refusal(self) -> End | None:
+        """Return why nothing of it may be used; None where it may."""
+        if self.verdict is Verdict.TOO_LARGE:
+            return Outcome.LARGE, ""
+        return None if self.is_usable else (Outcome.PRIVATE, self.why_private)
+
+    def allow(self) -> None:
+        """Let it inform others: it is not private."""
+        self.verdict, self.why_private = Verdict.USABLE, ""
+
+    def suspend(self) -> None:
+        """Show nothing of it until it is judged again."""
+        self.verdict, self.why_private, self.question = Verdict.UNJUDGED, UNJUDGED, object()
+
+    def explain(self, why: str) -> None:
+        """Note *why* it could not be judged; it is private until it can be."""
+        self.why_private = why
+
+    def keep_dialogue(self, dialogue: Dialogue) -> None:
+        """Go on from *dialogue* at the next edit by instruction."""
+        self.dialogue = dialogue
+
+    def begin_restoring(self, work: Callable[[], asyncio.Task[None]]) -> None:
+        """Have *work* load what an earlier run saved, once."""
+        self.restoring = self.restoring or work()
+
+    def note_saved(self, saved: SavedDocument | None) -> None:
+        """Note what is on disk of it; None: nothing any more."""
+        self.saved = saved
+
+    def note_connected(self, n_connected: int) -> bool:
+        """
+        Note at a request how often the backend was reached; return whether its slots were lost
+        since the one before.
+        """
+        n_before, self.n_connected = self.n_connected, n_connected
+        return 0 < n_before < n_connected
