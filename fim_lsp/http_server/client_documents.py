@@ -209,11 +209,8 @@ class ClientDocuments:
             path = os.path.normpath(self._folder / path)
         if Path(path).is_absolute():
             return Path(path).as_uri()
-        names = [path]
-        if self._folder and path.startswith(f"{self._folder.name}{os.sep}"):  # so Zed names files
-            names.append(path.partition(os.sep)[2])
-        files = [name for name in names if self._folder and os.path.lexists(self._folder / name)]
-        return uri_of(self._root, files[0]) if len(files) == 1 else uri_of(UNNAMED, path)
+        is_there = self._folder and os.path.lexists(self._folder / path)
+        return uri_of(self._root if is_there else UNNAMED, path)
 
     def _move(self, text: ClientText, where: Placed, request: ClientRequest) -> ClientPlace | None:
         """Let the document be as it is shown, but for what is not there yet."""

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class Insertion(NamedTuple):
-    """Text to insert, "" for none, or a region as zeta2 writes it again; and what it cost."""
+    """Text to insert, "" for none, and what it cost."""
 
     text: str
     cost: Timings
@@ -80,22 +80,7 @@ class Completions:
         place = await self.texts.place(request)
         if place is None:
             return NOTHING
-        completion = await self._share(place, limits, on_text)
-        if request.region is None:
-            return completion
-        text = await self._region(place, request.region, completion.text)
-        return completion._replace(text=text)
-
-    async def _region(self, place: ClientPlace, region: dialects.Region, text: str) -> str:
-        """Return *region* with *text* in it, or else with the next edit, if that is there."""
-        if text or not (
-            edit := await self._session.next_edit(place.text.uri, unasked=True, unopened=False)
-        ):
-            return dialects.fill_region(region, text)
-        first = place.cursor.line - region.before.count("\n")
-        is_here = edit.document.uri == place.text.uri
-        edited = dialects.rewrite_region(region, first, edit.proposal) if is_here else ""
-        return edited or dialects.fill_region(region, "")
+        return await self._share(place, limits, on_text)
 
     async def _share(
         self, place: ClientPlace, limits: AnswerLimits, on_text: OnText | None

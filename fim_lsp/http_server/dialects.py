@@ -5,22 +5,6 @@ they expect. Pure.
 A body is read into the text around its cursor, the other files it shows, and how the answer is to
 be spelled; None stands for what is not a completion at a cursor. Sources: llama.cpp's server
 documentation, the plugins llama.vim, llama.vscode and minuet, Zed's sources.
-
-Zed's zeta2 prompts: where the cursor is in them, and an insertion as the answer that Zed
-expects.
-
-Such a prompt asks to write a region of a file again; a completion is the region with the text put
-in at the cursor. The last edits stand in it as diffs. These are not read: each of them was a
-request of its own, whose text shows it.
-
-    <[fim-suffix]>text below the region<[fim-prefix]><filename>edit_history …<filename>path
-    text above the region
-    <<<<<<< CURRENT
-    the region, with <|user_cursor|> in it
-    =======
-    <[fim-middle]>
-
-Source: Zed, crates/zeta_prompt/src/seed_coder.rs (format V0211SeedCoder).
 """
 
 from __future__ import annotations
@@ -30,58 +14,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from fim_lsp.http_server.excerpt import Excerpt
-from fim_lsp.next_edit.engine import Proposal
-from fim_lsp.next_edit.formats import CURSOR, END, FILE, NO_EDITS, PREFIX, SEPARATOR, START, SUFFIX
+from fim_lsp.next_edit.formats import CURSOR, SUFFIX
 from server_bridge.fim import reading
 from server_bridge.protocol import Chunk, Timings
-
-
-class Region(NamedTuple):
-    """The region that may be written again, on both sides of the cursor."""
-
-    before: str
-    after: str
-
-
-def read_zeta(prompt: str) -> tuple[Excerpt, Region] | None:
-    """
-    Return the text around the cursor of a zeta2 prompt, and the region; None where it is no such
-    prompt.
-    """
-    head, start, rest = prompt.rpartition(f"{START}\n")
-    region, separator, _ = rest.rpartition(f"{SEPARATOR}\n")
-    before, cursor, after = region.partition(CURSOR)
-    below, prefix, files = head.partition(PREFIX)
-    if not (start and separator and cursor and prefix and below.startswith(SUFFIX)):
-        return None
-    path, _, above = files.rpartition(FILE)[2].partition("\n")
-    below = below.removeprefix(SUFFIX)
-    if below == "\n":  # Zed writes it where there is nothing
-        below = ""
-    excerpt = Excerpt(above + before, after + below, path)
-    return excerpt, Region(before, after)
-
-
-def rewrite_region(region: Region, first: int, edit: Proposal) -> str:
-    """
-    Return the region, which begins at line *first*, with the next *edit* in it; "" where that is
-    elsewhere.
-    """
-    lines = (region.before + region.after).removesuffix("\n").split("\n")
-    at, n_lines = edit.line - first, len(edit.before)
-    if at < 0 or tuple(lines[at : at + n_lines]) != edit.before:
-        return ""
-    lines[at : at + n_lines] = edit.after
-    return "".join(f"{line}\n" for line in lines) + f"{END}\n"
-
-
-def fill_region(region: Region, text: str) -> str:
-    """Return the region with *text* at the cursor, and the cursor behind it."""
-    if not text:
-        return f"{NO_EDITS}\n{END}\n"
-    after = region.after if region.after.endswith("\n") else region.after + "\n"
-    return region.before + text + f"{CURSOR}{after}{END}\n"
-
 
 Body = Mapping[str, Any]
 
@@ -117,7 +52,7 @@ class ClientRequest(NamedTuple):
     it; *may_be_ahead*: the client asks so, too, without saying it.
 
     *extras* are other places that the client shows. *is_warm_up*: nothing but these, and no answer
-    is read. *region* is what a zeta2 prompt wants written again.
+    is read.
     """
 
     excerpt: Excerpt
@@ -125,7 +60,6 @@ class ClientRequest(NamedTuple):
     ahead: bool = False
     may_be_ahead: bool = False
     is_warm_up: bool = False
-    region: Region | None = None
 
 
 def read_infill(body: Body) -> ClientRequest | None:
@@ -144,17 +78,16 @@ def read_infill(body: Body) -> ClientRequest | None:
 
 def read_completion(body: Body) -> ClientRequest | None:
     """
-    Read `/v1/completions` and `/completion`: with a `suffix`, as a prompt with special tokens, as
-    zeta2's prompt.
+    Read `/v1/completions` and `/completion`: with a `suffix`, or as a prompt with special tokens,
+    but not zeta2's, which asks to write a region again.
     """
     prompt, suffix = _text(body, "prompt"), _text(body, "suffix")
     if not prompt:
         return None
     if suffix is not None and body.get("suffix") is not None:
         return ClientRequest(_about_file(prompt, suffix))
-    if rewriting := read_zeta(prompt):
-        return ClientRequest(rewriting[0], region=rewriting[1])
-    if (read := reading.read(prompt)) is None:
+    is_zeta = prompt.startswith(SUFFIX) and CURSOR in prompt
+    if is_zeta or (read := reading.read(prompt)) is None:
         return None
     excerpt = _about_file(read.prefix + read.middle, read.suffix)
     return ClientRequest(excerpt._replace(path=excerpt.path or read.path), read.chunks)

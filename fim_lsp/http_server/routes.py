@@ -24,7 +24,7 @@ JSON = {"content-type": "application/json"}
 EVENTS = {"content-type": "text/event-stream", "cache-control": "no-store"}
 DOWN = 503
 NO_COMPLETION = (
-    "fim-lsp answers only completions at a cursor: "
+    "fim-lsp answers only completions at a cursor (in Zed any prompt_format but zeta2): "
     "point chats and all else at the model server itself"
 )
 OPENAI = {"/v1/completions"}
@@ -90,7 +90,7 @@ class Routes:
         spelled = dialects.write_completion_piece if path in OPENAI else dialects.write_infill_piece
         try:
             while (text := await texts.get()) is not None:
-                if question.region is None and text.startswith(sent) and text != sent:
+                if text.startswith(sent) and text != sent:
                     piece, sent = text[len(sent) :], text
                     yield _event(spelled(piece, model))
             done = await task

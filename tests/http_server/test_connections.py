@@ -222,9 +222,6 @@ NAMES = (
 async def test_names_that_no_file_can_have(at_port: Served, name: str) -> None:
     """Whatever a client calls its files, it is answered."""
     extra = {"filename": name, "text": "def shown(x):\n    return x\n" * 3}
-    zeta = (
-        f"<[fim-suffix]>\n<[fim-prefix]><filename>{name}\n"
-        "<<<<<<< CURRENT\nx = <|user_cursor|>\n=======\n<[fim-middle]>"
-    )
+    named = f"<|file_sep|>{name}\n<|fim_prefix|>x = <|fim_suffix|>\n<|fim_middle|>"
     await at_port.post("/infill", vim(BLOCK, 4, 4) | {"input_extra": [extra]})
-    await at_port.post("/v1/completions", {"prompt": zeta})
+    await at_port.post("/v1/completions", {"prompt": named})

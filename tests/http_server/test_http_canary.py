@@ -57,10 +57,6 @@ def bodies(name: str, text: str) -> list[tuple[str, dict[str, Any]]]:
         f"<|file_sep|>{name}\n{text}<|file_sep|>main.py\n"
         f"<|fim_prefix|>{MAIN}<|fim_suffix|>\n<|fim_middle|>"
     )
-    zeta = (
-        f"<[fim-suffix]>\n<[fim-prefix]><filename>{name}\n<<<<<<< CURRENT\n"
-        f"{text}<|user_cursor|>\n=======\n<[fim-middle]>"
-    )
     return [
         ("/infill", vim(text, last, 6)),
         ("/infill", vim(MAIN, 4, 14) | {"input_extra": extra}),
@@ -70,7 +66,6 @@ def bodies(name: str, text: str) -> list[tuple[str, dict[str, Any]]]:
         ("/v1/completions", {"prompt": text, "suffix": "\n"}),
         ("/v1/completions", {"prompt": spelled}),
         ("/v1/completions", {"prompt": ring}),
-        ("/v1/completions", {"prompt": zeta}),
     ]  # fmt: skip
 
 

@@ -80,45 +80,6 @@ async def test_a_jump_within_a_file(at_port: Served, tmp_path: Path) -> None:
     assert document.text == "\n".join(lines)
 
 
-async def test_zeta2_in_a_file(at_port: Served) -> None:
-    """The path says which file it is; the answer is the region with the text at the cursor."""
-    region = "def subtract(first, second):\n    ret<|user_cursor|>\n"
-    prompt = (
-        "<[fim-suffix]>print(add(1, 2))\n<[fim-prefix]><filename>edit_history\n--- a/x\n+++ b/x\n\n"
-        f"<filename>sums.py\n{ABOVE}<<<<<<< CURRENT\n{region}=======\n<[fim-middle]>"
-    )
-    answer = await at_port.post("/v1/completions", {"prompt": prompt, "max_tokens": 200})
-    text = answer["choices"][0]["text"]
-    assert text.startswith("def subtract(first, second):\n    return")
-    assert text.endswith("<|user_cursor|>\n>>>>>>> UPDATED\n")
-    [document] = at_port.session.documents.values()
-    assert document.uri.endswith("/shop/sums.py")
-
-
-async def test_zed_gets_the_next_edit(at_port: Served, tmp_path: Path) -> None:
-    """What was done twice is proposed where it is needed next; each edit is known by the request after it."""
-    text = "print(hight)\nx = 1\ncheck(hight)\ny = 2\narea = hight * width\n"
-    (tmp_path / "shop" / "sizes.py").write_text(text)
-
-    async def asked(shown: str, row: int) -> str:
-        """Return what Zed is to make of the file, with the cursor at the end of a line."""
-        lines = shown.split("\n")
-        lines[row] += "<|user_cursor|>"
-        region = "\n".join(lines)
-        prompt = (
-            "<[fim-suffix]>\n<[fim-prefix]><filename>edit_history\n\n<filename>sizes.py\n"
-            f"<<<<<<< CURRENT\n{region}=======\n<[fim-middle]>"
-        )
-        answer = await at_port.post("/v1/completions", {"prompt": prompt})
-        return str(answer["choices"][0]["text"])
-
-    text = text.replace("print(hight)", "print(height)")
-    await asked(text, 0)
-    text = text.replace("check(hight)", "check(height)")
-    answer = await asked(text, 2)
-    assert answer == text.replace("area = hight", "area = height") + ">>>>>>> UPDATED\n"
-
-
 async def test_an_editor_that_has_the_file_open(at_port: Served) -> None:
     """What it says of its document is true; the client's text is kept beside it."""
     body = vim(ABOVE + "def subtract(first, second):\n    ret", 5, 7)

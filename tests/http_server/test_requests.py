@@ -91,21 +91,9 @@ def test_special_tokens_in_the_prompt() -> None:
     assert asked == ClientRequest(Excerpt("a = ", "\nb"))
 
 
-def test_zeta2() -> None:
-    """Path, text around the region, and the region itself, on both sides of the cursor."""
-    asked = dialects.read_completion({"prompt": ZETA})
-    assert asked is not None
-    assert asked.excerpt == Excerpt(
-        "import math\n\ndef area(width, height):\n    return wid",
-        "\n\n\nprint(area(2, 3))\n",
-        "src/geo.py",
-    )
-    assert asked.region is not None
-    assert (
-        dialects.fill_region(asked.region, "th * height")
-        == "def area(width, height):\n    return width * height<|user_cursor|>\n\n>>>>>>> UPDATED\n"
-    )
-    assert dialects.fill_region(asked.region, "") == "NO_EDITS\n>>>>>>> UPDATED\n"
+def test_zeta2_is_no_completion() -> None:
+    """It has the tokens of a family, but its answer takes the place of a region."""
+    assert dialects.read_completion({"prompt": ZETA}) is None
 
 
 def test_answers_have_the_fields_that_were_asked_for() -> None:

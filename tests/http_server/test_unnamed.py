@@ -85,7 +85,6 @@ def settings(kind: str, url: str) -> Config:
         ("here", named("conf/settings.py"), False),
         ("elsewhere", UNNAMED, False),
         ("elsewhere", named("cart.py"), True),
-        ("elsewhere", named("shop/cart.py"), True),  # as Zed names it
         ("elsewhere", named("settings.py"), False),  # which no file of the folder is called
         ("elsewhere", named("conf/settings.py"), False),
         ("one of two elsewhere", UNNAMED, False),
