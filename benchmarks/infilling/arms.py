@@ -108,12 +108,15 @@ async def ours(url: str, place: Place, rest_s: float, *, invoked: bool) -> str:
     session = Session(make_config(PATIENT | ALONE), lambda _: server)
     above, below = place.shown
     typed = above if invoked else above[:-1]  # the last character is a key, which asks by itself
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, f"task{SUFFIXES[place.language]}")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(
+            temporary, "code"
+        )  # whose name is in the prompt: that of both arms is the same
+        file = folder / f"task{SUFFIXES[place.language]}"
         _write(file, typed + below)
         uri, at = file.as_uri(), after(Position(0, 0), typed)
         try:
-            session.handle(events.FoldersChanged((Path(folder).as_uri(),)))
+            session.handle(events.FoldersChanged((folder.as_uri(),)))
             session.handle(events.Opened(uri, place.language, 1, typed + below))
             session.handle(events.CursorMoved(uri, at))
             await session.connection.wait_ready()
@@ -130,4 +133,5 @@ async def ours(url: str, place: Place, rest_s: float, *, invoked: bool) -> str:
 
 
 def _write(file: Path, text: str) -> None:
+    file.parent.mkdir()
     file.write_text(text, "utf-8", newline="")
