@@ -33,14 +33,7 @@ from pathlib import Path
 from benchmarks import markdown
 from benchmarks.arguments import model_file, names, parser
 from benchmarks.infilling import arms, execution
-from benchmarks.infilling.places import (
-    LANGUAGES,
-    Measure,
-    Place,
-    UnknownFormatError,
-    choose,
-    read,
-)
+from benchmarks.infilling.places import LANGUAGES, Measure, Place, UnknownFormatError, choose, read
 from benchmarks.infilling.verdicts import BEGINNING, NOTHING, RIGHT, WRONG, judge
 from benchmarks.serve import serving
 from fim_lsp.prompt import window

@@ -34,8 +34,7 @@ def main() -> None:
         options.model, options.threads, str(options.llama_vim), reader if accepts else None
     )
     played: dict[str, list[Played]] = {client: [] for client in options.clients}
-    n = options.skip + options.sessions
-    chosen = choose_blocks(options.histories, n, options.set, options.seed)[options.skip :]
+    chosen = choose_blocks(options.histories, options.sessions, options.set, options.seed)
     for session in chosen:
         for client in options.clients:
             print(f"{client}: {session.name}", file=sys.stderr, flush=True)
@@ -74,12 +73,9 @@ def _options() -> argparse.Namespace:
     add("--user", choices=("watches", "accepts"), default="watches", help="what the typist does")
     add("--reader", choices=READERS, default="quick", help="who accepts, and how fast they type")
     add("--sessions", type=int, default=5)
-    add("--skip", type=int, default=0, help="so many sessions before them")
     options = arguments.parse_args()
-    checkout = options.llama_vim
-    if "llama.vim" in options.clients and not (
-        checkout and (checkout / "plugin/llama.vim").exists()
-    ):
+    plugin = options.llama_vim and options.llama_vim / "plugin/llama.vim"
+    if "llama.vim" in options.clients and not (plugin and plugin.exists()):
         arguments.error("llama.vim needs --llama-vim DIR, a checkout of it")
     return options
 

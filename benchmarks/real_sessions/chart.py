@@ -10,7 +10,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from xml.sax.saxutils import escape
 
 WIDTH, ROW, GAP, TOP, LEFT, RIGHT = 640, 22, 14, 8, 230, 60  # pixels
@@ -19,39 +19,32 @@ COLORS = {"fim-lsp": "#1f77b4", "llama.vim": "#d62728"}
 READ = {"quick": "read in 0.4 s", "people": "read as people do", "glance": "seen at a glance"}
 
 
-class Bar(NamedTuple):
-    """A *share* of the keys."""
-
-    name: str
-    share: float
-
-
-def bars(report: Mapping[str, Any]) -> Iterator[Bar]:
-    """Yield what each client of a report saved."""
+def bars(report: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield the clients of a report, each with the share of the keys that it saved."""
     keys: dict[str, list[int]] = {}
     for played in report["played"]:
         alone, pressed = played["accepted"][:2]
         sums = keys.setdefault(played["client"], [0, 0])
         keys[played["client"]] = [sums[0] + alone, sums[1] + pressed]
     for client, (alone, pressed) in keys.items():
-        yield Bar(client, 1 - pressed / alone)
+        yield client, 1 - pressed / alone
 
 
-def draw(models: Mapping[str, Sequence[Bar]]) -> str:
+def draw(models: Mapping[str, Sequence[tuple[str, float]]]) -> str:
     """Return the bars as SVG, a group for each model."""
-    most = max(bar.share for group in models.values() for bar in group)
+    most = max(share for group in models.values() for _, share in group)
     parts, y = list[str](), TOP
     for model, group in models.items():
         parts.append(f'<text class="model" x="8" y="{y + 15}">{escape(model)}</text>')
-        for bar in group:
-            width = round((WIDTH - LEFT - RIGHT) * max(0.0, bar.share) / most, 1)
-            color = COLORS[bar.name]
+        for client, share in group:
+            width = round((WIDTH - LEFT - RIGHT) * max(0.0, share) / most, 1)
+            color = COLORS[client]
             y += ROW
-            label = f'<text x="{LEFT - 8}" y="{y + 15}" text-anchor="end">{escape(bar.name)}</text>'
+            label = f'<text x="{LEFT - 8}" y="{y + 15}" text-anchor="end">{escape(client)}</text>'
             rect = (
                 f'<rect x="{LEFT}" y="{y + 2}" width="{width}" height="{ROW - 4}" fill="{color}"/>'
             )
-            end = f'<text x="{LEFT + width + 6}" y="{y + 15}">{bar.share:.1%}</text>'
+            end = f'<text x="{LEFT + width + 6}" y="{y + 15}">{share:.1%}</text>'
             parts += [label, rect, end]
         y += ROW + GAP
     size = f'width="{WIDTH}" height="{y}" viewBox="0 0 {WIDTH} {y}"'

@@ -60,19 +60,14 @@ def _first_line(text: str) -> str:
 
 
 HEAD = (
-    "client", "keys", "saved", "by acceptance", "completed", "characters taken", "read", "taken", "wrong",
+    "client", "keys", "saved", "completed", "characters taken", "read", "taken", "wrong",
     "seconds", "alone", "model CPU s", "others' CPU s",
 )  # fmt: skip
 
 
 def table(played: Mapping[str, Sequence[Played]]) -> str:
-    """Return a row per client."""
+    """Return a row per client; *completed* is the share of the characters that were accepted."""
     return markdown.table(HEAD, [_row(client, sessions) for client, sessions in played.items()])
-
-
-def by_acceptance(n_taken: int, n_typed: int) -> float:
-    """Return which share of the characters was accepted and not typed, as Google counts it."""
-    return n_taken / max(1, n_taken + n_typed)
 
 
 def _row(client: str, played: Sequence[Played]) -> tuple[object, ...]:
@@ -83,8 +78,7 @@ def _row(client: str, played: Sequence[Played]) -> tuple[object, ...]:
     n_chars = sum(len(read.taken) for read in reads)
     completed = n_chars / max(1, sum(one.n_chars for one in sessions))
     return (
-        client, alone, f"{1 - pressed / max(1, alone):.1%}", f"{by_acceptance(n_chars, pressed - n_taken):.1%}",
-        f"{completed:.1%}", n_chars, len(reads), n_taken, len(reads) - n_taken,
+        client, alone, f"{1 - pressed / max(1, alone):.1%}", f"{completed:.1%}", n_chars, len(reads), n_taken, len(reads) - n_taken,
         f"{sum(one.seconds for one in sessions):.0f}", f"{sum(one.alone_s for one in sessions):.0f}",
         f"{sum(one.cpu_s for one in played):.0f}", f"{sum(one.others_s for one in played):.0f}",
     )  # fmt: skip
