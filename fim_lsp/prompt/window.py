@@ -162,7 +162,7 @@ def move(window: Window, edit: Edit) -> Window:
     """
     if edit.end.line > window.first or (edit.end.line == window.first and edit.end.column > 0):
         return window
-    by = edit.text.count("\n") - (edit.end.line - edit.start.line)
+    by = unix(edit.text).count("\n") - (edit.end.line - edit.start.line)
     return replace(window, first=window.first + by, anchor=window.anchor + by)
 
 

@@ -135,8 +135,6 @@ class Completer:
             answer = SUPERSEDED._replace(reason=str(why))
         except BackendError as error:
             log.warning("no completion: %s", error)
-            if isinstance(error, BackendUnavailable):
-                self._connection.start_connecting()
             answer = Answer([], Outcome.NO_MODEL, reason=str(error), is_failure=True)
         except Exception:
             log.exception("no completion")

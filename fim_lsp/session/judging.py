@@ -102,6 +102,13 @@ class Judging:
             raise Withdrawn(outcome.words.format(rule))
         return doc
 
+    async def aclose(self) -> None:
+        """End the looks; what is to be forgotten is."""
+        looks = [look.task for look in self._looks.values()]
+        for task in looks:
+            task.cancel()
+        await asyncio.gather(*looks, *self._forgetting, return_exceptions=True)
+
     def _begin(self, key: K, work: Callable[[K], Coroutine[Any, Any, None]]) -> None:
         """Have *work* look at *key*; where it does already, it looks again if that is needed."""
         if key not in self._looks:

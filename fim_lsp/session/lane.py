@@ -147,6 +147,12 @@ class Lane(Scheduler):
         super().__init__(kinds, off_wire)
         self.connection = connection
         self._efforts: dict[str, dict[int, Effort]] = {}
+        self._is_closed = False
+
+    async def aclose(self) -> None:
+        """End all that runs in the background; no work begins any more."""
+        self._is_closed = True
+        await super().aclose()
 
     async def run(self, permit: Permit, work: Callable[[PermittedModel], Awaitable[T]]) -> T:
         """
@@ -154,7 +160,12 @@ class Lane(Scheduler):
         """
         await asyncio.sleep(0)  # a loop over steps lets the event loop run, whatever the steps do
 
-        return await self.foreground(partial(self._do, permit, work))
+        async def step() -> T:
+            if self._is_closed:
+                raise Withdrawn("the session ends")
+            return await self._do(permit, work)
+
+        return await self.foreground(step)
 
     async def look(self, permit: Permit, work: Callable[[PermittedModel], Awaitable[T]]) -> T:
         """
@@ -164,7 +175,11 @@ class Lane(Scheduler):
         return await self.observe(partial(self._do, permit, work))
 
     async def _do(self, permit: Permit, work: Callable[[PermittedModel], Awaitable[T]]) -> T:
-        return await work(await self.model(permit))
+        try:
+            return await work(await self.model(permit))
+        except BackendError:
+            self.connection.start_connecting()  # if it is not ready any more
+            raise
 
     async def model(self, permit: Permit) -> PermittedModel:
         """
@@ -192,6 +207,7 @@ class Lane(Scheduler):
             log.debug("%s ended: %s", kind, reason)
         except BackendError as error:
             log.info("%s failed: %s", kind, error)
+            self.connection.start_connecting()  # if it is not ready any more
         return False
 
     async def evaluate(self, permit: Permit, prompt: Prompt, *, to_end: bool = False) -> int:

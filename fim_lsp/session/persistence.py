@@ -213,6 +213,8 @@ class Persistence:
             await asyncio.wait([self._saving])
         await asyncio.wait([self._begin()])
         await self.wait_audited()
+        for look in self._asked.values():  # the disk does not answer
+            look.cancel()
 
     async def save(self) -> None:
         """

@@ -67,6 +67,7 @@ class Scheduler:
         self._kinds = kinds
         self._off_wire = off_wire  # kinds that only compute: they are in no foreground step's way
         self._jobs: dict[str, Job] = {}
+        self._running: Job | None = None  # the last one that a step was done of
         # in which a kind got nothing done, one after another
         self._rounds = dict.fromkeys(kinds, 0)
         self._wire = asyncio.Lock()
@@ -120,8 +121,10 @@ class Scheduler:
     def again(self, kind: str, step: Step, *, delay: float) -> None:
         """
         Leave *step* for later, as what the job of its *kind* goes on with, which runs now: not
-        sooner than after *delay* seconds of quiet.
+        sooner than after *delay* seconds of quiet. A newer job of this kind stays.
         """
+        if self._jobs.get(kind) is not self._running:
+            return
         rounds = self._rounds[kind] + 1
         if rounds > ROUNDS:
             log.info("%s was given up: nothing came of it %d times", kind, ROUNDS)
@@ -181,6 +184,7 @@ class Scheduler:
         Do one step of *job*; it stays in its slot while there is more, unless replaced meanwhile.
         """
         async with contextlib.nullcontext() if kind in self._off_wire else self._wire:
+            self._running = job
             try:
                 more = await job.step()
             except Exception:

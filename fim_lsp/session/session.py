@@ -349,6 +349,7 @@ class Session:
         try:
             await self._lane.aclose()
             await self._dispatcher.aclose()
+            await self._judging.aclose()
             await self._persistence.aclose()
             await self._model_edits.aclose()
             await self.by_day()

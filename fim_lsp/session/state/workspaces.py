@@ -195,6 +195,9 @@ class Workspace:
         again.
         """
         self._updated = None
+        if self._updating is not None:  # it chooses by the rules of before
+            self._updating.cancel()
+            self._updating = None
         self._n_rules += 1
         unsure = {source.uri for source in self.memory.unsure()}
         self._unjudged |= unsure
