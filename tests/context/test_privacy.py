@@ -107,7 +107,7 @@ def test_a_path_is_refused_for_one_reason(path: str) -> None:
 SECRET = """
 .env .ENV .env.local .Env.Production .env~ .envrc .env.example prod.env .env/x .dev.vars .bash_history .zsh_history
 .python_history .psql_history ConsoleHost_history.txt .netrc _netrc .npmrc .pypirc .pgpass .git-credentials .gitconfig
-.git .git/config .git/hooks/pre-commit sub/.git server.pem SERVER.PEM server.key cert.crt keys.p12 keys.pfx a.jks
+.git .git/config .git/COMMIT_EDITMSG .git/hooks/pre-commit sub/.git server.pem SERVER.PEM server.key cert.crt keys.p12 keys.pfx a.jks
 a.keystore pass.kdbx a.gpg a.asc secret.age id_rsa id_rsa.pub id_ed25519 ID_RSA id_ecdsa_work ssh_host_rsa_key .ssh/config
 .gnupg/secring.gpg .password-store/a.txt .aws/credentials .aws/config .azure/x .kube/config kubeconfig prod.kubeconfig
 .docker/config.json deep/.docker/config.json .config/gcloud/application_default_credentials.json home/.config/gh/hosts.yml
