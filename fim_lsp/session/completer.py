@@ -97,6 +97,7 @@ class Completer:
                 return answer
             place = doc.place_at(position)
             doc.move_to(place)
+            self._open.go_to(doc)
             request = request_at(
                 *place, doc.file.path,
                 client.config or self._connection.config, self._connection.state,
@@ -241,7 +242,7 @@ class Completer:
         try:
             candidates, cost = await self._dispatcher.ask(request, doc, wait, n_wanted)
         finally:
-            if not request.is_look:
+            if not request.is_look and self._open.here is doc:
                 self._prefill.prefill_next(doc)
         if doc.current is None:
             return SUPERSEDED

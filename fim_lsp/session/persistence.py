@@ -71,9 +71,10 @@ class Persistence:
         Put *doc* where it was, have the backend load what it saved of it, and evaluate the rest
         while idle: the cursor may be there already.
         """
-        self._prefill.prefill_next(doc)
+        if self._open_documents.here is doc:
+            self._prefill.prefill_rest(doc)
         workspace = doc.workspace
-        if workspace.saved is None or doc.view.restoring is not None:
+        if workspace.saved is None or doc.view.restoring or doc.ladder.current:
             return
         typed, saved = "", workspace.saved.documents.get(doc.uri)
         shown = saved.frame.window if saved else NOWHERE

@@ -177,10 +177,12 @@ class Session:
                 memory.note_focus(uri)  # to save a file says that it matters now
             case events.Focused(uri):
                 memory.note_focus(uri)
-            case events.Yanked(uri, text):
-                memory.note_yank(uri, text)
+            case events.Yanked(_, text):
+                self._open.go_to(doc)
+                doc.yank(text)
                 self._prefill.prefill_next(doc)
             case events.CursorMoved(uri, position):
+                self._open.go_to(doc)
                 memory.note_move(uri, doc.move_to(doc.place_at(position)).line)
                 self._prefill.prefill_rest(doc)
 
@@ -275,11 +277,12 @@ class Session:
 
         See `long_text`; a change of the document ends it as well.
         """
-        opened = self._open.by_uri.get(uri)
-        asked = opened.place_at(position) if opened and position else None
+        if (opened := self._open.by_uri.get(uri)) is None:
+            return Position(0, 0), "", "the document is not open"
+        place = opened.place_at(position) if position else opened.cursor
+        opened.move_to(place)
         try:
             doc = await self._judging.admit(uri)
-            place = asked or doc.place or doc.place_at(Position(0, 0))
             doc.move_to(place)
         except Withdrawn as reason:
             return Position(0, 0), "", str(reason)

@@ -46,10 +46,10 @@ class NextEdits:
         """
         Record *event*, which changed *doc*; *before* is what it said.
 
-        The first keys may come before the document is judged; if it is private they are forgotten
-        then.
+        Keys may come before the document is judged; while it is private they are forgotten at the
+        next question.
         """
-        if doc.view.verdict is not Verdict.PRIVATE:
+        if doc.view.verdict is not Verdict.TOO_LARGE:
             doc.workspace.edits.log.note_change(before, doc.document, event.edits, self._clock())
 
     def reopen(self, doc: OpenDocument) -> None:

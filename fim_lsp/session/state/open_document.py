@@ -8,8 +8,9 @@ only.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.ring import Viewport
@@ -40,6 +41,7 @@ from fim_lsp.workspace.paths import FileLocation
 from server_bridge.protocol import Prompt
 
 CHANGED = "the text was changed meanwhile"
+YANKS = 4  # that are remembered of a document that is not judged yet
 
 
 @dataclass(eq=False, repr=False)
@@ -62,6 +64,7 @@ class OpenDocument:
     displayed: Displayed | None = None
     last_answer: LastAnswer | None = None
     used: float = 0.0
+    _yanks: deque[str] = field(default_factory=lambda: deque(maxlen=YANKS))
     is_closed: bool = False
 
     @property
@@ -102,6 +105,11 @@ class OpenDocument:
         """The cursor in `current`; None where one of them is."""
         document, position = self.current, self._position
         return TextPlace(document, position) if document and position is not None else None
+
+    @property
+    def cursor(self) -> TextPlace:
+        """The cursor, also where nothing may be used; the beginning where it is not known."""
+        return TextPlace(self.document, self._position or Position(0, 0))
 
     def place_at(self, position: Position) -> TextPlace:
         """Return the nearest place to a position that counts on the text now."""
@@ -179,15 +187,26 @@ class OpenDocument:
         self._position = place.position
         return place.position
 
+    def yank(self, text: str) -> None:
+        """Remember that the user copied *text*, once it is known that it may be used."""
+        if self.workspace.memory.knows(self.uri):
+            self.workspace.memory.note_yank(self.uri, text)
+        elif self.view.verdict is Verdict.UNJUDGED:
+            self._yanks.append(text)
+
     def allow(self) -> None:
         """Let it inform others: it is not private."""
         self.view.allow()
         self.workspace.open(source(self.document, self.file))
+        for text in self._yanks:
+            self.workspace.memory.note_yank(self.uri, text)
+        self._yanks.clear()
 
     def refuse(self, reason: str, verdict: Verdict = Verdict.PRIVATE) -> None:
         """Use and remember nothing of it: it is private, or too large."""
         self.show_in(ModelView(self.file, self.workspace, verdict, reason))
         self.workspace.withdraw(self.uri)
+        self._yanks.clear()
 
     def refuse_large(self) -> None:
         """Use nothing of it, if it is too large."""

@@ -26,7 +26,7 @@ from fim_lsp.workspace import paths
 class OpenDocuments:
     """
     The open documents of a session. *workspaces* are those the documents belong to; *last_uri* is
-    that of the last request.
+    that of the last request, *here* the one in which the user did something last.
     """
 
     def __init__(self, workspaces: Workspaces, stats: Stats, quiet: Quietness) -> None:
@@ -34,11 +34,16 @@ class OpenDocuments:
         self.by_uri: dict[str, OpenDocument] = {}
         self.pace = TypingPace()
         self.last_uri = ""
+        self.here: OpenDocument | None = None
         self._stats, self._quiet = stats, quiet
         self._says_shown = False  # the client, of each suggestion
 
     def __iter__(self) -> Iterator[OpenDocument]:
         return iter(self.by_uri.values())
+
+    def go_to(self, doc: OpenDocument) -> None:
+        """Note that the user is at work in *doc*: that is evaluated ahead, and no other."""
+        self.here = doc
 
     def document(self, uri: str) -> Document | None:
         """Return the text of *uri*, None if it is not open."""
@@ -96,6 +101,7 @@ class OpenDocuments:
         """Know a document no longer."""
         doc.close()
         del self.by_uri[doc.uri]
+        self.here = None if self.here is doc else self.here
 
     def suspend_unknown(self, changed: Iterable[str]) -> list[OpenDocument]:
         """
