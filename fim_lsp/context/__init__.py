@@ -5,6 +5,7 @@ secrets: finds and redacts text that looks like a secret
 grammars: the tree-sitter grammar for a file name or a language; parses within limits
 definitions: finds definitions, imports and where a text may be cut, by the queries of `tags/`
 scopes: says what a name is where it stands, by the tables of `scopes.toml`
+alike: finds names without scopes that belong to a changed one: classes of CSS, pairs of tags
 uses: finds the uses of a definition that was renamed, by scope
 chunks: cuts texts into pieces of one size, and makes chunks of pieces, each with a reason
 ranking: orders pieces by what is used where the user works

@@ -15,7 +15,7 @@ import tomllib
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 from tree_sitter import Node, Tree
@@ -33,12 +33,25 @@ CALLS = {  # what has arguments or fields with names, and which child says what 
     "composite_literal": "type",
     "struct_expression": "name",
     "struct_pattern": "type",
+    "object_creation_expression": "type",
+    "invocation_expression": "function",
+    "function_call_expression": "function",
 }
 # what stands before a member, read backwards: its sign, and the name that it is a member of
-_RECEIVER = re.compile(r"(?:\.\??(?!\.)|::|(:))\s*[\])]*(\w*)")
+_RECEIVER = re.compile(r"(?:\.[?&]?(?!\.)|::|>-\??|(:))\s*[\])]*(\w*)")
 # bytes of other alphabets are parts of words, too
 _IN_WORD = frozenset(n for n in range(256) if not chr(n).isascii() or re.match(r"[\w$]", chr(n)))
-_FUNCTIONS = types("function_declaration method_declaration")  # of an owner, and none themselves
+# of an owner, and none themselves
+_FUNCTIONS = types("function_declaration method_declaration function_definition")
+_VISIBLE = types("accessibility_modifier visibility_modifier")  # of a parameter that is a field
+_LOCALS = (["local"], ["declare"], ["typeset"])  # of a function in Bash
+_SORTS = {
+    "private_property_identifier": "#",
+    "instance_variable": "@",
+    "class_variable": "@",
+    "word": "()",
+}
+_MAKER = "initializer_expression"  # C#: `new A { b = 1 }`
 _KEYS = types("property_identifier field_identifier statement_identifier")
 _LABELS = types("label lifetime labeled_statement break_statement continue_statement")
 _LABELS |= types("goto_statement label_statement")
@@ -49,7 +62,7 @@ _GENERIC = ("type_parameter", "const_parameter")
 _NAMES = ("identifier", "identifier_pattern")
 _KINDS = types(
     "scopes closed owners names binders patterns members methods assigned keys outer outside"
-    " hoisted blocks traits"
+    " hoisted blocks leaves sealed plain qualified own alike pairs traits"
 )
 
 Table = dict[str, frozenset[str]]
@@ -86,8 +99,8 @@ class Step(NamedTuple):
 class Place(NamedTuple):
     """
     A name at byte *at*. One that binds does so in *scope*, from byte *since* on; a member has the
-    name of its *owner*, "" where there is none. Members of another *sort* may have its name: "#"
-    for private ones, "()" for methods in Java.
+    name of its *owner*, "" where there is none. What is of another *sort* may have its name: "#"
+    for private members, "@" for those of Ruby, "()" for methods in Java, "$" for variables in PHP.
     """
 
     at: int
@@ -104,12 +117,14 @@ class Place(NamedTuple):
         return self.way[-1].edge.startswith(_GENERIC)
 
 
-def _find_word(data: bytes, word: bytes, start: int, end: int) -> Iterator[int]:
-    """Yield where *word* stands in data[start:end] as a whole word."""
+def _find_word(
+    data: bytes, word: bytes, start: int, end: int, in_word: frozenset[int]
+) -> Iterator[int]:
+    """Yield where *word* stands in data[start:end] as a whole word, by the bytes *in_word*."""
     at = data.find(word, start, end)
     while at >= 0:
         behind = at + len(word)
-        if not _IN_WORD.intersection(data[max(0, at - 1) : at] + data[behind : behind + 1]):
+        if not in_word.intersection(data[max(0, at - 1) : at] + data[behind : behind + 1]):
             yield at
         at = data.find(word, behind, end)
 
@@ -125,13 +140,19 @@ class ScopedText:
 
     def places(self, name: str, row: int = -1) -> list[Place]:
         """Return the places of *name*, in the whole text or on one *row*."""
-        word = name.encode("utf-8", "replace")
-        start, end = self._starts[row : row + 2] if row >= 0 else (0, len(self._data))
-        offsets = [*_find_word(self._data, word, start, end)]
-        if len(offsets) > PLACES:
-            return []
-        places = (self._place(at, len(word)) for at in offsets)
+        size = len(name.encode("utf-8", "replace"))
+        places = (self._place(at, size) for at in self.find(name, row))
         return [place for place in places if place]
+
+    def find(self, name: str, row: int = -1) -> list[int]:
+        """Return where *name* stands, in bytes; nowhere if that is too often."""
+        start, end = self._starts[row : row + 2] if row >= 0 else (0, len(self._data))
+        traits = self.table["traits"]
+        in_word = _IN_WORD - {ord("$")} if "sigils" in traits else _IN_WORD
+        in_word |= {ord("-")} if "hyphens" in traits else frozenset()
+        word = name.encode("utf-8", "replace")
+        offsets = [*islice(_find_word(self._data, word, start, end, in_word), PLACES + 1)]
+        return offsets if len(offsets) <= PLACES else []
 
     def position(self, at: int) -> tuple[int, int]:
         """Return the row and the column of byte *at*."""
@@ -145,25 +166,15 @@ class ScopedText:
 
     def _place(self, at: int, size: int) -> Place | None:
         """Return what a name of so many bytes at byte *at* is; None for what is not to be named."""
-        way = self._walk(at)
+        way = self.walk(at)
         leaf, edge = way[-1]
-        if "comment" in leaf.type or "string" in leaf.type:
-            behind = self._data[at + size : at + size + 1]
-            before = self._data[max(0, at - 2) : at]  # `{{` is a brace
-            is_argument = before[-1:] == b"{" and before != b"{{" and behind in (b"}", b":")
-            in_macro = any(step.node.type == "token_tree" for step in way)
-            return Place(at, way, Role.REFERS if is_argument and in_macro else Role.MENTION)
-        if edge in _LABELS or not leaf.type.endswith(_NAMES) or leaf.end_byte != at + size:
+        if "comment" in leaf.type or "string" in leaf.type or leaf.type == "preproc_arg":
+            return Place(at, way, self._read_text(at, size, way))
+        is_name = leaf.type.endswith(_NAMES)
+        is_name |= not self.table["leaves"].isdisjoint((leaf.type, edge))
+        if edge in _LABELS or not is_name or leaf.end_byte != at + size:
             return None
-        row, column = self.position(at)
-        match = _RECEIVER.match(self.lines[row][:column][::-1])
-        is_member = match and (not match[1] or edge == "method_index_expression.method")
-        receiver = match[2][::-1] if match and is_member else None
-        sort = "#" * (leaf.type == "private_property_identifier")
-        if edge in self.table["methods"] and (receiver or edge.endswith(".name")):
-            sort = "()"
-        if sort and receiver is None:
-            receiver = "self"
+        receiver, sort = self._read(at, way)
         if edge == "keyword_pattern":
             return Place(at, way, Role.KEY)
         is_value = edge == "dotted_name" and _is_value(way[-2])
@@ -174,13 +185,51 @@ class ScopedText:
                 break
         if receiver is not None:
             return Place(at, way, Role.MEMBER, self._owner(way, receiver), sort=sort)
-        return None if leaf.type in _KEYS else Place(at, way, Role.REFERS)
+        return None if leaf.type in _KEYS else self._refer(at, way, sort)
+
+    def _refer(self, at: int, way: tuple[Step, ...], sort: str) -> Place:
+        """Return a use of a name, or the key of what is made (`new A { b = 1 }`)."""
+        is_key = way[-1].edge == "assignment_expression.left" and way[-3].node.type == _MAKER
+        if made := _find_callee(way) if is_key else None:
+            return Place(at, way, Role.KEY, made)
+        owner = self._owner(way, "self") if self.table["qualified"] else ""
+        return Place(at, way, Role.REFERS, owner, sort=sort)
+
+    def _read_text(self, at: int, size: int, way: Sequence[Step]) -> Role:
+        """Return what a name in a comment, a string or the text of a macro is."""
+        behind = self._data[at + size : at + size + 1]
+        before = self._data[max(0, at - 2) : at]  # `{{` is a brace
+        is_argument = before[-1:] == b"{" and before != b"{{" and behind in (b"}", b":")
+        in_macro = any(step.node.type == "token_tree" for step in way)
+        is_code = way[-1].node.type == "preproc_arg" or (is_argument and in_macro)
+        return Role.REFERS if is_code else Role.MENTION
+
+    def _read(self, at: int, way: Sequence[Step]) -> tuple[str | None, str]:
+        """Return what a name is a member of, None where it is none, and its sort."""
+        (around, outer), (leaf, edge) = way[-2:]
+        row, column = self.position(at)
+        written = self.lines[row][:column]
+        written = written.removesuffix("$") if written.endswith("::$") else written
+        match = _RECEIVER.match(written[::-1])
+        is_member = match and (not match[1] or edge == "method_index_expression.method")
+        receiver = match[2][::-1] if match and is_member else None
+        if written.endswith("::") and receiver in words(leaf):
+            receiver = None  # C++: the class of its constructor, `A::A`
+        sort = _SORTS.get(leaf.type, "")
+        if around.type == "variable_name" and receiver is None:
+            sort = "" if outer in self.table["members"] else "$"
+        if edge in self.table["methods"] and (receiver or edge.endswith(".name")):
+            sort = "()"
+        is_own = (sort and sort != "$" and leaf.type != "word") or edge in self.table["own"]
+        return ("self" if receiver is None and is_own else receiver), sort
 
     def _defining(self, at: int, way: tuple[Step, ...], receiver: str | None) -> Place | None:
         """Return what a place is as the last child on its *way*; None if that says nothing."""
         edge, table = way[-1].edge, self.table
         is_own = receiver in SELVES or (receiver is not None and "tables" in table["traits"])
-        if edge in table["members"] or (is_own and edge in table["assigned"]):
+        is_own = is_own and edge in table["assigned"]
+        is_own |= bool(receiver) and edge in table["qualified"]
+        if edge in table["members"] or is_own:
             owner = self._owner(way[:-1], "self" if receiver is None else receiver)
             return Place(at, way, Role.DEFINES_MEMBER, owner)
         is_type = edge in _TYPED and way[-1].node.type == "type_identifier"
@@ -195,7 +244,8 @@ class ScopedText:
             return Place(at, way, Role.UNBINDS, scope=self._innermost(way[:-1]))
         return None
 
-    def _walk(self, at: int) -> tuple[Step, ...]:
+    def walk(self, at: int) -> tuple[Step, ...]:
+        """Return the way from the root down to the byte *at*."""
         cursor, way, edge = self._tree.walk(), list[Step](), ""
         while (node := cursor.node) is not None:
             way.append(Step(node, edge))
@@ -208,13 +258,16 @@ class ScopedText:
         declaring, edge, table = way[-2].node, way[-1].edge, self.table
         if declaring.child_by_field_name("alias") and not edge.endswith(".alias"):
             return Place(at, way, Role.KEY)  # `import a as b` binds the other one
+        if _refers(way):
+            return Place(at, way, Role.REFERS)
         if edge == "for_in_statement.left" and declaring.child_by_field_name("kind") is None:
             return Place(at, way, Role.REFERS)  # `for (a of b)`, without `const`
         if edge == "match_pattern" and self._data[at : at + 1].isupper():
             return Place(at, way, Role.REFERS)  # Rust: a constant
         is_name = edge in table["names"]
         around = way[: len(way) - 1 - is_name]
-        if not table["hoisted"].isdisjoint((edge, way[-2].edge)):
+        is_local = way[-2].edge == "declaration_command" and words(way[-3].node)[:1] in _LOCALS
+        if not table["hoisted"].isdisjoint((edge, way[-2].edge)) and not is_local:
             around = tuple(step for step in around if step.node.type not in table["blocks"])
         scope = self._innermost(around)
         is_owner = scope.type in table["owners"] and scope.type not in _FUNCTIONS
@@ -225,7 +278,8 @@ class ScopedText:
             is_arm = declaring.type == "match_pattern"
             since = at if declaring == scope else declaring.end_byte
             since = declaring.start_byte if is_arm else since  # it has the guard, too
-        if any(child.type == "accessibility_modifier" for child in declaring.children[:1]):
+        is_field = any(child.type in _VISIBLE for child in declaring.children[:1])
+        if is_field or edge == "enumerator.name":
             owner = self._owner(way, "self")  # `constructor(private name: string)`
         return Place(at, way, Role.BINDS, owner, scope, since)
 
@@ -238,8 +292,9 @@ class ScopedText:
         for step in reversed(way):
             is_owner = step.node.type in self.table["owners"]
             method = words(step.node.child_by_field_name("receiver")) if is_owner else []
-            if is_owner and (receiver in SELVES or receiver in method[:1]):
-                return name_of(step.node)
+            is_meant = is_owner and (receiver in SELVES or receiver in method[:1])
+            if is_meant and (name := name_of(step.node)):
+                return name
         return receiver
 
 
@@ -247,11 +302,28 @@ def name_of(owner: Node) -> str:
     """Return the name of a class, or of what a method belongs to."""
     if receiver := words(owner.child_by_field_name("receiver")):  # Go: `(c *Command)`
         return (receiver[1:2] or receiver)[0]
+    declarator = owner.child_by_field_name("declarator")
+    if owner.type == "function_definition" and declarator is not None:  # C++: `A::f`
+        named = re.match(rb"[\s*&]*(?:\w+::)*(\w+)::~?\w", (declarator.text or b"")[:NAME_BYTES])
+        return named[1].decode("utf-8", "replace") if named else ""
     name = owner.child_by_field_name("name") or owner.child_by_field_name("type")
+    if name is None and owner.type.endswith("_specifier") and owner.parent:
+        name = owner.parent.child_by_field_name("declarator")
     names = words(name)
     if name is not None and name.type.endswith("index_expression"):  # Lua: `function M:name`
         return names[-2] if len(names) > 1 else ""
     return names[0] if names else ""
+
+
+def _refers(way: Sequence[Step]) -> bool:
+    """Return whether what looks like a declaration only names what is declared elsewhere."""
+    declaring, (node, edge) = way[-2].node, way[-1]
+    if edge == "foreach_statement":
+        return declaring.named_child(0) == node  # what is gone through
+    if declaring.type.endswith("_specifier") and edge.endswith(".name"):
+        return declaring.child_by_field_name("body") is None  # C: `struct a b`
+    is_typed = edge.startswith(("function_definition.decl", "declaration.decl"))
+    return is_typed and declaring.child_by_field_name("type") is None  # C++: a constructor
 
 
 def words(node: Node | None) -> list[str]:

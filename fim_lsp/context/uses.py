@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from fim_lsp.context.alike import find_alike, find_partner
 from fim_lsp.context.grammars import parse_text
 from fim_lsp.context.scopes import TABLES, Place, Role, ScopedText, Step, Table, name_of
 
@@ -24,7 +25,7 @@ HEADS = ("#", "//", "/*", "*", "--", "@")
 _MARKED = re.compile(r"@\w+ (\{[^@]*\} )?\[?$|:\w+ (\w+ )?$|`$")  # `@param name`, `:param name:`
 _ENTRY_MARK = re.compile(r"\s*(?:[*#/-]+\s*)?")
 _ENTRY_TYPE = re.compile(r"( \(.*\))?:")  # `name (int): …`
-_HEAD = re.compile(r"\bdef (\w+)")
+_HEAD = re.compile(r"\b(?:def|function) (\w+)")
 _NO_WORD = re.compile(r"[^_]_[^_]|[a-z][A-Z]|\d")  # names that are no words of a language
 
 
@@ -69,7 +70,26 @@ def find_uses(language: str, text: str, renamings: Sequence[Renaming]) -> Sequen
         return [None] * len(renamings)
     scoped = ScopedText(parsed, parsed.tree, table)
     rows = [{other.row for other in renamings if other[1:3] == one[1:3]} for one in renamings]
-    return [_find(scoped, *pair) for pair in zip(renamings, rows, strict=True)]
+    return [
+        _find_alike(language, scoped, renaming) or _find(scoped, renaming, mine)
+        for renaming, mine in zip(renamings, rows, strict=True)
+    ]
+
+
+def _find_alike(language: str, text: ScopedText, renaming: Renaming) -> Renamed | None:
+    """Return the uses of a name that has no scope, or the other tag of a pair."""
+    row, old, new, _ = renaming
+    is_alike = text.table["alike"] or text.table["pairs"]
+    if not is_alike or not 0 <= row < len(text.lines):
+        return None
+    is_local = bool(text.table["pairs"])
+    if is_local:
+        places = find_partner(language, text, row, old, new)
+    else:
+        places = find_alike(text, row, old, new)
+    if places is None:
+        return None
+    return Renamed(tuple(Use(*place, new, is_code=True) for place in places), is_local)
 
 
 def count_heads(lines: Sequence[str], function: str) -> int:
@@ -105,6 +125,8 @@ def _find(text: ScopedText, renaming: Renaming, rows: Collection[int]) -> Rename
     if scope and scope.parent:
         first, end = _rows_of(text.lines, scope)
         mentions = [place for place in mentions if first <= text.position(place.at)[0] < end]
+    if definition.way[-1].edge.endswith(".alias"):
+        mentions = []  # they mean the module
     uses = _uses(text, [*variables, *members, *keys, *mentions], renaming)
     return Renamed(uses, bool(scope and scope.parent), function)
 
@@ -118,16 +140,25 @@ def _same_variable(
     """
     if definition.role is not Role.BINDS:
         return []
+    places = [place for place in places if place.sort == definition.sort]
     binders, others = _binders([definition, *places]), _binders(taken)
     is_declared = definition.way[-1].edge in table["names"]
-    if is_declared and len(binders.get(definition.scope, ())) > 1:
+    is_one = "redeclares" in table["traits"]
+    alike = [p for p in binders.get(definition.scope, ()) if not is_one or _has_body(p)]
+    if is_declared and len({*alike, definition}) > 1 and (not is_one or _has_body(definition)):
         return None  # a function or type of the old name is there still: this is a new one
     bound = _binding(definition, binders, table)
     variables = (p for p in places if p.role in (Role.BINDS, Role.REFERS, Role.UNBINDS))
     same = [place for place in variables if _binding(place, binders, table) == bound]
-    is_first = definition.at < min((p.at for p in same if p.scope in binders), default=math.inf)
+    first = min((p.at for p in same if p.scope in binders), default=math.inf)
+    is_first = is_one or definition.at < first
     bound = _binding(definition, others, table)
     return [p for p in same if _binding(p, others, table) == bound] if is_first else None
+
+
+def _has_body(place: Place) -> bool:
+    """Return whether a place names a function or a type where that is written."""
+    return place.way[-2].node.child_by_field_name("body") is not None
 
 
 def _is_bound(definition: Place, places: Sequence[Place]) -> bool:
@@ -150,17 +181,41 @@ def _binding(
 ) -> tuple[Node | None, int] | None:
     """Return what a name refers to: a scope and, where names repeat in it, a declaration."""
     binder: Place | None = place
-    if place.scope not in binders:
-        seen = (
-            binder
-            for n, scope in enumerate(_scopes_around(place, table))
-            for binder in reversed(binders.get(scope, ()))
-            if binder.since <= place.at
-            and (not n or scope.type not in table["closed"] or binder.is_generic)
-        )
-        binder = next(seen, None)
+    if place.scope not in binders or "dynamic" in table["traits"]:
+        binder = _nearest(place, binders, table)
+    while binder is not None and binder.way[-1].edge in table["plain"]:
+        around = _scopes_around(binder, table)
+        if not around or around[0].type in table["sealed"]:
+            break
+        above: dict[Node | None, list[Place]] = {
+            scope: [p for p in binders.get(scope, ()) if p.at < binder.at] for scope in around[1:]
+        }
+        if (outer := _nearest(binder, above, table)) is None:
+            break
+        binder = outer
     repeats = "repeats" in table["traits"]
     return binder and (binder.scope, binder.since if repeats else 0)
+
+
+def _nearest(
+    place: Place, binders: Mapping[Node | None, Sequence[Place]], table: Table
+) -> Place | None:
+    """Return what binds a name in the innermost scope around a place that does."""
+    is_sealed = False
+    for n, scope in enumerate(_scopes_around(place, table)):
+        for binder in reversed(binders.get(scope, ())):
+            is_open = not n or scope.type not in table["closed"] or binder.is_generic
+            is_seen = not is_sealed or _is_global(binder, table)
+            if binder.since <= place.at and is_open and is_seen:
+                return binder
+        is_sealed |= scope.type in table["sealed"]
+    return None
+
+
+def _is_global(binder: Place, table: Table) -> bool:
+    """Return whether a function sees a name from outside: another function, a type, a constant."""
+    leaf, edge = binder.way[-1]
+    return edge in table["names"] or leaf.type == "constant" or "use_clause" in edge
 
 
 def _scopes_around(place: Place, table: Table) -> list[Node]:
@@ -185,17 +240,23 @@ def _same_member(table: Table, definition: Place, places: Sequence[Place]) -> li
     owner, traits = definition.owner, table["traits"]
     if not owner:
         return []
+    binders = _binders([definition, *places])
     is_component = definition.scope is not None and definition.scope.type == "record_declaration"
-    places = [p for p in places if p.sort == definition.sort or (is_component and p.sort == "()")]
+    sort = definition.sort.strip("$")
+    places = [p for p in places if p.sort == sort or (is_component and p.sort == "()")]
     defining = [p for p in places if p.owner and p.role in (Role.BINDS, Role.DEFINES_MEMBER)]
     same = [place for place in defining if place.owner == owner]
-    if same and (same[0].at < definition.at or "overloads" in traits):
+    is_second = bool(same) and ("overloads" in traits or same[0].at < definition.at)
+    if is_second and "redeclares" not in traits:
         return None
-    is_only = len(same) == len(defining) and "tables" not in traits
+    is_only = len(same) == len(defining) and "tables" not in traits and sort != "@"
+    is_only &= definition.scope is None or definition.scope.type != "namespace_definition"
     for place in places:
         is_elsewhere = place.role is Role.MEMBER and is_only
         if place.role in (Role.MEMBER, Role.KEY) and (place.owner == owner or is_elsewhere):
             same.append(place)
+        if place.role is Role.REFERS and place.owner == owner:
+            same += [place] * (_binding(place, binders, table) is None)
     return same
 
 

@@ -10,7 +10,7 @@ the others.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -19,8 +19,9 @@ from fim_lsp.documents import LINE_CHARS
 from fim_lsp.next_edit.edits import FRESH, HISTORY, EditedText, Example, FinishedEdit, examples
 from fim_lsp.next_edit.rule import TOKENS
 
-_NAME = re.compile(r"(?<![\w$])[^\W\d]\w*")
-
+_NAME = re.compile(r"[^\W\d]\w*")
+_HYPHENED = re.compile(r"-{0,2}[^\W\d][\w-]*")  # in CSS and HTML
+_ALIAS = re.compile(r"(?P<old>(?<![.\w])\w+)(?P<made> as (?P<new>\w+))")
 
 FindUses = Callable[[EditedText, Sequence[Renaming]], Sequence[Renamed | None]]
 
@@ -60,11 +61,22 @@ class Renames(NamedTuple):
             is_meant = n_alike == 1 and (renamed.is_local or uri == change.uri)
             if is_meant and [_rename(old, new, line) for line in before] == [*after]:
                 return True
+            if any(_is_alias(change.example, _ALIAS.search(line)) for line in after):
+                return True
         return False
 
 
 def _rename(old: str, new: str, line: str) -> str:
     return _NAME.sub(lambda name: new if name[0] == old else name[0], line)
+
+
+def _is_alias(example: Example, made: re.Match[str] | None) -> bool:
+    """Return whether *made* is what an import got: an alias, which is written nowhere else."""
+    return made is not None and any(
+        line[: at.end("old")] + line[at.end() :] in example.before and at[0] == made[0]
+        for line in example.after
+        for at in _ALIAS.finditer(line)
+    )
 
 
 NO_RENAMES = Renames()
@@ -80,7 +92,7 @@ def find_renames(
 ) -> Renames:
     """Return what is left to do of the definitions renamed by *edits*; *find* reads the scopes."""
     by_uri = {text.uri: text for text in texts}
-    all_changes = [*_name_changes(edits)]
+    all_changes = [*_name_changes(edits, by_uri)]
     newest = {(c.uri, c.renaming): c for c in all_changes if _is_there(c, by_uri)}
     definitions = list[tuple[NameChange, Renamed]]()
     for uri in dict.fromkeys(change.uri for change in newest.values()):
@@ -98,31 +110,39 @@ def find_renames(
     return Renames(tuple(lines), tuple(definitions))
 
 
-def _name_changes(edits: Sequence[FinishedEdit]) -> Iterator[NameChange]:
+def _name_changes(
+    edits: Sequence[FinishedEdit], texts: Mapping[str, EditedText]
+) -> Iterator[NameChange]:
     """Yield the names that became others, newest first, as long as they are fresh."""
     seen, n_others = set[tuple[str, str]](), 0
     later: dict[tuple[str, int, str], str] = {}  # what names of a line became afterwards
     for example in examples(edits, HISTORY):
-        renamings = [*_renamings(example)]
-        names = {renaming[1:3] for renaming in renamings}
-        n_others += not names & seen
+        language = texts[example.uri].language if example.uri in texts else ""
+        names = _HYPHENED if language in ("css", "html") else _NAME
+        renamings = [*_renamings(example, names)]
+        changed = {renaming[1:3] for renaming in renamings}
+        n_others += not changed & seen
         if n_others > FRESH:
             return
-        seen |= names
+        seen |= changed
         for row, old, new, _ in renamings:
             now = later.setdefault((example.uri, row, old), later.get((example.uri, row, new), new))
             yield NameChange(example.uri, Renaming(row, old, now), example)
 
 
-def _renamings(example: Example) -> Iterator[Renaming]:
+def _renamings(example: Example, name: re.Pattern[str]) -> Iterator[Renaming]:
     """
-    Yield each name of an example that became another, and where it is now; none where anything but
-    names changed: then the name may be that of another thing.
+    Yield each name of an example that became another, or got an alias, and where it is now; none
+    where anything but names changed: then the name may be that of another thing.
     """
     before, after = "\n".join(example.before), "\n".join(example.after)
-    if _NAME.split(before) != _NAME.split(after):
+    for alias in _ALIAS.finditer(after):
+        if after[: alias.end("old")] + after[alias.end() :] == before:
+            row = example.line + after.count("\n", 0, alias.start())
+            yield Renaming(row, alias["old"], alias["new"])
+    if name.split(before) != name.split(after):
         return
-    pairs = [*islice(zip(_NAME.finditer(before), _NAME.finditer(after), strict=True), TOKENS)]
+    pairs = [*islice(zip(name.finditer(before), name.finditer(after), strict=True), TOKENS)]
     names = [(old[0], new[0]) for old, new in pairs if old[0] != new[0]]
     if {old for old, _ in names} & {new for _, new in names}:
         return  # two were swapped

@@ -68,6 +68,57 @@ CASES = [
         "on its own line, too", "javascript", 0, "row", "line",
         "const f = row => row + 1\nf(row)\n", [0],
     ),
+    Renamed(
+        "an import that gets an alias", "python", 0, "import numpy", "import numpy as np",
+        "import numpy\n\n# numpy is quick\ndef total(data, numpy_like):\n"
+        "    return numpy.sum(data) + data.numpy()\n\ndef other(numpy):\n    return numpy\n"
+        "x = [numpy.pi]\n",
+        [4, 8],
+    ),
+    Renamed(
+        "… of one name of several", "python", 0, "sum,", "sum as add,",
+        "from numpy import pi, sum, tan\nsum(1)\nx.sum(pi)\n", [1],
+    ),
+    Renamed(
+        "… in TypeScript", "typescript", 0, "join ", "join as joinPath ",
+        "import { join } from 'path';\nconst a = join(b), c = d.join(e);\n", [1],
+    ),
+    Renamed(
+        "… in Rust", "rust", 0, "HashMap;", "HashMap as Map;",
+        "use std::collections::HashMap;\nfn f(a: HashMap<u8, u8>) { HashMap::new(); }\n", [1],
+    ),
+    Renamed(
+        "a variable in PHP", "php", 1, "$rows", "$lines",
+        "<?php\nfunction f($rows) {\n    $rows[] = 1;\n    return $a->rows . $rows;\n}\n",
+        [2, 3],
+    ),
+    Renamed(
+        "a class in C++ with its constructor", "cpp", 0, "Greeter", "Welcomer",
+        "class Greeter {\n public:\n  Greeter();\n  int Greeter_;\n};\nGreeter::Greeter() {}\n",
+        [2, 5],
+    ),
+    Renamed(
+        "a custom property in CSS", "css", 0, "--main-bg", "--page-bg",
+        ":root { --main-bg: red; }\na { color: var(--main-bg); --main: 1; }\n", [1],
+    ),
+    Renamed(
+        "a class in CSS", "css", 0, "card-title", "card-head",
+        ".card-title { top: 0; }\n.card-titles {}\na .card-title:hover {}\n", [2],
+    ),
+    Renamed(
+        "a tag in HTML", "html", 0, "div", "section",
+        "<div class='a'>\n  <div>b</div>\n</div>\n<div></div>\n", [2],
+    ),
+    Renamed(
+        "a tag in JSX", "typescriptreact", 1, "div", "section",
+        "const a = (\n  <div>\n    <div>b</div>\n  </div>\n);\n", [3],
+    ),
+    Renamed("a variable in Bash", "shellscript", 0, "dir=", "to=", 'dir=a\nls "$dir/dir"\n', [1]),
+    Renamed(
+        "an instance's variable in Ruby", "ruby", 2, "@name", "@title",
+        "class A\n  def initialize(name)\n    @name = name\n  end\n  def to_s = @name + name\nend\n",
+        [4],
+    ),
     Renamed("tabs", "lua", 0, "arg", "it", "local function f(arg)\n\treturn\targ\nend\n", [1]),
 ]  # fmt: skip
 
