@@ -38,7 +38,7 @@ from fim_lsp.settings.config import Config
 from fim_lsp.settings.merge import make_config
 from server_bridge.bridge import SESSION
 from server_bridge.http.client import UNTAGGED, Tags
-from server_bridge.llama.backend import LlamaServer
+from server_bridge.llama.backend import LlamaServer, Own
 from server_bridge.llama.checkpoints import CLOSE_STEP
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.process import sizing
@@ -111,7 +111,7 @@ def _llama(wire: Wire, options: argparse.Namespace) -> LlamaServer:
         return LlamaServer(wire)
     facts = sizing.read_facts(options.model)
     memory = sizing.memory_of(facts, N_BATCH, N_SLOTS, sizing.physical())
-    return LlamaServer(wire, engine="benchmark", memory=memory)
+    return LlamaServer(wire, own=Own("benchmark", memory))
 
 
 def _config(trace: Trace, options: argparse.Namespace) -> Config:

@@ -4,6 +4,7 @@ Talks to model servers. Knows nothing of editors and never imports `fim_lsp`.
 A module imports only what stands above it in this list.
 
 protocol: the contract with the editor side: `Prompt`, `Request`, `Reply`, `State`, `Model` …
+patience: when a server is given up: what is seen of it, and what follows
 speeds: how fast a server is, and how long its tokens are; absurd measurements are left out
 machine: this machine: its addresses, sockets, programs and private files
 http: JSON over HTTP: the client, its API key, its errors

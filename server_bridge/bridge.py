@@ -14,20 +14,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from server_bridge.failover.endpoint import Endpoint
+from server_bridge.failover.endpoint import Endpoint, Server
 from server_bridge.failover.endpoints import Endpoints
 from server_bridge.failover.local_servers import LocalServers
 from server_bridge.http.api_key import Key, ServedKey
-from server_bridge.http.client import PATIENCE_S, Http, Tags, Trust
+from server_bridge.http.client import Http, Tags, Trust
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.machine.addresses import USUAL_PORTS, base_of, is_loopback, port_of
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.openai.text_client import TextServer
+from server_bridge.patience import HURRIED_S, LOOK_S
 from server_bridge.process import programs
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import EmbeddedSettings
 from server_bridge.protocol import (
-    Backend,
     BackendError,
     BackendUnusable,
     Health,
@@ -36,8 +36,6 @@ from server_bridge.protocol import (
     TextModel,
 )
 
-# An exchange may take so long where another server waits: both fit into a completion's deadline.
-ATTEMPT_S = 1.2
 USUAL_URLS = tuple(f"http://127.0.0.1:{port}" for port in USUAL_PORTS)
 
 # A router that reads this sends all our requests to one replica, where the ring is evaluated once
@@ -121,7 +119,7 @@ def open_text_model(settings: BackendSettings) -> TextModel | None:
     return TextServer(http, settings.model)
 
 
-def _one(settings: BackendSettings, patience_s: float = PATIENCE_S) -> Backend:
+def _one(settings: BackendSettings, patience_s: float = LOOK_S) -> Server:
     """Return the one backend of a kind that is no choice."""
     if settings.kind == "embedded":
         return _make_embedded(settings)
@@ -178,7 +176,7 @@ def _choose_model(settings: BackendSettings) -> str:
 
 def _make_endpoints(all_settings: tuple[BackendSettings, ...]) -> list[Endpoint]:
     """Return the endpoints that the user listed; only the last one has all the time there is."""
-    patience = [ATTEMPT_S] * (len(all_settings) - 1) + [PATIENCE_S]
+    patience = [HURRIED_S] * (len(all_settings) - 1) + [LOOK_S]
     return [
         Endpoint(_one(settings, seconds))
         for settings, seconds in zip(all_settings, patience, strict=True)
@@ -238,6 +236,7 @@ class Unusable:
     """
 
     def __init__(self, kind: str, message: str) -> None:
+        self.on_change: Callable[[], None] = lambda: None
         self.state = State(Health.UNUSABLE, kind, message=message)
 
     async def connect(self) -> Model:

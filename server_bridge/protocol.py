@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
 
@@ -218,6 +218,7 @@ class Health(enum.Enum):
     UNKNOWN = "unknown"  # not asked yet
     LOADING = "loading"  # it is there, its model is not yet
     READY = "ready"
+    BUSY = "busy"  # it computes, and answers late: it can be asked, and may take minutes
     DOWN = "down"  # it does not answer; it is asked again from time to time
     UNUSABLE = "unusable"  # it answers, and the user must change something: see `State.message`
 
@@ -261,7 +262,7 @@ class State:
     @property
     def is_ready(self) -> bool:
         """Return whether its model can be asked now."""
-        return self.health is Health.READY
+        return self.health in (Health.READY, Health.BUSY)
 
     @property
     def is_bundled(self) -> bool:
@@ -314,6 +315,9 @@ class Model(Protocol):
 
 class Backend(Protocol):
     """A model server, or a choice of them, and the way to it."""
+
+    on_change: Callable[[], None]
+    """Called when the state changes while no call is under way, or during one."""
 
     @property
     def state(self) -> State:

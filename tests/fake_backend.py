@@ -105,6 +105,7 @@ class FakeBackend:
             prefill_per_s=PREFILL_PER_S,
             decode_ms=DECODE_MS,
         )
+        self.on_change: Callable[[], None] = lambda: None
         self.seen: list[Request] = []
         self.warmed: list[Prompt] = []
         self._says = says

@@ -7,7 +7,7 @@ A proxy that does what networks and servers do on bad days, in front of a real s
 Faults apply to connections that are open and to new ones: `kill` (nothing listens any more), `hang`
 (bytes go in, none comes out), `drip` (a byte of the answer every so often), `half` (half an answer,
 then the end), `garbage` (200 and no JSON), `refuse` (401), `error` (500), `loading` (503). "" is a good day. `odd` has answers to single paths, a status and a body each, while all else
-works. With a *certificate* it speaks TLS.
+works; `swallowed` has how many requests for a path get no answer, `slow_s` after how long one comes. With a *certificate* it speaks TLS.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ class FaultProxy:
         self._port = 0
         self.fault = ""
         self.odd: dict[str, tuple[int, str]] = {}
+        self.swallowed: dict[str, float] = {}
+        self.slow_s: dict[str, float] = {}
         self.heard: list[bytes] = []
 
     @property
@@ -78,9 +80,10 @@ class FaultProxy:
             request = await _message(reader)
             self.heard.append(request)
             fault = self.fault
-            if fault == "hang":
-                await asyncio.Event().wait()
             path = request.split(b" ", 2)[1].decode()
+            self.swallowed[path] = self.swallowed.get(path, 0) - 1
+            if fault == "hang" or self.swallowed[path] >= 0:
+                await asyncio.Event().wait()
             if fault in ANSWERS or path in self.odd:
                 status, body = self.odd.get(path) or ANSWERS[fault]
                 writer.write(
@@ -88,6 +91,7 @@ class FaultProxy:
                 )
                 await writer.drain()
                 continue
+            await asyncio.sleep(self.slow_s.get(path, 0.0))
             answer = await self._asked(request)
             if fault == "half":
                 writer.write(answer[: len(answer) // 2])

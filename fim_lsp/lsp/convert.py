@@ -231,9 +231,9 @@ def status(state: State, look_s: int = 0, quiet_until: str = "") -> dict[str, ob
     kind = {Health.DOWN: "Warning", Health.UNUSABLE: "Error", Health.UNKNOWN: "Inactive"}
     return {
         "kind": kind.get(state.health, "Normal"),
-        "busy": state.health is Health.LOADING,
+        "busy": state.health in (Health.LOADING, Health.BUSY),
         "message": sanitize(message, MESSAGE_CHARS),
-        "trouble": sanitize(state.message, MESSAGE_CHARS),
+        "trouble": "" if state.health is Health.BUSY else sanitize(state.message, MESSAGE_CHARS),
         "firstLookS": look_s,
         "model": sanitize(state.model),
         "bundled": state.is_bundled,

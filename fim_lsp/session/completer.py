@@ -174,7 +174,7 @@ class Completer:
                 if not (over.judged and n_more):
                     raise
             except BackendUnavailable:
-                if not (self._connection.is_starting and n_more):
+                if not (self._connection.may_start and n_more):
                     raise
         raise AssertionError
 
@@ -186,7 +186,7 @@ class Completer:
         what is known at the place, or by the model; or return the rule by which the request gets
         nothing.
         """
-        await self._judging.wait_judged(asked.uri)
+        await self._judging.wait_judged(asked.uri, invoked=request.invoked)
         doc, looks = self._open.by_uri.get(asked.uri), request.is_look
         if doc is None or (looks and doc.document is not request.document):
             return SUPERSEDED
@@ -306,7 +306,7 @@ class Completer:
             await self._connection.wait_ready()
         elif not has_line:
             connection, left_s, most_s = self._connection, request.deadline_s, STARTING_S
-            while (connection.is_starting or connection.is_restarting) and min(left_s, most_s) > 0:
+            while connection.may_start and min(left_s, most_s) > 0:
                 waits_on = request.client.cancels and connection.is_starting
                 await connection.wait_ready(LOOK_S)
                 left_s, most_s = left_s - (0 if waits_on else LOOK_S), most_s - LOOK_S

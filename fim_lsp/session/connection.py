@@ -56,7 +56,7 @@ class Connection:
         self._look_ends: asyncio.TimerHandle | None = None
         self.config = config
         self._open = open_backend
-        self.backend = open_backend(config)
+        self.backend = self._open_backend()
         self._reaching: asyncio.Task[None] | None = None
         self._closing = Tasks()
         self._reported: tuple[object, ...] = ()
@@ -77,11 +77,23 @@ class Connection:
         return self.state.health in (Health.UNKNOWN, Health.LOADING)
 
     @property
-    def is_restarting(self) -> bool:
+    def may_start(self) -> bool:
         """
-        Return whether the embedded engine did not start, or ended; it is started again at once.
+        Return whether it is worth asking again: it starts, or is an engine of ours that did not
+        start, or ended, and is started again at once.
         """
-        return self.state.kind == "embedded" and self.state.health is Health.DOWN
+        has_ended = self.state.kind == "embedded" and self.state.health is Health.DOWN
+        return self.is_starting or has_ended
+
+    @property
+    def is_settled(self) -> bool:
+        """Return whether waiting changes nothing: it can be asked, or the user must act."""
+        return self.is_ready or self.state.health is Health.UNUSABLE
+
+    def note_change(self) -> None:
+        """Show what the backend is now; reach it again where it has ended."""
+        self.start_connecting()
+        self.report_state()
 
     def start_connecting(self) -> None:
         """Begin to reach the backend, unless it is ready or that is under way."""
@@ -91,9 +103,9 @@ class Connection:
     async def wait_ready(self, seconds: float = CONNECT_S) -> State:
         """Return the state as soon as the backend is ready or unusable, or *seconds* from now."""
         self.start_connecting()
-        clock, settled = asyncio.get_running_loop().time, (Health.READY, Health.UNUSABLE)
+        clock = asyncio.get_running_loop().time
         deadline = clock() + seconds
-        while self.state.health not in settled and clock() < deadline:
+        while not self.is_settled and clock() < deadline:
             if self._reaching is None or self._reaching.done():
                 break
             await asyncio.wait({self._reaching}, timeout=0.05)
@@ -108,7 +120,7 @@ class Connection:
 
     def reopen(self) -> None:
         """Close the backend and open the one that the settings name now."""
-        old, self.backend = self.backend, self._open(self.config)
+        old, self.backend = self.backend, self._open_backend()
         self._stop_reaching()
         self.start_connecting()
         self._closing.start(old.aclose(), "close backend")
@@ -130,7 +142,7 @@ class Connection:
         case.
         """
         state = self.state
-        is_trouble = state.health in (Health.DOWN, Health.READY) and bool(state.cause)
+        is_trouble = state.health in (Health.DOWN, Health.READY, Health.BUSY) and bool(state.cause)
         reported = (state.url, is_trouble or state.health, bool(state.message), state.model)
         if (again or reported != self._reported) and state.health is not Health.UNKNOWN:
             self._reported = reported
@@ -162,6 +174,12 @@ class Connection:
         self._stop_reaching()
         await asyncio.gather(*self._closing, return_exceptions=True)
         await self.backend.aclose()
+
+    def _open_backend(self) -> Backend:
+        """Return the backend that the settings name, which says here what becomes of it."""
+        backend = self._open(self.config)
+        backend.on_change = lambda: self.note_change() if backend is self.backend else None
+        return backend
 
     def _stop_reaching(self) -> None:
         if self._reaching is not None:

@@ -29,6 +29,7 @@ from fim_lsp.session.tasks import Tasks
 from fim_lsp.workspace.ignore_files import UNSURE
 
 RING_S = 0.5  # for the files in the ring: without their verdicts a document is used without them
+BY_HAND_S = 10.0  # a machine that is busy, and not a disk that does not answer
 SOON_S = 0.1  # for what is judged at the same time: most is, in some milliseconds
 
 K = TypeVar("K", str, Workspace)
@@ -70,10 +71,10 @@ class Judging:
         """Judge what *workspace* remembers of files that are not open."""
         self._begin(workspace, self._judge_remembered)
 
-    async def wait_judged(self, uri: str) -> None:
+    async def wait_judged(self, uri: str, *, invoked: bool = False) -> None:
         """
         Wait for the verdicts on what a prompt for the document may hold: what has none in time is
-        left out of it.
+        left out of it. A user who asks by hand waits longer, for that on the document alone.
         """
         doc = self._open.by_uri.get(uri)
         if doc is not None and uri not in self._looks:
@@ -82,6 +83,9 @@ class Judging:
         while looks := [*self._list_awaited(uri, until)]:
             left_s = min(left_s for _, left_s in looks)
             await asyncio.wait([task for task, _ in looks], timeout=left_s)
+        if invoked and (look := self._looks.get(uri)):
+            left_s = look.since + BY_HAND_S - _now()
+            await asyncio.wait([look.task], timeout=max(0.0, left_s))
 
     async def wait_settled(self) -> None:
         """Wait until all is judged and what is private is forgotten; for tests and benchmarks."""

@@ -207,7 +207,7 @@ class Lane(Scheduler):
             log.debug("%s ended: %s", kind, reason)
         except BackendError as error:
             log.info("%s failed: %s", kind, error)
-            self.connection.start_connecting()  # if it is not ready any more
+            self.connection.note_change()
         return False
 
     async def evaluate(self, permit: Permit, prompt: Prompt, *, to_end: bool = False) -> int:

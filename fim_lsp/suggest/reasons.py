@@ -34,6 +34,7 @@ class Outcome(enum.StrEnum):
     BACKEND = "backend"
     CACHE = "cache", "what is left of the suggestion is too short to be worth a key"
     LOCAL = "local", "no line in sight begins like this one, and the model could not be asked"
+    EARLY = "early: {}", "it is too early: whether the file is private is not known yet ({})"
     PRIVATE = "private: {}", "the file is private, nothing of it is used ({})"
     DISABLED = "fim.completion.disabledFor names {}"
     LONG_LINE = "the line is too long"

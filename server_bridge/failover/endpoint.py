@@ -13,9 +13,9 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from server_bridge.http.responses import Loading, ServerError, UnexpectedAnswer
+from server_bridge.http.responses import Hung, Loading, ServerError, UnexpectedAnswer
 from server_bridge.protocol import (
     Backend,
     BackendError,
@@ -38,6 +38,13 @@ FIRST_S, LONGEST_S = 0.25, 4.0
 AT_WORK = (BackendRejected, BackendTimeout, BackendUnusable, ServerError, UnexpectedAnswer)
 
 
+class Server(Backend, Protocol):
+    """A backend that is one server."""
+
+    async def disconnect(self) -> None:
+        """Close connections, so that it proves itself again; a process of ours goes on."""
+
+
 @dataclass(slots=True, eq=False)
 class Endpoint:
     """
@@ -49,7 +56,7 @@ class Endpoint:
     failed at work.
     """
 
-    backend: Backend
+    backend: Server
     named: bool = True
     strict: bool = False
     last: bool = False
@@ -133,8 +140,8 @@ class Endpoint:
         """
         Note a failure, *at_work* or while connecting.
 
-        A connection that is still open is closed: the server has to prove its identity again.
-        Clients that were told at the same time to wait come back one after the other.
+        A connection that is still open is closed: the server has to prove its identity again. A
+        process of ours goes on, but one that hangs (see `patience`). Clients that were told at the same time to wait come back one after the other.
         """
         log.info("endpoint.failed url=%s reason=%s", self.backend.state.url, error)
         spread = time.monotonic_ns() % 1000 / 2000  # another one for each client
@@ -145,12 +152,13 @@ class Endpoint:
         self._n_failures += 1
         self.is_faulty |= isinstance(error, AT_WORK if at_work else UnexpectedAnswer)
         self.error = error
-        self.close()
+        self.close(ends=isinstance(error, Hung))
 
-    def close(self) -> None:
-        """Close the connection, if there is one: it is not used until another is made."""
+    def close(self, *, ends: bool) -> None:
+        """Close the connection, if there is one; *ends*: and the process behind it, if it is ours."""
         if self.is_ready:
-            self._closing = asyncio.create_task(self._close(), name="close endpoint")
+            close = self.backend.aclose if ends else self.backend.disconnect
+            self._closing = asyncio.create_task(self._close(close), name="close endpoint")
 
     def note_success(self) -> None:
         """Note a completion."""
@@ -166,9 +174,9 @@ class Endpoint:
             await asyncio.wait({self._closing})
         await self.backend.aclose()
 
-    async def _close(self) -> None:
+    async def _close(self, close: Callable[[], Awaitable[None]]) -> None:
         try:
-            await self.backend.aclose()
+            await close()
         except Exception:
             log.exception("%s failed to close", self.backend.state.url)
 

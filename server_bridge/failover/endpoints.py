@@ -59,6 +59,9 @@ class Endpoints:
 
     def __init__(self, endpoints: Sequence[Endpoint], notice: Callable[[], str] = str) -> None:
         self._endpoints, self._notice = tuple(endpoints), notice
+        self.on_change: Callable[[], None] = lambda: None
+        for endpoint in self._endpoints:
+            endpoint.backend.on_change = self._note_change
         self._serving = self._endpoints[0]
         self._decoded: Model | None = None
 
@@ -131,6 +134,9 @@ class Endpoints:
         for endpoint in self._endpoints:
             await endpoint.aclose()
 
+    def _note_change(self) -> None:
+        self.on_change()
+
     async def _decode(self, prompt: Prompt, call: Callable[[Model], Awaitable[T]]) -> T:
         """
         Return the result of *call*, which decodes *prompt*; the endpoint that can is in use then.
@@ -148,7 +154,7 @@ class Endpoints:
         if before is not endpoint:
             log.info("endpoint.used url=%s", endpoint.backend.state.url)
             if before.last:
-                before.close()
+                before.close(ends=True)
         return result
 
     async def _call(self, call: Callable[[Model], Awaitable[T]]) -> tuple[Endpoint, T]:

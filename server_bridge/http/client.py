@@ -23,19 +23,28 @@ import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 from urllib.parse import quote
 
 from server_bridge.http.events import events_in
-from server_bridge.http.responses import NOTHING, Object, Refused, Unproven, body_of, object_in
+from server_bridge.http.responses import (
+    NOTHING,
+    Hung,
+    Lost,
+    Object,
+    Refused,
+    Unproven,
+    body_of,
+    object_in,
+)
 from server_bridge.machine.addresses import is_loopback, redact_url, without_login
-from server_bridge.protocol import BackendUnavailable
+from server_bridge.patience import LOOK_S, SOON_S, Step
+from server_bridge.protocol import BackendTimeout, BackendUnavailable
 
-GET_S = 2.0  # what a server knows without thinking
-PATIENCE_S = 5.0  # for everything else: our steps are to take a quarter of a second
 CLOSE_S = 0.2  # a connection whose other end hangs is left to the system
 
 T = TypeVar("T")
+Look = Callable[[], Awaitable[Step]]
 
 
 class Tags(NamedTuple):
@@ -50,11 +59,13 @@ class Trust(NamedTuple):
     The conditions on which a server may get user code.
 
     *ca_file* has certificates that count besides the usual ones. *guard* raises a BackendError
-    where the connection that stands now may not be used.
+    where the connection that stands now may not be used. *name* is how messages call a server of
+    ours, whose address says nothing to a user.
     """
 
     ca_file: str = ""
     guard: Callable[[], Awaitable[object]] | None = None
+    name: str = ""
 
 
 UNTAGGED, USUAL = Tags(), Trust()
@@ -65,8 +76,8 @@ class Http:
     One server, one connection, one request at a time (others wait their turn).
 
     *key* is the API key, "" for none, or gives it, and is asked for every client. *patience_s* is
-    for one exchange, however slowly it trickles, unless *is_working* finds that the server
-    computes.
+    for one exchange, however slowly it trickles; then, and after each such time, what *watch*
+    returned for the exchange says what follows.
     *model* is named in every request, if it is set, and so are *tags*. Each method that asks raises
     one of the four errors of `protocol` (`Unproven` is a `BackendUnavailable`), and none of httpx.
     """
@@ -75,14 +86,15 @@ class Http:
         self,
         url: str,
         key: str | Callable[[], Awaitable[str]] = "",
-        patience_s: float = PATIENCE_S,
+        patience_s: float = LOOK_S,
         *,
         model: str = "",
         tags: Tags = UNTAGGED,
         trust: Trust = USUAL,
     ) -> None:
         self._again = partial(Http, url, key, patience_s, model=model, tags=tags)
-        self.url = redact_url(url).rstrip("/")  # as it may be read
+        self.address = redact_url(url).rstrip("/")
+        self.url = trust.name or self.address  # as messages call it
         self.model = model
         place, _, self._query = url.partition("#")[0].partition("?")
         self._address, self._login = without_login(place.rstrip("/"))
@@ -94,7 +106,10 @@ class Http:
         }
         self._fields = {**({"model": model} if model else {}), **tags.fields}
         self.patience_s = patience_s
-        self.is_working: Callable[[], Awaitable[bool]] | None = None
+        self.watch: Callable[[], Look] | None = None
+        self.is_late = False  # an answer takes longer than *patience_s*, and is waited for
+        self.on_late: Callable[[], None] = lambda: None  # that has changed
+        self.on_sign: Callable[[], None] = lambda: None  # a stream has said that it goes on
         self.readers = ""  # whose web pages may read the last answer: an origin, "*" for all
         self._key = key
         self._trust = trust
@@ -215,7 +230,7 @@ class Http:
         self, method: str, path: str, body: bytes | None, extensions: Object
     ) -> Object:
         client = await self._open()
-        seconds = min(GET_S, self.patience_s) if method == "GET" else self.patience_s
+        seconds = min(SOON_S, self.patience_s) if method == "GET" else self.patience_s
         try:
             with self._library.map_errors(self.url):
                 more = {**extensions, "timeout": self._timeouts}
@@ -223,7 +238,7 @@ class Http:
                 exchange = client.stream(method, url, content=body, extensions=more)
                 try:
                     answer = await self._within(seconds, self._read(exchange, path))
-                except (*self._library.TIMEOUTS, BackendUnavailable):
+                except (*self._library.TIMEOUTS, BackendTimeout, BackendUnavailable):
                     self._drop()
                     raise
             return object_in(self.url + path, *answer)
@@ -251,27 +266,55 @@ class Http:
         async with AsyncExitStack() as stack:
             beginning = stack.enter_async_context(exchange)
             response = await self._within(self.patience_s, beginning)
-            timeouts["read"] = self.patience_s  # httpx reads it when the body begins
-            events = events_in(self.url + path, response, self.patience_s)
-            async for event in await stack.enter_async_context(aclosing(events)):
+            seconds = self.patience_s if self.watch else None
+            if self.watch is None:
+                timeouts["read"] = self.patience_s  # httpx reads it when the body begins
+            events = events_in(self.url + path, response, self.patience_s, self.on_sign)
+            await stack.enter_async_context(aclosing(events))
+            while (event := await self._within(seconds, anext(events, None))) is not None:
                 yield event
             if not response.is_closed:  # the server holds it open behind its end
                 self._drop()
 
-    async def _within(self, seconds: float, answer: Awaitable[T]) -> T:
-        """
-        Return the *answer*; after each *seconds* without it the server must show that it computes.
-        """
+    async def _within(self, seconds: float | None, answer: Awaitable[T]) -> T:
+        """Return the *answer*; where it takes longer than *seconds* the server is looked at."""
         task = asyncio.ensure_future(answer)
+        tasks: list[asyncio.Future[Any]] = [task]
         try:
-            while not (await asyncio.wait({task}, timeout=seconds))[0]:
-                if self.is_working is None or not await self.is_working():
-                    raise TimeoutError
+            if not (await asyncio.wait(tasks, timeout=seconds))[0]:
+                watching = asyncio.ensure_future(self._watch_late(seconds))
+                tasks.append(watching)
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                if not task.done():
+                    self._give_up(watching.result())
             return task.result()
         finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+            self._note_late(False)
+            if late := [each for each in tasks if not each.done()]:
+                for each in late:
+                    each.cancel()
+                await asyncio.gather(*late, return_exceptions=True)
+
+    async def _watch_late(self, seconds: float | None) -> Step:
+        """Look at the server, again after *seconds*, until there is something to do."""
+        look = self.watch() if self.watch is not None else None
+        while look is not None and (step := await look()) is Step.WAIT:
+            self._note_late(True)
+            await asyncio.sleep(seconds or 0.0)
+        return step if look is not None else Step.LEAVE
+
+    def _give_up(self, step: Step) -> NoReturn:
+        """Raise the error that has *step* follow."""
+        if step is Step.END:
+            raise Hung(f"{self.url} neither answers nor computes")
+        if step is Step.ASK_AGAIN:
+            raise Lost(f"{self.url} works on nothing, and has not answered")
+        raise TimeoutError
+
+    def _note_late(self, is_late: bool) -> None:
+        if is_late is not self.is_late:
+            self.is_late = is_late
+            self.on_late()
 
     async def _check_connection(self, event: str, info: Mapping[str, Any]) -> None:
         """Have the guard see a new connection before anything is sent on it; httpcore's `trace`."""
@@ -326,7 +369,7 @@ class Http:
     @property
     def _timeouts(self) -> dict[str, float | None]:
         """httpx's; `_within` limits what is read where the server can show that it computes."""
-        read = self.patience_s if self.is_working is None else None
+        read = self.patience_s if self.watch is None else None
         return {**self._library.TIMES, "read": read}
 
 

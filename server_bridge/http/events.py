@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -32,6 +32,7 @@ from server_bridge.http.responses import (
     parse,
     pieces_of,
 )
+from server_bridge.patience import Seen, Server, Step, Watch
 
 BYTES_PER_S = 1 << 17  # of a stream: 500 tokens, with what servers say of each
 REST_S = 0.1  # for the end of an answer that has said `[DONE]`; some servers hold it open
@@ -40,20 +41,23 @@ FIELD = re.compile(rb"(?:data|event|id|retry|error)?:|(?:data|event|id|retry)$")
 DONE: Object = {"done": True}  # what `[DONE]` is handed out as
 
 
-async def events_in(url: str, response: Any, patience_s: float) -> AsyncGenerator[Object, None]:
+async def events_in(
+    url: str, response: Any, patience_s: float, on_sign: Callable[[], None] = lambda: None
+) -> AsyncGenerator[Object, None]:
     """
     Yield the objects of an answer as they come.
 
     Raises asyncio.TimeoutError where one event trickles for more than *patience_s*,
     UnexpectedAnswer where all of them are more than a model could have written in the time. The
-    *response* limits the wait for each piece.
+    *response* limits the wait for each piece. A comment says that the answer waits its turn:
+    *on_sign* is called, and the wait begins again, within what `patience` allows.
     """
     if not is_good(response.status_code):
         body = await body_of(url, response, patience_s)
         yield object_in(url, response.status_code, body, response.headers)
         return
     started = last = time.monotonic()
-    n_bytes, reader, is_done = 0, EventReader(url), False
+    n_bytes, reader, is_done, queue = 0, EventReader(url), False, Watch(Server.TEXT)
     async with aclosing(pieces_of(url, response)) as pieces:
         async for piece in pieces:
             n_bytes += len(piece)
@@ -63,6 +67,10 @@ async def events_in(url: str, response: Any, patience_s: float) -> AsyncGenerato
                 yield event
                 last = now = time.monotonic()
                 is_done |= event is DONE
+                queue = Watch(Server.TEXT)
+            if reader.take_sign() and queue.decide(Seen.WORKING, now) is Step.WAIT:
+                last = now
+                on_sign()
             if is_done:
                 await _read_rest(pieces)
                 return
@@ -93,6 +101,12 @@ class EventReader:
         self._kind = b""
         self._is_stream: bool | None = None  # None before the first line
         self._ends_with_cr = False
+        self._has_sign = False
+
+    def take_sign(self) -> bool:
+        """Return whether there was a comment, or an event without an object, since the last call."""
+        has_sign, self._has_sign = self._has_sign, False
+        return has_sign
 
     def read(self, piece: bytes) -> Iterator[Object]:
         """Yield the events that are whole with *piece*."""
@@ -131,6 +145,7 @@ class EventReader:
 
     def _take_field(self, name: bytes, value: bytes = b"") -> Iterator[Object]:
         value = value.removeprefix(b" ")
+        self._has_sign |= not name
         if name in (b"event", b"error"):
             self._kind = value if name == b"event" else name
         if name in (b"data", b"error"):
@@ -152,6 +167,8 @@ class EventReader:
             yield value
         elif _is_object(data):
             raise UnexpectedAnswer(f"{self._url} sent an event that is not a JSON object")
+        else:
+            self._has_sign |= bool(data.strip())
 
 
 def _object(data: bytes) -> Object | None:

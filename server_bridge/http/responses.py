@@ -34,6 +34,7 @@ from msgspec import Meta
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
+    BackendTimeout,
     BackendUnavailable,
     BackendUnusable,
     Health,
@@ -155,6 +156,14 @@ log = logging.getLogger(__name__)
 
 class Loading(BackendUnavailable):
     """The server is there, its model is not yet."""
+
+
+class Lost(BackendTimeout):
+    """The server works on nothing: the request did not reach it, or it forgot it. Ask again."""
+
+
+class Hung(BackendTimeout):
+    """A process of ours neither answers nor computes: it is to be ended."""
 
 
 class ServerError(BackendUnavailable):

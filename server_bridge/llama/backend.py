@@ -12,12 +12,12 @@ import asyncio
 import functools
 import itertools
 from collections import deque
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from server_bridge.fim.layout import CHAT, Ids, Kind, ids, join_runs, layout, split_tape
 from server_bridge.fim.tokens import FILLS_ONLY, PLAIN, Family, Specials, is_base_model
@@ -26,7 +26,7 @@ from server_bridge.http.responses import state_after
 from server_bridge.llama import completion
 from server_bridge.llama.cache import Cache
 from server_bridge.llama.checkpoints import ModelMemory, unfit
-from server_bridge.llama.link import Link, MetServer, NotForced
+from server_bridge.llama.link import Link, MetServer, NotForced, Process
 from server_bridge.llama.slot_client import SlotClient
 from server_bridge.llama.slots import ASIDE
 from server_bridge.llama.tokenizer import Tokenizer
@@ -50,6 +50,7 @@ from server_bridge.protocol import (
     append_text,
 )
 
+LATE = "the machine is busy since {}: suggestions come late"
 N_ENCODED = 4  # prompts that are kept in token ids: those that one request compares
 
 
@@ -94,14 +95,25 @@ class Encoded:
         return tuple(sorted(end_of[kind] for kind in ("chunk", "prefix") if kind in end_of))
 
 
+class Own(NamedTuple):
+    """
+    What is known of a server of our own: the build and flags of its *engine*, its model's *memory*,
+    its *process*. Its slots do not share one cache. *is_shared*: other sessions of ours use it, too.
+    """
+
+    engine: str
+    memory: ModelMemory
+    process: Process | None = None
+    is_shared: bool = False
+
+
 class LlamaServer:
     """
     One llama.cpp server that runs already, as a `Backend` and its own `Model`.
 
-    *engine* is the build and flags of a server of our own: no other client uses it, and its slots
-    do not share one cache. *memory* is what is known of its model's. *state_dir* is the folder for
-    notes on what was saved; without one nothing is. With *must_fill* a model without tokens for a
-    gap is not used.
+    *own*: it is one of ours. *state_dir* is the folder for notes on what was saved; without one
+    nothing is. With *must_fill* a model without tokens for a gap is not used, and another server
+    waits.
     """
 
     def __init__(
@@ -109,30 +121,33 @@ class LlamaServer:
         http: Http | str,
         kind: str = "llama-server",
         *,
-        engine: str = "",
-        memory: ModelMemory | None = None,
+        own: Own | None = None,
         state_dir: str = "",
         must_fill: bool = False,
     ) -> None:
-        self._memory = memory or ModelMemory()
+        self._own = own or Own("", ModelMemory())
         http = Http(http) if isinstance(http, str) else http
-        self._link = Link(http)
-        self._state = State(Health.UNKNOWN, kind, self._link.url)
+        self._link = Link(http, self._own.process, hurried=must_fill)
+        self._link.on_late = self._note_change
+        self.on_change: Callable[[], None] = lambda: None
+        self._state = State(Health.UNKNOWN, kind, http.address)
         self._connecting = asyncio.Lock()
         self._connected: Connected | None = None
         # The last `state`, behind what it was made of: it is read dozens of times per request.
         self._told: tuple[State, dict[str, Any], State] = (self._state, {}, self._state)
-        self._engine = engine
         self._must_fill = must_fill
         # Nothing of the user's is left on the disk of another machine.
-        is_near = state_dir and (engine or http.is_here)
+        is_near = state_dir and (own or http.is_here)
         self._state_dir = Path(state_dir) if is_near else None
 
     @property
     def state(self) -> State:
         """The last known state."""
+        state = self._state
+        if state.is_ready and self._link.late_since:
+            state = replace(state, health=Health.BUSY, message=LATE.format(self._link.late_since))
         if (connected := self._connected) is None:
-            return self._state
+            return state
         client = connected.cache.client
         memory = client.mirror.memory
         measured = {
@@ -142,8 +157,8 @@ class LlamaServer:
             "drafters": client.drafters,
             "drafts": connected.drafts,
         }
-        if self._told[:2] != (self._state, measured):
-            self._told = (self._state, measured, replace(self._state, **measured))
+        if self._told[:2] != (state, measured):
+            self._told = (state, measured, replace(state, **measured))
         return self._told[2]
 
     async def connect(self) -> Model:
@@ -219,10 +234,15 @@ class LlamaServer:
             connected, encoded = await self._encode(prompt)
             return await connected.cache.restore(encoded.document, encoded.whole)
 
-    async def aclose(self) -> None:
+    async def disconnect(self) -> None:
         """Close the connection."""
         await self._link.aclose()
         self._state = replace(self._state, health=Health.UNKNOWN)
+
+    aclose = disconnect
+
+    def _note_change(self) -> None:
+        self.on_change()
 
     async def _meet(self) -> None:
         """
@@ -238,9 +258,10 @@ class LlamaServer:
                 f"{self._link.url} refuses requests that a llama.cpp server answers ({error}): "
                 "check fim.backend.url"
             ) from error
-        exclusive, speeds = bool(self._engine), tokenizer.speeds
-        client = SlotClient(self._link, met.identity, speeds, self._memory, exclusive=exclusive)
-        cache = Cache(client, await tokenizer.foreign(), self._state_dir, self._engine)
+        own, speeds = self._own, tokenizer.speeds
+        is_exclusive = bool(own.engine) and not own.is_shared
+        client = SlotClient(self._link, met.identity, speeds, own.memory, exclusive=is_exclusive)
+        cache = Cache(client, await tokenizer.foreign(), self._state_dir, own.engine)
         speculates = await client.speculates()
         self._connected = Connected(met, tokenizer, specials, cache, speculates)
         self._state = replace(

@@ -18,23 +18,28 @@ from __future__ import annotations
 import json
 import logging
 import re
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from server_bridge.fim.tokens import FAMILIES
-from server_bridge.http.client import Http, Tags
+from server_bridge.http.client import Http, Look, Tags
 from server_bridge.http.fields import OptionalFields
 from server_bridge.http.responses import (
     Loading,
+    Lost,
     Object,
     Refused,
+    ServerError,
     UnexpectedAnswer,
     Unproven,
     label,
+    optional,
     read,
 )
-from server_bridge.llama.answers import Event, Props, RouterModels, TokenIds
+from server_bridge.llama.answers import Event, Props, RouterModels, Slot, TokenIds
+from server_bridge.patience import LOOK_S, Seen, Server, Step, Watch
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
@@ -163,6 +168,13 @@ class NotForced(BackendRejected):
     """The server refuses the grammar that an answer is to begin by: it needs another prompt."""
 
 
+class Process(Protocol):
+    """The process of a server that we run."""
+
+    def cpu_s(self) -> float | None:
+        """Return the seconds that it has computed; None once it has ended."""
+
+
 class MetServer(NamedTuple):
     """A server as it was met: what it says of itself, and `PROBE` in its tokens."""
 
@@ -180,13 +192,21 @@ class Link:
     the other one stands, and on another machine it is asked.
     """
 
-    def __init__(self, http: Http) -> None:
+    def __init__(
+        self, http: Http, process: Process | None = None, *, hurried: bool = False
+    ) -> None:
         self._http = http
+        self._process = process
         self._streams = http.another(self._check)
         self._looks = http.another()  # a look holds nothing of the user's: any server may be asked
         for connection in (self._http, self._streams):
-            connection.is_working = self._is_working
+            connection.watch = self._watch
+            connection.on_late = self._note_late
+        self.on_late: Callable[[], None] = lambda: None
+        self.late_since = ""  # HH:MM; "" while no answer is late
+        self._is_hurried = hurried or http.patience_s < LOOK_S
         self._met: MetServer | None = None
+        self._was_met = False
         self._is_waking = False  # it slept when it was looked at last
         self._fields = OptionalFields(OPTIONAL)
 
@@ -211,7 +231,7 @@ class Link:
             if self._is_waking:  # a server that loads its model answers nothing
                 raise self._loading() from None
             raise
-        self._met, self._is_waking = met, False
+        self._met, self._is_waking, self._was_met = met, False, True
         return met
 
     def _note_sleep(self) -> None:
@@ -260,7 +280,7 @@ class Link:
         Send a request with those of *fields* that the server takes, as *body* writes it, and read
         the events of the answer; closing this closes its connection.
         """
-        is_begun = False
+        is_begun = was_lost = False
         while True:
             taken = self._fields.leave_out(fields)
             if "grammar" in fields.keys() - taken.keys():
@@ -275,6 +295,10 @@ class Link:
                         self._fields.note_answer()
                         yield read(Event, event, f"{self.url}/completion")
                 return
+            except Lost:
+                if is_begun or was_lost:
+                    raise
+                was_lost = True
             except BackendRejected as error:
                 if is_begun:
                     raise
@@ -294,18 +318,49 @@ class Link:
         for http in (self._http, self._streams, self._looks):
             await http.aclose()
 
-    async def _is_working(self) -> bool:
-        """
-        Return whether the server computes: it answers a question that waits for its turn between
-        two batches.
+    def _watch(self) -> Look:
+        """Return what looks at the server while one answer is late, and says what follows."""
+        server = Server.LLAMA if self._was_met and not self._is_hurried else Server.HURRIED
+        watch = Watch(Server.ENGINE if self._process else server)
+        before = self._process.cpu_s() if self._process else None
 
-        Where it does not show its slots it answers something else, which is not known to be less.
+        async def look() -> Step:
+            nonlocal before
+            seen = await self._see()
+            if self._process is not None:
+                now = self._process.cpu_s()
+                if now is None:
+                    seen = Seen.GONE
+                elif seen is Seen.DEAF and now != before:
+                    seen = Seen.WORKING
+                before = now
+            log.info("llama.late url=%s seen=%s", self.url, seen.name)
+            return watch.decide(seen, time.monotonic())
+
+        return look
+
+    async def _see(self) -> Seen:
+        """
+        Look at the slots: it answers between two batches. Where it does not show them it answers
+        something else, which is not known to be less.
         """
         try:
-            await self._looks.get("/slots", named=False)
-        except BackendError as error:
-            return not isinstance(error, BackendTimeout | BackendUnavailable)
-        return True
+            slots = optional(list[Slot], (await self._looks.get("/slots", named=False)).get("list"))
+        except (BackendTimeout, ServerError, UnexpectedAnswer):
+            return Seen.DEAF
+        except BackendUnavailable as error:
+            return Seen.WORKING if isinstance(error, Loading) else Seen.GONE
+        except BackendError:
+            return Seen.WORKING
+        is_idle = slots and not any(slot.is_processing for slot in slots)
+        return Seen.IDLE if is_idle else Seen.WORKING
+
+    def _note_late(self) -> None:
+        """Note since when answers come late, or that they do no more."""
+        is_late = self._http.is_late or self._streams.is_late
+        if is_late is not bool(self.late_since):
+            self.late_since = time.strftime("%H:%M") if is_late else ""
+            self.on_late()
 
     async def _check(self) -> None:
         """Raise BackendUnavailable if another server may be there by now."""

@@ -90,6 +90,7 @@ class OpenAiServer:
         self._state = State(Health.UNKNOWN, "openai", http.url)
         self._client: TextClient | None = None
         self._connecting = asyncio.Lock()
+        self.on_change: Callable[[], None] = lambda: None
 
     @property
     def state(self) -> State:
@@ -175,12 +176,14 @@ class OpenAiServer:
         """See `save`."""
         return 0
 
-    async def aclose(self) -> None:
+    async def disconnect(self) -> None:
         """Close the connections."""
         if self._client is not None:
             await self._client.waking.aclose()
         await self._http.aclose()
         self._state = replace(self._state, health=Health.UNKNOWN)
+
+    aclose = disconnect
 
     async def _wait_awake(self) -> None:
         """Wait while the server loads its model, if it does."""

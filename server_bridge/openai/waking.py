@@ -16,15 +16,16 @@ import math
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Loading, Object
+from server_bridge.patience import LOAD_S
 from server_bridge.protocol import BackendError, BackendRejected, BackendTimeout
 
 # For the first event of a server that may sleep: our steps take a quarter of a second.
 FIRST_S = 1.5
 HEARD_S = 60.0  # a server that answered so lately is awake; Ollama's models sleep after 5 minutes
-LOAD_S = 600.0  # 70 GB from a disk; Ollama itself gives up after 5 minutes
 
 log = logging.getLogger(__name__)
 
@@ -65,11 +66,17 @@ class Waking:
         self.check()
         patience_s, silent_s = self._http.patience_s, time.monotonic() - self._heard
         try:
-            async with asyncio.timeout(min(FIRST_S, patience_s) if silent_s > HEARD_S else None):
+            async with asyncio.timeout(
+                min(FIRST_S, patience_s) if silent_s > HEARD_S else None
+            ) as limit:
+                # a request that waits its turn, and says so, is at a model that is loaded
+                self._http.on_sign = partial(limit.reschedule, None)
                 event = await anext(events, None)
         except (TimeoutError, BackendTimeout):
             self._begin()
             raise Loading(self.message) from None
+        finally:
+            self._http.on_sign = lambda: None
         while event is not None:
             self._heard = time.monotonic()
             yield event

@@ -12,10 +12,11 @@ import json
 import logging
 import re
 import secrets
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from server_bridge.llama.backend import LlamaServer
+from server_bridge.llama.backend import LlamaServer, Own
 from server_bridge.process import programs, sizing
 from server_bridge.process.programs import EmbeddedSettings
 from server_bridge.process.supervisor import Supervisor
@@ -46,6 +47,7 @@ class Embedded:
         self._server: LlamaServer | None = None
         self._connecting = asyncio.Lock()
         self._not_saved = ""  # why, as the log has it
+        self.on_change: Callable[[], None] = lambda: None
 
     @property
     def state(self) -> State:
@@ -67,6 +69,11 @@ class Embedded:
             assert self._server is not None
             return await self._server.connect()
 
+    async def disconnect(self) -> None:
+        """Close the connection to the child."""
+        if self._server is not None:
+            await self._server.disconnect()
+
     async def aclose(self) -> None:
         """End the child."""
         server, self._server = self._server, None
@@ -74,6 +81,9 @@ class Embedded:
         if server is not None:
             await server.aclose()
         await self._supervisor.end()
+
+    def _note_change(self) -> None:
+        self.on_change()
 
     async def _start(self) -> None:
         if self._server is not None:
@@ -129,13 +139,18 @@ class Embedded:
         facts = sizing.read_facts(Path(settings.model))
         # All that decides what its cache holds, and that it does not say itself: types and flash
         # attention are llama.cpp's defaults.
-        return LlamaServer(
+        server = LlamaServer(
             self._supervisor.http(answer["url"], key),
             "embedded",
-            engine=f"xllamacpp {answer['engine']}",
-            memory=sizing.memory_of(facts, settings.n_batch, settings.n_slots, sizing.physical()),
+            own=Own(
+                f"xllamacpp {answer['engine']}",
+                sizing.memory_of(facts, settings.n_batch, settings.n_slots, sizing.physical()),
+                self._supervisor,
+            ),
             state_dir="" if self._not_saved else settings.slots_dir,
         )
+        server.on_change = self._note_change
+        return server
 
 
 def _why_not(model: str, error: str) -> str:

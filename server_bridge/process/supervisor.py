@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from server_bridge.http.client import Http, Trust
+from server_bridge.machine import processes
 from server_bridge.machine.executables import KILL, signal_group, start_async
 from server_bridge.process.programs import KEY_ENV, Program
 from server_bridge.protocol import BackendUnavailable
 
+NAME = "the engine"  # in messages: its port says nothing to a user
 GRACE_S = 0.5  # an engine ends within 50 ms; all of an exit is to take less than a second
 STEADY_S = 60.0  # running this long resets the restart back-off
 LONGEST_WAIT_S = 30.0
@@ -55,14 +57,18 @@ class Supervisor:
         self._note_death()
         return max(0.0, self._started + restart_delay(self._n_deaths) - time.monotonic())
 
+    def cpu_s(self) -> float | None:
+        """Return the seconds that the child has computed; None once it has ended."""
+        return processes.cpu_s(self.pid) if self.pid is not None else None
+
     def http(self, url: str, key: str) -> Http:
         """Return a connection to the child, which listens at *url*."""
-        return Http(url, key, trust=Trust(guard=self._check_running))
+        return Http(url, key, trust=Trust(guard=self._check_running, name=NAME))
 
     async def _check_running(self) -> None:
         """Raise BackendUnavailable once the child has ended: another may have its port by now."""
         if self.pid is None:
-            raise BackendUnavailable("the model server ended")
+            raise BackendUnavailable(f"{NAME} ended")
 
     async def start(self, program: Program) -> asyncio.subprocess.Process:
         """Run *program* in place of a child that ended. Raises OSError where that cannot be."""

@@ -27,6 +27,7 @@ class ColdServer:
         self.listed = json.dumps(LISTED).encode()
         self.stream = b"data: %s\n\ndata: [DONE]\n\n" % json.dumps({"choices": [choice]}).encode()
         self.is_loaded, self.status = False, 200
+        self.queues = False  # it says at once that the request waits its turn
         self.n_begun = self.n_given_up = 0
         self.bodies: list[Any] = []
         self.tasks: set[asyncio.Task[None]] = set()
@@ -57,8 +58,13 @@ class ColdServer:
             while head := (await reader.readuntil(b"\r\n\r\n")).lower():
                 size = int((head.partition(b"content-length:")[2] or b"0\r").split(b"\r")[0])
                 body = await reader.readexactly(size)
+                if is_queued := self.queues and head.startswith(b"post"):
+                    writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n: PROCESSING\n\n")
                 if head.startswith(b"post") and not self.is_loaded:
                     await self._load(reader, json.loads(body))
+                if is_queued:
+                    writer.write(self.stream)
+                    break
                 if head.startswith(b"post") and not self.is_loaded:
                     break
                 answer = self.stream if head.startswith(b"post") else self.listed

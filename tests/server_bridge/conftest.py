@@ -30,7 +30,7 @@ def patient() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(client.Http, "__init__", patiently)
-        patch.setattr(client, "GET_S", PATIENCE_S)
+        patch.setattr(client, "SOON_S", PATIENCE_S)
         patch.setattr(waking, "FIRST_S", PATIENCE_S)
         for name in ("CONNECT_S", "CONNECT_ALL_S"):
             patch.setattr(endpoints, name, PATIENCE_S)

@@ -12,6 +12,7 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Position
+from fim_lsp.session import judging
 from fim_lsp.session.session import Session
 from fim_lsp.session.state import state_file, verdicts, workspaces
 from fim_lsp.workspace import explorer, files, git_files
@@ -86,6 +87,30 @@ async def answer(typist: Typist) -> str:
     """Return the outcome of a request by hand."""
     asked = typist.session.complete(typist.uri, typist.cursor, invoked=True)
     return (await asyncio.wait_for(asked, 5.0)).key
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By hand, too, no longer than while typing."""
+    monkeypatch.setattr(judging, "BY_HAND_S", 0.0)
+
+
+async def test_by_hand_a_busy_machine_is_waited_for(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The look takes longer than it may while typing; without it the message speaks of no privacy."""
+    disks.hang(monkeypatch, disks.roots[0])
+    monkeypatch.setattr(judging, "LIMIT_S", 0.05)
+    main = disks.open(disks.roots[0] / "a.py")
+    early = await disks.session.complete(main.uri, main.cursor, invoked=True)
+    assert "too early" in early.reason
+    assert "is private, nothing" not in early.reason
+    monkeypatch.setattr(judging, "BY_HAND_S", 60.0)
+    asked = asyncio.create_task(answer(main))
+    await asyncio.sleep(0.2)
+    assert not asked.done()
+    disks.answers.set()
+    assert await asked == "backend"
 
 
 @pytest.mark.parametrize("n_hanging", [1, 40, 300])

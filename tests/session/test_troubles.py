@@ -13,11 +13,10 @@ from fim_lsp.lsp.messages import Messages
 from fim_lsp.lsp.rpc import LanguageServer, types
 from fim_lsp.session.connection import SessionStatus
 from fim_lsp.session.session import Session
-from server_bridge.failover.endpoint import Endpoint
+from server_bridge.failover.endpoint import Endpoint, Server
 from server_bridge.failover.endpoints import Endpoints
 from server_bridge.http.responses import Refused, ServerError
 from server_bridge.protocol import (
-    Backend,
     BackendError,
     BackendTimeout,
     BackendUnavailable,
@@ -71,9 +70,11 @@ class Troubled(FakeBackend):
         async for reply in super().stream(request):
             yield reply
 
-    async def aclose(self) -> None:
+    async def disconnect(self) -> None:
         await super().aclose()
         self.state = replace(self._ready, health=Health.UNKNOWN)
+
+    aclose = disconnect
 
     async def _work(self) -> None:
         self.n_asked += 1
@@ -87,7 +88,7 @@ class Member:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.server = Troubled()
-        backend = Endpoints([Endpoint(cast(Backend, self.server))])
+        backend = Endpoints([Endpoint(cast("Server", self.server))])
         self.session = Session(QUICK, lambda _: backend)
         shown = LanguageServer("fim-lsp", "0", types.NotebookDocumentSyncOptions([]))
         self.messages: list[str] = []
@@ -174,6 +175,55 @@ def test_what_is_over_is_not_told_again(
         await member.types(20)
         assert member.messages == [str(first)]
         assert member.health[-1] is Health.READY
+        await member.session.aclose()
+
+    run(work(), monkeypatch)
+
+
+def test_after_a_step_ahead_that_failed_the_status_is_true_without_a_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The user reads on where nothing is asked for: gone while the server is, ready 4 s after it is back."""
+
+    async def work() -> None:
+        member = Member(monkeypatch)
+        server, lane = member.server, member.session._lane
+        await member.types(2)
+        server.error = server.refuses = BackendUnavailable("closed the connection")
+
+        async def step() -> bool:
+            model = await lane.model(lambda _: None)
+            return (await model.warm(Prompt("r", (), "p", "x", ""), 1)).left > 0
+
+        lane.background("prefill next", step)
+        await asyncio.sleep(20)
+        gone = member.health[-1]
+        server.error = server.refuses = None
+        await asyncio.sleep(4)
+        assert (gone, member.health[-1]) == (Health.DOWN, Health.READY)
+        await member.session.aclose()
+
+    run(work(), monkeypatch)
+
+
+def test_the_request_after_an_engine_died_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is started at once, so the user gets the suggestion, and no message."""
+
+    class Dying(Troubled):
+        async def _work(self) -> None:
+            if self.error is not None:
+                error, self.error = self.error, None
+                self.state = replace(self._ready, health=Health.DOWN, kind="embedded")
+                raise error
+
+    async def work() -> None:
+        monkeypatch.setitem(globals(), "Troubled", Dying)
+        member = Member(monkeypatch)
+        await member.types(2)
+        member.server.error = BackendUnavailable("the engine ended")
+        member.typist.type("\n    price")
+        assert await member.typist.ask(invoked=True)
+        assert member.messages == []
         await member.session.aclose()
 
     run(work(), monkeypatch)

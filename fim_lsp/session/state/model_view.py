@@ -70,7 +70,10 @@ class ModelView:
         """Return why nothing of it may be used; None where it may."""
         if self.verdict is Verdict.TOO_LARGE:
             return Outcome.LARGE, ""
-        return None if self.is_usable else (Outcome.PRIVATE, self.why_private)
+        if self.is_usable:
+            return None
+        is_early = self.why_private == UNJUDGED
+        return Outcome.EARLY if is_early else Outcome.PRIVATE, self.why_private
 
     def allow(self) -> None:
         """Let it inform others: it is not private."""

@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.failover.endpoint import Endpoint
+from server_bridge.failover.endpoint import Endpoint, Server
 from server_bridge.failover.endpoints import Endpoints
 from server_bridge.protocol import (
-    Backend,
     BackendError,
     BackendUnavailable,
     Health,
@@ -96,14 +95,23 @@ async def test_a_bad_day_costs_no_completion_where_there_are_two(
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_bad_day_of_the_only_server_is_survived(fault: str, url: str) -> None:
-    """Without another server there are errors, each of them ours, and completions soon after it is back."""
+    """
+    Without another server there are errors, each of them ours, and completions soon after it is back; one
+    that is deaf may compute, so a request waits for it.
+    """
     async with fault_proxy(url) as proxy:
         backend = open_backend(BackendSettings("llama-server", proxy.url))
         await backend.complete(REQUEST)
         await begin(proxy, fault)
-        with pytest.raises(BackendError):
-            await backend.complete(REQUEST)
+        asked = asyncio.create_task(backend.complete(REQUEST))
+        if fault == "hang":
+            assert not (await asyncio.wait({asked}, timeout=10.0))[0]
+        else:
+            with pytest.raises(BackendError):
+                await asked
         await end(proxy, fault)
+        await asyncio.wait({asked})
+        _ = asked.exception()
         await until(lambda: serves(backend, proxy.url))
         assert backend.state.message == ""
         await backend.aclose()
@@ -152,8 +160,10 @@ class Slow:
             raise BackendUnavailable(self.state.url)
         return Reply(self.state.url, (), (), Stop.END, Timings())
 
-    async def aclose(self) -> None:
+    async def disconnect(self) -> None:
         pass
+
+    aclose = disconnect
 
 
 def test_moving_to_a_cold_server_warms_it_for_a_moment_only(
@@ -163,7 +173,7 @@ def test_moving_to_a_cold_server_warms_it_for_a_moment_only(
 
     async def move() -> None:
         first, second = Slow("a", 0), Slow("b", 1000)
-        backend = Endpoints([Endpoint(cast(Backend, each)) for each in (first, second)])
+        backend = Endpoints([Endpoint(cast("Server", each)) for each in (first, second)])
         assert (await backend.complete(REQUEST)).text == "a"
         first.fails = True
         with pytest.raises(BackendError, match="still evaluating"):
@@ -200,7 +210,7 @@ TEXT = ["one ", "two ", "three ", "four "]
 async def test_a_text_that_breaks_off_is_gone_on_with_by_the_next_server() -> None:
     """What the first server said counts; the second is asked for the rest."""
     first, second = Breaking("a", 2), Breaking("b", 0)
-    backend = Endpoints([Endpoint(cast(Backend, each)) for each in (first, second)])
+    backend = Endpoints([Endpoint(cast("Server", each)) for each in (first, second)])
     request = replace(REQUEST, prompt=replace(REQUEST.prompt, middle="", tape=()), n_predict=9)
     said = [reply.text async for reply in backend.stream(request)]
     assert said == TEXT
@@ -222,10 +232,12 @@ class Closing(Slow):
         self.state = replace(self.state, health=Health.READY)
         return self
 
-    async def aclose(self) -> None:
+    async def disconnect(self) -> None:
         self.is_closing = True
         await asyncio.sleep(60.0)
         self.is_closing, self.state = False, replace(self.state, health=Health.UNKNOWN)
+
+    aclose = disconnect
 
 
 def test_no_completion_waits_for_a_server_to_close(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,8 +245,8 @@ def test_no_completion_waits_for_a_server_to_close(monkeypatch: pytest.MonkeyPat
 
     async def complete() -> None:
         first, last = Closing("a", 0), Closing("b", 0)
-        resort = Endpoint(cast(Backend, last), last=True)
-        backend, clock = Endpoints([Endpoint(cast(Backend, first)), resort]), time.monotonic
+        resort = Endpoint(cast("Server", last), last=True)
+        backend, clock = Endpoints([Endpoint(cast("Server", first)), resort]), time.monotonic
         first.fails = True
         assert ((await backend.complete(REQUEST)).text, clock()) == ("b", 0.0)
         await asyncio.sleep(1.0)
@@ -255,7 +267,7 @@ def test_no_completion_waits_for_a_server_to_close(monkeypatch: pytest.MonkeyPat
 async def test_a_text_that_breaks_off_at_its_last_token_is_whole() -> None:
     """Nothing is left to ask the second server for."""
     first, second = Breaking("a", 3), Breaking("b", 0)
-    backend = Endpoints([Endpoint(cast(Backend, each)) for each in (first, second)])
+    backend = Endpoints([Endpoint(cast("Server", each)) for each in (first, second)])
     request = replace(REQUEST, prompt=replace(REQUEST.prompt, middle="", tape=()), n_predict=3)
     assert [reply.text async for reply in backend.stream(request)] == TEXT[:3]
     assert second.asked == []
@@ -280,7 +292,7 @@ def test_no_request_is_for_no_tokens(n_predict: int) -> None:
 
 async def test_a_text_that_breaks_off_everywhere_is_an_error() -> None:
     """The user gets what came, and then the reason."""
-    backend = Endpoints([Endpoint(cast(Backend, Breaking("a", 1)))])
+    backend = Endpoints([Endpoint(cast("Server", Breaking("a", 1)))])
     replies = backend.stream(REQUEST)
     assert (await anext(replies)).text
     with pytest.raises(BackendError):

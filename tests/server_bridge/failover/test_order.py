@@ -11,10 +11,9 @@ from typing import Any, Literal, cast
 import pytest
 
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.failover.endpoint import Endpoint
+from server_bridge.failover.endpoint import Endpoint, Server
 from server_bridge.failover.endpoints import Endpoints
 from server_bridge.protocol import (
-    Backend,
     BackendUnavailable,
     BackendUnusable,
     Health,
@@ -74,13 +73,15 @@ class Fake:
     async def complete(self, request: Request) -> Reply:
         return Reply(self.state.url, (), (), Stop.END, Timings())
 
-    async def aclose(self) -> None:
+    async def disconnect(self) -> None:
         self.state = State(Health.UNKNOWN, "fake", self.state.url)
+
+    aclose = disconnect
 
 
 def endpoint(fake: Fake, **kind: Any) -> Endpoint:
     """Return what the failover knows of *fake*, which has only what these tests use."""
-    return Endpoint(cast(Backend, fake), **kind)
+    return Endpoint(cast("Server", fake), **kind)
 
 
 @pytest.mark.parametrize("n", [1, 3])

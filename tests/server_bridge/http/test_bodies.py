@@ -8,11 +8,12 @@ import logging
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, suppress
-from itertools import repeat
+from itertools import chain, repeat
 from typing import ClassVar
 
 import pytest
 
+from server_bridge import patience
 from server_bridge.http.client import Http
 from server_bridge.http.events import DONE
 from server_bridge.http.responses import (
@@ -23,6 +24,7 @@ from server_bridge.http.responses import (
     object_in,
 )
 from server_bridge.openai.models import list_models
+from server_bridge.patience import RULES, Rule, Seen, Step
 from server_bridge.protocol import BackendError, BackendTimeout, BackendUnavailable, PromptTooLong
 from tests.server_bridge.recorder import recorder
 
@@ -188,13 +190,27 @@ SLOW = {
 
 @pytest.mark.parametrize("way", ["get", "stream"])
 @pytest.mark.parametrize("kind", SLOW)
-async def test_a_trickle_ends_with_our_patience(kind: str, way: str) -> None:
-    """A byte now and then is no answer, however many there are."""
+async def test_a_trickle_ends_with_our_patience(
+    kind: str, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A byte now and then is no answer, however many there are; a queue may take longer, not for ever."""
+    monkeypatch.setitem(RULES, (patience.Server.TEXT, Seen.WORKING), Rule(0.3, Step.LEAVE))
     head, piece = SLOW[kind]
     async with serving(Server(head, repeat(piece), wait_s=0.02)) as server:
         with pytest.raises(BackendTimeout):
             await asyncio.wait_for(asked(Http(server.url, patience_s=0.3), way), 30)
     assert server.n_sent < 200
+
+
+async def test_a_comment_is_a_sign_of_life() -> None:
+    """A request in a queue, as gateways say it: for longer than our patience, and then there is an answer."""
+    waits, signs = repeat(b": PROCESSING\n\n", 50), list[int]()
+    async with serving(Server(EVENTS, chain(waits, [b"data: {}\n\n"]), wait_s=0.02)) as server:
+        http = Http(server.url, patience_s=0.3)
+        http.on_sign = lambda: signs.append(1)
+        assert [event async for event in http.stream("/v1/completions", b"{}")] == [{}]
+        await http.aclose()
+    assert signs
 
 
 async def test_a_long_stream_has_as_long_as_it_needs() -> None:

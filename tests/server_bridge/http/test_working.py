@@ -9,13 +9,14 @@ from contextlib import asynccontextmanager
 import pytest
 
 from server_bridge.http.client import Http
+from server_bridge.http.responses import Hung, Lost
+from server_bridge.patience import Step
 from server_bridge.protocol import BackendTimeout
 
 PATIENCE_S = 0.05
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
-EVENT = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\ndata: {}\n\n"
-)
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+EVENT = HEAD + b"data: {}\n\n"
 
 
 @asynccontextmanager
@@ -25,10 +26,13 @@ async def computing(answer: bytes) -> AsyncIterator[tuple[str, asyncio.Event]]:
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while head := await reader.readuntil(b"\r\n\r\n"):
+            if is_slow := head.startswith(b"POST /slow"):
+                writer.write(EVENT)
             if head.startswith(b"POST"):
                 await done.wait()
-            writer.write(answer if head.startswith(b"POST") else ANSWER)
-            if head.startswith(b"POST") and answer is EVENT:
+            text = answer.removeprefix(HEAD) if is_slow else answer
+            writer.write(text if head.startswith(b"POST") else ANSWER)
+            if head.startswith(b"POST") and answer is not ANSWER:
                 writer.close()
                 return
 
@@ -38,41 +42,69 @@ async def computing(answer: bytes) -> AsyncIterator[tuple[str, asyncio.Event]]:
     server.close()
 
 
-def client(url: str, done: asyncio.Event, looks: int) -> Http:
-    """Return a client that finds at each look that the server works, and has it end at the last of *looks*."""
-    http = Http(url, patience_s=PATIENCE_S)
-    seen = 0
+def client(url: str, done: asyncio.Event, steps: list[Step]) -> Http:
+    """
+    Return a client whose looks come to *steps*; the server ends its answer at the last, if that says
+    to wait.
+    """
+    http, left = Http(url, patience_s=PATIENCE_S), [*steps]
 
-    async def is_working() -> bool:
-        nonlocal seen
-        seen += 1
-        if seen == looks:
+    async def look() -> Step:
+        step = left.pop(0)
+        if step is Step.WAIT and not left:
             done.set()
-        return seen <= looks
+        return step
 
-    http.is_working = is_working
+    http.watch = lambda: look
     return http
 
 
 async def test_an_answer_may_take_as_long_as_the_server_works() -> None:
     """Three times the patience, of a request and of the head of a stream."""
     async with computing(ANSWER) as (url, done):
-        http = client(url, done, 3)
+        http = client(url, done, [Step.WAIT] * 3)
         await http.get("/health")
         assert await http.post("/completion", b"{}") == {}
         await http.aclose()
     async with computing(EVENT) as (url, done):
-        http = client(url, done, 3)
+        http = client(url, done, [Step.WAIT] * 3)
         assert [event async for event in http.stream("/completion", b"{}")] == [{}]
         await http.aclose()
 
 
-async def test_a_server_that_hangs_is_given_up() -> None:
-    """It does not say that it works: after one look the request ends."""
+@pytest.mark.parametrize(
+    ("step", "error"),
+    [(Step.LEAVE, BackendTimeout), (Step.ASK_AGAIN, Lost), (Step.END, Hung)],
+)
+async def test_a_server_that_hangs_is_given_up(step: Step, error: type[Exception]) -> None:
+    """The error has follow what the look came to, and another connection is opened next."""
     async with computing(ANSWER) as (url, done):
-        http = client(url, done, 0)
+        http = client(url, done, [Step.WAIT, step])
+        done.clear()
         await http.get("/health")
-        with pytest.raises(BackendTimeout):
+        with pytest.raises(BackendTimeout) as caught:
             await http.post("/completion", b"{}")
+        assert type(caught.value) is error
+        assert not http.is_open
         await http.aclose()
         done.set()
+
+
+async def test_it_is_told_while_an_answer_is_late() -> None:
+    """Once when it becomes so, once when it is no more."""
+    async with computing(ANSWER) as (url, done):
+        http, told = client(url, done, [Step.WAIT] * 3), list[bool]()
+        http.on_late = lambda: told.append(http.is_late)
+        await http.get("/health")
+        await http.post("/completion", b"{}")
+        assert told == [True, False]
+        await http.aclose()
+
+
+async def test_a_stream_may_pause_for_as_long_as_the_server_works() -> None:
+    """On a busy machine a token may take seconds, behind those that are there already."""
+    async with computing(EVENT) as (url, done):
+        http = client(url, done, [Step.WAIT] * 3)
+        http.patience_s = 0.01
+        assert [event async for event in http.stream("/slow", b"{}")] == [{}, {}]
+        await http.aclose()

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from server_bridge.http.client import Http
-from server_bridge.llama.backend import LlamaServer
+from server_bridge.llama.backend import LlamaServer, Own
+from server_bridge.llama.checkpoints import ModelMemory
 from server_bridge.llama.link import open_to_pages
 from server_bridge.process import programs
 from server_bridge.process.command_line import Plan
@@ -47,7 +48,7 @@ async def sleeping(engine: str, folder: Path) -> AsyncIterator[tuple[LlamaServer
             if state.health is Health.READY:
                 break
         http = Http(program.url, giving(program.key), 60.0)
-        server = LlamaServer(http, engine="ours", state_dir=slots)
+        server = LlamaServer(http, own=Own("ours", ModelMemory()), state_dir=slots)
         look = Http(program.url, giving(program.key))
         yield server, look
         await server.aclose()

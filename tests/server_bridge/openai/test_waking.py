@@ -67,6 +67,18 @@ async def test_a_request_of_our_own_waits_for_it(how: str, cold: ColdServer) -> 
     assert (cold.n_begun, cold.n_given_up) == (2, 1)
 
 
+async def test_one_that_says_that_it_waits_its_turn_does_not_load(cold: ColdServer) -> None:
+    """A gateway's comment is heard before the answer: no second request, no word of loading."""
+    cold.queues = True
+    async with aclosing(OpenAiServer(Http(cold.url))) as backend:
+        asked = asyncio.create_task(backend.complete(REQUEST))
+        await cold.asked.wait()
+        await asyncio.sleep(3 * waking.FIRST_S)
+        assert (cold.n_begun, backend.state.health) == (1, Health.READY)
+        cold.finish_loading()
+        assert (await asked).text == TEXT
+
+
 async def test_the_request_holds_nothing_of_the_user(cold: ColdServer) -> None:
     """What may be shown to a model can change while it loads."""
     async with aclosing(OpenAiServer(Http(cold.url))) as backend:

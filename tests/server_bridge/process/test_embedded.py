@@ -11,13 +11,17 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from server_bridge.failover.endpoint import Endpoint
+from server_bridge.http.responses import Hung
 from server_bridge.llama.backend import LlamaServer
+from server_bridge.machine import processes
 from server_bridge.process import command_line, programs
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.embedded_child import has_gpu, list_gpus
 from server_bridge.process.programs import BUNDLED, EmbeddedSettings
 from server_bridge.protocol import (
     BackendError,
+    BackendTimeout,
     BackendUnavailable,
     BackendUnusable,
     Health,
@@ -166,6 +170,33 @@ async def test_a_dead_child_is_replaced() -> None:
     assert after.text == before.text
     assert backend.pid not in (None, pid)
     await backend.aclose()
+
+
+async def test_a_time_out_never_ends_it() -> None:
+    """Only its connection is closed; one that neither answers nor computes for a minute is ended."""
+    backend = Embedded(EmbeddedSettings())
+    endpoint = Endpoint(backend)
+    await endpoint.connect()
+    child = psutil.Process(backend.pid)
+    endpoint.note_failure(BackendTimeout("late"), at_work=True)
+    text = (await endpoint.ask(lambda model: model.complete(REQUEST))).text
+    assert (child.is_running(), backend.pid) == (True, child.pid)
+    endpoint.note_failure(Hung("neither answers nor computes"), at_work=True)
+    assert (await endpoint.ask(lambda model: model.complete(REQUEST))).text == text
+    assert not child.is_running()
+    await endpoint.aclose()
+
+
+async def test_that_it_computes_is_seen_though_it_answers_nothing() -> None:
+    """By its processor time: none while it is stopped, and none of one that has ended."""
+    backend = Embedded(EmbeddedSettings())
+    await (await backend.connect()).complete(REQUEST)
+    child = psutil.Process(backend.pid)
+    first = backend._supervisor.cpu_s() or 0.0
+    await (await backend.connect()).warm(prompt("x = 1\n" * 300), 4096)
+    assert (backend._supervisor.cpu_s() or 0.0) > first > 0
+    await backend.aclose()
+    assert (processes.cpu_s(child.pid), backend._supervisor.cpu_s()) == (None, None)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is for Unix")

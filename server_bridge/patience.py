@@ -1,0 +1,88 @@
+"""
+When a server is given up: what is seen of one whose answer is late, and what follows.
+
+A time-out says that an answer is late, and never why. So each one has the server looked at, and
+every rule that gives a request, a connection, a server or a process up is a row of `RULES`. Pure.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+LOOK_S = 5.0  # an answer that takes longer is late: our steps are to take a quarter of a second
+SOON_S = 2.0  # the same of what a server knows without thinking
+HURRIED_S = 1.2  # where another server waits: two fit into a completion's deadline
+HUNG_S = 60.0  # a process of ours that computes nothing for so long does not begin again
+LOAD_S = 600.0  # 70 GB from a disk; a prompt that ik_llama.cpp evaluates, and answers nothing else
+TWICE_S = 1.0  # less than there is between two looks
+
+
+class Server(enum.Enum):
+    """Whose server it is, and what else there is."""
+
+    ENGINE = "a process of ours"
+    LLAMA = "a llama.cpp server that was met"
+    TEXT = "an OpenAI-style server"
+    HURRIED = "a server that was never met, or another one waits beside it"
+
+
+class Seen(enum.Enum):
+    """The result of a look at a server whose answer is late."""
+
+    WORKING = "a slot is busy, its processor time moves, or a stream has signs of life"
+    IDLE = "it answers, and no slot is busy"
+    DEAF = "it takes connections and answers nothing"
+    GONE = "its process has ended, or it takes no connection"
+
+
+class Step(enum.Enum):
+    """What follows."""
+
+    WAIT = "wait"
+    ASK_AGAIN = "close the connection and ask again"
+    LEAVE = "close the connection; another server is asked, if there is one"
+    END = "end the process, and start another"
+
+
+class Rule(NamedTuple):
+    """What follows where it was seen so for *limit_s*."""
+
+    limit_s: float
+    step: Step
+
+
+RULES: dict[tuple[Server, Seen], Rule] = {
+    (Server.ENGINE, Seen.WORKING): Rule(math.inf, Step.WAIT),
+    (Server.ENGINE, Seen.IDLE): Rule(TWICE_S, Step.ASK_AGAIN),
+    (Server.ENGINE, Seen.DEAF): Rule(HUNG_S, Step.END),
+    (Server.ENGINE, Seen.GONE): Rule(0.0, Step.ASK_AGAIN),
+    (Server.LLAMA, Seen.WORKING): Rule(math.inf, Step.WAIT),
+    (Server.LLAMA, Seen.IDLE): Rule(TWICE_S, Step.ASK_AGAIN),
+    (Server.LLAMA, Seen.DEAF): Rule(LOAD_S, Step.LEAVE),
+    (Server.LLAMA, Seen.GONE): Rule(0.0, Step.LEAVE),
+    (Server.TEXT, Seen.WORKING): Rule(LOAD_S, Step.LEAVE),  # a queue that never ends
+    (Server.TEXT, Seen.DEAF): Rule(0.0, Step.LEAVE),  # `openai.waking` asks whether it loads
+    (Server.HURRIED, Seen.WORKING): Rule(math.inf, Step.WAIT),
+    (Server.HURRIED, Seen.IDLE): Rule(TWICE_S, Step.LEAVE),
+    (Server.HURRIED, Seen.DEAF): Rule(0.0, Step.LEAVE),
+    (Server.HURRIED, Seen.GONE): Rule(0.0, Step.LEAVE),
+}
+
+
+@dataclass(slots=True)
+class Watch:
+    """State: what was seen of a server while one answer is late, and since when."""
+
+    server: Server
+    _seen: Seen | None = None
+    _since: float = 0.0
+
+    def decide(self, seen: Seen, now: float) -> Step:
+        """Return what follows a look at the time *now*, in seconds."""
+        if seen is not self._seen:
+            self._seen, self._since = seen, now
+        limit_s, step = RULES[self.server, seen]
+        return step if now - self._since >= limit_s else Step.WAIT

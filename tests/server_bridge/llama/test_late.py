@@ -1,0 +1,91 @@
+"""An answer that is late: the server is looked at, and what is seen decides what follows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from server_bridge.http.client import Http
+from server_bridge.http.responses import Lost
+from server_bridge.llama import link
+from server_bridge.llama.backend import LlamaServer
+from server_bridge.protocol import BackendTimeout, Health, Request
+from tests.fault_proxy import FaultProxy, fault_proxy
+from tests.llama_server import llama_server
+from tests.models import BUNDLED
+from tests.server_bridge.prompts import prompt
+
+pytestmark = pytest.mark.engine
+
+PATIENCE_S = 0.3
+FIRST, NEXT = (Request(prompt(middle), n_predict=4) for middle in ("    def ", "    return "))
+
+
+@pytest.fixture(autouse=True)
+def _early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looks come as soon as `PATIENCE_S`, and no other server waits."""
+    monkeypatch.setattr(link, "LOOK_S", PATIENCE_S)
+
+
+@asynccontextmanager
+async def connected(
+    *, must_fill: bool = False
+) -> AsyncIterator[tuple[FaultProxy, LlamaServer, list[Health]]]:
+    """A llama.cpp server behind a proxy, the connection to it, and the states it told."""
+    with llama_server(BUNDLED, endpoint_slots=True) as url:
+        async with fault_proxy(url) as proxy:
+            server, told = (
+                LlamaServer(Http(proxy.url, patience_s=PATIENCE_S), must_fill=must_fill),
+                [],
+            )
+            server.on_change = lambda: told.append(server.state.health)
+            await server.complete(FIRST)
+            told.clear()  # a busy machine may be late there, too
+            yield proxy, server, told
+            await server.aclose()
+
+
+def n_sent(proxy: FaultProxy) -> int:
+    return sum(request.startswith(b"POST /completion") for request in proxy.heard)
+
+
+async def test_a_request_that_the_server_lost_is_asked_again() -> None:
+    """Idle slots in two looks mean that it computes for no request of ours (llama.cpp#16448)."""
+    async with connected() as (proxy, server, told):
+        before = n_sent(proxy)
+        proxy.swallowed["/completion"] = 1
+        assert (await server.complete(NEXT)).timings.predicted_n
+        assert n_sent(proxy) == before + 2
+        assert told[:2] == [Health.BUSY, Health.READY]
+
+
+async def test_one_that_loses_all_is_given_up_and_the_next_is_sent() -> None:
+    """The request fails after twice two looks, and holds up none of those that come after it."""
+    async with connected() as (proxy, server, _):
+        proxy.swallowed["/completion"] = 2
+        with pytest.raises(Lost, match="works on nothing"):
+            await server.complete(NEXT)
+        assert (await server.complete(NEXT)).timings.predicted_n
+
+
+async def test_one_that_is_deaf_while_it_computes_is_waited_for() -> None:
+    """ik_llama.cpp answers neither /slots nor /health meanwhile: one request waits, and says so."""
+    async with connected() as (proxy, server, told):
+        before = n_sent(proxy)
+        proxy.swallowed["/slots"] = proxy.swallowed["/health"] = math.inf
+        proxy.slow_s["/completion"] = 5 * PATIENCE_S
+        assert (await server.complete(NEXT)).timings.predicted_n
+        assert n_sent(proxy) == before + 1
+        assert told == [Health.BUSY, Health.READY]
+        assert server.state.message == ""
+
+
+async def test_beside_another_one_it_is_not() -> None:
+    """After one look the other one is asked."""
+    async with connected(must_fill=True) as (proxy, server, _):
+        proxy.swallowed["/slots"] = proxy.swallowed["/completion"] = math.inf
+        with pytest.raises(BackendTimeout, match="in time"):
+            await server.complete(NEXT)
