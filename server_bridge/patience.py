@@ -20,7 +20,7 @@ LOAD_S = 600.0  # 70 GB from a disk; a prompt that ik_llama.cpp evaluates, and a
 TWICE_S = 1.0  # less than there is between two looks
 
 
-class Server(enum.Enum):
+class ServerKind(enum.Enum):
     """Whose server it is, and what else there is."""
 
     ENGINE = "a process of ours"
@@ -38,7 +38,7 @@ class Seen(enum.Enum):
     GONE = "its process has ended, or it takes no connection"
 
 
-class Step(enum.Enum):
+class NextStep(enum.Enum):
     """What follows."""
 
     WAIT = "wait"
@@ -47,28 +47,30 @@ class Step(enum.Enum):
     END = "end the process, and start another"
 
 
-class Rule(NamedTuple):
+class Allowance(NamedTuple):
     """What follows where it was seen so for *limit_s*."""
 
     limit_s: float
-    step: Step
+    step: NextStep
 
 
-RULES: dict[tuple[Server, Seen], Rule] = {
-    (Server.ENGINE, Seen.WORKING): Rule(math.inf, Step.WAIT),
-    (Server.ENGINE, Seen.IDLE): Rule(TWICE_S, Step.ASK_AGAIN),
-    (Server.ENGINE, Seen.DEAF): Rule(HUNG_S, Step.END),
-    (Server.ENGINE, Seen.GONE): Rule(0.0, Step.ASK_AGAIN),
-    (Server.LLAMA, Seen.WORKING): Rule(math.inf, Step.WAIT),
-    (Server.LLAMA, Seen.IDLE): Rule(TWICE_S, Step.ASK_AGAIN),
-    (Server.LLAMA, Seen.DEAF): Rule(LOAD_S, Step.LEAVE),
-    (Server.LLAMA, Seen.GONE): Rule(0.0, Step.LEAVE),
-    (Server.TEXT, Seen.WORKING): Rule(LOAD_S, Step.LEAVE),  # a queue that never ends
-    (Server.TEXT, Seen.DEAF): Rule(0.0, Step.LEAVE),  # `openai.waking` asks whether it loads
-    (Server.HURRIED, Seen.WORKING): Rule(math.inf, Step.WAIT),
-    (Server.HURRIED, Seen.IDLE): Rule(TWICE_S, Step.LEAVE),
-    (Server.HURRIED, Seen.DEAF): Rule(0.0, Step.LEAVE),
-    (Server.HURRIED, Seen.GONE): Rule(0.0, Step.LEAVE),
+RULES: dict[tuple[ServerKind, Seen], Allowance] = {
+    (ServerKind.ENGINE, Seen.WORKING): Allowance(math.inf, NextStep.WAIT),
+    (ServerKind.ENGINE, Seen.IDLE): Allowance(TWICE_S, NextStep.ASK_AGAIN),
+    (ServerKind.ENGINE, Seen.DEAF): Allowance(HUNG_S, NextStep.END),
+    (ServerKind.ENGINE, Seen.GONE): Allowance(0.0, NextStep.ASK_AGAIN),
+    (ServerKind.LLAMA, Seen.WORKING): Allowance(math.inf, NextStep.WAIT),
+    (ServerKind.LLAMA, Seen.IDLE): Allowance(TWICE_S, NextStep.ASK_AGAIN),
+    (ServerKind.LLAMA, Seen.DEAF): Allowance(LOAD_S, NextStep.LEAVE),
+    (ServerKind.LLAMA, Seen.GONE): Allowance(0.0, NextStep.LEAVE),
+    (ServerKind.TEXT, Seen.WORKING): Allowance(LOAD_S, NextStep.LEAVE),  # a queue that never ends
+    (ServerKind.TEXT, Seen.DEAF): Allowance(
+        0.0, NextStep.LEAVE
+    ),  # `openai.waking` asks whether it loads
+    (ServerKind.HURRIED, Seen.WORKING): Allowance(math.inf, NextStep.WAIT),
+    (ServerKind.HURRIED, Seen.IDLE): Allowance(TWICE_S, NextStep.LEAVE),
+    (ServerKind.HURRIED, Seen.DEAF): Allowance(0.0, NextStep.LEAVE),
+    (ServerKind.HURRIED, Seen.GONE): Allowance(0.0, NextStep.LEAVE),
 }
 
 
@@ -76,13 +78,13 @@ RULES: dict[tuple[Server, Seen], Rule] = {
 class Watch:
     """State: what was seen of a server while one answer is late, and since when."""
 
-    server: Server
+    server: ServerKind
     _seen: Seen | None = None
     _since: float = 0.0
 
-    def decide(self, seen: Seen, now: float) -> Step:
+    def decide(self, seen: Seen, now: float) -> NextStep:
         """Return what follows a look at the time *now*, in seconds."""
         if seen is not self._seen:
             self._seen, self._since = seen, now
         limit_s, step = RULES[self.server, seen]
-        return step if now - self._since >= limit_s else Step.WAIT
+        return step if now - self._since >= limit_s else NextStep.WAIT

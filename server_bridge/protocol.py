@@ -218,7 +218,7 @@ class Health(enum.Enum):
     UNKNOWN = "unknown"  # not asked yet
     LOADING = "loading"  # it is there, its model is not yet
     READY = "ready"
-    BUSY = "busy"  # it computes, and answers late: it can be asked, and may take minutes
+    BUSY = "busy"  # it can be asked, and answers late
     DOWN = "down"  # it does not answer; it is asked again from time to time
     UNUSABLE = "unusable"  # it answers, and the user must change something: see `State.message`
 
@@ -261,7 +261,7 @@ class State:
 
     @property
     def is_ready(self) -> bool:
-        """Return whether its model can be asked now."""
+        """Return whether its model can be asked."""
         return self.health in (Health.READY, Health.BUSY)
 
     @property
@@ -316,8 +316,7 @@ class Model(Protocol):
 class Backend(Protocol):
     """A model server, or a choice of them, and the way to it."""
 
-    on_change: Callable[[], None]
-    """Called when the state changes while no call is under way, or during one."""
+    on_change: Callable[[], None]  # the state has changed
 
     @property
     def state(self) -> State:
@@ -397,7 +396,4 @@ class PromptTooLong(BackendRejected):
 
 
 class BackendUnusable(BackendError):
-    """
-    The user has to change something (no FIM model, wrong key, not llama.cpp); the text names the
-    fix.
-    """
+    """The user has to change something (no FIM model, wrong key); the text names the fix."""

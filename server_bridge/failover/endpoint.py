@@ -141,7 +141,8 @@ class Endpoint:
         Note a failure, *at_work* or while connecting.
 
         A connection that is still open is closed: the server has to prove its identity again. A
-        process of ours goes on, but one that hangs (see `patience`). Clients that were told at the same time to wait come back one after the other.
+        process of ours goes on, but one that hangs (see `patience`). Clients that were told at the
+        same time to wait come back one after the other.
         """
         log.info("endpoint.failed url=%s reason=%s", self.backend.state.url, error)
         spread = time.monotonic_ns() % 1000 / 2000  # another one for each client
@@ -155,7 +156,7 @@ class Endpoint:
         self.close(ends=isinstance(error, Hung))
 
     def close(self, *, ends: bool) -> None:
-        """Close the connection, if there is one; *ends*: and the process behind it, if it is ours."""
+        """Close the connection, if there is one; *ends*: and end a process of ours."""
         if self.is_ready:
             close = self.backend.aclose if ends else self.backend.disconnect
             self._closing = asyncio.create_task(self._close(close), name="close endpoint")

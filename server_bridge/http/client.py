@@ -38,13 +38,13 @@ from server_bridge.http.responses import (
     object_in,
 )
 from server_bridge.machine.addresses import is_loopback, redact_url, without_login
-from server_bridge.patience import LOOK_S, SOON_S, Step
+from server_bridge.patience import LOOK_S, SOON_S, NextStep
 from server_bridge.protocol import BackendTimeout, BackendUnavailable
 
 CLOSE_S = 0.2  # a connection whose other end hangs is left to the system
 
 T = TypeVar("T")
-Look = Callable[[], Awaitable[Step]]
+Look = Callable[[], Awaitable[NextStep]]
 
 
 class Tags(NamedTuple):
@@ -295,19 +295,19 @@ class Http:
                     each.cancel()
                 await asyncio.gather(*late, return_exceptions=True)
 
-    async def _watch_late(self, seconds: float | None) -> Step:
+    async def _watch_late(self, seconds: float | None) -> NextStep:
         """Look at the server, again after *seconds*, until there is something to do."""
         look = self.watch() if self.watch is not None else None
-        while look is not None and (step := await look()) is Step.WAIT:
+        while look is not None and (step := await look()) is NextStep.WAIT:
             self._note_late(True)
             await asyncio.sleep(seconds or 0.0)
-        return step if look is not None else Step.LEAVE
+        return step if look is not None else NextStep.LEAVE
 
-    def _give_up(self, step: Step) -> NoReturn:
+    def _give_up(self, step: NextStep) -> NoReturn:
         """Raise the error that has *step* follow."""
-        if step is Step.END:
+        if step is NextStep.END:
             raise Hung(f"{self.url} neither answers nor computes")
-        if step is Step.ASK_AGAIN:
+        if step is NextStep.ASK_AGAIN:
             raise Lost(f"{self.url} works on nothing, and has not answered")
         raise TimeoutError
 

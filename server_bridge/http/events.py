@@ -32,7 +32,7 @@ from server_bridge.http.responses import (
     parse,
     pieces_of,
 )
-from server_bridge.patience import Seen, Server, Step, Watch
+from server_bridge.patience import NextStep, Seen, ServerKind, Watch
 
 BYTES_PER_S = 1 << 17  # of a stream: 500 tokens, with what servers say of each
 REST_S = 0.1  # for the end of an answer that has said `[DONE]`; some servers hold it open
@@ -57,7 +57,7 @@ async def events_in(
         yield object_in(url, response.status_code, body, response.headers)
         return
     started = last = time.monotonic()
-    n_bytes, reader, is_done, queue = 0, EventReader(url), False, Watch(Server.TEXT)
+    n_bytes, reader, is_done, queue = 0, EventReader(url), False, Watch(ServerKind.TEXT)
     async with aclosing(pieces_of(url, response)) as pieces:
         async for piece in pieces:
             n_bytes += len(piece)
@@ -67,8 +67,8 @@ async def events_in(
                 yield event
                 last = now = time.monotonic()
                 is_done |= event is DONE
-                queue = Watch(Server.TEXT)
-            if reader.take_sign() and queue.decide(Seen.WORKING, now) is Step.WAIT:
+                queue = Watch(ServerKind.TEXT)
+            if reader.take_sign() and queue.decide(Seen.WORKING, now) is NextStep.WAIT:
                 last = now
                 on_sign()
             if is_done:
@@ -104,7 +104,7 @@ class EventReader:
         self._has_sign = False
 
     def take_sign(self) -> bool:
-        """Return whether there was a comment, or an event without an object, since the last call."""
+        """Return whether there was a comment, or a ping, since the last call."""
         has_sign, self._has_sign = self._has_sign, False
         return has_sign
 

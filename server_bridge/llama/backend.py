@@ -98,7 +98,7 @@ class Encoded:
 class Own(NamedTuple):
     """
     What is known of a server of our own: the build and flags of its *engine*, its model's *memory*,
-    its *process*. Its slots do not share one cache. *is_shared*: other sessions of ours use it, too.
+    its *process*. Its slots do not share one cache. *is_shared*: other sessions use it, too.
     """
 
     engine: str

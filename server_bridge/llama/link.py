@@ -39,7 +39,7 @@ from server_bridge.http.responses import (
     read,
 )
 from server_bridge.llama.answers import Event, Props, RouterModels, Slot, TokenIds
-from server_bridge.patience import LOOK_S, Seen, Server, Step, Watch
+from server_bridge.patience import LOOK_S, NextStep, Seen, ServerKind, Watch
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
@@ -320,11 +320,11 @@ class Link:
 
     def _watch(self) -> Look:
         """Return what looks at the server while one answer is late, and says what follows."""
-        server = Server.LLAMA if self._was_met and not self._is_hurried else Server.HURRIED
-        watch = Watch(Server.ENGINE if self._process else server)
+        server = ServerKind.LLAMA if self._was_met and not self._is_hurried else ServerKind.HURRIED
+        watch = Watch(ServerKind.ENGINE if self._process else server)
         before = self._process.cpu_s() if self._process else None
 
-        async def look() -> Step:
+        async def look() -> NextStep:
             nonlocal before
             seen = await self._see()
             if self._process is not None:

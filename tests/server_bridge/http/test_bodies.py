@@ -24,7 +24,7 @@ from server_bridge.http.responses import (
     object_in,
 )
 from server_bridge.openai.models import list_models
-from server_bridge.patience import RULES, Rule, Seen, Step
+from server_bridge.patience import RULES, Allowance, NextStep, Seen
 from server_bridge.protocol import BackendError, BackendTimeout, BackendUnavailable, PromptTooLong
 from tests.server_bridge.recorder import recorder
 
@@ -194,7 +194,9 @@ async def test_a_trickle_ends_with_our_patience(
     kind: str, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A byte now and then is no answer, however many there are; a queue may take longer, not for ever."""
-    monkeypatch.setitem(RULES, (patience.Server.TEXT, Seen.WORKING), Rule(0.3, Step.LEAVE))
+    monkeypatch.setitem(
+        RULES, (patience.ServerKind.TEXT, Seen.WORKING), Allowance(0.3, NextStep.LEAVE)
+    )
     head, piece = SLOW[kind]
     async with serving(Server(head, repeat(piece), wait_s=0.02)) as server:
         with pytest.raises(BackendTimeout):

@@ -10,7 +10,7 @@ import pytest
 
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Hung, Lost
-from server_bridge.patience import Step
+from server_bridge.patience import NextStep
 from server_bridge.protocol import BackendTimeout
 
 PATIENCE_S = 0.05
@@ -42,16 +42,16 @@ async def computing(answer: bytes) -> AsyncIterator[tuple[str, asyncio.Event]]:
     server.close()
 
 
-def client(url: str, done: asyncio.Event, steps: list[Step]) -> Http:
+def client(url: str, done: asyncio.Event, steps: list[NextStep]) -> Http:
     """
     Return a client whose looks come to *steps*; the server ends its answer at the last, if that says
     to wait.
     """
     http, left = Http(url, patience_s=PATIENCE_S), [*steps]
 
-    async def look() -> Step:
+    async def look() -> NextStep:
         step = left.pop(0)
-        if step is Step.WAIT and not left:
+        if step is NextStep.WAIT and not left:
             done.set()
         return step
 
@@ -62,24 +62,24 @@ def client(url: str, done: asyncio.Event, steps: list[Step]) -> Http:
 async def test_an_answer_may_take_as_long_as_the_server_works() -> None:
     """Three times the patience, of a request and of the head of a stream."""
     async with computing(ANSWER) as (url, done):
-        http = client(url, done, [Step.WAIT] * 3)
+        http = client(url, done, [NextStep.WAIT] * 3)
         await http.get("/health")
         assert await http.post("/completion", b"{}") == {}
         await http.aclose()
     async with computing(EVENT) as (url, done):
-        http = client(url, done, [Step.WAIT] * 3)
+        http = client(url, done, [NextStep.WAIT] * 3)
         assert [event async for event in http.stream("/completion", b"{}")] == [{}]
         await http.aclose()
 
 
 @pytest.mark.parametrize(
     ("step", "error"),
-    [(Step.LEAVE, BackendTimeout), (Step.ASK_AGAIN, Lost), (Step.END, Hung)],
+    [(NextStep.LEAVE, BackendTimeout), (NextStep.ASK_AGAIN, Lost), (NextStep.END, Hung)],
 )
-async def test_a_server_that_hangs_is_given_up(step: Step, error: type[Exception]) -> None:
+async def test_a_server_that_hangs_is_given_up(step: NextStep, error: type[Exception]) -> None:
     """The error has follow what the look came to, and another connection is opened next."""
     async with computing(ANSWER) as (url, done):
-        http = client(url, done, [Step.WAIT, step])
+        http = client(url, done, [NextStep.WAIT, step])
         done.clear()
         await http.get("/health")
         with pytest.raises(BackendTimeout) as caught:
@@ -93,7 +93,7 @@ async def test_a_server_that_hangs_is_given_up(step: Step, error: type[Exception
 async def test_it_is_told_while_an_answer_is_late() -> None:
     """Once when it becomes so, once when it is no more."""
     async with computing(ANSWER) as (url, done):
-        http, told = client(url, done, [Step.WAIT] * 3), list[bool]()
+        http, told = client(url, done, [NextStep.WAIT] * 3), list[bool]()
         http.on_late = lambda: told.append(http.is_late)
         await http.get("/health")
         await http.post("/completion", b"{}")
@@ -104,7 +104,7 @@ async def test_it_is_told_while_an_answer_is_late() -> None:
 async def test_a_stream_may_pause_for_as_long_as_the_server_works() -> None:
     """On a busy machine a token may take seconds, behind those that are there already."""
     async with computing(EVENT) as (url, done):
-        http = client(url, done, [Step.WAIT] * 3)
+        http = client(url, done, [NextStep.WAIT] * 3)
         http.patience_s = 0.01
         assert [event async for event in http.stream("/slow", b"{}")] == [{}, {}]
         await http.aclose()
