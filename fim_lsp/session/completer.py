@@ -20,7 +20,6 @@ from functools import partial
 from fim_lsp.documents import Edit, Position, TextPlace
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.dispatcher import Dispatcher
-from fim_lsp.session.generation import Wait
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.newest import Newest
@@ -33,6 +32,7 @@ from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.stats import Answer, LastAnswer, Stats, describe
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters.order import polish
+from fim_lsp.suggest.known import Wait
 from fim_lsp.suggest.lines_in_sight import continue_line
 from fim_lsp.suggest.reasons import End, Outcome, reason, source
 from fim_lsp.suggest.request import (

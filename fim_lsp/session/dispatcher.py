@@ -16,7 +16,7 @@ from functools import partial
 
 from fim_lsp.prompt.frame import Frame, compose
 from fim_lsp.session.framing import Framing
-from fim_lsp.session.generation import Generation, Phase, Wait, goes_on, is_answered
+from fim_lsp.session.generation import Generation, Phase, goes_on
 from fim_lsp.session.lane import OVER, Lane, PermittedModel, Withdrawn
 from fim_lsp.session.newest import Newest
 from fim_lsp.session.scheduler import end_tasks
@@ -25,6 +25,7 @@ from fim_lsp.session.stats import Stats
 from fim_lsp.session.tasks import Tasks
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.cursor import Candidate
+from fim_lsp.suggest.known import Wait, is_answered
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, accept
 from server_bridge.protocol import BackendError, PromptTooLong, Request, Stop, Timings
 
@@ -101,7 +102,7 @@ class Dispatcher:
                 await asyncio.sleep(debounce_s)
                 generation = self._joinable(request, doc) or await self._start(request, doc)
             cost = cost.plus(await self._wait(generation, doc, request, wait))
-            known = doc.known.by(generation, request)
+            known = generation.at(request)
             if known.candidates or doc.current is not request.document:
                 break
             debounce_s = 0.0  # the user typed ahead of it, and it says something else or no more
@@ -152,7 +153,7 @@ class Dispatcher:
         generation.join(None if request.is_look else self._newest.claim(""))
         try:
             self._run(generation, doc)
-            while not is_answered(known := doc.known.by(generation, request), wait, loop.time()):
+            while not is_answered(known := generation.at(request), wait, loop.time()):
                 [so_far] = known.candidates
                 if wait.on_lines and (n := so_far.text.count("\n")) > n_lines:
                     n_lines = n

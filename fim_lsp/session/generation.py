@@ -21,57 +21,21 @@ from __future__ import annotations
 import asyncio
 import enum
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from fim_lsp.prompt import window
 from fim_lsp.prompt.half_words import Tape, resume
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.lane import Effort
 from fim_lsp.session.newest import Claim
 from fim_lsp.suggest import boundary
-from fim_lsp.suggest.confidence import least, odds
-from fim_lsp.suggest.continuations import Known, Said
+from fim_lsp.suggest.confidence import NOT_SURE, least, likely, odds
+from fim_lsp.suggest.continuations import Said
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters.repeats import looping_lines, stuttering
+from fim_lsp.suggest.known import Known
 from fim_lsp.suggest.request import CompletionRequest
 from server_bridge.protocol import Prompt, Reply, Stop, Timings
-
-
-class Wait(NamedTuple):
-    """
-    The deadlines of a request: *debounce_s* for the next key, until *early* for all of the text
-    that may be shown, then for its first line, and never past *until*; times of the event loop.
-    *grows*: where a line was shown already, what there is by now is shown at once. *lasts*: past
-    the deadline, keep waiting for a first line while the backend is computing. *on_lines* gets the
-    text so far, line by line.
-    """
-
-    debounce_s: float
-    early: float
-    until: float
-    grows: bool
-    lasts: bool = False
-    on_lines: Callable[[Candidate], None] | None = None
-
-
-def is_answered(known: Known, wait: Wait, now: float) -> bool:
-    """
-    Return whether a request that waits for a generation gets its answer now.
-
-    what there is                            before early   until   after until
-    ---------------------------------------  ------------  -------  ------------
-    all of it, or the stream rests              answer      answer   answer
-    no more that can be shown (unsure)          answer      answer   answer
-    a whole line, and one was shown before      answer      answer   answer
-    a whole line                                 wait       answer   answer
-    less than a line                             wait        wait    answer, or wait on if it `lasts`
-    """
-    if known.is_over or known.is_settled:
-        return True
-    if known.has_line and ((known.was_shown and wait.grows) or now >= wait.early):
-        return True
-    return now >= wait.until and not wait.lasts
 
 
 def goes_on(
@@ -143,6 +107,8 @@ class Generation:
     logprob: float = 0.0  # of the text, as far as the tokens tell
     n_judged: int = 0  # of *tokens*, when it was last seen whether they are enough
     error: Exception | None = None
+    _known: Known = field(default_factory=Known)
+    _known_at: object = None  # the request, and how far it had come
 
     @property
     def forced(self) -> str:
@@ -169,6 +135,29 @@ class Generation:
         """The text that it says so far, behind the middle it began at."""
         is_whole, its_odds = self.phase is Phase.WHOLE, odds(self.tokens, self.forced, self.text)
         return Said(self.typed + self.text, len(self.typed), is_whole, its_odds)
+
+    def at(self, request: CompletionRequest) -> Known:
+        """Return what it says to *request* by now; found once for each piece of its text."""
+        now = request, len(self.raw), self.phase, self.is_paused, self.is_shown
+        if now != self._known_at:
+            self._known_at, self._known = now, self._find_known(request)
+        return self._known
+
+    def _find_known(self, request: CompletionRequest) -> Known:
+        typed, said, is_over = window.middle(self.window, *request.place), self.said, self.is_over
+        if not self.agrees(self.window, typed) or (
+            is_over and said.is_typed(typed, request.cursor)
+        ):
+            return Known()
+        left = said.find_rest(typed) or Candidate("")
+        unsure = typed != self.typed or self.is_unsure
+        return Known(
+            (left,),
+            is_over=is_over or self.is_paused,
+            is_settled=unsure and likely(left, request.sure).why == NOT_SURE,
+            has_line=_has_line(left.text),
+            was_shown=self.is_shown,
+        )
 
     def agrees(self, window: Window, middle: str) -> bool:
         """Return whether it has text for a request at *middle*, or may still have."""
@@ -278,6 +267,11 @@ class Generation:
         """End it; each request that waits raises *error*."""
         self.phase, self.error = Phase.FAILED, error
         self.news.set()
+
+
+def _has_line(text: str) -> bool:
+    line, newline, _ = text.lstrip().partition("\n")
+    return bool(line and newline)
 
 
 def enough(text: str, cursor: Cursor) -> bool:

@@ -147,12 +147,6 @@ class Lane(Scheduler):
         super().__init__(kinds, off_wire)
         self.connection = connection
         self._efforts: dict[str, dict[int, Effort]] = {}
-        self._is_closed = False
-
-    async def aclose(self) -> None:
-        """End all that runs in the background; no work begins any more."""
-        self._is_closed = True
-        await super().aclose()
 
     async def run(self, permit: Permit, work: Callable[[PermittedModel], Awaitable[T]]) -> T:
         """

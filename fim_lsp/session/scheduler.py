@@ -76,6 +76,7 @@ class Scheduler:
         self._quiet_since = 0.0  # loop time
         self._changed = asyncio.Event()
         self._runner: asyncio.Task[None] | None = None
+        self._is_closed = False
 
     @property
     def idle(self) -> bool:
@@ -137,6 +138,8 @@ class Scheduler:
 
     def _leave(self, kind: str, step: Step, delay: float, rounds: int) -> None:
         assert kind in self._kinds, kind
+        if self._is_closed:
+            return
         due = asyncio.get_running_loop().time() + delay
         self._rounds[kind] = rounds
         self._jobs[kind] = Job(step, due, delay)
@@ -157,7 +160,11 @@ class Scheduler:
             await asyncio.sleep(0.005)
 
     async def aclose(self) -> None:
-        """End the background lane; the step on the wire may end by itself, but not take long."""
+        """
+        End the background lane; the step on the wire may end by itself, but not take long. No work
+        is left for later any more.
+        """
+        self._is_closed = True
         self._jobs.clear()
         self._changed.set()
         if self._runner is not None:

@@ -68,24 +68,6 @@ class Said(NamedTuple):
         return len(typed) > self.start and may_follow(self.text[len(typed) :], cursor)
 
 
-class Known(NamedTuple):
-    """
-    The *candidates* at a cursor, best first; none where the model is to be asked, an empty one
-    where it is known that nothing comes. *is_on_screen*: they are filtered already.
-
-    *is_over*: no more comes of what is decoded. *is_settled*: no more of it can be shown.
-    *has_line*: one can be shown that is whole. *was_shown*: one was, and what there is by now is
-    shown at once.
-    """
-
-    candidates: tuple[Candidate, ...] = ()
-    is_on_screen: bool = False
-    is_over: bool = True
-    is_settled: bool = True
-    has_line: bool = False
-    was_shown: bool = False
-
-
 class Continuations:
     """The paths of one document, the longest unused given up first."""
 

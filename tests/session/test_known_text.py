@@ -16,8 +16,9 @@ from fim_lsp.prompt.window import Window
 from fim_lsp.session.generation import Generation, Phase
 from fim_lsp.session.state.known_text import Displayed, KnownText
 from fim_lsp.settings.config import Config
-from fim_lsp.suggest.continuations import Known, Said
+from fim_lsp.suggest.continuations import Said
 from fim_lsp.suggest.cursor import Candidate, Odds
+from fim_lsp.suggest.known import Known
 from fim_lsp.suggest.request import CompletionRequest, request_at
 from server_bridge.protocol import Health, State, Token
 
@@ -81,7 +82,7 @@ def test_what_is_left_is_the_same_everywhere(source: str, row: Row) -> None:
         known.kept.put(request(row.before).cursor, Candidate(row.text, row.whole), MODEL)
         found = known.at(place, MODEL)
     elif source == "decoded":
-        found = known.by(decoding(row.before, row.text, Phase.WHOLE), place)
+        found = decoding(row.before, row.text, Phase.WHOLE).at(place)
     else:
         said = Said(row.before + row.text, len(row.before), row.whole)
         rest = said.find_rest(row.typed)
@@ -139,7 +140,7 @@ def test_what_is_on_screen_stays_there_only(change: dict[str, Any]) -> None:
 )  # fmt: skip
 def test_how_far_a_generation_is(generation: Generation, typed: str, known: Known) -> None:
     """Whether more comes, more can be shown, and a whole line is there."""
-    found = KnownText().by(generation, request(typed))
+    found = generation.at(request(typed))
     assert found._replace(candidates=()) == known
     assert bool(found.candidates) == (known != Known())
 
@@ -149,9 +150,9 @@ def test_a_generation_that_rests_is_over_until_it_is_joined() -> None:
     generation, known = decoding("    ret", "urn"), KnownText()
     known.begin(generation)
     known.pause(unless=lambda _: False)
-    assert known.by(generation, request("    ret")).is_over
+    assert generation.at(request("    ret")).is_over
     generation.join(None)
-    assert not known.by(generation, request("    ret")).is_over
+    assert not generation.at(request("    ret")).is_over
 
 
 def test_what_ended_is_kept_and_no_longer_joined() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fim_lsp.session.generation import Wait, goes_on, is_answered
-from fim_lsp.suggest.continuations import Known
+from fim_lsp.session.generation import goes_on
+from fim_lsp.suggest.known import Known, Wait, is_answered
 
 WAIT = Wait(0.0, early=1.0, until=2.0, grows=True, lasts=True)
 NOTHING = Known(is_over=False, is_settled=False, has_line=False, was_shown=False)

@@ -280,13 +280,8 @@ def _matches(
 ) -> Iterator[re.Match[str]]:
     """Yield the matches of *pattern* behind one of *words*."""
     for word in words:
-        for at in _places(word, lower):
+        at = lower.find(word)
+        while at >= 0:
             if match := pattern.match(text, at + len(word)):
                 yield match
-
-
-def _places(word: str, text: str) -> Iterator[int]:
-    at = text.find(word)
-    while at >= 0:
-        yield at
-        at = text.find(word, at + len(word))
+            at = lower.find(word, at + len(word))

@@ -2,8 +2,7 @@
 What models say of the text behind the cursor of one document: kept, or being decoded.
 
 Goal: one value (`Known`) says what can be answered at a request, so that the dispatcher only
-starts, waits and ends. Plan: each of the three is something `Said`, and what is left of it is found
-by one rule. Nothing here waits.
+starts, waits and ends. A generation says itself what it says (`Generation.at`). Nothing here waits.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from typing import NamedTuple
 from fim_lsp.prompt import window
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.generation import Generation
-from fim_lsp.suggest.confidence import NOT_SURE, likely
-from fim_lsp.suggest.continuations import Continuations, Known, Said
+from fim_lsp.suggest.continuations import Continuations, Said
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters.spelling import too_short
+from fim_lsp.suggest.known import Known
 from fim_lsp.suggest.request import CompletionRequest
 
 RESTING = 4  # generations that were left and may be resumed: the last few places of the cursor
@@ -70,24 +69,6 @@ class KnownText:
         kept = tuple(self.kept.find(request.cursor, model))
         return Known(kept, has_line=bool(kept))
 
-    def by(self, generation: Generation, request: CompletionRequest) -> Known:
-        """Return what *generation* says to *request* by now."""
-        typed = window.middle(generation.window, *request.place)
-        said = generation.said
-        if not generation.agrees(generation.window, typed):
-            return Known()
-        if generation.is_over and said.is_typed(typed, request.cursor):
-            return Known()
-        left = said.find_rest(typed) or Candidate("")
-        unsure = typed != generation.typed or generation.is_unsure
-        return Known(
-            (left,),
-            is_over=generation.is_over or generation.is_paused,
-            is_settled=unsure and likely(left, request.sure).why == NOT_SURE,
-            has_line=_has_line(left.text),
-            was_shown=generation.is_shown,
-        )
-
     def joinable(self, shown: Window | None, request: CompletionRequest) -> Generation | None:
         """Return the generation under way, in the window *shown*, that agrees with *request*."""
         if shown is None or request.position.line < shown.anchor:
@@ -117,8 +98,3 @@ class KnownText:
         """Stop decoding."""
         for generation in self.generations:
             generation.end()
-
-
-def _has_line(text: str) -> bool:
-    line, newline, _ = text.lstrip().partition("\n")
-    return bool(line and newline)

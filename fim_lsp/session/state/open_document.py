@@ -34,7 +34,7 @@ from fim_lsp.session.state.known_text import Displayed, KnownText
 from fim_lsp.session.state.model_view import ModelView, Verdict
 from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.stats import LastAnswer
-from fim_lsp.suggest.continuations import Known
+from fim_lsp.suggest.known import Known
 from fim_lsp.suggest.reasons import End
 from fim_lsp.suggest.request import CompletionRequest, Suggestion
 from fim_lsp.workspace.paths import FileLocation
