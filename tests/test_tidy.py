@@ -30,8 +30,9 @@ QUESTIONS_LEFT = 0
 
 CONTRACT = {
     "server_bridge.protocol", "server_bridge.machine.addresses",
-    "server_bridge.machine.executables", "server_bridge.machine.private_files",
-    "server_bridge.machine.sockets", "server_bridge.weights.table", "server_bridge.fim.reading",
+    "server_bridge.machine.executables", "server_bridge.machine.notes",
+    "server_bridge.machine.private_files", "server_bridge.machine.sockets",
+    "server_bridge.weights.table", "server_bridge.fim.reading",
     "server_bridge.fim.tokens",  # the marks that end a text, which a suggestion must not have
 }  # fmt: skip
 

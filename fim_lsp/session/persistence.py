@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, starmap
 from pathlib import Path
 
 from fim_lsp.context.secrets.scan import scrub_parts
-from fim_lsp.prompt.frame import NOWHERE, Header, still_true
+from fim_lsp.prompt.frame import NOWHERE, Frame, Header, still_true
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.prefill import Prefill
@@ -30,10 +29,14 @@ from fim_lsp.session.state.verdicts import LIMIT_S, judge_apart
 from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.tasks import Tasks
 from fim_lsp.settings.config import Config
+from fim_lsp.workspace.paths import locate
+from server_bridge.machine import notes
 from server_bridge.protocol import BackendError
 
 REST_S = 30.0  # without a request before it is saved: a look at the documentation, a coffee
 N_DOCUMENTS = 2  # whose states are saved, of those used last: each costs up to 250 MB
+
+Kept = dict[Path, tuple[str, ...]]  # what is on disk, with the files whose text it has
 
 log = logging.getLogger(__name__)
 
@@ -53,9 +56,8 @@ class Persistence:
     _saving: asyncio.Task[None] | None = None
     _auditing: asyncio.Task[None] | None = None
     _is_audit_due: bool = False
-    # looks at the files of a folder that have no answer yet
-    _asked: dict[str, asyncio.Task[dict[str, bool]]] = field(default_factory=dict)
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    # at the files of a root that have no answer yet
+    _looks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     # how often all was deleted: what was begun before is not written after it
     _n_forgotten: int = 0
 
@@ -93,16 +95,18 @@ class Persistence:
         workspace.note_saved(saved)
 
     async def _restore(self, doc: OpenDocument, header: Header, typed: str) -> None:
-        ladder, restored = doc.ladder, doc.ladder.current
+        ladder = doc.ladder
         await self._connection.wait_ready()
+        frame = ladder.current or Frame(header, NOWHERE)
+        is_of_use = False
         try:
-            await self._prefill.restore(doc, header, typed)
+            is_of_use = await self._prefill.restore(doc, frame, typed)
         except Withdrawn:
             return  # it is private, or in another folder now
         except BackendError as error:
             log.info("nothing restored: %s", error)
-            if ladder.current is restored:
-                ladder.reset()
+        if not is_of_use and ladder.current is frame:
+            ladder.reset()
         if doc.workspace.saved is not None:
             doc.workspace.saved.documents.pop(doc.uri, None)
 
@@ -112,10 +116,12 @@ class Persistence:
         reached again.
         """
         was_lost, saved = doc.view.note_connected(self._connection.n_connected), doc.view.saved
-        if was_lost and saved is not None and doc.ladder.current:
-            doc.ladder.install(saved.frame)  # a later one would be evaluated from its beginning
-            with contextlib.suppress(BackendError):  # then it is evaluated
-                await self._prefill.restore(doc, saved.frame.header, saved.typed)
+        if not was_lost or saved is None:
+            return
+        document = doc.document
+        with contextlib.suppress(BackendError):  # then it is evaluated
+            if await self._prefill.restore(doc, saved.frame, saved.typed):
+                doc.put_aside(saved.frame, document)  # one in use that is newer stays
 
     def note_use(self, doc: OpenDocument) -> None:
         """Note a request in *doc*: save it at rest."""
@@ -144,63 +150,66 @@ class Persistence:
 
     def begin_audit(self) -> None:
         """
-        Judge what is on disk, of earlier sessions too, opened or not; delete what has text of files
-        that are private now, or gone, or cannot be judged.
+        Judge what is on disk of the workspaces of this session, of earlier ones too; delete what
+        has text of files that are private now, or gone, or of none.
 
-        Called at the start, and when files are gone or the rules of what is private changed. One
-        that is under way is done again for all that comes until its end, and after a save.
+        What cannot be judged stays: its disk does not answer, or it is of other workspaces, whose
+        rules this session does not know. Called at the start, and when files are gone or the rules
+        of what is private changed. One that is under way is done again for all that comes until its
+        end, and after a save.
         """
         self._is_audit_due = True
         if self._cache is not None and (self._auditing is None or self._auditing.done()):
             self._auditing = asyncio.create_task(self._audit_while_due(self._cache), name="audit")
 
     async def wait_audited(self) -> None:
-        """Wait until what is on disk is judged."""
+        """Wait until what is on disk is judged, as far as disks answer."""
         if self._auditing is not None:
             await asyncio.wait([self._auditing])
+        if self._looks:
+            await asyncio.wait(self._looks.values(), timeout=LIMIT_S)
 
     async def _audit_while_due(self, cache: Path) -> None:
         while self._is_audit_due:
             self._is_audit_due = False
             if self._saving is not None and not self._saving.done():
                 self._saving.add_done_callback(lambda _: self.begin_audit())
+            look = partial(_list_kept, cache, self._open_documents.workspaces.roots)
             try:
-                async with self._turn:
-                    await self._audit(cache)
+                kept, by_root = await judge_apart(look)
             except OSError as error:
                 log.warning("text on disk is not judged: %s", error)
+                return
+            await self._drop(cache, kept, {*notes.NAMELESS})
+            for root, uris in by_root.items():
+                if root in self._looks:  # it began before what this is called for
+                    self._looks[root].add_done_callback(lambda _: self.begin_audit())
+                else:
+                    work = self._judge(cache, kept, root, uris)
+                    self._looks[root] = asyncio.create_task(work, name="audit")
 
-    async def _audit(self, cache: Path) -> None:
-        kept = await judge_apart(partial(state_file.list_kept, cache))
-        verdicts = await self._judge({uri for uris in kept.values() for uri in uris})
-        private = [path for path, uris in kept.items() if not all(map(verdicts.get, uris))]
-        for path in private:
-            await judge_apart(partial(state_file.drop, path))
+    async def _judge(self, cache: Path, kept: Kept, root: str, uris: set[str]) -> None:
+        """Delete what has text of private or missing files, once the disk of *root* answers."""
+        verdicts, privacy = (
+            self._open_documents.workspaces.verdicts,
+            self._connection.config.privacy,
+        )
+        try:
+            look = partial(verdicts.list_private, uris, privacy.exclude)
+            await self._drop(cache, kept, await judge_apart(look))
+        finally:
+            del self._looks[root]
+
+    async def _drop(self, cache: Path, kept: Kept, private: Collection[str]) -> None:
+        """Delete what is kept and has text of files that are *private* now."""
+        gone = [path for path, uris in kept.items() if not {*uris}.isdisjoint(private)]
+        for path in gone:
+            await judge_apart(partial(notes.drop, path))
         for workspace in self._open_documents.workspaces:
-            if state_file.path_of(cache, workspace.key) in private:
+            if state_file.path_of(cache, workspace.key) in gone:
                 workspace.note_saved(None)
-        for doc in self._open_documents if private else ():
+        for doc in self._open_documents if gone else ():
             doc.view.note_saved(None)  # it is saved again
-
-    async def _judge(self, uris: Collection[str]) -> dict[str, bool]:
-        """
-        Return whether text of each file may be kept, of those whose folder answers; one that hangs
-        is not asked again.
-        """
-        look = self._open_documents.workspaces.verdicts.is_kept
-        self._asked = {at: look for at, look in self._asked.items() if not look.done()}
-        looks = []
-        for folder, files in itertools.groupby(sorted(uris, key=_folder), _folder):
-            if folder not in self._asked:
-                judge = partial(
-                    _judge_each, look, [*files], self._connection.config.privacy.exclude
-                )
-                self._asked[folder] = asyncio.create_task(judge_apart(judge), name="audit")
-                looks.append(self._asked[folder])
-        if not looks:
-            return {}
-        done, _ = await asyncio.wait(looks, timeout=LIMIT_S)
-        return {uri: verdict for task in done for uri, verdict in task.result().items()}
 
     async def aclose(self) -> None:
         """Save for the next time."""
@@ -214,7 +223,7 @@ class Persistence:
             await asyncio.wait([self._saving])
         await asyncio.wait([self._begin()])
         await self.wait_audited()
-        for look in self._asked.values():  # the disk does not answer
+        for look in self._looks.values():  # the disk does not answer
             look.cancel()
 
     async def save(self) -> None:
@@ -243,27 +252,25 @@ class Persistence:
             saved = documents[doc]
             if not await self._prefill.save(doc, saved.frame, saved.typed):
                 del documents[doc]
-        async with self._turn:  # what is private now is not written behind an audit
-            documents = {doc: saved for doc, saved in documents.items() if _may_keep(doc, saved)}
-            if fresh and documents and n_forgotten == self._n_forgotten:
-                for doc, saved in documents.items():
-                    doc.view.note_saved(saved)
-                written = _state_of(workspace, documents)
-                await asyncio.to_thread(state_file.store, cache, workspace.key, written)
+        documents = {doc: saved for doc, saved in documents.items() if _may_keep(doc, saved)}
+        if fresh and documents and n_forgotten == self._n_forgotten:
+            for doc, saved in documents.items():
+                doc.view.note_saved(saved)
+            written = _state_of(workspace, documents)
+            await asyncio.to_thread(state_file.store, cache, workspace.key, written)
 
     def _begin(self) -> asyncio.Task[None]:
         self._saving = asyncio.create_task(self.save(), name="save")
         return self._saving
 
 
-def _folder(uri: str) -> str:
-    return uri.rpartition("/")[0]
-
-
-def _judge_each(
-    look: Callable[[str, Collection[str]], bool], uris: list[str], excludes: Collection[str]
-) -> dict[str, bool]:
-    return {uri: look(uri, excludes) for uri in uris}
+def _list_kept(cache: Path, roots: tuple[str, ...]) -> tuple[Kept, dict[str, set[str]]]:
+    """Return what is on disk, and by root the files of which there is text."""
+    kept, by_root = state_file.list_kept(cache), dict[str, set[str]]()
+    for uri in {*chain(*kept.values())}:
+        if root := locate(uri, roots).root:
+            by_root.setdefault(root, set()).add(uri)
+    return kept, by_root
 
 
 def _to_save(doc: OpenDocument) -> SavedDocument | None:

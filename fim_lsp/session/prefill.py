@@ -14,7 +14,7 @@ from functools import partial
 
 from fim_lsp.context.ring import RingLimits
 from fim_lsp.prompt import frame as frames
-from fim_lsp.prompt.frame import NOWHERE, Frame, Header
+from fim_lsp.prompt.frame import Frame
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.lane import Lane, PermittedModel, step_tokens
 from fim_lsp.session.state.open_document import OpenDocument
@@ -63,18 +63,13 @@ class Prefill:
         self._lane.background("choose chunks", choose, delay=IDLE_S)
         self._lane.background(NEXT, partial(self._next_step, doc), delay=IDLE_S)
 
-    async def restore(self, doc: OpenDocument, header: Header, typed: str) -> None:
+    async def restore(self, doc: OpenDocument, frame: Frame, typed: str) -> bool:
         """
-        Restore what the backend saved of *doc*, or at least of what its prompts begin with.
-
-        Where that is of no use, *doc* starts without a frame.
+        Restore what the backend saved of a prompt of *doc*, or at least of its beginning; return
+        whether the frame may be of use then.
         """
-        if doc.current is None:
-            return
-        ladder = doc.ladder
-        frame = ladder.current or Frame(header, NOWHERE)
-        if not self._lane.connection.is_ready:
-            return
+        if doc.current is None or not self._lane.connection.is_ready:
+            return True
         prompt = frames.compose(frame, typed)
 
         async def load(model: PermittedModel) -> int:
@@ -83,10 +78,10 @@ class Prefill:
             return measure.total - measure.cached
 
         left = await self._lane.run(doc.permit(), load)
-        if left <= step_tokens(self._lane.connection.state):
-            doc.workspace.note_evaluated(frame.header.chunks)
-        elif ladder.current is frame:
-            ladder.reset()
+        if left > step_tokens(self._lane.connection.state):
+            return False
+        doc.workspace.note_evaluated(frame.header.chunks)
+        return True
 
     async def save(self, doc: OpenDocument, frame: Frame, typed: str) -> bool:
         """Have the backend save what it evaluated of a prompt; whether it did."""

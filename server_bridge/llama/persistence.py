@@ -14,32 +14,26 @@ delete what lies on another machine.
 from __future__ import annotations
 
 import json
-import logging
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import Struct, structs
 from xxhash import xxh3_64_hexdigest
 
 from server_bridge.fim.layout import WIDTH
 from server_bridge.llama.link import Identity
 from server_bridge.llama.mirror import count_shared
-from server_bridge.machine import private_files
+from server_bridge.machine import notes
 
 VERSION = 4
 N_FILES = 8  # per server: two files in use in each of four workspaces
 # Bytes of all states: 8,000 tokens are 235 MB for a 1.5B model.
 BUDGET = 1 << 30
-MOST_BYTES = 1 << 24  # of a note: a hundred times one of 32,000 tokens
 N_NEXT = 10  # of the likeliest next tokens are asked for, and half of them compared
 NEAR = 0.1  # nats; the order of floating-point sums makes 0.01, other weights make several
-
-
-log = logging.getLogger(__name__)
 
 Next = dict[int, float]  # the likeliest next tokens with their log-probabilities
 
@@ -77,6 +71,9 @@ class SavedSlot(Struct, frozen=True):
         is_whole = not len(self.held) % WIDTH and 0 <= self.n_asked <= self.n
         if self.version != VERSION or not is_whole or Path(self.file).name != self.file:
             raise ValueError("it is of another version, or damaged")
+
+
+NOTHING = SavedSlot("", "", "", ())
 
 
 def identify(server: Identity, engine: str) -> str:
@@ -119,13 +116,13 @@ def begin(folder: Path, identity: str, document: str, files: tuple[str, ...]) ->
         identity, document, (own or sorted(fresh) or [saved.file for saved in ours])[0], files
     )
     (folder / saved.file).unlink(missing_ok=True)
-    _write_note(folder, saved)
+    notes.write(_note(folder, saved), saved)
     return saved
 
 
 def put(folder: Path, saved: SavedSlot, **contents: Any) -> None:
     """Note what the server has saved, with its *contents*, and make room for it."""
-    _write_note(folder, structs.replace(saved, **contents))
+    notes.write(_note(folder, saved), structs.replace(saved, **contents))
     room = BUDGET
     for other in reversed(list(_all(folder))):
         room -= other.n_bytes
@@ -135,40 +132,25 @@ def put(folder: Path, saved: SavedSlot, **contents: Any) -> None:
 
 def touch(folder: Path, saved: SavedSlot) -> None:
     """Note that a state was of use: others are dropped first."""
-    _note(folder, saved.file).touch()
+    notes.touch(_note(folder, saved))
 
 
 def drop(folder: Path, saved: SavedSlot) -> None:
-    """Delete a state, if its file lies here, and then the note on it."""
-    (folder / saved.file).unlink(missing_ok=True)
-    _note(folder, saved.file).unlink(missing_ok=True)
+    """Delete a state, if its file lies here, and the note on it."""
+    notes.drop(_note(folder, saved))
 
 
 def _all(folder: Path) -> Iterable[SavedSlot]:
     """Yield every state we know of, the one used last at the end."""
-    for path in sorted(folder.glob("*.json"), key=_read_last_use):
-        try:
-            yield msgspec.json.decode(private_files.read(path, MOST_BYTES), type=SavedSlot)
-        except (OSError, ValueError, RecursionError) as error:
-            log.warning("%s cannot be used any more: %s", path, error)
-            with suppress(OSError):
-                path.with_suffix("").unlink(missing_ok=True)
-                path.unlink(missing_ok=True)
+    for path in notes.list_by_use(folder):
+        if (saved := notes.read(path, NOTHING)) is NOTHING:
+            notes.drop(path)
+        else:
+            yield saved
 
 
-def _write_note(folder: Path, saved: SavedSlot) -> None:
-    private_files.write(_note(folder, saved.file), msgspec.json.encode(saved))
-
-
-def _note(folder: Path, file: str) -> Path:
-    return folder / f"{file}.json"
-
-
-def _read_last_use(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
+def _note(folder: Path, saved: SavedSlot) -> Path:
+    return folder / f"{saved.file}.json"
 
 
 def _file(model_path: str) -> list[object]:

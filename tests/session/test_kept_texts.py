@@ -21,7 +21,7 @@ from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.session import Session
 from fim_lsp.session.state import state_file
-from fim_lsp.settings.config import Config, RingConfig
+from fim_lsp.settings.config import Config, PrivacyConfig, RingConfig
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.machine import private_files
 from server_bridge.protocol import Prompt
@@ -66,9 +66,11 @@ class Kept:
                 await session.wait_idle()
         await session._persistence.save()
 
-    async def judge(self, cache: Path | None = None, *roots: str) -> list[Path]:
+    async def judge(
+        self, cache: Path | None = None, *roots: str, config: Config = QUICK
+    ) -> list[Path]:
         """Let another session begin, which opens nothing; return what is on disk then."""
-        session = Session(QUICK, lambda _: FakeBackend(), cache or self.cache)
+        session = Session(config, lambda _: FakeBackend(), cache or self.cache)
         folders = tuple((self.folder / root).as_uri() for root in roots or ("w",))
         session.handle(events.FoldersChanged(folders))
         await session.wait_judged()
@@ -174,13 +176,14 @@ async def test_a_second_document_that_is_withdrawn_leaves_a_name(
     assert await kept.judge() == []
 
 
-async def test_a_folder_that_cannot_be_read_costs_its_own_state(
+async def test_a_session_judges_its_own_workspaces(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of other folders, what is private goes, and what is public stays."""
+    """What is private there goes; a folder that cannot be read says nothing, and other workspaces are left alone."""
     for root in ("u", "v", "w", "x"):
         _store(kept.cache, kept.write(f"{root}/a.py"), root)
-    kept.ignore("w")
+        kept.ignore(root)
+    (kept.folder / "x/.gitignore").unlink()
     stat = os.stat
 
     def refuse(path, *arguments, **options):
@@ -189,9 +192,20 @@ async def test_a_folder_that_cannot_be_read_costs_its_own_state(
         return stat(path, *arguments, **options)
 
     monkeypatch.setattr(os, "stat", refuse)
-    await kept.judge(None, "w", "x")
+    await kept.judge(None, "u", "w", "x")
     left = {path.name for path in (kept.cache / "slots").glob("*.bin")}
-    assert left == {"v.bin", "x.bin"}
+    assert left == {"u.bin", "v.bin", "x.bin"}
+
+
+async def test_a_clone_deletes_nothing_of_other_projects(kept: Kept) -> None:
+    """What its settings hide is its own; the same for settings that cannot be read, which hide all."""
+    for root in ("w", "clone"):
+        _store(kept.cache, kept.write(f"{root}/a.py"), root)
+    hidden = dataclasses.replace(QUICK, privacy=PrivacyConfig(exclude=("*",)))
+    await kept.judge(None, "clone", config=hidden)
+    assert [path.read_text() for path in kept.cache.rglob("*.bin")] == ["w"]
+    await kept.judge(None, "w", config=hidden)
+    assert not [*kept.cache.rglob("*.bin")]
 
 
 async def test_half_an_emoji_keeps_no_other_workspace_from_disk(kept: Kept) -> None:
@@ -220,14 +234,13 @@ async def test_half_an_emoji_keeps_no_other_workspace_from_disk(kept: Kept) -> N
 
 @pytest.mark.parametrize("is_one", [True, False])
 async def test_what_is_gone_costs_its_own_state(kept: Kept, is_one: bool) -> None:
-    """A branch was switched, a disk is not mounted: other workspaces begin warm."""
+    """A branch was switched: other workspaces begin warm."""
     for root in ("w", "x"):
         _store(kept.cache, kept.write(f"{root}/a.py"), root)
     (kept.folder / "x/a.py").unlink()
-    left = await kept.judge(None, *(("w",) if is_one else ("w", "x")))
-    assert sorted(path.suffix for path in left) == [".json", ".json"]
-    assert all("/w/a.py" in path.read_text() for path in left)
-    assert [path.read_text() for path in kept.cache.rglob("*.bin")] == ["w"]
+    await kept.judge(None, *(("w",) if is_one else ("w", "x")))
+    left = sorted(path.read_text() for path in kept.cache.rglob("*.bin"))
+    assert left == ["w", *["x"] * is_one]
 
 
 async def test_more_workspaces_than_are_kept_leave_no_state(kept: Kept) -> None:
@@ -235,7 +248,7 @@ async def test_more_workspaces_than_are_kept_leave_no_state(kept: Kept) -> None:
     for n in range(state_file.N_WORKSPACES + 2):
         _store(kept.cache, kept.write(f"w{n}/a.py"), f"w{n}")
     kept.ignore("w0")
-    await kept.judge()
+    await kept.judge(None, "w0", "w1")
     assert not (kept.cache / "slots/w0.bin").exists()
     assert (kept.cache / "slots/w1.bin").exists()
 

@@ -201,6 +201,38 @@ async def test_files_outside_of_every_workspace_leave_nothing(
     assert machine.disk == []
 
 
+async def count_shown(typist: Typist) -> int:
+    """Return the tokens of the prompt at the cursor."""
+    return sum(part.tokens or 0 for part in (await typist.session.report(typist.uri)).segments)
+
+
+@pytest.mark.parametrize("change", ["imports above", "a larger window", "nothing"])
+async def test_a_server_that_comes_back_loads_what_was_saved(
+    machine: Machine, root: Path, change: str
+) -> None:
+    """Its slots are empty; a window in use that moved since the save is as good as the one that was saved."""
+    async with machine.session() as ours:
+        typist = at(ours, root)
+        ours.connection.n_connected = 1  # a server of this machine is reached at the first request
+        await typist.ask(invoked=True)
+        if change != "a larger window":
+            await ours.wait_idle()
+            await typist.ask(invoked=True)
+        await ours._persistence.save()
+        assert machine.disk
+        await ours.wait_idle()
+        if change == "imports above":
+            typist.replace(Position(0, 0), Position(0, 0), "import os\nimport sys\n")
+            typist.cursor = typist.cursor._replace(line=typist.cursor.line + 2)
+        shown = await count_shown(typist)
+        await ours.backend.aclose()
+        ours.connection.n_connected = 2
+        assert await typist.cost("zz") <= FEW
+        assert typist.counted("streams") == 2
+        if change != "a larger window":  # which grows again at rest
+            assert await count_shown(typist) >= shown
+
+
 @pytest.mark.parametrize("junk", ["", "{", '{"ring": 3}', '{"documents": {"a": 1}}', "\0" * 99])
 def test_a_file_that_cannot_be_read_is_as_good_as_none(
     tmp_path: Path, junk: str, caplog: pytest.LogCaptureFixture

@@ -180,6 +180,7 @@ async def test_what_is_saved_on_a_disk_that_hangs_is_waited_for_once(
         (one / f"sub/{n}/a.py").touch()
         state_file.store(tmp_path / "cache", f"w{n}", state_file.SavedWorkspace(files=(uri,)))
     disks.hang(monkeypatch, one)
+    disks.session.handle(events.FoldersChanged((one.as_uri(), two.as_uri())))
     loop = asyncio.get_running_loop()
     for n in range(3):
         kept = state_file.SavedWorkspace(files=((two / "b.py").as_uri(), *uris[:n]))

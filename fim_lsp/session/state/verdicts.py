@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
@@ -81,13 +82,24 @@ class Verdicts:
         file = _file(uri)
         return self._keep_refusal(file, why, place) if file else why
 
-    def is_kept(self, uri: str, excludes: Collection[str]) -> bool:
-        """Return whether text of *uri* may be kept: it is a file, and not private. Blocking."""
+    def list_private(self, uris: Collection[str], excludes: Collection[str]) -> set[str]:
+        """
+        Return the files whose text must not stay on disk: they are known to be gone, or private.
+        Blocking.
+        """
+        return {uri for uri in uris if not self._may_stay(uri, excludes)}
+
+    def _may_stay(self, uri: str, excludes: Collection[str]) -> bool:
         file = paths.path_to_judge(uri)
-        # `Path.is_file` raises where a folder may not be read.
-        if file is None or not os.path.isfile(file):  # noqa: PTH113
+        try:
+            if file is None or not stat.S_ISREG(Path(file).stat().st_mode):
+                return False
+        except (FileNotFoundError, NotADirectoryError, ValueError):  # gone; a name with a NUL
             return False
-        return not self._judge(uri, excludes)
+        except OSError:
+            return True  # it cannot be judged
+        why = self._judge(uri, excludes)
+        return not why or why.startswith(UNSURE)
 
     def _look(
         self, uri: str, excludes: Collection[str]
