@@ -196,7 +196,7 @@ class Completer:
             doc.workspace.memory.note_move(doc.uri, request.position.line)
         if end := doc.refusal or self._why_off(request):
             return Answer([], *end)
-        if not looks:
+        if not looks and self._open.here is doc:
             self._prefill.prefill_cursor(doc)
         # What is taken off a line that is left empty may be indentation that the editor had made.
         is_told = not looks or (request.cursor.before + request.cursor.after).strip()

@@ -92,12 +92,12 @@ class Framing:
         budget = frames.budget(self._lane.connection.config, self._lane.connection.state, scale)
         return window.place_window(*place, budget, None, 1.0)
 
-    @staticmethod
-    def shrunk(doc: OpenDocument, frame: Frame | None, error: PromptTooLong) -> bool:
+    def shrunk(self, doc: OpenDocument, frame: Frame | None, error: PromptTooLong) -> bool:
         """Show less in *doc* than *frame* does, if less can be shown."""
         if frame is None:
             return False
         log.info("showing less of and around %s: %s", doc.file.path, error)
+        self._fit(doc)  # it may be another server than the prompt was made for
         return doc.ladder.shrink(frame)
 
     async def report(self, doc: OpenDocument) -> PromptReport:
@@ -121,9 +121,13 @@ class Framing:
 
     def _prune(self, doc: OpenDocument) -> None:
         """Have the frames of *doc* show what may be shown now, and as much as the server takes."""
+        self._fit(doc)
+        doc.ladder.cut_withdrawn(doc.workspace.shows)
+
+    def _fit(self, doc: OpenDocument) -> None:
+        """Have the frames of *doc* show as much as the server of now takes."""
         state = self._lane.connection.state
         doc.ladder.fit_to((state.url, state.model, state.n_ctx))
-        doc.ladder.cut_withdrawn(doc.workspace.shows)
 
     def _budget(self, doc: OpenDocument) -> window.Budget:
         return frames.budget(

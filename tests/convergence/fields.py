@@ -13,7 +13,7 @@ from typing import Any
 from fim_lsp.documents import unix
 from fim_lsp.prompt import window
 from fim_lsp.session.state.open_document import OpenDocument
-from tests.convergence.server import ids_of
+from tests.convergence.server import N_CTX, ids_of
 from tests.convergence.steps import Steps
 
 TABLE: dict[str, dict[str, str] | str] = tomllib.loads(
@@ -25,7 +25,8 @@ NEAR = 24  # tokens that a request at the cursor may still have to evaluate
 def of_document(play: Steps, doc: OpenDocument) -> dict[str, object]:
     """Return what is compared of one document, by field."""
     memory, usable, uri = doc.workspace.memory, doc.is_usable, doc.uri
-    last = doc.last_answer
+    last, is_usual = doc.last_answer, play.server.state.n_ctx == N_CTX
+    play.session._framing._fit(doc)  # as for the server of now
     values: dict[str, object] = {
         "OpenDocument.document": unix("".join(doc.document.lines)),
         "ModelView.verdict": doc.view.verdict.value,
@@ -34,17 +35,11 @@ def of_document(play: Steps, doc: OpenDocument) -> dict[str, object]:
         "OpenDocument.deleted": doc.deleted,
         "answer": last and ([s.text for s in last.answer.suggestions] or last.answer.outcome.value),
         "OpenDocument.used": doc.used > 0,
-        "FrameLadder.max_chunks": doc.ladder.max_chunks,
-        "FrameLadder.scale": doc.ladder.scale,
+        # A small context limits what was asked for in it.
+        "FrameLadder.max_chunks": is_usual and doc.ladder.max_chunks,
+        "FrameLadder.scale": is_usual and doc.ladder.scale,
         "Workspace._unjudged": uri in doc.workspace._unjudged,
         "Memory._sources": usable == memory.knows(uri),
-        "Memory._yanks": [p.text for p in memory._yanks if p.uri == uri],
-        # Those of a private document go with the next question.
-        "EditLog._edits": [
-            (edit.line, edit.before, edit.after)
-            for edit in doc.workspace.edits.log._edits
-            if edit.uri == uri and usable
-        ],
         # The members depend on where the user rested; what they show is as the file has it.
         "Memory.ring": [
             piece.text
@@ -53,6 +48,15 @@ def of_document(play: Steps, doc: OpenDocument) -> dict[str, object]:
             if piece.uri == uri and piece.fresh and not _stands(piece.text, doc)
         ],
     }
+    if play.name(uri) not in play.were_private:  # what was done meanwhile is not remembered
+        values |= {
+            "Memory._yanks": [piece.text for piece in memory._yanks if piece.uri == uri],
+            "EditLog._edits": [
+                (edit.line, edit.before, edit.after)
+                for edit in doc.workspace.edits.log._edits
+                if edit.uri == uri
+            ],
+        }
     is_here = play.name(uri) == play.where and doc.workspace.root
     if doc.place and is_here and play.session.connection.is_ready:
         values |= _frames(play, doc)

@@ -36,7 +36,7 @@ AFTER = ("0.5", "3.0", "12.0")  # seconds behind a step that leaves no trace
 # These fields tell of a cause once more.
 FOLLOWS = (
     "FrameLadder.current", "Evaluated.cursor", "Evaluated.line_end", "EditLog._edits",
-    "Memory._sources",
+    "Memory._sources", "Memory._yanks",
 )  # fmt: skip
 CAUSES = ("OpenDocument._position", "ModelView.verdict", "OpenDocument.document")
 NOT_IN = {

@@ -19,6 +19,7 @@ from fim_lsp.documents import unix
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.messages import Messages, WorkDone
 from fim_lsp.session.session import Session
+from fim_lsp.session.state.model_view import Verdict
 from fim_lsp.session.stats import Answer
 from fim_lsp.settings.config import Config
 from server_bridge.protocol import Health, Prompt
@@ -93,6 +94,7 @@ class Play:
         self.troubles: set[Trouble] = set()
         self.settings: dict[str, Any] = json.loads(json.dumps(BASE))
         self.ignored, self.excluded, self.gone = set[str](), set[str](), set[str]()
+        self.were_private = set[str]()
         self.is_again = False  # a second session on the same cache
         self.n_prompts, self.disk = 0, list[Ids]()
         self.machines: dict[str, Machine] = {}
@@ -176,6 +178,8 @@ class Play:
 
     def check(self) -> None:
         """Check what holds at every moment."""
+        private = (doc for doc in self.session._open if doc.view.verdict is Verdict.PRIVATE)
+        self.were_private |= {self.name(doc.uri) for doc in private}
         if self.is_again:
             return  # a frame that was restored is of the text that was saved: `fit` judges it
         for doc in self.session._open:

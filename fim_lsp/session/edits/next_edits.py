@@ -141,8 +141,9 @@ class NextEdits:
         """
         workspace, edits = doc.workspace, doc.workspace.edits
         usable = {d.uri: d.document for d in self._open.of(workspace) if d.is_usable}
-        for private in (other for other in self._open if not other.is_usable):
-            edits.log.forget(private.uri)
+        for other in self._open:
+            if other.view.verdict not in (Verdict.USABLE, Verdict.UNJUDGED):
+                edits.log.forget(other.uri)
         finished = edits.log.list_finished(self._clock())
         mine = tuple(edit for edit in finished if edit.uri in usable)
         if not mine:
