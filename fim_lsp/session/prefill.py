@@ -138,7 +138,7 @@ class Prefill:
             prompt = replace(prompt, aside=place != here)
             warmed = await self._lane.ahead(CURSOR, prompt, model)
             self._stats.count_warm(warmed, waited_for=False, is_first=False)
-            if prompt.aside and warmed.evaluated:
+            if prompt.aside:  # the server may have it of before
                 doc.put_aside(frame, place.document)
             if warmed.left:
                 return True

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+import tomllib
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
+from tests.convergence import laws
 from tests.convergence.fields import COMPARED, REASONS, list_fields
 from tests.convergence.laws import kind_of, pair_of, play, read, shrink
 from tests.convergence.steps import KINDS, draw_story
@@ -29,50 +32,15 @@ def test_random_stories(first: int) -> None:
     assert wrong == {}
 
 
-# Stories that were wrong, as `laws` prints them: law, steps, delays.
-ROWS = [
-    # the ring is chosen while the rules change, by those of before, and shown
-    ("always", "open a 0.5; move a 0.3 0.5; exclude c 0.02", "list #0 -0.451"),
-    # a step ahead fails: nothing looked for the server again
-    ("always", "open a 0.5; gone 0.02; move a 0.3 4; back 12", ""),
-    ("always", "open a 0.5; model other 0.02; move a 0.3 4; wait 12", ""),
-    # work that leaves itself for later took the place of a newer one
-    ("order", "open a 0.5; open b 0.5; move a 0.3 0.5; move b 0.5 4", "measure #2 +0.4"),
-    # what a request in one document is still about takes the place of what the user does in another
-    (
-        "order",
-        "open b 0.001; open a 0.2; ask b typing 0.2; move a 0.9 1.2",
-        "measure #0 +2.078",
-    ),
-    # a cursor that rests in a document before it is judged
-    ("order", "open c 0.2; move c 0.5 4.0", "_look c.py #0 +0.812"),
-    # a frame that was too long for one server limits another
-    (
-        "return",
-        "open a 0.02; open b 0.02; ask b typing 0.001; wait 4.0; + context 500 0.5; ask a hand 3;"
-        " + context 2048 12",
-        "",
-    ),
-    # what is not judged yet counts as private, for good
-    ("order", "open b 0.2; open c 0.2; key c paren 0.2; next_edit b 0.02", "_look c.py #0 -2.76"),
-    # work is left for later by what ends the session
-    ("always", "open b 4.0; ask b typing 0.001; restart 0.5", "measure #0 +0.111"),
-    # "\r" ends no line of an edit above a window
-    ("always", "open d 0.5; move d 0.5 4; above d 0.5", ""),
-    # what judges, and what a request begins, goes on after the end
-    ("always", "open c 0.5; key c x 0.2; folders two 0.02; restart 1", "_look c.py #1 +0.7"),
-    (
-        "always",
-        "open a 0.5; open c 0.5; ask a hand 0.02; ask c hand 0.02; restart 4",
-        "pieces #0 +0.3; pieces #1 +0.3",
-    ),
-]
+# What was wrong in words: law, steps and delays of the smallest story, as `laws` prints them.
+STORIES = tomllib.loads(Path(laws.__file__).with_name("stories.toml").read_text("utf-8"))
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[1])
-def test_each_story_that_was_wrong(row: tuple[str, str, str]) -> None:
-    """Each is the smallest one of a fault that was mended."""
-    assert read(*row).differ() == {}
+@pytest.mark.parametrize("fault", STORIES)
+def test_each_story_that_was_wrong(fault: str) -> None:
+    """It ends as it should, and keeps the promises, since the fault is mended."""
+    for story in STORIES[fault]:
+        assert read(*story).differ() == {}
 
 
 def test_a_story_does_something() -> None:
