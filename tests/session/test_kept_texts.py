@@ -243,8 +243,11 @@ async def test_what_is_gone_costs_its_own_state(kept: Kept, is_one: bool) -> Non
     assert left == ["w", *["x"] * is_one]
 
 
-async def test_more_workspaces_than_are_kept_leave_no_state(kept: Kept) -> None:
+async def test_more_workspaces_than_are_kept_leave_no_state(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The file of one that was not opened for longest goes; its states still have a name."""
+    monkeypatch.setattr(state_file, "N_WORKSPACES", 2)
     for n in range(state_file.N_WORKSPACES + 2):
         _store(kept.cache, kept.write(f"w{n}/a.py"), f"w{n}")
     kept.ignore("w0")
