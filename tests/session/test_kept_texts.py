@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,8 +17,6 @@ import pytest
 from fim_lsp import events
 from fim_lsp.cli.setup import forget
 from fim_lsp.documents import Position
-from fim_lsp.session.lane import Withdrawn
-from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.session import Session
 from fim_lsp.session.state import state_file
 from fim_lsp.settings.config import Config, PrivacyConfig, RingConfig
@@ -80,6 +78,22 @@ class Kept:
     def ignore(self, root: str = "w") -> None:
         (self.folder / root / ".gitignore").write_text("a.py\n")
 
+    def lose_ring(self) -> None:
+        """Ignore the file after the workspace's own was replaced: the state is still there."""
+        state_file.path_of(self.cache, "w").unlink()
+        self.ignore()
+
+    def replace_by_folder(self, name: str) -> None:
+        (self.folder / name).unlink()
+        (self.folder / name).mkdir()
+
+    def move_behind_link(self, name: str) -> None:
+        """Move a folder of the cache to another disk, as a user may; the file is ignored, too."""
+        elsewhere = self.folder / "elsewhere"
+        (self.cache / name).rename(elsewhere)
+        (self.cache / name).symlink_to(elsewhere)
+        self.ignore()
+
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Kept:
@@ -137,75 +151,69 @@ async def test_whenever_it_is_killed_nothing_is_without_a_name(
             assert (kept.folder / "w/a.py").as_uri() not in files
 
 
-@pytest.mark.engine
-@pytest.mark.parametrize("config", [QUICK, NO_RING])
-async def test_another_session_in_between_hides_no_state(kept: Kept, config: Config) -> None:
-    """The workspace's file is another one then, and the state of the model is still there."""
-    for name in ("w/a.py", "w/c.py"):
-        session = kept.engine(config)
-        await kept.save(session, name)
-        await session.aclose()
-    assert len([*kept.cache.rglob("*.bin")]) > 1
-    kept.ignore()
-    await kept.judge()
-    notes = "".join(path.read_text() for path in kept.cache.rglob("*.json"))
-    assert "w/a.py" not in notes
-
-
-@pytest.mark.engine
-async def test_a_second_document_that_is_withdrawn_leaves_a_name(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first one's state is on disk, the workspace's file is not."""
-    session, save, n_saved = kept.engine(), Prefill.save, 0
-
-    async def save_one(*arguments) -> bool:
-        nonlocal n_saved
-        n_saved += 1
-        if n_saved > 1:
-            raise Withdrawn("the text was changed meanwhile")
-        return await save(*arguments)
-
-    monkeypatch.setattr(Prefill, "save", save_one)
-    await kept.save(session, "w/a.py", "w/b.py")
-    assert [*kept.cache.rglob("*.bin")]
-    assert not [*kept.cache.glob("workspaces/*")]
-    await session.aclose()
-    kept.ignore()
-    (kept.folder / "w/b.py").unlink()
-    assert await kept.judge() == []
-
-
-async def test_a_session_judges_its_own_workspaces(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is private there goes; a folder that cannot be read says nothing, and other workspaces are left alone."""
-    for root in ("u", "v", "w", "x"):
-        _store(kept.cache, kept.write(f"{root}/a.py"), root)
-        kept.ignore(root)
-    (kept.folder / "x/.gitignore").unlink()
+def unreadable(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     stat = os.stat
 
     def refuse(path, *arguments, **options):
-        if str(path).startswith(str(kept.folder / "u")):
+        if str(path).startswith(str(kept.folder / "w")):
             raise OSError(errno.EIO, "Input/output error", str(path))
         return stat(path, *arguments, **options)
 
     monkeypatch.setattr(os, "stat", refuse)
-    await kept.judge(None, "u", "w", "x")
-    left = {path.name for path in (kept.cache / "slots").glob("*.bin")}
-    assert left == {"u.bin", "v.bin", "x.bin"}
+
+
+EVENTS: dict[str, Callable[[Kept, pytest.MonkeyPatch], object]] = {
+    "nothing": lambda kept, _: None,
+    "ignored": lambda kept, _: kept.ignore(),
+    "deleted": lambda kept, _: (kept.folder / "w/a.py").unlink(),
+    "renamed": lambda kept, _: (kept.folder / "w/a.py").rename(kept.folder / "w/b.py"),
+    "a folder": lambda kept, _: kept.replace_by_folder("w/a.py"),
+    "unreadable": unreadable,
+    "ignored, and its ring aged out": lambda kept, _: kept.lose_ring(),
+    "slots behind a link": lambda kept, _: kept.move_behind_link("slots"),
+    "notes behind a link": lambda kept, _: kept.move_behind_link("workspaces"),
+    "all behind a link": lambda kept, _: kept.move_behind_link("."),
+}
+
+
+@pytest.mark.parametrize(
+    ("event", "roots", "left"),
+    [
+        ("nothing", "w x", "w x"),
+        ("ignored", "w x", "x"),
+        ("ignored", "w", "x"),
+        ("ignored", "x", "w x"),  # what counts in other projects is not known
+        ("deleted", "w x", "x"),
+        ("deleted", "x", "w x"),
+        ("renamed", "w x", "x"),
+        ("a folder", "w x", "x"),
+        ("unreadable", "w x", "w x"),
+        ("ignored, and its ring aged out", "w x", "x"),
+        ("slots behind a link", "w x", "x"),
+        ("notes behind a link", "w x", "x"),
+        ("all behind a link", "w x", "x"),
+    ],
+)
+async def test_what_is_private_or_gone_goes_alone(
+    kept: Kept, event: str, roots: str, left: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ring, state and note of a file, where its project is open and its disk answers; all else begins warm."""
+    for root in ("w", "x"):
+        _store(kept.cache, kept.write(f"{root}/a.py"), root)
+    EVENTS[event](kept, monkeypatch)
+    await kept.judge(None, *roots.split())
+    assert _list_stored(kept) == {name for root in left.split() for name in _names(root)}
 
 
 async def test_a_clone_deletes_nothing_of_other_projects(kept: Kept) -> None:
-    """What its settings hide is its own; the same for settings that cannot be read, which hide all."""
+    """What its settings hide is its own."""
     for root in ("w", "clone"):
         _store(kept.cache, kept.write(f"{root}/a.py"), root)
     hidden = dataclasses.replace(QUICK, privacy=PrivacyConfig(exclude=("*",)))
     await kept.judge(None, "clone", config=hidden)
-    assert [path.read_text() for path in kept.cache.rglob("*.bin")] == ["w"]
+    assert _list_stored(kept) == _names("w")
     await kept.judge(None, "w", config=hidden)
-    assert not [*kept.cache.rglob("*.bin")]
+    assert not _list_stored(kept)
 
 
 async def test_half_an_emoji_keeps_no_other_workspace_from_disk(kept: Kept) -> None:
@@ -232,40 +240,21 @@ async def test_half_an_emoji_keeps_no_other_workspace_from_disk(kept: Kept) -> N
     assert [roots[1] in text for text in kept_texts] == [True]
 
 
-@pytest.mark.parametrize("is_one", [True, False])
-async def test_what_is_gone_costs_its_own_state(kept: Kept, is_one: bool) -> None:
-    """A branch was switched: other workspaces begin warm."""
-    for root in ("w", "x"):
-        _store(kept.cache, kept.write(f"{root}/a.py"), root)
-    (kept.folder / "x/a.py").unlink()
-    await kept.judge(None, *(("w",) if is_one else ("w", "x")))
-    left = sorted(path.read_text() for path in kept.cache.rglob("*.bin"))
-    assert left == ["w", *["x"] * is_one]
-
-
-async def test_more_workspaces_than_are_kept_leave_no_state(
+async def test_workspaces_not_opened_for_longest_age_out(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file of one that was not opened for longest goes; its states still have a name."""
+    """The folder does not grow for ever; their states still have a name."""
     monkeypatch.setattr(state_file, "N_WORKSPACES", 2)
-    for n in range(state_file.N_WORKSPACES + 2):
+    for n in range(4):
         _store(kept.cache, kept.write(f"w{n}/a.py"), f"w{n}")
+        os.utime(state_file.path_of(kept.cache, f"w{n}"), (n, n))
+    state_file.store(kept.cache, "last", state_file.SavedWorkspace())
+    left = {path.name for path in (kept.cache / "workspaces").iterdir()}
+    assert left == {state_file.path_of(kept.cache, name).name for name in ("w3", "last")}
     kept.ignore("w0")
     await kept.judge(None, "w0", "w1")
     assert not (kept.cache / "slots/w0.bin").exists()
     assert (kept.cache / "slots/w1.bin").exists()
-
-
-@pytest.mark.parametrize("linked", ["slots", "workspaces", "."])
-async def test_what_is_private_is_deleted_behind_a_link(kept: Kept, linked: str) -> None:
-    """A user may keep states on another disk; so does `fim-lsp forget`."""
-    _store(kept.cache, kept.write("w/a.py"), "w")
-    folder, elsewhere = kept.cache / linked, kept.folder / "elsewhere"
-    folder.rename(elsewhere)
-    folder.symlink_to(elsewhere)
-    kept.ignore()
-    assert await kept.judge() == []
-    assert [path for path in elsewhere.rglob("*.*") if path.name != "days.json"] == []
 
 
 @pytest.mark.parametrize(
@@ -275,10 +264,8 @@ async def test_what_has_no_name_goes(kept: Kept, name: str) -> None:
     """A state without a note, what was half written, a note of an earlier version."""
     _store(kept.cache, kept.write("w/a.py"), "w")
     (kept.cache / name).write_text("{}")
-    assert {path.name for path in await kept.judge()} == {
-        "w.bin.json", state_file.path_of(kept.cache, "w").name,
-    }  # fmt: skip
-    assert not (kept.cache / name).exists()
+    await kept.judge()
+    assert _list_stored(kept) == _names("w")
 
 
 async def test_what_cannot_be_deleted_is_told(
@@ -312,3 +299,13 @@ def _store(cache: Path, file: Path, name: str) -> None:
     state_file.store(cache, name, state_file.SavedWorkspace(files=(uri,)))
     private_files.write(cache / f"slots/{name}.bin", name.encode())
     private_files.write(cache / f"slots/{name}.bin.json", json.dumps({"files": [uri]}).encode())
+
+
+def _names(name: str) -> set[str]:
+    """Return the names of the files that `_store` writes."""
+    return {f"{name}.bin", f"{name}.bin.json", state_file.path_of(Path(), name).name}
+
+
+def _list_stored(kept: Kept) -> set[str]:
+    folders = (kept.cache / "slots", kept.cache / "workspaces")
+    return {path.name for folder in folders for path in folder.iterdir()}

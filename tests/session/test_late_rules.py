@@ -244,35 +244,3 @@ def _save_all(backend: FakeBackend) -> Callable[[Prompt], Coroutine[Any, Any, in
         return 100
 
     return save
-
-
-@pytest.mark.parametrize("change", ["ignored", "deleted", "renamed", "unreadable", "nothing"])
-@pytest.mark.parametrize("is_opened", [True, False])
-async def test_what_an_earlier_session_saved_is_judged_at_the_start(
-    held: Held, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, change: str, *, is_opened: bool
-) -> None:
-    """Also where the file is not opened, or nothing is: neither its text nor the model's state of it stays."""
-    monkeypatch.setattr(held.backend, "save", _save_all(held.backend))
-    await held.shop.ask(invoked=True)
-    await held.session.aclose()
-    cache, file = tmp_path / "cache", held.root / "shop.py"
-    assert CANARY in "".join(path.read_text() for path in cache.rglob("*.json"))
-    (cache / "slots").mkdir()
-    (cache / "slots" / "state.bin").write_text(CANARY)
-    match change:
-        case "ignored":
-            (held.root / ".gitignore").write_text("shop.py\n")
-        case "deleted":
-            file.unlink()
-        case "renamed":
-            file.rename(held.root / "secrets.toml")
-        case "unreadable":
-            next((cache / "workspaces").glob("*.json")).write_text(f"{{{CANARY}")
-    session = Session(QUICK, lambda _: FakeBackend(), cache)
-    session.handle(events.FoldersChanged((held.root.as_uri(),)))
-    if is_opened and file.exists():
-        session.handle(events.Opened(held.uri, "python", 1, PRIVATE))
-    await wait_judged(session)
-    kept = [path for path in cache.rglob("*") if path.is_file() and CANARY in path.read_text()]
-    assert bool(kept) == (change == "nothing")
-    await session.aclose()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import os
 import stat
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
@@ -250,17 +249,3 @@ def test_what_was_written_by_another_version_is_left_alone(tmp_path: Path) -> No
     """The format may change with the program; then everything starts empty."""
     state_file.store(tmp_path, "shop", state_file.SavedWorkspace(Ring(credit=7), version="0.0.0"))
     assert state_file.load(tmp_path, "shop") == state_file.SavedWorkspace()
-
-
-def test_workspaces_not_opened_for_longest_are_forgotten(tmp_path: Path) -> None:
-    """The folder does not grow for ever."""
-    for n in range(state_file.N_WORKSPACES + 2):
-        state_file.store(tmp_path, f"w{n}", state_file.SavedWorkspace(Ring(credit=n)))
-        os.utime(state_file.path_of(tmp_path, f"w{n}"), (n, n))
-    state_file.store(tmp_path, "last", state_file.SavedWorkspace())
-    assert len([*(tmp_path / "workspaces").iterdir()]) == state_file.N_WORKSPACES
-    assert state_file.load(tmp_path, "w0") == state_file.SavedWorkspace()
-    assert (
-        state_file.load(tmp_path, f"w{state_file.N_WORKSPACES}").ring.credit
-        == state_file.N_WORKSPACES
-    )
