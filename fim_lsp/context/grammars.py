@@ -158,3 +158,13 @@ def parse_text(language: str, text: str) -> ParsedText:
         return ParsedText(None, lines, data, None)
     most = _SPARE_OPERATIONS + OPERATIONS * len(data)
     return ParsedText(grammar, lines, data, parse_bytes(parser_of(grammar), data, most).tree)
+
+
+def count_errors(tree: Tree) -> int:
+    """Return how many nodes are errors, or missing."""
+    n_found, nodes = 0, [tree.root_node]
+    while nodes:
+        node = nodes.pop()
+        n_found += node.is_error or node.is_missing
+        nodes.extend(child for child in node.children if child.has_error)
+    return n_found

@@ -27,7 +27,7 @@ PLACES = 1_000
 
 DEPTH = 400  # nodes within nodes; code has some 60
 NAME_BYTES = 200  # of what is called, or of a method's receiver
-SELVES = types("self this cls Self super")
+SELVES = types("self this cls Self super static parent")
 CALLS = {  # what has arguments or fields with names, and which child says what it is
     "call": "function",
     "composite_literal": "type",
@@ -42,7 +42,7 @@ _RECEIVER = re.compile(r"(?:\.[?&]?(?!\.)|::|>-\??|(:))\s*[\])]*(\w*)")
 # bytes of other alphabets are parts of words, too
 _IN_WORD = frozenset(n for n in range(256) if not chr(n).isascii() or re.match(r"[\w$]", chr(n)))
 # of an owner, and none themselves
-_FUNCTIONS = types("function_declaration method_declaration function_definition")
+FUNCTIONS = types("function_declaration method_declaration function_definition")
 _VISIBLE = types("accessibility_modifier visibility_modifier")  # of a parameter that is a field
 _LOCALS = (["local"], ["declare"], ["typeset"])  # of a function in Bash
 _SORTS = {
@@ -51,10 +51,12 @@ _SORTS = {
     "class_variable": "@",
     "word": "()",
 }
+_TEXTS = types("preproc_arg simple_symbol")
+_CALLABLE = "'"  # the sort of a whole text, which may name a function
 _MAKER = "initializer_expression"  # C#: `new A { b = 1 }`
 _KEYS = types("property_identifier field_identifier statement_identifier")
 _LABELS = types("label lifetime labeled_statement break_statement continue_statement")
-_LABELS |= types("goto_statement label_statement")
+_LABELS |= types("goto_statement label_statement namespace_name")
 _DIRECT, _KEY_DEPTH = 4, 8  # from a key up to what is made, or to a list of it
 _TYPED = types("type_pattern record_pattern_component")  # whose first child may be a type
 _LISTS = types("map_type slice_type array_type implicit_length_array_type")
@@ -110,6 +112,7 @@ class Place(NamedTuple):
     scope: Node | None = None
     since: int = 0
     sort: str = ""
+    is_of_type: bool = False  # `A::b`, where no value stands before it
 
     @property
     def is_generic(self) -> bool:
@@ -168,8 +171,10 @@ class ScopedText:
         """Return what a name of so many bytes at byte *at* is; None for what is not to be named."""
         way = self.walk(at)
         leaf, edge = way[-1]
-        if "comment" in leaf.type or "string" in leaf.type or leaf.type == "preproc_arg":
-            return Place(at, way, self._read_text(at, size, way))
+        if "comment" in leaf.type or "string" in leaf.type or leaf.type in _TEXTS:
+            is_whole = "callables" in self.table["traits"] and leaf.end_byte == at + size
+            is_whole &= at - leaf.start_byte == (leaf.type == "simple_symbol")
+            return Place(at, way, self._read_text(at, size, way), sort=_CALLABLE * is_whole)
         is_name = leaf.type.endswith(_NAMES)
         is_name |= not self.table["leaves"].isdisjoint((leaf.type, edge))
         if edge in _LABELS or not is_name or leaf.end_byte != at + size:
@@ -184,7 +189,9 @@ class ScopedText:
             if way[depth].edge not in self.table["patterns"]:
                 break
         if receiver is not None:
-            return Place(at, way, Role.MEMBER, self._owner(way, receiver), sort=sort)
+            is_of_type = self._data[max(0, at - 2) : at] == b"::" and receiver not in SELVES
+            owner = self._owner(way, receiver)
+            return Place(at, way, Role.MEMBER, owner, sort=sort, is_of_type=is_of_type)
         return None if leaf.type in _KEYS else self._refer(at, way, sort)
 
     def _refer(self, at: int, way: tuple[Step, ...], sort: str) -> Place:
@@ -212,10 +219,14 @@ class ScopedText:
         written = written.removesuffix("$") if written.endswith("::$") else written
         match = _RECEIVER.match(written[::-1])
         is_member = match and (not match[1] or edge == "method_index_expression.method")
+        if "sigils" in self.table["traits"] and written.endswith("."):  # it joins strings
+            is_member = False
         receiver = match[2][::-1] if match and is_member else None
         if written.endswith("::") and receiver in words(leaf):
             receiver = None  # C++: the class of its constructor, `A::A`
         sort = _SORTS.get(leaf.type, "")
+        if edge == "qualified_name" and not outer.startswith("namespace_use_clause"):
+            sort = "\\"  # PHP: of another namespace
         if around.type == "variable_name" and receiver is None:
             sort = "" if outer in self.table["members"] else "$"
         if edge in self.table["methods"] and (receiver or edge.endswith(".name")):
@@ -270,7 +281,7 @@ class ScopedText:
         if not table["hoisted"].isdisjoint((edge, way[-2].edge)) and not is_local:
             around = tuple(step for step in around if step.node.type not in table["blocks"])
         scope = self._innermost(around)
-        is_owner = scope.type in table["owners"] and scope.type not in _FUNCTIONS
+        is_owner = scope.type in table["owners"] and scope.type not in FUNCTIONS
         is_owner &= not edge.startswith(_GENERIC)
         owner, since = name_of(scope) if is_owner else "", 0
         counts = scope.parent is not None or "repeats" in table["traits"]

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from fim_lsp.context.alike import find_alike, find_partner
-from fim_lsp.context.grammars import parse_text
-from fim_lsp.context.scopes import TABLES, Place, Role, ScopedText, Step, Table, name_of
+from fim_lsp.context.grammars import parse_text, types
+from fim_lsp.context.scopes import FUNCTIONS, TABLES, Place, Role, ScopedText, Step, Table, name_of
 
 HEADS = ("#", "//", "/*", "*", "--", "@")
 """What lines above a definition begin with that belong to it: comments and decorators."""
@@ -25,6 +25,11 @@ HEADS = ("#", "//", "/*", "*", "--", "@")
 _MARKED = re.compile(r"@\w+ (\{[^@]*\} )?\[?$|:\w+ (\w+ )?$|`$")  # `@param name`, `:param name:`
 _ENTRY_MARK = re.compile(r"\s*(?:[*#/-]+\s*)?")
 _ENTRY_TYPE = re.compile(r"( \(.*\))?:")  # `name (int): …`
+_METHODS = types("method_declaration.name method.name function_definition.name")
+_VALUES = types(  # what binds a variable
+    "variable_declarator.name parameter.name formal_parameter.name declaration.declarator"
+    " parameter_declaration.declarator for_range_loop.declarator"
+)
 _HEAD = re.compile(r"\b(?:def|function) (\w+)")
 _NO_WORD = re.compile(r"[^_]_[^_]|[a-z][A-Z]|\d")  # names that are no words of a language
 
@@ -125,6 +130,9 @@ def _find(text: ScopedText, renaming: Renaming, rows: Collection[int]) -> Rename
     if scope and scope.parent:
         first, end = _rows_of(text.lines, scope)
         mentions = [place for place in mentions if first <= text.position(place.at)[0] < end]
+    if definition.way[-1].edge in _METHODS and _NO_WORD.search(old):
+        members += [place._replace(role=Role.REFERS) for place in places if place.sort == "'"]
+        mentions = [place for place in mentions if place.sort != "'"]
     if definition.way[-1].edge.endswith(".alias"):
         mentions = []  # they mean the module
     uses = _uses(text, [*variables, *members, *keys, *mentions], renaming)
@@ -141,6 +149,8 @@ def _same_variable(
     if definition.role is not Role.BINDS:
         return []
     places = [place for place in places if place.sort == definition.sort]
+    if definition.way[-1].edge in _VALUES:
+        places = [place for place in places if not _is_type(place)]
     binders, others = _binders([definition, *places]), _binders(taken)
     is_declared = definition.way[-1].edge in table["names"]
     is_one = "redeclares" in table["traits"]
@@ -154,6 +164,12 @@ def _same_variable(
     is_first = is_one or definition.at < first
     bound = _binding(definition, others, table)
     return [p for p in same if _binding(p, others, table) == bound] if is_first else None
+
+
+def _is_type(place: Place) -> bool:
+    """Return whether a name stands where only a type can."""
+    leaf, edge = place.way[-1]
+    return leaf.type == "type_identifier" or edge.endswith(".type")
 
 
 def _has_body(place: Place) -> bool:
@@ -201,15 +217,21 @@ def _nearest(
     place: Place, binders: Mapping[Node | None, Sequence[Place]], table: Table
 ) -> Place | None:
     """Return what binds a name in the innermost scope around a place that does."""
-    is_sealed = False
-    for n, scope in enumerate(_scopes_around(place, table)):
+    passed = set[str]()  # types of the scopes that lie between
+    for scope in _scopes_around(place, table):
         for binder in reversed(binders.get(scope, ())):
-            is_open = not n or scope.type not in table["closed"] or binder.is_generic
-            is_seen = not is_sealed or _is_global(binder, table)
-            if binder.since <= place.at and is_open and is_seen:
+            is_open = not passed or scope.type not in table["closed"] or binder.is_generic
+            is_seen = table["sealed"].isdisjoint(passed) or _is_global(binder, table)
+            is_mine = table["owners"].isdisjoint(passed) or not _is_of_self(binder)
+            if binder.since <= place.at and is_open and is_seen and is_mine:
                 return binder
-        is_sealed |= scope.type in table["sealed"]
+        passed.add(scope.type)
     return None
+
+
+def _is_of_self(binder: Place) -> bool:
+    """Return whether it is a method of a class in Ruby, which classes within it do not have."""
+    return bool(binder.owner) and binder.way[-1].edge in ("method.name", "singleton_method.name")
 
 
 def _is_global(binder: Place, table: Table) -> bool:
@@ -251,8 +273,11 @@ def _same_member(table: Table, definition: Place, places: Sequence[Place]) -> li
         return None
     is_only = len(same) == len(defining) and "tables" not in traits and sort != "@"
     is_only &= definition.scope is None or definition.scope.type != "namespace_definition"
+    is_only &= (
+        definition.way[-2].node.type not in table["owners"] - FUNCTIONS
+    )  # no value has a type
     for place in places:
-        is_elsewhere = place.role is Role.MEMBER and is_only
+        is_elsewhere = place.role is Role.MEMBER and is_only and not place.is_of_type
         if place.role in (Role.MEMBER, Role.KEY) and (place.owner == owner or is_elsewhere):
             same.append(place)
         if place.role is Role.REFERS and place.owner == owner:
@@ -283,6 +308,8 @@ def _is_meant(text: ScopedText, place: Place, old: str) -> bool:
     """Return whether a comment, or a documentation string, names what is in code."""
     row, column = text.position(place.at)
     before, behind = text.lines[row][:column], text.lines[row][column + len(old) :]
+    if place.way[-1].node.type == "simple_symbol":
+        return False
     is_statement = any(step.node.type == "expression_statement" for step in place.way[-3:])
     if "string" in place.way[-1].node.type and not is_statement:
         return False

@@ -10,12 +10,13 @@ in less than a millisecond.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import cached_property, lru_cache
 from itertools import accumulate, islice
 from typing import NamedTuple
 
+from fim_lsp.context.grammars import count_errors, parse_text
 from fim_lsp.documents import LINE_CHARS, Document, body
 from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, Cursor
 from fim_lsp.suggest.syntax_errors import SyntaxErrors
@@ -203,12 +204,26 @@ def text_of(document: Document) -> EditedText:
     return EditedText(document.uri, document.language, tuple(map(body, document.lines)))
 
 
-def adds_errors(text: EditedText, line: int, before: Lines, after: Lines) -> bool:
+CountErrors = Callable[[EditedText], int | None]
+
+
+def count_here(text: EditedText) -> int | None:
+    """Count the errors of a text in this process, which a hostile one can hold up."""
+    tree = parse_text(text.language, "\n".join(text.lines)).tree
+    return None if tree is None else count_errors(tree)
+
+
+def adds_errors(
+    text: EditedText, line: int, before: Lines, after: Lines, count: CountErrors | None = None
+) -> bool:
     """
-    Return whether *after* in place of *before* has a syntax error more; false where that is not
-    known.
+    Return whether *after* in place of *before* has a syntax error more: in the whole text by
+    *count*, or in the lines around it where that is not known; false where neither is.
     """
     end = line + len(before)
+    made = EditedText(text.uri, text.language, (*text.lines[:line], *after, *text.lines[end:]))
+    if count is not None and (n_made := count(made)) is not None:
+        return n_made > 0 and n_made > (count(text) or 0)
     above = text.lines[max(0, line - ABOVE_LINES) : line]
     cursor = Cursor(text.language, above=above, below=text.lines[end : end + BELOW_LINES])
     errors = SyntaxErrors(cursor)

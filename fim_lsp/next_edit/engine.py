@@ -11,14 +11,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from fim_lsp.next_edit.declarations import find_undeclared
 from fim_lsp.next_edit.edits import (
     FRESH,
     HISTORY,
+    CountErrors,
     EditedText,
     Example,
     FinishedEdit,
     Lines,
     adds_errors,
+    count_here,
     examples,
 )
 from fim_lsp.next_edit.evidence import (
@@ -51,6 +54,8 @@ often."""
 USE, MENTION, STEP = 0.99, 0.5, 1e-4
 """How sure a use of a renamed definition is, and its name in a comment; less for each place that
 is nearer."""
+DECLARED = 0.6
+"""How sure the declaration is of a function that was written."""
 
 Edited = Collection[tuple[str, int]]  # lines, by URI and number
 
@@ -105,15 +110,16 @@ def propose(
     refused: Collection[object] = (),
     find: FindUses = find_here,
     sure: float = SURE,
+    count: CountErrors = count_here,
 ) -> Proposal | None:
     """
     Return the surest next edit, or None: none is *sure* enough, or it is *refused*.
 
-    *texts* begins with that of the last edit; open documents and further files follow. *find*
-    parses texts. It never adds a syntax error.
+    *texts* begins with that of the last edit; open documents and further files follow. *find* and
+    *count* parse texts. It never adds a syntax error.
     """
     renames = find_renames(edits, texts, find)
-    return _surest(proposals(edits, texts, renames), texts, refused, sure)
+    return _surest(proposals(edits, texts, renames), texts, refused, sure, count)
 
 
 def needles(edits: Sequence[FinishedEdit]) -> list[str]:
@@ -134,6 +140,7 @@ def propose_unopened(
     unopened: Sequence[EditedText],
     refused: Collection[object] = (),
     find: FindUses = find_here,
+    count: CountErrors = count_here,
 ) -> Proposal | None:
     """
     Return the surest next edit in files that are not open, where `propose` has none in the *texts*
@@ -145,7 +152,7 @@ def propose_unopened(
         for proposal in in_unopened(edits, texts, unopened, renames)
         if proposal.is_renaming or proposal.confidence >= SURE_UNOPENED
     ]
-    return _surest(likely, unopened, refused, SURE)
+    return _surest(likely, unopened, refused, SURE, count)
 
 
 def in_unopened(
@@ -167,11 +174,12 @@ def _surest(
     texts: Sequence[EditedText],
     refused: Collection[object],
     sure: float,
+    count: CountErrors,
 ) -> Proposal | None:
     for proposal in sorted(candidates, key=lambda proposal: -proposal.confidence):
         if proposal.confidence < sure:
             return None
-        if not proposal.is_refused(refused) and not breaks(proposal, texts):
+        if not proposal.is_refused(refused) and not breaks(proposal, texts, count):
             return proposal
     return None
 
@@ -193,7 +201,7 @@ def proposals(
     results: dict[tuple[str, int], list[Lines]] = {}
     for _, place, _ in places:
         results.setdefault((place.text.uri, place.line), []).append(place.after)
-    proposals = [*_of_uses(renames)]
+    proposals = [*_of_uses(renames), *_of_undeclared(edits, texts)]
     for record, place, shared in places:
         if renames.is_of_another(place.text.uri, place.before, place.after):
             continue
@@ -210,6 +218,14 @@ def _of_uses(renames: Renames) -> Iterator[Proposal]:
         _, old, new, _ = change.renaming
         rule = Rule(TokenKind.RENAME, (old,), (new,), old, old, new)
         yield Proposal(uri, line, (before,), (after,), sure, rule, 1, {}, change.example)
+
+
+def _of_undeclared(
+    edits: Sequence[FinishedEdit], texts: Sequence[EditedText]
+) -> Iterator[Proposal]:
+    for uri, row, line, example in find_undeclared(edits, texts):
+        rule = Block(TokenKind.DECLARED, "", (), (line,), line)
+        yield Proposal(uri, row, (), (line,), DECLARED, rule, 1, {}, example)
 
 
 def _learn(history: Sequence[Example]) -> list[RuleRecord]:
@@ -290,7 +306,9 @@ def _also(place: RulePlace, others: Sequence[Rule | Block]) -> RulePlace:
     return place._replace(after=(line,))
 
 
-def breaks(proposal: Proposal, texts: Sequence[EditedText]) -> bool:
+def breaks(
+    proposal: Proposal, texts: Sequence[EditedText], count: CountErrors = count_here
+) -> bool:
     """Return whether a syntax error would come of it."""
     text = next(text for text in texts if text.uri == proposal.uri)
-    return adds_errors(text, proposal.line, proposal.before, proposal.after)
+    return adds_errors(text, proposal.line, proposal.before, proposal.after, count)

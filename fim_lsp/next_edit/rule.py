@@ -199,6 +199,7 @@ class TokenKind(enum.Enum):
     PAIR = "pair"  # a whole line, by what two examples have in common
     BLOCK = "block"  # lines by other lines
     REMOVED = "removed"  # lines by none
+    DECLARED = "declared"  # no lines by the declaration of a function that was written
     INSERTED = "inserted"  # no lines by some, below a line that stands elsewhere, too
 
 

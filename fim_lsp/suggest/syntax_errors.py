@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from tree_sitter import Parser, Tree
 
-from fim_lsp.context.grammars import Parse, grammar_of, parse_bytes, parser_of
+from fim_lsp.context.grammars import Parse, count_errors, grammar_of, parse_bytes, parser_of
 from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, Cursor
 from fim_lsp.suggest.lines import (
     CLOSER,
@@ -170,7 +170,7 @@ def _n_errors(
         operations += parse.operations
         if parse.tree is None:
             break
-    return (_count_errors(parse.tree) if parse.tree else -1), operations
+    return (count_errors(parse.tree) if parse.tree else -1), operations
 
 
 def _parse_edited(around: Around, text: bytes, after: bytes, tree: Tree) -> Parse:
@@ -196,7 +196,7 @@ def _around(language: str, above: Lines, below: Lines, closing: str) -> Around:
         choices.append(_parse_around(reader, above[start:], below, closing))
         if not choices[-1].trees:
             return choices[-1]
-    return min(choices, key=lambda around: _count_errors(around.trees[-1][1]))
+    return min(choices, key=lambda around: count_errors(around.trees[-1][1]))
 
 
 def _closing_quote(language: str, above: Lines, below: Lines, here: str) -> str:
@@ -277,17 +277,8 @@ def _calm(reader: BoundedParser, text: bytes, old_tree: Tree | None = None) -> P
     """Return the tree of *text*, None where it takes too long or a longer one may."""
     tree, operations = parse_bytes(reader.parser, text, reader.operations, old_tree)
     n_errors = SOME_ERRORS + len(text) // ERROR_BYTES
-    is_calm = tree is not None and not _is_deep(tree) and _count_errors(tree) <= n_errors
+    is_calm = tree is not None and not _is_deep(tree) and count_errors(tree) <= n_errors
     return Parse(tree if is_calm else None, operations)
-
-
-def _count_errors(tree: Tree) -> int:
-    n_found, nodes = 0, [tree.root_node]
-    while nodes:
-        node = nodes.pop()
-        n_found += node.is_error or node.is_missing
-        nodes.extend(child for child in node.children if child.has_error)
-    return n_found
 
 
 def _is_deep(tree: Tree) -> bool:

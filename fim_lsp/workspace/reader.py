@@ -61,6 +61,12 @@ class SyntaxProcess:
         request = {"language": language, "text": text, "renamings": renamings}
         return self._ask(request, list[Renamed | None])
 
+    def errors(self, language: str, text: str) -> int | None:
+        """Return how many syntax errors a text has; None where that is not known."""
+        if grammar_of(language) is None:
+            return None
+        return self._ask({"language": language, "text": text, "renamings": []}, int)
+
     def end(self) -> None:
         """End the child for good. From any thread: a text that waits for its answer gets none."""
         self.closed = True
@@ -194,6 +200,14 @@ class SourceReader:
                 if uses is None:
                     self._unreadable.add(text.uri)
         return [*(uses or [None] * len(asked)), *[None] * (len(renamings) - len(asked))]
+
+    def count_errors(self, text: EditedText) -> int | None:
+        """Return how many syntax errors a text has; None where that is not known."""
+        with self._lock:
+            whole = "\n".join(text.lines)
+            if text.uri in self._unreadable or len(whole) > SOURCE_CHARS:
+                return None
+            return self._process.errors(text.language, whole)
 
     def forget(self, is_gone: Callable[[str], bool]) -> None:
         """Keep nothing of the URIs that *is_gone* names, from the next read on."""

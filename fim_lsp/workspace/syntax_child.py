@@ -2,9 +2,10 @@
 The process that reads syntax: texts come in on stdin, what is read of them goes out on stdout, a
 line of JSON each.
 
-    in    {"language": …, "text": …, "renamings": [[row, old, new, function], …] or null}
+    in    {"language": …, "text": …, "renamings": [[row, old, new, function], …], or [] to count
+          its errors, or null}
     out   a `Syntax`, or null where reading failed; with renamings a list of `Renamed`, or null
-          where there is no such definition
+          where there is no such definition; or how many nodes are errors
 
 A process of its own because tree-sitter holds Python's lock while it parses, and because a hostile
 text can take any time and any memory in it (see `context.grammars`). What is too much ends this
@@ -22,6 +23,7 @@ from contextlib import suppress
 import msgspec
 
 from fim_lsp.context.definitions import read_syntax
+from fim_lsp.context.grammars import count_errors, parse_text
 from fim_lsp.context.uses import Renaming, find_uses
 
 CPU_S = 2.0
@@ -46,6 +48,9 @@ def _read(line: bytes) -> bytes:
         if renamings := request["renamings"]:
             uses = find_uses(language, text, [Renaming(*row) for row in renamings])
             return msgspec.json.encode(uses)
+        if renamings is not None:
+            tree = parse_text(language, text).tree
+            return msgspec.json.encode(tree and count_errors(tree))
         return msgspec.json.encode(read_syntax(language, text))
     except Exception:  # noqa: BLE001 (one text that cannot be read is no reason to end)
         return b"null"

@@ -25,7 +25,7 @@ def test_uses(language: str, name: str, marked: str) -> None:
     text = re.sub("[→←«»‹›]", "", marked)
     row = marked[: marked.index("→")].count("\n")
     new = marked[marked.index("→") + 1 : marked.index("←")]
-    old = {"Now": "Old", "--now-bg": "--old-bg"}.get(new, "old")
+    old = new.replace("now", "old").replace("Now", "Old")
     (found,) = find_uses(language, text, [Renaming(row, old, new)])
 
     assert found is not None

@@ -172,6 +172,7 @@ def new_world(delays: Delays) -> Iterator[World]:
         parser: Any = reader.SyntaxProcess
         patch.setattr(parser, "syntax", lambda _, language, text: _read(language, text))
         patch.setattr(parser, "uses", lambda _, *asked: [*find_uses(*asked)])
+        patch.setattr(parser, "errors", lambda *_: None)
         yield world
 
 

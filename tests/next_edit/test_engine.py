@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.next_edit.answers import Answers
-from fim_lsp.next_edit.edits import EditedText, FinishedEdit
+from fim_lsp.next_edit.edits import EditedText, FinishedEdit, count_here
 from fim_lsp.next_edit.engine import Proposal, proposals, propose
 
 
@@ -208,3 +209,45 @@ def test_a_proposal_fits_the_text(made: list[tuple[str, str]], lines: list[str])
         assert text.lines[each.line : each.line + len(each.before)] == each.before
         assert each.before != each.after
         assert 0 <= each.confidence <= 1
+
+
+CODE = {
+    "python": "import numpy\n\ndef f(a, b=1):\n    x = numpy.sum(a, b)\n    return {x: [a, b]}\n",
+    "javascript": "import { a } from 'b';\nconst f = (x, y) => ({ x, y: [a(x), y] });\nf(1, a);\n",
+    "typescriptreact": "const A = (p: P) => (\n  <div id={p.x}>\n    <b>{p.x}</b>\n  </div>\n);\n",
+    "go": "package p\n\nfunc f(a, b int) int {\n\tx := g(a, b)\n\treturn g(x, b)\n}\n",
+    "rust": "use a::b;\nfn f(x: u8) -> u8 {\n    let y = b(x, 1);\n    b(y, 1)\n}\n",
+    "c": "#include <a.h>\nint f(int a) {\n    int b = g(a, 1);\n    return g(b, 1);\n}\n",
+    "cpp": "class A {\n  A(int b) : b(b) {}\n  int b;\n};\nA f() { return A(1); }\n",
+    "java": "class A {\n  int b;\n  A(int b) { this.b = b; }\n  int f() { return g(b, b); }\n}\n",
+    "csharp": "class A {\n  int b;\n  A(int b) { this.b = b; }\n  int F() => G(b, b);\n}\n",
+    "ruby": "class A\n  def f(a, b: 1)\n    @x = a\n    g(@x, b: b)\n  end\nend\n",
+    "php": "<?php\nfunction f($a, $b) {\n    $x = g($a, $b);\n    return [$x => $b];\n}\n",
+    "lua": "local function f(a, b)\n  local x = g(a, b)\n  return { x = x, b }\nend\n",
+    "shellscript": 'f() {\n  local a=$1\n  echo "$a" | g\n}\nf a\n',
+    "css": ".a { --b: red; }\n.a > .c { color: var(--b); }\n",
+    "html": '<div class="a">\n  <p>b</p>\n</div>\n<div>c</div>\n',
+}
+WORDS = st.sampled_from(
+    ["new", "a", "b", " as z", "(", ")", "{", ",", "<b>", " x", "1", ";", "$", "'"]
+)
+
+
+@given(st.sampled_from(sorted(CODE)), st.data())
+def test_no_proposal_adds_an_error(language: str, data: st.DataObject) -> None:
+    """In the file with it, whatever was edited before."""
+    lines, edits = CODE[language].split("\n"), list[FinishedEdit]()
+    for _ in range(data.draw(st.integers(1, 3))):
+        row = data.draw(st.integers(0, len(lines) - 1))
+        tokens = re.findall(r"\w+|\W", lines[row])
+        at = data.draw(st.integers(0, len(tokens)))
+        kept = tokens[at + data.draw(st.integers(0, 1)) :]
+        made = "".join([*tokens[:at], data.draw(WORDS), *kept])
+        edits.append(FinishedEdit("a", row, (lines[row],), (made,)))
+        lines[row] = made
+    text = EditedText("a", language, tuple(lines))
+    if proposal := propose(edits, [text], sure=0.0):
+        end = proposal.line + len(proposal.before)
+        after = (*lines[: proposal.line], *proposal.after, *lines[end:])
+        n_errors = count_here(EditedText("a", language, after)) or 0
+        assert n_errors <= (count_here(text) or 0)

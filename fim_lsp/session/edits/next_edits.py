@@ -183,7 +183,13 @@ class NextEdits:
         """Repeat an earlier edit in an open document."""
         edits, documents, refused = question[:3]
         proposal = await asyncio.to_thread(
-            lambda: propose(edits, [*map(text_of, documents)], refused, workspace.find_uses)
+            lambda: propose(
+                edits,
+                [*map(text_of, documents)],
+                refused,
+                workspace.find_uses,
+                count=workspace.count_errors,
+            )
         )
         return _edit_of(documents, proposal)
 
@@ -200,8 +206,8 @@ class NextEdits:
         def find() -> NextEdit | None:
             others = workspace.files.find_holding(needles(question.edits), near, opened, config)
             texts, unopened = [*map(text_of, question.documents)], [*map(text_of, others)]
-            refused, find = question.refused, workspace.find_uses
-            proposal = propose_unopened(question.edits, texts, unopened, refused, find)
+            refused, find, count = question.refused, workspace.find_uses, workspace.count_errors
+            proposal = propose_unopened(question.edits, texts, unopened, refused, find, count)
             edit = _edit_of(others, proposal)
             path = edit and paths.locate(edit.document.uri, (workspace.root,)).path
             return edit and edit._replace(path=path or "")

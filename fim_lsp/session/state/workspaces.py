@@ -51,6 +51,7 @@ class Workspace:
         self.saved: SavedWorkspace | None = None
         self.loading: asyncio.Task[None] | None = None
         self.find_uses = reader.find_uses
+        self.count_errors = reader.count_errors
         self._reader = reader
         self._evaluated: Chunks = ()  # those of the prompt that was evaluated last
         self._updated: tuple[int, Index] | None = None  # what the ring was last chosen from
