@@ -269,12 +269,15 @@ class Http:
             seconds = self.patience_s if self.watch else None
             if self.watch is None:
                 timeouts["read"] = self.patience_s  # httpx reads it when the body begins
-            events = events_in(self.url + path, response, self.patience_s, self.on_sign)
+            events = events_in(self.url + path, response, self.patience_s, self._note_sign)
             await stack.enter_async_context(aclosing(events))
             while (event := await self._within(seconds, anext(events, None))) is not None:
                 yield event
             if not response.is_closed:  # the server holds it open behind its end
                 self._drop()
+
+    def _note_sign(self) -> None:
+        self.on_sign()  # as it is by then
 
     async def _within(self, seconds: float | None, answer: Awaitable[T]) -> T:
         """Return the *answer*; where it takes longer than *seconds* the server is looked at."""
