@@ -15,7 +15,7 @@ from struct import pack
 import pytest
 
 from fim_lsp.context import ignore_rules
-from fim_lsp.context.definitions import read_syntax
+from fim_lsp.context.borders import find_borders
 from fim_lsp.documents import Document, Position
 from fim_lsp.instruct import answer as answered
 from fim_lsp.instruct import presets, selection
@@ -214,11 +214,7 @@ READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
     "what stands right of a suggestion": (
         lambda text: polish(Candidate("a)"), Cursor("go", before="f(", after=text[:300])), (")",),
     ),
-    "imports on one line": (partial(read_syntax, "python"), ("import a;",)),
-    "imports of one declaration": (
-        lambda text: read_syntax("javascript", f"let a{text}"),
-        (",\nbasket = require('./shop/basket')",),
-    ),
+    "definitions on one line": (partial(find_borders, "python"), ("def f(): pass;",)),
     "diagnostics": (fixed, ("'a' ", "'", "abc ", "a\n", "def ", "]([")),
 }  # fmt: skip
 

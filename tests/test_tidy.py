@@ -299,7 +299,7 @@ FACADE = {
     "handle", "configure", "config", "documents", "document", "last_uri",
     "complete", "explain", "report", "continue_long", "edit", "prepare_edit",
     "next_edit", "wants_next_edit", "check_next_edit",
-    "status", "on_status", "on_index", "stats", "counters", "by_day", "backend",
+    "status", "on_status", "stats", "counters", "by_day", "backend",
     "start_connecting", "aclose",
 }  # fmt: skip
 

@@ -162,7 +162,7 @@ def _headers(files: list[sources.File]) -> list[sources.File]:
 def _entry(package: sources.Package, file: sources.File) -> Entry:
     text = file.text if file.text.endswith("\n") else file.text + "\n"
     source = chunks.Source(file.path, file.path, file.language, 1, tuple(split(text)))
-    cuts = [line for piece in chunks.read(source).pieces for line in (piece.start, piece.end)]
+    cuts = [line for piece in chunks.read(source) for line in (piece.start, piece.end)]
     return Entry(package.name, file.language, file.path, text, cuts)
 
 

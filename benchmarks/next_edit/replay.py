@@ -83,7 +83,7 @@ def _entry(file: tuple[str, Lines]) -> tuple[str, IndexEntry]:
     path, lines = file
     if id(lines) not in _words:
         _words[id(lines)] = lines, words("\n".join(lines))
-    return path, IndexEntry(language_of(path), (0, 0), (), _words[id(lines)][1])
+    return path, IndexEntry((0, 0), _words[id(lines)][1])
 
 
 def _recurs(commit: Commit) -> bool:

@@ -41,7 +41,7 @@ def history(folder: Path) -> History:
 
 def places(folder: Path) -> list[Place]:
     played = history(folder)
-    return [*find_places(played, rings(ARMS, played.workspace()), budget(MODEL))]
+    return [*find_places(played, rings(ARMS), budget(MODEL))]
 
 
 def test_a_place_for_each_commit_and_what_was_written_there(tmp_path: Path) -> None:

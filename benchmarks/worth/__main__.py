@@ -61,7 +61,7 @@ def _measure(model: Path, repos: Sequence[Path], options: argparse.Namespace) ->
 
 def _places(repo: Path, model: str, options: argparse.Namespace) -> Iterator[Place]:
     history = History(repo, options.commits)
-    return find_places(history, rings(options.arms, history.workspace()), budget(model))
+    return find_places(history, rings(options.arms), budget(model))
 
 
 def _score(

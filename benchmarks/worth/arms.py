@@ -5,7 +5,6 @@ What a model is shown at a place, arm by arm: the product's own choice and promp
 | --- | --- |
 | `window` | nothing |
 | `ring500`, `ring1500` | the ring with so many tokens of room, as the session has it there |
-| `open500`, `open1500` | the same without files that are not open: no definitions looked up, no siblings |
 | `near` | the near part behind the suffix |
 | `edited`, `far` | one half of it |
 | `tail` | the near part as more of the suffix, each file under a comment with its name |
@@ -17,7 +16,7 @@ What a model is shown at a place, arm by arm: the product's own choice and promp
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,10 +36,10 @@ CHARS_PER_TOKEN = 3.4  # of Qwen2.5-Coder's tokens in code
 WINDOW = (384, 96)  # tokens above and below: what a slow machine evaluates
 NEAR = 500  # tokens
 MIDDLE = 256
-RINGS = ("ring500", "ring1500", "open500", "open1500")
+RINGS = ("ring500", "ring1500")
 ARMS = (
     "window", "near", "edited", "far", "ring500", "ring500+near", "ring1500", "ring1500+near",
-    "open500", "open500+near", "open1500", "open1500+near", "tail", "front", "wider", "unrelated",
+    "tail", "front", "wider", "unrelated",
 )  # fmt: skip
 _CHUNK_LINES = 64
 _COMMENTS = {"python": "#", "lua": "--", "shellscript": "#", "ruby": "#"}
@@ -63,16 +62,10 @@ def chars(n_tokens: int) -> int:
     return int(n_tokens * CHARS_PER_TOKEN)
 
 
-def rings(arms: Iterable[str], files: Mapping[str, str]) -> dict[str, DrivenRing]:
-    """Return the rings that *arms* need, in a workspace of *files*; one in any case."""
-    needed = {arm.partition("+")[0] for arm in arms} & {*RINGS} or {"open500"}
-    return {
-        name: DrivenRing(
-            chars(int(name.removeprefix("ring").removeprefix("open"))),
-            files if name.startswith("ring") else {},
-        )
-        for name in sorted(needed)
-    }
+def rings(arms: Iterable[str]) -> dict[str, DrivenRing]:
+    """Return the rings that *arms* need; one in any case."""
+    needed = {arm.partition("+")[0] for arm in arms} & {*RINGS} or {RINGS[0]}
+    return {name: DrivenRing(chars(int(name.removeprefix("ring")))) for name in sorted(needed)}
 
 
 def compose_arm(arm: str, place: Place, repo: str, model: str) -> Prompt:
@@ -119,7 +112,7 @@ def _unrelated(place: Place) -> list[Piece]:
     file = files[sum(place.commit.encode()) % len(files)]
     lines = tuple(split(file.read_text("utf-8")))
     chosen, room = list[Piece](), chars(NEAR)
-    for piece in read(Source(file.name, file.name, language_of(file.name), 0, lines)).pieces:
+    for piece in read(Source(file.name, file.name, language_of(file.name), 0, lines)):
         room -= len(piece.text)
         if room >= 0:
             chosen.append(piece)

@@ -9,37 +9,25 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Mapping
-from dataclasses import replace
 
 from fim_lsp.context.chunks import Source, read
-from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.grammars import language_of
-from fim_lsp.context.index import Index, IndexEntry, names, read_unopened, update_index
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import RingLimits, Viewport, update_ring
-from fim_lsp.documents import Document, Edit, Position, apply_edits, open_document, split
+from fim_lsp.documents import Document, Edit, Position, apply_edits, open_document
 
 N_CHUNKS, CHUNK_LINES = 16, 64  # the defaults
 TURN_LINES = 8  # typed in one place until the user pauses to think
 
 
 class DrivenRing:
-    """
-    A ring of so many characters, in a workspace of *files*: of those it shows definitions, open or not.
+    """A ring of so many characters. Lines carry their line ends."""
 
-    Lines carry their line ends.
-    """
-
-    def __init__(self, n_chars: int, files: Mapping[str, str]) -> None:
+    def __init__(self, n_chars: int) -> None:
         self.memory = Memory(RingLimits(N_CHUNKS, CHUNK_LINES, n_chars))
         self._documents: dict[str, Document] = {}
         self._versions = itertools.count()
         self._typed = 0
-        self._is_indexed = bool(files)
-        self._disk = dict(files)
-        entries = {path: _entry(path, text) for path, text in files.items()}
-        self._index = update_index(Index(), entries)
 
     def open(self, path: str, lines: tuple[str, ...]) -> None:
         """Look at a file."""
@@ -51,10 +39,6 @@ class DrivenRing:
 
     def change_outside(self, path: str, lines: tuple[str, ...] | None) -> None:
         """Others changed a file, or deleted it."""
-        if lines is not None:
-            self._write(path, "".join(lines))
-        elif self._disk.pop(path, None) is not None:
-            self._index = update_index(self._index, {path: None})
         if path in self._documents and lines is not None:
             self._documents[path] = self._document(path, lines)
             self.memory.note_change(_source(self._documents[path]))
@@ -72,7 +56,6 @@ class DrivenRing:
 
     def save(self, path: str) -> None:
         """Save an open file."""
-        self._write(path, self._documents[path].text)
         self.memory.note_focus(path)
 
     def rest(self, view: Viewport, *, anchored: bool) -> None:
@@ -80,30 +63,13 @@ class DrivenRing:
         self._typed += 1
         if anchored or self._typed % TURN_LINES == 0:
             snapshot = self.memory.snapshot(view)
-            others = read_unopened(self._index, snapshot, self._read_unopened, _read)
-            snapshot = replace(snapshot, others=(*snapshot.others, *others))
             assert self.memory.accept(snapshot, update_ring(snapshot, _read))
-
-    def _write(self, path: str, text: str) -> None:
-        if self._is_indexed:
-            self._index = update_index(self._index, {path: _entry(path, text)})
-            self._disk[path] = text
-
-    def _read_unopened(self, path: str) -> Source | None:
-        lines = tuple(split(self._disk[path]))
-        return Source(path, path, language_of(path), hash(lines), lines)
 
     def _document(self, path: str, lines: tuple[str, ...]) -> Document:
         return open_document(path, language_of(path), next(self._versions), "".join(lines))
 
 
 _read = functools.lru_cache(maxsize=1024)(read.__wrapped__)  # of a whole history
-
-
-@functools.lru_cache(maxsize=65_536)  # of each ring
-def _entry(path: str, text: str) -> IndexEntry:
-    language = language_of(path)
-    return IndexEntry(language, (0, 0), names(read_syntax(language, text).definitions))
 
 
 def _source(document: Document) -> Source:

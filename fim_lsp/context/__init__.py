@@ -3,7 +3,7 @@ Context from elsewhere: what the model is shown besides the code around the curs
 
 secrets: finds and redacts text that looks like a secret
 grammars: the tree-sitter grammar for a file name or a language; parses within limits
-definitions: finds definitions, imports and where a text may be cut, by the queries of `tags/`
+borders: finds where a text may be cut, by the queries of `tags/`
 scopes: says what a name is where it stands, by the tables of `scopes.toml`
 alike: finds names without scopes that belong to a changed one: classes of CSS, pairs of tags
 uses: finds the uses of a definition that was renamed, by scope
@@ -11,7 +11,7 @@ chunks: cuts texts into pieces of one size, and makes chunks of pieces, each wit
 ranking: orders pieces by what is used where the user works
 ring: the chunks of the prompt, appended at the end, evicted in bulk; computes the next ring
 near: chooses the near part: edits of a moment ago, and the file at work out of sight
-index: the names and words of files that are not open
+index: the words of files that are not open
 memory: what is remembered of one workspace
 ignore_rules: reads ignore rules as git does, and decides in linear time which files they ignore
 privacy: decides whether a file is private, by its name and the rules of all folders above it

@@ -18,9 +18,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
-from fim_lsp.context.definitions import Definition, Syntax, read_syntax
+from fim_lsp.context.borders import find_borders
 from fim_lsp.context.secrets.scan import REACH, key_lines, looks_secret, n_begun_above
 from fim_lsp.documents import LINE_CHARS, body, unix
 
@@ -69,8 +68,6 @@ class Why(enum.Enum):
     OPENED = "in a file you opened"
 
     YANKED = "yanked"
-    DEFINITION = "defines a name in use here"
-    SIBLING = "in a file next to this one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,36 +139,25 @@ class ContextChunk:
         return sum(piece.n_lines for piece in self.pieces)
 
 
-class CutText(NamedTuple):
-    """
-    The contents of one version of a text: its pieces, the names its imports bring in, its
-    definitions.
-    """
-
-    pieces: tuple[Piece, ...] = ()
-    imported: tuple[str, ...] = ()
-    definitions: tuple[Definition, ...] = ()
-
-
-Read = Callable[[Source], CutText]  # `read`, or the same in another process
+Pieces = tuple[Piece, ...]
+Read = Callable[[Source], Pieces]  # `read`, or the same in another process
 
 
 @functools.lru_cache(maxsize=64)
-def read(source: Source) -> CutText:
+def read(source: Source) -> Pieces:
     """
     Cut *source*, for texts that are no danger: benchmarks, training, tests.
 
     A session reads with `workspace.reader`, because parsing a hostile text can end the process.
     """
-    return cut(source, read_syntax(source.language, "".join(source.lines)))
+    return cut(source, find_borders(source.language, "".join(source.lines)))
 
 
-def cut(source: Source, syntax: Syntax) -> CutText:
-    """Cut *source* at the borders of *syntax*."""
+def cut(source: Source, borders: Iterable[int]) -> Pieces:
+    """Cut *source* at these lines."""
     n_lines = len(unix("".join(source.lines)).split("\n"))
-    spans = _spans(sorted({0, n_lines, *syntax.borders}))
-    pieces = itertools.islice(cut_spans(source, spans, Why.OPENED), PIECES)
-    return CutText(tuple(pieces), syntax.imported, syntax.definitions)
+    spans = _spans(sorted({0, n_lines, *borders}))
+    return tuple(itertools.islice(cut_spans(source, spans, Why.OPENED), PIECES))
 
 
 def cut_spans(source: Source, spans: Iterable[tuple[int, int]], why: Why) -> Iterator[Piece]:

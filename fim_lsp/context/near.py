@@ -87,7 +87,7 @@ def _around(line: int, n_lines: int, taken: set[int]) -> tuple[int, int]:
 def _rank_far(snapshot: Snapshot, read: Read) -> Sequence[Piece]:
     """Return the pieces of the file at work beyond the window, the likest to the work first."""
     here, view = snapshot.here, snapshot.viewport
-    pieces = read(here).pieces if here else ()
+    pieces = read(here) if here else ()
     n_with = Counter(word for piece in pieces for word in piece.words)
     words = snapshot.near & n_with.keys()
     near = {word: math.log(1 + len(pieces) / n_with[word]) for word in words}

@@ -43,8 +43,7 @@ _SHARE = 1 / 3  # of the ring for one file, however many words it has
 _WHOLE = 1_200  # characters that any file may have: two usual pieces
 _ELSEWHERE = 0.5  # counts a piece far from all lines of its file that were looked at or edited
 _AROUND = 100  # lines around those that are not far
-# Copies are often pasted; a definition is looked up next.
-_BONUS = {Why.YANKED: 3.0, Why.DEFINITION: 1.5}
+_YANKED = 3.0  # counts a copy, which is often pasted
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +111,9 @@ class Interest:
         shared = piece.words & self._near_words
         near = sum(map(self._near.__getitem__, shared)) / self._near_total
         rank = self._surroundings.files.get(piece.uri, len(self._surroundings.files))
-        fade = 1.0 if piece.why is Why.YANKED else _FILE_FADES**rank
+        fade = _YANKED if piece.why is Why.YANKED else _FILE_FADES**rank
         visited = 1.0 if self._is_visited(piece) else _ELSEWHERE
-        return (_NEAR_FLOOR + _NEAR * near) * fade * visited * _BONUS.get(piece.why, 1.0)
+        return (_NEAR_FLOOR + _NEAR * near) * fade * visited
 
     def _is_visited(self, piece: Piece) -> bool:
         """Return whether the user worked near *piece*, as far as known."""

@@ -197,7 +197,7 @@ class Snapshot:
     edited: Mapping[str, Mapping[int, int]]  # uri → line → clock
     looked: Mapping[str, int]  # uri → line of the cursor when it was there last
     clock: int
-    others: tuple[Piece, ...]  # yanks, and pieces of files that are not open
+    yanks: tuple[Piece, ...]
 
     @property
     def here(self) -> Source | None:
@@ -254,30 +254,24 @@ def _within(pieces: Iterable[Piece], n_chars: int) -> Iterator[Piece]:
 
 
 def _candidates(snapshot: Snapshot, read: Read) -> Iterator[Piece]:
-    """Yield all that could be shown: yanks and unopened files, then open ones; no lines twice."""
+    """Yield all that could be shown: yanks, then pieces of files; no lines twice."""
     viewport = snapshot.viewport
     taken: dict[str, list[Piece]] = {}
-    cut = (piece for source in snapshot.sources for piece in read(source).pieces)
-    for piece in itertools.chain(_others(snapshot), cut):
+    cut = (piece for source in snapshot.sources for piece in read(source))
+    for piece in itertools.chain(_locate_yanks(snapshot), cut):
         if not _in_window(piece, viewport) and not overlaps(piece, taken):
             if piece.why is Why.YANKED:  # the others are cut from one text each
                 taken.setdefault(piece.uri, []).append(piece)
             yield piece
 
 
-def _others(snapshot: Snapshot) -> Iterator[Piece]:
-    """
-    Yield yanks where their lines stand now, in their file or pasted here; pieces of files that are
-    not open.
-    """
+def _locate_yanks(snapshot: Snapshot) -> Iterator[Piece]:
+    """Yield yanks where their lines stand now, in their file or pasted here."""
     sources = {source.uri: source for source in snapshot.sources}
-    for piece in snapshot.others:
-        if piece.why is Why.YANKED:
-            homes = filter(None, (sources.get(piece.uri), snapshot.here))
-            places = (locate(piece, home) for home in homes)
-            yield next((place for place in places if place.fresh), replace(piece, start=0, end=0))
-        elif piece.uri not in sources:
-            yield piece
+    for piece in snapshot.yanks:
+        homes = filter(None, (sources.get(piece.uri), snapshot.here))
+        places = (locate(piece, home) for home in homes)
+        yield next((place for place in places if place.fresh), replace(piece, start=0, end=0))
 
 
 def _surroundings(snapshot: Snapshot, read: Read) -> Surroundings:
@@ -319,7 +313,7 @@ def _count_words(here: Source | None, read: Read) -> Counter[str]:
     Count the pieces of the file in which each word stands: reads no text that was read before.
     """
     counts: Counter[str] = Counter()
-    for piece in read(here).pieces if here else ():
+    for piece in read(here) if here else ():
         counts.update(piece.words)
     return counts
 

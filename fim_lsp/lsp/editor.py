@@ -106,7 +106,6 @@ class Editor(LanguageServer):
         self._waits_ms = quirks.waits_ms(name)
         self._word_limit_s = quirks.word_limit_s(name, _version(params))
         self.session.on_status = lambda _: self._show_status()
-        self.session.on_index(self.messages.show_index)
         self.session.handle(events.FoldersChanged(self.roots))
 
     def wants_menu(self, params: types.InitializeParams) -> bool:

@@ -25,7 +25,6 @@ from server_bridge.protocol import Health, State
 MODEL = "model"  # that it loads, as long work has names
 SAME_S = 600.0  # the same trouble with a server is shown again after so long
 AGAIN_S = 30.0  # the same problem is shown again to a user who asks again after so long
-LONG_S = 1.0  # an index that is done by then is not worth a progress bar
 PROBLEM_CHARS = 200
 MOST_PROBLEMS = 5  # in one message; the rest is in the log
 Report = types.WorkDoneProgressReport
@@ -55,7 +54,6 @@ class Messages:
         self._explained = ("", 0.0)
         self._answering: State | None = None
         self._in_progress: dict[str, WorkDone] = {}
-        self._indexing: dict[str, tuple[float, int]] = {}  # since when, the last percentage
         self._numbers = itertools.count(1)
 
     def show(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
@@ -112,21 +110,6 @@ class Messages:
                 f"{before.model or before.url} does not answer any more;"
                 " until it is back, the bundled model answers, a toy for Python."
             )
-
-    def show_index(self, root: str, n_done: int, n_files: int) -> None:
-        """Show how far the index of a workspace is, if that takes longer than a moment."""
-        if n_done >= n_files:
-            self._indexing.pop(root, None)
-            self._end(root)
-            return
-        now = asyncio.get_running_loop().time()
-        since, before = self._indexing.setdefault(root, (now, -1))
-        if now - since > LONG_S:
-            self._begin(root, "Indexing names for suggestions")
-        percentage = 100 * n_done // n_files
-        if root in self._in_progress and percentage != before:
-            self._indexing[root] = since, percentage
-            self._in_progress[root].reports.put_nowait(Report(percentage=percentage))
 
     @contextlib.contextmanager
     def working(

@@ -203,10 +203,6 @@ class Session:
         self._persistence.begin_audit()
         self._judging.begin(self._open.suspend())
 
-    def on_index(self, progress: Callable[[str, int, int], None]) -> None:
-        """Tell *progress* of files that are indexed: root, files done, files to do."""
-        self.workspaces.progress = progress
-
     def stats(self) -> dict[str, object]:
         """Return the object of `fim/stats`."""
         ring = {**self.workspaces.stats(), "capacity": self.config.ring.chunks}

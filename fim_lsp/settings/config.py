@@ -110,7 +110,7 @@ class RingConfig:
     # definitions are needed before their files are opened
     files: bool = option(
         True,
-        "Also use files of the workspace that are not open: in prompts, and for the next edit.",
+        "Also look for the next edit in files of the workspace that are not open.",
         Project.OFF,
     )
 

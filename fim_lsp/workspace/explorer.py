@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,7 +19,6 @@ from fim_lsp.documents import Document
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.files import Stamp, grow, list_files, on_disk
-from fim_lsp.workspace.reader import SourceReader
 
 LISTING_S = 60  # between two looks at what files there are, for editors that do not tell
 LISTING_SHARE = 0.01  # of the time, which very many files may not exceed either
@@ -28,25 +27,19 @@ HOLDING = 12  # files that are read to look for a text: some milliseconds, and 2
 EMPTY = Index()
 READERS = ThreadPoolExecutor(64, "files")  # each may hang: others need the default threads
 
-Progress = Callable[[str, int, int], None]  # root, files done, files to do
-
 
 class Explorer:
     """
-    The files below *root*, a URI, "" for none. *reader* cuts texts; *progress* reports how many
-    files are indexed, and of how many.
+    The files below *root*, a URI, "" for none.
     """
 
-    def __init__(self, root: str, reader: SourceReader, progress: Progress) -> None:
+    def __init__(self, root: str) -> None:
         self.index = EMPTY
         self.folder = paths.local_path(root) if root else None
         self._root = root
-        self._reader = reader
-        self._progress = progress
         self._due_s: float = 0.0  # loop time of the next listing
         self._listing: asyncio.Task[None] | None = None
         self._reading: asyncio.Future[dict[str, Stamp]] | None = None
-        self._begun = asyncio.Event()
 
     def explore(self, near: str, config: Config) -> None:
         """
@@ -58,9 +51,7 @@ class Explorer:
         if due and self.folder:
             self._due_s = now + LISTING_S
             work = self._grow(Path(self.folder), near, config.privacy.exclude)
-            self._begun.clear()
             self._listing = asyncio.create_task(work, name="index")
-            self._listing.add_done_callback(lambda _: self._begun.set())
 
     def find_holding(
         self, texts: Sequence[str], near: str, opened: Collection[str], config: Config
@@ -98,14 +89,6 @@ class Explorer:
         if self._listing is not None:
             self._listing.cancel()
 
-    async def wait_begun(self) -> None:
-        """
-        Wait until the files that matter most near the last `explore` are known: a moment, and only
-        at first.
-        """
-        if not self.index.entries and self._listing is not None:
-            await self._begun.wait()
-
     async def wait_explored(self) -> None:
         """Wait until the index is whole; for tests and benchmarks."""
         while self._listing and not self._listing.done():
@@ -124,11 +107,8 @@ class Explorer:
         if gone := {path: None for path in stamps if path not in listing}:
             self.index = update_index(self.index, gone)
         todo: Sequence[str] = [p for p, stamp in listing.items() if stamps.get(p) != stamp]
-        n_todo = len(todo)
         while todo:
             self.index, todo = await loop.run_in_executor(
-                READERS, grow, self.index, folder, listing, todo, self._reader.syntax
+                READERS, grow, self.index, folder, listing, todo
             )
-            self._begun.set()
-            self._progress(self._root, n_todo - len(todo), n_todo)
             await asyncio.sleep(PAUSE_S)

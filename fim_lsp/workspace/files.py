@@ -1,5 +1,5 @@
 """
-Files of a workspace that are not open, into an index of what they define, and into sources.
+Files of a workspace that are not open, into an index of their words, and into documents.
 
 Blocking: everything here runs in a worker thread, in slices. Files are judged before they are
 read; symbolic links, hidden folders and installed packages are always left out.
@@ -9,28 +9,15 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path, PurePath
 from urllib.parse import quote
 
-from fim_lsp.context.chunks import SOURCE_CHARS, Piece, Read, Source
-from fim_lsp.context.definitions import Syntax
+from fim_lsp.context.chunks import SOURCE_CHARS, Source
 from fim_lsp.context.grammars import language_of
-from fim_lsp.context.index import (
-    NAMES,
-    NONE,
-    WORDS,
-    Index,
-    IndexEntry,
-    names,
-    read_unopened,
-    update_index,
-    words,
-)
+from fim_lsp.context.index import NONE, WORDS, Index, IndexEntry, update_index, words
 from fim_lsp.context.privacy import Folder, enter, is_installed, why_refused
-from fim_lsp.context.ring import Snapshot
 from fim_lsp.documents import Document, open_document, split
 from fim_lsp.workspace.ignore_files import encode_name, read_folder, rules_at, why_private
 from fim_lsp.workspace.regular_files import read
@@ -39,10 +26,9 @@ FILES = 20_000  # in an index: those nearest to the file that was opened first
 FILE_BYTES = 200_000  # a longer file is made by a machine
 KNOWN_BYTES = SOURCE_CHARS  # … unless the user opened it
 SLICE_BYTES = 64_000  # of text read at a time: some 10 ms of work between two looks at the queue
-_DATA = {"", "json", "html", "css"}  # languages whose definitions are not imported
+_DATA = {"", "json", "html", "css"}  # languages in which no edit is repeated
 
 Stamp = tuple[int, int]  # time of change in ns, size in bytes
-ReadSyntax = Callable[[str, str], Syntax]  # `SourceReader.syntax`, of a language and a text
 
 log = logging.getLogger(__name__)
 
@@ -78,47 +64,25 @@ def list_files(root: Path, near: str, excludes: Collection[str]) -> dict[str, St
 
 
 def grow(
-    index: Index, root: Path, listing: Mapping[str, Stamp], todo: Sequence[str], syntax: ReadSyntax
+    index: Index, root: Path, listing: Mapping[str, Stamp], todo: Sequence[str]
 ) -> tuple[Index, Sequence[str]]:
     """Return the index with the first of the files *todo* in it, and the rest of those."""
     fresh: dict[str, IndexEntry | None] = {}
-    size, room, word_room = 0, NAMES - index.n_names, WORDS - index.n_words
+    size, room = 0, WORDS - index.n_words
     for path in todo:
-        text, language = _text(root / path) or "", language_of(path)
-        its_names = _names(path, language, text, syntax) if room > 0 else ()
-        its_words = words(text) if word_room > 0 else NONE
-        fresh[path] = IndexEntry(language, listing[path], its_names, its_words)
-        room -= len(its_names)
-        word_room -= len(its_words)
+        text = _text(root / path) or ""
+        its_words = words(text) if room > 0 else NONE
+        fresh[path] = IndexEntry(listing[path], its_words)
+        room -= len(its_words)
         size += len(text)
         if size > SLICE_BYTES:
             break
     return update_index(index, fresh), todo[len(fresh) :]
 
 
-def _names(path: str, language: str, text: str, syntax: ReadSyntax) -> tuple[str, ...]:
-    """
-    Return the names in a file, none of one that cannot be read, whatever the reason: the other
-    files are worth an index.
-    """
-    try:
-        return names(syntax(language, text).definitions)
-    except Exception:
-        log.debug("%s is not indexed", path, exc_info=True)
-        return ()
-
-
 def uri_of(root_uri: str, path: str) -> str:
     """Return the URI of a file below a workspace folder."""
     return f"{root_uri.rstrip('/')}/{quote(os.fsencode(path))}"
-
-
-def pieces_of(
-    index: Index, root: Path | None, root_uri: str, snapshot: Snapshot, read: Read
-) -> list[Piece]:
-    """Return the pieces of files that are not open that are useful where the user works."""
-    source_of = partial(_as_judged, index, root, root_uri)
-    return [*read_unopened(index, snapshot, source_of, read)]
 
 
 def on_disk(root: Path, root_uri: str, path: str, excludes: Collection[str]) -> Document | None:
@@ -151,18 +115,6 @@ def reread(
     if stamp is None or text is None:
         return None
     return replace(old, version=stamp[0], lines=tuple(split(text)))
-
-
-def _as_judged(index: Index, root: Path | None, root_uri: str, path: str) -> Source | None:
-    """Return an indexed file; None when it is not the one any more that was judged."""
-    entry = index.entries[path]
-    if root is None:
-        return None
-    text = _text(root / path) if entry.stamp == _stamp(root / path) else None
-    if text is None:
-        return None
-    uri = uri_of(root_uri, path)
-    return Source(uri, path, entry.language, entry.stamp[0], tuple(split(text)))
 
 
 def _stamp(file: Path | os.DirEntry[str]) -> Stamp | None:

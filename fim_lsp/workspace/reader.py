@@ -20,8 +20,8 @@ from typing import TypeVar
 
 import msgspec
 
-from fim_lsp.context.chunks import SOURCE_CHARS, CutText, Source, cut
-from fim_lsp.context.definitions import Syntax, read_syntax
+from fim_lsp.context.borders import find_borders
+from fim_lsp.context.chunks import SOURCE_CHARS, Pieces, Source, cut
 from fim_lsp.context.grammars import grammar_of
 from fim_lsp.context.uses import Renamed, Renaming
 from fim_lsp.next_edit.edits import EditedText
@@ -48,11 +48,11 @@ class SyntaxProcess:
         self._child: Child | None = None
         self._n_deaths = 0
 
-    def syntax(self, language: str, text: str) -> Syntax | None:
-        """Run `read_syntax`; None for a text that cannot be read."""
+    def borders(self, language: str, text: str) -> tuple[int, ...] | None:
+        """Run `find_borders`; None for a text that cannot be read."""
         if grammar_of(language) is None:
-            return read_syntax(language, text)  # blocks of lines
-        return self._ask({"language": language, "text": text, "renamings": None}, Syntax)
+            return find_borders(language, text)  # blocks of lines
+        return self._ask({"language": language, "text": text, "renamings": None}, tuple[int, ...])
 
     def uses(
         self, language: str, text: str, renamings: Sequence[Renaming]
@@ -139,8 +139,7 @@ def _end(child: Child) -> None:
 
 
 FILES = 50
-"""Files of which the pieces are kept: an update of the ring looks at 20 open ones and at 24
-others."""
+"""Files of which the pieces are kept: an update of the ring looks at 20."""
 
 CHARS = 4_000_000
 """Characters of these files together: their pieces take some four times that in memory."""
@@ -162,16 +161,16 @@ class SourceReader:
     def __init__(self) -> None:
         self._process = SyntaxProcess()
         # By URI, most recent last.
-        self._read: OrderedDict[str, tuple[Source, int, CutText]] = OrderedDict()
+        self._read: OrderedDict[str, tuple[Source, int, Pieces]] = OrderedDict()
         self._unreadable: set[str] = set()  # files that are cut by lines from now on
         self._to_forget: list[Callable[[str], bool]] = []
         self._lock = threading.Lock()
 
-    def read(self, source: Source) -> CutText:
+    def read(self, source: Source) -> Pieces:
         """Return *source* in pieces; none of a text longer than `SOURCE_CHARS`."""
         with self._lock:
             if self._process.closed:
-                return CutText()
+                return ()
             self._forget_closed()
             entry = self._read.pop(source.uri, None)
             if entry is None or entry[0] != source:
@@ -179,11 +178,6 @@ class SourceReader:
             self._read[source.uri] = entry
             self._forget()
             return entry[2]
-
-    def syntax(self, language: str, text: str) -> Syntax:
-        """Read the syntax of a text that is not to be remembered; empty where it cannot be read."""
-        with self._lock:
-            return self._process.syntax(language, text) or Syntax()
 
     def find_uses(
         self, text: EditedText, renamings: Sequence[Renaming]
@@ -220,17 +214,17 @@ class SourceReader:
             self._process.close()
             self._lock.release()
 
-    def _cut(self, source: Source) -> tuple[Source, int, CutText]:
+    def _cut(self, source: Source) -> tuple[Source, int, Pieces]:
         n_chars = sum(map(len, source.lines))
         if n_chars > SOURCE_CHARS:
-            return source, 0, CutText()
-        text, syntax = "".join(source.lines), None
+            return source, 0, ()
+        text, borders = "".join(source.lines), None
         if source.uri not in self._unreadable:
-            syntax = self._process.syntax(source.language, text)
-        if syntax is None:
+            borders = self._process.borders(source.language, text)
+        if borders is None:
             self._unreadable.add(source.uri)
-            syntax = read_syntax("", text)
-        return source, n_chars, cut(source, syntax)
+            borders = find_borders("", text)
+        return source, n_chars, cut(source, borders)
 
     def _forget_closed(self) -> None:
         while self._to_forget:

@@ -22,7 +22,7 @@ from contextlib import suppress
 
 import msgspec
 
-from fim_lsp.context.definitions import read_syntax
+from fim_lsp.context.borders import find_borders
 from fim_lsp.context.grammars import count_errors, parse_text
 from fim_lsp.context.uses import Renaming, find_uses
 
@@ -51,7 +51,7 @@ def _read(line: bytes) -> bytes:
         if renamings is not None:
             tree = parse_text(language, text).tree
             return msgspec.json.encode(tree and count_errors(tree))
-        return msgspec.json.encode(read_syntax(language, text))
+        return msgspec.json.encode(find_borders(language, text))
     except Exception:  # noqa: BLE001 (one text that cannot be read is no reason to end)
         return b"null"
     finally:

@@ -31,7 +31,7 @@ def source(text: str, uri: str = "file:///w/a.py", version: int = 1) -> Source:
 @given(TEXTS)
 def test_pieces_are_the_lines_of_the_file_each_at_most_once(text: str) -> None:
     """In order, without overlap, never too long, true to the text, and no word is lost."""
-    lines, cut = text.split("\n"), read(source(text)).pieces
+    lines, cut = text.split("\n"), read(source(text))
     assert all(piece.text == "\n".join(lines[piece.start : piece.end]) for piece in cut)
     assert all(a.end <= b.start for a, b in itertools.pairwise(cut))
     assert all(0 < piece.n_lines <= PIECE_LINES for piece in cut)
@@ -43,7 +43,7 @@ def test_pieces_are_the_lines_of_the_file_each_at_most_once(text: str) -> None:
 def test_a_short_function_is_never_cut() -> None:
     """Functions that fit a piece are whole in one, and small neighbours share it."""
     functions = [f"def function_{n}():\n" + f"    call_{n}()\n" * 5 for n in range(10)]
-    cut = read(source("\n\n".join(functions))).pieces
+    cut = read(source("\n\n".join(functions)))
     assert all(any(function.strip() in piece.text for piece in cut) for function in functions)
     assert len(cut) < len(functions)
 
@@ -52,7 +52,7 @@ def test_a_piece_with_a_secret_does_not_exist() -> None:
     """Whatever chooses later, it cannot choose a secret; the rest of the file can be."""
     key = "AK" + "IA" + "Z3MGPQ7RW2XY5TKV"
     text = f"def first():\n    x = 1\n\n\nKEY = '{key}'\n" + "\n\ndef last():\n" + "    go()\n" * 15
-    cut = read(source(text)).pieces
+    cut = read(source(text))
     assert cut
     assert not any(key in piece.text for piece in cut)
 
@@ -69,7 +69,7 @@ SPREAD = {
 def test_no_piece_holds_a_part_of_a_secret(secret: str) -> None:
     """Wherever a text is cut: the lines above a piece may tell what it is."""
     for n in range(20):
-        cut = read(source("alpha()\n" * n + secret + "gamma()\n" * 20)).pieces
+        cut = read(source("alpha()\n" * n + secret + "gamma()\n" * 20))
         assert cut
         assert not any(SPREAD[secret] in piece.text for piece in cut)
 

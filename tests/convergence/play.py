@@ -73,7 +73,6 @@ class Client(Editor):
         self.session = self._open_session(self._config())
         self._is_open = True
         self.session.on_status = lambda status: self._play.note_health(status.state.health)
-        self.session.on_index(self.messages.show_index)
         self.session.handle(events.FoldersChanged(roots))
         self.later(self.pull(), "pull")
 
@@ -210,7 +209,7 @@ class Play:
                 task.cancel()
         if not self.session._lane.idle:
             self.blame("rest", f"work is left: {[*self.session._lane._jobs]}")
-        if self.editor.messages._in_progress or self.editor.messages._indexing:
+        if self.editor.messages._in_progress:
             self.blame("rest", "progress is shown")
         self.check_health()
         for doc in self.session._open:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from fim_lsp.context.definitions import read_syntax
+from fim_lsp.context.borders import find_borders
 from fim_lsp.context.uses import find_uses
 from fim_lsp.settings import files
 from fim_lsp.workspace import reader
@@ -153,9 +153,9 @@ def new_world(delays: Delays) -> Iterator[World]:
     """Give a world with *delays*, which has the clocks, threads and parsers of the product."""
     world = World(delays)
 
-    def grow_slice(index: Any, root: Any, listing: Any, todo: Any, syntax: Any) -> Any:
+    def grow_slice(index: Any, root: Any, listing: Any, todo: Any) -> Any:
         n = 1 if delays("slice") else len(todo)
-        index, left = grow(index, root, listing, todo[:n], syntax)
+        index, left = grow(index, root, listing, todo[:n])
         return index, [*left, *todo[n:]]
 
     def wait(futures: Any, _: float) -> Any:
@@ -170,10 +170,10 @@ def new_world(delays: Delays) -> Iterator[World]:
         patch.setattr(files, "wait", wait)
         patch.setattr("fim_lsp.workspace.explorer.grow", grow_slice)
         parser: Any = reader.SyntaxProcess
-        patch.setattr(parser, "syntax", lambda _, language, text: _read(language, text))
+        patch.setattr(parser, "borders", lambda _, language, text: _read(language, text))
         patch.setattr(parser, "uses", lambda _, *asked: [*find_uses(*asked)])
         patch.setattr(parser, "errors", lambda *_: None)
         yield world
 
 
-_read = functools.lru_cache(4096)(read_syntax)
+_read = functools.lru_cache(4096)(find_borders)

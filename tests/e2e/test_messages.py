@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.e2e.client import EMBEDDED, GHOST_TEXT, INLINE, Editor, at, wait_until
+from tests.e2e.client import GHOST_TEXT, Editor, wait_until
 from tests.server_bridge.recorder import Recorder, recorder
 
 LOADING = b'{"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}'
@@ -65,27 +64,3 @@ def test_no_progress_for_editors_that_cannot(editor: Editor, backend: Recorder) 
     assert message["type"] == INFO
     assert not [asked for asked in editor.asked if asked["method"] == CREATE]
     assert editor.messages(PROGRESS) == []
-
-
-def test_a_long_index_is_in_progress_until_it_is_done(
-    launch: Callable[..., Editor], tmp_path: Path
-) -> None:
-    """In a large workspace the reading of names is shown with its percentage, and ends."""
-    editor = launch(before="from fim_lsp.lsp import messages\nmessages.LONG_S = 0.1\n")
-    lines = "".join(f"def name_{n}(value):\n    return value * {n}\n\n" for n in range(400))
-    for n in range(60):
-        (tmp_path / f"module_{n}.py").write_text(lines, "utf-8")
-    editor.initialize(
-        workspaceFolders=[{"uri": tmp_path.as_uri(), "name": "large"}],
-        capabilities={**GHOST_TEXT, "window": {"workDoneProgress": True}},
-        initializationOptions=EMBEDDED,
-    )
-    here = tmp_path / "module_0.py"
-    editor.open(here.as_uri(), here.read_text("utf-8"))
-    editor.request(INLINE, at(here.as_uri(), 4, 0))
-    editor.wait_for(lambda: steps(editor)[-1:] == ["end"], "the end")
-    assert steps(editor)[0] == "begin"
-    percents = [m["value"].get("percentage") for m in editor.messages(PROGRESS)[1:-1]]
-    assert percents == sorted(percents)
-    editor.finish()
-    assert editor.bye() == 0

@@ -12,7 +12,7 @@ from tests.typist import ROOT, Typist, faked
 
 def chunk() -> ContextChunk:
     lines = ("def area(width, height):\n", "    return width * height\n")
-    [made] = group(read(Source("file:///shop/a.py", "a.py", "python", 1, lines)).pieces, 64)
+    [made] = group(read(Source("file:///shop/a.py", "a.py", "python", 1, lines)), 64)
     return made
 
 

@@ -141,6 +141,7 @@ async def test_no_canary_ever_reaches_the_model(project: Project) -> None:
         project.session.handle(events.Yanked(project.uri(name), text))
         private = await project.session.complete(project.uri(name), Position(1, 4), invoked=True)
         assert name in ("keys.py", "settings.py", "later.py", "moved.py") or not private.suggestions
+    project.open("ship.py")
     other = f"{(project.root / '../other').resolve().as_uri()}/main.py"
     project.session.handle(events.Opened(other, "python", 1, FILES["../other/main.py"]))
     await project.rest()

@@ -13,7 +13,7 @@ from fim_lsp.session.state import workspaces
 from fim_lsp.session.state.edit_history import EditHistory, Question
 from fim_lsp.session.state.open_document import source
 from fim_lsp.session.state.workspaces import Workspaces
-from fim_lsp.settings.config import Config, PrivacyConfig, RingConfig
+from fim_lsp.settings.config import Config, RingConfig
 from fim_lsp.workspace import paths
 
 MAIN = "from shop import freight\n\nprice = freight(3)\n"
@@ -28,8 +28,6 @@ class Project:
         self.workspaces = Workspaces()
         self.workspaces.roots = (root.as_uri(),)
         self.limits = RingLimits(self.config.ring.chunks, 64, 6000)
-        self.told: list[tuple[int, int]] = []
-        self.workspaces.progress = lambda _, done, n_files: self.told.append((done, n_files))
         (root / "main.py").write_text(MAIN)
         self.uri = (root / "main.py").as_uri()
 
@@ -89,29 +87,22 @@ def project(start: Start, tmp_path: Path) -> Project:
     return start()
 
 
-async def test_what_is_imported_is_shown_though_it_is_not_open(project: Project) -> None:
-    """The index is built on the side, and says how far it is."""
-    await project.open()
-    assert await project.shown() == f"# shop.py\n{SHOP}"
-    assert project.told == [(2, 2)]
-
-
-@pytest.mark.parametrize("config", [RingConfig(files=False), RingConfig(chunks=0)])
-async def test_it_can_be_switched_off(start: Start, tmp_path: Path, config: RingConfig) -> None:
-    """Then only what is open counts, or nothing at all."""
+async def test_it_can_be_switched_off(start: Start, tmp_path: Path) -> None:
+    """Then nothing else is shown."""
     (tmp_path / "shop.py").write_text(SHOP)
-    project = start(Config(ring=config))
+    project = start(Config(ring=RingConfig(chunks=0)))
     await project.open()
+    await project.open("shop.py")
     assert await project.shown() == ""
-    assert project.told == []
 
 
 async def test_a_file_that_changes_on_disk_is_shown_as_it_is(project: Project) -> None:
-    """Whether the client tells or not; one was never open, the other was closed."""
+    """Whether the client tells or not; both were closed."""
     (project.root / "util.py").write_text("def tidy(shelf):\n    return sorted(shelf)\n")
     await project.open()
-    await project.open("util.py")
-    project.close("util.py")
+    for name in ("util.py", "shop.py"):
+        await project.open(name)
+        project.close(name)
     assert "sorted(shelf)" in await project.shown()
     (project.root / "util.py").write_text("def tidy(shelf):\n    return shelf.sort()\n")
     (project.root / "shop.py").write_text(SHOP.replace("3", "4"))
@@ -126,6 +117,8 @@ async def test_a_file_that_changes_on_disk_is_shown_as_it_is(project: Project) -
 async def test_a_deleted_file_leaves(project: Project) -> None:
     """Told or not."""
     await project.open()
+    await project.open("shop.py")
+    project.close("shop.py")
     assert "shop.py" in await project.shown()
     (project.root / "shop.py").unlink()
     assert await project.shown() == ""
@@ -136,6 +129,8 @@ async def test_a_file_that_becomes_private_leaves(project: Project) -> None:
     (project.root / "util.py").write_text("def tidy(shelf):\n    return sorted(shelf)\n")
     await project.open()
     await project.open("util.py")
+    await project.open("shop.py")
+    project.close("shop.py")
     shown = await project.shown()
     assert "shop.py" in shown
     assert "util.py" in shown
@@ -145,17 +140,11 @@ async def test_a_file_that_becomes_private_leaves(project: Project) -> None:
     assert await project.shown() == ""
 
 
-async def test_excluded_files_are_never_indexed(start: Start, tmp_path: Path) -> None:
-    """`fim.privacy.exclude` holds for files that are not open."""
-    (tmp_path / "shop.py").write_text(SHOP)
-    project = start(Config(privacy=PrivacyConfig(exclude=("shop.py",))))
-    await project.open()
-    assert await project.shown() == ""
-
-
 async def test_a_file_with_another_spelling_of_its_uri_is_one_file(project: Project) -> None:
-    """Shown once before it is opened, and once after."""
+    """Shown once before it is opened again, and once after."""
     await project.open()
+    await project.open("shop.py")
+    project.close("shop.py")
     assert (await project.shown()).count("rate = 3") == 1
     odd = project.root.as_uri() + "/%73hop.py"
     location = paths.locate(odd, project.workspaces.roots)

@@ -9,14 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp.context.chunks import Source, read
-from fim_lsp.context.definitions import read_syntax
-from fim_lsp.context.index import Index
-from fim_lsp.context.memory import Memory
+from fim_lsp.context.chunks import Source
+from fim_lsp.context.index import Index, holding
 from fim_lsp.context.privacy import Folder
-from fim_lsp.context.ring import RingLimits, Viewport
 from fim_lsp.workspace import files, ignore_files
-from fim_lsp.workspace.files import grow, list_files, pieces_of, reread, uri_of
+from fim_lsp.workspace.files import grow, list_files, reread
 
 EXCLUDES = (".env*", "*.pem", "credentials.py")
 
@@ -56,7 +53,7 @@ def index_of(root: Path, near: str = "a.py") -> Index:
     listing = list_files(root, near, EXCLUDES)
     index, todo = Index(), list(listing)
     while todo:
-        index, rest = grow(index, root, listing, todo, read_syntax)
+        index, rest = grow(index, root, listing, todo)
         assert len(rest) < len(todo)
         todo = list(rest)
     return index
@@ -96,28 +93,13 @@ def test_folders_that_are_not_there_cost_nothing(
     assert {*asked} == {root}
 
 
-def test_an_index_knows_the_definitions(root: Path) -> None:
-    """A file that is no text defines nothing."""
+def test_an_index_knows_the_words(root: Path) -> None:
+    """A file that is no text has none."""
     index = index_of(root)
-    assert index.homes["two"] == ("app/b.py",)
-    assert index.homes["Three"] == ("app/deep/c.py",)
-    assert index.entries["app/binary.py"].names == ()
-    assert {"four", "five", "six", "ten"}.isdisjoint(index.homes)
-
-
-def test_a_file_that_changed_since_it_was_judged_is_not_read(root: Path) -> None:
-    """It may be another one now, or a link to one: the next listing will see."""
-    index, memory = index_of(root), Memory(RingLimits(16, 64, 6000))
-    uri = uri_of(root.as_uri(), "a.py")
-    memory.note_open(Source(uri, "a.py", "python", 1, ("two()\n", "Three()\n")))
-    snapshot = memory.snapshot(Viewport(uri, 0, 0, 2))
-    shown = lambda: pieces_of(index, root, root.as_uri(), snapshot, read)  # noqa: E731
-    names = lambda: sorted({piece.name for piece in shown()})  # noqa: E731
-    assert names() == ["app/b.py", "app/deep/c.py"]
-    (root / "app/b.py").unlink()
-    (root / "app/b.py").symlink_to(root.parent / "outside/j.py")
-    os.utime(root / "app/deep/c.py", ns=(1, 1))
-    assert names() == []
+    assert [*holding(index, ["two"], "a.py")] == ["app/b.py"]
+    assert [*holding(index, ["Three"], "a.py")] == ["app/deep/c.py"]
+    assert not index.entries["app/binary.py"].words
+    assert not any([*holding(index, [word], "a.py")] for word in ("four", "five", "six", "ten"))
 
 
 def test_a_known_file_is_read_again_when_it_changed(root: Path) -> None:

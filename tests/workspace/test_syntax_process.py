@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from fim_lsp.context.definitions import read_syntax
+from fim_lsp.context.borders import find_borders
 from fim_lsp.context.uses import Renaming, find_uses
 from fim_lsp.next_edit.edits import EditedText
 from fim_lsp.workspace import reader
@@ -45,9 +45,9 @@ def process() -> Iterator[SyntaxProcess]:
 def test_after_any_text_the_next_one_is_read(process: SyntaxProcess, language: str) -> None:
     """A hostile one has no syntax, or some; it may end the child, and another one is started."""
     for text in HOSTILE[language][::EVERY]:
-        process.syntax(language, text)
-        syntax = process.syntax("python", CODE)
-        assert syntax == read_syntax("python", CODE), text[:20]
+        process.borders(language, text)
+        borders = process.borders("python", CODE)
+        assert borders == find_borders("python", CODE), text[:20]
 
 
 @pytest.mark.parametrize("language", ["typescript", "python", "java", "lua", "rust"])
@@ -92,7 +92,7 @@ def test_a_child_without_an_answer_is_ended_and_not_started_for_ever(
 
     monkeypatch.setattr(reader, "_start", noting)
 
-    assert [process.syntax("python", CODE) for _ in range(DEATHS + 5)] == [None] * (DEATHS + 5)
+    assert [process.borders("python", CODE) for _ in range(DEATHS + 5)] == [None] * (DEATHS + 5)
     assert len(started) == DEATHS
     assert all(each is not None and each.returncode is not None for each in started)
 
@@ -103,7 +103,7 @@ def test_a_text_that_waits_when_the_session_ends_gets_no_answer(
     """The exit does not wait for the parser."""
     monkeypatch.setattr(reader, "_CHILD", HANGS)
     answers: list[object] = []
-    waits = threading.Thread(target=lambda: answers.append(process.syntax("python", CODE)))
+    waits = threading.Thread(target=lambda: answers.append(process.borders("python", CODE)))
     waits.start()
     while process._child is None:
         time.sleep(0.01)
@@ -111,5 +111,5 @@ def test_a_text_that_waits_when_the_session_ends_gets_no_answer(
     waits.join(timeout=10)
 
     assert answers == [None]
-    assert process.syntax("python", CODE) is None
+    assert process.borders("python", CODE) is None
     assert process.uses("python", CODE, [Renaming(0, "mass", "weight")]) is None

@@ -26,7 +26,7 @@ LINES = split(FILES["lib/textwrap.py"])[:-1]
 
 def entry(path: str, text: str) -> Entry:
     source = Source(path, path, "python", 1, tuple(split(text)))
-    cuts = [n for piece in read(source).pieces for n in (piece.start, piece.end)]
+    cuts = [n for piece in read(source) for n in (piece.start, piece.end)]
     return Entry("thing", "python", path, text, cuts)
 
 

@@ -1,3 +1,1 @@
-(function_definition name: (word) @name) @function
-(program (variable_assignment name: (variable_name) @name) @field)
-(program (declaration_command (variable_assignment name: (variable_name) @name)) @field)
+(function_definition name: (word)) @whole

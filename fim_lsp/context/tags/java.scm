@@ -1,10 +1,7 @@
-(class_declaration name: (identifier) @name) @class
-(interface_declaration name: (identifier) @name) @class
-(enum_declaration name: (identifier) @name) @class
-(record_declaration name: (identifier) @name) @class
-(annotation_type_declaration name: (identifier) @name) @class
-(method_declaration name: (identifier) @name) @function
-(constructor_declaration name: (identifier) @name) @function
-(field_declaration declarator: (variable_declarator name: (identifier) @name)) @field
-(enum_constant name: (identifier) @name) @field
-[(import_declaration) (package_declaration)] @import
+(class_declaration name: (identifier)) @whole
+(interface_declaration name: (identifier)) @whole
+(enum_declaration name: (identifier)) @whole
+(record_declaration name: (identifier)) @whole
+(annotation_type_declaration name: (identifier)) @whole
+(method_declaration name: (identifier)) @whole
+(constructor_declaration name: (identifier)) @whole

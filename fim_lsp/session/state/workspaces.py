@@ -11,26 +11,26 @@ from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import takewhile
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 from fim_lsp.context.chunks import Source
-from fim_lsp.context.index import Index
 from fim_lsp.context.memory import Memory
-from fim_lsp.context.ring import Ring, RingLimits, Snapshot, Viewport, update_ring
+from fim_lsp.context.ring import Ring, RingLimits, Viewport, update_ring
 from fim_lsp.prompt.frame import Chunks, scrub_name
 from fim_lsp.session.state.edit_history import EditHistory
 from fim_lsp.session.state.state_file import SavedWorkspace
 from fim_lsp.session.state.verdicts import LIMIT_S, Verdicts, judge_apart
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
-from fim_lsp.workspace.explorer import EMPTY, READERS, Explorer, Progress
-from fim_lsp.workspace.files import pieces_of, reread, uri_of
+from fim_lsp.workspace.explorer import READERS, Explorer
+from fim_lsp.workspace.files import reread, uri_of
 from fim_lsp.workspace.paths import FileLocation
 from fim_lsp.workspace.reader import SourceReader
 from server_bridge.protocol import Chunk
 
 NO_ROOM = RingLimits(0, 1, 0)
 CHOICE_S = 5.0  # for a choice of chunks: after that other work in the background goes on
+NEVER = -1
 UNREAD = -1  # the version of a text that is to be read again
 
 
@@ -42,11 +42,11 @@ class Workspace:
     *saved* is what an earlier run left, once *loading* has read it.
     """
 
-    def __init__(self, key: str, root: str, reader: SourceReader, progress: Progress) -> None:
+    def __init__(self, key: str, root: str, reader: SourceReader) -> None:
         self.key = key
         self.root = root
         self.memory = Memory(NO_ROOM)
-        self.files = Explorer(root, reader, progress)
+        self.files = Explorer(root)
         self.edits = EditHistory()
         self.saved: SavedWorkspace | None = None
         self.loading: asyncio.Task[None] | None = None
@@ -54,7 +54,7 @@ class Workspace:
         self.count_errors = reader.count_errors
         self._reader = reader
         self._evaluated: Chunks = ()  # those of the prompt that was evaluated last
-        self._updated: tuple[int, Index] | None = None  # what the ring was last chosen from
+        self._updated = NEVER  # how many events the ring was last chosen after
         self._refreshing: asyncio.Task[bool] | None = None
         self._updating: asyncio.Task[None] | None = None
         self._n_rules = 0  # how often the rules of what is private changed
@@ -139,17 +139,13 @@ class Workspace:
         if not limits.n_chunks:
             return
         await self.refresh(config.privacy.exclude)
-        if config.ring.files and (here := self.memory.snapshot(viewport).here):
-            self.files.explore(here.name, config)
-            await self.files.wait_begun()
         snapshot = self.memory.snapshot(viewport)
-        index = self.files.index if config.ring.files else EMPTY
-        if (snapshot.n_events, index) == self._updated:
+        if snapshot.n_events == self._updated:
             return
-        loop = asyncio.get_running_loop()
-        ring = await loop.run_in_executor(READERS, self._choose, snapshot, index)
+        choose = partial(update_ring, snapshot, self._reader.read)
+        ring = await asyncio.get_running_loop().run_in_executor(READERS, choose)
         if self.memory.accept(snapshot, ring):
-            self._updated = snapshot.n_events, index
+            self._updated = snapshot.n_events
 
     def ring_to_save(self) -> Ring:
         """Return the ring as far as it is true and judged."""
@@ -188,14 +184,13 @@ class Workspace:
     def invalidate_listing(self) -> None:
         """Note that files changed on disk."""
         self.files.invalidate_listing()
-        self._updated = None
 
     def judge_again(self) -> None:
         """
         The rules of what is private changed: trust nothing that is remembered until it is judged
         again.
         """
-        self._updated = None
+        self._updated = NEVER
         if self._updating is not None:  # it chooses by the rules of before
             self._updating.cancel()
             self._updating = None
@@ -217,12 +212,6 @@ class Workspace:
         self.edits.stop()
         for task in filter(None, (self.loading, self._refreshing, self._updating)):
             task.cancel()
-
-    def _choose(self, snapshot: Snapshot, index: Index) -> Ring:
-        """Choose the ring, in a worker thread."""
-        folder, read = self.files.folder, self._reader.read
-        others = pieces_of(index, Path(folder) if folder else None, self.root, snapshot, read)
-        return update_ring(replace(snapshot, others=(*snapshot.others, *others)), read)
 
     async def _reread(self, excludes: Collection[str]) -> bool:
         """
@@ -257,11 +246,10 @@ OUTSIDE = 8  # folders outside of all roots that are remembered with nothing ope
 
 class Workspaces:
     """
-    *roots* are the editor's folders; *progress* is called while files are indexed.
+    *roots* are the editor's folders.
     """
 
     def __init__(self) -> None:
-        self.progress: Progress = lambda *_: None
         self.roots: tuple[str, ...] = ()
         self.verdicts = Verdicts(lambda: self.roots)
         self._by_key: dict[str, Workspace] = {}
@@ -276,7 +264,7 @@ class Workspaces:
         """
         if location.key not in self._by_key:
             self._drop_unused(in_use)
-            made = Workspace(location.key, location.root, self._reader, self._report)
+            made = Workspace(location.key, location.root, self._reader)
             self._by_key[location.key] = made
         return self._by_key[location.key]
 
@@ -338,6 +326,3 @@ class Workspaces:
         """Return the sums over all workspaces, for `fim/stats`."""
         names = ("chunks", "queued", "evicted")
         return {n: sum(workspace.memory.stats()[n] for workspace in self) for n in names}
-
-    def _report(self, root: str, n_done: int, n_files: int) -> None:
-        self.progress(root, n_done, n_files)

@@ -1,1 +1,0 @@
-(document (object (pair key: (string (string_content) @name)) @field))
