@@ -69,7 +69,7 @@ async def ask(
             verdict = known.get((place.name, arm))
             if verdict is None:
                 text = await ways[arm](place)
-                verdict = judge(place, text, is_shown=arm in arms.SHOWN)
+                verdict = judge(place, text, is_opened=arm in arms.OPENED)
                 row = {"place": place.name, "arm": arm, "verdict": verdict, "text": text}
                 print(json.dumps(row), f"not {place.missing!r}", file=sys.stderr, flush=True)
                 if file:

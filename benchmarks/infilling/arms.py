@@ -21,7 +21,7 @@ from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import BackendUnusable
 
 ARMS = ("raw", "opened", "infill", "hand", "auto")
-SHOWN = ("hand", "auto")  # in an editor
+OPENED = ("opened", "hand", "auto")  # in the line that an editor opened
 LINE_TOKENS, LINES_TOKENS = 48, 192
 PATIENCE_S = 600.0
 SUFFIXES = {"python": ".py", "javascript": ".js", "java": ".java", "cpp": ".cpp", "csharp": ".cs"}

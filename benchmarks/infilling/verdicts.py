@@ -11,27 +11,27 @@ from benchmarks.infilling.places import Measure, Place
 RIGHT, BEGINNING, WRONG, NOTHING = "right", "beginning", "wrong", "nothing"
 
 
-def fill(place: Place, text: str, *, is_shown: bool) -> str:
+def fill(place: Place, text: str, *, is_opened: bool) -> str:
     """
     Return what stands in the hole with an answer: of one line where one is missing.
 
-    An answer that *is_shown* in an editor stands in the line that was opened there.
+    What *is_opened* stands in the line that an editor has opened and indented.
     """
     if place.measure is Measure.CALL:
         return text
     if place.is_line:
         text = next((line for line in text.split("\n") if line.strip()), "")
-    if is_shown:
+    if is_opened:
         text = place.shown[0].removeprefix(place.above) + text
-    ends = "\n" if is_shown or place.is_line else ""
+    ends = "\n" if is_opened or place.is_line else ""
     return text + ends if place.measure is Measure.TESTS else text
 
 
-def judge(place: Place, text: str, *, is_shown: bool) -> str:
+def judge(place: Place, text: str, *, is_opened: bool) -> str:
     """Return what an answer is."""
     if not text.strip():
         return NOTHING
-    answer = fill(place, text, is_shown=is_shown)
+    answer = fill(place, text, is_opened=is_opened)
     match place.measure:
         case Measure.TESTS:
             is_right = answer == place.missing or passes(

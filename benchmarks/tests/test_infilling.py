@@ -105,12 +105,12 @@ def test_fewer_places_are_the_first_of_more() -> None:
 def test_a_call_is_the_same_by_its_syntax(tmp_path: Path, text: str, verdict: str) -> None:
     """Up to its end, with named arguments in any order."""
     [place] = read(write(tmp_path / "places", CALL))
-    assert judge(place, text, is_shown=True) == verdict
+    assert judge(place, text, is_opened=True) == verdict
 
 
 @runs_programs
 @pytest.mark.parametrize(
-    ("text", "is_shown", "verdict"),
+    ("text", "is_opened", "verdict"),
     [
         ("return 1", True, "right"),
         ("return 2 - 1\n    return 2", True, "right"),
@@ -126,7 +126,7 @@ def test_a_call_is_the_same_by_its_syntax(tmp_path: Path, text: str, verdict: st
     ],
 )
 def test_a_program_passes_its_tests_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, is_shown: bool, verdict: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, is_opened: bool, verdict: str
 ) -> None:
     """Within time, memory and files, and without a network, this machine's own, too."""
     import socket  # noqa: PLC0415
@@ -135,7 +135,7 @@ def test_a_program_passes_its_tests_alone(
     [place] = read(write(tmp_path / "places", TESTED))
     with socket.create_server(("127.0.0.1", 0)) as server:
         text = text.replace("PORT", str(server.getsockname()[1]))
-        assert judge(place, text, is_shown=is_shown) == verdict
+        assert judge(place, text, is_opened=is_opened) == verdict
 
 
 def test_answers_of_earlier_runs_are_known(tmp_path: Path) -> None:
