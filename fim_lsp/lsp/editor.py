@@ -152,11 +152,13 @@ class Editor(LanguageServer):
         """
         if not self.offers("workspace.configuration"):
             return
+        mine = self._newest.claim(("pull", ""))
         items = types.ConfigurationParams([types.ConfigurationItem(section="fim")])
         with contextlib.suppress(JsonRpcException):  # it cannot after all
             answers = await self.workspace_configuration_async(items)
-            self.sources.say("workspace/configuration", answers[0] if answers else None)
-            self.configure()
+            if mine.is_newest:
+                self.sources.say("workspace/configuration", answers[0] if answers else None)
+                self.configure()
 
     async def register(self) -> None:
         """Register for changes of settings and files, with an editor that supports it."""

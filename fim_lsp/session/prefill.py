@@ -13,11 +13,13 @@ from dataclasses import replace
 from functools import partial
 
 from fim_lsp.context.ring import RingLimits
+from fim_lsp.documents import TextPlace
 from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt.frame import Frame
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.lane import Lane, PermittedModel, step_tokens
 from fim_lsp.session.state.open_document import OpenDocument
+from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.stats import Stats
 from server_bridge.protocol import Prompt, PromptTooLong
 
@@ -29,15 +31,17 @@ REST_S = 0.1  # the user stays at a place where the cursor rests this long
 
 class Prefill:
     """
-    Evaluates ahead, in steps, what the next requests will need; where the backend still starts,
-    what those in the document *_waiting* will, once it is ready.
+    Evaluates ahead, in steps, what the next requests will need in the document where the user is;
+    again each time that the backend was reached.
     """
 
-    def __init__(self, lane: Lane, stats: Stats, framing: Framing) -> None:
+    def __init__(
+        self, lane: Lane, stats: Stats, framing: Framing, open_documents: OpenDocuments
+    ) -> None:
         self._lane = lane
         self._stats = stats
         self._framing = framing
-        self._waiting: OpenDocument | None = None
+        self._open = open_documents
         lane.connection.on_ready = self._go_on
 
     def prefill_cursor(self, doc: OpenDocument) -> None:
@@ -109,7 +113,7 @@ class Prefill:
         Make one step of the frame that a request at the cursor would get; return True while there
         is more.
         """
-        if doc.place is None or not self._lane.connection.is_ready:
+        if self._place_of(doc) is None:
             return False
         model = await self._lane.model(doc.permit())
         if (place := doc.place) is None:
@@ -123,7 +127,7 @@ class Prefill:
         Make one step of what `prefill_rest` is for, once the user has rested for as long as that
         takes; return True while there is more.
         """
-        if doc.place is None or not self._lane.connection.is_ready:
+        if self._place_of(doc) is None:
             return False
         model = await self._lane.model(doc.permit())
         if (here := doc.place) is None:
@@ -149,10 +153,7 @@ class Prefill:
         Make one step of the prompt of the next request at the cursor; return True while there is
         more.
         """
-        place = doc.place
-        if not self._lane.connection.is_ready:
-            self._waiting = doc
-        if place is None or not self._lane.connection.is_ready:
+        if (place := self._place_of(doc)) is None:
             return False
         frame = self._framing.ahead(doc, place)
         prompt = frame.prompt(place)
@@ -188,11 +189,15 @@ class Prefill:
         missing = seconds - self._lane.quiet_s
         return missing if missing > SHORTEST_S else 0.0
 
+    def _place_of(self, doc: OpenDocument) -> TextPlace | None:
+        """Return the cursor, if the user is in *doc* and the backend is ready."""
+        is_of_use = self._open.here is doc and self._lane.connection.is_ready
+        return doc.place if is_of_use else None
+
     def _go_on(self) -> None:
-        """Begin where the backend was not ready: it is now."""
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None:
-            self.prefill_next(waiting)
+        """Begin where the user is: the backend is ready now."""
+        if self._open.here is not None:
+            self.prefill_rest(self._open.here)
 
     async def _step(
         self, kind: str, prompt: Prompt, model: PermittedModel, *, is_first: bool

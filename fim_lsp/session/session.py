@@ -84,7 +84,7 @@ class Session:
         self._framing = Framing(self._lane)
         parts = (self._lane, self.counters, self._framing)
         self._dispatcher = Dispatcher(*parts)
-        self._prefill = Prefill(*parts)
+        self._prefill = Prefill(*parts, self._open)
         self._persistence = Persistence(cache, self.connection, self._open, self._prefill)
         self._judging = Judging(self.connection, self._open, self._persistence)
         self.edits = InstructedEdits(self._lane, self._framing, self._open, self._judging)
