@@ -141,7 +141,8 @@ class Reply:
     *text* begins with the prompt's `forced`, as far as it got. *tokens* spell *text* and *middle*
     spells the prompt's middle; where a backend deals in text only, their ids are `NO_ID`. A piece
     reads as if it had been asked for with the prompt `append_text` makes of those before; what is
-    evaluated belongs to the first, and all but the last say `Stop.LIMIT`.
+    evaluated belongs to the first, and all but the last say `Stop.LIMIT`. One without text says
+    that the server goes on, so that its reader can leave.
     """
 
     text: str
@@ -149,6 +150,11 @@ class Reply:
     middle: tuple[Token, ...]
     stop: Stop
     timings: Timings
+
+    @property
+    def n_tokens(self) -> int:
+        """The tokens that were made for it, one at least where it has text."""
+        return self.timings.predicted_n or int(bool(self.text))
 
 
 def append_text(prompt: Prompt, text: str, tokens: tuple[Token, ...]) -> Prompt:
@@ -168,7 +174,7 @@ def rest(request: Request, *replies: Reply) -> Request | None:
     """
     Return the part of *request* that is left after *replies*: of many, joined once; None for none.
     """
-    n_left = request.n_predict - sum(max(1, reply.timings.predicted_n) for reply in replies)
+    n_left = request.n_predict - sum(reply.n_tokens for reply in replies)
     if n_left < 1:
         return None
     text = "".join(reply.text for reply in replies)

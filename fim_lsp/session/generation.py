@@ -185,7 +185,7 @@ class Generation:
             self.logprob += sum(token.logprob or 0.0 for token in reply.tokens)
         self.raw += reply.text
         self.tokens += reply.tokens
-        self.left -= max(1, reply.timings.predicted_n)
+        self.left -= reply.n_tokens
         if reply.stop in (Stop.END, Stop.WORD) or self._is_enough(reply.text):
             self.phase = Phase.WHOLE
         elif reply.stop is Stop.FULL or self.left <= 0:

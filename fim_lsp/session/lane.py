@@ -268,7 +268,7 @@ class Lane(Scheduler):
             async for reply in stream:
                 await asyncio.sleep(0)  # many pieces may be there at once
                 replies.append(reply)
-                n_left -= max(1, reply.timings.predicted_n)
+                n_left -= reply.n_tokens
                 if not take(reply) or n_left < -OVER:
                     return None
                 if self.is_wanted and reply.stop is Stop.LIMIT and can_rest():

@@ -149,6 +149,9 @@ COMPRESSION = re.compile(
     r"\b(?:gzip|deflate|compress|br|zstd|dc[bz]|exi|x-[\w-]+)\b", re.IGNORECASE
 )
 
+# An answer without new text for so long, or in so many events more than it may have tokens: a
+# model that thinks makes a token in each.
+SILENT_S, SPARE_EVENTS = 60.0, 256
 LONGEST_TOKEN, SPARE_TOKENS = 128, 8  # characters: vocabularies have runs of so many spaces
 
 log = logging.getLogger(__name__)
@@ -297,6 +300,28 @@ def check_length(n_chars: int, n_predict: int, url: str) -> None:
     """Raise UnexpectedAnswer where so long a text is no answer of *n_predict* tokens."""
     if n_chars > LONGEST_TOKEN * (SPARE_TOKENS + n_predict):
         raise answer_error(url, "a longer text than was asked for")
+
+
+class Silence:
+    """
+    The events of one answer of *n_predict* tokens that bring no text. State: how many came since
+    the last text, and when that was.
+    """
+
+    def __init__(self, url: str, n_predict: int) -> None:
+        self._url, self._most = url, n_predict + SPARE_EVENTS
+        self._n_events, self._since = 0, time.monotonic()
+
+    def note(self, *, has_text: bool) -> None:
+        """
+        Note an event. Raises UnexpectedAnswer after too many without text, or after too long.
+        """
+        now = time.monotonic()
+        if has_text:
+            self._n_events, self._since = 0, now
+        self._n_events += 1
+        if self._n_events > self._most or now - self._since > SILENT_S:
+            raise answer_error(self._url, "events without text, and no end")
 
 
 def log_probability(told: float | None) -> float | None:

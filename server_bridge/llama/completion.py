@@ -130,10 +130,10 @@ async def replies(
     drafted: bool,
 ) -> AsyncGenerator[Reply, None]:
     """
-    Yield the events of a streamed `/completion` as replies, a piece of text each.
+    Yield the events of a streamed `/completion` as replies.
 
     An event's text may wait for a later one (see `answers.Event`); so its tokens do, and a reply
-    has both. *middle* are the tokens of the prompt's middle; the context has room for *n_room*
+    has both, or neither. *middle* are the tokens of the prompt's middle; the context has room for *n_room*
     tokens more. *drafted*: the server speculates.
     """
     numbers: list[int] = []  # of which the text has not come
@@ -143,6 +143,7 @@ async def replies(
         numbers += event.tokens
         entries += event.completion_probabilities
         if not event.content and not event.stop:
+            yield Reply("", (), middle, Stop.LIMIT, Timings())
             continue
         stop = _stop(event, n_room)
         # The last character may be cut in half by a limit (sent as U+FFFD).

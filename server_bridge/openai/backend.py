@@ -284,11 +284,10 @@ class OpenAiServer:
                         break
                     answer.lose(held)
                     reply = pieces.reply(answer, timings.since(before_it) if before_it else timings)
-                    if reply is not None:
-                        before_it = timings
-                        yield reply
-                        if reply.stop is not Stop.LIMIT:
-                            return
+                    before_it = timings if reply.text else before_it
+                    yield reply
+                    if reply.stop is not Stop.LIMIT:
+                        return
                 else:
                     return
         raise BackendTimeout("mlx_lm.server cannot continue here; type one more key")

@@ -70,7 +70,7 @@ def agrees(answer: StreamedAnswer, forced: str) -> bool:
 
 class GrowingReplies:
     """
-    The replies to *request*, one for each piece of a growing answer.
+    The replies to *request*, one for each event of a growing answer.
 
     *before* was asked with, because the answer did not begin with it by itself, and is said first.
     """
@@ -82,20 +82,19 @@ class GrowingReplies:
         self._said = ""
         self._n_pieces = 0
 
-    def reply(self, answer: StreamedAnswer, timings: Timings) -> Reply | None:
-        """Return the reply with what is new in *answer*, None if that is nothing."""
+    def reply(self, answer: StreamedAnswer, timings: Timings) -> Reply:
+        """Return the reply with what is new in *answer*; one without text where that is nothing."""
         stops, before = self._request.stop, self._before
         text, is_stopped = _until(before + answer.text, stops, len(self._said))
         new = text[len(self._said) :]
-        is_last = is_stopped or bool(answer.ended)
-        if not new and not is_last:
-            return None
+        middle = _middle(self._request.prompt.middle + self._said)
+        if not (new or is_stopped or answer.ended):
+            return Reply("", (), middle, Stop.LIMIT, Timings())
         unasked = new.removeprefix(before) if not self._said else new
         tokens = answer.tokens(unasked, self._n_pieces)
         self._n_pieces += len(tokens)
         if len(unasked) < len(new):
             tokens = (Token(NO_ID, before.encode()), *tokens)
-        middle = _middle(self._request.prompt.middle + self._said)
         self._said = text
         if is_stopped:
             stop = Stop.WORD

@@ -79,7 +79,7 @@ async def _write(prompt: Prompt, writing: LongText, permit: Permit, lane: Lane) 
         nonlocal n_forced, stop
         shown.append(reply)
         stop = reply.stop
-        writing.take(reply.text[n_forced:], max(1, reply.timings.predicted_n))
+        writing.take(reply.text[n_forced:], reply.n_tokens)
         n_forced = max(0, n_forced - len(reply.text))
         return not writing.is_over
 
