@@ -81,10 +81,7 @@ class Stop(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """
-    At most *n_predict* tokens after *prompt*, 1 or more. *sample* 0 is greedy, n > 0 the n-th
-    alternative.
-    """
+    """At most *n_predict* tokens after *prompt*, 1 or more; *sample* 0 is greedy, n > 0 another."""
 
     prompt: Prompt
     n_predict: int
@@ -106,9 +103,7 @@ COUNTED = (
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """
-    The cost of a request, in tokens and milliseconds; `expected_n` is our prediction of `cache_n`.
-    """
+    """The cost of a request, in tokens and milliseconds; *expected_n* predicts `cache_n`."""
 
     prompt_n: int = 0  # evaluated
     cache_n: int = 0  # reused
@@ -141,8 +136,8 @@ class Reply:
     *text* begins with the prompt's `forced`, as far as it got. *tokens* spell *text* and *middle*
     spells the prompt's middle; where a backend deals in text only, their ids are `NO_ID`. A piece
     reads as if it had been asked for with the prompt `append_text` makes of those before; what is
-    evaluated belongs to the first, and all but the last say `Stop.LIMIT`. One without text says
-    that the server goes on, so that its reader can leave.
+    evaluated belongs to the first, and all but the last say `Stop.LIMIT`. One without text lets its
+    reader leave.
     """
 
     text: str
@@ -158,9 +153,7 @@ class Reply:
 
 
 def append_text(prompt: Prompt, text: str, tokens: tuple[Token, ...]) -> Prompt:
-    """
-    Return the prompt with *text* behind it, as the model spelled it if *tokens* are all of it.
-    """
+    """Return the prompt with *text* behind it, spelled by *tokens* if they are all of it."""
     is_spelled = b"".join(token.text for token in tokens) == text.encode()
     return dataclasses.replace(
         prompt,

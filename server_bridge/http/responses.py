@@ -302,7 +302,7 @@ def check_length(n_chars: int, n_predict: int, url: str) -> None:
         raise answer_error(url, "a longer text than was asked for")
 
 
-class Silence:
+class EmptyEvents:
     """
     The events of one answer of *n_predict* tokens that bring no text. State: how many came since
     the last text, and when that was.

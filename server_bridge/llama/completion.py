@@ -133,8 +133,8 @@ async def replies(
     Yield the events of a streamed `/completion` as replies.
 
     An event's text may wait for a later one (see `answers.Event`); so its tokens do, and a reply
-    has both, or neither. *middle* are the tokens of the prompt's middle; the context has room for *n_room*
-    tokens more. *drafted*: the server speculates.
+    has both, or neither. *middle* are the tokens of the prompt's middle; the context has room for
+    *n_room* tokens more. *drafted*: the server speculates.
     """
     numbers: list[int] = []  # of which the text has not come
     entries: list[Entry] = []

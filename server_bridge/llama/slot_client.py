@@ -22,7 +22,7 @@ from functools import partial
 from typing import NamedTuple
 
 from server_bridge.fim.layout import WIDTH, Ids, ids
-from server_bridge.http.responses import Object, Silence, answer_error, check_length
+from server_bridge.http.responses import EmptyEvents, Object, answer_error, check_length
 from server_bridge.llama import answers, completion
 from server_bridge.llama.answers import Entry, Event, SlotCost
 from server_bridge.llama.checkpoints import WHERE_CUT, Kind, ModelMemory
@@ -169,7 +169,7 @@ class SlotClient:
         Closing it ends the work and waits until the slot is free.
         """
         made, last, n_chars = list[int](), Event(), 0
-        silence = Silence(self.link.url, options["n_predict"])
+        empty = EmptyEvents(self.link.url, options["n_predict"])
         moves = completion.MOVING.keys() <= options.keys()
         outlook = self.mirror.outlook(whole.packed, slot, moves=moves)
         fields = {**options, **completion.ALWAYS, **place(slot)}
@@ -182,7 +182,7 @@ class SlotClient:
                         made += event.tokens
                     n_chars += max(len(event.content), len(event.tokens))
                     check_length(n_chars, options["n_predict"], self.link.url)
-                    silence.note(has_text=bool(event.content))
+                    empty.note(has_text=bool(event.content))
                     last = event
                     yield Told(event, outlook)
             served, n_held = _parse_end(last, self.link.url)

@@ -197,12 +197,12 @@ async def growing(
     Raises BackendUnavailable where it breaks off, or what its error means.
     """
     answer, started = StreamedAnswer(), time.perf_counter()
-    silence = responses.Silence(url, n_predict)
+    empty = responses.EmptyEvents(url, n_predict)
     async for event in events:
         n_chars = len(answer.text)
         _take(answer, responses.read(CompletionEvent, event, url), url)
         responses.check_length(len(answer.text), n_predict, url)
-        silence.note(has_text=len(answer.text) > n_chars)
+        empty.note(has_text=len(answer.text) > n_chars)
         answer.total_ms = (time.perf_counter() - started) * 1000
         if not answer.prompt_ms and (answer.text or answer.ended):
             answer.prompt_ms = answer.total_ms
