@@ -17,7 +17,17 @@ from tree_sitter import Node
 
 from fim_lsp.context.alike import find_alike, find_partner
 from fim_lsp.context.grammars import parse_text, types
-from fim_lsp.context.scopes import FUNCTIONS, TABLES, Place, Role, ScopedText, Step, Table, name_of
+from fim_lsp.context.scopes import (
+    FUNCTIONS,
+    TABLES,
+    Place,
+    Role,
+    ScopedText,
+    Step,
+    Table,
+    name_of,
+    words,
+)
 
 HEADS = ("#", "//", "/*", "*", "--", "@")
 """What lines above a definition begin with that belong to it: comments and decorators."""
@@ -32,6 +42,9 @@ _VALUES = types(  # what binds a variable
 )
 _HEAD = re.compile(r"\b(?:def|function) (\w+)")
 _NO_WORD = re.compile(r"[^_]_[^_]|[a-z][A-Z]|\d")  # names that are no words of a language
+
+
+Scope = Node | str | None  # a namespace by its name
 
 
 class Renaming(NamedTuple):
@@ -154,16 +167,20 @@ def _same_variable(
     binders, others = _binders([definition, *places]), _binders(taken)
     is_declared = definition.way[-1].edge in table["names"]
     is_one = "redeclares" in table["traits"]
-    alike = [p for p in binders.get(definition.scope, ()) if not is_one or _has_body(p)]
+    alike = [p for p in binders.get(_key(definition.scope), ()) if not is_one or _has_body(p)]
     if is_declared and len({*alike, definition}) > 1 and (not is_one or _has_body(definition)):
         return None  # a function or type of the old name is there still: this is a new one
     bound = _binding(definition, binders, table)
     variables = (p for p in places if p.role in (Role.BINDS, Role.REFERS, Role.UNBINDS))
-    same = [place for place in variables if _binding(place, binders, table) == bound]
-    first = min((p.at for p in same if p.scope in binders), default=math.inf)
+    # The only one of a namespace is meant outside of it, too: macros hide where it ends.
+    is_only = is_one and isinstance(_key(definition.scope), str) and len(binders) == 1
+    meant = {bound, None} if is_only else {bound}
+    same = [place for place in variables if _binding(place, binders, table) in meant]
+    first = min((p.at for p in same if _key(p.scope) in binders), default=math.inf)
     is_first = is_one or definition.at < first
     bound = _binding(definition, others, table)
-    return [p for p in same if _binding(p, others, table) == bound] if is_first else None
+    meant = {bound, None} if is_only else {bound}
+    return [p for p in same if _binding(p, others, table) in meant] if is_first else None
 
 
 def _is_type(place: Place) -> bool:
@@ -179,47 +196,52 @@ def _has_body(place: Place) -> bool:
 
 def _is_bound(definition: Place, places: Sequence[Place]) -> bool:
     """Return whether one of *places* binds the same name as a definition, in its scope."""
-    return definition.role is Role.BINDS and definition.scope in _binders(places)
+    return definition.role is Role.BINDS and _key(definition.scope) in _binders(places)
 
 
-def _binders(places: Sequence[Place]) -> dict[Node | None, list[Place]]:
+def _key(scope: Node | None) -> Scope:
+    """Return what is the same for all parts of a namespace."""
+    if scope is None or scope.type not in ("namespace_definition", "namespace_declaration"):
+        return scope
+    return "::".join(words(scope.child_by_field_name("name"))) or scope
+
+
+def _binders(places: Sequence[Place]) -> dict[Scope, list[Place]]:
     """Return by scope what binds a name."""
     unbound = {place.scope for place in places if place.role is Role.UNBINDS}
-    binders: dict[Node | None, list[Place]] = {}
+    binders: dict[Scope, list[Place]] = {}
     for place in places:
         if place.role is Role.BINDS and place.scope not in unbound:
-            binders.setdefault(place.scope, []).append(place)
+            binders.setdefault(_key(place.scope), []).append(place)
     return binders
 
 
 def _binding(
-    place: Place, binders: Mapping[Node | None, Sequence[Place]], table: Table
-) -> tuple[Node | None, int] | None:
+    place: Place, binders: Mapping[Scope, Sequence[Place]], table: Table
+) -> tuple[Scope, int] | None:
     """Return what a name refers to: a scope and, where names repeat in it, a declaration."""
     binder: Place | None = place
-    if place.scope not in binders or "dynamic" in table["traits"]:
+    if _key(place.scope) not in binders or "dynamic" in table["traits"]:
         binder = _nearest(place, binders, table)
     while binder is not None and binder.way[-1].edge in table["plain"]:
         around = _scopes_around(binder, table)
         if not around or around[0].type in table["sealed"]:
             break
-        above: dict[Node | None, list[Place]] = {
+        above: dict[Scope, list[Place]] = {
             scope: [p for p in binders.get(scope, ()) if p.at < binder.at] for scope in around[1:]
         }
         if (outer := _nearest(binder, above, table)) is None:
             break
         binder = outer
     repeats = "repeats" in table["traits"]
-    return binder and (binder.scope, binder.since if repeats else 0)
+    return binder and (_key(binder.scope), binder.since if repeats else 0)
 
 
-def _nearest(
-    place: Place, binders: Mapping[Node | None, Sequence[Place]], table: Table
-) -> Place | None:
+def _nearest(place: Place, binders: Mapping[Scope, Sequence[Place]], table: Table) -> Place | None:
     """Return what binds a name in the innermost scope around a place that does."""
     passed = set[str]()  # types of the scopes that lie between
     for scope in _scopes_around(place, table):
-        for binder in reversed(binders.get(scope, ())):
+        for binder in reversed(binders.get(_key(scope), ())):
             is_open = not passed or scope.type not in table["closed"] or binder.is_generic
             is_seen = table["sealed"].isdisjoint(passed) or _is_global(binder, table)
             is_mine = table["owners"].isdisjoint(passed) or not _is_of_self(binder)

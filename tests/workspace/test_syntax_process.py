@@ -62,6 +62,13 @@ def test_uses_are_read_by_it(process: SyntaxProcess, language: str) -> None:
         assert process.uses("python", code, asked) == expected
 
 
+@pytest.mark.parametrize(("code", "n_errors"), [(CODE, 0), ("x = = 1\n", 1), ("", 0)])
+def test_errors_are_counted_by_it(process: SyntaxProcess, code: str, n_errors: int) -> None:
+    """Of a whole text; in a language without a grammar none are known."""
+    assert process.errors("python", code) == n_errors
+    assert process.errors("plaintext", code) is None
+
+
 def test_no_more_than_some_uses_are_looked_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The newest: who reads another text waits meanwhile."""
     n_asked: list[int] = []
