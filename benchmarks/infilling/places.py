@@ -113,13 +113,14 @@ def _place(row: Mapping[str, Any]) -> Place:
 
 
 def _tested(row: Mapping[str, Any]) -> Place:
-    """Return a place of HumanEval-Infilling: whole lines, with their line break."""
+    """Return a place of HumanEval-Infilling: whole lines, with their line break, or a span inside of them."""
     above, missing, below = row["prompt"], row["canonical_solution"], row["suffix"]
     test = f"{row['test']}\ncheck({row['entry_point']})\n"
-    return Place(
-        row["task_id"], "python", Measure.TESTS, above, missing, below,
-        (above + indent(missing), "\n" + below), missing.rstrip("\n").count("\n") == 0, test,
-    )  # fmt: skip
+    is_whole = above[-1:] in ("", "\n") and missing.endswith("\n")
+    shown = (above + indent(missing), "\n" + below) if is_whole else (above, below)
+    is_line = is_whole and missing.count("\n") == 1
+    name = row["task_id"]
+    return Place(name, "python", Measure.TESTS, above, missing, below, shown, is_line, test)
 
 
 def _call(row: Mapping[str, Any]) -> Place:

@@ -23,8 +23,8 @@ def fill(place: Place, text: str, *, is_opened: bool) -> str:
         text = next((line for line in text.split("\n") if line.strip()), "")
     if is_opened:
         text = place.shown[0].removeprefix(place.above) + text
-    ends = "\n" if is_opened or place.is_line else ""
-    return text + ends if place.measure is Measure.TESTS else text
+    ends = is_opened and place.shown[1] != place.below
+    return text + "\n" * (place.measure is Measure.TESTS and (ends or place.is_line))
 
 
 def judge(place: Place, text: str, *, is_opened: bool) -> str:

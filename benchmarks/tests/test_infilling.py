@@ -34,6 +34,15 @@ def write(file: Path, *rows: object) -> Path:
     return file
 
 
+@runs_programs
+def test_a_span_inside_a_line_is_filled_as_it_is(tmp_path: Path) -> None:
+    """No line is opened for it."""
+    row = TESTED | {"prompt": "def f():\n    ret", "canonical_solution": "urn 1", "suffix": "\n"}
+    [place] = read(write(tmp_path / "places", row))
+    assert place.shown == (place.above, place.below)
+    assert judge(place, "urn 2 - 1", is_opened=True) == "right"
+
+
 def test_a_place_has_its_text_as_published_and_as_an_editor_shows_it(tmp_path: Path) -> None:
     """There the line is opened and indented; an instruction to a model is in no file."""
     tested, call = read(write(tmp_path / "places", TESTED, CALL))
