@@ -177,7 +177,8 @@ def _after_cursor(document: Document, position: Position) -> Iterator[str]:
     rest = right_of(document, position)
     last = position.line + 1 == len(document.lines)
     yield ("" if closes_only(rest) else rest) + ("" if last else "\n")
-    yield from map(unix, document.lines[position.line + 1 :])
+    for line in document.lines[position.line + 1 :]:
+        yield unix(line) if "\r" in line else line
 
 
 def _suffix(document: Document, position: Position, n_chars: int) -> str:

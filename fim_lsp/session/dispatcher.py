@@ -16,7 +16,7 @@ from functools import partial
 
 from fim_lsp.prompt.frame import Frame, compose
 from fim_lsp.session.framing import Framing
-from fim_lsp.session.generation import Generation, Phase, goes_on
+from fim_lsp.session.generation import Generation, Now, Phase
 from fim_lsp.session.lane import OVER, Lane, PermittedModel, Withdrawn
 from fim_lsp.session.newest import Newest
 from fim_lsp.session.scheduler import end_tasks
@@ -62,7 +62,7 @@ class Dispatcher:
             try:
                 return await self._collect(request, doc, wait, n_wanted)
             except PromptTooLong as error:
-                if request.is_look or not self._framing.shrunk(doc, doc.ladder.current, error):
+                if request.is_look or not self._framing.shrunk(doc, doc.view.ladder.current, error):
                     raise
 
     def decode_ahead(
@@ -72,10 +72,10 @@ class Dispatcher:
         if doc.current is not request.document:
             return  # the user typed on
         after = accept(request, suggestion)
-        frame = doc.ladder.current
+        frame = doc.view.ladder.current
         if frame is None or doc.find_known(after, self._model).candidates:
             return
-        if doc.known.joinable(frame.window, after):
+        if doc.view.known.joinable(frame.window, after):
             return
         if frame.prompt(request.place).suffix != frame.window.suffix:
             return  # the suggestion may come between a secret and the name that tells it is one
@@ -111,12 +111,12 @@ class Dispatcher:
             whole = wait._replace(early=wait.until)
             more = await self._wait(another, doc, request, whole)
             cost = cost.plus(more)
-        kept = doc.known.kept.find(request.cursor, self._model)
+        kept = doc.view.known.kept.find(request.cursor, self._model)
         return kept[:n_wanted] or [*known.candidates] or [Candidate("")], cost
 
     def _joinable(self, request: CompletionRequest, doc: OpenDocument) -> Generation | None:
-        frame = doc.ladder.current
-        return doc.known.joinable(frame.window if frame else None, request)
+        frame = doc.view.ladder.current
+        return doc.view.known.joinable(frame.window if frame else None, request)
 
     async def _start(
         self, request: CompletionRequest, doc: OpenDocument, sample: int = 0
@@ -125,7 +125,7 @@ class Dispatcher:
         document = doc.document
         best = partial(self._framing.best, doc, request.place, by_hand=request.invoked)
         frame = await self._lane.run(doc.permit(), best)
-        if frame is not doc.ladder.current and not request.is_look:
+        if frame is not doc.view.ladder.current and not request.is_look:
             doc.take(frame, document)
         return self._new(request, doc, frame, sample)
 
@@ -136,7 +136,7 @@ class Dispatcher:
         prompt, n_predict = compose(frame, typed), request.config.completion.max_tokens
         generation = Generation(request, frame.window, typed, prompt, n_predict, sample)
         if not (sample or request.is_look):
-            doc.known.begin(generation)
+            doc.view.known.begin(generation)
             self._stats.generations += 1
         return generation
 
@@ -150,7 +150,8 @@ class Dispatcher:
         alarms = [loop.call_at(at, generation.news.set) for at in (wait.early, wait.until)]
         n_lines, shown = 0, False
         lingers_s = 0.0 if generation.sample else math.inf  # where the request leaves without it
-        generation.join(None if request.is_look else self._newest.claim(""))
+        looks = request.is_look
+        generation.join(None if looks else self._newest.claim(""))
         try:
             self._run(generation, doc)
             while not is_answered(known := generation.at(request), wait, loop.time()):
@@ -164,8 +165,8 @@ class Dispatcher:
             if known.is_over or known.is_settled or shown:
                 lingers_s = LINGER_S
         finally:
-            until = generation.until if request.is_look else loop.time() + lingers_s
-            generation.leave(until, shown=shown and not request.is_look)
+            until = generation.until if looks else loop.time() + lingers_s
+            generation.leave(until, shown=shown and not looks)
             for alarm in alarms:
                 alarm.cancel()
         if generation.error is not None:
@@ -182,9 +183,7 @@ class Dispatcher:
         """Decode until *generation* has ended or is not wanted; never raises, see `fail`."""
         advance = partial(self._advance, generation, doc)
         try:
-            while self._is_wanted(generation, doc) and not (
-                generation.is_over or generation.is_paused
-            ):
+            while generation.is_wanted(self._now(doc, generation)):
                 await self._lane.run(doc.permit(), advance)
         except Exception as error:  # noqa: BLE001  (each request that waits raises it)
             generation.fail(error)
@@ -224,38 +223,22 @@ class Dispatcher:
                         if generation.left < -OVER:
                             return
                         continue
-                    if generation.is_over or not self._goes_on(generation, doc):
+                    if not generation.goes_on(self._now(doc, generation)):
                         return
         except PromptTooLong:
             if not generation.text:
                 raise
         generation.end()  # its text so far fills the context
 
-    def _goes_on(self, generation: Generation, doc: OpenDocument) -> bool:
-        """
-        Return whether the stream of *generation* goes on, being asked after each piece of text.
-        """
-        if contradicted := not doc.leads_to(generation):
-            generation.news.set()  # a request that joined it may need another
-        return goes_on(
-            generation.waiting,
-            lingers=_lingers(generation),
-            is_newest=generation.is_newest,
-            is_paused=generation.is_paused or (contradicted and not generation.waiting),
-            # perhaps by this very generation, if it began ahead
-            is_wire_wanted=self._lane.is_wanted,
-        )
-
-    def _is_wanted(self, generation: Generation, doc: OpenDocument) -> bool:
-        """Return whether a request waits for *generation*, or a key that may come, and no step."""
-        is_free = generation.is_newest and not self._lane.is_wanted
-        lingers = is_free and _lingers(generation) and doc.leads_to(generation)
-        return generation.waiting > 0 or lingers
+    def _now(self, doc: OpenDocument, generation: Generation) -> Now:
+        """Return what decides whether *generation* goes on now."""
+        time = asyncio.get_running_loop().time()
+        return Now(time, doc.leads_to(generation), self._lane.is_wanted)
 
     def _keep(self, generation: Generation, doc: OpenDocument) -> None:
         """Store the text of a finished generation as a known continuation."""
         if generation.is_over and not generation.request.is_look:
-            doc.known.keep(generation, self._model)
+            doc.view.known.keep(generation, self._model)
 
     async def _step(self, generation: Generation, doc: OpenDocument) -> bool:
         """
@@ -271,8 +254,3 @@ class Dispatcher:
             generation.fail(error)
         self._keep(generation, doc)
         return not generation.is_over
-
-
-def _lingers(generation: Generation) -> bool:
-    """Return whether *generation* goes on for a key that may come, if more of it could be shown."""
-    return asyncio.get_running_loop().time() < generation.until and not generation.is_unsure

@@ -22,6 +22,7 @@ import asyncio
 import enum
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from fim_lsp.prompt import window
 from fim_lsp.prompt.half_words import Tape, resume
@@ -59,6 +60,17 @@ def goes_on(
     if is_wire_wanted:
         return n_waiting > 0 and is_newest
     return n_waiting > 0 or lingers
+
+
+class Now(NamedTuple):
+    """
+    What decides whether a generation goes on: the *time* (of the loop), whether the cursor *leads*
+    to it, and whether another step waits for the wire.
+    """
+
+    time: float
+    leads: bool
+    is_wire_wanted: bool
 
 
 class Phase(enum.Enum):
@@ -105,10 +117,14 @@ class Generation:
     cost: Timings = field(default_factory=Timings)
     effort: Effort = field(default_factory=Effort)  # of its prompt's evaluation
     logprob: float = 0.0  # of the text, as far as the tokens tell
+    least: float = field(init=False)  # that it must have to be shown
     n_judged: int = 0  # of *tokens*, when it was last seen whether they are enough
     error: Exception | None = None
     _known: Known = field(default_factory=Known)
     _known_at: object = None  # the request, and how far it had come
+
+    def __post_init__(self) -> None:
+        self.least = least(self.request.config.sure)
 
     @property
     def forced(self) -> str:
@@ -175,7 +191,31 @@ class Generation:
     @property
     def is_unsure(self) -> bool:
         """Return whether no more than a beginning of it can be shown where it began."""
-        return self.logprob < least(self.request.config.sure)
+        return self.logprob < self.least
+
+    def is_wanted(self, now: Now) -> bool:
+        """Return whether it is to be run: for a request, or for a key that may come."""
+        if self.is_over or self.is_paused:
+            return False
+        is_free = self.is_newest and not now.is_wire_wanted
+        return self.waiting > 0 or (is_free and now.leads and self._lingers(now))
+
+    def goes_on(self, now: Now) -> bool:
+        """Return whether its stream goes on, being asked after each piece of text."""
+        if not now.leads:
+            self.news.set()  # a request that joined it may need another
+        return not self.is_over and goes_on(
+            self.waiting,
+            lingers=self._lingers(now),
+            is_newest=self.is_newest,
+            is_paused=self.is_paused or not (now.leads or self.waiting),
+            # perhaps by this very generation, if it began ahead
+            is_wire_wanted=now.is_wire_wanted,
+        )
+
+    def _lingers(self, now: Now) -> bool:
+        """Return whether it goes on for a key that may come, if more of it could be shown."""
+        return now.time < self.until and not self.is_unsure
 
     def take(self, reply: Reply) -> None:
         """Append what a reply brought, and see whether that ends it."""

@@ -105,6 +105,9 @@ class PermittedModel:
     def _show(self, prompt: Prompt) -> Prompt:
         """Return *prompt* as the model gets it, if it may be shown now."""
         self._permit(prompt)
+        own = (prompt.prefix, prompt.suffix, prompt.middle, *prompt.turns)
+        if all(map(str.isascii, (*own, *(chunk.text for chunk in prompt.chunks)))):
+            return prompt
         return replace(
             prompt,
             chunks=tuple(chunk._replace(text=well_formed(chunk.text)) for chunk in prompt.chunks),

@@ -84,7 +84,7 @@ class Continuations:
         put first is found first among equals. A text that goes on as a kept one does takes its place;
         but another *sample* never does: `return x` is the answer, `return x + 1` a choice.
         """
-        root, text = _root(cursor, 0, key), cursor.before + candidate.text
+        root, text = next(_roots(cursor, key)), cursor.before + candidate.text
         path = Said(text, len(cursor.before), candidate.whole, candidate.odds)
         paths = self._paths.setdefault(root, [])
         self._paths.move_to_end(root)
@@ -119,8 +119,7 @@ class Continuations:
     def _standing_on(self, cursor: Cursor, key: str) -> Iterator[tuple[Said, str]]:
         """Yield the paths that the cursor stands on, and what is typed; the nearest root first."""
         typed = cursor.before
-        for n_lines in range(min(len(cursor.above), PATH_LINES) + 1):
-            root = _root(cursor, n_lines, key)
+        for n_lines, root in enumerate(_roots(cursor, key)):
             if root in self._paths:
                 self._paths.move_to_end(root)
                 paths = sorted(self._paths[root], key=lambda path: -path.start)  # the best informed
@@ -135,18 +134,15 @@ class Continuations:
             self._n_chars -= sum(len(path.text) for path in paths)
 
 
-def _root(cursor: Cursor, n_lines: int, key: str) -> Root:
+def _roots(cursor: Cursor, key: str) -> Iterator[Root]:
     """
-    Return the lines that must stand around a path that begins *n_lines* above the cursor's line.
+    Yield the lines that must stand around a path that begins on the cursor's line, or so many lines
+    above it, the nearest first.
     """
-    until = len(cursor.above) - n_lines
     after = "" if closes_only(cursor.after) else cursor.after  # editors insert and remove closers
-    return (
-        key,
-        after,
-        first_visible(cursor.below),
-        *cursor.above[max(0, until - ROOT_LINES) : until],
-    )
+    around, n = (key, after, first_visible(cursor.below)), len(cursor.above)
+    for until in range(n, max(0, n - PATH_LINES) - 1, -1):
+        yield (*around, *cursor.above[max(0, until - ROOT_LINES) : until])
 
 
 def _leads_on(path: Said, typed: str) -> bool:

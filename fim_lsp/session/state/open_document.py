@@ -98,7 +98,8 @@ class OpenDocument:
         The text now; None where nothing of it may be used: it is private, not judged yet, or
         closed.
         """
-        return self.document if self.is_usable and not self.is_closed else None
+        is_usable = self.view.verdict is Verdict.USABLE and not self.is_closed
+        return self.document if is_usable else None
 
     @property
     def place(self) -> TextPlace | None:
@@ -137,7 +138,7 @@ class OpenDocument:
         def check(prompt: Prompt) -> None:
             if self.is_closed or self.view is not view:
                 raise Withdrawn(self.view.why_private or "it was closed, or is in another folder")
-            if not view.is_usable:
+            if view.verdict is not Verdict.USABLE:
                 raise Withdrawn(view.why_private, judged=view.verdict is Verdict.UNJUDGED)
             if document is not None and self.document is not document:
                 raise Withdrawn(CHANGED)
