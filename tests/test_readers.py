@@ -21,6 +21,7 @@ from fim_lsp.instruct import answer as answered
 from fim_lsp.instruct import presets, selection
 from fim_lsp.next_edit import formats
 from fim_lsp.next_edit.window import Ask, NamedEdit
+from fim_lsp.settings.config import PrivacyConfig
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters.order import polish
 from fim_lsp.workspace import git_files, ignore_files
@@ -257,7 +258,9 @@ FILES: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
         lambda path: asyncio.run(api_key.Key(command=f"cat {path}")()), ("a", "\n"),
     ),
     "a branch": (lambda path: git_files._head(path.parent), ("a", "\n")),
-    "a folder's rules": (lambda path: ignore_files.read_folder(path.parent), ("a", "*\n")),
+    "a folder's rules": (
+        lambda path: ignore_files.read_folder(path.parent, PrivacyConfig()), ("a", "*\n"),
+    ),
 }  # fmt: skip
 
 

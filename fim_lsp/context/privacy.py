@@ -117,6 +117,7 @@ class FolderRules(NamedTuple):
     repository: Repository | None = None
     is_root: bool = False  # of the workspace
     is_temporary: bool = False  # a folder of temporary files
+    excludes: tuple[str, ...] = ()  # of the project whose folder it is
 
 
 NOTHING = FolderRules()
@@ -136,6 +137,7 @@ class Folder(NamedTuple):
     excludes: RuleList
     excluded: Scope
     homes: Scope
+    projects: tuple[Scope, ...]
     places: tuple[Scope, ...]
     trees: tuple[_Tree, ...]
 
@@ -145,7 +147,7 @@ def outermost(excludes: Collection[str], on_disk: FolderRules = NOTHING) -> Fold
     ours = _rules(tuple(excludes), EXCLUDES)
     homes = _rules(tuple(name for name in excludes if name.removeprefix("!") in _HOMES), EXCLUDES)
     places = (scope([_rules(NEVER)]),)
-    return _begin_folder(Folder(ours, scope([ours]), scope([homes]), places, ()), on_disk)
+    return _begin_folder(Folder(ours, scope([ours]), scope([homes]), (), places, ()), on_disk)
 
 
 def enter(outer: Folder, name: bytes, on_disk: FolderRules = NOTHING) -> Folder:
@@ -157,7 +159,9 @@ def enter(outer: Folder, name: bytes, on_disk: FolderRules = NOTHING) -> Folder:
     places = [below(place, name) for place in outer.places]
     alive = tuple(place for place in places if place.lists or place.closed)
     excluded, homes = below(outer.excluded, name), below(outer.homes, name)
-    return _begin_folder(Folder(outer.excludes, excluded, homes, alive, tuple(trees)), on_disk)
+    projects = tuple(below(project, name) for project in outer.projects)
+    inner = Folder(outer.excludes, excluded, homes, projects, alive, tuple(trees))
+    return _begin_folder(inner, on_disk)
 
 
 def why_refused(outer: Folder, name: bytes, *, folder: bool = False) -> str:
@@ -168,8 +172,9 @@ def why_refused(outer: Folder, name: bytes, *, folder: bool = False) -> str:
         if why_ignored(place, name, folder=folder):
             return "it lies in a folder of the system, or is a program's temporary file"
     for spelling in (name,) if folder else (name, *originals(name)):
-        if reason := why_ignored(outer.excluded, spelling, folder=folder):
-            return reason
+        for excluded in (outer.excluded, *outer.projects):
+            if reason := why_ignored(excluded, spelling, folder=folder):
+                return reason
     for tree in outer.trees:
         if reason := why_ignored(tree.scope, name, folder=folder):
             return reason
@@ -191,6 +196,9 @@ def _begin_folder(here: Folder, on_disk: FolderRules) -> Folder:
     if on_disk.is_root:
         closed = Scope((), here.homes.closed)
         here = here._replace(excluded=closed if closed.closed else scope([here.excludes]))
+    if on_disk.excludes:
+        own = scope([_rules(on_disk.excludes, EXCLUDES)])
+        here = here._replace(projects=(*here.projects, own))
     if on_disk.repository is not None:
         here = here._replace(trees=(*here.trees, *_trees(on_disk, on_disk.repository)))
     return here

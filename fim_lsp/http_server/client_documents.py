@@ -172,8 +172,8 @@ class ClientDocuments:
         if self._folder is None or not uri.startswith(self._inside):
             return shown.lines, shown
         path = unquote(uri.removeprefix(self._inside))
-        excludes = self._session.config.privacy.exclude
-        saved = await asyncio.to_thread(on_disk, self._folder, self._root, path, excludes)
+        privacy = self._session.config.privacy
+        saved = await asyncio.to_thread(on_disk, self._folder, self._root, path, privacy)
         where = place_excerpt(saved.lines, excerpt) if saved else None
         return (saved.lines, where) if saved and where else (shown.lines, shown)
 

@@ -38,6 +38,7 @@ Ranged = TypeVar("Ranged", Edit, Suggestion)
 # For saving and ending while the client waits for the answer to `shutdown`: VS Code waits 2 s.
 SHUTDOWN_S = 2.0
 NAME_CHARS = 80  # of a file in a message
+LATE_S = 5.0  # what takes longer, the user is told of
 LOOK_S = 2.0  # a user who runs `fim-lsp setup` beside the editor types on soon afterwards
 _TEXT_METHODS = {
     types.TEXT_DOCUMENT_DID_OPEN,
@@ -100,6 +101,8 @@ class Editor(LanguageServer):
         )
         self.roots = _on_disk(_roots(params))
         self.sources.say("initializationOptions", params.initialization_options)
+        if self.offers("workspace.configuration"):
+            self.sources.expect_answer()  # `pull` asks, once it may
         self._read_files()
         self.session = self._open_session(self._config())
         self._is_open = True
@@ -152,13 +155,13 @@ class Editor(LanguageServer):
         """
         if not self.offers("workspace.configuration"):
             return
-        mine = self._newest.claim(("pull", ""))
         items = types.ConfigurationParams([types.ConfigurationItem(section="fim")])
+        number, answers = self.sources.expect_answer(), None
+        self.configure()
         with contextlib.suppress(JsonRpcException):  # it cannot after all
             answers = await self.workspace_configuration_async(items)
-            if mine.is_newest:
-                self.sources.say("workspace/configuration", answers[0] if answers else None)
-                self.configure()
+        if self.sources.take_answer(number, answers):
+            self.configure()
 
     async def register(self) -> None:
         """Register for changes of settings and files, with an editor that supports it."""
@@ -190,10 +193,26 @@ class Editor(LanguageServer):
         self.configure()
 
     def _read_files(self) -> None:
-        """Read the settings files; one whose disk does not answer counts once it does."""
-        later = asyncio.get_running_loop().call_soon_threadsafe
+        """Read the settings files; all is private until those whose disk does not answer are."""
+        loop = asyncio.get_running_loop()
         folders = tuple(Path(path) for root in self.roots if (path := _file(root)))
-        self.sources.read(folders, lambda: later(self.read_settings))
+        self.sources.read(folders, lambda: loop.call_soon_threadsafe(self._take_late))
+        loop.call_later(LATE_S, self._show_late)
+
+    def _take_late(self) -> None:
+        """Go on with the settings files whose disk has answered."""
+        if self.sources.take():
+            self.configure()
+
+    def _show_late(self) -> None:
+        """Say which settings are not known yet, for longer than a user waits."""
+        self._show_new(self.sources.list_late())
+
+    def _show_new(self, problems: Iterable[str]) -> None:
+        """Show each problem once."""
+        if new := [problem for problem in problems if problem not in self._shown]:
+            self._shown.update(new)
+            self.messages.show_problems(new)
 
     def _look_at_settings(self) -> None:
         """See now and then whether the user's settings were written: editors watch no such file."""
@@ -216,9 +235,7 @@ class Editor(LanguageServer):
             problems += (problem,) if (problem := log_to(config.log)) else ()
         ways = config.remote_servers
         problems += tuple(way.warning for way in ways if way.warning)
-        if new := [problem for problem in problems if problem not in self._shown]:
-            self._shown.update(new)
-            self.messages.show_problems(new)
+        self._show_new(problems)
         return config
 
     def amend(self, call: dict[str, Any]) -> dict[str, Any]:

@@ -169,9 +169,9 @@ class Judging:
     async def _judge_remembered(self, workspace: Workspace) -> None:
         """Judge what is remembered of files that are not open, of an earlier session, too."""
         await self._persistence.restore_ring(workspace, self._connection.config)
-        while workspace.is_unsure():
+        while workspace.is_unsure(self._connection.config.privacy):
             self._note_look(workspace)
-            if await workspace.reverify(self._connection.config.privacy.exclude):
+            if await workspace.reverify(self._connection.config.privacy):
                 self._forget()
 
     def _decide(self, doc: OpenDocument, why: str) -> None:

@@ -190,12 +190,9 @@ class Persistence:
 
     async def _judge(self, cache: Path, kept: Kept, root: str, uris: set[str]) -> None:
         """Delete what has text of private or missing files, once the disk of *root* answers."""
-        verdicts, privacy = (
-            self._open_documents.workspaces.verdicts,
-            self._connection.config.privacy,
-        )
+        verdicts = self._open_documents.workspaces.verdicts
         try:
-            look = partial(verdicts.list_private, uris, privacy.exclude)
+            look = partial(verdicts.list_private, uris, self._connection.config.privacy)
             await self._drop(cache, kept, await judge_apart(look))
         finally:
             del self._looks[root]

@@ -10,6 +10,8 @@ import pkgutil
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import PurePath
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -216,6 +218,17 @@ class NextEditConfig:
     )
 
 
+class ProjectRules(NamedTuple):
+    """
+    What a project's file hides in its *folder*, an absolute path with links resolved; all of it
+    where *why_unknown* says why that is not known.
+    """
+
+    folder: str
+    exclude: tuple[str, ...]
+    why_unknown: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class PrivacyConfig:
     """What is never shown to a model."""
@@ -227,6 +240,19 @@ class PrivacyConfig:
         "below: gitignore patterns, in upper or lower case; `!` makes an exception.",
         Project.ADD,
     )
+    unknown: str = ""  # why the user's settings are not known: then all is private
+    projects: tuple[ProjectRules, ...] = ()
+
+    def why_unknown(self, place: PurePath) -> str:
+        """Return why it is not known what the settings say of a place, "" where it is."""
+        wrong = (rules for rules in self.projects if rules.why_unknown)
+        here = (rules.why_unknown for rules in wrong if place.is_relative_to(rules.folder))
+        return self.unknown or next(here, "")
+
+    def of_project(self, folder: PurePath) -> tuple[str, ...]:
+        """Return the patterns that count from *folder* down, besides the user's."""
+        here = (rules.exclude for rules in self.projects if rules.folder == str(folder))
+        return tuple(chain.from_iterable(here))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,38 +1,45 @@
 """
 All places where settings are, files included, into one `Config`.
 
-The files are the user's `config.toml` and a project's `.fim-lsp.toml`. No file is no layer, and one
-that cannot be read is a problem in words, never an exception.
+The files are the user's `config.toml` and a project's `.fim-lsp.toml`; no file is no layer. What a
+place says is *known*, *not known yet* (its disk, or the editor, has not answered), or *wrong*; for
+what is private the last two mean that all is (`Layer.why_unknown`), and all other settings stay as
+they were.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-import stat
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import NamedTuple
 
 import platformdirs
 
+from fim_lsp.regular_files import Wrong, look, read_rules
 from fim_lsp.settings.config import Config
-from fim_lsp.settings.merge import Layer, merge_layers
-
-Read = Layer | str | None  # a file as a layer, or what is wrong with it
+from fim_lsp.settings.merge import UNTIL_MENDED, Layer, merge_layers
 
 PROJECT_FILE = ".fim-lsp.toml"
 _MOST_BYTES = 16_384  # five times all settings with comments
 # In a line: tomllib takes quadratic time for the parts of a dotted key, 0.6 s for a file full of
 # them.
 _MOST_DOTS = 500
-NOTHING_YET = "no suggestions until that file can be read: it may say what is private"
 LIMIT_S = 0.2  # for all files: the server does nothing else meanwhile
+LATE = "no answer yet; no suggestions until there is one"
 _READERS = ThreadPoolExecutor(64, "settings")  # each may hang with one file
-_ALL_PRIVATE = Layer("settings that cannot be read", {"privacy": {"exclude": ["*"]}}, trusted=False)
+_ASKED = "workspace/configuration"
+_EDITOR = ("initializationOptions", _ASKED, "workspace/didChangeConfiguration")
 
 
-_EDITOR = ("initializationOptions", "workspace/configuration", "workspace/didChangeConfiguration")
+class _Reading(NamedTuple):
+    """What was read of a file, and its *stamp* from before."""
+
+    layer: Layer
+    stamp: tuple[int, ...]
 
 
 class Sources:
@@ -40,64 +47,108 @@ class Sources:
     The last settings of each source, from least to most important: files, the editor, the command
     line, a command.
 
-    State: the files as last read and when the user's was written, and the editor's answers. A file
-    that is wrong now, half written or not, counts as it was before: it may say what is private. So
-    all is private where one never was right. An editor *over_tcp* may not set what names files and
-    commands.
+    State: the files as last read, the reads under way, and the editor's answers. An editor
+    *over_tcp* may not set what names files and commands.
     """
 
     def __init__(self, flags: Mapping[str, object], *, over_tcp: bool = False) -> None:
         self._over_tcp = over_tcp
         self._roots: tuple[Path, ...] = ()
-        self._read: dict[Path, Read] = {}
-        self._good: dict[Path, Layer] = {}  # the last of those that are wrong now
-        self._reading: dict[Path, Future[Read]] = {}
-        self._written = 0
+        self._known: dict[Path, _Reading] = {}
+        self._reading: dict[Path, Future[_Reading]] = {}
+        self._changed: set[Path] = set()  # since they are being read
+        self._n_asked = 0  # how often the editor was
+        self._is_answered = True
+        self._on_late: Callable[[], object] = lambda: None
         self._raw = {**dict.fromkeys(_EDITOR), "command line": flags, "fim.toggle": None}
 
     def say(self, source: str, raw: object) -> None:
         """Replace what one of the sources above said before."""
         self._raw[source] = raw
 
+    def expect_answer(self) -> int:
+        """Note that the editor is asked: what it says is not known until `take_answer`."""
+        self._n_asked, self._is_answered = self._n_asked + 1, False
+        return self._n_asked
+
+    def take_answer(self, number: int, answers: Sequence[object] | None) -> bool:
+        """
+        Take the editor's answer to a question, None where it has none; returns whether that is the
+        newest question.
+        """
+        if number == self._n_asked:
+            self._is_answered = True
+            if answers is not None:
+                self._raw[_ASKED] = answers[0] if answers else None
+        return number == self._n_asked
+
     def read(self, roots: tuple[Path, ...], on_late: Callable[[], object]) -> None:
         """
         Read the user's file and those of the workspace's *roots* again.
 
-        A disk may not answer: what is not there after `LIMIT_S` counts as it was read last, and
-        *on_late* is called, from another thread, once it is there.
+        A disk may not answer: what is not there after `LIMIT_S` is not known yet, and *on_late* is
+        called, from another thread, once `take` has it. What is under way began before the change
+        that this is called for: it does not count, and is read again.
         """
-        self._roots = roots
-        fresh = [path for path in _files(roots) if path not in self._reading]
-        self._reading |= {path: _READERS.submit(_layer, path) for path in fresh}
-        _, late = wait([self._reading[path] for path in fresh], LIMIT_S)
-        for reading in late:
-            reading.add_done_callback(lambda _: on_late())
-        for path in [path for path, reading in self._reading.items() if reading.done()]:
-            before, self._read[path] = self._read.get(path), self._reading.pop(path).result()
-            if isinstance(before, Layer):
-                self._good[path] = before
-            if not isinstance(self._read[path], str):
-                self._good.pop(path, None)
-        if user_file() not in self._reading:
-            self._written = _read_mtime(user_file())
+        self._roots, self._on_late = roots, on_late
+        self.take()
+        self._known = {at: known for at, known in self._known.items() if at in _files(roots)}
+        self._changed.update(self._reading)
+        fresh = [self._begin(path) for path in _files(roots) if path not in self._reading]
+        wait(fresh, LIMIT_S)
+        self.take()
+
+    def take(self) -> bool:
+        """Take what was read since; returns whether there was anything."""
+        done = [path for path, reading in self._reading.items() if reading.done()]
+        for path in done:
+            reading = self._reading.pop(path).result()
+            if path in self._changed:
+                self._changed.remove(path)
+                self._begin(path)
+            else:
+                self._known[path] = _follow(self._known.get(path), reading)
+        return bool(done)
 
     def is_stale(self) -> bool:
         """
         Return whether the user's file was written since it was read; `fim-lsp setup` does that.
         """
-        return _read_mtime(user_file()) != self._written
+        known = self._known.get(user_file())
+        return known is not None and _stamp(user_file()) != known.stamp
+
+    def list_late(self) -> tuple[str, ...]:
+        """Return the sentences on what is not known yet."""
+        late = [f"{path}: {LATE}" for path in _files(self._roots) if self._is_late(path)]
+        return (*late, *([] if self._is_answered else [f"the editor's settings: {LATE}"]))
 
     def config(self) -> tuple[Config, tuple[str, ...]]:
         """Return the merged settings, and what is wrong with them."""
-        others = (
-            Layer(source, raw, over_tcp=self._over_tcp and source in _EDITOR)
-            for source, raw in self._raw.items()
-        )
-        files = _files(self._roots)
-        read = [layer for path in files for layer in (self._good.get(path), self._read.get(path))]
-        layers, wrong = _split(read, [self._read.get(at) for at in files if at not in self._good])
-        config, problems = merge_layers([*layers, *others])
-        return config, wrong + problems
+        others = (self._layer_of(source, raw) for source, raw in self._raw.items())
+        config, problems = merge_layers([*map(self._layer, _files(self._roots)), *others])
+        late = self.list_late()
+        return config, tuple(problem for problem in problems if problem not in late)
+
+    def _begin(self, path: Path) -> Future[_Reading]:
+        self._reading[path] = reading = _READERS.submit(_read, path)
+        reading.add_done_callback(lambda _: self._on_late())
+        return reading
+
+    def _is_late(self, path: Path) -> bool:
+        return path in self._reading or path not in self._known
+
+    def _layer(self, path: Path) -> Layer:
+        """Return what a file says; where that is late, what it said before."""
+        layer = self._known[path].layer if path in self._known else _make_layer(path)
+        late = f"{path}: {LATE}" if self._is_late(path) else ""
+        return layer._replace(why_unknown=late or layer.why_unknown)
+
+    def _layer_of(self, source: str, raw: object) -> Layer:
+        if source not in _EDITOR:
+            return Layer(source, raw)
+        is_late = source == _ASKED and not self._is_answered
+        late = f"the editor's settings: {LATE}" if is_late else ""
+        return Layer(source, raw, over_tcp=self._over_tcp, place="editor", why_unknown=late)
 
 
 def cache_folder() -> Path:
@@ -117,66 +168,65 @@ def user_file() -> Path:
 
 def read(roots: tuple[Path, ...]) -> tuple[Config, tuple[str, ...]]:
     """Return the settings of all files, merged, and what is wrong with them."""
-    results = [*map(_layer, _files(roots))]
-    layers, problems = _split(results, results)
-    config, more = merge_layers(layers)
-    return config, (*problems, *more)
+    return merge_layers([_read(path).layer for path in _files(roots)])
 
 
 def _files(roots: tuple[Path, ...]) -> list[Path]:
-    return [user_file(), *(root / PROJECT_FILE for root in roots)]
+    return [user_file(), *dict.fromkeys(root / PROJECT_FILE for root in roots)]
 
 
-def _split(read: list[Read], only: list[Read]) -> tuple[tuple[Layer, ...], tuple[str, ...]]:
+def _follow(before: _Reading | None, now: _Reading) -> _Reading:
     """
-    Return the layers in *read*, and what is wrong with the other files; all is private where that
-    is one of *only*, which are all that is known of their files.
+    Return what is known of a file after it was read: while it is wrong, what it said before, too.
+
+    An empty one was not when it was read before: editors empty a file to write it.
     """
-    layers = tuple(result for result in read if isinstance(result, Layer))
-    problems = tuple(result for result in read if isinstance(result, str))
-    hides = any(isinstance(result, str) for result in only)
-    return layers + (_ALL_PRIVATE,) * hides, problems + (NOTHING_YET,) * hides
+    layer = now.layer
+    if layer.raw == {} and not layer.text and before and before.layer.raw:
+        why = f"{layer.source}: is empty now: delete it, or write it again{UNTIL_MENDED}"
+        layer = layer._replace(why_unknown=why)
+    if layer.why_unknown and before:
+        layer = layer._replace(raw=before.layer.raw, text=before.layer.text)
+    return now._replace(layer=layer)
 
 
-def _read_mtime(path: Path) -> int:
-    """Return the time *path* was written last, 0 without such a file."""
+def _read(path: Path) -> _Reading:
+    """Return what the file says, or why it is not known; None where there is none."""
+    layer, stamp = _make_layer(path), _stamp(path)
     try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return 0
-
-
-def _layer(path: Path) -> Read:
-    """Return the file as a layer, or what is wrong with it."""
-    is_project = path.name == PROJECT_FILE
-    try:
-        if is_project and path.is_symlink():
-            return f"{path}: is a link; write a project's settings into the file itself"
-        data = _bytes(path, getattr(os, "O_NOFOLLOW", 0) if is_project else 0)
-        return None if data is None else Layer(str(path), _parse(data), trusted=not is_project)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+        folder = layer.folder and os.path.realpath(layer.folder)
+        layer = layer._replace(folder=folder)
+        data = read_rules(path, _MOST_BYTES, follow=layer.trusted)
+        if data is not None:
+            layer = layer._replace(text=_decode(path, data))
+            layer = layer._replace(raw=tomllib.loads(layer.text))
     except (OSError, ValueError, RecursionError) as error:
-        return f"{path}: {getattr(error, 'strerror', None) or error}"
+        why = f"{path}: {getattr(error, 'strerror', None) or error}{UNTIL_MENDED}"
+        layer = layer._replace(why_unknown=why)
+    return _Reading(layer, stamp)
 
 
-def _bytes(path: Path, flags: int) -> bytes | None:
-    """
-    Return the beginning of a file; None for a pipe or a device, which might never end.
-
-    A project's file must be no link: git carries links, and the server can read what others cannot.
-    """
-    flags |= os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(path, flags), "rb") as file:
-        is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-        return file.read(_MOST_BYTES + 1) if is_file else None
+def _make_layer(path: Path) -> Layer:
+    is_project = path.name == PROJECT_FILE
+    folder = str(path.parent) if is_project else ""
+    return Layer(str(path), None, trusted=not is_project, ours=True, folder=folder)
 
 
-def _parse(data: bytes) -> dict[str, object]:
-    """Return the settings of a file; all of it is ours, with `fim` before a key or without."""
-    if len(data) > _MOST_BYTES:
-        raise ValueError(f"is larger than {_MOST_BYTES} bytes")
-    if any(line.count(b".") > _MOST_DOTS for line in data.splitlines()):
-        raise ValueError(f"has a line with more than {_MOST_DOTS} dots")
-    raw = tomllib.loads(data.decode("utf-8-sig"))
-    return {key if key == "fim" else f"fim.{key.removeprefix('fim.')}": raw[key] for key in raw}
+def _decode(path: Path, data: bytes) -> str:
+    """Return the text of a settings file. Raises Wrong."""
+    for number, line in enumerate(data.splitlines(), 1):
+        if line.count(b".") > _MOST_DOTS:
+            what = f"line {number}: has more than {_MOST_DOTS} dots"
+            raise Wrong(path, what, "use sections")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Wrong(path, "is no text in UTF-8", "save it as UTF-8") from error
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """Return what changes when *path*, or what it leads to, is written."""
+    with contextlib.suppress(OSError, ValueError):
+        found = filter(None, (look(path, follow=False), look(path)))
+        return tuple(n for about in found for n in (about.st_mtime_ns, about.st_size, about.st_ino))
+    return ()

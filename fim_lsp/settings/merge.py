@@ -6,14 +6,16 @@ A setting's name is `fim.`, the section, `.` and the field in camelCase; docs/co
 made from `SCHEMA` by scripts/make-config-docs, the settings of VS Code by make-vscode-settings.
 
 Settings come in layers: the user's file, the project's, what the editor says at start, on request
-and on change, flags. Later layers win, with two exceptions: a project's file is not trusted, so it
-may only tune and restrict, and what it restricts stays restricted in later layers; and an
-editor over TCP may not name files and commands of this machine.
+and on change, flags. Later layers win, and lists of what is hidden add up, with two exceptions: a
+project's file is not trusted, so it may only tune and restrict, and what it restricts stays
+restricted in later layers; and an editor over TCP may not name files and commands of this machine.
 
-Every layer may say `{"fim": {"ring": {"chunks": 8}}}`, `{"ring.chunks": 8}` or anything between. A
-wrong value is left out and named in a sentence; nothing here fails. The sentences are shown to the
-user, and a repository may have written the keys and values in them: they are cut, and so is their
-number.
+Every layer may say `{"fim": {"ring": {"chunks": 8}}}`, `{"ring.chunks": 8}` or anything between:
+`flatten` brings keys to one form. A wrong value is left out and named in a sentence; nothing here
+fails. Where it may have said what is private, all is private (`PrivacyConfig.why_unknown`): of a
+layer that is late or wrong, and of a key that may have been `privacy.exclude`. The sentences are
+shown to the user, and a repository may have written the keys and values in them: they are cut, and
+so is their number.
 """
 
 from __future__ import annotations
@@ -22,11 +24,13 @@ import dataclasses
 import difflib
 import json
 import operator
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any, NamedTuple, cast
 
 from fim_lsp.display import sanitize
-from fim_lsp.settings.config import BackendConfig, Config, Table
+from fim_lsp.settings.config import BackendConfig, Config, ProjectRules, Table
 from fim_lsp.settings.option import Option, Project
 from fim_lsp.settings.removed import REMOVED, Notice, describe_removed
 
@@ -38,7 +42,9 @@ def _schema() -> Iterator[Option]:
         if section.metadata:  # a setting in no section
             yield section.metadata["option"]._replace(path=(section.name,))
             continue
-        for row in dataclasses.fields(getattr(_DEFAULT, section.name)):
+        for row in filter(
+            operator.attrgetter("metadata"), dataclasses.fields(getattr(_DEFAULT, section.name))
+        ):
             yield row.metadata["option"]._replace(path=(section.name, row.name))
 
 
@@ -64,6 +70,12 @@ _OTHERS = ("editorInfo", "editorPluginInfo")  # Copilot's clients introduce them
 _OF_A_SERVER = {"url", "model", "apiKeyEnv", "apiKeyFile", "apiKeyCommand", "caFile"}
 # Of a list, a table is a wrong value: `{"**/*.pem": true}`, as VS Code's own `"files.exclude"` is.
 _TABLES = {key for key, option in SCHEMA.items() if option.type in (dict, tuple, BackendConfig)}
+UNTIL_MENDED = "; no suggestions until it is mended"
+_EXCLUDE = "privacy.exclude"
+_NEAR = 2  # letters that a name for what is private may differ in
+_OURS = re.compile(r"(?:fim\.)+", re.IGNORECASE)
+_HEADER = re.compile(r"\s*\[+([^\[\]]+)\]")
+_QUOTES = re.compile(r"[\s\"']")
 _HANDSHAKE = "token"  # what a client over TCP begins with; not a setting
 _DEPTH = 3  # fim, section, field: what lies deeper is a value, and a wrong one
 _SHOWN_CHARS = 40  # of a wrong value
@@ -74,12 +86,31 @@ _MOST_GUESSES = 10  # each compares a key with all known ones, which takes a mil
 
 
 class Layer(NamedTuple):
-    """One source of settings, *source* as the user knows it; *raw* is whatever was found there."""
+    """
+    One source of settings, *source* as the user knows it; *raw* is whatever was found there.
+
+    Of one *place* the last layer counts. A file is all *ours*, *text* is what is in it; *folder* is
+    the project's whose file it is. *why_unknown* is why it is not known what it says: *raw* is what
+    it said before.
+    """
 
     source: str
     raw: object
     trusted: bool = True
     over_tcp: bool = False
+    place: str = ""
+    ours: bool = False
+    text: str = ""
+    folder: str = ""
+    why_unknown: str = ""
+
+
+class _Said(NamedTuple):
+    """The settings of a layer whose values are right and that it may set, and what is wrong."""
+
+    values: list[tuple[Option, object]]
+    problems: list[str]
+    why_unknown: str  # what it hides
 
 
 def merge_layers(layers: Iterable[Layer]) -> tuple[Config, tuple[str, ...]]:
@@ -89,58 +120,144 @@ def merge_layers(layers: Iterable[Layer]) -> tuple[Config, tuple[str, ...]]:
     """
     layers = [*layers]
     problems: list[str] = []
-    values: dict[str, object] = {}
+    values: dict[str, dict[str, object]] = {}
     restrictions: list[tuple[Option, object, str]] = []
+    unknown, projects = "", []
     for layer in layers:
-        wrong: list[str] = []
-        for option, value in _values(layer, wrong):
+        said = _read(layer)
+        problems += said.problems
+        hidden: tuple[str, ...] = ()
+        for option, value in said.values:
             if layer.trusted or option.project is Project.TUNE:
-                values[option.key] = _add_default(option.default, value)
+                values.setdefault(option.key, {})[layer.place or layer.source] = value
+            elif option.key == _EXCLUDE:
+                hidden = cast("tuple[str, ...]", _add((), value))
+                problems += _describe_ignored(layer.source, option, value, hidden)
             else:
                 restrictions.append((option, value, layer.source))
-        problems += _first(wrong, layer)
+        if layer.trusted:
+            unknown = unknown or said.why_unknown
+        elif hidden or said.why_unknown:
+            projects.append(ProjectRules(layer.folder, hidden, said.why_unknown))
+    merged = {key: _join(SCHEMA[key], [*said.values()]) for key, said in values.items()}
     for option, value, source in restrictions:
-        before = values.get(option.key, option.default)
-        values[option.key] = _RESTRICT[option.project](before, value)
-        if ignored := _describe_ignored(option, value, values[option.key]):
-            problems.append(f"{source}: {ignored}")
-    return make_config(values), (*problems, *_list_removed(layers))
+        before = merged.get(option.key, option.default)
+        merged[option.key] = _RESTRICT[option.project](before, value)
+        problems += _describe_ignored(source, option, value, merged[option.key])
+    config = make_config(merged)
+    privacy = dataclasses.replace(config.privacy, unknown=unknown, projects=tuple(projects))
+    config = dataclasses.replace(config, privacy=privacy)
+    return config, (*problems, *_list_removed(layers))
 
 
 def _list_removed(layers: Sequence[Layer]) -> Iterator[Notice]:
     """Yield a sentence on each removed setting, of the first layer that has it."""
-    sources = {f"fim.{key}": each.source for each in layers[::-1] for key, _ in _own(each.raw)}
+    keys = ((key, each) for each in layers[::-1] for key, _ in flatten(each.raw, ours=each.ours))
+    sources = {f"fim.{key}": each.source for key, each in keys}
     for name in filter(sources.get, REMOVED):
         yield Notice(f"{sources[name]}: {describe_removed(name)}")
+
+
+def flatten(raw: object, *, ours: bool) -> list[tuple[str, object]]:
+    """
+    Return the settings in *raw* by dotted key without `fim.`, in whatever form they stand there; a
+    key may come twice.
+
+    Where not all of it is *ours*, and one key has `fim` before it, the others are other programs'.
+    """
+    if not isinstance(raw, Mapping):
+        return []
+    flat = [
+        (key, value)
+        for key, value in _flat(raw, "", _DEPTH)
+        if value is not None and (value or key != "fim")
+    ]
+    shared = not ours and ("fim" in raw or any(_OURS.match(key) for key, _ in flat))
+    keys = [(_OURS.sub("", key), v) for key, v in flat if not shared or _OURS.match(f"{key}.")]
+    others = (_HANDSHAKE,) if ours else (_HANDSHAKE, *_OTHERS)
+    return [(key, value) for key, value in keys if key.split(".")[0] not in others]
+
+
+def _read(layer: Layer) -> _Said:
+    """Return what a layer says; a list that comes twice is one list."""
+    given: dict[str, list[Any]] = {}
+    for key, value in flatten(layer.raw, ours=layer.ours):
+        given.setdefault(key, []).append(value)
+    values: list[tuple[Option, object]] = []
+    wrong: list[str] = []
+    hides, lines = layer.why_unknown, _number_lines(layer.text)
+    for key, said in given.items():
+        if f"fim.{key}" in REMOVED:
+            continue
+        problem = _why_wrong(layer, key, said, guess=len(wrong) < _MOST_GUESSES)
+        if not problem:
+            option = SCHEMA[key]
+            values.append((option, reduce(_add_default, [_valid(option, each) for each in said])))
+            continue
+        line = f"line {lines[key]}: " if key in lines else ""
+        is_unknown = any(said) and _may_hide(layer, key)
+        wrong.append(f"{layer.source}: {line}{problem}{UNTIL_MENDED * is_unknown}")
+        hides = hides or is_unknown * wrong[-1]
+    told = [layer.why_unknown] * bool(layer.why_unknown)
+    return _Said(values, told + _first(wrong, layer), hides)
 
 
 def _first(wrong: list[str], layer: Layer) -> list[str]:
     """Return the first problems of a layer, and the number of the others."""
     more = len(wrong) - _MOST_PROBLEMS
-    shown = [*wrong[:_MOST_PROBLEMS], *([f"{more} more problems"] if more > 0 else [])]
-    return [f"{layer.source}: {problem}" for problem in shown]
+    return wrong[:_MOST_PROBLEMS] + [f"{layer.source}: {more} more problems"] * (more > 0)
 
 
-def _values(layer: Layer, problems: list[str]) -> Iterator[tuple[Option, object]]:
-    """Yield each setting whose value is right and that the layer may set."""
-    for key, value in _own(layer.raw):
-        option = SCHEMA.get(key)
-        if f"fim.{key}" in REMOVED:
-            continue
-        if option is None:
-            guess = _guess_key(key) if len(problems) < _MOST_GUESSES else ""
-            problems.append(f"there is no setting fim.{sanitize(key, _KEY_CHARS)}{guess}")
-        elif (valid := _valid(option, value)) is None:
-            problems.append(f"fim.{key} must be {describe_expected(option)}, not {_shorten(value)}")
-            if key == "privacy.exclude" and value:  # what it was to hide is not known
-                problems[-1] += "; no suggestions until it is"
-                yield option, ("*",)
-        elif not layer.trusted and option.project is Project.NEVER:
-            problems.append(f"a project may not set fim.{key}")
-        elif layer.over_tcp and (local := _local(option, value)):
-            problems.append(f"a client over TCP may not set fim.{local}: write it into config.toml")
-        else:
-            yield option, valid
+def _why_wrong(layer: Layer, key: str, said: list[Any], *, guess: bool) -> str:
+    """Return what is wrong with the values of a key, or with their being set there, "" for nothing."""
+    option = SCHEMA.get(key)
+    if option is None:
+        return f"there is no setting fim.{sanitize(key, _KEY_CHARS)}" + guess * _guess_key(key)
+    for value in said:
+        if _valid(option, value) is None:
+            return f"fim.{key} must be {describe_expected(option)}, not {_shorten(value)}"
+        if layer.over_tcp and (local := _local(option, value)):
+            return f"a client over TCP may not set fim.{local}: write it into config.toml"
+    if not layer.trusted and option.project is Project.NEVER:
+        return f"a project may not set fim.{key}"
+    if option.type is not tuple and any(value != said[0] for value in said):
+        return f"fim.{key} is set twice; correct one of them"
+    return ""
+
+
+def _may_hide(layer: Layer, key: str) -> bool:
+    """Return whether *key*, which is wrong, may have been to say what is private."""
+    if key == "fim" or (not layer.trusted and key == "completion.disabledFor"):
+        return True
+    names = [part.strip().casefold() for part in key[:_KEY_CHARS].split(".")]
+    near = [_distance(name, _EXCLUDE.partition(".")[0]) for name in names]
+    whole = "".join(filter(str.isalnum, "".join(names)))
+    near += [_distance(whole, meant) for meant in ("exclude", "privacyexclude")]
+    return min(near) <= _NEAR
+
+
+def _distance(one: str, other: str) -> int:
+    """Return how many letters are to be added, left out or replaced; a high number for many."""
+    if abs(len(one) - len(other)) > _NEAR:
+        return _NEAR + 1
+    row: list[int] = [*range(len(other) + 1)]
+    for n, letter in enumerate(one, 1):
+        last, row[0] = row[0], n
+        for at, wanted in enumerate(other, 1):
+            last, row[at] = row[at], min(row[at] + 1, row[at - 1] + 1, last + (letter != wanted))
+    return row[-1]
+
+
+def _number_lines(text: str) -> dict[str, int]:
+    """Return the line of each setting and section in a file, by its key."""
+    section = ""
+    numbers: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        header = _HEADER.match(line)
+        name = _QUOTES.sub("", header[1] if header else line.partition("=")[0])
+        section, name = (name, name) if header else (section, f"{section}.{name}".lstrip("."))
+        numbers.setdefault(_OURS.sub("", name), number)
+    return numbers
 
 
 def _local(option: Option, value: Any) -> str:
@@ -154,24 +271,9 @@ def _local(option: Option, value: Any) -> str:
     return option.key if option.local else next((f"{section}.{key}" for key in named), "")
 
 
-def _own(raw: object) -> Iterator[tuple[str, object]]:
-    """Yield the dotted keys that are ours, without `fim.`; null means not set."""
-    if not isinstance(raw, Mapping):
-        return
-    flat = {key: value for key, value in _flat(raw, "", _DEPTH) if value is not None}
-    for handshake in (_HANDSHAKE, f"fim.{_HANDSHAKE}"):
-        flat.pop(handshake, None)
-    shared = "fim" in raw or any(key.startswith("fim.") for key in flat)
-    for key, value in flat.items():
-        if key.startswith("fim."):
-            yield key[len("fim.") :], value
-        elif not shared and key.split(".")[0] not in _OTHERS:
-            yield key, value
-
-
 def _flat(raw: Mapping[object, object], prefix: str, depth: int) -> Iterator[tuple[str, object]]:
     for key, value in raw.items():
-        is_value = f"{prefix}{key}".removeprefix("fim.") in _TABLES
+        is_value = _OURS.sub("", f"{prefix}{key}") in _TABLES
         if isinstance(value, Mapping) and depth > 1 and not is_value:
             yield from _flat(value, f"{prefix}{key}.", depth - 1)
         else:
@@ -268,6 +370,14 @@ def _guess_key(key: str) -> str:
     return f"; did you mean fim.{guesses[0]}?" if guesses else ""
 
 
+def _join(option: Option, values: list[object]) -> object:
+    """Return the last value; lists are added to the default, those of what is hidden all are."""
+    result = option.default
+    for value in values if option.key == _EXCLUDE else values[-1:]:
+        result = _add_default(result, value)
+    return result
+
+
 def _add_default(default: object, value: object) -> object:
     """Add lists to the default, so that naming one more file does not bare all the others."""
     if isinstance(default, tuple) and isinstance(value, tuple):
@@ -287,15 +397,16 @@ _RESTRICT: dict[Project, Callable[[Any, Any], object]] = {
 }
 
 
-def _describe_ignored(option: Option, value: object, result: object) -> str:
-    """Describe the part of a project's *value* that has no effect, "" for none."""
+def _describe_ignored(source: str, option: Option, value: object, result: object) -> list[str]:
+    """Describe the part of a project's *value* that has no effect, if there is one."""
     if isinstance(value, tuple):
         refused = sorted(set(value) - set(cast("tuple[str, ...]", result)))
         patterns = ", ".join(sanitize(pattern, _SHOWN_CHARS) for pattern in refused[:_MOST_NAMED])
-        return f"a project may not undo {patterns}" if refused else ""
+        return [f"{source}: a project may not undo {patterns}"] if refused else []
     if value == result:
-        return ""
-    return f"a project may {option.project.value} fim.{option.key}; it stays {_shorten(result)}"
+        return []
+    may = f"a project may {option.project.value} fim.{option.key}"
+    return [f"{source}: {may}; it stays {_shorten(result)}"]
 
 
 def _shorten(value: object) -> str:

@@ -2,7 +2,6 @@
 Files on disk: which are private, and what each workspace knows of them.
 
 paths: turns URIs into files, and into the names that a model may see
-regular_files: reads a file, and never a device, a pipe or more than is wanted
 git_files: finds the repository of a folder, its configuration, and its rules besides `.gitignore`
 ignore_files: decides whether a file is private, by the ignore files above it
 files: lists and reads the files of a workspace

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from fim_lsp.context.index import Index, holding, update_index
 from fim_lsp.documents import Document
-from fim_lsp.settings.config import Config
+from fim_lsp.settings.config import Config, PrivacyConfig
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.files import Stamp, grow, list_files, on_disk
 
@@ -50,7 +50,7 @@ class Explorer:
         due = now >= self._due_s and (self._listing is None or self._listing.done())
         if due and self.folder:
             self._due_s = now + LISTING_S
-            work = self._grow(Path(self.folder), near, config.privacy.exclude)
+            work = self._grow(Path(self.folder), near, config.privacy)
             self._listing = asyncio.create_task(work, name="index")
 
     def find_holding(
@@ -72,7 +72,7 @@ class Explorer:
         """
         if not self.folder:
             return None
-        return on_disk(Path(self.folder), self._root, path, config.privacy.exclude)
+        return on_disk(Path(self.folder), self._root, path, config.privacy)
 
     def invalidate_listing(self) -> None:
         """List the files again when next asked: some changed."""
@@ -94,12 +94,12 @@ class Explorer:
         while self._listing and not self._listing.done():
             await asyncio.wait([self._listing])
 
-    async def _grow(self, folder: Path, near: str, excludes: tuple[str, ...]) -> None:
+    async def _grow(self, folder: Path, near: str, privacy: PrivacyConfig) -> None:
         loop = asyncio.get_running_loop()
         if self._reading is not None:  # it goes on when its task is ended, and may hang
             await asyncio.wait([self._reading])
         began, due = loop.time(), self._due_s
-        self._reading = loop.run_in_executor(READERS, list_files, folder, near, excludes)
+        self._reading = loop.run_in_executor(READERS, list_files, folder, near, privacy)
         listing = await asyncio.shield(self._reading)
         if due == self._due_s:  # nothing changed meanwhile
             self._due_s = max(due, began + (loop.time() - began) / LISTING_SHARE)

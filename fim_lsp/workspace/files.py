@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 from urllib.parse import quote
@@ -19,8 +19,9 @@ from fim_lsp.context.grammars import language_of
 from fim_lsp.context.index import NONE, WORDS, Index, IndexEntry, update_index, words
 from fim_lsp.context.privacy import Folder, enter, is_installed, why_refused
 from fim_lsp.documents import Document, open_document, split
-from fim_lsp.workspace.ignore_files import encode_name, read_folder, rules_at, why_private
-from fim_lsp.workspace.regular_files import read
+from fim_lsp.regular_files import read
+from fim_lsp.settings.config import PrivacyConfig
+from fim_lsp.workspace.ignore_files import encode_name, read_folder, rules_down, why_private
 
 FILES = 20_000  # in an index: those nearest to the file that was opened first
 FILE_BYTES = 200_000  # a longer file is made by a machine
@@ -33,7 +34,7 @@ Stamp = tuple[int, int]  # time of change in ns, size in bytes
 log = logging.getLogger(__name__)
 
 
-def list_files(root: Path, near: str, excludes: Collection[str]) -> dict[str, Stamp]:
+def list_files(root: Path, near: str, privacy: PrivacyConfig) -> dict[str, Stamp]:
     """
     Return the code files below *root* that are not private, by relative path, those nearest to
     *near* first.
@@ -43,20 +44,19 @@ def list_files(root: Path, near: str, excludes: Collection[str]) -> dict[str, St
     """
     root = Path(os.path.realpath(root))
     stamps: dict[str, Stamp] = {}
-    seen: set[Path] = set()
+    seen: set[str] = set()
     here = Path(os.path.normpath(root / near))  # a client may name `../../x.py`
-    # A name may have a thousand folders that are not there; the rules of each cost as much as it is
-    # deep.
+    # A name may have a thousand folders that are not there. `os.path`: a long name is no error.
     inside = (parent for parent in here.parents if parent.is_relative_to(root))
-    # `os.path`: a long name is no error.
-    folders = [folder for folder in inside if os.path.isdir(folder)]  # noqa: PTH112
-    for folder in folders or [root]:
-        try:
-            rules = rules_at(folder, root, excludes)
-        except OSError as error:
-            log.info("no file of %s is read: %s", folder, error)
-            return stamps
-        for path, stamp in _below(root, folder, rules, seen):
+    nearest = next((folder for folder in inside if os.path.isdir(folder)), root)  # noqa: PTH112
+    folders: list[tuple[Path, Folder]] = []
+    try:
+        folders += rules_down(nearest, root, privacy)
+    except OSError as error:
+        log.info("no file of %s is read: %s", nearest, error)
+        return stamps
+    for folder, rules in reversed(folders):
+        for path, stamp in _below(root, folder, rules, privacy, seen):
             stamps[path] = stamp
             if len(stamps) == FILES:
                 return stamps
@@ -85,7 +85,7 @@ def uri_of(root_uri: str, path: str) -> str:
     return f"{root_uri.rstrip('/')}/{quote(os.fsencode(path))}"
 
 
-def on_disk(root: Path, root_uri: str, path: str, excludes: Collection[str]) -> Document | None:
+def on_disk(root: Path, root_uri: str, path: str, privacy: PrivacyConfig) -> Document | None:
     """
     Return a file that is not open, as an editor would open it; None when it is gone or private.
 
@@ -93,7 +93,7 @@ def on_disk(root: Path, root_uri: str, path: str, excludes: Collection[str]) -> 
     """
     # `Path.is_file` raises where a folder may not be read.
     is_there = os.path.isfile(root / path)  # noqa: PTH113
-    text = _text(root / path) if is_there and not why_private(root / path, root, excludes) else None
+    text = _text(root / path) if is_there and not why_private(root / path, root, privacy) else None
     if text is None:
         return None
     text = text.removeprefix("\ufeff")  # editors show no byte order mark
@@ -101,7 +101,7 @@ def on_disk(root: Path, root_uri: str, path: str, excludes: Collection[str]) -> 
 
 
 def reread(
-    file: PurePath, root: PurePath | None, excludes: Collection[str], old: Source
+    file: PurePath, root: PurePath | None, privacy: PrivacyConfig, old: Source
 ) -> Source | None:
     """
     Return *old* as it is on disk now, the same if nothing happened to it; None when it is gone or
@@ -110,7 +110,7 @@ def reread(
     stamp = _stamp(Path(file))
     if stamp is not None and stamp[0] == old.version:
         return old
-    private = stamp is None or why_private(file, root, excludes)
+    private = stamp is None or why_private(file, root, privacy)
     text = None if private else _text(Path(file), KNOWN_BYTES, follow=True)
     if stamp is None or text is None:
         return None
@@ -125,34 +125,42 @@ def _stamp(file: Path | os.DirEntry[str]) -> Stamp | None:
     return about.st_mtime_ns, about.st_size
 
 
-def _below(root: Path, folder: Path, here: Folder, seen: set[Path]) -> Iterator[tuple[str, Stamp]]:
+def _below(
+    root: Path, folder: Path, here: Folder, privacy: PrivacyConfig, seen: set[str]
+) -> Iterator[tuple[str, Stamp]]:
     """
     Yield the files that may be read in *folder*, where *here* holds, and in those below it that
     were not *seen*.
     """
-    if folder in seen:
-        return
-    seen.add(folder)
-    folders = []
-    inside = f"{folder.relative_to(root).as_posix()}/".removeprefix("./")
-    for entry in _entries(folder):
-        path = inside + entry.name
-        if entry.is_dir(follow_symlinks=False):
-            if _is_open(entry, path, here):
-                folders.append(Path(entry.path))
-        elif entry.is_file(follow_symlinks=False) and language_of(path) not in _DATA:
-            stamp = _stamp(entry)
-            if stamp is None or stamp[1] > FILE_BYTES:
-                continue
-            if not why_refused(here, encode_name(entry.name)):
-                yield path, stamp
-    for child in folders:
-        try:
-            on_disk = read_folder(child)
-        except OSError as error:
-            log.info("no file of %s is read: %s", child, error)
+    inside = folder.relative_to(root).as_posix()
+    waiting = [("" if inside == "." else f"{inside}/", here)]
+    while waiting:
+        inside, here = waiting.pop()
+        if inside in seen:
             continue
-        yield from _below(root, child, enter(here, encode_name(child.name), on_disk), seen)
+        seen.add(inside)
+        folders: list[tuple[str, Folder]] = []
+        for entry in _entries(root / inside):
+            path = inside + entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if _is_open(entry, path, here) and (rules := _enter(here, entry, privacy)):
+                    folders.append((f"{path}/", rules))
+            elif entry.is_file(follow_symlinks=False) and language_of(path) not in _DATA:
+                stamp = _stamp(entry)
+                if stamp is None or stamp[1] > FILE_BYTES:
+                    continue
+                if not why_refused(here, encode_name(entry.name)):
+                    yield path, stamp
+        waiting += reversed(folders)
+
+
+def _enter(outer: Folder, entry: os.DirEntry[str], privacy: PrivacyConfig) -> Folder | None:
+    """Return a folder with its rules, None where they cannot be read."""
+    try:
+        return enter(outer, encode_name(entry.name), read_folder(Path(entry.path), privacy))
+    except OSError as error:
+        log.info("no file of %s is read: %s", entry.path, error)
+        return None
 
 
 def _is_open(entry: os.DirEntry[str], path: str, folder: Folder) -> bool:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from fim_lsp.context.ignore_rules import LONGEST
 from fim_lsp.context.privacy import Repository
-from fim_lsp.workspace.regular_files import is_folder, read_rules
+from fim_lsp.regular_files import is_folder, read_beginning, read_rules
 
 _CONFIG_BYTES = 1_000_000  # bytes of a configuration file
 _DEPTH = 10  # of includes, as in git
@@ -256,7 +256,7 @@ def _rules(path: Path) -> bytes:
     """Return a file of rules; as git, and unlike `.gitignore`, it may be a link."""
     if is_unc_path(path) and path not in excludes_files():
         return b"*"  # a stranger's `.git/config` names another machine: it is not asked
-    return read_rules(path, LONGEST + 1, follow=True) or b""
+    return read_rules(path, LONGEST, follow=True) or b""
 
 
 def _git_folder(path: Path) -> Path | None:
@@ -281,9 +281,7 @@ def _git_folder(path: Path) -> Path | None:
 
 def _read_pointer(path: Path) -> Path | None:
     """Return the folder that the file *path* of a worktree or submodule names."""
-    text = read_rules(path, _POINTER_BYTES, follow=True) or b""
-    if not text and path.is_symlink():
-        return path.parent / path.readlink()
+    text = read_beginning(path, _POINTER_BYTES, follow=True) or b""
     if not text.startswith(b"gitdir: "):
         return None
     return path.parent / os.fsdecode(text.removeprefix(b"gitdir: ").rstrip(b"\r\n"))
@@ -296,11 +294,11 @@ def _head(private: Path) -> bytes:
     path = private / "HEAD"
     if path.is_symlink():
         return b"ref: " + os.fsencode(path.readlink())
-    return read_rules(path, _POINTER_BYTES, follow=False) or b""
+    return read_beginning(path, _POINTER_BYTES, follow=False) or b""
 
 
 def _common_folder(private: Path) -> Path:
     """Return the folder that all worktrees of a repository share."""
-    named = read_rules(private / "commondir", _POINTER_BYTES, follow=True)
+    named = read_beginning(private / "commondir", _POINTER_BYTES, follow=True)
     common = private / os.fsdecode(named.rstrip(b"\r\n")) if named else private
     return private if is_unc_path(common) and not is_unc_path(private) else common

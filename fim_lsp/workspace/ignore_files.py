@@ -9,12 +9,13 @@ worker thread.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
 import tempfile
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path, PurePath
 
@@ -30,15 +31,16 @@ from fim_lsp.context.privacy import (
     outermost,
     why_refused,
 )
+from fim_lsp.regular_files import Wrong, is_folder, look, read_rules
+from fim_lsp.settings.config import PrivacyConfig
 from fim_lsp.workspace.git_files import no_repository, repository
-from fim_lsp.workspace.regular_files import is_folder, look, read_rules
 
 UNSURE = "it cannot be judged"  # begins the reasons that may end without a change of the rules
 
 log = logging.getLogger(__name__)
 
 
-def why_private(path: PurePath, root: PurePath | None, excludes: Collection[str]) -> str:
+def why_private(path: PurePath, root: PurePath | None, privacy: PrivacyConfig) -> str:
     """
     Return why the file at *path* must stay private, "" when it need not.
 
@@ -46,33 +48,40 @@ def why_private(path: PurePath, root: PurePath | None, excludes: Collection[str]
     it: then the rules of its repository count, or else those of its folder. A path that is not
     absolute is judged by its names; where systems know no paths of other machines, one is judged as
     this machine's: some programs name their own machine in a URI. Where a folder is not there, or a
-    file of rules cannot be read, nothing is known, and so it is private (`UNSURE`).
+    file of rules or settings cannot be read, nothing is known, and so it is private (`UNSURE`).
     """
     try:
+        if why := privacy.why_unknown(path):
+            return f"{UNSURE}: {why}"
         if not path.is_absolute():
-            return _by_names(path, excludes)
+            return _by_names(path, privacy)
         if not isinstance(path, type(PurePath())):
-            return _by_names(path, excludes) or _by_host(path, excludes)
-        return _by_disk(path, root, excludes)
+            return _by_names(path, privacy) or _by_host(path, privacy)
+        return _by_disk(path, root, privacy)
     except OSError as error:
+        if isinstance(error, Wrong):
+            _warn(error.filename, error.strerror)
         return f"{UNSURE}: {error.filename}: {error.strerror}"
     except ValueError:  # a NUL, half of a character
         return "no file can have its name"
 
 
-def rules_at(folder: Path, root: Path, excludes: Collection[str]) -> Folder:
+def rules_down(folder: Path, root: Path, privacy: PrivacyConfig) -> Iterator[tuple[Path, Folder]]:
     """
-    Return the rules for *folder* of the workspace at *root*, both with links resolved. Raises
-    OSError where one cannot be read.
+    Yield the folders from *root* down to *folder* with the rules for each; both have their links
+    resolved. Raises OSError where one cannot be read.
     """
-    return _descend(folder, root, excludes, *_top(root))
+    for here, rules in _descend(folder, root, privacy, *_top(root)):
+        if here.is_relative_to(root):
+            yield here, rules
 
 
-def read_folder(folder: Path) -> FolderRules:
+def read_folder(folder: Path, privacy: PrivacyConfig) -> FolderRules:
     """
     Read the ignore files and the repository of a folder below a workspace's root. Raises OSError.
     """
-    return FolderRules(_ignore_files(folder), repository(folder))
+    excludes = _excludes_of(folder, privacy)
+    return FolderRules(_ignore_files(folder), repository(folder), excludes=excludes)
 
 
 def encode_name(name: str) -> bytes:
@@ -83,44 +92,58 @@ def encode_name(name: str) -> bytes:
     return os.fsencode(unicodedata.normalize("NFC", name) if sys.platform == "darwin" else name)
 
 
-def _by_disk(path: PurePath, root: PurePath | None, excludes: Collection[str]) -> str:
+def _by_disk(path: PurePath, root: PurePath | None, privacy: PrivacyConfig) -> str:
     """Return why the file must stay private, by its path and by where links lead."""
     real_root = Path(os.path.realpath(root)) if root else None
     own = Path(real_root, os.path.relpath(path, root)) if real_root else path
     own = Path(os.path.normpath(own))
     for place in dict.fromkeys((own, Path(os.path.realpath(path)))):
         look(place, follow=False)  # what cannot be looked at may be a link
-        if reason := _why(place, real_root, excludes):
+        if reason := _why(place, real_root, privacy):
             return reason if place == own else f"it leads to a file that is private: {reason}"
         if not is_folder(place.parent):
             return f"{UNSURE}: {place.parent} is not there"
     return ""
 
 
-def _why(file: Path, root: Path | None, excludes: Collection[str]) -> str:
+def _why(file: Path, root: Path | None, privacy: PrivacyConfig) -> str:
     """Return why a file must stay private, by this path."""
     if root is not None and file != root and file.is_relative_to(root):
-        rules = rules_at(file.parent, root, excludes)
+        rules = _rules_at(file.parent, root, privacy, *_top(root))
     elif is_installed(encode_name(file.as_posix())):
-        rules = _descend(file.parent, None, excludes, None)
+        rules = _rules_at(file.parent, None, privacy, None)
     elif root is not None:
         return OUTSIDE
     else:
-        rules = _descend(file.parent, None, excludes, *_top(file.parent))
+        rules = _rules_at(file.parent, None, privacy, *_top(file.parent))
     return why_refused(rules, encode_name(file.name))
+
+
+def _rules_at(
+    folder: Path,
+    root: Path | None,
+    privacy: PrivacyConfig,
+    top: Path | None,
+    around: Repository | None = None,
+) -> Folder:
+    """Return the rules for *folder*, as `_descend` yields them last."""
+    *_, (_, rules) = _descend(folder, root, privacy, top, around)
+    return rules
 
 
 def _descend(
     folder: Path,
     root: Path | None,
-    excludes: Collection[str],
+    privacy: PrivacyConfig,
     top: Path | None,
-    around: Repository | None = None,
-) -> Folder:
+    around: Repository | None,
+) -> Iterator[tuple[Path, Folder]]:
     """
-    Return the rules for *folder*: ignore files count from *top* down, whose repository is *around*.
+    Yield each folder from the root of the file system down to *folder*, and the rules for it.
+
+    Ignore files count from *top* down, whose repository is *around*. Raises OSError.
     """
-    here = outermost(excludes)
+    here = outermost(privacy.exclude)
     counts = False
     for directory in (*reversed(folder.parents), folder):
         starts, counts = directory == top, counts or directory == top
@@ -129,10 +152,18 @@ def _descend(
             around if starts else repository(directory) if counts else None,
             is_root=directory == root,
             is_temporary=str(directory) in _temporary(tempfile.gettempdir()),
+            excludes=_excludes_of(directory, privacy),
         )
         name = encode_name(directory.name or directory.drive)
-        here = enter(here, name, on_disk) if name else outermost(excludes, on_disk)
-    return here
+        here = enter(here, name, on_disk) if name else outermost(privacy.exclude, on_disk)
+        yield directory, here
+
+
+def _excludes_of(folder: Path, privacy: PrivacyConfig) -> tuple[str, ...]:
+    """Return the patterns of the project whose folder it is. Raises OSError if none are known."""
+    if why := privacy.why_unknown(folder):
+        raise OSError(errno.EINVAL, why, str(folder))
+    return privacy.of_project(folder)
 
 
 def _top(folder: Path) -> tuple[Path, Repository]:
@@ -144,25 +175,26 @@ def _top(folder: Path) -> tuple[Path, Repository]:
     for directory in upwards:
         if around := repository(directory):
             return directory, around
-    ours = [directory for directory in upwards if os.path.lexists(directory / IGNORE_FILES[-1])]
+    ours = [directory for directory in upwards if look(directory / IGNORE_FILES[-1], follow=False)]
     return [folder, *ours][-1], no_repository()
 
 
 def _ignore_files(folder: Path) -> dict[str, bytes]:
-    """Return the ignore files of a folder. One that is beyond the limits hides the whole folder."""
+    """Return the ignore files of a folder. Raises OSError where what one says is not known."""
     files = {}
     for name in IGNORE_FILES:
-        if data := read_rules(folder / name, LONGEST + 1, follow=False):
+        # git follows no link of its own name; ours may lead to the user's rules
+        if data := read_rules(folder / name, LONGEST, follow=name == IGNORE_FILES[-1]):
             files[name] = data
             if why := beyond(data):
-                _warn(folder / name, why)
+                raise Wrong(folder / name, why, "shorten it")
     return files
 
 
 @lru_cache(maxsize=1024)
-def _warn(file: Path, why: str) -> None:
+def _warn(file: str, why: str) -> None:
     """Say it once."""
-    log.warning("%s %s: all files of its folder are private", file, why)
+    log.warning("%s: %s; until then, all files that it is about are private", file, why)
 
 
 @lru_cache(maxsize=1)
@@ -174,20 +206,20 @@ def _temporary(own: str) -> frozenset[str]:
     return frozenset((*folders, *map(os.path.realpath, folders)))
 
 
-def _by_names(path: PurePath, excludes: Collection[str]) -> str:
+def _by_names(path: PurePath, privacy: PrivacyConfig) -> str:
     """Return why a file that the disk does not have must stay private."""
-    here = outermost(excludes)
+    here = outermost(privacy.exclude)
     *folders, name = [encode_name(part) for part in path.as_posix().split("/") if part] or [b""]
     for folder in folders:
         here = enter(here, folder)
     return why_refused(here, name)
 
 
-def _by_host(path: PurePath, excludes: Collection[str]) -> str:
+def _by_host(path: PurePath, privacy: PrivacyConfig) -> str:
     """
     Return why a file must stay private whose path is none here: in `file://HOST/…`, HOST may be
     this machine; of another system's files no rules can be read.
     """
     if not path.drive.startswith("\\\\"):
         return f"{UNSURE}: it is on another system"
-    return why_private(Path("/", *path.as_posix().split("/", 3)[3:]), None, excludes)
+    return why_private(Path("/", *path.as_posix().split("/", 3)[3:]), None, privacy)

@@ -40,7 +40,7 @@ class Project:
             workspace.memory.note_deletion(uri)
         else:
             workspace.open(source(document, location))
-        await workspace.reverify(self.config.privacy.exclude)
+        await workspace.reverify(self.config.privacy)
 
     @property
     def _here(self):
@@ -202,7 +202,7 @@ async def test_what_could_not_be_judged_is_judged_again(
     project.close("shop.py")
     (tmp_path / ".gitignore").write_text("shop.py\n")
     project.tell(changed=(".gitignore",))
-    workspace, excludes = project._here, project.config.privacy.exclude
+    workspace, privacy = project._here, project.config.privacy
 
     def fail(*_: object) -> None:
         raise OSError("disk")
@@ -210,8 +210,8 @@ async def test_what_could_not_be_judged_is_judged_again(
     with monkeypatch.context() as context:
         context.setattr(workspaces, "reread", fail)
         with pytest.raises(OSError, match="disk"):
-            await workspace.reverify(excludes)
-    assert await workspace.reverify(excludes)
+            await workspace.reverify(privacy)
+    assert await workspace.reverify(privacy)
     assert not workspace.memory.knows((tmp_path / "shop.py").as_uri())
 
 

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import runpy
+import tomllib
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.settings import files
-from fim_lsp.settings.config import SECRETS, BackendConfig, Config, remote_servers
+from fim_lsp.settings.config import (
+    SECRETS,
+    BackendConfig,
+    Config,
+    PrivacyConfig,
+    ProjectRules,
+    remote_servers,
+)
 from fim_lsp.settings.merge import SCHEMA, Layer, merge_layers
 from fim_lsp.settings.option import Project
 from fim_lsp.settings.removed import Notice
@@ -126,19 +133,103 @@ def test_a_wrong_value_is_named_and_left_out(raw: object, sentence: str) -> None
     assert merge_layers([Layer("editor", raw)]) == (Config(), (f"editor: {sentence}",))
 
 
-@pytest.mark.parametrize("key", ["fim.privacy.exclude", "privacy.exclude", "exclude"])
-@pytest.mark.parametrize("value", ["*.pem", [""], [1, "notes/"], {"**/*.pem": True}])
+SECRET = ["mine.py"]
+NEAR: dict[str, object] = {
+    "privacy.exclude": "*.pem",
+    "fim.privacy.exclude": [""],
+    "fim.fim.privacy.exclude": [1, "notes/"],
+    "privacy": {"exclude": {"**/*.pem": True}},  # as VS Code's own `files.exclude` is
+    "fim": [{"privacy": {"exclude": SECRET}}],
+    "Privacy": {"exclude": SECRET},
+    "fim.PRIVACY.Exclude": SECRET,
+    "privacy.Exclude": SECRET,
+    "privacy.excludes": SECRET,
+    "privacy.include": SECRET,
+    "privcay.exclude": SECRET,
+    "\u0440rivacy.exclude": SECRET,  # a Cyrillic letter
+    "private": {"exclude": SECRET},
+    "privacyExclude": SECRET,
+    "privacy_exclude": SECRET,
+    "exclude": SECRET,
+    "settings": {"privacy": {"exclude": SECRET}},
+    "privacy ": [{"exclude": SECRET}],
+    " privacy": SECRET,
+    " privacy ": "mine.py",
+}
+
+
+@pytest.mark.parametrize(("key", "value"), NEAR.items(), ids=map(repr, NEAR))
 @pytest.mark.parametrize("trusted", [True, False])
-def test_what_was_to_be_private_hides_all_where_it_cannot_be_read(
+def test_what_was_to_be_private_hides_all_where_it_is_misspelled(
     key: str, value: object, *, trusted: bool
 ) -> None:
-    """And a message says so; VS Code's own `files.exclude` is a table."""
-    raw = {"privacy": {key: value}} if key == "exclude" else {key: value}
-    wrong = Layer("file", raw, trusted=trusted)
+    """And a message says so; of a project, all in its own folder."""
+    wrong = Layer("file", {key: value}, trusted=trusted, ours=True, folder="/w/one")
     config, [problem] = merge_layers([wrong])
-    assert config.privacy.exclude[-1] == "*"
-    assert problem.startswith("file: fim.privacy.exclude must be a list of texts, not ")
-    assert problem.endswith("; no suggestions until it is")
+    assert config.privacy.why_unknown(PurePosixPath("/w/one/a.py")) == problem
+    assert config.privacy.why_unknown(PurePosixPath("/w/two/a.py")) == (problem if trusted else "")
+    assert problem.startswith("file: ")
+    assert problem.endswith("; no suggestions until it is mended")
+
+
+FAR: list[object] = [
+    {"privacy": {}}, {"privacy": {"exclude": []}}, {"privacy.exclude": None}, {"policy.exclude": 1},
+    {"files.exclude": SECRET}, {"prompt": {"prefix": SECRET}}, {"completion": {"disabledFor": 1}},
+    {"privacy" * 20: SECRET},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("raw", FAR)
+def test_what_is_far_from_it_hides_nothing(raw: object) -> None:
+    """Nor does an empty value."""
+    assert merge_layers([Layer("editor", raw)])[0].privacy == PrivacyConfig()
+
+
+@pytest.mark.parametrize("value", ["*.sql", {"*.sql": True}])
+def test_where_a_project_wants_no_suggestions_is_not_known_either(value: object) -> None:
+    """Its list is as wrong as one of what is private, so that there are none in its folder."""
+    raw = {"completion": {"disabledFor": value}}
+    config, _ = merge_layers([Layer("p", raw, trusted=False, folder="/w/one")])
+    assert config.privacy.why_unknown(PurePosixPath("/w/one/a.py"))
+    assert not config.privacy.why_unknown(PurePosixPath("/w/two/a.py"))
+
+
+TWICE = [
+    "[privacy]\nexclude = ['one']\n[fim.privacy]\nexclude = ['two']\n",
+    "'privacy.exclude' = ['one']\n[privacy]\nexclude = ['two']\n",
+    "'fim.privacy.exclude' = ['one']\n[fim.privacy]\nexclude = ['two']\n",
+    "[FIM.privacy]\nexclude = ['one']\n['fim.privacy']\nexclude = ['two']\n",
+]
+
+
+@pytest.mark.parametrize("text", TWICE)
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_list_that_comes_twice_is_one(text: str, *, trusted: bool) -> None:
+    """However its key is spelled; no spelling hides another."""
+    layer = Layer("file", tomllib.loads(text), trusted=trusted, ours=True, folder="/w")
+    privacy = merge_layers([layer])[0].privacy
+    excluded = privacy.exclude if trusted else privacy.of_project(PurePosixPath("/w"))
+    assert {"one", "two"} <= {*excluded}
+
+
+@pytest.mark.parametrize("second", ["http://b", "http://a"])
+def test_a_value_that_comes_twice_is_an_error(second: str) -> None:
+    """Unless both are the same; which one was meant is not known, so that none counts."""
+    text = f"[backend]\nurl = 'http://a'\n[fim.backend]\nurl = '{second}'\n"
+    layer = Layer("file", tomllib.loads(text), ours=True, text=text)
+    config, problems = merge_layers([layer])
+    if second == "http://a":
+        assert (config.backend.url, problems) == ("http://a", ())
+    else:
+        assert config.backend.url == ""
+        assert problems == ("file: line 2: fim.backend.url is set twice; correct one of them",)
+
+
+def test_a_problem_of_a_file_has_its_line() -> None:
+    """In whatever section the key stands."""
+    text = "[ring]\nchunks = 'x'\n\n[[Privacy]]\nexclude = []\n[fim.backend]\n'uri' = 1\n"
+    _, problems = merge_layers([Layer("f", tomllib.loads(text), ours=True, text=text)])
+    assert [problem.split(": ")[1] for problem in problems] == ["line 2", "line 4", "line 7"]
 
 
 def test_endpoints_are_servers_with_settings_of_their_own() -> None:
@@ -219,12 +310,18 @@ def test_how_many_suggestions_in_a_word(raw: object, sure: float) -> None:
 
 
 def test_lists_add_to_their_default() -> None:
-    """Naming one more secret file does not bare all the others; a later list replaces an earlier."""
+    """Naming one more secret file does not bare all the others."""
     layers = [
         Layer("a", {"privacy.exclude": ["x"]}),
-        Layer("b", {"privacy.exclude": ["!*.crt", "*.key"]}),
+        Layer("b", {"privacy.exclude": ["!*.crt", "*.key"], "completion.disabledFor": ["a"]}),
+        Layer("start", {"privacy.exclude": ["y"]}, place="editor"),
+        Layer(
+            "change", {"privacy.exclude": ["z"], "completion.disabledFor": ["b"]}, place="editor"
+        ),
     ]
-    assert merge_layers(layers)[0].privacy.exclude == (*SECRETS, "!*.crt")
+    config, _ = merge_layers(layers)
+    assert config.privacy.exclude == (*SECRETS, "x", "!*.crt", "z")
+    assert config.completion.disabled_for == ("b",)
 
 
 @pytest.mark.parametrize("option", SCHEMA.values(), ids=SCHEMA)
@@ -250,15 +347,16 @@ def test_a_project_never_sets_what_it_must_not(option) -> None:
         ({"completion.auto": True}, {"completion.auto": False}, "completion.auto", False, ""),
         ({"completion.auto": False}, {"completion.auto": True}, "completion.auto", False,
          "a project may only switch off fim.completion.auto; it stays false"),
-        ({"privacy.exclude": ["!a"]}, {"privacy.exclude": ["a"]}, "privacy.exclude",
-         (*SECRETS, "!a", "a"), ""),
-        ({}, {"privacy.exclude": ["a", "!.env"]}, "privacy.exclude", (*SECRETS, "a"),
-         "a project may not undo !.env"),
+        ({"privacy.exclude": ["!a"]}, {"privacy.exclude": ["a"]}, "privacy.projects",
+         (ProjectRules("/w", ("a",)),), ""),
+        ({}, {"privacy.exclude": ["a", "!.env"]}, "privacy.projects",
+         (ProjectRules("/w", ("a",)),), "a project may not undo !.env"),
     ],
 )  # fmt: skip
 def test_a_project_may_tune_and_restrict(user, project, key, value, sentence) -> None:
     """What it restricts stays restricted, also against layers that come after it."""
-    config, problems = merge_layers([Layer("p", project, trusted=False), Layer("user", user)])
+    layer = Layer("p", project, trusted=False, folder="/w")
+    config, problems = merge_layers([layer, Layer("user", user)])
     assert at(config, key) == value
     assert problems == ((f"p: {sentence}",) if sentence else ())
 
@@ -425,7 +523,7 @@ def test_files_become_layers(home: Path, tmp_path: Path) -> None:
     project.write_text("fim.completion.auto = false\nbackend.url = 'http://x'\n", "utf-8")
     config, problems = files.read((tmp_path, tmp_path / "none"))
     assert (config.ring.chunks, config.completion.auto, config.backend.url) == (3, False, "")
-    assert problems == (f"{project}: a project may not set fim.backend.url",)
+    assert problems == (f"{project}: line 2: a project may not set fim.backend.url",)
 
 
 def test_all_of_a_file_is_ours(home: Path) -> None:
@@ -452,7 +550,8 @@ def test_a_bad_file_is_a_sentence(home: Path, content: bytes) -> None:
 def test_a_file_that_takes_long_to_read_is_not_read(home: Path, content: bytes) -> None:
     """Keys of thousands of parts are refused before they are parsed, which takes quadratic time."""
     home.write_bytes(content)
-    assert files.read(())[1][0] == f"{home}: has a line with more than 500 dots"
+    [problem] = files.read(())[1]
+    assert problem.startswith(f"{home}: line 1: has more than 500 dots: ")
 
 
 @pytest.mark.parametrize(
@@ -468,84 +567,26 @@ def test_values_that_only_toml_has_are_named(tmp_path: Path, content: bytes, why
     assert [problem.endswith(why) for problem in files.read((tmp_path,))[1]] == [True]
 
 
-def test_a_folder_that_cannot_be_looked_into_is_a_problem_in_words(home: Path) -> None:
-    """Its name is too long, or the user may not enter it; so is a folder in place of the file."""
-    home.mkdir()
-    problems = files.read((Path("/" + "a" * 5000),))[1]
-    assert [problem.rpartition(": ")[2] for problem in problems] == [
-        "Is a directory",
-        "File name too long",
-        "it may say what is private",
-    ]
-
-
-@pytest.mark.parametrize("content", ["[privacy", "\xff", "# " + "x" * 20_000, "a folder"])
-@pytest.mark.parametrize("name", ["config.toml", ".fim-lsp.toml"])
-def test_a_file_that_is_wrong_now_counts_as_it_was(
-    home: Path, tmp_path: Path, name: str, content: str
-) -> None:
-    """It is half written, perhaps, and may say what is private; deleted, it says nothing."""
-    file = home if name == home.name else tmp_path / name
-    sources = files.Sources({})
-
-    def read() -> tuple[bool, int]:
-        sources.read((tmp_path,), lambda: None)
-        config, problems = sources.config()
-        return "mine.py" in config.privacy.exclude, len(problems)
-
-    file.write_text("privacy.exclude = ['mine.py']\n")
-    assert read() == (True, 0)
-    file.unlink()
-    if content == "a folder":
-        file.mkdir()
-    else:
-        file.write_bytes(content.encode("latin-1"))
-    for _ in range(3):
-        assert read() == (True, 1)
-    file.rmdir() if content == "a folder" else file.unlink()
-    assert read() == (False, 0)
-    file.write_text("privacy.exclude = ['mine.py']\n")
-    assert read() == (True, 0)
-    file.write_text("ring.chunks = 1\n")
-    assert read() == (False, 0)
-
-
-@pytest.mark.parametrize("name", [".fim-lsp.toml", "config.toml"])
-def test_a_file_that_never_was_right_hides_all(home: Path, tmp_path: Path, name: str) -> None:
-    """It may say what is private; a message says so, until it can be read."""
-    file, sources = home if name == home.name else tmp_path / name, files.Sources({})
-    for text, closed in (("privacy.exclude = [", True), ("privacy.exclude = ['a']", False)):
-        file.write_text(text)
-        sources.read((tmp_path,), lambda: None)
-        config, problems = sources.config()
-        assert ("*" in config.privacy.exclude) is closed
-        assert any(files.NOTHING_YET in problem for problem in problems) is closed
-
-
-def test_a_projects_file_is_no_link(home: Path, tmp_path: Path) -> None:
-    """Git carries links, and what they lead to is not for others; a user may link to their own."""
-    (tmp_path / "secret").write_text("password_of_the_user = 1\n", "utf-8")
-    (tmp_path / ".fim-lsp.toml").symlink_to(tmp_path / "secret")
-    (tmp_path / "mine").write_text("[ring]\nchunks = 3\n", "utf-8")
-    home.symlink_to(tmp_path / "mine")
-    config, problems = files.read((tmp_path,))
-    assert config.ring.chunks == 3
-    assert ".fim-lsp.toml: is a link" in problems[0]
-
-
-@pytest.mark.parametrize("root", ["/dev/null", "/no/such/folder", "/\0"])
+@pytest.mark.parametrize("root", ["/dev/null", "/no/such/folder", "/\0", "/" + "a" * 5000])
 def test_a_root_that_is_no_folder_has_no_file(home: Path, root: str) -> None:
-    """Or one problem in words."""
+    """Or one that is wrong, of that folder only."""
     config, problems = files.read((Path(root),))
     assert config.ring == Config().ring
-    assert len(problems) in (0, 2)  # with what follows of it
+    assert config.privacy.why_unknown(home) == ""
+    assert len(problems) == ("\0" in root)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-def test_a_pipe_is_not_waited_for(home: Path, tmp_path: Path) -> None:
-    """A cloned repository cannot stop the server by a settings file that never ends."""
-    os.mkfifo(tmp_path / ".fim-lsp.toml")
-    assert files.read((tmp_path,)) == (Config(), ())
+def test_a_link_of_the_user_is_followed(home: Path, tmp_path: Path) -> None:
+    """The user's other settings stay as they were while the file is wrong."""
+    (tmp_path / "mine").write_text("[ring]\nchunks = 3\n", "utf-8")
+    home.symlink_to(tmp_path / "mine")
+    sources = files.Sources({})
+    for text in ("", "[ring"):
+        sources.read((), lambda: None)
+        assert sources.config()[0].ring.chunks == 3
+        (tmp_path / "mine").write_text(text)
+        assert sources.is_stale()
+    assert "is empty now" in sources.config()[0].privacy.unknown
 
 
 def test_the_page_on_settings_is_in_step() -> None:

@@ -8,6 +8,10 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from fim_lsp.settings.config import PrivacyConfig
+
+BARE = PrivacyConfig(exclude=())
+
 NAMES = [
     b"a", b"b", b"ab", b"abc", b"foo", b"bar", b"foobar", b"Foo", b"src", b"build", b"x.py",
     b"y.py", b"x.pyc",

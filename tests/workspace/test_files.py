@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +12,11 @@ import pytest
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.index import Index, holding
 from fim_lsp.context.privacy import Folder
+from fim_lsp.settings.config import PrivacyConfig
 from fim_lsp.workspace import files, ignore_files
 from fim_lsp.workspace.files import grow, list_files, reread
 
-EXCLUDES = (".env*", "*.pem", "credentials.py")
+EXCLUDES = PrivacyConfig((".env*", "*.pem", "credentials.py"))
 
 
 @pytest.fixture
@@ -82,13 +83,13 @@ def test_folders_that_are_not_there_cost_nothing(
 ) -> None:
     """A client may call a text whatever it likes: the workspace is listed once, and nothing above it."""
     asked: list[Path] = []
-    rules = ignore_files.rules_at
+    rules = ignore_files.rules_down
 
-    def noting(folder: Path, top: Path, excludes: Collection[str]) -> Folder:
+    def noting(folder: Path, top: Path, privacy: PrivacyConfig) -> Iterator[tuple[Path, Folder]]:
         asked.append(folder)
-        return rules(folder, top, excludes)
+        return rules(folder, top, privacy)
 
-    monkeypatch.setattr(files, "rules_at", noting)
+    monkeypatch.setattr(files, "rules_down", noting)
     assert len(list_files(root, near, EXCLUDES)) == len(list_files(root, "a.py", EXCLUDES))
     assert {*asked} == {root}
 

@@ -21,7 +21,7 @@ from fim_lsp.workspace.files import list_files
 from fim_lsp.workspace.ignore_files import why_private
 from tests.context.test_ignore_rules import CASES
 from tests.fuzz import FUZZ
-from tests.workspace.git_repos import Repository, git, git_verdicts, repository, write_rules
+from tests.workspace.git_repos import BARE, Repository, git, git_verdicts, repository, write_rules
 
 REPOSITORIES = 38 * FUZZ
 PATHS = 40  # in each
@@ -95,7 +95,7 @@ def hides(top: Path, random: Random):
 
 def is_private(file: Path, root: Path | None) -> bool:
     """Return whether rules hide the file, which is not there, and often its folder neither."""
-    why = why_private(file, root, ())
+    why = why_private(file, root, BARE)
     return bool(why) and not why.endswith(" is not there")
 
 
@@ -164,7 +164,7 @@ def test_what_is_listed_is_what_git_lists(tmp_path: Path, home: Path) -> None:
             :-1
         ]
         shown = {os.fsdecode(path) for path in said if is_listed(path)}
-        ours = set(list_files(found.top, "any.py", ()))
+        ours = set(list_files(found.top, "any.py", BARE))
         n_files += len(shown)
         if not differs(found, home):
             assert ours == shown, seed

@@ -13,12 +13,12 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
 
-from fim_lsp.settings.config import SECRETS
+from fim_lsp.settings.config import PrivacyConfig
 from fim_lsp.workspace import ignore_files
 from fim_lsp.workspace.files import list_files
 from fim_lsp.workspace.ignore_files import UNSURE, why_private
 from fim_lsp.workspace.paths import local_path, locate, path_to_judge
-from tests.workspace.git_repos import git
+from tests.workspace.git_repos import BARE, git
 
 DOCS = Path(__file__).parent.parent.parent / "docs/context.md"
 
@@ -49,53 +49,21 @@ def write(file: Path, text: str) -> Path:
     return file
 
 
-# -- ignore files that are no files ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "name", [".gitignore", ".fimignore", "sub/.gitignore", ".git/info/exclude"]
-)
-@pytest.mark.parametrize("kind", ["/dev/zero", "/dev/stdin", "/dev/tty", "fifo", "folder", "loop"])
-def test_only_regular_files_are_read(root: Path, name: str, kind: str) -> None:
-    """A device, a pipe or the server's own input is not opened; it has no rules, as in git."""
-    file = root / name
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.unlink(missing_ok=True)
-    if kind == "fifo":
-        os.mkfifo(file)
-    elif kind == "folder":
-        file.mkdir()
-    else:
-        file.symlink_to(file if kind == "loop" else kind)
-    write(root / "sub/a.py", "")
-    assert why_private(root / "sub/a.py", root, ()) == ""
-    assert list(list_files(root, "sub/a.py", ())) == ["sub/a.py"]
-
-
-def test_a_linked_gitignore_has_no_rules(root: Path) -> None:
-    """Git has not followed them since 2.32; `info/exclude` and the user's own file it follows."""
-    rules = write(root.parent / "rules", "*.py\n")
-    (root / ".gitignore").symlink_to(rules)
-    assert why_private(root / "a.py", root, ()) == ""
-    (root / ".git/info/exclude").unlink()
-    (root / ".git/info/exclude").symlink_to(rules)
-    assert why_private(root / "a.py", root, ()) == "it matches .git/info/exclude"
-
-
 @pytest.mark.parametrize("text", ["#" * 300_000, "rule\n" * 60_000, "[a]\n" * 5000])
 def test_an_ignore_file_beyond_the_limits_hides_its_folder(
     root: Path, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The reason names the file and the log its path, once."""
+    """The reason and the log name the file; the log does once."""
     ignore_files._warn.cache_clear()
     write(root / "sub/.gitignore", text)
     write(root / "sub/a.py", "")
     write(root / "b.py", "")
     with caplog.at_level(logging.WARNING):
-        assert why_private(root / "sub/deep/a.py", root, ()).startswith(".gitignore ")
-        assert why_private(root / "sub/a.py", root, ()).startswith(".gitignore ")
-    assert why_private(root / "b.py", root, ()) == ""
-    assert list(list_files(root, "b.py", ())) == ["b.py"]
+        for name in ("sub/deep/a.py", "sub/a.py"):
+            reason = why_private(root / name, root, BARE)
+            assert reason.startswith(f"{UNSURE}: {root / 'sub/.gitignore'}: has more than ")
+    assert why_private(root / "b.py", root, BARE) == ""
+    assert list(list_files(root, "b.py", BARE)) == ["b.py"]
     [record] = caplog.records
     assert str(root / "sub/.gitignore") in record.getMessage()
 
@@ -103,15 +71,15 @@ def test_an_ignore_file_beyond_the_limits_hides_its_folder(
 def test_50_000_rules_are_read(root: Path) -> None:
     """Long, but within the limits."""
     write(root / ".gitignore", "".join(f"{n:x}\n" for n in range(50_000)))
-    assert why_private(root / "a00", root, ())
-    assert why_private(root / "a.py", root, ()) == ""
+    assert why_private(root / "a00", root, BARE)
+    assert why_private(root / "a.py", root, BARE) == ""
 
 
 def test_rules_that_froze_the_server_are_read(root: Path) -> None:
     """Stars and a long name of the letter between them."""
     write(root / ".gitignore", "*a" * 100 + "b\n" + "**/a*" * 50 + "b\n")
-    assert why_private(root / ("a" * 250), root, ()) == ""
-    assert why_private(root / ("a" * 250), root, ("*a" * 100 + "b",)) == ""
+    assert why_private(root / ("a" * 250), root, BARE) == ""
+    assert why_private(root / ("a" * 250), root, PrivacyConfig(("*a" * 100 + "b",))) == ""
 
 
 # -- git's own files ------------------------------------------------------------------------------
@@ -122,10 +90,10 @@ def test_rules_above_the_workspace_count_up_to_the_top_of_the_repository(root: P
     write(root.parent / ".gitignore", "b.py\n")
     write(root / ".gitignore", "/app/a.py\n*.log\n")
     write(root / "app/.gitignore", "!x.log\n")
-    assert why_private(root / "app/a.py", root / "app", ()) == "it matches .gitignore"
-    assert why_private(root / "app/b.py", root / "app", ()) == ""
-    assert why_private(root / "app/x.log", root / "app", ()) == ""
-    assert why_private(root / "app/y.log", root / "app", ()) == "it matches .gitignore"
+    assert why_private(root / "app/a.py", root / "app", BARE) == "it matches .gitignore"
+    assert why_private(root / "app/b.py", root / "app", BARE) == ""
+    assert why_private(root / "app/x.log", root / "app", BARE) == ""
+    assert why_private(root / "app/y.log", root / "app", BARE) == "it matches .gitignore"
 
 
 @pytest.mark.parametrize(
@@ -149,12 +117,13 @@ def test_the_excludes_of_the_user_count(
     write(home / ".gitconfig", config)
     write(home / "other", "[Core]\n\texcludesFile = ~/mine\n")
     write(home / name, "a.py\n")
-    reason = why_private(root / "sub/a.py", root, ())
+    reason = why_private(root / "sub/a.py", root, BARE)
     (root.parent / "no repository").mkdir()
     assert reason == ("it matches git's core.excludesFile" if hidden else "")
-    assert why_private(root / "sub/b.py", root, ()) == ""
+    assert why_private(root / "sub/b.py", root, BARE) == ""
     assert (
-        why_private(root.parent / "no repository/a.py", root.parent / "no repository", ()) == reason
+        why_private(root.parent / "no repository/a.py", root.parent / "no repository", BARE)
+        == reason
     )
 
 
@@ -164,33 +133,36 @@ def test_the_configuration_of_git_may_lie_elsewhere(
     """The variables that git reads are read."""
     write(home / "x/git/ignore", "a.py\n")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "x"))
-    assert why_private(root / "a.py", root, ())
+    assert why_private(root / "a.py", root, BARE)
     write(home / "config", f"[core]\nexcludesFile = {write(home / 'mine', 'b.py')}\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / "config"))
-    assert why_private(root / "a.py", root, ()) == ""
-    assert why_private(root / "b.py", root, ())
+    assert why_private(root / "a.py", root, BARE) == ""
+    assert why_private(root / "b.py", root, BARE)
     monkeypatch.delenv("GIT_CONFIG_GLOBAL")
     monkeypatch.delenv("GIT_CONFIG_NOSYSTEM")
     monkeypatch.setenv("GIT_CONFIG_SYSTEM", str(home / "config"))
-    assert why_private(root / "b.py", root, ())
+    assert why_private(root / "b.py", root, BARE)
 
 
-@pytest.mark.parametrize("what", ["/dev/zero", "fifo"])
+@pytest.mark.parametrize("what", ["/dev/null", "/dev/zero", "fifo"])
 def test_configuration_that_is_no_file_is_not_read(root: Path, home: Path, what: str) -> None:
-    """Nor what it names."""
+    """Nor what it names; what it would say is not known, unless it is /dev/null."""
     os.mkfifo(home / "fifo")
     path = what if what != "fifo" else str(home / "fifo")
+    is_known = what == "/dev/null"
     git("config", "core.excludesFile", path, cwd=root)
-    assert why_private(root / "a.py", root, ()) == ""
+    assert (why_private(root / "a.py", root, BARE) == "") == is_known
+    write(root / ".git/config", f"[include]\npath = {path}\n")
+    assert (why_private(root / "a.py", root, BARE) == "") == is_known
+    write(root / ".git/config", "")
     (home / ".gitconfig").symlink_to(path)
-    write(root / ".git/config", f"[include]\npath = {path}\n[core]\nexcludesFile = {path}\n")
-    assert why_private(root / "a.py", root, ()) == ""
+    assert (why_private(root / "a.py", root, BARE) == "") == is_known
 
 
 def test_includes_that_go_round_end(root: Path, home: Path) -> None:
     """Ten levels, as in git."""
     write(home / ".gitconfig", "[include]\npath = .gitconfig\npath = .gitconfig\n")
-    assert why_private(root / "a.py", root, ()) == ""
+    assert why_private(root / "a.py", root, BARE) == ""
 
 
 @pytest.mark.parametrize(
@@ -202,8 +174,8 @@ def test_what_is_no_repository_is_no_border(root: Path, pointer: str) -> None:
     write(root / ".gitignore", "a.py\n")
     write(root / "sub/.git", pointer)
     (root / "empty/.git").mkdir(parents=True)
-    assert why_private(root / "sub/a.py", root / "sub", ())
-    assert why_private(root / "empty/a.py", root / "empty", ())
+    assert why_private(root / "sub/a.py", root / "sub", BARE)
+    assert why_private(root / "empty/a.py", root / "empty", BARE)
 
 
 def test_a_worktree_and_a_submodule_have_the_rules_of_their_repository(root: Path) -> None:
@@ -225,12 +197,12 @@ def test_a_worktree_and_a_submodule_have_the_rules_of_their_repository(root: Pat
     )
     write(root / ".git/modules/part/info/exclude", "b.py\n")
     tree = root.parent / "tree"
-    assert why_private(tree / "a.py", tree, ()) == "it matches .git/info/exclude"
-    assert why_private(tree / "b.py", tree, ()) == ""
-    assert why_private(root / "part/b.py", root, ()) == "it matches .git/info/exclude"
-    assert why_private(root / "part/b.py", root / "part", ()) == "it matches .git/info/exclude"
-    assert why_private(root / "part/a.py", root / "part", ()) == ""
-    assert why_private(root / "part/a.py", root, ()) == "it matches .git/info/exclude"
+    assert why_private(tree / "a.py", tree, BARE) == "it matches .git/info/exclude"
+    assert why_private(tree / "b.py", tree, BARE) == ""
+    assert why_private(root / "part/b.py", root, BARE) == "it matches .git/info/exclude"
+    assert why_private(root / "part/b.py", root / "part", BARE) == "it matches .git/info/exclude"
+    assert why_private(root / "part/a.py", root / "part", BARE) == ""
+    assert why_private(root / "part/a.py", root, BARE) == "it matches .git/info/exclude"
 
 
 def main_gone(main: Path, tree: Path) -> None:
@@ -269,10 +241,10 @@ def test_a_worktree_without_its_repository_cannot_be_judged(
     write(tree / rules, "a.py\n")
     write(tree / "sub/a.py", "")
     for folder in (tree, tree / "sub", None):
-        assert bool(why_private(tree / "sub/a.py", folder, ())) == (rules != "none")
+        assert bool(why_private(tree / "sub/a.py", folder, BARE)) == (rules != "none")
     spoil(root, tree)
     for folder in (tree, tree / "sub", None):
-        assert why_private(tree / "sub/a.py", folder, ()).startswith(UNSURE)
+        assert why_private(tree / "sub/a.py", folder, BARE).startswith(UNSURE)
 
 
 # -- links and odd names --------------------------------------------------------------------------
@@ -290,10 +262,10 @@ def test_a_link_is_judged_by_where_it_leads(root: Path) -> None:
         "d": "/etc/hosts",
     }.items():
         (root / f"{name}.py").symlink_to(target)
-    reasons = {name: why_private(root / f"{name}.py", root, SECRETS) for name in "abcd"}
+    reasons = {name: why_private(root / f"{name}.py", root, PrivacyConfig()) for name in "abcd"}
     assert reasons["c"] == ""
     assert all("leads to" in reasons[name] for name in "abd")
-    assert why_private(root / "d.py", None, SECRETS)
+    assert why_private(root / "d.py", None, PrivacyConfig())
 
 
 def test_a_workspace_may_be_a_link(root: Path) -> None:
@@ -301,9 +273,10 @@ def test_a_workspace_may_be_a_link(root: Path) -> None:
     (root.parent / "link").symlink_to(root)
     write(root / ".gitignore", "/a.py\n")
     assert (
-        why_private(root.parent / "link/a.py", root.parent / "link", ()) == "it matches .gitignore"
+        why_private(root.parent / "link/a.py", root.parent / "link", BARE)
+        == "it matches .gitignore"
     )
-    assert why_private(root.parent / "link/b.py", root.parent / "link", ()) == ""
+    assert why_private(root.parent / "link/b.py", root.parent / "link", BARE) == ""
 
 
 def test_names_that_are_not_utf_8_have_verdicts_of_their_own(root: Path) -> None:
@@ -311,12 +284,12 @@ def test_names_that_are_not_utf_8_have_verdicts_of_their_own(root: Path) -> None
     (root / ".gitignore").write_bytes(b"caf\xe9*\nback\\\\slash.py\n")
     for name in (b"caf\xe9.py", b"th\xe9.py", b"back\\slash.py", b"a.py"):
         (root / os.fsdecode(name)).write_text("x = 1\n")
-    assert why_private(root / os.fsdecode(b"caf\xe9.py"), root, ())
-    assert why_private(root / os.fsdecode(b"th\xe9.py"), root, ()) == ""
-    assert why_private(root / "back\\slash.py", root, ())
-    assert list(list_files(root, "a.py", ())) == ["a.py"]
-    assert why_private(root / "a\0b", root, ()) == "no file can have its name"
-    assert why_private(root / "\ud800", root, ()) == "no file can have its name"
+    assert why_private(root / os.fsdecode(b"caf\xe9.py"), root, BARE)
+    assert why_private(root / os.fsdecode(b"th\xe9.py"), root, BARE) == ""
+    assert why_private(root / "back\\slash.py", root, BARE)
+    assert list(list_files(root, "a.py", BARE)) == ["a.py"]
+    assert why_private(root / "a\0b", root, BARE) == "no file can have its name"
+    assert why_private(root / "\ud800", root, BARE) == "no file can have its name"
 
 
 def test_letters_and_their_accents_are_one_on_a_mac(
@@ -324,15 +297,15 @@ def test_letters_and_their_accents_are_one_on_a_mac(
 ) -> None:
     """Files there may have the decomposed form of a name, rules have the other."""
     write(root / ".gitignore", "\u00e9.py\n")
-    assert why_private(root / "e\u0301.py", root, ()) == ""
+    assert why_private(root / "e\u0301.py", root, BARE) == ""
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert why_private(root / "e\u0301.py", root, ())
+    assert why_private(root / "e\u0301.py", root, BARE)
 
 
 def test_dots_do_not_lead_out_of_a_workspace(root: Path) -> None:
     """What is judged is where they lead."""
-    assert why_private(root / "../other.py", root, ()) == "it lies outside the workspace"
-    assert why_private(root / "../../../../../../etc/passwd", root, ())
+    assert why_private(root / "../other.py", root, BARE) == "it lies outside the workspace"
+    assert why_private(root / "../../../../../../etc/passwd", root, BARE)
 
 
 # -- outside of all workspaces --------------------------------------------------------------------
@@ -347,11 +320,11 @@ def test_the_page_says_what_becomes_of_a_file_outside(tmp_path: Path, home: Path
     assert sentence in DOCS.read_text("utf-8")
     folder = tmp_path / "somewhere"
     write(folder / ".gitignore", "ignored.py\n")
-    assert why_private(folder / "a.py", None, SECRETS) == ""
-    assert why_private(folder / "ignored.py", None, SECRETS) == "it matches .gitignore"
-    assert why_private(folder / ".env", None, SECRETS) == "it matches fim.privacy.exclude"
+    assert why_private(folder / "a.py", None, PrivacyConfig()) == ""
+    assert why_private(folder / "ignored.py", None, PrivacyConfig()) == "it matches .gitignore"
+    assert why_private(folder / ".env", None, PrivacyConfig()) == "it matches fim.privacy.exclude"
     assert (
-        why_private(folder / "a.py", tmp_path / "workspace", SECRETS)
+        why_private(folder / "a.py", tmp_path / "workspace", PrivacyConfig())
         == "it lies outside the workspace"
     )
 
@@ -359,8 +332,8 @@ def test_the_page_says_what_becomes_of_a_file_outside(tmp_path: Path, home: Path
 def test_a_file_outside_is_under_the_rules_of_its_repository(root: Path) -> None:
     """As when the repository were the workspace."""
     write(root / ".gitignore", "/sub/a.py\n")
-    assert why_private(root / "sub/a.py", None, ()) == "it matches .gitignore"
-    assert why_private(root / "sub/b.py", None, ()) == ""
+    assert why_private(root / "sub/a.py", None, BARE) == "it matches .gitignore"
+    assert why_private(root / "sub/b.py", None, BARE) == ""
 
 
 def test_a_fimignore_needs_no_repository_and_no_workspace(tmp_path: Path, home: Path) -> None:
@@ -369,10 +342,10 @@ def test_a_fimignore_needs_no_repository_and_no_workspace(tmp_path: Path, home: 
     write(notes / ".fimignore", "diary/\n")
     file, other = write(notes / "diary/2026/may.md", ""), write(notes / "work/todo.md", "")
     for root in (None, file.parent, file.parent.parent, notes):
-        assert why_private(file, root, ()) == "it matches .fimignore"
+        assert why_private(file, root, BARE) == "it matches .fimignore"
     for root in (None, other.parent, notes):
-        assert why_private(other, root, ()) == ""
-    assert list(list_files(file.parent, "may.md", ())) == []
+        assert why_private(other, root, BARE) == ""
+    assert list(list_files(file.parent, "may.md", BARE)) == []
 
 
 @pytest.mark.parametrize("name", ["pass.AbCdEf/entry.txt", "bash-fc.AbC", "crontab.AbC/crontab"])
@@ -383,16 +356,16 @@ def test_temporary_files_of_programs_are_private(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     write(tmp_path / "w/a.py", "")
     for root in (None, tmp_path, (tmp_path / name).parent):
-        assert "temporary" in why_private(tmp_path / name, root, ())
-    assert why_private(tmp_path / "w/a.py", tmp_path / "w", ()) == ""
-    assert why_private(tmp_path / "w/a.py", None, ()) == ""
+        assert "temporary" in why_private(tmp_path / name, root, BARE)
+    assert why_private(tmp_path / "w/a.py", tmp_path / "w", BARE) == ""
+    assert why_private(tmp_path / "w/a.py", None, BARE) == ""
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "/proc/self/environ", "/dev/shm/pass.x/y.txt"])
 def test_files_of_the_system_are_private_with_and_without_a_workspace(path: str) -> None:
     """The folder of the file is no workspace that makes it public."""
     for root in (None, Path(path).parent, Path("/")):
-        assert "system" in why_private(Path(path), root, ())
+        assert "system" in why_private(Path(path), root, BARE)
 
 
 def test_installed_packages_are_public_wherever_a_link_leads(root: Path) -> None:
@@ -400,9 +373,9 @@ def test_installed_packages_are_public_wherever_a_link_leads(root: Path) -> None
     store = root.parent / "store/node_modules/x"
     write(store / "a.js", "")
     (root / "x").symlink_to(store)
-    assert why_private(root / "x/a.js", root, SECRETS) == ""
-    assert why_private(store / "a.js", None, SECRETS) == ""
-    assert "leads to" in why_private(root / "x/a.js", root, ("*.js", "!/x/*.js"))
+    assert why_private(root / "x/a.js", root, PrivacyConfig()) == ""
+    assert why_private(store / "a.js", None, PrivacyConfig()) == ""
+    assert "leads to" in why_private(root / "x/a.js", root, PrivacyConfig(("*.js", "!/x/*.js")))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there it is another machine's file")
@@ -414,7 +387,7 @@ def test_a_host_in_a_uri_hides_no_rule(root: Path, host: str) -> None:
     def why(path: str) -> str:
         uri = f"file://{host}{path}"
         folder = local_path(locate(uri, (root.as_uri(),)).root)
-        return why_private(path_to_judge(uri) or Path(), folder, SECRETS)
+        return why_private(path_to_judge(uri) or Path(), folder, PrivacyConfig())
 
     assert why(f"{root}/a.py") == ""
     assert why(f"{root}/ignored.py") == why(f"{root}/b/../ignored.py") == "it matches .gitignore"
@@ -434,7 +407,7 @@ def test_a_host_in_a_uri_hides_no_rule(root: Path, host: str) -> None:
 )
 def test_a_path_that_is_not_on_this_disk_is_judged_by_its_names(path, is_private: bool) -> None:
     """Texts that have no file yet, and other systems' paths."""
-    assert bool(why_private(path, None, SECRETS)) == is_private
+    assert bool(why_private(path, None, PrivacyConfig())) == is_private
 
 
 # -- where nothing can be judged -------------------------------------------------------------------
@@ -482,14 +455,16 @@ def test_what_cannot_be_judged_is_private(root: Path, rule: str, where: str, spo
     write(root / rule, RULES[rule])
     write(root.parent / "home/mine", "a.py\n" if "config" in rule or "mine" in rule else "")
     write(root / "sub/a.py", "")
-    assert bool(why_private(root / "sub/a.py", root, ())) == (rule not in ("none", "../home/mine"))
+    assert bool(why_private(root / "sub/a.py", root, BARE)) == (
+        rule not in ("none", "../home/mine")
+    )
     if where == "sub":
-        assert why_private(root / "b.py", root, ()) == ""
+        assert why_private(root / "b.py", root, BARE) == ""
     spoil(root if where == "." else root / "sub")
-    assert why_private(root / "sub/a.py", root, ())
+    assert why_private(root / "sub/a.py", root, BARE)
     if spoil is not a_link_elsewhere or where == ".":
-        assert why_private(root / "sub/a.py", None, ())
-        assert why_private(root / "sub/a.py", root / "sub", ())
+        assert why_private(root / "sub/a.py", None, BARE)
+        assert why_private(root / "sub/a.py", root / "sub", BARE)
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ESTALE, errno.ENOTCONN])
@@ -510,14 +485,14 @@ def test_rules_that_cannot_be_read_make_all_private(
     write(root / "sub/a.py", "")
     write(root / "link.py", "").unlink()
     (root / "link.py").symlink_to("sub/a.py")
-    assert why_private(root / "sub/a.py", root, ()) == ""
-    assert why_private(root / "link.py", root, ()) == ""
+    assert why_private(root / "sub/a.py", root, BARE) == ""
+    assert why_private(root / "link.py", root, BARE) == ""
     _refuse_to_read(root.parent / unread, number, monkeypatch)
     for name, folder in (("sub/a.py", root), ("sub/a.py", None), ("link.py", root)):
-        reason = why_private(root / name, folder, ())
+        reason = why_private(root / name, folder, BARE)
         assert reason.startswith(ignore_files.UNSURE)
         assert os.strerror(number) in reason
-    assert "sub/a.py" not in list_files(root, "sub/a.py", ()) or unread == "w/sub/a.py"
+    assert "sub/a.py" not in list_files(root, "sub/a.py", BARE) or unread == "w/sub/a.py"
 
 
 def _refuse_to_read(place: Path, number: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -178,7 +178,7 @@ class InstructedEdits:
         asked = self._open.document(uri)  # what the positions of the client count on
         state = await self._lane.connection.wait_ready()
         doc = await self._judging.admit(uri)
-        await doc.workspace.refresh(self._lane.connection.config.privacy.exclude)
+        await doc.workspace.refresh(self._lane.connection.config.privacy)
         if not state.is_ready:
             raise Withdrawn(state.message or "there is no model server")
         if state.fills_only:

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import NamedTuple, TypeVar
 
-from fim_lsp.settings.config import Config
+from fim_lsp.settings.config import Config, PrivacyConfig
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.git_files import excludes_files
 from fim_lsp.workspace.ignore_files import UNSURE, why_private
@@ -77,19 +77,21 @@ class Verdicts:
         """Return why *uri* is private, "" when it is not."""
         if uri.startswith(paths.UNNAMED) and config.remote_servers:
             return "it has no name, so that only a model of this machine may see it"
-        look = partial(self._look, uri, config.privacy.exclude)
+        if (file := paths.path_to_judge(uri)) and (why := config.privacy.why_unknown(file)):
+            return f"{UNSURE}: {why}"
+        look = partial(self._look, uri, config.privacy)
         why, place, self.rule_files = await judge_apart(look)
-        file = _file(uri)
-        return self._keep_refusal(file, why, place) if file else why
+        named = _file(uri)
+        return self._keep_refusal(named, why, place) if named else why
 
-    def list_private(self, uris: Collection[str], excludes: Collection[str]) -> set[str]:
+    def list_private(self, uris: Collection[str], privacy: PrivacyConfig) -> set[str]:
         """
         Return the files whose text must not stay on disk: they are known to be gone, or private.
         Blocking.
         """
-        return {uri for uri in uris if not self._may_stay(uri, excludes)}
+        return {uri for uri in uris if not self._may_stay(uri, privacy)}
 
-    def _may_stay(self, uri: str, excludes: Collection[str]) -> bool:
+    def _may_stay(self, uri: str, privacy: PrivacyConfig) -> bool:
         file = paths.path_to_judge(uri)
         try:
             if file is None or not stat.S_ISREG(Path(file).stat().st_mode):
@@ -98,24 +100,24 @@ class Verdicts:
             return False
         except OSError:
             return True  # it cannot be judged
-        why = self._judge(uri, excludes)
+        why = self._judge(uri, privacy)
         return not why or why.startswith(UNSURE)
 
     def _look(
-        self, uri: str, excludes: Collection[str]
+        self, uri: str, privacy: PrivacyConfig
     ) -> tuple[str, FolderId | None, tuple[Path, ...]]:
         """Return the verdict, the place of the file that it is about, and the user's rules."""
-        rule_files, place, why = _rule_files(), _place(uri), self._judge(uri, excludes)
+        rule_files, place, why = _rule_files(), _place(uri), self._judge(uri, privacy)
         if _place(uri) != place:
             return f"{UNSURE}: its folder was replaced meanwhile", None, rule_files
         return why, place, rule_files
 
-    def _judge(self, uri: str, excludes: Collection[str]) -> str:
+    def _judge(self, uri: str, privacy: PrivacyConfig) -> str:
         roots, path = self._roots(), paths.path_to_judge(uri)
         assert path is not None, "see find_quickly"
         root = paths.local_path(paths.root_of(path, roots))
         places = [(path, root), *paths.list_places(path, roots)]
-        return next(filter(None, (why_private(*place, excludes) for place in places)), "")
+        return next(filter(None, (why_private(*place, privacy) for place in places)), "")
 
     def _keep_refusal(self, path: PurePath, why: str, place: FolderId | None) -> str:
         """Return the verdict *why*, or the last one where that still holds; remember it."""

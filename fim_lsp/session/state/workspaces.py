@@ -20,7 +20,7 @@ from fim_lsp.prompt.frame import Chunks, scrub_name
 from fim_lsp.session.state.edit_history import EditHistory
 from fim_lsp.session.state.state_file import SavedWorkspace
 from fim_lsp.session.state.verdicts import LIMIT_S, Verdicts, judge_apart
-from fim_lsp.settings.config import Config
+from fim_lsp.settings.config import Config, PrivacyConfig
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.explorer import READERS, Explorer
 from fim_lsp.workspace.files import reread, uri_of
@@ -138,7 +138,7 @@ class Workspace:
         self.memory.limits = self.memory.limits.grow(limits)
         if not limits.n_chunks:
             return
-        await self.refresh(config.privacy.exclude)
+        await self.refresh(config.privacy)
         snapshot = self.memory.snapshot(viewport)
         if snapshot.n_events == self._updated:
             return
@@ -162,23 +162,25 @@ class Workspace:
             self.memory.ring = ring
             self.judge_again()
 
-    def is_unsure(self) -> bool:
-        """Return whether remembered files that are not open are to be judged again."""
+    def is_unsure(self, privacy: PrivacyConfig) -> bool:
+        """Return whether remembered files that are not open are to be judged, and can be."""
+        if self._why_unknown(privacy):
+            return False
         return any(not self.may_show(source.uri) for source in self.memory.unsure())
 
-    async def refresh(self, excludes: Collection[str]) -> None:
+    async def refresh(self, privacy: PrivacyConfig) -> None:
         """
         Let what is remembered of files that are not open be as the disk has it now, if it answers.
         """
-        await asyncio.wait([self.reverify(excludes)], timeout=LIMIT_S)
+        await asyncio.wait([self.reverify(privacy)], timeout=LIMIT_S)
 
-    def reverify(self, excludes: Collection[str]) -> asyncio.Task[bool]:
+    def reverify(self, privacy: PrivacyConfig) -> asyncio.Task[bool]:
         """
         Judge what is remembered of files that are not open, if that is not under way; return the
         task, which says whether any is gone or private now.
         """
         if self._refreshing is None or self._refreshing.done():
-            self._refreshing = asyncio.create_task(self._reread(excludes), name="refresh")
+            self._refreshing = asyncio.create_task(self._reread(privacy), name="refresh")
         return self._refreshing
 
     def invalidate_listing(self) -> None:
@@ -213,13 +215,18 @@ class Workspace:
         for task in filter(None, (self.loading, self._refreshing, self._updating)):
             task.cancel()
 
-    async def _reread(self, excludes: Collection[str]) -> bool:
+    def _why_unknown(self, privacy: PrivacyConfig) -> str:
+        return privacy.why_unknown(self.files.folder or PurePath())
+
+    async def _reread(self, privacy: PrivacyConfig) -> bool:
         """
         Let what is remembered of files that are not open be as the disk has it; whether any left.
         """
         unsure, n_rules = self.memory.unsure(), self._n_rules
+        if self._why_unknown(privacy):
+            return False  # nothing is shown until it is judged
         known = [s if self.may_show(s.uri) else replace(s, version=UNREAD) for s in unsure]
-        check = partial(_reread, folder=self.files.folder, excludes=tuple(excludes))
+        check = partial(_reread, folder=self.files.folder, privacy=privacy)
         checked: list[Source | None] = await judge_apart(partial(list, map(check, known)))
         on_disk = {source.uri for source in self.memory.unsure()}  # not opened meanwhile
         n_left = 0
@@ -235,10 +242,10 @@ class Workspace:
         return n_left > 0
 
 
-def _reread(old: Source, folder: PurePath | None, excludes: tuple[str, ...]) -> Source | None:
+def _reread(old: Source, folder: PurePath | None, privacy: PrivacyConfig) -> Source | None:
     """Return the file of *old* as it is now, None where it is gone or private."""
     file = paths.local_path(old.uri)
-    return reread(file, folder, excludes, old) if file else None
+    return reread(file, folder, privacy, old) if file else None
 
 
 OUTSIDE = 8  # folders outside of all roots that are remembered with nothing open in them

@@ -1,0 +1,125 @@
+"""
+Regular files into bytes: never a device, a pipe or a terminal, and never more than is wanted.
+Blocking.
+
+A cloned repository may hold a link to /dev/stdin or /dev/zero, or a FIFO, under any name. A file of
+rules or settings is *known*, also where there is none, or `Wrong`: then what it says is not known,
+and so all that it may hide is private. Only the loop knows the third state, *not known yet*.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+_FLAGS = os.O_RDONLY | sum(
+    getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
+)
+_NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG}
+_TRIES = 3  # of a file that is written meanwhile
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # what it begins with, if its writer marks it
+_UTF_16_SHARE = 3  # each other byte of such a text is 0; git takes a rule up to the first one
+_KINDS = {stat.S_IFDIR: "is a folder", stat.S_IFIFO: "is a pipe", stat.S_IFSOCK: "is a socket"}
+
+
+class Wrong(OSError):
+    """What is wrong with a file of rules or settings, and how to mend it."""
+
+    def __init__(self, file: Path, what: str, mend: str) -> None:
+        super().__init__(errno.EINVAL, f"{what}: {mend}", str(file))
+
+
+def read(path: Path, longest: int, *, follow: bool) -> bytes | None:
+    """
+    Return at most *longest* bytes of the file; None when it is not there, not regular or not
+    readable.
+
+    Without *follow* a symbolic link is none.
+    """
+    try:
+        return read_beginning(path, longest, follow=follow)
+    except (OSError, ValueError):  # a path that holds a NUL
+        return None
+
+
+def read_beginning(path: Path, longest: int, *, follow: bool) -> bytes | None:
+    """
+    Return at most *longest* bytes of a file as it was at one moment; None where there is none.
+    Raises OSError where that cannot be known, Wrong where it is no regular file.
+    """
+    for _ in range(_TRIES):
+        if (about := _look_at_file(path, follow=follow)) is None:
+            return None
+        if _is_null(about):
+            return b""
+        with open(path, "rb", opener=lambda name, _: os.open(name, _FLAGS)) as file:
+            data = file.read(longest)
+        after = _look_at_file(path, follow=follow)
+        if after is not None and _stamp(after) == _stamp(about):
+            return data
+    raise Wrong(path, "is being written", "it is read again soon")
+
+
+def read_rules(path: Path, longest: int, *, follow: bool) -> bytes | None:
+    """
+    Return a file that says what is private; None where there is none.
+
+    Raises Wrong where something is there that cannot be read, is written meanwhile, is no text in
+    an encoding that ASCII is a part of, or has more than *longest* bytes.
+    """
+    try:
+        data = read_beginning(path, longest + 1, follow=follow)
+    except Wrong:
+        raise
+    except OSError as error:
+        raise Wrong(path, error.strerror or str(error), "make it readable, or delete it") from error
+    if data and (data.startswith(_UTF_16) or data.count(0) * _UTF_16_SHARE >= len(data)):
+        raise Wrong(path, "is text in UTF-16", "save it as UTF-8")
+    if data and len(data) > longest:
+        raise Wrong(path, f"has more than {longest} bytes", "shorten it")
+    return data
+
+
+def look(path: Path, *, follow: bool = True) -> os.stat_result | None:
+    """
+    Return what is at *path*, None where nothing is. Raises OSError where that cannot be known.
+    """
+    try:
+        return path.stat() if follow else path.lstat()
+    except OSError as error:
+        if error.errno in _NOT_THERE:
+            return None
+        raise
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether there is a folder at *path*. Raises OSError where that cannot be known."""
+    about = look(path)
+    return about is not None and stat.S_ISDIR(about.st_mode)
+
+
+def _look_at_file(path: Path, *, follow: bool) -> os.stat_result | None:
+    """Return what is known of the regular file at *path*, None where there is nothing."""
+    about = look(path, follow=False)
+    if about is not None and stat.S_ISLNK(about.st_mode):
+        if not follow:
+            raise Wrong(path, "is a link", "write into the file itself")
+        if (about := look(path)) is None:
+            raise Wrong(path, "leads to nothing", "delete the link, or make what it leads to")
+    if about is None or stat.S_ISREG(about.st_mode) or _is_null(about):
+        return about
+    what = _KINDS.get(stat.S_IFMT(about.st_mode), "is a device")
+    raise Wrong(path, what, "put a file in its place, or delete it")
+
+
+def _is_null(about: os.stat_result) -> bool:
+    """Return whether this is /dev/null, the usual name for a file with nothing in it."""
+    if not stat.S_ISCHR(about.st_mode):
+        return False
+    return about.st_rdev == os.stat(os.devnull).st_rdev  # noqa: PTH116 (no path of ours)
+
+
+def _stamp(about: os.stat_result) -> tuple[int, ...]:
+    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
