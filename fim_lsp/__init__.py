@@ -7,7 +7,7 @@ A module imports only what stands above it in this list. Of `server_bridge` it i
 display: makes text from elsewhere safe to show or log
 documents: texts, positions and edits
 events: the closed set of events from an editor
-regular_files: reads a file, and never a device, a pipe or more than is wanted; says what is wrong with one
+regular_files: reads a file that is one, or says what is wrong with it
 settings: the settings, from files, the editor and flags
 context: chooses code from elsewhere in the workspace; finds what is private; pure
 prompt: the prompt for a document, a cursor and chunks; pure

@@ -116,9 +116,9 @@ def _look_at_file(path: Path, *, follow: bool) -> os.stat_result | None:
 
 def _is_null(about: os.stat_result) -> bool:
     """Return whether this is /dev/null, the usual name for a file with nothing in it."""
-    if not stat.S_ISCHR(about.st_mode):
-        return False
-    return about.st_rdev == os.stat(os.devnull).st_rdev  # noqa: PTH116 (no path of ours)
+    device: int = getattr(about, "st_rdev", 0)  # Windows has none
+    null: int = getattr(os.stat(os.devnull), "st_rdev", 0)  # noqa: PTH116 (no path of ours)
+    return stat.S_ISCHR(about.st_mode) and device == null
 
 
 def _stamp(about: os.stat_result) -> tuple[int, ...]:

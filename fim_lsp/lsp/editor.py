@@ -82,7 +82,6 @@ class Editor(LanguageServer):
         self._open_session = open_session
         self._is_open = False
         self._closing: asyncio.Task[None] | None = None
-        self._shown: set[str] = set()
         self._look_at = 0.0
         self._waits_ms = 0.0
         self._word_limit_s = math.inf
@@ -197,22 +196,12 @@ class Editor(LanguageServer):
         loop = asyncio.get_running_loop()
         folders = tuple(Path(path) for root in self.roots if (path := _file(root)))
         self.sources.read(folders, lambda: loop.call_soon_threadsafe(self._take_late))
-        loop.call_later(LATE_S, self._show_late)
+        loop.call_later(LATE_S, lambda: self.messages.show_problems(self.sources.list_late()))
 
     def _take_late(self) -> None:
         """Go on with the settings files whose disk has answered."""
         if self.sources.take():
             self.configure()
-
-    def _show_late(self) -> None:
-        """Say which settings are not known yet, for longer than a user waits."""
-        self._show_new(self.sources.list_late())
-
-    def _show_new(self, problems: Iterable[str]) -> None:
-        """Show each problem once."""
-        if new := [problem for problem in problems if problem not in self._shown]:
-            self._shown.update(new)
-            self.messages.show_problems(new)
 
     def _look_at_settings(self) -> None:
         """See now and then whether the user's settings were written: editors watch no such file."""
@@ -228,14 +217,14 @@ class Editor(LanguageServer):
             self.read_settings()
 
     def _config(self) -> Config:
-        """Merge the settings of all sources; show each new problem once."""
+        """Merge the settings of all sources; show what is wrong with them."""
         config, problems = self.sources.config()
         if config.log != self._log:
             self._log = config.log
             problems += (problem,) if (problem := log_to(config.log)) else ()
         ways = config.remote_servers
         problems += tuple(way.warning for way in ways if way.warning)
-        self._show_new(problems)
+        self.messages.show_problems(problems)
         return config
 
     def amend(self, call: dict[str, Any]) -> dict[str, Any]:

@@ -53,6 +53,7 @@ class Messages:
         self._again: dict[str, float] = {}
         self._explained = ("", 0.0)
         self._answering: State | None = None
+        self._told: set[str] = set()  # of problems
         self._in_progress: dict[str, WorkDone] = {}
         self._numbers = itertools.count(1)
 
@@ -65,7 +66,14 @@ class Messages:
         self._server.window_show_message(types.ShowMessageParams(kind, message))
 
     def show_problems(self, problems: Sequence[str]) -> None:
-        """Show what is wrong with the settings: the first few, and how many more the log has."""
+        """
+        Show what is wrong with the settings, each problem once: the first few, and how many more
+        the log has.
+        """
+        problems = [problem for problem in problems if problem not in self._told]
+        if not problems:
+            return
+        self._told.update(problems)
         is_calm = all(isinstance(problem, Notice) for problem in problems)
         for problem in problems[MOST_PROBLEMS:]:
             log.warning(problem)

@@ -11,11 +11,11 @@ project's file is not trusted, so it may only tune and restrict, and what it res
 restricted in later layers; and an editor over TCP may not name files and commands of this machine.
 
 Every layer may say `{"fim": {"ring": {"chunks": 8}}}`, `{"ring.chunks": 8}` or anything between:
-`flatten` brings keys to one form. A wrong value is left out and named in a sentence; nothing here
+`keys` brings keys to one form. A wrong value is left out and named in a sentence; nothing here
 fails. Where it may have said what is private, all is private (`PrivacyConfig.why_unknown`): of a
-layer that is late or wrong, and of a key that may have been `privacy.exclude`. The sentences are
-shown to the user, and a repository may have written the keys and values in them: they are cut, and
-so is their number.
+layer that is late or wrong, and of a key that may have been `fim.privacy.exclude`. The sentences
+are shown to the user, and a repository may have written the keys and values in them: they are cut,
+and so is their number.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ import dataclasses
 import difflib
 import json
 import operator
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, NamedTuple, cast
 
 from fim_lsp.display import sanitize
 from fim_lsp.settings.config import BackendConfig, Config, ProjectRules, Table
+from fim_lsp.settings.keys import EXCLUDE, KEY_CHARS, flatten, may_hide, number_lines
 from fim_lsp.settings.option import Option, Project
 from fim_lsp.settings.removed import REMOVED, Notice, describe_removed
 
@@ -66,20 +66,12 @@ def make_config(values: Mapping[str, object]) -> Config:
     return config
 
 
-_OTHERS = ("editorInfo", "editorPluginInfo")  # Copilot's clients introduce themselves with these
 _OF_A_SERVER = {"url", "model", "apiKeyEnv", "apiKeyFile", "apiKeyCommand", "caFile"}
 # Of a list, a table is a wrong value: `{"**/*.pem": true}`, as VS Code's own `"files.exclude"` is.
 _TABLES = {key for key, option in SCHEMA.items() if option.type in (dict, tuple, BackendConfig)}
+_QUIET = "completion.disabledFor"  # hides as well
 UNTIL_MENDED = "; no suggestions until it is mended"
-_EXCLUDE = "privacy.exclude"
-_NEAR = 2  # letters that a name for what is private may differ in
-_OURS = re.compile(r"(?:fim\.)+", re.IGNORECASE)
-_HEADER = re.compile(r"\s*\[+([^\[\]]+)\]")
-_QUOTES = re.compile(r"[\s\"']")
-_HANDSHAKE = "token"  # what a client over TCP begins with; not a setting
-_DEPTH = 3  # fim, section, field: what lies deeper is a value, and a wrong one
 _SHOWN_CHARS = 40  # of a wrong value
-_KEY_CHARS = 80
 _MOST_NAMED = 5  # of patterns in one sentence
 _MOST_PROBLEMS = 50  # of a layer
 _MOST_GUESSES = 10  # each compares a key with all known ones, which takes a millisecond
@@ -130,7 +122,7 @@ def merge_layers(layers: Iterable[Layer]) -> tuple[Config, tuple[str, ...]]:
         for option, value in said.values:
             if layer.trusted or option.project is Project.TUNE:
                 values.setdefault(option.key, {})[layer.place or layer.source] = value
-            elif option.key == _EXCLUDE:
+            elif option.key == EXCLUDE:
                 hidden = cast("tuple[str, ...]", _add((), value))
                 problems += _describe_ignored(layer.source, option, value, hidden)
             else:
@@ -152,40 +144,20 @@ def merge_layers(layers: Iterable[Layer]) -> tuple[Config, tuple[str, ...]]:
 
 def _list_removed(layers: Sequence[Layer]) -> Iterator[Notice]:
     """Yield a sentence on each removed setting, of the first layer that has it."""
-    keys = ((key, each) for each in layers[::-1] for key, _ in flatten(each.raw, ours=each.ours))
-    sources = {f"fim.{key}": each.source for key, each in keys}
+    said = ((each.source, flatten(each.raw, ours=each.ours)) for each in layers[::-1])
+    sources = {f"fim.{key}": source for source, keys in said for key, _ in keys}
     for name in filter(sources.get, REMOVED):
         yield Notice(f"{sources[name]}: {describe_removed(name)}")
-
-
-def flatten(raw: object, *, ours: bool) -> list[tuple[str, object]]:
-    """
-    Return the settings in *raw* by dotted key without `fim.`, in whatever form they stand there; a
-    key may come twice.
-
-    Where not all of it is *ours*, and one key has `fim` before it, the others are other programs'.
-    """
-    if not isinstance(raw, Mapping):
-        return []
-    flat = [
-        (key, value)
-        for key, value in _flat(raw, "", _DEPTH)
-        if value is not None and (value or key != "fim")
-    ]
-    shared = not ours and ("fim" in raw or any(_OURS.match(key) for key, _ in flat))
-    keys = [(_OURS.sub("", key), v) for key, v in flat if not shared or _OURS.match(f"{key}.")]
-    others = (_HANDSHAKE,) if ours else (_HANDSHAKE, *_OTHERS)
-    return [(key, value) for key, value in keys if key.split(".")[0] not in others]
 
 
 def _read(layer: Layer) -> _Said:
     """Return what a layer says; a list that comes twice is one list."""
     given: dict[str, list[Any]] = {}
-    for key, value in flatten(layer.raw, ours=layer.ours):
+    for key, value in flatten(layer.raw, ours=layer.ours, tables=_TABLES):
         given.setdefault(key, []).append(value)
     values: list[tuple[Option, object]] = []
     wrong: list[str] = []
-    hides, lines = layer.why_unknown, _number_lines(layer.text)
+    hides, lines = layer.why_unknown, number_lines(layer.text)
     for key, said in given.items():
         if f"fim.{key}" in REMOVED:
             continue
@@ -195,7 +167,7 @@ def _read(layer: Layer) -> _Said:
             values.append((option, reduce(_add_default, [_valid(option, each) for each in said])))
             continue
         line = f"line {lines[key]}: " if key in lines else ""
-        is_unknown = any(said) and _may_hide(layer, key)
+        is_unknown = any(said) and (may_hide(key) or (key == _QUIET and not layer.trusted))
         wrong.append(f"{layer.source}: {line}{problem}{UNTIL_MENDED * is_unknown}")
         hides = hides or is_unknown * wrong[-1]
     told = [layer.why_unknown] * bool(layer.why_unknown)
@@ -209,10 +181,10 @@ def _first(wrong: list[str], layer: Layer) -> list[str]:
 
 
 def _why_wrong(layer: Layer, key: str, said: list[Any], *, guess: bool) -> str:
-    """Return what is wrong with the values of a key, or with their being set there, "" for nothing."""
+    """Return what is wrong with the values of a key, or with the place of it, "" for nothing."""
     option = SCHEMA.get(key)
     if option is None:
-        return f"there is no setting fim.{sanitize(key, _KEY_CHARS)}" + guess * _guess_key(key)
+        return f"there is no setting fim.{sanitize(key, KEY_CHARS)}" + guess * _guess_key(key)
     for value in said:
         if _valid(option, value) is None:
             return f"fim.{key} must be {describe_expected(option)}, not {_shorten(value)}"
@@ -225,41 +197,6 @@ def _why_wrong(layer: Layer, key: str, said: list[Any], *, guess: bool) -> str:
     return ""
 
 
-def _may_hide(layer: Layer, key: str) -> bool:
-    """Return whether *key*, which is wrong, may have been to say what is private."""
-    if key == "fim" or (not layer.trusted and key == "completion.disabledFor"):
-        return True
-    names = [part.strip().casefold() for part in key[:_KEY_CHARS].split(".")]
-    near = [_distance(name, _EXCLUDE.partition(".")[0]) for name in names]
-    whole = "".join(filter(str.isalnum, "".join(names)))
-    near += [_distance(whole, meant) for meant in ("exclude", "privacyexclude")]
-    return min(near) <= _NEAR
-
-
-def _distance(one: str, other: str) -> int:
-    """Return how many letters are to be added, left out or replaced; a high number for many."""
-    if abs(len(one) - len(other)) > _NEAR:
-        return _NEAR + 1
-    row: list[int] = [*range(len(other) + 1)]
-    for n, letter in enumerate(one, 1):
-        last, row[0] = row[0], n
-        for at, wanted in enumerate(other, 1):
-            last, row[at] = row[at], min(row[at] + 1, row[at - 1] + 1, last + (letter != wanted))
-    return row[-1]
-
-
-def _number_lines(text: str) -> dict[str, int]:
-    """Return the line of each setting and section in a file, by its key."""
-    section = ""
-    numbers: dict[str, int] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        header = _HEADER.match(line)
-        name = _QUOTES.sub("", header[1] if header else line.partition("=")[0])
-        section, name = (name, name) if header else (section, f"{section}.{name}".lstrip("."))
-        numbers.setdefault(_OURS.sub("", name), number)
-    return numbers
-
-
 def _local(option: Option, value: Any) -> str:
     """
     Return the key that names something of this machine, of a setting or a server in it; "" for
@@ -269,15 +206,6 @@ def _local(option: Option, value: Any) -> str:
     named = (key for server in servers for key in server if SCHEMA[f"backend.{key}"].local)
     section = "backend" if option.type is list else option.key
     return option.key if option.local else next((f"{section}.{key}" for key in named), "")
-
-
-def _flat(raw: Mapping[object, object], prefix: str, depth: int) -> Iterator[tuple[str, object]]:
-    for key, value in raw.items():
-        is_value = _OURS.sub("", f"{prefix}{key}") in _TABLES
-        if isinstance(value, Mapping) and depth > 1 and not is_value:
-            yield from _flat(value, f"{prefix}{key}.", depth - 1)
-        else:
-            yield f"{prefix}{key}", value
 
 
 def _valid(option: Option, value: object) -> object:
@@ -361,7 +289,7 @@ def describe_expected(option: Option) -> str:
 
 def _guess_key(key: str) -> str:
     """Return a guess at what *key* was to be: spelled alike, or right but for its section."""
-    key = key[:_KEY_CHARS]
+    key = key[:KEY_CHARS]
     last = key.rsplit(".", 1)[-1]
     section = key.partition(".")[0]
     servers = [k for k in _TABLES if k == f"{section}.server" and last in _OF_A_SERVER]
@@ -373,7 +301,7 @@ def _guess_key(key: str) -> str:
 def _join(option: Option, values: list[object]) -> object:
     """Return the last value; lists are added to the default, those of what is hidden all are."""
     result = option.default
-    for value in values if option.key == _EXCLUDE else values[-1:]:
+    for value in values if option.key == EXCLUDE else values[-1:]:
         result = _add_default(result, value)
     return result
 

@@ -49,7 +49,7 @@ def test_every_source_is_heard_and_the_last_wins(editor: Editor, tmp_path: Path)
     )
     assert capacity(editor) == 2
     (warning, *_) = editor.messages("window/showMessage")
-    assert ".fim-lsp.toml: a project may not set fim.backend.url" in warning["message"]
+    assert ".fim-lsp.toml: line 2: a project may not set fim.backend.url" in warning["message"]
 
 
 def test_settings_without_content_are_asked_for_again(editor: Editor) -> None:

@@ -25,7 +25,8 @@ from fim_lsp.lsp.rpc import JsonRpcException
 from fim_lsp.session import judging
 from fim_lsp.session.session import Session
 from fim_lsp.session.state import verdicts
-from fim_lsp.settings import files
+from fim_lsp.settings import files, merge
+from fim_lsp.settings.config import Config
 from tests.fake_backend import FakeBackend
 
 pytestmark = [
@@ -79,6 +80,12 @@ class Cell:
         data = self.rule if text is None else text
         self.path.write_bytes(data.encode() if isinstance(data, str) else data)
 
+    def hang(self) -> None:
+        """Let the disk, or the editor, not answer."""
+        self.answers.clear()
+        for module in (judging, verdicts):
+            self.patch.setattr(module, "LIMIT_S", 0.05)
+
     async def tell(self) -> None:
         """Report that the file changed, as an editor does, or that the user's file was looked at."""
         self.client.session.handle(events.FilesChanged((self.path.as_uri(),), ()))
@@ -121,7 +128,8 @@ class Client(Editor):
         super().__init__(lambda config: Session(config, lambda _: cell.backend), {})
         self.cell = cell
         self.told: list[str] = []
-        self.patch = cell.patch.setattr(self.messages, "show_problems", self.told.extend)
+        self._log = Config().log  # the log of this process is not its own
+        cell.patch.setattr(self.messages, "show_problems", self.told.extend)
 
     def start(self) -> None:
         self.roots = (self.cell.root.as_uri(),)
@@ -155,8 +163,6 @@ async def cell(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home/.config"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.setattr(files, "LIMIT_S", 0.02)
-    for module in (judging, verdicts):
-        monkeypatch.setattr(module, "LIMIT_S", 0.05)
     made = Cell(tmp_path, request.param, monkeypatch)
     yield made
     made.answers.set()
@@ -325,9 +331,9 @@ async def test_what_a_file_of_rules_is(
     if kind is ALL:
         assert cell.path.name in reason
         if cell.path.suffix == ".toml":
-            [told] = cell.client.told
+            [told] = {*cell.client.told}
             assert str(cell.path) in told
-            assert told.endswith(files.UNTIL_MENDED)
+            assert told.endswith(merge.UNTIL_MENDED)
 
 
 # -- what it can become ----------------------------------------------------------------------------
@@ -335,7 +341,7 @@ async def test_what_a_file_of_rules_is(
 
 async def late_at_the_start(cell: Cell) -> list[str]:
     cell.write() if cell.path.name != "editor" else None
-    cell.answers.clear()
+    cell.hang()
     cell.client.start()
     await cell.settle()
     before = (await cell.look())[0]
@@ -346,7 +352,7 @@ async def late_at_the_start(cell: Cell) -> list[str]:
 
 async def late_at_a_change(cell: Cell) -> list[str]:
     kinds = [await start_without(cell)]
-    cell.answers.clear()
+    cell.hang()
     await change(cell)
     kinds.append((await cell.look())[0])
     cell.answers.set()
@@ -360,7 +366,7 @@ async def changed_while_late(cell: Cell) -> list[str]:
         cell.write("# nothing\n")
     else:
         cell.configuration = None
-    cell.answers.clear()
+    cell.hang()
     cell.client.start()
     await cell.settle()
     await asyncio.sleep(0.05)
