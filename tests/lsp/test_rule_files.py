@@ -112,10 +112,12 @@ class Cell:
                 text = (self.root / f"{name}.py").read_text()
                 self.client.session.handle(events.Opened(uri, "python", 1, text))
             answer = await self.client.session.complete(uri, Position(1, 11), invoked=True)
-            reasons[name] = answer.rule if answer.outcome.name == "PRIVATE" else ""
+            is_private = answer.outcome.name == "PRIVATE"
+            assert is_private != bool(answer.suggestions), answer
+            reasons[name] = answer.rule if is_private else ""
         sent = repr([*self.backend.seen, *self.backend.warmed])
         for name, reason in reasons.items():
-            assert (f"{name}_canary" in sent) == (not reason), reasons
+            assert not reason or f"{name}_canary" not in sent, reasons
         hidden = bool(reasons["secret"]), bool(reasons["open"])
         kinds = {(True, True): ALL, (True, False): RULE, (False, False): NONE}
         return kinds[hidden], reasons["open"]
