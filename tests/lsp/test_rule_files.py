@@ -27,6 +27,7 @@ from fim_lsp.session.session import Session
 from fim_lsp.session.state import verdicts
 from fim_lsp.settings import files, merge
 from fim_lsp.settings.config import Config
+from fim_lsp.suggest.reasons import Outcome
 from tests.fake_backend import FakeBackend
 
 pytestmark = [
@@ -102,7 +103,8 @@ class Cell:
 
     async def look(self) -> tuple[str, str]:
         """Return what is private, and the reason for the file that no rule hides."""
-        await self.client.session.wait_idle()
+        if self.answers.is_set():
+            await self.client.session.wait_idle()
         self.backend.seen.clear()
         self.backend.warmed.clear()
         reasons = {}
@@ -112,7 +114,7 @@ class Cell:
                 text = (self.root / f"{name}.py").read_text()
                 self.client.session.handle(events.Opened(uri, "python", 1, text))
             answer = await self.client.session.complete(uri, Position(1, 11), invoked=True)
-            is_private = answer.outcome.name == "PRIVATE"
+            is_private = answer.outcome in (Outcome.PRIVATE, Outcome.EARLY)
             assert is_private != bool(answer.suggestions), answer
             reasons[name] = answer.rule if is_private else ""
         sent = repr([*self.backend.seen, *self.backend.warmed])
