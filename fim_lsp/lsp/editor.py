@@ -155,11 +155,13 @@ class Editor(LanguageServer):
         if not self.offers("workspace.configuration"):
             return
         items = types.ConfigurationParams([types.ConfigurationItem(section="fim")])
-        number, answers = self.sources.expect_answer(), None
+        mine, answers = self._newest.claim(("pull", "")), None
+        self.sources.expect_answer()
         self.configure()
         with contextlib.suppress(JsonRpcException):  # it cannot after all
             answers = await self.workspace_configuration_async(items)
-        if self.sources.take_answer(number, answers):
+        if mine.is_newest:
+            self.sources.take_answer(answers)
             self.configure()
 
     async def register(self) -> None:

@@ -57,7 +57,6 @@ class Sources:
         self._known: dict[Path, _Reading] = {}
         self._reading: dict[Path, Future[_Reading]] = {}
         self._changed: set[Path] = set()  # since they are being read
-        self._n_asked = 0  # how often the editor was
         self._is_answered = True
         self._on_late: Callable[[], object] = lambda: None
         self._raw = {**dict.fromkeys(_EDITOR), "command line": flags, "fim.toggle": None}
@@ -66,21 +65,15 @@ class Sources:
         """Replace what one of the sources above said before."""
         self._raw[source] = raw
 
-    def expect_answer(self) -> int:
+    def expect_answer(self) -> None:
         """Note that the editor is asked: what it says is not known until `take_answer`."""
-        self._n_asked, self._is_answered = self._n_asked + 1, False
-        return self._n_asked
+        self._is_answered = False
 
-    def take_answer(self, number: int, answers: Sequence[object] | None) -> bool:
-        """
-        Take the editor's answer to a question, None where it has none; returns whether that is the
-        newest question.
-        """
-        if number == self._n_asked:
-            self._is_answered = True
-            if answers is not None:
-                self._raw[_ASKED] = answers[0] if answers else None
-        return number == self._n_asked
+    def take_answer(self, answers: Sequence[object] | None) -> None:
+        """Take the editor's answer to the newest question; None where it has none."""
+        self._is_answered = True
+        if answers is not None:
+            self._raw[_ASKED] = answers[0] if answers else None
 
     def read(self, roots: tuple[Path, ...], on_late: Callable[[], object]) -> None:
         """
