@@ -295,6 +295,8 @@ def test_all_functions_that_make_patterns_are_known() -> None:
     assert makers == {
         "fim_lsp.context.secrets.forms._forms",
         "fim_lsp.context.secrets.tokens._form",
+        "fim_lsp.next_edit.declarations._declares",
+        "fim_lsp.next_edit.declarations._find_declared",
         "fim_lsp.suggest.lines.scanner",
         "server_bridge.fim.layout._looks_special",
         "server_bridge.fim.tokens._is_named",

@@ -62,7 +62,7 @@ def _function_above(lines: Sequence[str], head: re.Match[str]) -> re.Match[str] 
 
 def _declares(lines: Sequence[str], head: re.Match[str]) -> Iterator[int]:
     """Yield the rows at which the function with *head* is declared."""
-    pattern = re.compile(rf"(?:\s*[\w:<>,*&]+[ *&]+)+{head['name']}\s*\([^{{}}]*\)[^{{}}()]*;\s*")
+    pattern = re.compile(rf"\s*\w[\w:<>,*& ]*[ *&]{head['name']}\s*\([^{{}}]*\)[^{{}}()]*;\s*")
     for n, line in enumerate(lines):
         if head["name"] in line and len(line) <= LINE_CHARS and pattern.fullmatch(line):
             yield n
