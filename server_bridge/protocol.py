@@ -6,9 +6,11 @@ backend keeps what it evaluated up to the first token that differs from last tim
 changes rarely stands first and what changes with every key stands last.
 
     repo, chunks…, path, prefix, suffix  frozen while the user types
-    near…                                chosen at each anchor; some families have no place for it
     middle                               grows by what is typed; its `tape` is a word being made
     forced                               half a word: not sent, the output must begin with it
+
+With `turns` the gap is not filled: behind the frozen parts stands an instruction, and the middle is
+the answer to it.
 
 A backend turns a prompt into token ids (llama.cpp) or text (OpenAI-style) and knows nothing else
 of editors. All of this is plain data; waiting happens in the backends and in `fim_lsp.session`.
@@ -67,7 +69,6 @@ class Prompt:
     turns: tuple[str, ...] = ()
     dropped: bool = False
     aside: bool = False
-    near: tuple[Chunk, ...] = ()
 
 
 class Stop(enum.Enum):
@@ -178,7 +179,9 @@ def rest(request: Request, *replies: Reply) -> Request | None:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A prompt in tokens: `total`, how many of them the backend should hold, and by part."""
+    """
+    A prompt in tokens: `total`, how many of them the backend should hold already, and by part.
+    """
 
     total: int
     cached: int
@@ -188,7 +191,6 @@ class Measure:
     prefix: int
     suffix: int
     middle: int
-    near: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, parts: Sequence[tuple[str, int]], cached: int) -> Measure:
@@ -199,7 +201,6 @@ class Measure:
             total=total,
             cached=min(cached, total),
             chunks=tuple(n for kind, n in parts if kind == "chunk"),
-            near=tuple(n for kind, n in parts if kind == "near"),
             **{name: by_kind.get(name, 0) for name in names},
         )
 

@@ -145,9 +145,9 @@ class FakeBackend:
         counts = [len(part) for part in parts]
         ids = sum(parts, ())
         cached = self._held_of(ids)
-        kinds = ["repo", *("chunk" for _ in prompt.chunks), "path", "prefix", "suffix"]
-        kinds += [*("near" for _ in prompt.near), "middle"]
-        return Measure.of([*zip(kinds, counts, strict=True)], min(cached, len(ids) - 1))
+        return Measure(
+            sum(counts), min(cached, len(ids) - 1), counts[0], tuple(counts[1:-4]), *counts[-4:]
+        )
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
         self.warmed.append(prompt)
@@ -260,11 +260,11 @@ class FakeBackend:
 
 
 def _parts(prompt: Prompt) -> list[Ids]:
-    """Return the ids of repository, chunks, path, prefix, suffix, near part and middle, each behind a mark of its own."""
-    chunks, near = ([f"{c.name}\0{c.text}" for c in some] for some in (prompt.chunks, prompt.near))
-    texts = (prompt.repo, *chunks, prompt.path, prompt.prefix, prompt.suffix, *near)
-    *turns, middle = (*map(_text, prompt.turns), _marked(_middle(prompt)))
-    return [*map(_text, texts), sum(turns, ()) + middle]
+    """Return the ids of repository, each chunk, path, prefix, suffix and middle, each behind a mark of its own."""
+    texts = [prompt.repo, *(f"{c.name}\0{c.text}" for c in prompt.chunks), prompt.path]
+    spelled = [_text(text) for text in (*texts, prompt.prefix)]
+    suffix = sum(map(_text, (prompt.suffix, *prompt.turns)), ())
+    return [*spelled, suffix, _marked(_middle(prompt))]
 
 
 def _marked(tokens: tuple[Token, ...]) -> Ids:

@@ -59,13 +59,13 @@ def test_a_place_for_each_commit_and_what_was_written_there(tmp_path: Path) -> N
 def test_arms_show_what_they_are_named_after(tmp_path: Path) -> None:
     """Edited lines of other files stand behind the suffix or in front; the window is the same."""
     place = places(tmp_path)[-1]
-    prompts = {arm: compose_arm(arm, place, "repo", MODEL) for arm in ARMS}
+    shown = {arm: compose_arm(arm, place, "repo", MODEL) for arm in ARMS}
+    prompts = {arm: each.prompt for arm, each in shown.items()}
     alone = prompts["window"]
     assert not alone.chunks
-    assert not alone.near
-    assert prompts["edited"].near
-    assert prompts["front"].chunks == prompts["near"].near
-    assert prompts["tail"].suffix.startswith(alone.suffix)
+    assert not shown["window"].behind
+    assert shown["near"].behind
+    assert prompts["front"].chunks == shown["near"].behind
     assert prompts["unrelated"].chunks
     assert prompts["ring1500+near"].chunks == prompts["ring1500"].chunks
     for arm, prompt in prompts.items():

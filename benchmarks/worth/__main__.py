@@ -23,7 +23,7 @@ from typing import Any
 
 from benchmarks import arguments
 from benchmarks.git import name_of
-from benchmarks.worth.arms import ARMS, budget, compose_arm, rings
+from benchmarks.worth.arms import ARMS, Shown, budget, compose_arm, rings
 from benchmarks.worth.history import History
 from benchmarks.worth.likelihood import LanguageModel, Likely
 from benchmarks.worth.places import Place, find_places
@@ -69,8 +69,7 @@ def _score(
 ) -> Record:
     """Return one line of the file: what the person wrote there holds no word of."""
     arm, repo, model = names
-    prompt = compose_arm(arm, place, repo, model)
-    tokens = _tokenize(engine, marks, prompt)
+    tokens = _tokenize(engine, marks, compose_arm(arm, place, repo, model))
     written = engine.tokenize("".join(place.written))
     likely = engine.score(tokens, written)
     pieces = [engine.piece(token) for token in written]
@@ -85,12 +84,15 @@ def _score(
     }
 
 
-def _tokenize(engine: LanguageModel, marks: Specials, prompt: Prompt) -> list[int]:
+def _tokenize(engine: LanguageModel, marks: Specials, shown: Shown) -> list[int]:
     """Return the prompt as llama.cpp gets it; its middle is whole lines, so nothing is forced."""
+    prompt = shown.prompt
     assert not prompt.forced
+    *frozen, last = layout(prompt, marks)
+    behind = layout(Prompt("", shown.behind, "", "", ""), marks)[: len(shown.behind)]
     tokens = list[int]()
-    for kind, numbers, text in layout(prompt, marks):
-        tokens += (*numbers, *engine.tokenize(prompt.middle if kind == "middle" else text))
+    for _, numbers, text in (*frozen, *behind, last._replace(text=prompt.middle)):
+        tokens += (*numbers, *engine.tokenize(text))
     return tokens
 
 
@@ -102,8 +104,6 @@ def _lines(pieces: Sequence[bytes], likely: Sequence[Likely], seed: str) -> Iter
         if piece.endswith(b"\n"):
             yield _line(line, random.Random(f"{seed}{rows}"))
             line, rows = [], rows + 1
-    if line:
-        yield _line(line, random.Random(f"{seed}{rows}"))
 
 
 def _line(line: Sequence[tuple[bytes, Likely]], chance: random.Random) -> Record:

@@ -5,27 +5,25 @@ What a model is shown at a place, arm by arm: the product's own choice and promp
 | --- | --- |
 | `window` | nothing |
 | `ring500`, `ring1500` | the ring with so many tokens of room, as the session has it there |
-| `near` | the near part behind the suffix |
-| `edited`, `far` | one half of it |
-| `tail` | the near part as more of the suffix, each file under a comment with its name |
-| `front` | the near part in front, as chunks |
+| `near` | the rule of `near`, behind the suffix |
+| `front` | the same in front, as chunks |
 | `ring500+near` and so on | both |
-| `wider` | a window that is larger by the near part's room |
+| `wider` | a window that is larger by as much |
 | `unrelated` | pieces of another project, in front: the control |
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.git import is_code
 from benchmarks.worth.driven import DrivenRing
+from benchmarks.worth.near import choose_near
 from benchmarks.worth.places import Place
-from fim_lsp.context.chunks import Piece, Source, Why, group, read
+from fim_lsp.context.chunks import Piece, Source, group, read
 from fim_lsp.context.grammars import language_of
-from fim_lsp.context.near import choose_near
 from fim_lsp.documents import TextPlace, split
 from fim_lsp.prompt.frame import Frame, Header, compose
 from fim_lsp.prompt.window import LEAD, Budget, place_window
@@ -38,11 +36,10 @@ NEAR = 500  # tokens
 MIDDLE = 256
 RINGS = ("ring500", "ring1500")
 ARMS = (
-    "window", "near", "edited", "far", "ring500", "ring500+near", "ring1500", "ring1500+near",
-    "tail", "front", "wider", "unrelated",
+    "window", "near", "ring500", "ring500+near", "ring1500", "ring1500+near",
+    "front", "wider", "unrelated",
 )  # fmt: skip
 _CHUNK_LINES = 64
-_COMMENTS = {"python": "#", "lua": "--", "shellscript": "#", "ruby": "#"}
 _UNRELATED = Path(__file__).resolve().parents[2] / "fim_lsp"
 
 
@@ -68,15 +65,22 @@ def rings(arms: Iterable[str]) -> dict[str, DrivenRing]:
     return {name: DrivenRing(chars(int(name.removeprefix("ring")))) for name in sorted(needed)}
 
 
-def compose_arm(arm: str, place: Place, repo: str, model: str) -> Prompt:
-    """Return the prompt of an arm at a place, as the session would send it when nothing is typed."""
+class Shown(NamedTuple):
+    """A prompt, and the chunks that stand behind its suffix."""
+
+    prompt: Prompt
+    behind: tuple[Chunk, ...] = ()
+
+
+def compose_arm(arm: str, place: Place, repo: str, model: str) -> Shown:
+    """Return what an arm shows at a place, as the session would send it when nothing is typed."""
     first, _, more = arm.partition("+")
-    chunks: tuple[Chunk, ...] = ()
-    pieces = tuple(p for chunk in place.rings.get(first, ()) for p in chunk.pieces)
-    near = _near(more or first, place, pieces)
-    if first in RINGS:
-        chunks = tuple(Chunk(chunk.name, chunk.text) for chunk in place.rings[first])
-    elif first == "unrelated":
+    ring = place.rings[first] if first in RINGS else ()
+    pieces = [piece for chunk in ring for piece in chunk.pieces]
+    has_near = "near" in (first, more) or first == "front"
+    near = _chunks(choose_near(place.snapshot, chars(NEAR), pieces)) if has_near else ()
+    chunks = tuple(Chunk(chunk.name, chunk.text) for chunk in ring)
+    if first == "unrelated":
         chunks = _chunks(_unrelated(place))
     elif first == "front":
         chunks, near = near, ()
@@ -84,22 +88,8 @@ def compose_arm(arm: str, place: Place, repo: str, model: str) -> Prompt:
     if first == "wider":
         window = place_window(place.document, place.position, budget(model, NEAR), None)
     frame = Frame(Header(repo, chunks, place.path), window)
-    prompt = compose(frame, frame.middle(TextPlace(place.document, place.position)))
-    if first == "tail":
-        mark = _COMMENTS.get(place.language, "//")
-        more = "".join(f"\n{mark} {chunk.name}\n{chunk.text}" for chunk in near)
-        prompt, near = replace(prompt, suffix=prompt.suffix + more), ()
-    return replace(prompt, near=near)
-
-
-def _near(arm: str, place: Place, shown: tuple[Piece, ...]) -> tuple[Chunk, ...]:
-    if arm not in ("near", "tail", "front", "edited", "far"):
-        return ()
-    pieces = choose_near(place.snapshot, chars(NEAR), shown)
-    if arm in ("edited", "far"):
-        why = Why.EDITED if arm == "edited" else Why.FAR
-        pieces = tuple(piece for piece in pieces if piece.why is why)
-    return _chunks(pieces)
+    middle = frame.middle(TextPlace(place.document, place.position))
+    return Shown(compose(frame, middle), near)
 
 
 def _chunks(pieces: Iterable[Piece]) -> tuple[Chunk, ...]:

@@ -10,7 +10,6 @@ uses: finds the uses of a definition that was renamed, by scope
 chunks: cuts texts into pieces of one size, and makes chunks of pieces, each with a reason
 ranking: orders pieces by what is used where the user works
 ring: the chunks of the prompt, appended at the end, evicted in bulk; computes the next ring
-near: chooses the near part: edits of a moment ago, and the file at work out of sight
 index: the words of files that are not open
 memory: what is remembered of one workspace
 ignore_rules: reads ignore rules as git does, and decides in linear time which files they ignore

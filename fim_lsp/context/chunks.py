@@ -63,8 +63,6 @@ HEADING = 4  # characters a chunk costs besides its name and text: separator tok
 class Why(enum.Enum):
     """The reason why a piece is known. `ranking` decides which of them are shown."""
 
-    EDITED = "edited a moment ago"
-    FAR = "this file, out of sight"
     OPENED = "in a file you opened"
 
     YANKED = "yanked"
@@ -155,20 +153,15 @@ def read(source: Source) -> Pieces:
 
 def cut(source: Source, borders: Iterable[int]) -> Pieces:
     """Cut *source* at these lines."""
-    n_lines = len(unix("".join(source.lines)).split("\n"))
-    spans = _spans(sorted({0, n_lines, *borders}))
-    return tuple(itertools.islice(cut_spans(source, spans, Why.OPENED), PIECES))
-
-
-def cut_spans(source: Source, spans: Iterable[tuple[int, int]], why: Why) -> Iterator[Piece]:
-    """Yield the pieces of these line ranges, but for those that hold nothing or a secret."""
     text = unix("".join(source.lines))
     lines, keys = text.split("\n"), [*key_lines(text)]
-    for start, end in spans:
-        if not any(key.start < end and start < key.stop for key in keys):
-            piece = _piece(source, lines, why, (start, end), PIECE_CHARS)
-            if piece:
-                yield piece
+    spans = _spans(sorted({0, len(lines), *borders}))
+    made = (
+        _piece(source, lines, Why.OPENED, (start, end), PIECE_CHARS)
+        for start, end in spans
+        if not any(key.start < end and start < key.stop for key in keys)
+    )
+    return tuple(itertools.islice(filter(None, made), PIECES))
 
 
 def read_yank(source: Source, text: str) -> Piece | None:

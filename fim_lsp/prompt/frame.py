@@ -40,11 +40,10 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The frozen part of a prompt; *near* is chosen for its window, once all else is evaluated."""
+    """The frozen part of a prompt."""
 
     header: Header
     window: Window
-    near: Chunks = ()
 
     def middle(self, place: TextPlace) -> str:
         """Return what stands between the window's anchor and a cursor."""
@@ -59,10 +58,6 @@ class Frame:
         if chunks == self.header.chunks:
             return self
         return replace(self, header=replace(self.header, chunks=chunks))
-
-    def with_near(self, near: Chunks) -> Frame:
-        """Return the frame with another near part; as it is where that is the same."""
-        return self if near == self.near else replace(self, near=near)
 
 
 @lru_cache(maxsize=256)
@@ -95,14 +90,11 @@ def beside(chunks: Chunks, path: str, shown: Window) -> Chunks:
 
 def before_withdrawn(frame: Frame, shows: Callable[[str], bool]) -> Frame:
     """
-    Return *frame* with its chunks before the first that must not be shown, and the same of its near
-    part; the same where all may be.
+    Return *frame* with its chunks before the first that must not be shown; the same where all may
+    be.
     """
-
-    def cut(chunks: Chunks) -> Chunks:
-        return tuple(itertools.takewhile(lambda chunk: shows(chunk.name), chunks))
-
-    return frame.with_chunks(cut(frame.header.chunks)).with_near(cut(frame.near))
+    shown = itertools.takewhile(lambda chunk: shows(chunk.name), frame.header.chunks)
+    return frame.with_chunks(tuple(shown))
 
 
 def affordable(frame: Frame, measure: Measure) -> Frame:
@@ -134,9 +126,7 @@ def compose(frame: Frame, typed: str) -> Prompt:
     if forced != half:  # the output cannot begin with what is redacted
         middle, forced = middle + forced, ""
     repo, path = scrub_name(frame.header.repo), scrub_name(frame.header.path)
-    return Prompt(
-        repo, frame.header.chunks, path, prefix, suffix, middle, forced=forced, near=frame.near
-    )
+    return Prompt(repo, frame.header.chunks, path, prefix, suffix, middle, forced=forced)
 
 
 # One cursor is composed for several times: measured, prefilled, asked.

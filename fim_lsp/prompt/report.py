@@ -8,11 +8,11 @@ out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from fim_lsp.context.chunks import ContextChunk
-from server_bridge.protocol import Chunk, Measure, Prompt
+from server_bridge.protocol import Measure, Prompt
 
 WIDTH = 80  # of the rules between parts
 
@@ -47,24 +47,22 @@ class PromptReport(NamedTuple):
         return "\n".join(lines) + "\n"
 
 
-def describe(
-    prompt: Prompt, measure: Measure | None, known: Iterable[ContextChunk]
-) -> PromptReport:
-    """Return *prompt* by part, as *measure* counts it; *known* say why its chunks are there."""
-    reasons = {Chunk(chunk.name, chunk.text): _reason(chunk) for chunk in known}
+def describe(prompt: Prompt, measure: Measure | None, ring: Iterable[ContextChunk]) -> PromptReport:
+    """Return *prompt* by part, as *measure* counts it; *ring* knows why its chunks are there."""
+    reasons = {(chunk.name, chunk.text): _reason(chunk) for chunk in ring}
     parts = [("repository", "its name never changes", prompt.repo)]
-
-    def list_chunks(what: str, chunks: Iterable[Chunk]) -> Iterator[tuple[str, str, str]]:
-        for chunk in chunks:
-            yield f"{what} {chunk.name}", reasons.get(chunk, "evaluated already"), chunk.text
-
-    near = prompt.near if measure is None else prompt.near[: len(measure.near)]
-    parts += list_chunks("chunk of", prompt.chunks)
+    parts += [
+        (
+            f"chunk of {chunk.name}",
+            reasons.get((chunk.name, chunk.text), "evaluated already"),
+            chunk.text,
+        )
+        for chunk in prompt.chunks
+    ]
     parts += [
         ("path", "the file at work", prompt.path),
         ("prefix", "above the anchor, frozen while you type", prompt.prefix),
         ("suffix", "behind the cursor, frozen while you type", prompt.suffix),
-        *list_chunks("near part:", near),
         ("middle", "from the anchor to the cursor: the part that grows", prompt.middle),
         ("forced", "half a word, not in the prompt: the answer must begin with it", prompt.forced),
     ]
@@ -78,8 +76,8 @@ def describe(
 
 
 def _tokens(measure: Measure) -> list[int | None]:
-    window = (measure.path, measure.prefix, measure.suffix)
-    return [measure.repo, *measure.chunks, *window, *measure.near, measure.middle, None]
+    ends = (measure.path, measure.prefix, measure.suffix, measure.middle, None)
+    return [measure.repo, *measure.chunks, *ends]
 
 
 def _note(measure: Measure | None) -> str:

@@ -77,7 +77,7 @@ def _spell_marks(spellings: tuple[str, ...], numbers: tuple[int, ...]) -> str:
     return "".join(re.sub("^▁", " ", spellings[number]) for number in numbers)
 
 
-Kind = Literal["repo", "chunk", "path", "prefix", "suffix", "near", "turn", "middle"]
+Kind = Literal["repo", "chunk", "path", "prefix", "suffix", "turn", "middle"]
 WIDTH = array("i").itemsize  # bytes of one packed token id
 V = TypeVar("V")
 
@@ -140,8 +140,6 @@ def layout(prompt: Prompt, fim: Specials) -> list[Segment]:
     prefix = Segment("prefix", () if inside else fim.prefix, family.lead + prompt.prefix)
     suffix = Segment("suffix", fim.suffix, prompt.suffix if family.suffix else "")
     segments += (suffix, prefix) if family.suffix_first else (prefix, suffix)
-    near = prompt.near if family.near_behind else ()
-    segments += [Segment("near", fim.file, head(name=c.name) + c.text) for c in near]
     if prompt.turns:
         begin = itertools.chain((fim.ask,), itertools.cycle((fim.answer, fim.again)))
         segments += [Segment("turn", *turn) for turn in zip(begin, prompt.turns, strict=False)]

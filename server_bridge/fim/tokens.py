@@ -25,10 +25,9 @@ class Family(NamedTuple):
     otherwise stands before the prefix token. *named_alone*: repository and file are named also
     where no other file is shown. *suffix_first*: trained with the suffix before the
     prefix (SPM), the middle following the prefix; a family without a suffix token never shows it.
-    *near_behind*: other files may follow the suffix. *stop* ends an answer. *models*: the names of
-    its models, as a pattern; with *alike* the tokens are those of another family, so that the name
-    must match in any case. *controls*: what else its tokenizer reads as control tokens, besides
-    `CONTROLS`, as a pattern.
+    *stop* ends an answer. *models*: the names of its models, as a pattern; with *alike* the tokens
+    are those of another family, so that the name must match in any case. *controls*: what else its
+    tokenizer reads as control tokens, besides `CONTROLS`, as a pattern.
     """
 
     name: str
@@ -43,7 +42,6 @@ class Family(NamedTuple):
     named_inside: bool = False
     named_alone: bool = True
     suffix_first: bool = False
-    near_behind: bool = False
     stop: str = ""
     models: str = ""
     alike: bool = False

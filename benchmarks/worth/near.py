@@ -1,10 +1,9 @@
 """
-The near part: what was edited a moment ago, and this file out of sight, for one anchor. Pure.
+A rule that was tried and is not in the product: what was edited a moment ago, and this file out of sight.
 
-It stands behind the suffix, so it is chosen again at each anchor and costs nothing of the window.
-Half of its room is for the lines around the last edits, newest first, one piece for a stretch. The
-other half is for pieces of the file at work beyond the window, by the words that they share with
-the lines around the cursor. `benchmarks/worth` measures what it is worth to a model.
+Half of the room is for the lines around the last edits, newest first, one piece for a stretch. The rest is for
+pieces of the file at work beyond the window, by the words that they share with the lines around the cursor.
+Chosen again at each place, they could stand behind the suffix, where they cost nothing of the window.
 """
 
 from __future__ import annotations
@@ -12,18 +11,15 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
-from fim_lsp.context.chunks import HEADING, Piece, Read, Why, cut_spans, overlaps, read
+from fim_lsp.context.chunks import HEADING, Piece, Source, Why, overlaps, read, words
 from fim_lsp.context.ring import Snapshot
 
 _ABOVE, _BELOW = 12, 4  # lines shown around an edited one
 _LEAST = 80  # characters of room that are worth a piece: two lines
 
 
-def choose_near(
-    snapshot: Snapshot, n_chars: int, shown: Iterable[Piece] = (), read: Read = read
-) -> tuple[Piece, ...]:
+def choose_near(snapshot: Snapshot, n_chars: int, shown: Iterable[Piece]) -> tuple[Piece, ...]:
     """
     Return the pieces for so many characters, headings included, the most telling ones last.
 
@@ -36,7 +32,7 @@ def choose_near(
     for piece in edited:
         taken[piece.uri].append(piece)
     room = n_chars - sum(map(_cost, edited))
-    far = [*_fill((p for p in _rank_far(snapshot, read) if not overlaps(p, taken)), room)]
+    far = [*_fill((p for p in _rank_far(snapshot) if not overlaps(p, taken)), room)]
     return (*reversed(far), *reversed(edited))
 
 
@@ -71,7 +67,13 @@ def _cut_edited(snapshot: Snapshot, shown: Mapping[str, Sequence[Piece]]) -> Ite
         if line not in taken[uri]:
             span = _around(line, len(sources[uri].lines), taken[uri])
             taken[uri].update(range(*span))
-            yield from cut_spans(sources[uri], [span], Why.EDITED)
+            yield _cut(sources[uri], *span)
+
+
+def _cut(source: Source, start: int, end: int) -> Piece:
+    text = "".join(source.lines[start:end]).rstrip("\n")
+    version, why = source.version, Why.OPENED
+    return Piece(source.uri, source.name, start, end, version, text, why, words(text))
 
 
 def _around(line: int, n_lines: int, taken: set[int]) -> tuple[int, int]:
@@ -84,17 +86,17 @@ def _around(line: int, n_lines: int, taken: set[int]) -> tuple[int, int]:
     return start, end
 
 
-def _rank_far(snapshot: Snapshot, read: Read) -> Sequence[Piece]:
+def _rank_far(snapshot: Snapshot) -> Sequence[Piece]:
     """Return the pieces of the file at work beyond the window, the likest to the work first."""
     here, view = snapshot.here, snapshot.viewport
     pieces = read(here) if here else ()
     n_with = Counter(word for piece in pieces for word in piece.words)
-    words = snapshot.near & n_with.keys()
-    near = {word: math.log(1 + len(pieces) / n_with[word]) for word in words}
+    common = snapshot.near & n_with.keys()
+    near = {word: math.log(1 + len(pieces) / n_with[word]) for word in common}
     beyond = (piece for piece in pieces if piece.end <= view.first or piece.start >= view.last)
 
     def likeness(piece: Piece) -> float:
         shared = sum(map(near.__getitem__, piece.words & near.keys()))
         return shared / math.sqrt(len(piece.text))
 
-    return [replace(piece, why=Why.FAR) for piece in sorted(beyond, key=likeness, reverse=True)]
+    return sorted(beyond, key=likeness, reverse=True)
