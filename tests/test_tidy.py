@@ -195,9 +195,9 @@ def test_a_file_has_the_name_of_what_it_holds() -> None:
 
 # The size of the product, as `sizes` counts it: these numbers may only become smaller. To raise one is a commit of its
 # own that says what it is for.
-MOST_CODE_LINES = 24273
-MOST_IMPORTS = 845
-MOST_SETTINGS = 40
+MOST_CODE_LINES = 24095
+MOST_IMPORTS = 829
+MOST_SETTINGS = 38
 # Lines of over 100 columns, of the product and of its tests: the goal is none.
 MOST_LONG_LINES = 32
 MOST_LONG_LINES_OF_TESTS = 506
