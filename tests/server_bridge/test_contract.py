@@ -158,13 +158,12 @@ async def test_short_requests_give_the_text_of_one(backend: Model, portion: int)
 
 
 async def streamed(backend: Model, request: Request, n_pieces: int = 0) -> list[Reply]:
-    """Return the pieces of a stream with text, which is closed after *n_pieces* if that is set."""
+    """Return the pieces of a stream, closed after *n_pieces* with text if that is set."""
     replies: list[Reply] = []
     async with aclosing(backend.stream(request)) as pieces:
         async for reply in pieces:
-            if reply.text or reply.stop is not Stop.LIMIT:
-                replies.append(reply)
-            if len(replies) == n_pieces:
+            replies.append(reply)
+            if n_pieces and sum(bool(each.text) for each in replies) == n_pieces:
                 break
     return replies
 
