@@ -122,10 +122,10 @@ class Dispatcher:
         self, request: CompletionRequest, doc: OpenDocument, sample: int = 0
     ) -> Generation:
         # On the wire, so that no other evaluation makes the choice a wrong one.
-        document = doc.document
+        document, is_now = doc.document, doc.document.version == request.document.version
         best = partial(self._framing.best, doc, request.place, by_hand=request.invoked)
         frame = await self._lane.run(doc.permit(), best)
-        if frame is not doc.view.ladder.current and not request.is_look:
+        if is_now and frame is not doc.view.ladder.current and not request.is_look:
             doc.take(frame, document)
         return self._new(request, doc, frame, sample)
 

@@ -255,6 +255,7 @@ class Persistence:
                 doc.view.note_saved(saved)
             written = _state_of(workspace, documents)
             await asyncio.to_thread(state_file.store, cache, workspace.key, written)
+            self.begin_audit()  # a file may be gone, or private, of which only the text is open
 
     def _begin(self) -> asyncio.Task[None]:
         self._saving = asyncio.create_task(self.save(), name="save")
