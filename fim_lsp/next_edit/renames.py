@@ -61,22 +61,11 @@ class Renames(NamedTuple):
             is_meant = n_alike == 1 and (renamed.is_local or uri == change.uri)
             if is_meant and [_rename(old, new, line) for line in before] == [*after]:
                 return True
-            if any(_is_alias(change.example, _ALIAS.search(line)) for line in after):
-                return True
         return False
 
 
 def _rename(old: str, new: str, line: str) -> str:
     return _NAME.sub(lambda name: new if name[0] == old else name[0], line)
-
-
-def _is_alias(example: Example, made: re.Match[str] | None) -> bool:
-    """Return whether *made* is what an import got: an alias, which is written nowhere else."""
-    return made is not None and any(
-        line[: at.end("old")] + line[at.end() :] in example.before and at[0] == made[0]
-        for line in example.after
-        for at in _ALIAS.finditer(line)
-    )
 
 
 NO_RENAMES = Renames()

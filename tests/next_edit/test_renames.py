@@ -70,7 +70,7 @@ CASES = [
     ),
     Renamed(
         "an import that gets an alias", "python", 0, "import numpy", "import numpy as np",
-        "import numpy\n\n# numpy is quick\ndef total(data, numpy_like):\n"
+        "import numpy\n\n# `numpy` is quick\ndef total(data, numpy_like):\n"
         "    return numpy.sum(data) + data.numpy()\n\ndef other(numpy):\n    return numpy\n"
         "x = [numpy.pi]\n",
         [4, 8],
