@@ -1,8 +1,7 @@
 """
 Our ring as the session drives it: `fim_lsp.context`, told what happens in an editor, without one.
 
-A file is looked at, an edit happened, a file was saved, one was changed by others; at a `rest` the
-ring changes.
+A file is looked at, an edit happened, one was changed by others; at a `rest` the ring changes.
 """
 
 from __future__ import annotations
@@ -53,10 +52,6 @@ class DrivenRing:
         after = apply_edits(before, [edit], next(self._versions))
         self.memory.note_edit(before, after, [edit])
         self._documents[path] = after
-
-    def save(self, path: str) -> None:
-        """Save an open file."""
-        self.memory.note_focus(path)
 
     def rest(self, view: Viewport, *, anchored: bool) -> None:
         """Let the ring change for this window: when it is new, and when the user pauses."""

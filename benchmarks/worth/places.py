@@ -104,12 +104,7 @@ class _Player:
         """Return the place where the first of *steps* types."""
         step = steps[0]
         assert isinstance(step, Type)
-        lines = self._texts[step.path]
-        text = "".join((*lines[: step.at], "\n", *lines[step.at :]))
-        document = open_document(step.path, language_of(step.path), 0, text)
-        window = place_window(document, Position(step.at, 0), self._budget, None)
-        n_below = window.suffix.count("\n") - 1  # the empty line is none of the file's
-        view = Viewport(step.path, step.at, window.first, step.at + n_below)
+        document, window, view = self._anchor(step)
         rings = {name: ring.memory.visible(view) for name, ring in self._rings.items()}
         snapshot = next(iter(self._rings.values())).memory.snapshot(view)
         return Place(commit, step.path, document, step.at, _written(steps), window, rings, snapshot)
@@ -131,7 +126,7 @@ class _Player:
             self._edit(step.path, step.at, step.at, [step.line + "\n"])
         elif isinstance(step, Save):
             for ring in self._rings.values():
-                ring.save(step.path)
+                ring.memory.note_focus(step.path)
 
     def _outside(self, path: str, lines: Sequence[str] | None) -> None:
         if lines is None:
@@ -158,19 +153,16 @@ class _Player:
         view = self._view
         anchored = view is None or view.uri != step.path or not view.first < step.at < view.last
         if view is None or anchored:
-            view = self._surround(step)
+            _, _, view = self._anchor(step)
         self._view = view = view._replace(line=step.at)
         for ring in self._rings.values():
             ring.rest(view, anchored=anchored)
 
-    def _surround(self, step: Type) -> Viewport:
+    def _anchor(self, step: Type) -> tuple[Document, Window, Viewport]:
+        """Return the text with an empty line where *step* types, and the window there."""
         lines = self._texts[step.path]
-        first, room = step.at, self._budget.prefix
-        while first > 0 and room > 0:
-            first -= 1
-            room -= len(lines[first])
-        last, room = step.at, self._budget.suffix
-        while last < len(lines) and room > 0:
-            room -= len(lines[last])
-            last += 1
-        return Viewport(step.path, step.at, first, last)
+        text = "".join((*lines[: step.at], "\n", *lines[step.at :]))
+        document = open_document(step.path, language_of(step.path), 0, text)
+        window = place_window(document, Position(step.at, 0), self._budget, None)
+        n_below = window.suffix.count("\n") - 1  # the empty line is none of the file's
+        return document, window, Viewport(step.path, step.at, window.first, step.at + n_below)
