@@ -22,7 +22,7 @@ import urllib3
 from tests.context.shapes import Maker
 
 ROOT = Path(__file__).parents[2]
-FORM = re.compile(r"\{([dhwuqb]\d+)\}")  # in a template, see `Maker.made`
+FORM = re.compile(r"\{([dhHAkwuqb]\d+)\}")  # in a template, see `Maker.made`
 TELLING = re.compile(r"(?i)key|token|secret|passw|pwd|cred|auth|://|bearer|\bpass\b")
 
 EACH = 12
@@ -44,6 +44,18 @@ def generated() -> list[str]:
         FORM.sub(lambda form: maker.made(form[1]), template)
         for template in templates
         for _ in range(EACH)
+    ]
+
+
+def documented(section: str) -> list[str]:
+    """Return the lines of a *section* of what formats and tools show in their own documentation."""
+    maker = Maker(64)
+    templates = Path(__file__).with_name("documented_lines.txt").read_text("utf-8").splitlines()
+    rows = (line.partition("|") for line in templates)
+    return [
+        FORM.sub(lambda form: maker.made(form[1]), text.replace("\\n", "\n"))
+        for named, _, text in rows
+        if named == section
     ]
 
 

@@ -32,7 +32,7 @@ BASE36 = string.ascii_lowercase + string.digits
 BASE32 = string.ascii_uppercase + "234567"
 URLSAFE = ALNUM + "_-"
 ALPHABETS = {
-    "d": string.digits, "h": HEX, "A": string.ascii_uppercase + string.digits,
+    "d": string.digits, "h": HEX, "H": HEX.upper(), "A": string.ascii_uppercase + string.digits,
     "l": string.ascii_letters, "w": ALNUM, "u": URLSAFE, "b": ALNUM + "+/", "i": BASE32,
     "k": "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", "q": BASE36,
 }  # fmt: skip
@@ -106,6 +106,8 @@ VALUES: dict[str, Callable[[Maker], str]] = {
     "alnum": lambda m: m.some(ALNUM, 8, 24),
     "hard": lambda m: m.some(ALNUM + "!@#$%^&*()-_=+", 8, 28),
     "phrase5": lambda m: " ".join(m.rng.choice(PHRASE_WORDS) for _ in range(5)),
+    "phrase2": lambda m: " ".join(m.rng.choice(PHRASE_WORDS) for _ in range(2)),
+    "dashed": lambda m: "-".join(m.rng.choice(PHRASE_WORDS) for _ in range(2)) + m.made("-20d2"),
     "title4": lambda m: " ".join(m.rng.choice(PHRASE_WORDS).capitalize() for _ in range(4)),
     "words12": lambda m: " ".join(m.rng.choice(PHRASE_WORDS) for _ in range(12)),
     "words24": lambda m: " ".join(m.rng.choice(PHRASE_WORDS) for _ in range(24)),

@@ -7,7 +7,9 @@ tried only there; every repeat is bounded, so a word costs the same at most.
 
 from __future__ import annotations
 
+import pkgutil
 import re
+import tomllib
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -15,10 +17,8 @@ from fim_lsp.context.secrets.values import (
     Span,
     is_given,
     is_mixed,
-    is_password,
     is_random_so_far,
     is_reference,
-    is_strange,
     is_uuid,
     oddities,
 )
@@ -35,85 +35,35 @@ class CredentialForm(NamedTuple):
 
 
 _RANDOM = 2  # oddities of a token that has no name
-_OPTION = r"[^\n|;]{0,100}?[ \t]"  # from a command to one of its options
-_WORD = r"[^\s\"']"
-_QUOTED = r"[^\n\"'`]"
-_SAYS = r"[\w.-]{0,40}(?:pass|secret|token|pwd|api[_-]?key)"
-_NAME_OF = r"(?:name|key|id|setting|option|code|field)[\"'`]?[ \t]{0,4}[:=][ \t]{0,4}[\"'`]?"
+_NAMED = {  # in `places.toml`
+    "<option>": r"[^\n|;]{0,100}?[ \t]",
+    "<word>": r"[^\s\"']",
+    "<quoted>": r"[^\n\"'`]",
+    "<says>": r"[\w.-]{0,40}(?:pass|secret|token|pwd|api[_-]?key)",
+    "<name of>": r"(?:name|key|id|setting|option|code|field)[\"'`]?[ \t]{0,4}[:=][ \t]{0,4}[\"'`]?",
+}
 
-# what it is, the words, what stands between a word and the secret, its characters, how many, its
-# end
-_SYNTAX = (
-    ("token", "://", r"(?:[\w.%+-]{1,64}:)?", r"[^\s:/@\"'<>.]", "16,255", "@"),
-    ("token", "bearer basic", r"[ \t]{1,8}", r"[\w.~+/=-]", "12,4000", ""),
-    # the keys and salts of WordPress: 64 signs, spaces among them
-    ("token", "_key _salt", r"[\"'],[ \t]{0,20}[\"']", r"[^\"'\n]", "60,70", r"[\"']"),
-    ("password", "mysql mariadb", rf"{_OPTION}-p[\"']?(?!-)", _WORD, "5,200", ""),
-    ("password", "sshpass login", rf"{_OPTION}-p[ \t]{{0,4}}[\"']?(?!-)", _WORD, "5,200", ""),
-    ("password", "redis-cli", rf"{_OPTION}-a[ \t]{{1,4}}[\"']?(?!-)", _WORD, "5,200", ""),
-    ("password", "-u", r"(?:ser)?[ =]{0,4}[\"']?[\w.@+-]{0,64}[:%][\"']?", _WORD, "5,200", ""),
-    ("password", "ldap",
-     rf"(?:search|add|modify|delete|whoami|passwd){_OPTION}-w[ \t]{{0,4}}[\"']?(?!-)", _WORD,
-     "5,200", ""),
-    ("password", "jdbc:oracle", r":\w{2,5}:[\w.$#-]{1,64}/", r"[^\s\"'@]", "3,200", "@"),
-    ("password", "sqlplus", rf"{_OPTION}[\"']?[\w.$#-]{{1,64}}/", r"[^\s\"'@/]", "3,200", "@"),
-    ("password", "openssl", rf"{_OPTION}-k[ \t]{{1,4}}[\"']?(?!-)", _WORD, "5,200", ""),
-    ("password", "echo printf", r"[ \t]{1,4}(?:-n[ \t])?(?:[\"']?%s[\"']?[ \t])?[\"']?",
-     r"[^\s\"'|]", "6,200",
-     r"[\"']?[ \t]{0,4}\|[^\n]{0,80}(?:-stdin|secret|passw|login|vault|sudo)"),
-    # the value in front of its name: `SET value = 'v' WHERE name = 'x_password'`
-    ("password", "value val", r"[\"'`]?[ \t]{0,4}[:=][ \t]{0,4}[\"'`]", _QUOTED, "5,200",
-     rf"[\"'`][^\"'`=:]{{0,80}}[\"'`]?\w{{0,20}}{_NAME_OF}{_SAYS}"),
-    ("password", "values", r"[ \t]{0,4}\([^\n()]{0,200}?[\"'`]", _QUOTED, "5,200",
-     rf"[\"'`][ \t]{{0,4}},[ \t]{{0,4}}[\"'`]{_SAYS}"),
-    ("password", "login credential id/pw",
-     r"\w{0,4}(?:[ \t]{1,4}is|[:-])[ \t]{0,4}[\w.@+-]{2,40}[ \t]?[/:|,][ \t]?", r"[^\s\"'`]",
-     "6,60", r"(?=[ \t]{0,4}(?:\r?\n|\Z|-->|\*/))"),
-    # the private numbers of a JSON web key
-    ("token", "\"d\" \"p\" \"q\" \"dp\" \"dq\" \"qi\" \"k\" 'd' 'k'", r"[ \t]{0,4}:[ \t]{0,4}[\"']",
-     r"[\w-]", "16,2000", r"[\"']"),
-    # a key as words, and as a list of its bytes
-    ("password", "mnemonic seed phrase wallet words restore recover backup bip39",
-     r"[^\n]{0,60}?(?:[\"'`=:>(][ \t]?|\n[ \t#*/]{0,8})", "[a-z ]", "40,220",
-     r"(?=[\"'`<)]|[ \t]{0,4}(?:\r?\n|\Z))"),
-    ("password", "key secret seed salt",
-     (r"(?<!public.key)(?<!publickey)(?<!pub.key)(?<!pubkey)(?!s|map|code|board|pad|press|table)"
-      r"[a-z0-9_]{0,20}[\"']?(?:\[\w{0,12}\])?"
-      r"(?:[^\w\n]{1,6}(?:[\w:<>]{1,24}[ \t])?[\w:<>]{0,24})?"
-      r"(?:\[\w{0,12}\][ \t]?)?[({\[]{1,2}\s{0,8}"),
-     r"(?:(?:0x[0-9a-f]{1,2}|\d{1,3}),[ \t]{0,8}\\?\r?\n?[ \t]{0,20})", "11,400", ""),
-    ("password", "securestring encrypt_string", r"[ \t]{1,8}(?:-\w{1,12}[ \t]{1,8}){0,3}\\?[\"']?(?![$-])", _WORD,
-     "5,200", ""),
-    ("password", "login", r"\([\w.$]{1,40},[ \t]{0,4}[\"']", _QUOTED, "6,200", r"[\"']"),
-    ("password", "send", r"[ \t]{1,4}(?:--[ \t])?[\"']", _QUOTED, "5,200", r"\\r[\"']"),
-    ("password", "identified", r"[ \t]{1,8}(?:with[ \t]{1,8}\w{1,40}[ \t]{1,8})?by[ \t]{1,8}[\"']",
-     _QUOTED, "5,200", r"[\"']"),
-    ("password", "jwt.sign jwt.verify jwt.encode jwt.decode sign( verify(",
-     r"\(?[^\n\"'`]{0,100}?,[ \t]{0,4}b?[\"'`]", _QUOTED, "6,200", r"[\"'`][ \t]{0,4}[,)]"),
-    ("password", "createhmac createcipheriv hmac.hexdigest hash_hmac hmac.digest",
-     (r"[ \t]?\([^\n\"'`]{0,30}[\"'`]?[\w-]{0,20}[\"'`]?,[ \t]{0,4}(?:\$\w{1,30},[ \t]{0,4}"
-     r")?b?[\"'`]"), _QUOTED, "6,200", r"[\"'`]"),
-    ("password", ("cookieparser hmac.new fernet signer serializer cookiesigner basicauth "
-    "setpassword hs256 withsecret secretstr secretkeyspec new_from_slice"),
-     r"[ \t]?\((?:\w{1,12}\.new,[ \t]?)?(?:\[\]byte\()?b?[\"'`]", _QUOTED, "6,200", r"[\"'`]"),
-    ("password", "/user: /u:",
-     r"(?:(?<=\s/user:)|(?<=\s/u:))[\w.@\\-]{1,64}[ \t]{1,8}(?:/p:)?[\"']?(?![/-])", _WORD,
-     "5,200", ""),
-    ("password", "7z 7za 7zz unrar rar", rf"{_OPTION}-h?p[\"']?(?!-)", _WORD, "5,200", ""),
-    ("password", "zip", rf"{_OPTION}(?:-p|--password)[ \t]{{1,4}}[\"']?(?!-)", _WORD, "5,200", ""),
-    ("password", "auth login credential connect pdo ldap_bind wifi.begin",
-     r"(?:s|ion)?[ =]{0,3}\([^()\n]{0,80}?[\"'][^\"'\n]{1,64}[\"'],[ \t]{0,4}[\"']", _QUOTED,
-     "6,200", r"[\"']"),
-)  # fmt: skip
-_FORMS = tuple(
-    CredentialForm(
-        f"{name} by its place",
-        tuple(words.split()),
-        re.compile(f"(?i){before}({value}{{{count}}}){end}"),
-        re.compile(rf"(?i){before}({value}{{{count if words == '://' else '1,500'}}})\Z"),
-        name == "password",
+
+def _form(kind: str, words: list[str], *parts: str) -> CredentialForm:
+    """Return the form of a row of `places.toml`."""
+    before, value, count, end = (
+        re.sub("|".join(_NAMED), lambda part: _NAMED[part[0]], part) for part in parts
     )
-    for name, words, before, value, count, end in _SYNTAX
+    typed = count if "://" in words else "1,500"
+    return CredentialForm(
+        f"{kind} by its place",
+        tuple(words),
+        re.compile(f"(?i){before}({value}{{{count}}}){end}"),
+        re.compile(rf"(?i){before}({value}{{{typed}}})\Z"),
+        kind == "password",
+    )
+
+
+_FORMS = tuple(
+    _form(*row)
+    for row in tomllib.loads((pkgutil.get_data(__package__ or "", "places.toml") or b"").decode())[
+        "places"
+    ]
 )
 
 # What is long and random is a secret under any name, unless its line says that it is public; a
@@ -183,7 +133,7 @@ def credentials(text: str, lower: str) -> Iterator[Span]:
         if password != user and not (_PLACEHOLDER.fullmatch(password) or is_reference(password)):
             yield Span(*match.span(2), "password in a URL")
     for line in _PGPASS.finditer(text):
-        if not is_reference(line[1]) and (is_password(line[1]) or is_strange(line[1], least=2)):
+        if is_given(line[1]):
             yield Span(*line.span(1), "password of a line of .pgpass")
     yield from _cells(text, lower)
     yield from _long_values(text, lower)

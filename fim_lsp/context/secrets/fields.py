@@ -157,13 +157,14 @@ _TOKEN_ODD, _KEY_ODD = 2, 4  # likewise its oddities: 0.7 % and 0.2 % of other s
 class Field(NamedTuple):
     """
     The value from *start* to *end* of a text, the word at *name* that tells, the *rest* of the
-    name.
+    name; *telling*: in capitals, or `secret`, so that two words are enough.
     """
 
     rank: Rank
     kind: ValueKind
     name: int
     rest: str
+    telling: bool
     start: int
     end: int
 
@@ -230,7 +231,8 @@ def _find(
         named = name and rank(text, word.start(), word.end(), name["rest"])
         if name is None or named is None:
             continue
-        field = partial(Field, named, name=word.start(), rest=name["rest"])
+        telling = text[word.start() : word.end()].isupper() or word[0] == "secret"
+        field = partial(Field, named, name=word.start(), rest=name["rest"], telling=telling)
         is_list = word[0].endswith(_PLURALS)
         for kind, value in _values(lower, name.end(), forms) if not is_list else ():
             start, stop = value.span(value.lastindex or 0)
@@ -284,6 +286,8 @@ def _values(
                 return
 
 
+_CHOSEN = {ValueKind.LITERAL, ValueKind.GIVEN, ValueKind.FALLBACK}
+_LABEL = re.compile(r"[a-z]{1,20}(?:-[a-z]{1,20}){1,5}-\d{1,3}")  # of a class of CSS, a thing
 _SAME = {"", "_base", "_key", "_key_base", "_value"}  # behind a word that tells as much as without
 
 
@@ -298,25 +302,24 @@ def is_secret(field: Field, value: str) -> bool:
     """Return whether *value* is one for a name of that rank."""
     if field.kind is ValueKind.LINE:
         return oddities(value) >= _LINE_ODD[field.rank]
-    if len(value.split()) > 1:
-        named = field.rank is not Rank.KEY
-        return named and (is_spaced(value) or (field.rest.lower() in _SAME and is_phrase(value)))
+    whole, chosen = field.rest.lower() in _SAME, field.kind in _CHOSEN
+    named, spaced = field.rank is not Rank.KEY, len(value.split()) > 1
     quoted = field.kind in {ValueKind.LITERAL, ValueKind.PASSED}
-    if quoted and field.rank is not Rank.KEY and is_clear(field, value):
+    short = field.telling and whole and chosen and is_phrase(value, short=True)
+    if short or (quoted and named and not spaced and is_clear(field, value)):
         return True
+    if spaced:
+        return named and (is_spaced(value) or (whole and is_phrase(value)))
     if field.rank is Rank.PASSWORD:
-        odd = field.kind not in {ValueKind.LOOSE, ValueKind.PASSED} or oddities(value) > 0
+        loose = field.kind in {ValueKind.LOOSE, ValueKind.PASSED}
+        loose |= field.kind is ValueKind.FALLBACK and _LABEL.fullmatch(value) is not None
+        odd = not loose or oddities(value) > 0
         return (is_password(value) and odd) or (
             field.kind in {ValueKind.LITERAL, ValueKind.GIVEN, ValueKind.ELEMENT} and is_word(value)
         )
     if field.rank is Rank.TOKEN:
-        chosen = quoted and not field.rest and value.isalnum()
-        mixed = (
-            field.kind in {ValueKind.LITERAL, ValueKind.GIVEN}
-            and len(value) >= _LEAST[Rank.KEY]
-            and is_mixed(value, kinds=3)
-        )
-        odd = oddities(value) + mixed >= _TOKEN_ODD or (chosen and is_password(value))
+        plain = quoted and not field.rest and value.isalnum()
+        odd = oddities(value) >= _TOKEN_ODD or (plain and is_password(value))
         return len(value) >= _LEAST[Rank.TOKEN] and odd
     least = _KEY_ODD - 2 * (is_mixed(value, kinds=3) and is_strange(value, least=5))
     return len(value) >= _LEAST[Rank.KEY] and oddities(value) >= least and not is_uuid(value)

@@ -11,8 +11,10 @@ cross a line end: each name costs the same at most.
 from __future__ import annotations
 
 import enum
+import pkgutil
 import re
 import string
+import tomllib
 from typing import NamedTuple
 
 
@@ -24,55 +26,27 @@ class Rank(enum.IntEnum):
     PASSWORD = 3
 
 
-# The same word in other languages.
-_ABROAD = (
-    "kennwort", "passwörter", "contraseñas?", "contrasenas?", "senhas?", "palavra_passe",
-    "mot_?de_?passe", "mdp", "wachtwoord", "lösenord", "losenord", "adgangskode", "salasana",
-    "hasło", "haslo", "heslo", "jelszó", "jelszo", "lozinka", "şifre", "sifre", "parol[ae]?",
-    "пароль?", "密码", "密碼", "口令", "パスワード", "비밀번호", "암호", "סיסמה",
-)  # fmt: skip
+_NAMES: dict[str, list[str]] = tomllib.loads(
+    (pkgutil.get_data(__package__ or "", "names.toml") or b"").decode()
+)
+_ABROAD, _ABOUT = "|".join(_NAMES["abroad"]), frozenset(_NAMES["about"])
+_WITHIN, _PASS_OWNERS, _KEY_OWNERS, _PUBLIC = (
+    tuple(_NAMES[name]) for name in ("within", "pass_owners", "key_owners", "public")
+)
+
 WORD = re.compile(
     r"p(?:ass(?:phrases?|wo?r[dt]s?|wd)?|s{0,2}wd|sk|w(?![a-z]))"
     r"|s(?:ecrets?|ig(?:nature)?(?==)|alt)|tokens?|cred(?:entials?|s)|auth(?:orization)?|key|pepper"
-    r"|kennw(?:o|ö)rter|" + "|".join(_ABROAD)
+    r"|kennw(?:o|ö)rter|" + _ABROAD
 )
 """Words that tell, in lower-cased text."""
 
-_WITHIN = ("passphrase", "passwor", "passwd", "pwd", "pswd", "secret", "token", "credential")
-"""Those that tell inside a longer word, too: `dbpassword`, `accesstoken`."""
-
-# What `pass` and `key` may be joined to, which are parts of `bypass` and `monkey` as well.
-_PASS_OWNERS = (
-    "db", "user", "admin", "root", "require", "smtp", "http", "mysql", "sudo", "ssh", "become",
-    "wifi", "my", "ftp", "mqtt", "key", "store", "auth",
-)  # fmt: skip
-_KEY_OWNERS = (
-    "api", "app", "application", "secret", "access", "private", "auth", "sign", "signing", "crypt",
-    "crypto", "encryption", "license", "licence", "master", "account", "storage", "shared",
-    "service", "client", "session", "hmac", "aes", "jwt", "consumer", "deploy", "webhook", "admin",
-    "ssh", "gpg", "rsa", "wrapping", "subscription", "ingestion", "sas", "server", "root", "fernet",
-    "integration",
-)  # fmt: skip
-_PUBLIC = (
-    "pub", "primary", "foreign", "sort", "partition", "cache", "index", "i18n", "translation",
-)  # fmt: skip
-
-# A name that ends with one of these holds something about a secret.
-_ABOUT = {
-    "name", "names", "id", "ids", "type", "types", "path", "file", "filename", "url", "uri", "arn",
-    "field", "fields", "label", "algorithm", "alg", "header", "prefix", "suffix", "length", "len",
-    "size", "expiry", "expires", "expiration", "ttl", "at", "count", "version", "policy", "regex",
-    "pattern", "placeholder", "hint", "text", "message", "title", "error", "errors", "class", "ref",
-    "selector", "kind", "format", "endpoint", "issuer", "audience", "provider", "method",
-    "strategy", "dir", "env", "var", "column", "attribute", "event", "code", "index", "range",
-    "fingerprint", "digest", "hash", "checksum", "store", "usage", "role", "scope", "scopes",
-}  # fmt: skip
 _LAST_WORD = re.compile(r"(?:[A-Z]?[a-z]{1,40}|[A-Z]{1,40})(?=\d{0,2}\Z)")
 NAME_CHARS = string.ascii_letters + string.digits + "_.-"
 _AROUND = 40  # characters in front of a word that are looked at
 
 
-_FOREIGN = re.compile("|".join(_ABROAD))
+_FOREIGN = re.compile(_ABROAD)
 
 
 def rank(text: str, start: int, end: int, rest: str) -> Rank | None:
@@ -190,7 +164,6 @@ _SYNTAX = (
      (rf"(?:{_GAP}(?:[:?+]?=|:)|%3d|[ \t](?:for|of)[ \t][\w.@-]{{1,40}}[ \t]?(?:[:=]|is[ \t]))"
       rf"{_GAP}{_YAML_TAG}"), BARE, _NO_CALL),
     (ValueKind.BARE, rf"(?:{_SET}[\"']?\$\{{[\w.]{{1,64}})?{_ELSE}", r"[^\s\"'{}]", r"[\"']?\}"),
-    (ValueKind.BARE, rf"{_GAP}={_GAP}\{{", r"[^\s{}\"']", r"\}(?=[;\"'])"),  # of ODBC
     # Markdown's "the password is `v`", `**Password**: v`
     (ValueKind.FALLBACK,
      (rf"[\"'`]?\*{{0,2}}:?\*{{0,2}}{_GAP}(?:(?:is|was|ist|are|to)[ \t]{{1,4}}|[|–—-][ \t]{{0,4}}"

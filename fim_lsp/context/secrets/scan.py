@@ -21,7 +21,7 @@ from fim_lsp.context.secrets.credentials import credentials, growing_credentials
 from fim_lsp.context.secrets.fields import Field, fields, growing_fields, is_secret
 from fim_lsp.context.secrets.forms import Rank, ValueKind
 from fim_lsp.context.secrets.tokens import growing_tokens, tokens
-from fim_lsp.context.secrets.values import Span, is_random_so_far, is_reference
+from fim_lsp.context.secrets.values import Span, is_public, is_random_so_far, is_reference
 
 REACH = 400  # characters from a name to its value: `forms` and `fields` look less far
 
@@ -159,7 +159,8 @@ def _redact_part(text: str, spans: Iterable[tuple[int, int]], offset: int) -> st
 
 # it begins with four literal signs: `re` finds those ten times faster than a repeat
 _MARK = re.compile(
-    r"-----? ?(?:BEGIN [A-Z0-9 ]{0,40}PRIVATE |(?P<end>END) [A-Z0-9 ]{0,40})KEY(?: BLOCK)? ?-----?"
+    r"-----? ?(?:(?:BEGIN [A-Z0-9 ]{0,40}PRIVATE |(?P<end>END) [A-Z0-9 ]{0,40})KEY(?: BLOCK)?"
+    r"|(?:BEGIN|(?P<last>END)) OpenVPN Static key V1) ?-----?"
 )
 _LONGEST = 20_000  # characters of a block; that of an RSA key of 16,384 bits has 12,500
 
@@ -186,7 +187,7 @@ _MATERIAL = re.compile(rf"\n{_KEY_LINE}(?:\n{_KEY_LINE}){{2,}}(?=\n|\Z)")
 
 def key_blocks(text: str) -> Iterator[Span]:
     """Yield every private key block or part of one in *text*."""
-    if "PRIVATE KEY" in text:
+    if "PRIVATE KEY" in text or "Static key" in text:
         yield from _blocks(text)
     for match in _PUTTY.finditer(text):
         yield Span(*match.span(1), "private key")
@@ -203,9 +204,13 @@ def _blocks(text: str) -> Iterator[Span]:
     """
     marks = list(_MARK.finditer(text))
     for mark, following in itertools.zip_longest(marks, marks[1:]):
-        if mark["end"]:
+        if mark["end"] or mark["last"]:
             continue
-        closed = following and following["end"] and following.end() - mark.start() <= _LONGEST
+        closed = (
+            following
+            and (following["end"] or following["last"])
+            and following.end() - mark.start() <= _LONGEST
+        )
         end = following.end() if following and closed else _end_of_lines(text, mark.end())
         yield Span(mark.start(), end, "private key")
 
@@ -263,8 +268,9 @@ def _rest(text: str, ends: set[int]) -> Iterator[Span]:
 def _plain(text: str) -> Iterator[Span]:
     lower = lower_case(text)
     yield from tokens(text)
-    yield from fields(text, lower)
-    yield from credentials(text, lower)
+    for span in itertools.chain(fields(text, lower), credentials(text, lower)):
+        if not is_public(text, span.start, span.end):
+            yield span
     yield from key_blocks(text)
 
 

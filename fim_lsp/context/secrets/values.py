@@ -15,8 +15,10 @@ random letters, 85 % of 10 in one case have them, and 99 % of 20.
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import string
+import tomllib
 from typing import NamedTuple
 
 
@@ -185,13 +187,14 @@ _PHRASE = re.compile(
     r"[a-z]{3,12}(?: [a-z]{3,12}){2,22}(?: [a-z]{3,12}| \d{1,6}[!?.]?)"
     r"|[A-Z][a-z]{2,11}(?: [A-Z][a-z]{2,11}){3,11}(?: \d{1,6}[!?.]?)?"
 )
+# Fewer words: a blank between them, or hyphens and a year.
+_CHOSEN = re.compile(
+    r"[a-z]{3,12}(?: [a-z]{3,12}){1,2}|[a-z]{3,12}(?:-[a-z]{3,12}){1,4}-(?:19|20)\d\d[!?.]?"
+)
 _MNEMONIC = 11  # blanks between words that stand for a key, at least
-_PROSE = frozenset({
-    "and", "are", "can", "cannot", "could", "did", "does", "for", "from", "has", "have", "how",
-    "must", "not", "only", "our", "please", "should", "that", "the", "their", "this", "used",
-    "was", "were", "when", "with", "will", "you", "your", "invalid", "missing", "required",
-    "empty", "wrong", "enter", "type", "new", "old",
-})  # fmt: skip
+_PROSE = frozenset(
+    tomllib.loads((pkgutil.get_data(__package__ or "", "names.toml") or b"").decode())["prose"]
+)
 _CHANGES = 0.2  # of the characters of a random value, at least
 
 
@@ -220,14 +223,14 @@ def is_spaced(value: str) -> bool:
     return odd > 0 and is_strange(value, least=2 if 2 * odd >= len(parts) else 5)
 
 
-def is_phrase(value: str) -> bool:
+def is_phrase(value: str, *, short: bool = False) -> bool:
     """
     Return whether *value* is a passphrase or words that stand for a key: four words or more, none
-    of which makes prose.
+    of which makes prose; two where *short* ones count.
     """
     return (
-        _PHRASE.fullmatch(value) is not None
-        and _PROSE.isdisjoint(value.lower().split())
+        (_CHOSEN if short else _PHRASE).fullmatch(value) is not None
+        and _PROSE.isdisjoint(value.lower().replace("-", " ").split())
         and (value.count(" ") >= _MNEMONIC or _WORDS.search(value.lower()) is None)
     )
 
@@ -274,6 +277,45 @@ def is_uuid(value: str) -> bool:
     secret of it.
     """
     return _UUID.fullmatch(value) is not None
+
+
+# Hashes, ids and keys that are public by what stands right around them: lock files, checksums.
+_IN_FRONT = 160  # characters of the line in front of a value that are looked at
+_HASH = re.compile(r"(?:0x)?(?:[0-9a-f]{12,128}|[0-9A-F]{12,128})\Z")
+_ENCODED = re.compile(r"[\w+/-]{27,88}={0,2}\Z")  # in base64
+
+# Right in front of a hash: what it is of. `h1:` is of go.sum, `{:hex,` of mix.lock.
+_NAMED = re.compile(
+    r"(?:\bh1:|\bsha\d{1,3}[-:=]|\{:hex,[^{}]{0,150}\""
+    r"|\b[\w.-]{1,40}/[\w./+-]{1,60}[\"']?: {0,8}[\"']?"
+    r"|(?:commit|rev|revision|reference|\bref|checksums?|digest|etag|integrity|fingerprint"
+    r"|thumbprint|\bkid|x5t(?:#s256)?|sha-?\d{1,3}|md5|gpg[_-]?keys?|signing_?key|recv(?:-keys?)?|keyid"
+    r"|public_?key_?(?:token)?|\bid)[\"'\])]{0,3}"
+    r"[ \t]{0,8}(?:=>?|:|[ \t])[ \t]{0,8}"
+    r"[\"']?(?:0x)?"
+    r"|\b(?:hash|sha\d{0,3}|md5|digest|hexdigest|keccak\d*|crc\d*)\w*\([^\n]{0,120}[\"'])\Z",
+    re.IGNORECASE,
+)
+_CLASS = re.compile(r"[A-Za-z][\w-]{2,60}__[\w-]{5,8}\Z")  # with what CSS modules put behind it
+_OF_A_FILE = re.compile(
+    r"[ \t]{1,2}\*?[\w./-]{1,200}\.\w{1,8}\Z"
+)  # behind a hash at a line's beginning
+
+
+def is_public(text: str, start: int, end: int) -> bool:
+    """
+    Return whether the value from *start* to *end* of *text* is a hash or an id, and its line says
+    so.
+    """
+    value = text[start:end]
+    if not (_HASH.match(value) or _ENCODED.match(value)):
+        return _CLASS.match(value) is not None
+    before = text[max(0, start - _IN_FRONT, text.rfind("\n", 0, start) + 1) : start]
+    line_end = text.find("\n", end)
+    behind = text[end : line_end if line_end >= 0 else len(text)]
+    return _NAMED.search(before) is not None or (
+        not before and _OF_A_FILE.match(behind) is not None
+    )
 
 
 def _without_references(value: str) -> str:
