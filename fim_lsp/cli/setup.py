@@ -16,13 +16,16 @@ import tomllib
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from fim_lsp.cli.terminal import Screen, fit, screen_on
 from fim_lsp.session.state import state_file
+from fim_lsp.settings import files
+from fim_lsp.settings.keys import flatten
+from fim_lsp.settings.merge import SCHEMA
 from server_bridge.machine.addresses import port_of
 
 MEGABYTE = 1e6
@@ -31,6 +34,7 @@ MEGABYTE = 1e6
 def forget(cache: Path) -> int:
     """Delete, and print how much; returns the exit code."""
     n_bytes = state_file.forget(cache)
+    files.client_key_file().unlink(missing_ok=True)
     screen = screen_on(sys.stdout)
     if left := [*state_file.list_kept(cache)]:
         screen.line(f"{len(left)} files could not be deleted: {left[0]}, …")
@@ -62,14 +66,11 @@ def set_values(text: str, section: str, values: Mapping[str, str]) -> str:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise CannotEdit(f"it cannot be read: {error}") from error
-    # Where one setting is called fim.…, all others without it are ignored; see `settings.merge`.
-    before = _flat(tables)
-    shared = "fim" in tables or any(key.startswith("fim.") for key in before)
-    path = f"fim.{section}" if shared else section
-    wanted = {f"{path}.{key}": value for key, value in values.items()}
+    before = _read_values(tables)
+    wanted = {f"{section}.{key}": value for key, value in values.items()}
     try:
-        text = _edit(text, path, {k: v for k, v in values.items() if v or f"{path}.{k}" in before})
-        after = _flat(tomllib.loads(text))
+        text = _edit(text, section, wanted)
+        after = _read_values(tomllib.loads(text))
     except (TOMLKitError, tomllib.TOMLDecodeError):
         after = {}
     if after != {key: value for key, value in {**before, **wanted}.items() if value != ""}:
@@ -78,38 +79,45 @@ def set_values(text: str, section: str, values: Mapping[str, str]) -> str:
     return mark + text
 
 
-def _edit(text: str, path: str, values: Mapping[str, str]) -> str:
+def _edit(text: str, section: str, wanted: Mapping[str, str]) -> str:
+    """Return *text* with each key set once: where it stands, in whatever form, or in its section."""
     document = tomlkit.parse(text)
-    for key, value in values.items():
-        name = f"{path}.{key}"
-        quoted = name in document  # "backend.url" = …
-        table, name = (document, name) if quoted else (_table(document, path), key)
-        if value:
+    for key, value in wanted.items():
+        places = [place for place in _list_places(document) if place[0] == key]
+        if value and places:
+            _, table, name = places.pop(0)
             table[name] = value
-        else:
-            table.pop(name, None)
+        elif value:
+            table = next((t[n] for k, t, n in _list_places(document) if k == section), None)
+            table = _make_table(document, section) if table is None else table
+            if not isinstance(table, dict):
+                raise TOMLKitError(f"{section} is no table")
+            table[key.removeprefix(f"{section}.")] = value
+        for _, table, name in places:
+            table.pop(name)
     return tomlkit.dumps(document)
 
 
-def _table(document: tomlkit.TOMLDocument, path: str) -> Any:
-    """Return the table at *path*, made where it is missing."""
-    table: Any = document
-    for name in path.split("."):
-        table = table.setdefault(name, tomlkit.table())
-        if not isinstance(table, dict):
-            raise TOMLKitError(f"{path} is no table")
-    return table
-
-
-def _flat(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return dotted keys with their values, without those that are ""."""
-    values: dict[str, Any] = {}
-    for key, value in tables.items():
+def _list_places(table: Any, prefix: str = "") -> list[tuple[str, Any, str]]:
+    """Return the keys of a table and of those in it: in one form, with where each stands."""
+    places = []
+    for name, value in table.items():
+        [(key, _)] = flatten({f"{prefix}{name}": 0}, ours=True) or [("", 0)]
+        places.append((key, table, name))
         if isinstance(value, dict):
-            values |= _flat(value, f"{prefix}{key}.")
-        elif value != "":
-            values[f"{prefix}{key}"] = value
-    return values
+            places += _list_places(value, f"{prefix}{name}.")
+    return places
+
+
+def _make_table(document: tomlkit.TOMLDocument, section: str) -> Any:
+    """Return the table of a section, made beside the others."""
+    outer = cast("Any", document.get("fim", document))
+    return outer.setdefault(section, tomlkit.table())
+
+
+def _read_values(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings by key, without those that are ""."""
+    return {key: value for key, value in flatten(tables, ours=True) if value != ""}
 
 
 Ask = Callable[[str], str]
@@ -165,6 +173,9 @@ def run(arguments: Namespace, path: Path, get: Get, try_out: Try) -> int:
         _write(path, values, screen)
     except (OSError, ValueError, CannotEdit) as error:
         screen.say(f"fim-lsp: {path}: {error}")
+        return 1
+    if problem := _why_ignored(values):
+        screen.say(f"fim-lsp: {path}: {problem}")
         return 1
     if NEXT[choice]:
         screen.say(NEXT[choice])
@@ -276,6 +287,18 @@ def _write(path: Path, values: Values, screen: Screen) -> None:
     screen.line(f"Written to {path}.")
 
 
+def _why_ignored(values: Values) -> str:
+    """Return why what was written is not what counts, "" if it is."""
+    backend = files.read(())[0].backend
+    if backend.endpoints:
+        return "fim.backend.endpoints counts in place of what was written: remove it"
+    for key, value in values.items():
+        option = SCHEMA[f"backend.{key}"]
+        if (now := getattr(backend, option.path[-1])) != (value or option.default):
+            return f"fim.{option.key} is {json.dumps(now)} all the same: correct it by hand"
+    return ""
+
+
 def _text(path: Path) -> str:
     return path.read_bytes().decode() if path.exists() else ""
 
@@ -288,7 +311,7 @@ def _replace(path: Path, text: str) -> None:
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(path.name + ".new")
-    beside.write_bytes(text.encode())
+    beside.write_bytes((text or "\n").encode())  # an empty file may be one that is being written
     if path.exists():
         beside.chmod(path.stat().st_mode)
     os.replace(beside, path)  # noqa: PTH105 (it replaces on Windows, too)

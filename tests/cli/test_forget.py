@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from fim_lsp.cli import setup
+from fim_lsp.settings import files
 
 
-def test_everything_kept_is_deleted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """States, rings, the page of the last prompt, the counts by day and recordings of earlier versions are deleted, other files in the folder stay, and a second run finds nothing."""
+def test_everything_kept_is_deleted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The key of the port, states, rings, the page of the last prompt, the counts by day and recordings of earlier versions are deleted, other files in the folder stay, and a second run finds nothing."""
     for name in (
         "slots/a.bin",
         "slots/a.bin.json",
@@ -25,7 +28,12 @@ def test_everything_kept_is_deleted(tmp_path: Path, capsys: pytest.CaptureFixtur
         (tmp_path / name).write_bytes(b"x" * 1_000_000)
     (tmp_path / "http").mkdir()
     (tmp_path / "stacks.txt").symlink_to(tmp_path / "gone")
+    key = tmp_path / "state/client-key"
+    key.parent.mkdir()
+    key.write_text("secret")
+    monkeypatch.setattr(files, "client_key_file", lambda: key)
     assert setup.forget(tmp_path) == 0
+    assert not key.exists()
     assert not (tmp_path / "http").exists()
     assert not (tmp_path / "stacks.txt").is_symlink()
     out = capsys.readouterr().out

@@ -11,6 +11,7 @@ import pytest
 
 from fim_lsp import __main__, models_command
 from fim_lsp.cli.setup import ask_user
+from fim_lsp.settings import files
 from fim_lsp.settings.files import user_file
 from tests.llama_server import free_port
 from tests.models import BUNDLED, SPECIALS, write_model
@@ -157,6 +158,40 @@ def test_a_model_that_cannot_fill_in_is_said_to_be_second_best(
     printed = capsys.readouterr().out
     assert printed.index("second best") < printed.index("Written")
     assert str(path) in config.read_text()
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        "[[backend.endpoints]]\nurl = 'http://old'\n",
+        "[fim.ring]\nchunks = 8\n[[fim.backend.endpoints]]\nurl = 'http://old'\n",
+    ],
+)
+def test_what_does_not_count_is_an_error(
+    config: Path, capsys: pytest.CaptureFixture[str], others: str
+) -> None:
+    """Code would go to the old server although the new one stands in the file."""
+    config.parent.mkdir(parents=True)
+    config.write_text(others)
+    assert __main__.main(["setup", "--url", URL]) == 1
+    assert "fim.backend.endpoints counts in place of what was written" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("others", ["[fim.ring]\n", "[ring]\n[fim.nextEdit]\n"])
+@pytest.mark.parametrize("old", ["[backend]\nurl = 'http://old'\n", "backend.url = 'http://old'\n"])
+@pytest.mark.parametrize("arguments", [["--url", URL], ["--model", TOY], ["--auto"]])
+def test_no_code_goes_to_the_old_server(
+    config: Path, arguments: list[str], old: str, others: str
+) -> None:
+    """Wherever its address stands in the file, with `fim` before it or without."""
+    config.parent.mkdir(parents=True)
+    config.write_text(old + others if old[0] == "b" else others + old)
+    assert __main__.main(["setup", *arguments]) == 7
+    backend = files.read(())[0].backend
+    assert (backend.url, backend.model) == (
+        URL if "--url" in arguments else "",
+        TOY if "--model" in arguments else "",
+    )
 
 
 def test_a_file_that_is_a_link_stays_one(config: Path, tmp_path: Path) -> None:

@@ -32,6 +32,17 @@ SET = 'url = "http://127.0.0.1:8012"\n'
         ('backend.url = "a\\"b"', f"backend.{SET[:-1]}"),
         ('"backend.url" = "a"\n', '"backend.url" = "http://127.0.0.1:8012"\n'),
         ("[fim.ring]\nchunks = 8\n", f"[fim.ring]\nchunks = 8\n\n[fim.backend]\n{SET}"),
+        # the key that is there is changed, in whatever form, and there is no second one
+        ('[fim.ring]\n[backend]\nurl = "a"\n', f"[fim.ring]\n[backend]\n{SET}"),
+        ('[backend]\nurl = "a"\n[fim.ring]\n', f"[backend]\n{SET}[fim.ring]\n"),
+        ('[fim.backend]\nurl = "a"\n[ring]\n', f"[fim.backend]\n{SET}[ring]\n"),
+        ('["fim.backend"]\nurl = "a"\n', f'["fim.backend"]\n{SET}'),
+        ('[FIM.backend]\nurl = "a"\n', f"[FIM.backend]\n{SET}"),
+        ('"fim.backend.url" = "a"\n', '"fim.backend.url" = "http://127.0.0.1:8012"\n'),
+        (
+            '[backend]\nurl = "a"\n[fim.backend]\nurl = "b"\nkind = "auto"\n',
+            f'[backend]\n{SET}[fim.backend]\nkind = "auto"\n',
+        ),
         ('backend = {url = "a"}\n', f"backend = {{{SET[:-1]}}}\n"),
         ('[backend]\nurl = """\na"""\n', f"[backend]\n{SET}"),
         ('note = """\n[backend]\n"""\n', f'note = """\n[backend]\n"""\n\n[backend]\n{SET}'),
