@@ -80,7 +80,7 @@ def set_values(text: str, section: str, values: Mapping[str, str]) -> str:
 
 
 def _edit(text: str, section: str, wanted: Mapping[str, str]) -> str:
-    """Return *text* with each key set once: where it stands, in whatever form, or in its section."""
+    """Return *text* with each key set once: where it stands in any form, or in its section."""
     document = tomlkit.parse(text)
     for key, value in wanted.items():
         places = [place for place in _list_places(document) if place[0] == key]
