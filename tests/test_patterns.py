@@ -293,6 +293,7 @@ def test_all_functions_that_make_patterns_are_known() -> None:
         if isinstance(node, ast.FunctionDef) and "re.compile(" in ast.unparse(node)
     }
     assert makers == {
+        "fim_lsp.context.secrets.credentials._form",
         "fim_lsp.context.secrets.forms._forms",
         "fim_lsp.context.secrets.tokens._form",
         "fim_lsp.next_edit.declarations._declares",

@@ -42,13 +42,12 @@ _NAMED = {  # in `places.toml`
     "<says>": r"[\w.-]{0,40}(?:pass|secret|token|pwd|api[_-]?key)",
     "<name of>": r"(?:name|key|id|setting|option|code|field)[\"'`]?[ \t]{0,4}[:=][ \t]{0,4}[\"'`]?",
 }
+_MARK = re.compile("|".join(_NAMED))
 
 
 def _form(kind: str, words: list[str], *parts: str) -> CredentialForm:
     """Return the form of a row of `places.toml`."""
-    before, value, count, end = (
-        re.sub("|".join(_NAMED), lambda part: _NAMED[part[0]], part) for part in parts
-    )
+    before, value, count, end = (_MARK.sub(lambda mark: _NAMED[mark[0]], part) for part in parts)
     typed = count if "://" in words else "1,500"
     return CredentialForm(
         f"{kind} by its place",
