@@ -18,9 +18,10 @@ from fim_lsp.session.session import Session
 from fim_lsp.settings.config import PrivacyConfig, StateConfig
 from server_bridge.protocol import Prompt
 from tests.fake_backend import FakeBackend
+from tests.fuzz import in_turn
 from tests.typist import QUICK, Typist, wait_judged
 
-pytestmark = pytest.mark.security
+pytestmark = [pytest.mark.security, pytest.mark.usefixtures("short_rests")]
 
 CANARY = "C4N4RY"
 PRIVATE = f"def freight(weight):\n    rate = '{CANARY}'\n    return weight * rate\n" * 3
@@ -122,8 +123,7 @@ WORK: dict[str, Callable[[Held], Coroutine[Any, Any, Any]]] = {
 RULES = [watched, saved, configured]
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("work", WORK)
+@pytest.mark.parametrize(("work", "rule"), in_turn(WORK, RULES))
 async def test_nothing_is_sent_after_the_verdict(
     held: Held, work: str, rule: Callable[[Held], None]
 ) -> None:
