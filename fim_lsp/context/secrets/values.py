@@ -293,7 +293,7 @@ _NAMED = re.compile(
     r"|public_?key_?(?:token)?|\bid)[\"'\])]{0,3}"
     r"[ \t]{0,8}(?:=>?|:|[ \t])[ \t]{0,8}"
     r"[\"']?(?:0x)?"
-    r"|\b(?:hash|sha\d{0,3}|md5|digest|hexdigest|keccak\d*|crc\d*)\w*\([^\n]{0,120}[\"'])\Z",
+    r"|\b(?:hash|sha|md5|digest|hexdigest|keccak|crc)\w{0,20}\([^\n]{0,120}[\"'])\Z",
     re.IGNORECASE,
 )
 _CLASS = re.compile(r"[A-Za-z][\w-]{2,60}__[\w-]{5,8}\Z")  # with what CSS modules put behind it
