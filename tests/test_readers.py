@@ -21,6 +21,7 @@ from fim_lsp.instruct import answer as answered
 from fim_lsp.instruct import presets, selection
 from fim_lsp.next_edit import formats
 from fim_lsp.next_edit.window import Ask, NamedEdit
+from fim_lsp.regular_files import Wrong
 from fim_lsp.settings.config import PrivacyConfig
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters.order import polish
@@ -274,7 +275,8 @@ def test_files_are_read_in_linear_time(name: str, unit: str, tmp_path: Path) -> 
     def read(text: str) -> None:
         begin = next((BEGINS[key] for key in BEGINS if key in name), b"")
         path.write_bytes(begin + text.encode("latin-1"))
-        FILES[name][0](path)
+        with contextlib.suppress(Wrong):  # of more than rules may have, and read no further
+            FILES[name][0](path)
 
     check(read, unit, time.process_time)  # some are read in a thread
 
