@@ -142,7 +142,7 @@ def _die_with_us() -> None:
     Have the child die with us, before it becomes another program: no orphan with gigabytes, however
     we die.
     """
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    LIBC.prctl(PR_SET_PDEATHSIG, KILL)  # SIGTERM hangs one that loads its model
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
