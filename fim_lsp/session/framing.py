@@ -40,7 +40,7 @@ class Framing:
     def next_prompt(self, doc: OpenDocument, place: TextPlace) -> Prompt:
         """Return the prompt for *place* in the newest frame, evaluated or not."""
         self._prune(doc)
-        usable = doc.ladder.usable(place, self._budget(doc))
+        usable = doc.view.ladder.usable(place, self._budget(doc))
         return (usable or self._quick(doc, place))[0].prompt(place)
 
     async def best(
@@ -61,7 +61,7 @@ class Framing:
         most = COLD + window.first_tokens(
             self._lane.connection.state.prefill_per_s, by_hand=by_hand
         )
-        usable = doc.ladder.usable(place, self._budget(doc))
+        usable = doc.view.ladder.usable(place, self._budget(doc))
         costs = [((m := await measure(frame)).total - m.cached, frame) for frame in usable]
         if by_hand or all(cost >= COLD for cost, _ in costs):
             for frame in self._quick(doc, place, by_hand=by_hand):
@@ -78,17 +78,17 @@ class Framing:
         def ring(shown: Window) -> Chunks:
             return doc.workspace.chunks(doc.viewport(shown))
 
-        return doc.ladder.climb(place, budget, self._first_share(budget), ring)
+        return doc.view.ladder.climb(place, budget, self._first_share(budget), ring)
 
     def widest(self, doc: OpenDocument, place: TextPlace) -> Window:
         """
         Return the window at the top of the ladder: chunks that are chosen for it can stand beside
         each one below.
         """
-        frame = doc.ladder.current
+        frame = doc.view.ladder.current
         if frame is not None and frame.window.share >= 1:
             return frame.window
-        scale = doc.ladder.scale * SPARE
+        scale = doc.view.ladder.scale * SPARE
         budget = frames.budget(self._lane.connection.config, self._lane.connection.state, scale)
         return window.place_window(*place, budget, None, 1.0)
 
@@ -98,7 +98,7 @@ class Framing:
             return False
         log.info("showing less of and around %s: %s", doc.file.path, error)
         self._fit(doc)  # it may be another server than the prompt was made for
-        return doc.ladder.shrink(frame)
+        return doc.view.ladder.shrink(frame)
 
     async def report(self, doc: OpenDocument) -> PromptReport:
         """
@@ -122,16 +122,16 @@ class Framing:
     def _prune(self, doc: OpenDocument) -> None:
         """Have the frames of *doc* show what may be shown now, and as much as the server takes."""
         self._fit(doc)
-        doc.ladder.cut_withdrawn(doc.workspace.shows)
+        doc.view.ladder.cut_withdrawn(doc.workspace.shows)
 
     def _fit(self, doc: OpenDocument) -> None:
         """Have the frames of *doc* show as much as the server of now takes."""
         state = self._lane.connection.state
-        doc.ladder.fit_to((state.url, state.model, state.n_ctx))
+        doc.view.ladder.fit_to((state.url, state.model, state.n_ctx))
 
     def _budget(self, doc: OpenDocument) -> window.Budget:
         return frames.budget(
-            self._lane.connection.config, self._lane.connection.state, doc.ladder.scale
+            self._lane.connection.config, self._lane.connection.state, doc.view.ladder.scale
         )
 
     def _quick(self, doc: OpenDocument, place: TextPlace, *, by_hand: bool = False) -> list[Frame]:
@@ -141,14 +141,14 @@ class Framing:
         """
         budget = self._budget(doc)
         share = self._first_share(budget, by_hand=by_hand)
-        at_hand = [frame for frame in (doc.ladder.current, doc.ladder.next) if frame]
+        at_hand = [frame for frame in (doc.view.ladder.current, doc.view.ladder.next) if frame]
         windows = dict.fromkeys(
             window.place_window(*place, budget, old, share)
             for old in (*(frame.window for frame in at_hand), None)
         )
         runs = dict.fromkeys([doc.workspace.evaluated, *(f.header.chunks for f in at_hand)])
         made = (
-            Frame(doc.ladder.header(beside(run, doc.file.path, shown)), shown)
+            Frame(doc.view.ladder.header(beside(run, doc.file.path, shown)), shown)
             for shown in windows
             for run in runs
         )

@@ -76,16 +76,16 @@ class Persistence:
         if self._open_documents.here is doc:
             self._prefill.prefill_rest(doc)
         workspace = doc.workspace
-        if workspace.saved is None or doc.view.restoring or doc.ladder.current:
+        if workspace.saved is None or doc.view.restoring or doc.view.ladder.current:
             return
         typed, saved = "", workspace.saved.documents.get(doc.uri)
         shown = saved.frame.window if saved else NOWHERE
         chunks = workspace.chunks(doc.viewport(shown, shown.anchor))
-        header = doc.ladder.header(chunks)
+        header = doc.view.ladder.header(chunks)
         if saved is not None and _same_file(saved.frame.header, header):
-            doc.ladder.install(still_true(saved.frame, chunks))
+            doc.view.ladder.install(still_true(saved.frame, chunks))
             typed = saved.typed
-        if chunks or doc.ladder.current:
+        if chunks or doc.view.ladder.current:
             work = self._restore(doc, header, typed)
             doc.view.begin_restoring(lambda: self._restoring.start(work, "restore"))
 
@@ -95,7 +95,7 @@ class Persistence:
         workspace.note_saved(saved)
 
     async def _restore(self, doc: OpenDocument, header: Header, typed: str) -> None:
-        ladder = doc.ladder
+        ladder = doc.view.ladder
         await self._connection.wait_ready()
         frame = ladder.current or Frame(header, NOWHERE)
         is_of_use = False
@@ -275,7 +275,7 @@ def _to_save(doc: OpenDocument) -> SavedDocument | None:
     """
     Return the user's place in a document that is still open; None where it must not be on disk.
     """
-    place, frame = doc.place, doc.ladder.current
+    place, frame = doc.place, doc.view.ladder.current
     if frame is None or place is None:
         return None
     if not doc.uri.startswith("file:"):  # a text that is on no disk yet

@@ -100,7 +100,7 @@ class Prefill:
         # Where an earlier run left something, its frame comes first, and the ring that it was
         # evaluated behind.
         is_new = doc.view.restoring is None and not doc.workspace.memory.ring.chunks
-        if (doc.ladder.current is not None or is_new) and doc.place:
+        if (doc.view.ladder.current is not None or is_new) and doc.place:
             config = self._lane.connection.config
             viewport = doc.viewport(self._framing.widest(doc, doc.place))
             n_chars = frames.ring_chars(config, self._lane.connection.state)
@@ -162,15 +162,15 @@ class Prefill:
             if missing := await self._missing_rest(prompt, model):
                 self._lane.again(NEXT, partial(self._next_step, doc), delay=missing)
                 return False
-            left = await self._step(NEXT, prompt, model, is_first=doc.ladder.current is None)
+            left = await self._step(NEXT, prompt, model, is_first=doc.view.ladder.current is None)
         except PromptTooLong as error:
             return self._framing.shrunk(doc, frame, error)
         if left or not doc.current:
             return left > 0
         doc.workspace.note_evaluated(frame.header.chunks)
-        if frame is doc.ladder.current:
+        if frame is doc.view.ladder.current:
             return False
-        if doc.ladder.advance(frame):
+        if doc.view.ladder.advance(frame):
             self._lane.stir()  # the next rung waits for as much rest again
         return True
 

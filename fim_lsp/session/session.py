@@ -344,7 +344,7 @@ class Session:
             self._waking.cancel()
         self.workspaces.close()
         for doc in self._open:
-            doc.known.end()
+            doc.view.known.end()
         try:
             await self._lane.aclose()
             await self._dispatcher.aclose()

@@ -36,8 +36,8 @@ def of_document(play: Steps, doc: OpenDocument) -> dict[str, object]:
         "answer": last and ([s.text for s in last.answer.suggestions] or last.answer.outcome.value),
         "OpenDocument.used": doc.used > 0,
         # A small context limits what was asked for in it.
-        "FrameLadder.max_chunks": is_usual and doc.ladder.max_chunks,
-        "FrameLadder.scale": is_usual and doc.ladder.scale,
+        "FrameLadder.max_chunks": is_usual and doc.view.ladder.max_chunks,
+        "FrameLadder.scale": is_usual and doc.view.ladder.scale,
         "Workspace._unjudged": uri in doc.workspace._unjudged,
         "Memory._sources": usable == memory.knows(uri),
         # The members depend on where the user rested; what they show is as the file has it.
@@ -74,10 +74,10 @@ def _frames(play: Steps, doc: OpenDocument) -> dict[str, object]:
     end = place._replace(position=place.document.end_of(place.position.line))
 
     def is_near(at: Any) -> bool:
-        prompts = [frame.prompt(at) for frame in doc.ladder.usable(at, budget)]
+        prompts = [frame.prompt(at) for frame in doc.view.ladder.usable(at, budget)]
         return any(play.server.lacks(ids_of(prompt)) <= NEAR for prompt in prompts)
 
-    fits = [window.fit(frame.window, *place, budget) for frame in doc.ladder.at_hand]
+    fits = [window.fit(frame.window, *place, budget) for frame in doc.view.ladder.at_hand]
     values: dict[str, object] = {
         "FrameLadder.current": window.Fit.FITS in fits,
         "Evaluated.cursor": is_near(place),

@@ -183,7 +183,7 @@ class Play:
             return  # a frame that was restored is of the text that was saved: `fit` judges it
         for doc in self.session._open:
             whole = unix("".join(doc.document.lines))
-            for frame in doc.ladder.at_hand if doc.current else ():
+            for frame in doc.view.ladder.at_hand if doc.current else ():
                 at = whole.find(frame.window.prefix) if len(frame.window.prefix) > 100 else -1
                 if at >= 0 and whole.count("\n", 0, at) != frame.window.first:
                     self.blame("frame", f"{self.name(doc.uri)}: it stands elsewhere than its text")

@@ -95,7 +95,7 @@ def test_the_ring_gives_way_first() -> None:
     doc = OpenDocuments(Workspaces(), Stats(), Quietness(lambda: 0.0)).open(
         "file:///a.py", "python", 1, ""
     )
-    ladder = doc.ladder
+    ladder = doc.view.ladder
     ladder.install(BARE)
     for n_chunks in (5, 2, 1):
         chunks = WIDE.header.chunks[:n_chunks]

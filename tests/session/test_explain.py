@@ -99,8 +99,8 @@ async def test_a_look_elsewhere_leaves_no_trace(typist: Typist) -> None:
     doc = typist.session._open.by_uri[typist.uri]
 
     def list_kept() -> list[object]:
-        known, stats = doc.known, typist.session.stats()
-        kept = [*doc.ladder.at_hand, *known.generations, doc.displayed, doc.place]
+        known, stats = doc.view.known, typist.session.stats()
+        kept = [*doc.view.ladder.at_hand, *known.generations, doc.displayed, doc.place]
         return [*kept, doc.view.n_connected, doc.used, stats["completions"]]
 
     before = list_kept()

@@ -161,7 +161,7 @@ def list_state(held: Held) -> tuple[object, ...]:
     workspace = doc.workspace
     memory, shown = workspace.memory, dict(workspace._shown)
     users = (doc.place, doc.last_answer, doc.displayed, doc.used, memory._yanks, {**memory._edited})
-    return (*users, doc.view, doc.ladder.current, workspace.evaluated, memory.ring, shown)
+    return (*users, doc.view, doc.view.ladder.current, workspace.evaluated, memory.ring, shown)
 
 
 async def test_what_a_rule_does_not_name_survives_it(held: Held) -> None:

@@ -59,7 +59,7 @@ async def continue_long(
         try:
             trouble = await _write(prompt, writing, permit, lane)
         except PromptTooLong as error:
-            if not framing.shrunk(doc, doc.ladder.current, error):
+            if not framing.shrunk(doc, doc.view.ladder.current, error):
                 trouble = str(error)
         except (Withdrawn, BackendError) as error:
             trouble = str(error)

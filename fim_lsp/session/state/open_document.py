@@ -29,8 +29,7 @@ from fim_lsp.prompt.window import Window
 from fim_lsp.session.generation import Generation
 from fim_lsp.session.lane import Permit, Withdrawn
 from fim_lsp.session.state.acceptance import Acceptance
-from fim_lsp.session.state.frame_ladder import FrameLadder
-from fim_lsp.session.state.known_text import Displayed, KnownText
+from fim_lsp.session.state.known_text import Displayed
 from fim_lsp.session.state.model_view import ModelView, Verdict
 from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.stats import LastAnswer
@@ -81,16 +80,6 @@ class OpenDocument:
     def workspace(self) -> Workspace:
         """The workspace that it belongs to."""
         return self.view.workspace
-
-    @property
-    def ladder(self) -> FrameLadder:
-        """Its frames now."""
-        return self.view.ladder
-
-    @property
-    def known(self) -> KnownText:
-        """The texts of models for it by now."""
-        return self.view.known
 
     @property
     def current(self) -> Document | None:
@@ -162,11 +151,11 @@ class OpenDocument:
             if isinstance(edit, Edit):
                 self._position = self._position and carry(self._position, edit)
                 self.deleted = edit.start if not edit.text and edit.start != edit.end else None
-                self.ladder.move(edit)
+                self.view.ladder.move(edit)
         self._position = self._position and self.document.clamp(self._position)
         if self.view.verdict is not Verdict.TOO_LARGE:
             self.workspace.memory.note_edit(before, self.document, edits)
-        self.known.pause(unless=self.leads_to)
+        self.view.known.pause(unless=self.leads_to)
 
     def crosses_limit(self, edits: tuple[Edit | str, ...]) -> bool:
         """Return whether *edits*, the last ones, made it too large, or small enough again."""
@@ -224,7 +213,7 @@ class OpenDocument:
 
     def show_in(self, view: ModelView) -> None:
         """Begin again with a new *view* of it."""
-        self.known.end()
+        self.view.known.end()
         self.workspace.suspend(self.uri)
         self.view = view
 
@@ -237,23 +226,23 @@ class OpenDocument:
     def retire(self) -> None:
         """Stop work on this object; what is remembered of it is shown once it is judged again."""
         self.is_closed = True
-        self.known.end()
+        self.view.known.end()
         self.workspace.suspend(self.uri)
 
     def take(self, frame: Frame, document: Document) -> None:
         """Go on with *frame*, which was chosen in *document*, unless that was changed since."""
         if document is self.document:
-            self.ladder.install(frame)
+            self.view.ladder.install(frame)
 
     def prefer(self, frame: Frame, document: Document) -> None:
         """Evaluate *frame* first, which was chosen in *document*, unless that was changed since."""
         if document is self.document:
-            self.ladder.prefer(frame)
+            self.view.ladder.prefer(frame)
 
     def put_aside(self, frame: Frame, document: Document) -> None:
         """Keep *frame* for the end of the line in *document*, unless that was changed since."""
         if document is self.document:
-            self.ladder.put_aside(frame)
+            self.view.ladder.put_aside(frame)
 
     def offer(self, request: CompletionRequest, suggestions: list[Suggestion]) -> None:
         """Remember what the user is shown for *request*."""
@@ -267,7 +256,7 @@ class OpenDocument:
     def find_known(self, request: CompletionRequest, model: str) -> Known:
         """Return what is known for *request* without waiting, of what *model* said."""
         on_screen = self.displayed.at(request, model) if self.displayed else None
-        return on_screen or self.known.at(request, model)
+        return on_screen or self.view.known.at(request, model)
 
     def note_answer(self, answer: LastAnswer) -> None:
         """Record how the newest request ended."""
@@ -292,9 +281,9 @@ class OpenDocument:
 
     def leads_to(self, generation: Generation) -> bool:
         """Return whether the cursor may still come to what *generation* says."""
-        if self.ladder.current is None or self._position is None:
+        if self.view.ladder.current is None or self._position is None:
             return False
-        shown = self.ladder.current.window
+        shown = self.view.ladder.current.window
         if self._position.line < shown.anchor:
             return False
         middle = window.middle(shown, self.document, self._position)

@@ -138,7 +138,7 @@ class OpenDocuments:
             for other in self.of(doc.workspace)
             if other is not doc and other.is_usable
         }
-        frame = doc.ladder.current
+        frame = doc.view.ladder.current
         shown = frame.header.chunks if frame else ()
         open_paths = {doc.file.path, *others}
         unseen = (chunk.text for chunk in reversed(shown) if chunk.name not in open_paths)
