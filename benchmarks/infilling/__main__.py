@@ -104,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Ask, print, write."""
     options = _options(argv)
     try:
-        places = choose(read(options.path), options.languages, options.limit)
+        places = choose(read(options.path), options.languages, options.limit, options.skip)
     except (UnknownFormatError, OSError) as error:
         raise SystemExit(str(error)) from error
     has_tests = any(place.measure is Measure.TESTS for place in places)
@@ -140,6 +140,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
         help=", ".join(LANGUAGES.values()),
     )
     add("--limit", type=int, default=0, help="at so many places of more than three characters")
+    add("--skip", type=int, default=0, help="leave out so many of them, which were asked before")
     add("--rest", type=float, default=0.0, help="seconds from opening a file to the request")
     add(
         "--look",

@@ -73,15 +73,18 @@ def read(file: Path) -> list[Place]:
     return places
 
 
-def choose(places: Sequence[Place], languages: Sequence[str], limit: int) -> list[Place]:
+def choose(
+    places: Sequence[Place], languages: Sequence[str], limit: int, skip: int = 0
+) -> list[Place]:
     """
-    Return the places of some languages (of all, if none is named) in a seeded order, *limit* long ones, and short
-    ones between; so fewer places are the first ones of more.
+    Return the places of some languages (of all, if none is named) in a seeded order, *limit* long ones without the
+    first *skip*, and short ones between; so fewer places are the first ones of more.
     """
     chosen = [place for place in places if not languages or place.language in languages]
     random.Random(SEED).shuffle(chosen)
-    long = [n for n, place in enumerate(chosen) if not place.is_short]
-    return chosen[: long[limit - 1] + 1] if 0 < limit < len(long) else chosen
+    ends = [0, *(n for n, place in enumerate(chosen, 1) if not place.is_short)]
+    last = ends[limit] if 0 < limit < len(ends) else len(chosen)
+    return chosen[ends[min(skip, len(ends) - 1)] : last]
 
 
 def _json_lines(file: Path) -> Iterator[Mapping[str, Any]]:

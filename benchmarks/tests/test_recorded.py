@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.recorded import log, pauses, replay, scores
+from benchmarks.recorded import log, next_edits, pauses, replay, scores
 from benchmarks.recorded.log import Answered, Changed, Moved, Opened, Replacement
 from benchmarks.serve import BUNDLED
 
@@ -179,6 +179,12 @@ def test_the_trace_ends_as_its_file_does():
     for entry in log.entries(log.read(log.TRACE)):
         text = entry.text if isinstance(entry, Opened) else log.replace(text, entry.edits)
     assert text == json.loads(gzip.decompress(log.TRACE.read_bytes()))["endContent"]
+
+
+def test_no_bad_next_edit():
+    """Of the scored cases three next edits are right, none is bad, and where there is none that is harmless."""
+    scored = [next_edits.score(case).category for case in next_edits.read(next_edits.CASES)]
+    assert sorted(scored) == ["nextEdit"] * 3 + ["valid"] * 4
 
 
 def test_turns():

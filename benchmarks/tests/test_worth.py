@@ -57,17 +57,12 @@ def test_a_place_for_each_commit_and_what_was_written_there(tmp_path: Path) -> N
 
 
 def test_arms_show_what_they_are_named_after(tmp_path: Path) -> None:
-    """Edited lines of other files stand behind the suffix or in front; the window is the same."""
+    """Rings and the control stand in front; the window is the same but where it is wider."""
     place = places(tmp_path)[-1]
-    shown = {arm: compose_arm(arm, place, "repo", MODEL) for arm in ARMS}
-    prompts = {arm: each.prompt for arm, each in shown.items()}
+    prompts = {arm: compose_arm(arm, place, "repo", MODEL) for arm in ARMS}
     alone = prompts["window"]
     assert not alone.chunks
-    assert not shown["window"].behind
-    assert shown["near"].behind
-    assert prompts["front"].chunks == shown["near"].behind
     assert prompts["unrelated"].chunks
-    assert prompts["ring1500+near"].chunks == prompts["ring1500"].chunks
     for arm, prompt in prompts.items():
         assert prompt.middle == alone.middle
         assert prompt.prefix == alone.prefix or arm == "wider"
@@ -103,10 +98,10 @@ def record(commit: str, arm: str, nats: float) -> dict[str, object]:
 def test_a_difference_is_of_the_same_places_and_has_an_interval() -> None:
     """Places that lack an arm do not count; equal gains have no spread, unequal ones do."""
     records = [record(str(n), "window", 5.0) for n in range(9)]
-    records += [record(str(n), "near", 4.0) for n in range(8)]
-    pairs = pair(records, "window", "near")
+    records += [record(str(n), "ring500", 4.0) for n in range(8)]
+    pairs = pair(records, "window", "ring500")
     assert len(pairs) == 8
     assert tuple(compare(pairs, KINDS[0])) == pytest.approx((-0.1, -0.1, -0.1))
-    mixed = pair([*records, record("8", "near", 9.0)], "window", "near")
+    mixed = pair([*records, record("8", "ring500", 9.0)], "window", "ring500")
     difference = compare(mixed, KINDS[0])
     assert difference.low < difference.mean < difference.high

@@ -2,7 +2,7 @@
 What each part of a prompt is worth to a model: the likelihood of what a person wrote next.
 
     python -m benchmarks.worth 0.5b ~/src/attrs ~/src/cobra --out worth.jsonl
-    python -m benchmarks.worth 0.5b ~/src/attrs ~/src/cobra --out worth.jsonl --arms window,near
+    python -m benchmarks.worth 0.5b ~/src/attrs ~/src/cobra --out worth.jsonl --arms window,ring500,ring1500
     python -m benchmarks.worth --out worth.jsonl      # the tables of what is there
 
 The newest commits of each history are replayed as typing (`places`), one place for each. What each arm shows there
@@ -23,7 +23,7 @@ from typing import Any
 
 from benchmarks import arguments
 from benchmarks.git import name_of
-from benchmarks.worth.arms import ARMS, Shown, budget, compose_arm, rings
+from benchmarks.worth.arms import ARMS, budget, compose_arm, rings
 from benchmarks.worth.history import History
 from benchmarks.worth.likelihood import LanguageModel, Likely
 from benchmarks.worth.places import Place, find_places
@@ -84,14 +84,12 @@ def _score(
     }
 
 
-def _tokenize(engine: LanguageModel, marks: Specials, shown: Shown) -> list[int]:
+def _tokenize(engine: LanguageModel, marks: Specials, prompt: Prompt) -> list[int]:
     """Return the prompt as llama.cpp gets it; its middle is whole lines, so nothing is forced."""
-    prompt = shown.prompt
     assert not prompt.forced
     *frozen, last = layout(prompt, marks)
-    behind = layout(Prompt("", shown.behind, "", "", ""), marks)[: len(shown.behind)]
     tokens = list[int]()
-    for _, numbers, text in (*frozen, *behind, last._replace(text=prompt.middle)):
+    for _, numbers, text in (*frozen, last._replace(text=prompt.middle)):
         tokens += (*numbers, *engine.tokenize(text))
     return tokens
 
@@ -141,7 +139,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("repos", nargs="*", type=Path, metavar="REPO")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the lines of JSON")
     parser.add_argument("--commits", type=int, default=12, help="how many of the newest")
-    parser.add_argument("--arms", type=arguments.names(ARMS), default=["window", "near"])
+    parser.add_argument("--arms", type=arguments.names(ARMS), default=["window", "ring500"])
     parser.add_argument("--base", choices=ARMS, default="window", help="the arm to compare with")
     return parser.parse_args()
 

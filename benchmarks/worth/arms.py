@@ -5,22 +5,17 @@ What a model is shown at a place, arm by arm: the product's own choice and promp
 | --- | --- |
 | `window` | nothing |
 | `ring500`, `ring1500` | the ring with so many tokens of room, as the session has it there |
-| `near` | the rule of `near`, behind the suffix |
-| `front` | the same in front, as chunks |
-| `ring500+near` and so on | both |
-| `wider` | a window that is larger by as much |
-| `unrelated` | pieces of another project, in front: the control |
+| `wider` | a window that is larger by `MORE` tokens |
+| `unrelated` | as many of another project, in front: the control |
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 from benchmarks.git import is_code
 from benchmarks.worth.driven import DrivenRing
-from benchmarks.worth.near import choose_near
 from benchmarks.worth.places import Place
 from fim_lsp.context.chunks import Piece, Source, group, read
 from fim_lsp.context.grammars import language_of
@@ -32,13 +27,10 @@ from server_bridge.protocol import Chunk, Prompt
 
 CHARS_PER_TOKEN = 3.4  # of Qwen2.5-Coder's tokens in code
 WINDOW = (384, 96)  # tokens above and below: what a slow machine evaluates
-NEAR = 500  # tokens
+MORE = 500  # tokens
 MIDDLE = 256
 RINGS = ("ring500", "ring1500")
-ARMS = (
-    "window", "near", "ring500", "ring500+near", "ring1500", "ring1500+near",
-    "front", "wider", "unrelated",
-)  # fmt: skip
+ARMS = ("window", *RINGS, "wider", "unrelated")
 _CHUNK_LINES = 64
 _UNRELATED = Path(__file__).resolve().parents[2] / "fim_lsp"
 
@@ -61,47 +53,29 @@ def chars(n_tokens: int) -> int:
 
 def rings(arms: Iterable[str]) -> dict[str, DrivenRing]:
     """Return the rings that *arms* need; one in any case."""
-    needed = {arm.partition("+")[0] for arm in arms} & {*RINGS} or {RINGS[0]}
+    needed = {*arms} & {*RINGS} or {RINGS[0]}
     return {name: DrivenRing(chars(int(name.removeprefix("ring")))) for name in sorted(needed)}
 
 
-class Shown(NamedTuple):
-    """A prompt, and the chunks that stand behind its suffix."""
-
-    prompt: Prompt
-    behind: tuple[Chunk, ...] = ()
-
-
-def compose_arm(arm: str, place: Place, repo: str, model: str) -> Shown:
+def compose_arm(arm: str, place: Place, repo: str, model: str) -> Prompt:
     """Return what an arm shows at a place, as the session would send it when nothing is typed."""
-    first, _, more = arm.partition("+")
-    ring = place.rings[first] if first in RINGS else ()
-    pieces = [piece for chunk in ring for piece in chunk.pieces]
-    has_near = "near" in (first, more) or first == "front"
-    near = _chunks(choose_near(place.snapshot, chars(NEAR), pieces)) if has_near else ()
+    ring = place.rings[arm] if arm in RINGS else ()
+    if arm == "unrelated":
+        ring = group(_unrelated(place), _CHUNK_LINES)
     chunks = tuple(Chunk(chunk.name, chunk.text) for chunk in ring)
-    if first == "unrelated":
-        chunks = _chunks(_unrelated(place))
-    elif first == "front":
-        chunks, near = near, ()
     window = place.window
-    if first == "wider":
-        window = place_window(place.document, place.position, budget(model, NEAR), None)
+    if arm == "wider":
+        window = place_window(place.document, place.position, budget(model, MORE), None)
     frame = Frame(Header(repo, chunks, place.path), window)
-    middle = frame.middle(TextPlace(place.document, place.position))
-    return Shown(compose(frame, middle), near)
-
-
-def _chunks(pieces: Iterable[Piece]) -> tuple[Chunk, ...]:
-    return tuple(Chunk(chunk.name, chunk.text) for chunk in group(pieces, _CHUNK_LINES))
+    return compose(frame, frame.middle(TextPlace(place.document, place.position)))
 
 
 def _unrelated(place: Place) -> list[Piece]:
-    """Return pieces of this project for the near part's room, others at each place."""
+    """Return pieces of this project for the room of `MORE`, others at each place."""
     files = sorted(file for file in _UNRELATED.rglob("*.py") if is_code(file.name))
     file = files[sum(place.commit.encode()) % len(files)]
     lines = tuple(split(file.read_text("utf-8")))
-    chosen, room = list[Piece](), chars(NEAR)
+    chosen, room = list[Piece](), chars(MORE)
     for piece in read(Source(file.name, file.name, language_of(file.name), 0, lines)):
         room -= len(piece.text)
         if room >= 0:

@@ -17,7 +17,7 @@ from benchmarks.worth.driven import DrivenRing
 from benchmarks.worth.history import Commit, History, Open, Replace, Save, Step, Type
 from fim_lsp.context.chunks import ContextChunk
 from fim_lsp.context.grammars import language_of
-from fim_lsp.context.ring import Snapshot, Viewport
+from fim_lsp.context.ring import Viewport
 from fim_lsp.documents import Document, Position, open_document
 from fim_lsp.prompt.window import Budget, Window, place_window
 
@@ -39,7 +39,6 @@ class Place(NamedTuple):
     written: tuple[str, ...]
     window: Window
     rings: Mapping[str, tuple[ContextChunk, ...]]
-    snapshot: Snapshot
 
     @property
     def position(self) -> Position:
@@ -106,8 +105,7 @@ class _Player:
         assert isinstance(step, Type)
         document, window, view = self._anchor(step)
         rings = {name: ring.memory.visible(view) for name, ring in self._rings.items()}
-        snapshot = next(iter(self._rings.values())).memory.snapshot(view)
-        return Place(commit, step.path, document, step.at, _written(steps), window, rings, snapshot)
+        return Place(commit, step.path, document, step.at, _written(steps), window, rings)
 
     def play(self, step: Step, *, rests: bool) -> None:
         """Tell the rings what happens; they change in pauses if the user *rests*."""
