@@ -37,10 +37,11 @@ from server_bridge.weights.table import GIGABYTE, HUB, Offer
 def _show_models() -> int:
     """List the models; returns the exit code."""
     config, _ = files.read((Path.cwd(),))
-    active, answers = _answering(config.backend)
+    named = Path.cwd() / Path(config.backend.model).expanduser()
+    active, answers = _answering(config.backend, named)
     all_files = on_disk.list_all(folder())
-    if active.is_absolute() and not any(file.path == active for file in all_files):
-        all_files.append(ModelFile(active, active.stat().st_size))
+    if named.is_file() and not any(file.path == named for file in all_files):
+        all_files.append(ModelFile(named, named.stat().st_size))
     machine = programs.machine(None)
     return models.show([_make_row(file, active, machine) for file in all_files], answers)
 
@@ -61,10 +62,10 @@ def _make_row(file: ModelFile, active: Path, machine: Machine) -> Listed:
     return Listed(model.name, file.path, model.n_bytes, *times, is_active, missing)
 
 
-def _answering(ours: BackendConfig) -> tuple[Path, str]:
+def _answering(ours: BackendConfig, named: Path) -> tuple[Path, str]:
     """
-    Return the file of the model that answers, as far as it is known: its path, its name, or ".";
-    and that in words.
+    Return the file of the model that answers, as far as it is known: its path (*named* is that of
+    the settings), its name, or "."; and that in words.
     """
     if ours.endpoints or ours.url or ours.kind not in {"auto", "embedded"}:
         where = ", ".join(redact_url(server.url) for server in ours.endpoints or (ours,))
@@ -72,11 +73,10 @@ def _answering(ours: BackendConfig) -> tuple[Path, str]:
     settings = bridge.BackendSettings(model=ours.model, keys_dir=str(files.cache_folder()))
     if ours.kind == "auto" and (state := asyncio.run(bridge.find_running(settings))) is not None:
         return Path(state.model), f"the llama.cpp server at {state.url}, with {state.model}"
-    path = Path.cwd() / Path(ours.model).expanduser() if ours.model.endswith(".gguf") else Path()
-    if path.is_file():
-        return path, f"{path.name}, run by the embedded engine"
+    if named.is_file():
+        return named, f"{named.name}, run by the embedded engine"
     missing = f"; {ours.model}, which the settings name, is not there" if ours.model else ""
-    return Path(), f"the bundled model, a toy{missing}"
+    return Path(), f"the bundled model, a toy{missing}; fim-lsp setup gets a real one"
 
 
 TOO_SMALL = "this machine has too little memory for these models: name a smaller --model FILE"

@@ -152,7 +152,7 @@ def show(listed: Sequence[Listed], answers: str) -> int:
         screen.line()
         screen.say(LEGEND)
     else:
-        screen.say("This machine has only the bundled model, a toy. Get a real one: fim-lsp setup")
+        screen.say("This machine has no model but the bundled one.")
     screen.say(f"Your editors get suggestions from {answers}.")
     return 0
 

@@ -13,7 +13,7 @@ from fim_lsp.settings import files
 def test_everything_kept_is_deleted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The key of the port, states, rings, the page of the last prompt, the counts by day and recordings of earlier versions are deleted, other files in the folder stay, and a second run finds nothing."""
+    """The key of the port, states, rings, the page of the last prompt, the counts by day, the log of `serve` and recordings of earlier versions are deleted, other files in the folder stay, and a second run finds nothing."""
     for name in (
         "slots/a.bin",
         "slots/a.bin.json",
@@ -21,6 +21,7 @@ def test_everything_kept_is_deleted(
         "context.txt",
         "days.json",
         "quiet.json",
+        "serve.log",
         "recorded/2026.json",
         "other/c.txt",
     ):
@@ -37,7 +38,7 @@ def test_everything_kept_is_deleted(
     assert not (tmp_path / "http").exists()
     assert not (tmp_path / "stacks.txt").is_symlink()
     out = capsys.readouterr().out
-    assert "Deleted 7.0 MB" in out
+    assert "Deleted 8.0 MB" in out
     left = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
     assert left == ["c.txt"]
     assert setup.forget(tmp_path) == 0

@@ -14,8 +14,10 @@ from fim_lsp.__main__ import main
 from fim_lsp.cli import models
 from fim_lsp.cli.terminal import Screen
 from fim_lsp.settings import files
+from server_bridge import bridge
 from server_bridge.machine import addresses
 from server_bridge.process import command_line, programs
+from server_bridge.protocol import Health, State
 from server_bridge.weights import choice, on_disk
 from server_bridge.weights.table import MODELS
 from tests.cli.test_serve import homes
@@ -105,6 +107,43 @@ def test_a_server_that_is_named_answers(capsys: pytest.CaptureFixture[str]) -> N
     out = capsys.readouterr().out
     assert "suggestions from a server, http://10.0.0.7:8012" in out
     assert "→" not in out
+
+
+@pytest.mark.parametrize(("named", "listed"), [(True, True), (False, False)])
+def test_beside_a_running_server(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    named: bool,
+    listed: bool,
+) -> None:
+    """The file of the settings has the arrow; where a real model answers, none is advised."""
+    path = tmp_path / "mine.gguf"
+    path.write_bytes(DATA)
+    files.user_file().parent.mkdir(parents=True, exist_ok=True)
+    files.user_file().write_text(f'[backend]\nmodel = "{path}"\n' if named else "")
+    state = State(Health.READY, "llama-server", "http://127.0.0.1:8012", path.name)
+
+    async def find_running(_: bridge.BackendSettings) -> State:
+        return state
+
+    monkeypatch.setattr(bridge, "find_running", find_running)
+    assert main(["models"]) == 0
+    out = capsys.readouterr().out
+    assert (f"→ {path.name}" in out) is listed
+    assert f"the llama.cpp server at {state.url}, with {path.name}" in out
+    assert "setup" not in out
+
+
+def test_the_bundled_model_says_how_to_get_a_real_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """In the sentence that names it as the one that answers."""
+    files.user_file().parent.mkdir(parents=True, exist_ok=True)
+    files.user_file().write_text('[backend]\nkind = "embedded"\n')
+    assert main(["models"]) == 0
+    assert "the bundled model, a toy; fim-lsp setup gets a real one." in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 def test_the_usual_ports_are_those_of_llama_cpp_old_and_new() -> None:

@@ -27,6 +27,7 @@ RECORDED = "recorded"  # what `fim.record` of earlier versions wrote
 PAGE = "context.txt"  # the last prompt that `fim.showContext` showed
 STACKS = "stacks.txt"  # where servers were that the watchdog ended
 LEARNED = "quiet.json"  # what versions before wrote of the suggestions that a user takes
+SERVED = "serve.log"  # what the server of `fim-lsp serve` said
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def forget(cache: Path) -> int:
     """Delete all that was ever saved here; returns how many bytes that were."""
     folders = [cache / name for name in (*FOLDERS, RECORDED)]
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-    for name in (PAGE, STACKS, days.FILE, LEARNED):
+    for name in (PAGE, STACKS, days.FILE, LEARNED, SERVED):
         files += cache.glob(f"*{name}*")  # also what a process that was ended left half written
     n_bytes = 0
     for path in files:
