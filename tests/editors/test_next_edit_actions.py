@@ -58,27 +58,6 @@ def test_helix(home: Path, project: Path) -> None:
         helix.close()
 
 
-def test_helix_in_a_file_that_is_not_open(home: Path, project: Path) -> None:
-    """The action names it; Helix opens it, applies the edit and shows the place. Nothing is saved unasked."""
-    folder = project / "helix"
-    folder.mkdir()
-    file, other = folder / "box.py", folder / "shelf.py"
-    file.write_text("print(hight)\ncheck(hight)\n")
-    other.write_text("board = 1\nlow(hight)\n")
-    helix = Helix(home, file)
-    title = "Apply the next edit, helix/shelf.py line 2: low(height)"
-    try:
-        helix.wait_for("print(hight)")
-        helix.wait_until(lambda: offered(helix, title), "the action", timeout=120)
-        helix.send(ENTER)
-        helix.wait_for("shelf.py [+]")
-        assert "low(height)" in helix.text
-        helix.file = other
-        assert helix.saved() == "board = 1\nlow(height)\n"
-    finally:
-        helix.close()
-
-
 def rename_in_emacs(editor: Terminal) -> None:
     for line in (1, 2):
         editor.send(f"\x1bgg{line}{ENTER}")
@@ -87,7 +66,16 @@ def rename_in_emacs(editor: Terminal) -> None:
         editor.settle(1.5)  # what is typed at once is told as one edit
 
 
-BOTH_CLIENTS = pytest.mark.parametrize(
+def act(editor: Terminal, command: str) -> None:
+    """Run the client's command; eglot asks which of one."""
+    editor.send(f"{META_X}{command}{ENTER}")
+    editor.settle(1.0)
+    if "Apply the next edit" in editor.text:
+        editor.send(ENTER)
+        editor.settle(1.0)
+
+
+@pytest.mark.parametrize(
     ("init", "ready", "command"),
     [
         (LSP_MODE, "initialized successfully", "lsp-execute-code-action"),
@@ -95,19 +83,6 @@ BOTH_CLIENTS = pytest.mark.parametrize(
     ],
     ids=["lsp-mode", "eglot"],
 )
-
-
-def act(editor: Terminal, command: str) -> None:
-    """Run the client's command; eglot asks which of one, and before it changes a file without a buffer."""
-    editor.send(f"{META_X}{command}{ENTER}")
-    editor.settle(1.0)
-    for question, answer in (("Apply the next edit", ENTER), ("Proceed?", "y")):
-        if question in editor.text:
-            editor.send(answer)
-            editor.settle(1.0)
-
-
-@BOTH_CLIENTS
 def test_emacs(home: Path, project: Path, init: str, ready: str, command: str) -> None:
     """The command of either client applies the one action that there is."""
     file = project / "shop.py"
@@ -122,26 +97,3 @@ def test_emacs(home: Path, project: Path, init: str, ready: str, command: str) -
         editor.wait_until(applied, "the text")
         editor.send(SAVE)
         editor.wait_until(lambda: file.read_text() == APPLIED, "the file saved")
-
-
-@BOTH_CLIENTS
-def test_emacs_in_a_file_that_is_not_open(
-    home: Path, project: Path, init: str, ready: str, command: str, request: pytest.FixtureRequest
-) -> None:
-    """The action changes the other file in Emacs, and shows it; nothing is saved unasked."""
-    name = f"hight_{request.node.callspec.id.replace('-', '_')}"
-    other = project / f"{name}.py"
-    other.write_text(f"board = 1\nlow({name})\n")
-    done = f"low({name.replace('hight', 'height')})"
-    with emacs(home, project, init, f"print({name})\ncheck({name})\n") as editor:
-        editor.wait_for(ready)
-        rename_in_emacs(editor)
-
-        def applied() -> bool:
-            act(editor, command)
-            return done in editor.text
-
-        editor.wait_until(applied, "the text")
-        assert "low(hight" in other.read_text()
-        editor.send(SAVE)
-        editor.wait_until(lambda: done in other.read_text(), "the other file, in front, saved")

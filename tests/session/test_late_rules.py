@@ -185,30 +185,6 @@ async def test_text_of_a_stream_under_way_is_dropped(
     assert await asking == []
 
 
-async def test_a_chunk_of_a_deleted_file_is_not_sent(held: Held) -> None:
-    """The frame in use has it; the request that waits is for another file."""
-    for _ in range(2):
-        await held.main.ask(invoked=True)
-        await held.session.wait_idle()
-    held.main.type("\n    return fre")
-    await held.main.ask(invoked=True)
-    assert CANARY in repr(held.sent), "the ring must be at work"
-    held.backend.hold()
-    held.main.type("ight(weight)\n    return ")
-    held.begin(held.main.ask(invoked=True))
-    await soon()
-    held.session.handle(events.Closed(held.uri))
-    (held.root / "shop.py").unlink()
-    held.session.handle(events.FilesChanged((), (held.uri,)))
-    assert CANARY not in repr(held.sent)
-    held.backend.release()
-    await soon()
-    held.main.type("x")
-    await held.main.ask(invoked=True)
-    await held.session.wait_idle()
-    assert CANARY not in repr(held.sent)
-
-
 # -- what is on disk -------------------------------------------------------------------------------
 
 

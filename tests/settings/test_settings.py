@@ -20,7 +20,6 @@ from fim_lsp.settings.config import (
     Config,
     PrivacyConfig,
     ProjectRules,
-    remote_servers,
 )
 from fim_lsp.settings.merge import SCHEMA, Layer, merge_layers
 from fim_lsp.settings.option import Project
@@ -246,34 +245,6 @@ def test_endpoints_are_servers_with_settings_of_their_own() -> None:
     assert (first.url, first.api_key_env) == ("https://big:8012", "KEY")
     assert (second.kind, second.url) == ("embedded", "")
     assert problems == ()
-
-
-@pytest.mark.parametrize(
-    ("backend", "hosts"),
-    [
-        ({}, []),
-        ({"url": "http://127.0.0.1:8012"}, []),
-        ({"url": "http://localhost:1"}, []),
-        ({"url": "http://[::1]:1"}, []),
-        ({"url": "http://[::ffff:127.0.0.1]:1"}, []),
-        ({"url": "http://LOCALHOST:1"}, []),
-        ({"url": "http://0.0.0.0:1"}, []),  # systems connect to it as to 127.0.0.1
-        ({"url": "http://[::ffff:10.0.0.7]:1"}, ["::ffff:10.0.0.7"]),
-        ({"url": "http://me:secret@10.0.0.7:8012"}, ["10.0.0.7"]),
-        ({"url": "http://127.0.0.1@10.0.0.7:8012"}, ["10.0.0.7"]),
-        ({"url": "https://llm.corp"}, []),
-        ({"url": "http://[::1"}, []),
-        ({"url": "http://10.0.0.7:8012"}, ["10.0.0.7"]),
-        ({"endpoints": [{"url": "http://a:1"}, {"url": "https://b"}, {"url": "http://c"}]},
-         ["a", "c"]),
-    ],
-)  # fmt: skip
-def test_code_that_would_travel_unencrypted_is_warned_of(backend, hosts) -> None:
-    """Every server off this machine that is not reached by https is named, with the way out."""
-    config, _ = merge_layers([Layer("file", {"backend": backend})])
-    warnings = [way.warning for way in remote_servers(config.backend) if way.warning]
-    assert [warning.split()[4] for warning in warnings] == hosts
-    assert all("ssh -L" in warning for warning in warnings)
 
 
 def test_the_last_layer_wins() -> None:
