@@ -102,6 +102,15 @@ class Document:
             (self.lines[start.line][start.column :], *middle, self.lines[end.line][: end.column])
         )
 
+    def before(self, position: Position, line: int) -> str:
+        """
+        Return the text from the beginning of *line* to *position*, with `\\n` line ends; of its own
+        line `LINE_CHARS` at most.
+        """
+        above = unix("".join(self.lines[line : position.line]))
+        begin = max(0, position.column - LINE_CHARS)
+        return above + self.lines[position.line][begin : position.column]
+
 
 class TextPlace(NamedTuple):
     """

@@ -72,7 +72,7 @@ def example(rng: random.Random, place: Neighbourhood, n_tokens: int) -> Example 
     around = anchored(rng, document, gap.cursor, n_chars - for_ring)
     right = window.right_of(document, gap.cursor)
     answer = removed + (right if closes_only(right) else "")
-    typed = window.middle(around, document, gap.cursor)
+    typed = document.before(gap.cursor, around.anchor)
     kept, half = (typed, "") if rng.random() < UNHEALED else heal(typed)
     n_below = around.suffix.count("\n") + 1
     shown = Shown(file.path, around.first, gap.end.line + n_below)

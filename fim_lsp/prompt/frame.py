@@ -47,7 +47,7 @@ class Frame:
 
     def middle(self, place: TextPlace) -> str:
         """Return what stands between the window's anchor and a cursor."""
-        return window.middle(self.window, *place)
+        return place.document.before(place.position, self.window.anchor)
 
     def prompt(self, place: TextPlace) -> Prompt:
         """Return the prompt for a cursor."""

@@ -98,22 +98,13 @@ class Window:
     share: float = 1.0
 
 
-def middle(window: Window, document: Document, position: Position) -> str:
-    """
-    Return the text between the anchor and the cursor; of the cursor's line `LINE_CHARS` at most.
-    """
-    line = Position(position.line, max(0, position.column - LINE_CHARS))
-    above = document.between(Position(window.anchor, 0), Position(position.line, 0))
-    return unix(above) + document.between(line, position)
-
-
 def fit(window: Window, document: Document, position: Position, budget: Budget) -> Fit:
     """Return whether *window* still serves a cursor at *position*."""
     if position.line < window.anchor or window.anchor > len(document.lines):
         return Fit.LOST
     if not _near(window, document, position):
         return Fit.LOST
-    n_middle = len(middle(window, document, position))
+    n_middle = len(document.before(position, window.anchor))
     if n_middle > 2 * budget.middle:
         return Fit.LOST
     same = unix(

@@ -37,7 +37,6 @@ from fim_lsp.suggest.lines_in_sight import continue_line
 from fim_lsp.suggest.reasons import End, Outcome, reason, source
 from fim_lsp.suggest.request import (
     EDITOR,
-    LOOK,
     CompletionRequest,
     Requester,
     Suggestion,
@@ -117,132 +116,136 @@ class Completer:
             self._connection.report_state()
 
     async def explain(self, uri: str, position: Position) -> Answer:
-        """Return what a request would get: nothing is counted, offered or remembered of it."""
+        """
+        Return the rule by which a request would get nothing at *position*, or what is known there.
+
+        This is no request: the model is asked nothing, and nothing is counted or remembered.
+        """
+        await self._judging.wait_judged(uri)
         if (doc := self._open.by_uri.get(uri)) is None:
             return self._explain(Answer([], Outcome.NOT_OPEN))
         place, connection = doc.place_at(position), self._connection
-        settings = (doc.file.path, connection.config, connection.state)
-        request = request_at(place.document, place.position, *settings, client=LOOK)
-        return await self._settle(request, doc, place)
+        request = request_at(*place, doc.file.path, connection.config, connection.state)
+        # What is taken off a line that is left empty may be indentation that the editor had made.
+        is_told = (request.cursor.before + request.cursor.after).strip()
+        deleted = bool(is_told) and doc.deleted == place.position
+        if end := self._why_off(request, doc) or why_not(request, deleted=deleted):
+            return self._explain(Answer([], *end))
+        known = doc.find_known(request, connection.state.model)
+        if not known.candidates:
+            return self._explain(Answer([], Outcome.UNASKED))
+        first = known.candidates[0]
+        left = first if known.is_on_screen else polish(first, request.cursor, request.sure)
+        return self._explain(self._choose(request, Outcome.CACHE, [left]))
 
     async def _settle(
         self, request: CompletionRequest, doc: OpenDocument, place: TextPlace
     ) -> Answer:
-        """Return the answer with its reason in words; an error is one, too."""
+        """
+        Return the answer with its reason in words; an error is one, too, and none where the
+        client's time is up.
+        """
+        limit_s = request.limit_s
+        until = asyncio.get_running_loop().time() + min(limit_s, request.deadline_s) - SPARE_S
         try:
-            answer = await self._in_time(request, doc, place)
+            async with asyncio.timeout(None if math.isinf(limit_s) else limit_s):
+                answer = await self._answer(request, doc, place, until)
         except Withdrawn as why:
             log.debug("no completion: %s", why)
             answer = SUPERSEDED._replace(reason=str(why))
         except BackendError as error:
             log.warning("no completion: %s", error)
             answer = Answer([], Outcome.NO_MODEL, reason=str(error), is_failure=True)
+        except TimeoutError:
+            answer = self._end_late(request)
         except Exception:
             log.exception("no completion")
             answer = Answer([], Outcome.FAILED, is_failure=True)
         return self._explain(answer)
 
-    async def _in_time(
-        self, request: CompletionRequest, doc: OpenDocument, place: TextPlace
-    ) -> Answer:
-        """Return the answer; none where the client's time is up."""
-        limit_s = request.limit_s
-        until = asyncio.get_running_loop().time() + min(limit_s, request.deadline_s)
-        work = self._answer(request, doc, place, until - SPARE_S)
-        if math.isinf(limit_s):
-            return await work
-        try:
-            return await asyncio.wait_for(work, limit_s)
-        except TimeoutError:
-            if limit_s < request.deadline_s:
-                return Answer([], Outcome.SLOW)
-            trouble = self._connection.state.message or "the model server does not answer"
-            log.warning("no completion in time: %s", trouble)
-            return Answer([], Outcome.TOO_LATE, reason=trouble, is_failure=True)
+    def _end_late(self, request: CompletionRequest) -> Answer:
+        """Return the answer to a request whose time is up."""
+        if request.limit_s < request.deadline_s:
+            return Answer([], Outcome.SLOW)
+        trouble = self._connection.state.message or "the model server does not answer"
+        log.warning("no completion in time: %s", trouble)
+        return Answer([], Outcome.TOO_LATE, reason=trouble, is_failure=True)
 
     async def _answer(
         self, request: CompletionRequest, asked: OpenDocument, place: TextPlace, until: float
     ) -> Answer:
         """
-        Answer by what may be shown now; again where that changed while the model was asked, and
-        where the server turned out to load its model.
+        Answer by what may be shown once the verdicts are there, as what was open may be judged
+        again, or closed; again where that changed while the model was asked, and where the server
+        turned out to load its model.
         """
         for n_more in reversed(range(ASK_AGAIN)):
+            await self._judging.wait_judged(asked.uri, invoked=request.invoked)
+            if (doc := self._open.by_uri.get(asked.uri)) is None:
+                break
+            if doc is not asked:
+                doc.move_to(place)
+            if (answer := self._answer_at_once(request, doc)) is not None:
+                return answer
             try:
-                return await self._ask_judged(request, asked, place, until)
+                return await self._ask(request, doc, until)
             except Withdrawn as over:
                 if not (over.judged and n_more):
                     raise
             except BackendUnavailable:
                 if not (self._connection.may_start and n_more):
                     raise
-        raise AssertionError
+        return SUPERSEDED
 
-    async def _ask_judged(
-        self, request: CompletionRequest, asked: OpenDocument, place: TextPlace, until: float
-    ) -> Answer:
+    def _answer_at_once(self, request: CompletionRequest, doc: OpenDocument) -> Answer | None:
         """
-        Answer once the verdicts are there, as what was open may be judged again, or closed: from
-        what is known at the place, or by the model; or return the rule by which the request gets
-        nothing.
+        Return the answer that needs no model: nothing, by a rule, or what is known at the place;
+        None where the model is to be asked.
         """
-        await self._judging.wait_judged(asked.uri, invoked=request.invoked)
-        doc, looks = self._open.by_uri.get(asked.uri), request.is_look
-        if doc is None or (looks and doc.document is not request.document):
-            return SUPERSEDED
-        if doc is not asked and not looks:
-            doc.move_to(place)
-        if not (looks or doc.refusal):
+        if not doc.refusal:
             doc.workspace.memory.note_move(doc.uri, request.position.line)
-        if end := doc.refusal or self._why_off(request):
+        if end := self._why_off(request, doc):
             return Answer([], *end)
-        if not looks and self._open.here is doc:
+        if self._open.here is doc:
             self._prefill.prefill_cursor(doc)
-        # What is taken off a line that is left empty may be indentation that the editor had made.
-        is_told = not looks or (request.cursor.before + request.cursor.after).strip()
-        deleted = bool(is_told) and doc.deleted == request.position
-        if why := why_not(request, deleted=deleted):
-            return Answer([], why)
-        return await self._ask(request, doc, until)
-
-    def _why_off(self, request: CompletionRequest) -> End | None:
-        """Return why there are no suggestions now, by the settings or the user; None for none."""
-        is_snoozed = self._quiet.is_snoozed and not request.invoked
-        return why_off(request) or ((Outcome.NOT_NOW, "") if is_snoozed else None)
-
-    async def _ask(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Answer:
-        """Answer from what is known, from the model, or else from the lines in sight."""
+        if end := why_not(request, deleted=doc.deleted == request.position):
+            return Answer([], *end)
         known = doc.find_known(request, self._connection.state.model)
         candidates = [*known.candidates]
         if known.is_on_screen:
-            suggested = self._suggest(request, candidates[0])
-            return Answer([suggested] if suggested else [], Outcome.CACHE)
-        n_wanted = request.config.completion.candidates if request.invoked else 1
-        if candidates and (len(candidates) >= n_wanted or not request.invoked):
-            return self._polish(request, doc, Outcome.CACHE, candidates[:n_wanted])
+            return self._choose(request, Outcome.CACHE, candidates)
+        is_best = not self._connection.is_ready and any(each.text for each in candidates)
+        if candidates and (not request.invoked or len(candidates) >= request.n_wanted or is_best):
+            return self._polish(request, doc, Outcome.CACHE, candidates[: request.n_wanted])
+        return None
+
+    def _why_off(self, request: CompletionRequest, doc: OpenDocument) -> End | None:
+        """
+        Return why nothing of *doc* is suggested now, by a verdict, the settings or the user; None
+        for none.
+        """
+        is_snoozed = self._quiet.is_snoozed and not request.invoked
+        return doc.refusal or why_off(request) or ((Outcome.NOT_NOW, "") if is_snoozed else None)
+
+    async def _ask(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Answer:
+        """Answer by the model, or else from the lines in sight."""
         if not self._connection.is_ready:
-            line = candidates or [continue_line(request.cursor, self._open.lines(doc))]
-            if not await self._wait_ready(request, has_line=bool(line[0].text)):
-                answer = self._polish(request, doc, Outcome.LOCAL, line)
+            line = continue_line(request.cursor, self._open.lines(doc))
+            if not await self._wait_ready(request, has_line=bool(line.text)):
+                answer = self._polish(request, doc, Outcome.LOCAL, [line])
                 if answer.suggestions or not request.invoked:
                     return answer
                 trouble = self._connection.state.message or "the model is not ready yet"
                 return answer._replace(reason=trouble, is_failure=True)
-        return await self._ask_model(request, doc, until, n_wanted)
-
-    async def _ask_model(
-        self, request: CompletionRequest, doc: OpenDocument, until: float, n_wanted: int
-    ) -> Answer:
         if doc.view.restoring is not None:
             await asyncio.wait([doc.view.restoring])
-        if not request.is_look:
-            await self._persistence.restore_again(doc)
-            self._persistence.note_use(doc)
+        await self._persistence.restore_again(doc)
+        self._persistence.note_use(doc)
         wait = self._wait(request, doc, until)
         try:
-            candidates, cost = await self._dispatcher.ask(request, doc, wait, n_wanted)
+            candidates, cost = await self._dispatcher.ask(request, doc, wait)
         finally:
-            if not request.is_look and self._open.here is doc:
+            if self._open.here is doc:
                 self._prefill.prefill_next(doc)
         if doc.current is None:
             return SUPERSEDED
@@ -257,8 +260,6 @@ class Completer:
     ) -> Answer:
         """Return the suggestions that the filters leave of *said*, in order."""
         polished = [polish(each, request.cursor, request.sure) for each in said]
-        if request.is_look:
-            return self._choose(request, outcome, polished)
         for candidate in polished:
             self._stats.cuts.update(cut.filter for cut in candidate.cuts)
         lasting = outcome is not Outcome.LOCAL and said[0].whole and request.selected is None
@@ -280,9 +281,9 @@ class Completer:
                 different.setdefault(candidate.text, candidate)
         made = (self._suggest(request, candidate) for candidate in different.values())
         suggestions = [item for item in made if item]
-        if not suggestions:
-            return Answer([], Outcome(left[0].cuts[-1].filter), left[0].cuts[-1].why)
-        return Answer(suggestions, outcome)
+        if suggestions or not left[0].cuts:
+            return Answer(suggestions, outcome)
+        return Answer([], Outcome(left[0].cuts[-1].filter), left[0].cuts[-1].why)
 
     def _suggest(self, request: CompletionRequest, candidate: Candidate) -> Suggestion | None:
         """Return the suggestion for *candidate*, with a number of its own."""
@@ -314,8 +315,6 @@ class Completer:
 
     def _wait(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Wait:
         """Return how long the request waits for what from now on."""
-        if request.is_look:
-            return Wait(0.0, until, until, grows=False)
         debounce_s = self._debounce_s(request, typed=doc.take_typed())
         lasts = math.isinf(request.limit_s)
         if request.client.on_progress is not None:

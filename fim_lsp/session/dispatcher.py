@@ -25,7 +25,7 @@ from fim_lsp.session.stats import Stats
 from fim_lsp.session.tasks import Tasks
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.cursor import Candidate
-from fim_lsp.suggest.known import Wait, is_answered
+from fim_lsp.suggest.known import Known, Wait, is_answered
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, accept
 from server_bridge.protocol import BackendError, PromptTooLong, Request, Stop, Timings
 
@@ -48,21 +48,19 @@ class Dispatcher:
     _newest: Newest[str] = field(default_factory=Newest)  # the newest request
 
     async def ask(
-        self, request: CompletionRequest, doc: OpenDocument, wait: Wait, n_wanted: int
+        self, request: CompletionRequest, doc: OpenDocument, wait: Wait
     ) -> tuple[list[Candidate], Timings]:
         """
-        Return at most *n_wanted* different candidates of the model, the greedy one first, and their
-        cost.
+        Return the different candidates of the model, the greedy one first, and their cost.
 
         A generation under way that agrees with what is typed is joined at once; before a new one,
-        the next key is waited for, which cancels this. What a look starts is for itself alone: no
-        other joins it, and nothing is kept of it. Raises `BackendError`, Withdrawn.
+        the next key is waited for, which cancels this. Raises `BackendError`, Withdrawn.
         """
         while True:
             try:
-                return await self._collect(request, doc, wait, n_wanted)
+                return await self._collect(request, doc, wait)
             except PromptTooLong as error:
-                if request.is_look or not self._framing.shrunk(doc, doc.view.ladder.current, error):
+                if not self._framing.shrunk(doc, doc.view.ladder.current, error):
                     raise
 
     def decode_ahead(
@@ -93,7 +91,7 @@ class Dispatcher:
         return self._lane.connection.state.model
 
     async def _collect(
-        self, request: CompletionRequest, doc: OpenDocument, wait: Wait, n_wanted: int
+        self, request: CompletionRequest, doc: OpenDocument, wait: Wait
     ) -> tuple[list[Candidate], Timings]:
         cost, debounce_s = Timings(), wait.debounce_s
         while True:
@@ -101,18 +99,21 @@ class Dispatcher:
             if generation is None:
                 await asyncio.sleep(debounce_s)
                 generation = self._joinable(request, doc) or await self._start(request, doc)
-            cost = cost.plus(await self._wait(generation, doc, request, wait))
-            known = generation.at(request)
+            known, more = await self._wait(generation, doc, request, wait)
+            cost = cost.plus(more)
             if known.candidates or doc.current is not request.document:
                 break
             debounce_s = 0.0  # the user typed ahead of it, and it says something else or no more
-        for sample in range(1, n_wanted):
+        candidates = [*known.candidates] or [Candidate("")]
+        if request.n_wanted == 1:
+            return candidates, cost
+        for sample in range(1, request.n_wanted):
             another = await self._start(request, doc, sample)
             whole = wait._replace(early=wait.until)
-            more = await self._wait(another, doc, request, whole)
+            _, more = await self._wait(another, doc, request, whole)
             cost = cost.plus(more)
         kept = doc.view.known.kept.find(request.cursor, self._model)
-        return kept[:n_wanted] or [*known.candidates] or [Candidate("")], cost
+        return kept[: request.n_wanted] or candidates, cost
 
     def _joinable(self, request: CompletionRequest, doc: OpenDocument) -> Generation | None:
         frame = doc.view.ladder.current
@@ -125,33 +126,33 @@ class Dispatcher:
         document, is_now = doc.document, doc.document.version == request.document.version
         best = partial(self._framing.best, doc, request.place, by_hand=request.invoked)
         frame = await self._lane.run(doc.permit(), best)
-        if is_now and frame is not doc.view.ladder.current and not request.is_look:
+        if is_now and frame is not doc.view.ladder.current:
             doc.take(frame, document)
         return self._new(request, doc, frame, sample)
 
     def _new(
         self, request: CompletionRequest, doc: OpenDocument, frame: Frame, sample: int = 0
     ) -> Generation:
-        typed = frame.middle(request.place)
+        typed = request.document.before(request.position, frame.window.anchor)
         prompt, n_predict = compose(frame, typed), request.config.completion.max_tokens
         generation = Generation(request, frame.window, typed, prompt, n_predict, sample)
-        if not (sample or request.is_look):
+        if not sample:
             doc.view.known.begin(generation)
             self._stats.generations += 1
         return generation
 
     async def _wait(
         self, generation: Generation, doc: OpenDocument, request: CompletionRequest, wait: Wait
-    ) -> Timings:
+    ) -> tuple[Known, Timings]:
         """
-        Wait until *generation* says enough to *request*, or its time is up; what it cost meanwhile.
+        Wait until *generation* says enough to *request*, or its time is up; return that, and what
+        it cost meanwhile.
         """
         loop, before = asyncio.get_running_loop(), generation.cost
         alarms = [loop.call_at(at, generation.news.set) for at in (wait.early, wait.until)]
         n_lines, shown = 0, False
         lingers_s = 0.0 if generation.sample else math.inf  # where the request leaves without it
-        looks = request.is_look
-        generation.join(None if looks else self._newest.claim(""))
+        generation.join(self._newest.claim(""))
         try:
             self._run(generation, doc)
             while not is_answered(known := generation.at(request), wait, loop.time()):
@@ -165,14 +166,12 @@ class Dispatcher:
             if known.is_over or known.is_settled or shown:
                 lingers_s = LINGER_S
         finally:
-            until = generation.until if looks else loop.time() + lingers_s
-            generation.leave(until, shown=shown and not looks)
+            generation.leave(loop.time() + lingers_s, shown=shown)
             for alarm in alarms:
                 alarm.cancel()
         if generation.error is not None:
             raise generation.error
-        self._keep(generation, doc)
-        return generation.cost.since(before)
+        return known, generation.cost.since(before)
 
     def _run(self, generation: Generation, doc: OpenDocument) -> None:
         """Have *generation* run, unless it does."""
@@ -183,13 +182,12 @@ class Dispatcher:
         """Decode until *generation* has ended or is not wanted; never raises, see `fail`."""
         advance = partial(self._advance, generation, doc)
         try:
-            while generation.is_wanted(self._now(doc, generation)):
+            while not generation.is_over and generation.is_wanted(self._now(doc, generation)):
                 await self._lane.run(doc.permit(), advance)
         except Exception as error:  # noqa: BLE001  (each request that waits raises it)
-            generation.fail(error)
+            self._fail(generation, doc, error)
         finally:
             generation.release()
-        self._keep(generation, doc)
 
     async def _advance(
         self, generation: Generation, doc: OpenDocument, model: PermittedModel
@@ -217,18 +215,19 @@ class Dispatcher:
             async with aclosing(model.stream(request)) as replies:
                 async for reply in replies:
                     self._stats.count_reply(reply, waited_for=generation.waiting > 0)
-                    generation.take(reply)
+                    if is_over := generation.take(reply):
+                        self._keep(generation, doc)
                     if reply.stop is not Stop.LIMIT or generation.left <= 0:
                         # the last piece: a stream that is read to its end keeps its connection
                         if generation.left < -OVER:
                             return
-                        continue
-                    if not generation.goes_on(self._now(doc, generation)):
+                    elif is_over or not generation.goes_on(self._now(doc, generation)):
                         return
         except PromptTooLong:
             if not generation.text:
                 raise
         generation.end()  # its text so far fills the context
+        self._keep(generation, doc)
 
     def _now(self, doc: OpenDocument, generation: Generation) -> Now:
         """Return what decides whether *generation* goes on now."""
@@ -237,8 +236,12 @@ class Dispatcher:
 
     def _keep(self, generation: Generation, doc: OpenDocument) -> None:
         """Store the text of a finished generation as a known continuation."""
-        if generation.is_over and not generation.request.is_look:
-            doc.view.known.keep(generation, self._model)
+        doc.view.known.keep(generation, self._model)
+
+    def _fail(self, generation: Generation, doc: OpenDocument, error: Exception) -> None:
+        """End *generation* with *error*: no request joins it any more."""
+        generation.fail(error)
+        self._keep(generation, doc)
 
     async def _step(self, generation: Generation, doc: OpenDocument) -> bool:
         """
@@ -251,6 +254,5 @@ class Dispatcher:
         try:
             await self._advance(generation, doc, await self._lane.model(doc.permit()))
         except (BackendError, Withdrawn) as error:
-            generation.fail(error)
-        self._keep(generation, doc)
+            self._fail(generation, doc, error)
         return not generation.is_over

@@ -24,7 +24,6 @@ import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fim_lsp.prompt import window
 from fim_lsp.prompt.half_words import Tape, resume
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.lane import Effort
@@ -160,7 +159,8 @@ class Generation:
         return self._known
 
     def _find_known(self, request: CompletionRequest) -> Known:
-        typed, said, is_over = window.middle(self.window, *request.place), self.said, self.is_over
+        typed = request.document.before(request.position, self.window.anchor)
+        said, is_over = self.said, self.is_over
         if not self.agrees(self.window, typed) or (
             is_over and said.is_typed(typed, request.cursor)
         ):
@@ -195,7 +195,7 @@ class Generation:
 
     def is_wanted(self, now: Now) -> bool:
         """Return whether it is to be run: for a request, or for a key that may come."""
-        if self.is_over or self.is_paused:
+        if self.is_paused:
             return False
         is_free = self.is_newest and not now.is_wire_wanted
         return self.waiting > 0 or (is_free and now.leads and self._lingers(now))
@@ -204,7 +204,7 @@ class Generation:
         """Return whether its stream goes on, being asked after each piece of text."""
         if not now.leads:
             self.news.set()  # a request that joined it may need another
-        return not self.is_over and goes_on(
+        return goes_on(
             self.waiting,
             lingers=self._lingers(now),
             is_newest=self.is_newest,
@@ -217,8 +217,8 @@ class Generation:
         """Return whether it goes on for a key that may come, if more of it could be shown."""
         return now.time < self.until and not self.is_unsure
 
-    def take(self, reply: Reply) -> None:
-        """Append what a reply brought, and see whether that ends it."""
+    def take(self, reply: Reply) -> bool:
+        """Append what a reply brought; return whether that ends it."""
         was_unsure = self.is_unsure
         self.cost = self.cost.plus(reply.timings)
         if len(self.raw) >= len(self.forced):
@@ -232,6 +232,7 @@ class Generation:
             self.phase = Phase.SHORT
         if self.is_over or "\n" in reply.text or (self.is_unsure and not was_unsure):
             self.news.set()
+        return self.is_over
 
     def _is_enough(self, new: str) -> bool:
         """
@@ -243,11 +244,11 @@ class Generation:
         self.n_judged = len(self.tokens)
         return enough(self.text, self.request.cursor)
 
-    def join(self, claim: Claim[str] | None) -> None:
-        """Have a request wait for it, which decodes it further; a look has no *claim*."""
+    def join(self, claim: Claim[str]) -> None:
+        """Have a request wait for it, which decodes it further."""
         self.waiting += 1
         self.is_paused = False
-        self.claim = claim or self.claim
+        self.claim = claim
 
     @property
     def is_newest(self) -> bool:

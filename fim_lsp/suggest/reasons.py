@@ -56,6 +56,7 @@ class Outcome(enum.StrEnum):
     EMPTY_TEXT = "in an empty text", "the file is empty"
     AFTER_DELETION = "after a deletion", "suggestions come after you type, not after you delete"
     MODEL = "model", "the model wrote nothing here"
+    UNASKED = "not asked", "no suggestion was asked for here since the last edit"
     NOT_OPEN = "not open", "the file is not open"
     LARGE = "too large", f"files of more than {DOCUMENT_CHARS:,} characters get no suggestions"
     SUPERSEDED = "superseded", "the next key came before the answer"
@@ -93,6 +94,7 @@ BY_HAND = frozenset({
     Outcome.OFF, Outcome.NOT_SURE, Outcome.IN_COMMENT, Outcome.IN_STRING, Outcome.INSIDE_WORD,
     Outcome.IN_PROMPT, Outcome.NOT_NOW, Outcome.BEFORE_CODE, Outcome.AFTER_DELETION,
     Outcome.PARSES, Outcome.TOO_LATE, Outcome.LOCAL, Outcome.SLOW, Outcome.TOO_SHORT,
+    Outcome.UNASKED,
 })  # fmt: skip
 
 

@@ -81,7 +81,6 @@ class Requester(NamedTuple):
 
 BY_HAND = 10  # times the deadline of an automatic suggestion: a user who asked waits longer
 EDITOR = Requester()
-LOOK = Requester(offers=False, cancels=False)  # a user who wants to know why, and soon
 MENU = Requester(cancels=False)  # opens with the answers of all sources: it may wait for ours
 
 
@@ -111,9 +110,9 @@ class CompletionRequest:
         return TextPlace(self.document, self.position)
 
     @property
-    def is_look(self) -> bool:
-        """Return whether it leaves no trace, see `LOOK`."""
-        return self.client is LOOK
+    def n_wanted(self) -> int:
+        """Return how many candidates it is to get at most: a user who asked chooses of some."""
+        return self.config.completion.candidates if self.invoked else 1
 
     @property
     def limit_s(self) -> float:
@@ -207,7 +206,7 @@ def _names(entry: str, language: str, path: str) -> bool:
     return bool(why_ignored(here, name))
 
 
-def why_not(request: CompletionRequest, *, deleted: bool) -> Outcome | None:
+def why_not(request: CompletionRequest, *, deleted: bool) -> End | None:
     """
     Return the reason to suggest nothing at this place now, None for none; *deleted*: see
     `boundary.quiet`.
@@ -215,7 +214,8 @@ def why_not(request: CompletionRequest, *, deleted: bool) -> Outcome | None:
     if request.invoked:
         return None
     where, excluded = boundary.scope(request.cursor), request.config.completion.quiet_in
-    return boundary.quiet(request.cursor, deleted=deleted, scope=where, excluded=excluded)
+    outcome = boundary.quiet(request.cursor, deleted=deleted, scope=where, excluded=excluded)
+    return (outcome, "") if outcome else None
 
 
 def accept(request: CompletionRequest, suggestion: Suggestion) -> CompletionRequest:

@@ -18,7 +18,7 @@ from fim_lsp.documents import (
     unix,
 )
 from fim_lsp.prompt.frame import Frame, Header, compose
-from fim_lsp.prompt.window import Budget, Fit, fit, middle, move, place_window
+from fim_lsp.prompt.window import Budget, Fit, fit, move, place_window
 
 BUDGET = Budget(prefix=400, suffix=200, middle=200)
 CODE = "".join(f"line_{n:03} = {n}\n" for n in range(100))
@@ -40,7 +40,7 @@ def test_prefix_middle_and_suffix_are_the_text_around_the_cursor() -> None:
     """What the model sees joins to what stands in the file."""
     doc, here = document(), Position(50, 8)
     window = place_window(doc, here, BUDGET, None)
-    seen = window.prefix + middle(window, doc, here) + window.suffix
+    seen = window.prefix + doc.before(here, window.anchor) + window.suffix
     assert seen in CODE
     assert window.suffix.startswith(" = 50\n")
     assert len(window.prefix) <= BUDGET.prefix
@@ -53,8 +53,8 @@ def test_of_a_long_line_only_what_stands_next_to_the_cursor_is_seen(column: int)
     line = "".join(map(str, range(50_000)))[:200_000]
     doc, here = document(f"above = 1\n{line}\nbelow = 2\n"), Position(1, column)
     window = place_window(doc, here, budget, None)
-    assert middle(window, doc, here).endswith(line[max(0, column - LINE_CHARS) : column])
-    assert len(middle(window, doc, here)) <= LINE_CHARS + budget.middle
+    assert doc.before(here, window.anchor).endswith(line[max(0, column - LINE_CHARS) : column])
+    assert len(doc.before(here, window.anchor)) <= LINE_CHARS + budget.middle
     assert window.suffix.startswith(line[column : column + LINE_CHARS])
     assert len(window.suffix) <= LINE_CHARS + budget.suffix
     assert fit(window, doc, here, budget) is not Fit.LOST
@@ -154,7 +154,7 @@ def test_typing_anything_after_the_anchor_leaves_prefix_and_middle_exact(
     there = longer.clamp(Position(here.line + n_lines, len(last) + (0 if n_lines else here.column)))
     if fit(window, longer, there, BUDGET) is not Fit.LOST:
         before = longer.between(Position(0, 0), there)
-        assert unix(before).endswith(window.prefix + middle(window, longer, there))
+        assert unix(before).endswith(window.prefix + longer.before(there, window.anchor))
 
 
 def test_closers_are_what_editors_insert() -> None:

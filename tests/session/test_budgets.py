@@ -15,6 +15,7 @@ from fim_lsp.prompt.frame import NOWHERE, Frame, Header
 from fim_lsp.prompt.window import Window
 from fim_lsp.session import generation as generation_module
 from fim_lsp.session.generation import Generation, Phase
+from fim_lsp.session.newest import Newest
 from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.session import Session
 from fim_lsp.session.state.open_documents import OpenDocuments
@@ -80,7 +81,7 @@ async def test_a_completion_that_fills_the_context_is_kept(
     request = request_at(document, place, "a.py", session.config, backend.state)
     generation = Generation(request, Window(0, 0, "", ""), prompt.middle, prompt, 128)
     monkeypatch.setattr(generation_module, "enough", lambda *_args, **_names: False)
-    generation.join(None)
+    generation.join(Newest[str]().claim(""))
     await session._dispatcher._generate(generation, session._open.by_uri[document.uri])
     assert generation.phase is Phase.SHORT
     assert 8 <= len(generation.tokens) <= 24

@@ -1,4 +1,4 @@
-"""Why there is no suggestion: the last answer at the place says it, else a request that shows nothing."""
+"""Why there is no suggestion: the last answer at the place says it, else a rule, or what is known."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import pytest
 
 from fim_lsp.documents import Position
 from fim_lsp.session.session import Session
-from tests.typist import Typist
+from tests.fake_backend import FakeBackend
+from tests.typist import Typist, wait_judged
 
 HEADER = "def price(weight):"
 
@@ -73,39 +74,23 @@ async def test_the_last_answer_is_that_of_its_place(typist: Typist) -> None:
     assert typist.session.stats() == before
 
 
-COUNTED = ("requests", "outcomes", "filters", "latencyMs", "last", "shown")
-
-
-async def test_to_ask_why_is_no_request(typist: Typist) -> None:
-    """The model is asked what it would say; the request that follows gets it, and is the first."""
+async def test_to_ask_why_is_no_request(typist: Typist, backend: FakeBackend) -> None:
+    """The model is asked nothing, and nothing is counted, remembered or evaluated for it."""
     typist.type(f"{HEADER}\n    return weight * ra")
-    before = typist.session.stats()
-    for _ in range(2):
-        why = await typist.session.explain(typist.uri, typist.cursor)
-        after = typist.session.stats()
-        assert [after[name] for name in COUNTED] == [before[name] for name in COUNTED]
-    suggestions = await typist.ask()
-    assert [each.text for each in suggestions] == [each.text for each in why.answer.suggestions]
-    assert suggestions
-    assert typist.counted("requests") == 1
-
-
-async def test_a_look_elsewhere_leaves_no_trace(typist: Typist) -> None:
-    """What is kept of the document is as before, and nothing is evaluated behind the answer."""
-    others = (f"def area_{n}(width, height):\n    return width * hei\n\n\n" for n in range(60))
-    typist.type(f"{''.join(others)}def add(first, second):\n    return fi")
-    await typist.ask()
-    await typist.session.wait_idle()
-    doc = typist.session._open.by_uri[typist.uri]
-
-    def list_kept() -> list[object]:
-        known, stats = doc.view.known, typist.session.stats()
-        kept = [*doc.view.ladder.at_hand, *known.generations, doc.displayed, doc.place]
-        return [*kept, doc.view.n_connected, doc.used, stats["completions"]]
-
-    before = list_kept()
-    why = await typist.session.explain(typist.uri, Position(1, 22))
-    assert why.answer.suggestions
-    assert (await typist.session.report(typist.uri)).segments
-    assert list_kept() == before
+    await wait_judged(typist.session)
+    before, warmed = typist.session.stats(), [*backend.warmed]
+    why = await typist.session.explain(typist.uri, typist.cursor)
+    assert why.answer.outcome == "not asked"
+    assert (typist.session.stats(), backend.seen, backend.warmed) == (before, [], warmed)
+    assert typist.session._open.by_uri[typist.uri].last_answer is None
     assert not typist.session._lane._jobs
+
+
+async def test_what_is_known_is_told(typist: Typist) -> None:
+    """A suggestion that the user types along is on screen, also where the client does not ask again."""
+    typist.type(f"{HEADER}\n    return weight * ra")
+    [suggestion] = await typist.ask()
+    typist.type(suggestion.text[:1])
+    why = await typist.session.explain(typist.uri, typist.cursor)
+    assert [each.text for each in why.answer.suggestions] == [suggestion.text[1:]]
+    assert "fake" in why.answer.reason

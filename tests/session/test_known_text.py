@@ -14,6 +14,7 @@ from fim_lsp.documents import Document, Position
 from fim_lsp.prompt.frame import Frame, Header, compose
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.generation import Generation, Phase
+from fim_lsp.session.newest import Newest
 from fim_lsp.session.state.known_text import Displayed, KnownText
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.continuations import Said
@@ -151,7 +152,7 @@ def test_a_generation_that_rests_is_over_until_it_is_joined() -> None:
     known.begin(generation)
     known.pause(unless=lambda _: False)
     assert generation.at(request("    ret")).is_over
-    generation.join(None)
+    generation.join(Newest[str]().claim(""))
     assert not generation.at(request("    ret")).is_over
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from fim_lsp.prompt import window
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.generation import Generation
 from fim_lsp.suggest.continuations import Continuations, Said
@@ -73,7 +72,7 @@ class KnownText:
         """Return the generation under way, in the window *shown*, that agrees with *request*."""
         if shown is None or request.position.line < shown.anchor:
             return None
-        typed = window.middle(shown, *request.place)
+        typed = request.document.before(request.position, shown.anchor)
         return next((other for other in self.generations if other.agrees(shown, typed)), None)
 
     def begin(self, generation: Generation) -> None:
@@ -81,8 +80,8 @@ class KnownText:
         self.generations.appendleft(generation)
 
     def keep(self, generation: Generation, model: str) -> None:
-        """Let go of *generation* once it has ended, and keep its text."""
-        if generation.is_over and generation in self.generations:
+        """Let go of *generation*, which has ended, and keep its text."""
+        if generation in self.generations:
             self.generations.remove(generation)
         if generation.hand_over():
             text = generation.said.find_rest(generation.typed) or Candidate("")

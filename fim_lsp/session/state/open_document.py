@@ -23,7 +23,6 @@ from fim_lsp.documents import (
     apply_edits,
     carry,
 )
-from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Frame
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.generation import Generation
@@ -286,8 +285,8 @@ class OpenDocument:
         shown = self.view.ladder.current.window
         if self._position.line < shown.anchor:
             return False
-        middle = window.middle(shown, self.document, self._position)
-        return generation.is_on_the_way(shown, middle)
+        typed = self.document.before(self._position, shown.anchor)
+        return generation.is_on_the_way(shown, typed)
 
 
 def source(document: Document, file: FileLocation) -> Source:
