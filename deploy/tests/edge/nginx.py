@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 
 import trustme
@@ -96,17 +97,24 @@ class Edge:
 
 
 @contextmanager
-def edge(deployment: str, upstream: str, folder: Path) -> Iterator[Edge]:
-    """nginx of *deployment*, with all its servers at the address *upstream*; its files are in *folder*."""
+def edge(
+    deployment: str, upstream: str, folder: Path, *others: str, stdout: int | None = None
+) -> Iterator[Edge]:
+    """
+    nginx of *deployment* (or of another folder), with its servers at the address *upstream*, and *others* if
+    they have addresses of their own; its files are in *folder*.
+    """
     port, counts = free_port(), free_port()
     _write_secrets(folder)
-    configuration = _configuration(deployment, upstream, port, folder)
+    configuration = _configuration(deployment, [upstream, *others], port, folder)
     configuration = configuration.replace("listen 8080", f"listen 127.0.0.1:{counts}")
+    log = "/dev/stdout" if stdout is None else "/var/log/nginx/fim.log"
+    configuration = configuration.replace(log, f"{folder}/access.log")
     (folder / "nginx.conf").write_text(configuration, "utf-8")
     options = ["-p", str(folder), "-c", "nginx.conf", "-e", "error.log"]
     here = "daemon off; pid nginx.pid; error_log error.log info;"
     here += " user root;" if os.geteuid() == 0 else ""
-    with subprocess.Popen([PROGRAM, *options, "-g", here]) as process:
+    with subprocess.Popen([PROGRAM, *options, "-g", here], stdout=stdout) as process:
         try:
             _wait(process, port, folder)
             yield Edge(port, counts, folder, process)
@@ -155,12 +163,14 @@ def watching(folder: Path) -> Iterator[None]:
             os.killpg(process.pid, signal.SIGTERM)
 
 
-def _configuration(deployment: str, upstream: str, port: int, folder: Path) -> str:
-    text = (ROOT / f"deploy/{deployment}/nginx.conf").read_text("utf-8")
-    text = re.sub(r"(?m)^(\s+server) [\w-]+:\d+", rf"\1 {upstream}", text)
+def _configuration(deployment: str, servers: list[str], port: int, folder: Path) -> str:
+    text = (ROOT / "deploy" / deployment / "nginx.conf").read_text("utf-8")
+    addresses = cycle(servers)
+    text = re.sub(
+        r"(?m)^(\s+server) [\w.-]+:\d+", lambda found: f"{found[1]} {next(addresses)}", text
+    )
     text = text.replace("listen 443", f"listen 127.0.0.1:{port}")
     text = text.replace("/secrets/", f"{folder}/").replace("/run/", f"{folder}/")
-    text = text.replace("/dev/stdout", f"{folder}/access.log")
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     places = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in kinds)
     return text.replace("http {\n", f"http {{\n{places}", 1)
