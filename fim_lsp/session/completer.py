@@ -206,8 +206,7 @@ class Completer:
             doc.workspace.memory.note_move(doc.uri, request.position.line)
         if end := self._why_off(request, doc):
             return Answer([], *end)
-        if self._open.here is doc:
-            self._prefill.prefill_cursor(doc)
+        self._prefill.prefill(doc)
         if end := why_not(request, deleted=doc.deleted == request.position):
             return Answer([], *end)
         known = doc.find_known(request, self._connection.state.model)
@@ -242,11 +241,7 @@ class Completer:
         await self._persistence.restore_again(doc)
         self._persistence.note_use(doc)
         wait = self._wait(request, doc, until)
-        try:
-            candidates, cost = await self._dispatcher.ask(request, doc, wait)
-        finally:
-            if self._open.here is doc:
-                self._prefill.prefill_next(doc)
+        candidates, cost = await self._dispatcher.ask(request, doc, wait)
         if doc.current is None:
             return SUPERSEDED
         answer = self._polish(request, doc, Outcome.BACKEND, candidates)

@@ -127,7 +127,7 @@ class Dispatcher:
         best = partial(self._framing.best, doc, request.place, by_hand=request.invoked)
         frame = await self._lane.run(doc.permit(), best)
         if is_now and frame is not doc.view.ladder.current:
-            doc.take(frame, document)
+            doc.ladder_for(document).install(frame)
         return self._new(request, doc, frame, sample)
 
     def _new(

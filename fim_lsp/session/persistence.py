@@ -73,8 +73,7 @@ class Persistence:
         Put *doc* where it was, have the backend load what it saved of it, and evaluate the rest
         while idle: the cursor may be there already.
         """
-        if self._open_documents.here is doc:
-            self._prefill.prefill_rest(doc)
+        self._prefill.prefill(doc)
         workspace = doc.workspace
         if workspace.saved is None or doc.view.restoring or doc.view.ladder.current:
             return
@@ -118,10 +117,9 @@ class Persistence:
         was_lost, saved = doc.view.note_connected(self._connection.n_connected), doc.view.saved
         if not was_lost or saved is None:
             return
-        document = doc.document
         with contextlib.suppress(BackendError):  # then it is evaluated
             if await self._prefill.restore(doc, saved.frame, saved.typed):
-                doc.put_aside(saved.frame, document)  # one in use that is newer stays
+                doc.view.ladder.restore()  # one in use that is newer stays
 
     def note_use(self, doc: OpenDocument) -> None:
         """Note a request in *doc*: save it at rest."""

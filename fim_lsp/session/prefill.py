@@ -1,10 +1,9 @@
 """
 Evaluation before a request needs it, and loading of saved states in place of evaluation.
 
-`prefill_cursor` evaluates what a request at a resting cursor would need, `prefill_rest` that and
-what one at the end of its line would, `prefill_next` what the next ones will want; in steps, while
-no request waits. `save` and `restore` have the backend write down what it evaluated and load it
-again.
+`prefill` evaluates what requests at a resting cursor need, and what the next ones will want; in
+steps, while no request waits. `save` and `restore` have the backend write down what it evaluated
+and load it again.
 """
 
 from __future__ import annotations
@@ -44,25 +43,20 @@ class Prefill:
         self._open = open_documents
         lane.connection.on_ready = self._go_on
 
-    def prefill_cursor(self, doc: OpenDocument) -> None:
+    def prefill(self, doc: OpenDocument) -> None:
         """
-        If the cursor of *doc* rests, evaluate what a request there would need first.
+        If the user is in *doc* and the cursor rests, evaluate what a request there would need
+        first; where the user only moved it, then what one at the end of the line would: `A` goes
+        there, and `o` opens a line below. While idle, choose chunks and evaluate what the next
+        request will want.
 
         A user who moves the cursor, looks, and types then waits only for what was typed.
         """
-        self._lane.background(CURSOR, partial(self._cursor_step, doc), delay=REST_S)
-
-    def prefill_rest(self, doc: OpenDocument) -> None:
-        """
-        If the cursor of *doc* rests, evaluate what a request there would need first, and then what
-        one at the end of the line would: `A` goes there, and `o` opens a line below.
-        """
-        self._lane.background(CURSOR, partial(self._rest_step, doc), delay=IDLE_S)
-        self.prefill_next(doc)
-
-    def prefill_next(self, doc: OpenDocument) -> None:
-        """While idle, choose chunks and evaluate what the next request in *doc* will want."""
+        if self._open.here is not doc:
+            return
         self._lane.stir()
+        step, delay = (self._rest_step, IDLE_S) if self._open.rests else (self._cursor_step, REST_S)
+        self._lane.background(CURSOR, partial(step, doc), delay=delay)
         choose = partial(self._choose_chunks, doc)
         self._lane.background("choose chunks", choose, delay=IDLE_S)
         self._lane.background(NEXT, partial(self._next_step, doc), delay=IDLE_S)
@@ -119,13 +113,13 @@ class Prefill:
         if (place := doc.place) is None:
             return False
         frame = await self._framing.best(doc, place, model)
-        doc.prefer(frame, place.document)
+        doc.ladder_for(place.document).prefer(frame)
         return await self._step(CURSOR, frame.prompt(place), model, is_first=True) > 0
 
     async def _rest_step(self, doc: OpenDocument) -> bool:
         """
-        Make one step of what `prefill_rest` is for, once the user has rested for as long as that
-        takes; return True while there is more.
+        Make one step of what requests at the cursor and at the end of its line would need, once the
+        user has rested for as long as that takes; return True while there is more.
         """
         if self._place_of(doc) is None:
             return False
@@ -143,7 +137,7 @@ class Prefill:
             warmed = await self._lane.ahead(CURSOR, prompt, model)
             self._stats.count_warm(warmed, waited_for=False, is_first=False)
             if prompt.aside:  # the server may have it of before
-                doc.put_aside(frame, place.document)
+                doc.ladder_for(place.document).put_aside(frame)
             if warmed.left:
                 return True
         return False
@@ -197,7 +191,7 @@ class Prefill:
     def _go_on(self) -> None:
         """Begin where the user is: the backend is ready now."""
         if self._open.here is not None:
-            self.prefill_rest(self._open.here)
+            self.prefill(self._open.here)
 
     async def _step(
         self, kind: str, prompt: Prompt, model: PermittedModel, *, is_first: bool

@@ -157,8 +157,9 @@ class Session:
         rules_changed = self.workspaces.note_files(*event)
         if rules_changed or event.deleted:
             self._persistence.begin_audit()
-        suspend, changed = self._open.suspend, event.changed
-        self._judging.begin(suspend() if rules_changed else self._open.suspend_unknown(changed))
+        changed = event.changed + event.deleted
+        suspend, suspend_unknown = self._open.suspend, self._open.suspend_unknown
+        self._judging.begin(suspend() if rules_changed else suspend_unknown(changed))
 
     def _handle_in(self, doc: OpenDocument, event: events.InDocument) -> None:
         """Record what happened to, or in, a document that is open."""
@@ -170,6 +171,7 @@ class Session:
                     self._judging.begin([doc])
                 else:
                     self.next_edits.follow(doc, before, event)
+                self._prefill.prefill(doc)
             case events.Closed():
                 self._open.close(doc)
                 self._judging.begin_remembered(doc.workspace)
@@ -178,13 +180,13 @@ class Session:
             case events.Focused(uri):
                 memory.note_focus(uri)
             case events.Yanked(_, text):
-                self._open.go_to(doc)
+                self._open.go_to(doc, rests=self._open.rests)
                 doc.yank(text)
-                self._prefill.prefill_next(doc)
+                self._prefill.prefill(doc)
             case events.CursorMoved(uri, position):
-                self._open.go_to(doc)
+                self._open.go_to(doc, rests=True)
                 memory.note_move(uri, doc.move_to(doc.place_at(position)).line)
-                self._prefill.prefill_rest(doc)
+                self._prefill.prefill(doc)
 
     def configure(self, config: Config) -> None:
         """Go on with *config*; a changed backend section opens a new backend."""

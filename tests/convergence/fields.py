@@ -25,7 +25,7 @@ NEAR = 24  # tokens that a request at the cursor may still have to evaluate
 def of_document(play: Steps, doc: OpenDocument) -> dict[str, object]:
     """Return what is compared of one document, by field."""
     memory, usable, uri = doc.workspace.memory, doc.is_usable, doc.uri
-    last, is_usual = doc.last_answer, play.server.state.n_ctx == N_CTX
+    last = doc.last_answer
     play.session._framing._fit(doc)  # as for the server of now
     values: dict[str, object] = {
         "OpenDocument.document": unix("".join(doc.document.lines)),
@@ -35,9 +35,6 @@ def of_document(play: Steps, doc: OpenDocument) -> dict[str, object]:
         "OpenDocument.deleted": doc.deleted,
         "answer": last and ([s.text for s in last.answer.suggestions] or last.answer.outcome.value),
         "OpenDocument.used": doc.used > 0,
-        # A small context limits what was asked for in it.
-        "FrameLadder.max_chunks": is_usual and doc.view.ladder.max_chunks,
-        "FrameLadder.scale": is_usual and doc.view.ladder.scale,
         "Workspace._unjudged": uri in doc.workspace._unjudged,
         "Memory._sources": usable == memory.knows(uri),
         # The members depend on where the user rested; what they show is as the file has it.
@@ -57,6 +54,11 @@ def of_document(play: Steps, doc: OpenDocument) -> dict[str, object]:
                 if edit.uri == uri
             ],
         }
+    if play.server.is_other:
+        return values
+    is_usual = play.server.state.n_ctx == N_CTX  # a small one limits what was asked for in it
+    values["FrameLadder.max_chunks"] = is_usual and doc.view.ladder.max_chunks
+    values["FrameLadder.scale"] = is_usual and doc.view.ladder.scale
     is_here = play.name(uri) == play.where and doc.workspace.root
     if doc.place and is_here and play.session.connection.is_ready:
         values |= _frames(play, doc)

@@ -33,10 +33,10 @@ from tests.convergence.waits import Delays, Wait, new_world
 TRIES = 200  # of a shrink
 LAWS = ("order", "return", "order", "return", "equal")
 AFTER = ("0.5", "3.0", "12.0")  # seconds behind a step that leaves no trace
-# These fields tell of a cause once more.
+# These fields tell of a cause once more; of a server only one that is known can tell (`Server`).
 FOLLOWS = (
-    "FrameLadder.current", "Evaluated.cursor", "Evaluated.line_end", "EditLog._edits",
-    "Memory._sources", "Memory._yanks",
+    "FrameLadder.current", "FrameLadder.max_chunks", "FrameLadder.scale", "Evaluated.cursor",
+    "Evaluated.line_end", "EditLog._edits", "Memory._sources", "Memory._yanks",
 )  # fmt: skip
 CAUSES = ("OpenDocument._position", "ModelView.verdict", "OpenDocument.document")
 NOT_IN = {

@@ -41,7 +41,12 @@ class Machine:
 
 
 class Server(FakeBackend):
-    """The way to a *machine*; *look* is called with each prompt, before the server has it."""
+    """
+    The way to a *machine*; *look* is called with each prompt, before the server has it. *is_other*:
+    the machine changed, and no call has told of it yet.
+    """
+
+    is_other = False
 
     def __init__(
         self, machine: Machine, delays: Delays, look: Callable[[Prompt], None], disk: list[Ids]
@@ -56,7 +61,7 @@ class Server(FakeBackend):
 
     def end(self) -> None:
         """End the process of the server: what it held is lost."""
-        self.machine.is_gone = True
+        self.machine.is_gone = self.is_other = True
         self._slots, self._answer, self._aside = [(), ()], [()], [()]
 
     async def connect(self) -> Server:
@@ -98,6 +103,7 @@ class Server(FakeBackend):
     async def _wait(self, seconds: float) -> None:
         """Take time; then the machine may be gone, or another model may be there."""
         await asyncio.sleep(abs(seconds))
+        self.is_other = False
         why = "it is gone" if self.machine.is_gone else ""
         if not why and self.state.is_ready and self.state.model != self.machine.model:
             why = "it has another model now"

@@ -167,6 +167,7 @@ class Steps(Play):
 
     def do_yank(self, name: str) -> None:
         if document := self.document(name):
+            self.where = name
             self.editor.forward(events.Yanked(document.uri, "".join(document.lines[:8])))
 
     def do_instruct(self, name: str, how: str) -> None:
@@ -294,6 +295,7 @@ class Steps(Play):
         self.true_at = asyncio.get_running_loop().time()
 
     def do_context(self, n: str) -> None:
+        self.server.is_other |= self.machine.n_ctx != int(n)
         self.machine.n_ctx = int(n)
 
     def do_model(self, name: str) -> None:

@@ -27,14 +27,15 @@ Server = tuple[str, str, int]  # its URL, its model, the tokens of its context
 class FrameLadder:
     """
     The *current* frame, the *next* one, and the one *aside*, of the end of the line where the
-    cursor rests. Where prompts turned out too long for *server* they have *max_chunks*, then a
-    window of *scale*.
+    cursor rests; *saved* is the one that was current when it was saved. Where prompts turned out
+    too long for *server* they have *max_chunks*, then a window of *scale*.
     """
 
     file: FileLocation
     current: Frame | None = None
     next: Frame | None = None
     aside: Frame | None = None
+    saved: Frame | None = None
     server: Server = ("", "", 0)
     max_chunks: int | None = None
     scale: float = 1.0
@@ -114,6 +115,14 @@ class FrameLadder:
         """Keep *frame* for the end of the line."""
         self.aside = frame
 
+    def note_saved(self, frame: Frame | None) -> None:
+        """Note that *frame* is on disk; one that moved meanwhile is not."""
+        self.saved = frame if frame is self.current else None
+
+    def restore(self) -> None:
+        """Use the saved frame as well: the server has what it evaluated of it."""
+        self.aside = self.saved or self.aside
+
     def fit_to(self, server: Server) -> None:
         """Show as much as there is room for again, where *server* is another than before."""
         if server != self.server:
@@ -136,6 +145,7 @@ class FrameLadder:
         self.current = self.current and change(self.current)
         self.next = self.next and change(self.next)
         self.aside = self.aside and change(self.aside)
+        self.saved = self.saved and change(self.saved)
 
     def reset(self) -> None:
         """Drop all frames: nothing is frozen any more."""

@@ -98,6 +98,7 @@ class ModelView:
     def note_saved(self, saved: SavedDocument | None) -> None:
         """Note what is on disk of it; None: nothing any more."""
         self.saved = saved
+        self.ladder.note_saved(saved.frame if saved else None)
 
     def note_connected(self, n_connected: int) -> bool:
         """

@@ -23,11 +23,11 @@ from fim_lsp.documents import (
     apply_edits,
     carry,
 )
-from fim_lsp.prompt.frame import Frame
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.generation import Generation
 from fim_lsp.session.lane import Permit, Withdrawn
 from fim_lsp.session.state.acceptance import Acceptance
+from fim_lsp.session.state.frame_ladder import FrameLadder
 from fim_lsp.session.state.known_text import Displayed
 from fim_lsp.session.state.model_view import ModelView, Verdict
 from fim_lsp.session.state.workspaces import Workspace
@@ -137,6 +137,11 @@ class OpenDocument:
 
         return check
 
+    def is_at_cursor(self, edits: tuple[Edit | str, ...]) -> bool:
+        """Return whether one of *edits* is made where the cursor is: the user types there."""
+        parts = (edit for edit in edits if isinstance(edit, Edit))
+        return any(self._position in (edit.start, edit.end) for edit in parts)
+
     def change(self, edits: tuple[Edit | str, ...], version: int) -> None:
         """
         Apply *edits*; the windows move with those above them, the cursor with
@@ -228,20 +233,9 @@ class OpenDocument:
         self.view.known.end()
         self.workspace.suspend(self.uri)
 
-    def take(self, frame: Frame, document: Document) -> None:
-        """Go on with *frame*, which was chosen in *document*, unless that was changed since."""
-        if document is self.document:
-            self.view.ladder.install(frame)
-
-    def prefer(self, frame: Frame, document: Document) -> None:
-        """Evaluate *frame* first, which was chosen in *document*, unless that was changed since."""
-        if document is self.document:
-            self.view.ladder.prefer(frame)
-
-    def put_aside(self, frame: Frame, document: Document) -> None:
-        """Keep *frame* for the end of the line in *document*, unless that was changed since."""
-        if document is self.document:
-            self.view.ladder.put_aside(frame)
+    def ladder_for(self, document: Document) -> FrameLadder:
+        """Return where frames chosen in *document* go: one for nothing if that was changed."""
+        return self.view.ladder if document is self.document else FrameLadder(self.file)
 
     def offer(self, request: CompletionRequest, suggestions: list[Suggestion]) -> None:
         """Remember what the user is shown for *request*."""

@@ -26,7 +26,8 @@ from fim_lsp.workspace import paths
 class OpenDocuments:
     """
     The open documents of a session. *workspaces* are those the documents belong to; *last_uri* is
-    that of the last request, *here* the one in which the user did something last.
+    that of the last request, *here* the one in which the user did something last, *rests* whether
+    that was to move the cursor.
     """
 
     def __init__(self, workspaces: Workspaces, stats: Stats, quiet: Quietness) -> None:
@@ -35,15 +36,16 @@ class OpenDocuments:
         self.pace = TypingPace()
         self.last_uri = ""
         self.here: OpenDocument | None = None
+        self.rests = False
         self._stats, self._quiet = stats, quiet
         self._says_shown = False  # the client, of each suggestion
 
     def __iter__(self) -> Iterator[OpenDocument]:
         return iter(self.by_uri.values())
 
-    def go_to(self, doc: OpenDocument) -> None:
+    def go_to(self, doc: OpenDocument, *, rests: bool = False) -> None:
         """Note that the user is at work in *doc*: that is evaluated ahead, and no other."""
-        self.here = doc
+        self.here, self.rests = doc, rests
 
     def document(self, uri: str) -> Document | None:
         """Return the text of *uri*, None if it is not open."""
@@ -90,6 +92,8 @@ class OpenDocuments:
         """
         if event.is_a_key:
             self.pace.key(time.perf_counter() * 1e3)
+            if doc.is_at_cursor(event.edits):
+                self.go_to(doc)
         doc.change(event.edits, event.version)
         crosses = doc.crosses_limit(event.edits)
         if crosses:
