@@ -7,13 +7,12 @@ tried only there; every repeat is bounded, so a word costs the same at most.
 
 from __future__ import annotations
 
-import pkgutil
 import re
-import tomllib
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from fim_lsp.context.secrets.values import (
+    NAMES,
     Span,
     is_given,
     is_mixed,
@@ -21,6 +20,7 @@ from fim_lsp.context.secrets.values import (
     is_reference,
     is_uuid,
     oddities,
+    read_table,
 )
 
 
@@ -58,12 +58,7 @@ def _form(kind: str, words: list[str], *parts: str) -> CredentialForm:
     )
 
 
-_FORMS = tuple(
-    _form(*row)
-    for row in tomllib.loads((pkgutil.get_data(__package__ or "", "places.toml") or b"").decode())[
-        "places"
-    ]
-)
+_FORMS = tuple(_form(*row) for row in read_table("places.toml")["places"])
 
 # What is long and random is a secret under any name, unless its line says that it is public; a
 # hash, letters in one case or a word of a sentence only where the line names what has a secret.
@@ -76,17 +71,8 @@ _LONG = re.compile(
 )
 _OPEN_LONG = re.compile(_START + r"([A-Za-z0-9+/_-]{12,200})\Z")
 _AROUND = 120  # characters of a line on both sides that are looked at
-_PUBLIC = re.compile(
-    r"hash|\bsha|sha\d|md5|crc|digest|checksum|integrity|fingerprint|public|pub_?key|cert|etag"
-    r"|commit|revision|\brev|uuid|guid|nonce|ssh-|image|\bsrc|href|font|base64,|bytecode|block"
-    r"|contract|\btx|sitekey|thumbprint|signature|merkle|expect|assert|\bid[\"']?[:=]"
-    r"|[\"'][nxye][\"']\s?:"
-)
-_NEAR = re.compile(
-    r"secret|token|access\b|passw|passphrase|cred|auth|\bkey|key\b|client|account|wallet|sign[ei]"
-    r"|vapid|hmac|ciph|crypt|salt|session|cookie|login|webhook|\bapi|[_-]api|private"
-    r"|\bac[0-9a-f]{32}\b"
-)
+_PUBLIC = re.compile("|".join(NAMES["public_lines"]))
+_NEAR = re.compile("|".join(NAMES["secret_lines"]))
 _ALONE = 4  # oddities of a long value; twice as many where all its letters are of one case
 _BARE = 32  # characters of one that stands in no quotes
 _ADDRESSEE = re.compile(r"0x[0-9A-Fa-f]{40}|(?:bc|tb)1[a-z0-9]{25,87}")  # in a chain of blocks

@@ -11,11 +11,11 @@ cross a line end: each name costs the same at most.
 from __future__ import annotations
 
 import enum
-import pkgutil
 import re
 import string
-import tomllib
 from typing import NamedTuple
+
+from fim_lsp.context.secrets.values import NAMES
 
 
 class Rank(enum.IntEnum):
@@ -26,12 +26,9 @@ class Rank(enum.IntEnum):
     PASSWORD = 3
 
 
-_NAMES: dict[str, list[str]] = tomllib.loads(
-    (pkgutil.get_data(__package__ or "", "names.toml") or b"").decode()
-)
-_ABROAD, _ABOUT = "|".join(_NAMES["abroad"]), frozenset(_NAMES["about"])
+_ABROAD, _ABOUT = "|".join(NAMES["abroad"]), frozenset(NAMES["about"])
 _WITHIN, _PASS_OWNERS, _KEY_OWNERS, _PUBLIC = (
-    tuple(_NAMES[name]) for name in ("within", "pass_owners", "key_owners", "public")
+    tuple(NAMES[name]) for name in ("within", "pass_owners", "key_owners", "public")
 )
 
 WORD = re.compile(

@@ -7,7 +7,7 @@ breaks, after words that placeholders are made of were taken out. Of 20,000 stri
 library and in packages 0.7 % have two oddities and 0.2 % have four; of random passwords of 8, 16
 and 40 characters 81 %, 99 % and all have two.
 
-Letters without digits or signs are told from words by their pairs: `_ROWS` has those that make up
+Letters without digits or signs are told from words by their pairs: `rare_pairs` are those that make up
 less than one in 4,000 of the pairs in the 86,000 different names and words of the standard library
 and of packages from npm. Of other such names of 10 to 40 letters 1.3 % have as many as three; of
 random letters, 85 % of 10 in one case have them, and 99 % of 20.
@@ -19,7 +19,15 @@ import pkgutil
 import re
 import string
 import tomllib
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+
+def read_table(name: str) -> dict[str, Any]:
+    """Return a table of this package."""
+    return tomllib.loads((pkgutil.get_data(__package__ or "", name) or b"").decode())
+
+
+NAMES: dict[str, list[str]] = read_table("names.toml")
 
 
 class Span(NamedTuple):
@@ -33,14 +41,7 @@ class Span(NamedTuple):
 SOME = 3
 """Rare pairs from which letters are random."""
 
-_ROWS = """
-aehjoqz bfghkmnpqtvwxz cbgjnqvwxz dghjknqvwxz ehjkz fbghjkmnpqvwxz gbcdfjkpqvwxyz
-hbcdfghjklnpqvwxyz ihijkquwy jabcdfghijklmnpqrtuvwxyz kbcdfghjkmnopqrtuvwxyz lfghjknqrwxz
-mfghjknqrvwxz nbhjqrwxz oehqyz pbfgjkmnqvwxz qabcdefghijklmnopqrstvwxyz rbhjqwxz sbdfjqrvxz
-tbgjknqvxz uhjkoquvwxyz vbcdfghjklmnpqrstuvwxyz wbcdfgjklmpqtuvwxyz xbdfghjklmnoqrsuvwyz
-yabcdfghijkoqruvwxyz zbcdfghjklmnopqrstuvwxy
-"""  # the first letter, and those that rarely follow it
-_RARE = {row[0] + second for row in _ROWS.split() for second in row[1:]}
+_RARE = {row[0] + second for row in NAMES["rare_pairs"] for second in row[1:]}
 _LETTERS = re.compile(r"[A-Za-z]{8,}")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _OFTEN = 7  # letters from one rare pair to the next, at most
@@ -89,17 +90,7 @@ _SYNTAX = re.compile(
 _IRREGULAR_NAME = 2  # oddities that the name of a variable does not have
 _IRREGULAR = 3  # oddities with which a value is random, whatever syntax its signs look like
 
-# What placeholders, names of keys and names of algorithms are made of, small; longer words first.
-_WORDS = re.compile(
-    r"placeholder|credentials?|undefined|localhost|passphrase|passw(?:or)?d|username|redacted|"
-    r"argon\d?id|django|insecure|example|private|public|replace|default|refresh|changeit|change|"
-    r"bearer|client|sample|secret|access|insert|string|server|hidden|qwerty|foobar|tester|"
-    r"dummy|admin|token|value|basic|guest|bytes|oauth2?|ed25519|base(?:32|58|62|64)|bcrypt|"
-    r"pass|test|user|your|none|null|true|false|fake|mock|todo|some|here|hash|name|auth|"
-    r"enter|root|sha-?\d{1,3}|md[45]|utf-?\d{1,2}|u?int\d{1,2}|float\d{1,2}|[hr]s\d{3}|es\d{3}|"
-    r"aes-?\d{0,3}|rsa-?\d{0,4}|x509|pkcs\d{1,2}|https?\d?|html\d?|xml|json|smtp|i18n|l10n|k8s|"
-    r"key|api|pwd|pbkdf2|hmac|foo|bar|baz|abc(?:def)?|0?12345?6?7?8?9?0?|x{3,}|(.)\1{3,}"
-)
+_WORDS = re.compile("|".join(NAMES["placeholders"]))
 
 _SIGN = re.compile(r"(?<=[^\W_])[!@#%^*?~$&](?=[^\W_])")  # between letters
 _ODD = re.compile(
@@ -192,9 +183,7 @@ _CHOSEN = re.compile(
     r"[a-z]{3,12}(?: [a-z]{3,12}){1,2}|[a-z]{3,12}(?:-[a-z]{3,12}){1,4}-(?:19|20)\d\d[!?.]?"
 )
 _MNEMONIC = 11  # blanks between words that stand for a key, at least
-_PROSE = frozenset(
-    tomllib.loads((pkgutil.get_data(__package__ or "", "names.toml") or b"").decode())["prose"]
-)
+_PROSE = frozenset(NAMES["prose"])
 _CHANGES = 0.2  # of the characters of a random value, at least
 
 
@@ -284,18 +273,7 @@ _IN_FRONT = 160  # characters of the line in front of a value that are looked at
 _HASH = re.compile(r"(?:0x)?(?:[0-9a-f]{12,128}|[0-9A-F]{12,128})\Z")
 _ENCODED = re.compile(r"[\w+/-]{27,88}={0,2}\Z")  # in base64
 
-# Right in front of a hash: what it is of. `h1:` is of go.sum, `{:hex,` of mix.lock.
-_NAMED = re.compile(
-    r"(?:\bh1:|\bsha\d{1,3}[-:=]|\{:hex,[^{}]{0,150}\""
-    r"|\b[\w.-]{1,40}/[\w./+-]{1,60}[\"']?: {0,8}[\"']?"
-    r"|(?:commit|rev|revision|reference|\bref|checksums?|digest|etag|integrity|fingerprint"
-    r"|thumbprint|\bkid|x5t(?:#s256)?|sha-?\d{1,3}|md5|gpg[_-]?keys?|signing_?key|recv(?:-keys?)?|keyid"
-    r"|public_?key_?(?:token)?|\bid)[\"'\])]{0,3}"
-    r"[ \t]{0,8}(?:=>?|:|[ \t])[ \t]{0,8}"
-    r"[\"']?(?:0x)?"
-    r"|\b(?:hash|sha|md5|digest|hexdigest|keccak|crc)\w{0,20}\([^\n]{0,120}[\"'])\Z",
-    re.IGNORECASE,
-)
+_NAMED = re.compile(rf"(?:{'|'.join(NAMES['of_hash'])})\Z", re.IGNORECASE)
 _CLASS = re.compile(r"[A-Za-z][\w-]{2,60}__[\w-]{5,8}\Z")  # with what CSS modules put behind it
 _OF_A_FILE = re.compile(
     r"[ \t]{1,2}\*?[\w./-]{1,200}\.\w{1,8}\Z"
