@@ -90,6 +90,7 @@ DEPENDENCIES = (
 )  # fmt: skip
 """Folders of installed packages, where an editor goes for a definition: public code by nature."""
 
+DEPENDENCY_NAMES = max(name.count("/") + 1 for name in DEPENDENCIES)
 _INSTALLED = tuple(f"**/{folder}/" for folder in DEPENDENCIES)
 EXCLUDES = "fim.privacy.exclude"
 

@@ -4,9 +4,9 @@ Finds out which open documents are private, before anything of them is used. Sta
 Until a document is judged it counts as private (`UNJUDGED`), and nothing of it is shown. Each has a
 look of its own, so that one whose disk does not answer holds up no other: a request waits for the
 verdicts on what its prompt may hold, for `LIMIT_S` at most. A change of the rules has all judged
-again, also the remembered files that are not open; changes that come while a look is under way are
-one. What is private now is in no prompt that is made later, what was saved of it is deleted, and
-the embedded engine is ended.
+again, also the remembered files that are not open, once for changes that follow each other. What is
+private now is in no prompt that is made later, what was saved of it is deleted, and the embedded
+engine is ended.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.state.model_view import UNJUDGED, Verdict
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
-from fim_lsp.session.state.verdicts import LIMIT_S
+from fim_lsp.session.state.verdicts import CALM_S, LIMIT_S, is_unsure
 from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.tasks import Tasks
-from fim_lsp.workspace.ignore_files import UNSURE
 
 RING_S = 0.5  # for the files in the ring: without their verdicts a document is used without them
 BY_HAND_S = 10.0  # a machine that is busy, and not a disk that does not answer
+BURST_S = 0.5  # of changes that follow each other, until all is judged in spite of them
 SOON_S = 0.1  # for what is judged at the same time: most is, in some milliseconds
 
 K = TypeVar("K", str, Workspace)
@@ -55,6 +55,15 @@ class Judging:
     _looks: dict[str | Workspace, Look] = field(default_factory=dict)
     _forgetting: Tasks = field(default_factory=Tasks)
     _forgets_soon: bool = False
+    _burst_at: float = 0.0  # when changes of the rules began that follow each other (loop time)
+    _calm_at: float = 0.0  # nothing is judged before
+
+    def begin_again(self, documents: Collection[OpenDocument]) -> None:
+        """Judge *documents*, since the rules changed: once for many changes, as of a checkout."""
+        now = _now()
+        self._burst_at = self._burst_at if now < self._calm_at else now
+        self._calm_at = min(now + CALM_S, self._burst_at + BURST_S)
+        self.begin(documents)
 
     def begin(self, documents: Collection[OpenDocument]) -> None:
         """Judge *documents*; what is too large is not used at all."""
@@ -147,6 +156,7 @@ class Judging:
     async def _judge(self, uri: str) -> None:
         """Judge the document *uri*; again where it was begun again meanwhile."""
         last: object = None
+        await self._wait_calm()
         while (doc := self._open.by_uri.get(uri)) and (question := doc.view.question) is not last:
             last = question
             if doc.view.verdict is Verdict.UNJUDGED:
@@ -157,11 +167,16 @@ class Judging:
                     await asyncio.wait([ring.task], timeout=max(0, left_s))
                 if doc.view.question is question and not doc.is_closed:
                     self._decide(doc, why)
+            await self._wait_calm()
+
+    async def _wait_calm(self) -> None:
+        while (left_s := self._calm_at - _now()) > 0:
+            await asyncio.sleep(left_s)
 
     async def _why_private(self, doc: OpenDocument) -> str:
         try:
             config = self._connection.config
-            return await self._open.workspaces.verdicts.find(doc.uri, config)
+            return await self._open.workspaces.verdicts.find(doc.uri, doc.document.lines, config)
         except Exception:
             log.exception("%s is not judged: it counts as private", doc.file.path)
             return UNJUDGED
@@ -169,14 +184,16 @@ class Judging:
     async def _judge_remembered(self, workspace: Workspace) -> None:
         """Judge what is remembered of files that are not open, of an earlier session, too."""
         await self._persistence.restore_ring(workspace, self._connection.config)
+        await self._wait_calm()
         while workspace.is_unsure(self._connection.config.privacy):
             self._note_look(workspace)
             if await workspace.reverify(self._connection.config.privacy):
                 self._forget()
+            await self._wait_calm()
 
     def _decide(self, doc: OpenDocument, why: str) -> None:
         """Act on the verdict *why*, the reason why nothing of *doc* may be used, "" if it may."""
-        if why == UNJUDGED or why.startswith(UNSURE):
+        if why == UNJUDGED or is_unsure(why):
             doc.view.explain(why)
         elif why:
             if _was_used(doc):

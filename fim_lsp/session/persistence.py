@@ -25,7 +25,7 @@ from fim_lsp.session.state import state_file
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.state_file import SavedDocument, SavedWorkspace
-from fim_lsp.session.state.verdicts import LIMIT_S, judge_apart
+from fim_lsp.session.state.verdicts import CALM_S, LIMIT_S, judge_apart
 from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.tasks import Tasks
 from fim_lsp.settings.config import Config
@@ -34,6 +34,7 @@ from server_bridge.machine import notes
 from server_bridge.protocol import BackendError
 
 REST_S = 30.0  # without a request before it is saved: a look at the documentation, a coffee
+BURST = 10  # calls for an audit that follow each other and are one
 N_DOCUMENTS = 2  # whose states are saved, of those used last: each costs up to 250 MB
 
 Kept = dict[Path, tuple[str, ...]]  # what is on disk, with the files whose text it has
@@ -169,7 +170,10 @@ class Persistence:
 
     async def _audit_while_due(self, cache: Path) -> None:
         while self._is_audit_due:
-            self._is_audit_due = False
+            for _ in range(BURST):
+                if self._is_audit_due:
+                    self._is_audit_due = False
+                    await asyncio.sleep(CALM_S)
             if self._saving is not None and not self._saving.done():
                 self._saving.add_done_callback(lambda _: self.begin_audit())
             look = partial(_list_kept, cache, self._open_documents.workspaces.roots)

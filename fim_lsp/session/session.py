@@ -156,9 +156,10 @@ class Session:
         rules_changed = self.workspaces.note_files(*event)
         if rules_changed or event.deleted:
             self._persistence.begin_audit()
-        changed = event.changed + event.deleted
-        suspend, suspend_unknown = self._open.suspend, self._open.suspend_unknown
-        self._judging.begin(suspend() if rules_changed else suspend_unknown(changed))
+        if rules_changed:
+            self._judging.begin_again(self._open.suspend())
+        else:
+            self._judging.begin(self._open.suspend_unknown(event.changed + event.deleted))
 
     def _handle_in(self, doc: OpenDocument, event: events.InDocument) -> None:
         """Record what happened to, or in, a document that is open."""
@@ -202,7 +203,7 @@ class Session:
         """Judge everything again before it is used: the rules of what is private changed."""
         self.workspaces.judge_again()
         self._persistence.begin_audit()
-        self._judging.begin(self._open.suspend())
+        self._judging.begin_again(self._open.suspend())
 
     def stats(self) -> dict[str, object]:
         """Return the object of `fim/stats`."""

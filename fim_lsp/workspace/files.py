@@ -17,7 +17,7 @@ from urllib.parse import quote
 from fim_lsp.context.chunks import SOURCE_CHARS, Source
 from fim_lsp.context.grammars import language_of
 from fim_lsp.context.index import NONE, WORDS, Index, IndexEntry, update_index, words
-from fim_lsp.context.privacy import Folder, enter, is_installed, why_refused
+from fim_lsp.context.privacy import DEPENDENCY_NAMES, Folder, enter, is_installed, why_refused
 from fim_lsp.documents import Document, open_document, split
 from fim_lsp.regular_files import read
 from fim_lsp.settings.config import PrivacyConfig
@@ -100,6 +100,12 @@ def on_disk(root: Path, root_uri: str, path: str, privacy: PrivacyConfig) -> Doc
     return open_document(uri_of(root_uri, path), language_of(path), 0, text)
 
 
+def has_lines(file: PurePath | None, lines: Sequence[str]) -> bool:
+    """Return whether there is a file with these lines, which may be an editor's."""
+    text = _text(Path(file), KNOWN_BYTES, follow=True) if file else None
+    return text is not None and text.removeprefix("\ufeff") == "".join(lines)
+
+
 def reread(
     file: PurePath, root: PurePath | None, privacy: PrivacyConfig, old: Source
 ) -> Source | None:
@@ -165,7 +171,8 @@ def _enter(outer: Folder, entry: os.DirEntry[str], privacy: PrivacyConfig) -> Fo
 
 def _is_open(entry: os.DirEntry[str], path: str, folder: Folder) -> bool:
     """Return whether what lies in a folder may be read."""
-    if entry.name.startswith(".") or is_installed(encode_name(path) + b"/any"):
+    names = "/".join(path.rsplit("/", DEPENDENCY_NAMES)[-DEPENDENCY_NAMES:])  # it may lie deep
+    if entry.name.startswith(".") or is_installed(encode_name(names) + b"/any"):
         return False
     return not why_refused(folder, encode_name(entry.name), folder=True)
 

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import unicodedata
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path, PurePath
 
@@ -33,7 +34,7 @@ from fim_lsp.context.privacy import (
 )
 from fim_lsp.regular_files import Wrong, is_folder, look, read_rules
 from fim_lsp.settings.config import PrivacyConfig
-from fim_lsp.workspace.git_files import no_repository, repository
+from fim_lsp.workspace.git_files import excludes_files, no_repository, repository
 
 UNSURE = "it cannot be judged"  # begins the reasons that may end without a change of the rules
 
@@ -64,6 +65,16 @@ def why_private(path: PurePath, root: PurePath | None, privacy: PrivacyConfig) -
         return f"{UNSURE}: {error.filename}: {error.strerror}"
     except ValueError:  # a NUL, half of a character
         return "no file can have its name"
+
+
+def list_rule_files() -> tuple[Path, ...]:
+    """
+    Return the files of rules that the user's configuration of git names; none where it cannot be
+    read: then all files are private, and judged again when asked for.
+    """
+    with suppress(OSError):
+        return tuple(excludes_files())
+    return ()
 
 
 def rules_down(folder: Path, root: Path, privacy: PrivacyConfig) -> Iterator[tuple[Path, Folder]]:

@@ -19,7 +19,7 @@ from fim_lsp.cli.setup import forget
 from fim_lsp.documents import Position
 from fim_lsp.session.session import Session
 from fim_lsp.session.state import state_file
-from fim_lsp.settings.config import Config, PrivacyConfig, RingConfig
+from fim_lsp.settings.config import Config, PrivacyConfig, ProjectRules, RingConfig
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.machine import private_files
 from server_bridge.protocol import Prompt
@@ -162,6 +162,16 @@ def unreadable(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "stat", refuse)
 
 
+def _unknown_in_w(kept: Kept) -> PrivacyConfig:
+    folder = os.path.realpath(kept.folder / "w")
+    return PrivacyConfig(projects=(ProjectRules(folder, (), ".fim-lsp.toml is wrong"),))
+
+
+def _no_rules_in_w(kept: Kept) -> PrivacyConfig:
+    (kept.folder / "w/.fimignore").mkdir()
+    return PrivacyConfig()
+
+
 EVENTS: dict[str, Callable[[Kept, pytest.MonkeyPatch], object]] = {
     "nothing": lambda kept, _: None,
     "ignored": lambda kept, _: kept.ignore(),
@@ -214,6 +224,22 @@ async def test_a_clone_deletes_nothing_of_other_projects(kept: Kept) -> None:
     assert _list_stored(kept) == _names("w")
     await kept.judge(None, "w", config=hidden)
     assert not _list_stored(kept)
+
+
+@pytest.mark.parametrize(
+    ("unknown", "left"),
+    [(lambda _: PrivacyConfig(unknown="late"), "w x"), (_unknown_in_w, "w"), (_no_rules_in_w, "w")],
+)
+async def test_where_settings_or_rules_are_not_known_nothing_is_deleted(
+    kept: Kept, unknown: Callable[[Kept], PrivacyConfig], left: str
+) -> None:
+    """All files are ignored; it is judged where it is known what that means."""
+    for root in ("w", "x"):
+        _store(kept.cache, kept.write(f"{root}/a.py"), root)
+        kept.ignore(root)
+    config = dataclasses.replace(QUICK, privacy=unknown(kept))
+    await kept.judge(None, "w", "x", config=config)
+    assert _list_stored(kept) == {name for root in left.split() for name in _names(root)}
 
 
 async def test_half_an_emoji_keeps_no_other_workspace_from_disk(kept: Kept) -> None:

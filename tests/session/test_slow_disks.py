@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from fim_lsp.session import judging
 from fim_lsp.session.session import Session
 from fim_lsp.session.state import state_file, verdicts, workspaces
 from fim_lsp.workspace import explorer, files, git_files
+from tests.clock import run
 from tests.fake_backend import FakeBackend
 from tests.typist import QUICK, Typist, wait_judged
 
@@ -253,21 +254,28 @@ async def test_looks_at_a_disk_that_hangs_do_not_pile_up(
     assert disks.n_looks <= 2
 
 
-async def test_many_changes_of_rules_are_one(disks: Disks, monkeypatch: pytest.MonkeyPatch) -> None:
-    """300 events while 40 files are open: some looks at each, and the next request is answered."""
-    one, _ = disks.roots
-    typists = [disks.open(one / f"f{n}.py") for n in range(40)]
-    await wait_judged(disks.session)
-    disks.hang(monkeypatch)
-    for _ in range(300):
-        disks.session.handle(events.FilesChanged(((one / ".gitignore").as_uri(),), ()))
-        await asyncio.sleep(0)
-    assert len(disks.session._judging._looks) <= len(typists) + 1
-    assert await answer(typists[0]) == "backend"
-    await wait_judged(disks.session)
-    assert disks.n_looks <= 100 * len(
-        typists
-    )  # of 300, where the machine is not faster than the events
+@pytest.mark.parametrize(("gap_s", "n_judgements"), [(0.0, 1), (0.001, 1), (0.02, 11)])
+def test_many_changes_of_rules_are_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gap_s: float, n_judgements: int
+) -> None:
+    """300 events while 40 files are open are one look at each; while they last there is one now and then."""
+
+    async def burst() -> None:
+        disks = Disks(tmp_path)
+        await disks.session.connection.wait_ready()
+        one, _ = disks.roots
+        typists = [disks.open(one / f"f{n}.py") for n in range(40)]
+        await wait_judged(disks.session)
+        disks.hang(monkeypatch)
+        for _ in range(300):
+            disks.session.handle(events.FilesChanged(((one / ".gitignore").as_uri(),), ()))
+            await asyncio.sleep(gap_s)
+        assert await answer(typists[0]) == "backend"
+        await wait_judged(disks.session)
+        assert disks.n_looks == n_judgements * len(typists)
+        await disks.session.aclose()
+
+    run(burst(), monkeypatch)
 
 
 # -- folders that go away --------------------------------------------------------------------------
@@ -407,3 +415,63 @@ async def test_a_folder_that_comes_back_is_judged_again(disks: Disks) -> None:
     assert "cannot be judged" in await answer(public)
     (root / "away").rename(root / "sub")
     assert await answer(public) in ("backend", "cache")
+
+
+def made_again(file: Path, text: str, *, rule: str = "") -> None:
+    if file.parent.exists():
+        file.parent.rename(file.parent.with_name("old"))
+    file.parent.mkdir()
+    file.write_text(text)
+    (file.parent / ".gitignore").write_text(rule)
+
+
+async def same_text(disks: Disks, file: Path) -> list[str]:
+    """With the next request, without any event."""
+    file.parent.rename(file.parent.with_name("old"))
+    await watched(disks, file)
+    kinds = [await answer(disks.typist(file))]
+    made_again(file, CODE.format("secret"))
+    return [*kinds, await answer(disks.typist(file))]
+
+
+async def opened_with_its_new_text(disks: Disks, file: Path) -> list[str]:
+    made_again(file, CODE.format("new"))
+    await watched(disks, file)
+    kinds = [await answer(disks.typist(file))]
+    disks.session.handle(events.Closed(file.as_uri()))
+    disks.session.handle(events.Opened(file.as_uri(), "python", 1, CODE.format("new")))
+    return [*kinds, await answer(disks.typist(file))]
+
+
+async def saved(disks: Disks, file: Path) -> list[str]:
+    made_again(file, "")
+    await watched(disks, file)
+    kinds = [await answer(disks.typist(file))]
+    (file.parent / file.name).write_text("\ufeff" + CODE.format("secret"), "utf-8")
+    return [*kinds, await answer(disks.typist(file))]
+
+
+async def with_its_rule(disks: Disks, file: Path) -> list[str]:
+    made_again(file, CODE.format("secret"), rule="secret.py\n")
+    await watched(disks, file)
+    return [await answer(disks.typist(file))]
+
+
+@pytest.mark.parametrize(
+    ("story", "wanted"),
+    [
+        (same_text, ["private: it cannot be judged", "backend"]),
+        (opened_with_its_new_text, ["private: it cannot be judged", "backend"]),
+        (saved, ["private: it cannot be judged", "backend"]),
+        (with_its_rule, ["private: it matches"]),
+    ],
+)
+async def test_a_folder_that_is_made_again_without_the_rule(
+    disks: Disks, story: Callable[[Disks, Path], Awaitable[list[str]]], wanted: list[str]
+) -> None:
+    """Once the file there has the text that the editor shows, it is judged like any other."""
+    file = disks.roots[0] / "sub/secret.py"
+    (disks.roots[0] / "sub/.gitignore").write_text("secret.py\n")
+    assert "private" in await answer(disks.open(file))
+    outcomes = await story(disks, file)
+    assert all(map(str.startswith, outcomes, wanted)), outcomes

@@ -36,7 +36,7 @@ class Project:
         document = open_document(uri, "python", 1, (self.root / name).read_text())
         location = paths.locate(uri, self.workspaces.roots)
         workspace = self.workspaces.of(location, ())
-        if await self.workspaces.verdicts.find(uri, self.config):
+        if await self.workspaces.verdicts.find(uri, document.lines, self.config):
             workspace.memory.note_deletion(uri)
         else:
             workspace.open(source(document, location))
@@ -178,7 +178,7 @@ async def test_texts_without_a_file_are_judged_by_their_path(
     verdicts = project.workspaces.verdicts
     verdict = verdicts.find_quickly(uri)
     if verdict is None:
-        verdict = await verdicts.find(uri, project.config)
+        verdict = await verdicts.find(uri, (), project.config)
     assert verdict.startswith(reason)
     assert bool(verdict) == bool(reason)
 

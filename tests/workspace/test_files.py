@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.index import Index, holding
-from fim_lsp.context.privacy import Folder
+from fim_lsp.context.privacy import DEPENDENCY_NAMES, Folder, is_installed
 from fim_lsp.settings.config import PrivacyConfig
 from fim_lsp.workspace import files, ignore_files
 from fim_lsp.workspace.files import grow, list_files, reread
@@ -139,3 +140,41 @@ def test_a_workspace_that_is_a_link_is_judged_where_it_leads(root: Path) -> None
         "binary.py",
         "deep/c.py",
     ]
+
+
+@pytest.fixture
+def deep(root: Path) -> Iterator[str]:
+    """Yield the path of a file as deep as one may be named."""
+    if sys.platform == "win32":
+        pytest.skip("paths are short there")
+    depth = min(1900, (os.pathconf(root, "PC_PATH_MAX") - len(str(root)) - 100) // 2)
+    folder = os.open(root, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir("x", dir_fd=folder)
+        inner = os.open("x", os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = inner
+    os.close(os.open("deep.py", os.O_CREAT, dir_fd=folder))
+    os.close(folder)
+    yield "x/" * depth + "deep.py"
+    while (root / "x/x").exists():  # pytest removes folders by recursion
+        (root / "x/x").rename(root / "y")
+        (root / "x").rmdir()
+        (root / "y").rename(root / "x")
+
+
+def test_a_folder_that_lies_very_deep_costs_its_own_files_only(
+    root: Path, deep: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All files are listed, and no folder costs more than its own name."""
+    looked_at: list[bytes] = []
+
+    def look(path: bytes) -> bool:
+        looked_at.append(path)
+        return is_installed(path)
+
+    monkeypatch.setattr(files, "is_installed", look)
+    listing = [*list_files(root, deep, EXCLUDES)]
+    assert listing[0] == deep
+    assert {"a.py", "app/b.py", "app/deep/c.py"} <= {*listing}
+    assert max(path.count(b"/") for path in looked_at) == DEPENDENCY_NAMES

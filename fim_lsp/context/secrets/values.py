@@ -7,10 +7,10 @@ breaks, after words that placeholders are made of were taken out. Of 20,000 stri
 library and in packages 0.7 % have two oddities and 0.2 % have four; of random passwords of 8, 16
 and 40 characters 81 %, 99 % and all have two.
 
-Letters without digits or signs are told from words by their pairs: `rare_pairs` are those that make up
-less than one in 4,000 of the pairs in the 86,000 different names and words of the standard library
-and of packages from npm. Of other such names of 10 to 40 letters 1.3 % have as many as three; of
-random letters, 85 % of 10 in one case have them, and 99 % of 20.
+Letters without digits or signs are told from words by their pairs: `rare_pairs` (names.toml) are
+those that make up less than one in 4,000 of the pairs in the 86,000 different names and words of
+the standard library and of packages from npm. Of other such names of 10 to 40 letters 1.3 % have as
+many as three; of random letters, 85 % of 10 in one case have them, and 99 % of 20.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 The verdicts on files: a look at the disk, in threads that only verdicts use. State: the refusals.
 
 A disk may not answer, so a look may hang for as long as it likes, and is in no other's way. What
-was private, or could not be judged, stays so while its file is gone, or its folder is another one:
-then the disk says nothing of the text that the editor still shows.
+was private, or could not be judged, stays so while its file is gone, or lies in another folder and
+is not the text that the editor shows: then the disk says nothing of that.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import asyncio
 import os
 import stat
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -21,13 +21,14 @@ from typing import NamedTuple, TypeVar
 
 from fim_lsp.settings.config import Config, PrivacyConfig
 from fim_lsp.workspace import paths
-from fim_lsp.workspace.git_files import excludes_files
-from fim_lsp.workspace.ignore_files import UNSURE, why_private
+from fim_lsp.workspace.files import has_lines
+from fim_lsp.workspace.ignore_files import UNSURE, list_rule_files, why_private
 
 T = TypeVar("T")
 FolderId = tuple[int, int]  # what tells a folder from another one in its place
 
 LIMIT_S = 1.0  # for what a disk is asked: after that a request goes on without it
+CALM_S = 0.05  # without another change of the rules, before the disk is asked because of one
 
 REFUSALS = 10_000  # that are remembered
 # The default threads may all be busy: with names that do not resolve, long texts. As many looks
@@ -60,6 +61,14 @@ class Refusal(NamedTuple):
     place: FolderId | None
 
 
+class _Seen(NamedTuple):
+    """A verdict; where the file is, None if nowhere; whether the editor shows what is in it."""
+
+    why: str
+    place: FolderId | None
+    is_shown: bool
+
+
 class Verdicts:
     """The verdicts on the files of a session; *roots* are the editor's folders."""
 
@@ -73,16 +82,17 @@ class Verdicts:
         """Return why *uri* is private, None where that needs a look at the disk."""
         return "not a file" if paths.path_to_judge(uri) is None else None
 
-    async def find(self, uri: str, config: Config) -> str:
-        """Return why *uri* is private, "" when it is not."""
+    async def find(self, uri: str, lines: Sequence[str], config: Config) -> str:
+        """Return why *uri*, of which the editor shows *lines*, is private, "" when it is not."""
         if uri.startswith(paths.UNNAMED) and config.remote_servers:
             return "it has no name, so that only a model of this machine may see it"
         if (file := paths.path_to_judge(uri)) and (why := config.privacy.why_unknown(file)):
             return f"{UNSURE}: {why}"
-        look = partial(self._look, uri, config.privacy)
-        why, place, self.rule_files = await judge_apart(look)
-        named = _file(uri)
-        return self._keep_refusal(named, why, place) if named else why
+        name = _name(uri)
+        refused = lines if name in self._refusals else None
+        look = partial(self._look, uri, refused, config.privacy)
+        seen, self.rule_files = await judge_apart(look)
+        return self._keep_refusal(name, seen) if name else seen.why
 
     def list_private(self, uris: Collection[str], privacy: PrivacyConfig) -> set[str]:
         """
@@ -101,16 +111,17 @@ class Verdicts:
         except OSError:
             return True  # it cannot be judged
         why = self._judge(uri, privacy)
-        return not why or why.startswith(UNSURE)
+        return not why or is_unsure(why)
 
     def _look(
-        self, uri: str, privacy: PrivacyConfig
-    ) -> tuple[str, FolderId | None, tuple[Path, ...]]:
-        """Return the verdict, the place of the file that it is about, and the user's rules."""
-        rule_files, place, why = _rule_files(), _place(uri), self._judge(uri, privacy)
+        self, uri: str, refused: Sequence[str] | None, privacy: PrivacyConfig
+    ) -> tuple[_Seen, tuple[Path, ...]]:
+        """Return the verdict, and the user's files of rules."""
+        rule_files, place, why = list_rule_files(), _place(uri), self._judge(uri, privacy)
         if _place(uri) != place:
-            return f"{UNSURE}: its folder was replaced meanwhile", None, rule_files
-        return why, place, rule_files
+            place, why = None, f"{UNSURE}: its folder was replaced meanwhile"
+        is_shown = refused is not None and has_lines(_file(uri), refused)
+        return _Seen(why, place, is_shown), rule_files
 
     def _judge(self, uri: str, privacy: PrivacyConfig) -> str:
         roots, path = self._roots(), paths.path_to_judge(uri)
@@ -119,15 +130,15 @@ class Verdicts:
         places = [(path, root), *paths.list_places(path, roots)]
         return next(filter(None, (why_private(*place, privacy) for place in places)), "")
 
-    def _keep_refusal(self, path: PurePath, why: str, place: FolderId | None) -> str:
-        """Return the verdict *why*, or the last one where that still holds; remember it."""
-        file = os.path.normpath(path)
+    def _keep_refusal(self, file: str, seen: _Seen) -> str:
+        """Return the verdict, or that the last one still holds; remember it."""
+        why, place, is_shown = seen
         last = self._refusals.get(file)
-        if why.startswith(UNSURE):
+        if is_unsure(why):
             self._refusals.setdefault(file, Refusal(f"{UNSURE}: the file is not there", None))
             return why
-        if not why and last and (place is None or last.place not in (None, place)):
-            return last.why
+        if not why and last and not is_shown and (not place or last.place not in (None, place)):
+            return f"{UNSURE}: the file is not there with this text, which was private: {last.why}"
         self._refusals.pop(file, None)
         if why:
             self._refusals[file] = Refusal(why, place or (last.place if last else None))
@@ -136,15 +147,19 @@ class Verdicts:
         return why
 
 
-def _rule_files() -> tuple[Path, ...]:
-    with suppress(OSError):
-        return tuple(excludes_files())
-    return ()  # then all files are private, and judged again when asked for
+def is_unsure(why: str) -> bool:
+    """Return whether the verdict *why* is that a file cannot be judged, which may end."""
+    return why.startswith(UNSURE)
 
 
 def _file(uri: str) -> PurePath | None:
     """Return the file whose text *uri* names, a cell of a notebook, too; None where it has none."""
     return None if uri.startswith("untitled:") else paths.path_to_judge(uri)
+
+
+def _name(uri: str) -> str:
+    file = _file(uri)
+    return os.path.normpath(file) if file else ""
 
 
 def _place(uri: str) -> FolderId | None:
