@@ -110,9 +110,8 @@ class Judging:
         await self.wait_judged(uri)
         if (doc := self._open.by_uri.get(uri)) is None:
             raise Withdrawn("the document is not open")
-        if doc.refusal:
-            outcome, rule = doc.refusal
-            raise Withdrawn(outcome.words.format(rule))
+        if why := doc.view.refusal:
+            raise Withdrawn(why[0].words.format(why[1]))
         return doc
 
     async def aclose(self) -> None:

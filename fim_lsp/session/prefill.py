@@ -50,9 +50,11 @@ class Prefill:
         there, and `o` opens a line below. While idle, choose chunks and evaluate what the next
         request will want.
 
-        A user who moves the cursor, looks, and types then waits only for what was typed.
+        A user who moves the cursor, looks, and types then waits only for what was typed. Where
+        nothing is suggested by itself, nothing is evaluated ahead.
         """
-        if self._open.here is not doc:
+        disabled_for = self._lane.connection.config.completion.disabled_for
+        if self._open.here is not doc or doc.why_disabled(disabled_for):
             return
         self._lane.stir()
         step, delay = (self._rest_step, IDLE_S) if self._open.rests else (self._cursor_step, REST_S)

@@ -225,7 +225,6 @@ class Session:
         self.connection.report_state(again=True)
         if self._waking is not None:
             self._waking.cancel()
-            self._waking = None
         if remaining_s := self.quiet.remaining_s:
             loop = asyncio.get_running_loop()
             self._waking = loop.call_later(remaining_s, self._report_quiet)

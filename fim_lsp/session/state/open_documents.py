@@ -140,7 +140,7 @@ class OpenDocuments:
         others = {
             other.file.path: other.document.lines
             for other in self.of(doc.workspace)
-            if other is not doc and other.is_usable
+            if other is not doc and other.current is not None
         }
         frame = doc.view.ladder.current
         shown = frame.header.chunks if frame else ()
