@@ -78,6 +78,7 @@ class Editor(LanguageServer):
         self.notebooks = Notebooks()
         self.sources = Sources(flags, over_tcp=over_tcp)
         self.roots: tuple[str, ...] = ()
+        self.long_texts = Newest[str]()
         self._open_session = open_session
         self._is_open = False
         self._closing: asyncio.Task[None] | None = None

@@ -24,6 +24,7 @@ from fim_lsp.session.connection import Connection, SessionStatus
 from fim_lsp.session.days import Day, Days
 from fim_lsp.session.dispatcher import Dispatcher
 from fim_lsp.session.edits.instructed_edits import InstructedEdits, OnProgress
+from fim_lsp.session.edits.long_text import continue_long
 from fim_lsp.session.edits.model_edits import ModelEdits
 from fim_lsp.session.edits.next_edits import NextEdits
 from fim_lsp.session.framing import Framing
@@ -264,6 +265,26 @@ class Session:
         except Withdrawn as why:
             return PromptReport(f"nothing, {why}")
         return await self._framing.report(doc)
+
+    async def continue_long(
+        self, uri: str, position: Position | None, go_on: Callable[[str], bool]
+    ) -> tuple[Position, str, str]:
+        """
+        Return a long text at *position* (None: where a suggestion was asked for last), and why it
+        ended early.
+
+        See `long_text`; a change of the document ends it as well.
+        """
+        if (opened := self._open.by_uri.get(uri)) is None:
+            return Position(0, 0), "", "the document is not open"
+        place = opened.place_at(position) if position else opened.cursor
+        opened.move_to(place)
+        try:
+            doc = await self._judging.admit(uri)
+            doc.move_to(place)
+        except Withdrawn as reason:
+            return Position(0, 0), "", str(reason)
+        return await continue_long(doc, place, go_on, self._lane, self._framing)
 
     async def explain(self, uri: str, position: Position | None) -> LastAnswer:
         """

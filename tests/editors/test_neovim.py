@@ -365,6 +365,34 @@ def test_what_the_model_is_shown(typed: Neovim) -> None:
     typed.wait_until(lambda: typed.buffer == SHOP + TYPED, "the text")
 
 
+def test_writing_on(typed: Neovim) -> None:
+    """:Fim continue writes a text after the cursor; one undo takes it back."""
+    typed.send(ESCAPE + ":Fim continue\r")
+    typed.wait_until(lambda: typed.buffer != SHOP + TYPED, "more text")
+    assert typed.buffer.startswith(SHOP + TYPED)
+    typed.wait_for("fim-lsp wrote ")
+    typed.send("u")
+    typed.wait_until(lambda: typed.buffer == SHOP + TYPED, "the text as typed")
+
+
+def test_how_far_a_text_is_while_it_is_written(typed: Neovim) -> None:
+    """
+    The screen says how many lines there are.
+
+    These are the server's messages, sent by the test: of a text that is written at once there are none.
+    """
+    typed.send(ESCAPE)
+    typed.wait_until(lambda: REST_OF_LINE not in typed.text, "no ghost text")
+    typed.settle()
+    for value in ("{kind='begin', title='Writing'}", "{kind='report', message='3 lines'}"):
+        typed.lua(
+            "(function(client) client.handlers['$/progress']"
+            f"(nil, {{token='t', value={value}}}, {{client_id=client.id}}) return 1 end)"
+            "(vim.lsp.get_clients({name='fim'})[1])"
+        )
+    typed.wait_for("fim: writing, 3 lines …")
+
+
 def test_a_server_that_dies_comes_back(typed: Neovim) -> None:
     """A killed server is started again and knows the open buffer."""
     typed.send(ESCAPE + ":set messagesopt=wait:1,history:100\r")  # Neovim's message is a long one

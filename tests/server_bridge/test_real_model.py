@@ -20,7 +20,7 @@ from fim_lsp.prompt.half_words import heal
 from fim_lsp.session.scheduler import Scheduler
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import EmbeddedSettings
-from server_bridge.protocol import Model, Reply, Request
+from server_bridge.protocol import Model, Reply, Request, Stop, append_text
 from tests.llama_server import PROGRAM
 from tests.server_bridge.prompts import LINES, TYPED, short
 from tests.server_bridge.serving import served
@@ -79,6 +79,23 @@ async def test_typing_costs_what_is_typed_and_is_foretold() -> None:
     evaluated = sorted(cost.prompt_n for cost in costs)
     assert evaluated[len(evaluated) // 2] <= 3
     assert evaluated[-1] <= 16
+
+
+async def test_text_goes_on_past_the_context() -> None:
+    """The newer half of a text is moved up behind the prompt, which stays evaluated."""
+    n_ctx = 256
+    at = short("    # All names of the months, days and hours, one a line:\n    names = [\n")
+    async with engine(n_ctx=n_ctx, n_batch=64) as ours:
+        replies = [reply async for reply in ours.stream(Request(at, n_ctx))]
+        assert replies[-1].stop is Stop.FULL
+        kept = replies[len(replies) // 2 :]
+        tokens = tuple(token for reply in kept for token in reply.tokens)
+        text = "".join(reply.text for reply in kept)
+        shorter = replace(append_text(at, text, tokens), dropped=True)
+        first, *_ = [reply async for reply in ours.stream(Request(shorter, 32))]
+        again = await ours.warm(at, n_ctx)
+    assert first.timings.prompt_n <= 2
+    assert again.evaluated <= 1
 
 
 async def test_a_request_waits_for_one_step_of_what_is_evaluated_ahead() -> None:

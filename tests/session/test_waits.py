@@ -43,6 +43,10 @@ CALLS: dict[str, dict[str, Call]] = {
     },
     "explain": {"": lambda session, at: session.explain(URI, at)},
     "report": {"": lambda session, _: session.report(URI)},
+    "continue_long": {
+        "there": lambda session, at: session.continue_long(URI, at, lambda _: True),
+        "here": lambda session, _: session.continue_long(URI, None, lambda _: True),
+    },
     "edit": {
         "": lambda session, at: session.edit(
             URI, Instruction(at._replace(column=0), at, "shorten it"), lambda _: True

@@ -103,6 +103,9 @@ local subcommands = {
   trigger = function()
     require('fim').trigger()
   end,
+  continue = function()
+    require('fim').continue()
+  end,
   stats = function()
     require('fim.pages').stats()
   end,

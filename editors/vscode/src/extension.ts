@@ -189,6 +189,6 @@ function aboutThis(command: string): unknown[] {
   if (client === undefined || editor === undefined) return [];
   const uri = client.code2ProtocolConverter.asUri(editor.document.uri);
   if (["fim.showContext", "fim.didDismissCompletion", DISMISS, WHY].includes(command)) return [uri];
-  if (command !== "fim.why") return [];
+  if (!["fim.continueLong", "fim.why"].includes(command)) return [];
   return [{ uri, position: client.code2ProtocolConverter.asPosition(editor.selection.active) }];
 }

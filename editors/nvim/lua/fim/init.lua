@@ -193,6 +193,14 @@ function M.place(client)
   return { uri = vim.uri_from_bufnr(0), position = { line = row - 1, character = character } }
 end
 
+--- Write a long text at the cursor (in normal mode after it), until its limit or the next key.
+function M.continue()
+  local client = require('fim.status').server()
+  if client then
+    client:exec_cmd({ title = 'continue', command = 'fim.continueLong', arguments = { M.place(client) } })
+  end
+end
+
 local function cycle(step)
   local own = require('fim.ghost').cycle(vim.api.nvim_get_current_buf(), step)
   if not own and M.uses_builtin() then
