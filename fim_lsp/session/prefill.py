@@ -136,11 +136,10 @@ class Prefill:
                 self._lane.again(CURSOR, partial(self._rest_step, doc), delay=missing)
                 return False
             prompt = replace(prompt, aside=place != here)
-            warmed = await self._lane.ahead(CURSOR, prompt, model)
-            self._stats.count_warm(warmed, waited_for=False, is_first=False)
+            left = await self._step(CURSOR, prompt, model, is_first=False)
             if prompt.aside:  # the server may have it of before
                 doc.ladder_for(place.document).put_aside(frame)
-            if warmed.left:
+            if left:
                 return True
         return False
 
