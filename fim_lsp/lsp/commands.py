@@ -16,7 +16,6 @@ from fim_lsp.events import Accepted, Dismissed, Snoozed
 from fim_lsp.lsp import convert, watchdog
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.rpc import JsonRpcException, types
-from fim_lsp.session.state.state_file import PAGE
 from fim_lsp.settings import files
 from fim_lsp.settings.removed import describe_removed
 from fim_lsp.suggest.reasons import notice, report
@@ -100,7 +99,7 @@ async def open_page(editor: Editor, *_: object) -> str:
 
 async def _open(editor: Editor, text: str) -> None:
     """Show *text* in the editor, from a file that only this user may read."""
-    path = files.cache_folder() / PAGE
+    path = files.cache_folder() / files.PAGE
     with contextlib.suppress(OSError):
         await asyncio.to_thread(private_files.write, path, text.encode(errors="replace"))
         await show_document(editor, path.as_uri(), take_focus=True)

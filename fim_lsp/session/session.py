@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from datetime import date
 from pathlib import Path
 
 from fim_lsp import events
@@ -21,7 +20,6 @@ from fim_lsp.instruct.dialogue import Edited, Instruction
 from fim_lsp.prompt.report import PromptReport
 from fim_lsp.session.completer import Completer
 from fim_lsp.session.connection import Connection, SessionStatus
-from fim_lsp.session.days import Day, Days
 from fim_lsp.session.dispatcher import Dispatcher
 from fim_lsp.session.edits.instructed_edits import InstructedEdits, OnProgress
 from fim_lsp.session.edits.long_text import continue_long
@@ -49,8 +47,8 @@ BACKGROUND = ("prefill cursor", "decode ahead", "choose chunks", "prefill next")
 class Session:
     """
     What one editor has open, and its model. *open_backend* makes a backend from a configuration,
-    without waiting; *cache* is a folder of our own for what is saved between sessions, *days* that
-    for the counts of each day where there is no other; *open_model* makes the model for next edits.
+    without waiting; *cache* is a folder of our own for what is saved between sessions; *open_model*
+    makes the model for next edits.
     *on_status* is called when the status changes.
 
     The editor's server, the port and the command line use its methods and no part of it
@@ -64,8 +62,6 @@ class Session:
         open_backend: Callable[[Config], Backend],
         cache: Path | None = None,
         open_model: Callable[[Config], TextModel | None] = lambda _: None,
-        *,
-        days: Path | None = None,
     ) -> None:
         self.on_status: Callable[[SessionStatus], None] = lambda _: None
         self.connection = Connection(config, open_backend)
@@ -92,7 +88,6 @@ class Session:
             self.connection, self.counters, self._open, self._judging, self._persistence,
             self._dispatcher, self._prefill, self.quiet,
         )  # fmt: skip
-        self._days = Days(cache or days, self.counters)
         self._forgetting = Tasks()
 
     @property
@@ -230,12 +225,6 @@ class Session:
             loop = asyncio.get_running_loop()
             self._waking = loop.call_later(remaining_s, self._report_quiet)
 
-    async def by_day(self) -> dict[str, Day]:
-        """Return the fate of suggestions on each day; kept where state may be."""
-        if not self.config.state.save:
-            return {}
-        return await asyncio.to_thread(self._days.write, date.today())  # noqa: DTZ011 (the user's day)
-
     async def complete(
         self,
         uri: str,
@@ -353,7 +342,6 @@ class Session:
             await self._judging.aclose()
             await self._persistence.aclose()
             await self._model_edits.aclose()
-            await self.by_day()
             await asyncio.gather(*self._forgetting)
         finally:
             await self.connection.aclose()

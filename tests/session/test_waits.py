@@ -55,7 +55,6 @@ CALLS: dict[str, dict[str, Call]] = {
     "prepare_edit": {"": lambda session, at: session.prepare_edit(URI, TOP, at)},
     "next_edit": {"": lambda session, at: session.next_edit(URI, at, unasked=True)},
     "check_next_edit": {"": lambda session, _: session.check_next_edit("1")},
-    "by_day": {"": lambda session, _: session.by_day()},
 }
 ENDING = {"aclose", "wait_idle", "wait_judged"}
 
