@@ -3,7 +3,8 @@ What the servers that we name answer, from their sources: through backend, filte
 
 A new server is a file in `corpus`: `models` is its list, `model` the one that the user chose,
 `answers` are bodies and the suggestion that is `shown`, if any, `errors` what they mean, or the
-field that they `refuse`. With `crlf` its lines end so. `sources` were opened and compared, at a commit; the entries in `unopened` were not.
+field that they `refuse`. With `crlf` its lines end so. `sources` were opened and compared, at a
+commit; the entries in `unopened` were not.
 """
 
 from __future__ import annotations
