@@ -122,6 +122,18 @@ def test_a_suggestion_that_differs_from_the_text_is_not_accepted(typed: Neovim) 
     assert REST_OF_LINE not in typed.buffer
 
 
+def test_a_key_that_came_with_a_text_keeps_its_meaning(tmp_path: Path) -> None:
+    """It was on its way before the user could read: what it did without a suggestion, it does."""
+    file = shop_in(tmp_path)
+    init = INIT.format(ghost_text="nil").replace("keys =", "read_ms = 600000, keys =")
+    with closing(Neovim(tmp_path, file.parent, init)) as neovim:
+        neovim.edit(file)
+        neovim.send("Go" + TYPED.replace("\n", "\r"))
+        neovim.wait_until(lambda: neovim.text.count("total +=") == 2, "ghost text")
+        neovim.send(TAB)
+        neovim.wait_for_buffer("for w# from the user")
+
+
 def test_undo_takes_back_just_the_suggestion(typed: Neovim) -> None:
     """Accepting is an undo step of its own."""
     typed.send(TAB)
@@ -285,10 +297,14 @@ def test_numbers_are_shown_without_a_prompt(typed: Neovim) -> None:
 
 
 def test_numbers_take_the_place_of_a_reason(typed: Neovim) -> None:
-    """One after the other, without a move of the cursor: it stays in the text; by hand, both go."""
+    """One after the other, also from inside the first: the cursor is in the text then; by hand, both go."""
     window = typed.lua("vim.api.nvim_get_current_win()")
     typed.send(ESCAPE + ":Fim why\r")
     typed.wait_for("While typing")
+    typed.send(":Fim why\r")
+    typed.wait_until(
+        lambda: typed.lua("vim.api.nvim_get_current_win()") != window, "the cursor in the reason"
+    )
     typed.send(":Fim stats\r")
     typed.wait_for("from the cache")
     assert "While typing" not in typed.text

@@ -11,6 +11,7 @@ local ASK = '<M-Bslash>' -- Copilot's key for it; Neovim and its usual plugins h
 ---@class fim.Options `vim.g.fim`; read whenever it matters, so that a change takes effect at once
 ---@field ghost_text? 'own'|'builtin' what shows suggestions; 'own' where Neovim has nothing built in
 ---@field filetypes_off? string[] filetypes that get no completions
+---@field read_ms? integer a suggestion is accepted by keys that come so much later than it, 100 by default
 ---@field keys? table<fim.Action, string|false> keys; by default only the one of `ask_key` is mapped
 
 ---@alias fim.Action 'accept'|'accept_word'|'accept_line'|'dismiss'|'trigger'|'next'|'previous'|'next_edit'|'edit_accept'|'edit_reject'|'edit_again'|'edit_more'

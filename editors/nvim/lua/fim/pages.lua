@@ -23,6 +23,13 @@ function M.close()
   end
 end
 
+--- Go back to the text, where the cursor is in the lines that were shown.
+function M.leave()
+  if float == vim.api.nvim_get_current_win() then
+    M.close()
+  end
+end
+
 --- Show a message: where a line of the screen is too short, beside the cursor, because Neovim would ask for Enter.
 ---@param message string
 function M.say(message)
