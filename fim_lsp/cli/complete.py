@@ -132,6 +132,8 @@ def rows(all_tried: Sequence[Tried], backend: Mapping[str, Any]) -> dict[str, st
         texts[title] = report(text, outcome, reason, by_hand=by_hand)
     if note := notice(backend):
         texts["the model"] = note
+    if len(all_tried) > 1 and all_tried[-1].answer.suggestions:
+        texts["the order"] = "as above; asked alone, by hand may get another text"
     return texts
 
 
