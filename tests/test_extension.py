@@ -58,7 +58,7 @@ def test_the_extensions_settings_are_the_servers() -> None:
 
 
 def test_vs_code_forwards_no_port_of_ours() -> None:
-    """Of a remote machine: it looks at the command lines of what listens; other programs' ports are forwarded."""
+    """It looks at the command lines of what listens; other programs' ports are forwarded."""
     defaults = MANIFEST["contributes"]["configurationDefaults"]["remote.portsAttributes"]
     [(pattern, how)] = defaults.items()
     assert how["onAutoForward"] == "ignore"

@@ -297,7 +297,7 @@ def test_numbers_are_shown_without_a_prompt(typed: Neovim) -> None:
 
 
 def test_numbers_take_the_place_of_a_reason(typed: Neovim) -> None:
-    """One after the other, also from inside the first: the cursor is in the text then; by hand, both go."""
+    """One after the other, also from inside the first; the cursor is in the text then."""
     window = typed.lua("vim.api.nvim_get_current_win()")
     typed.send(ESCAPE + ":Fim why\r")
     typed.wait_for("While typing")

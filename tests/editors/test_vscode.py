@@ -116,7 +116,7 @@ def test_switched_off(typed: Workbench) -> None:
 
 
 def test_why_nothing_is_suggested(typed: Workbench) -> None:
-    """The server at work answers, about text that is not saved, in a dialog that shows all of it."""
+    """The server answers, about text that is not saved, and a dialog shows all of it."""
     typed("type", " = 1")
     typed("press", "ArrowLeft")
     typed.why("code right of the cursor")

@@ -229,9 +229,12 @@ def test_a_code_action_is_for_the_text_that_it_was_made_for(tmp_path: Path) -> N
 
 CHANGES = """
 import { firstChange } from "./edit";
-const textOf = (text) => ({ lineCount: text.split("\\n").length, lineAt: (line) => ({ text: text.split("\\n")[line] }) });
-const found = JSON.parse(process.env.TEXTS).map(([old, now, first]) => firstChange(textOf(old), textOf(now), first).numbers);
-console.log(JSON.stringify(found));
+const document = (text) => {
+  const lines = text.split("\\n");
+  return { lineCount: lines.length, lineAt: (line) => ({ text: lines[line] }) };
+};
+const range = ([old, now, first]) => firstChange(document(old), document(now), first).numbers;
+console.log(JSON.stringify(JSON.parse(process.env.TEXTS).map(range)));
 """
 
 

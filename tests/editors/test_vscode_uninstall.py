@@ -1,4 +1,4 @@
-"""The extension is removed from a real VS Code: what it installed goes, and what its server kept elsewhere."""
+"""The extension is removed from a real VS Code: what it installed goes, and what that kept."""
 
 from __future__ import annotations
 
