@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from fim_lsp import __version__
 from fim_lsp.cli import options
 from fim_lsp.settings import files
 from fim_lsp.settings.config import BackendConfig, Config
@@ -183,6 +184,7 @@ def _bridge_settings(ours: BackendConfig, *, saves: bool) -> BackendSettings:
         unload_s=ours.unload_after_minutes * 60,
         slots_dir=str(files.cache_folder() / "slots") if saves else "",
         keys_dir=str(files.cache_folder()),
+        shared=str(files.cache_folder() / f"engine-{__version__}"),
         endpoints=tuple(_bridge_settings(one, saves=saves) for one in ours.endpoints),
     )
 

@@ -24,9 +24,10 @@ from fim_lsp.cli.terminal import screen_on
 from fim_lsp.settings import files
 from fim_lsp.settings.config import BackendConfig, Config
 from server_bridge import bridge
+from server_bridge.machine import locks
 from server_bridge.machine.addresses import redact_url
 from server_bridge.machine.executables import program_path
-from server_bridge.process import command_line, programs, served
+from server_bridge.process import command_line, programs
 from server_bridge.process.command_line import Machine
 from server_bridge.protocol import Backend, BackendError, BackendUnusable
 from server_bridge.weights import choice, download, on_disk
@@ -74,16 +75,26 @@ def _answering(ours: BackendConfig, named: Path) -> tuple[Path, str]:
     if ours.kind == "auto" and (state := asyncio.run(bridge.find_running(settings))) is not None:
         return Path(state.model), f"the llama.cpp server at {state.url}, with {state.model}"
     if named.is_file():
-        return named, f"{named.name}, run by the embedded engine"
+        return named, f"{named.name}, run by the embedded engine{_describe_shared()}"
     missing = f"; {ours.model}, which the settings name, is not there" if ours.model else ""
     return Path(), f"the bundled model, a toy{missing}; fim-lsp setup gets a real one"
+
+
+def _describe_shared() -> str:
+    """Return which engines editors share now, as part of a sentence."""
+    shared = locks.list_shared(files.cache_folder())
+    words = (
+        f"; {one.model} takes {one.memory / GIGABYTE:.1f} GB for {one.n_users} "
+        f"program{'s' * (one.n_users != 1)}" for one in shared
+    )  # fmt: skip
+    return "".join(words)
 
 
 TOO_SMALL = "this machine has too little memory for these models: name a smaller --model FILE"
 
 
 class _Refused(Exception):
-    """It cannot be served; the message is empty where the reason was said."""
+    """It cannot be served; the message says why."""
 
 
 def run(given: Namespace) -> int:
@@ -91,13 +102,13 @@ def run(given: Namespace) -> int:
     if given.command == "models":
         return _show_models()
     try:
-        program = _program(given)
-    except (BackendUnusable, _Refused) as error:
+        served = _choose_server(given)
+        if given.dry_run:
+            return serve.show_command(served.argv, served.key_file)
+        serve.show_instructions(served.url, served.key_file)
+        served.run()
+    except (BackendUnusable, _Refused, OSError) as error:
         return serve.refuse(str(error))
-    assert program.key_file is not None
-    if given.dry_run:
-        return serve.show_command(program.argv, program.key_file)
-    return serve.watch(served.keep(program), program.key_file)
 
 
 def describe_machine() -> tuple[str, Offer | None]:
@@ -112,7 +123,7 @@ def describe_machine() -> tuple[str, Offer | None]:
         gpu = f"{machine.gpu / GIGABYTE:.0f} GB free on a GPU"
         words.append(gpu if machine.gpu else "no GPU for llama.cpp")
     words.append(server or "no llama-server: the embedded engine is used")
-    return ", ".join(words), choice.find_offer(_offers(machine), "auto")
+    return ", ".join(words) + _describe_shared(), choice.find_offer(_offers(machine), "auto")
 
 
 def get_model(given: Namespace) -> str:
@@ -158,18 +169,17 @@ def try_backend(
     return asyncio.run(connect())
 
 
-def _program(given: Namespace) -> programs.Program:
-    """Return the program to run. Raises _Refused, BackendUnusable."""
+def _choose_server(given: Namespace) -> programs.Served:
+    """Return the server to run. Raises _Refused, BackendUnusable."""
     config, problems = files.read((Path.cwd(),))
     for problem in problems:
         screen_on(sys.stderr).say(f"fim-lsp: {problem}")
     has_folder = Path(given.program).name != given.program
     # No link is followed: `Path.resolve` would.
     program = os.path.abspath(given.program) if has_folder else given.program  # noqa: PTH100
-    server = program_path(program)
-    build = programs.build(server) if server else None
-    if server is None and not serve.may_lack(given):
-        raise _Refused
+    if (server := program_path(program)) is None:
+        raise _Refused(serve.why_not(given.program))
+    build = programs.build(server)
     machine = programs.machine(server)
     if given.draft and not machine.gpu and not given.dry_run:
         screen_on(sys.stdout).say(serve.SLOW_DRAFT)
@@ -183,8 +193,6 @@ def _program(given: Namespace) -> programs.Program:
         unload_s=config.backend.unload_after_minutes * 60,
         slots_dir=str(cache / "slots") if config.state.save else "",
     )
-    if server is None or build is None:
-        return programs.inside(machine, plan, cache)
     return programs.outside(server, machine, build, plan, cache)
 
 

@@ -57,7 +57,8 @@ class BackendSettings:
     *model* is one of a server's, or a GGUF file for the embedded engine ("" for the bundled one).
     *key* belongs to *url* and is sent nowhere else. *usual_urls* are asked when there is no *url*
     or no server at it. *headers* and fields of the *body* go to *url* only as well. *keys_dir* is
-    the folder where `fim-lsp serve` leaves the keys of the servers that it runs.
+    the folder where `fim-lsp serve` leaves the keys of the servers that it runs. *shared* is how the
+    names of files begin by which editors share an engine, see `EmbeddedSettings`.
     """
 
     kind: Literal["auto", "llama-server", "openai", "embedded"] = "auto"
@@ -65,7 +66,6 @@ class BackendSettings:
     model: str = ""
     key: Key = field(default_factory=Key)
     ca_file: str = ""
-    n_threads: int = 0  # of the embedded engine; 0: see `_make_embedded`
     template: str = ""
     context_tokens: int = 0
     headers: tuple[tuple[str, str], ...] = ()  # "{session}" stands for `SESSION`
@@ -73,7 +73,7 @@ class BackendSettings:
     unload_s: int = 0
     slots_dir: str = ""
     keys_dir: str = ""
-    log: str = ""
+    shared: str = ""
     usual_urls: tuple[str, ...] = USUAL_URLS
     endpoints: tuple[BackendSettings, ...] = ()
 
@@ -218,14 +218,13 @@ def _make_embedded(settings: BackendSettings) -> Embedded:
     as `serve` takes.
     """
     ours = settings.model if settings.kind == "embedded" or not _choose_model(settings) else ""
-    n_threads = programs.usual_threads() if ours else 1
     return Embedded(
         EmbeddedSettings(
             model=ours or str(programs.BUNDLED),
-            n_threads=settings.n_threads or n_threads,
+            n_threads=programs.usual_threads() if ours else 1,
             unload_s=settings.unload_s,
             slots_dir=settings.slots_dir,
-            log=settings.log,
+            shared=settings.shared if settings.kind == "auto" else "",
         )
     )
 

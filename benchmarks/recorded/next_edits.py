@@ -36,6 +36,14 @@ class Case(NamedTuple):
     scored: Sequence[Mapping[str, Any]]
 
 
+class Proposed(NamedTuple):
+    """What was proposed in a case, in words, and its category."""
+
+    case: str
+    category: str
+    words: str
+
+
 def read(file: Path) -> Iterator[Case]:
     """Yield the cases of an archive."""
     with tarfile.open(file) as archive:
@@ -51,8 +59,8 @@ def read(file: Path) -> Iterator[Case]:
             yield Case(folder.rpartition("/")[2], recording, scored)
 
 
-def score(case: Case) -> tuple[str, str]:
-    """Return what our engine proposes once the last edit is finished: its category, and it in words."""
+def score(case: Case) -> Proposed:
+    """Return what our engine proposes once the last edit is finished."""
     log, texts, now, last = EditLog(), dict[str, str](), 0.0, ""
     for entry in entries(case.recording):
         match entry:
@@ -67,12 +75,12 @@ def score(case: Case) -> tuple[str, str]:
     edited = [EditedText(path, language_of(path), _lines(texts[path])) for path in order]
     proposal = propose(log.list_finished(now + 10), edited)
     if proposal is None:
-        return _category(case, texts, "", ""), "nothing"
+        return Proposed(case.name, _category(case, texts, "", ""), "nothing")
     uri, line, old_lines, new_lines, *_ = proposal
     lines = _lines(texts[uri])
     made = (*lines[:line], *new_lines, *lines[line + len(old_lines) :])
     words = f"{uri}:{line + 1}: {' '.join(old_lines)!r} → {' '.join(new_lines)!r}"
-    return _category(case, texts, uri, "\n".join(made)), words
+    return Proposed(case.name, _category(case, texts, uri, "\n".join(made)), words)
 
 
 def _category(case: Case, texts: Mapping[str, str], path: str, made: str) -> str:
@@ -98,11 +106,10 @@ def _lines(text: str) -> tuple[str, ...]:
 
 def main() -> None:
     """Score all cases, and count."""
-    counts = Counter[str]()
-    for case in read(CASES):
-        category, words = score(case)
-        counts[category] += 1
-        print(f"{case.name}: {category}: {words}")
+    proposed = [score(case) for case in read(CASES)]
+    for one in proposed:
+        print(f"{one.case}: {one.category}: {one.words}")
+    counts = Counter(one.category for one in proposed)
     print(", ".join(f"{category} {n}" for category, n in counts.items()))
 
 

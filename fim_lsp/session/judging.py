@@ -110,8 +110,9 @@ class Judging:
         await self.wait_judged(uri)
         if (doc := self._open.by_uri.get(uri)) is None:
             raise Withdrawn("the document is not open")
-        if why := doc.view.refusal:
-            raise Withdrawn(why[0].words.format(why[1]))
+        if doc.refusal:
+            outcome, rule = doc.refusal
+            raise Withdrawn(outcome.words.format(rule))
         return doc
 
     async def aclose(self) -> None:
@@ -126,6 +127,10 @@ class Judging:
         if key not in self._looks:
             task = asyncio.create_task(self._look(key, work), name="judge")
             self._looks[key] = Look(task, _now())
+
+    def _note_look(self, key: str | Workspace) -> None:
+        """Note that the disk is looked at for *key* from now on."""
+        self._looks[key] = self._looks[key]._replace(since=_now())
 
     async def _look(self, key: K, work: Callable[[K], Coroutine[Any, Any, None]]) -> None:
         try:
@@ -155,7 +160,7 @@ class Judging:
         while (doc := self._open.by_uri.get(uri)) and (question := doc.view.question) is not last:
             last = question
             if doc.view.verdict is Verdict.UNJUDGED:
-                self._looks[uri] = self._looks[uri]._replace(since=_now())
+                self._note_look(uri)
                 why = await self._why_private(doc)
                 if ring := self._looks.get(doc.workspace):
                     left_s = ring.since + RING_S - _now()
@@ -181,7 +186,7 @@ class Judging:
         await self._persistence.restore_ring(workspace, self._connection.config)
         await self._wait_calm()
         while workspace.is_unsure(self._connection.config.privacy):
-            self._looks[workspace] = self._looks[workspace]._replace(since=_now())
+            self._note_look(workspace)
             if await workspace.reverify(self._connection.config.privacy):
                 self._forget()
             await self._wait_calm()
@@ -208,6 +213,7 @@ class Judging:
         if looks := [look.task for look in self._looks.values()]:
             await asyncio.wait(looks, timeout=SOON_S)
         self._forgets_soon = False
+        self._persistence.end_engines()
         self._connection.forget()
         self._persistence.begin_audit()
         await self._persistence.wait_audited()

@@ -147,6 +147,11 @@ class Persistence:
             await asyncio.wait([self._saving])
             await judge_apart(delete)  # what it had on its way to the disk
 
+    def end_engines(self) -> None:
+        """End the engines that sessions share, with all that they hold of prompts."""
+        for path in self._cache.glob(f"{state_file.ENGINES}*.json") if self._cache else ():
+            notes.delete(path)
+
     def begin_audit(self) -> None:
         """
         Judge what is on disk of the workspaces of this session, of earlier ones too; delete what

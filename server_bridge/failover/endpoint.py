@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
-from server_bridge.http.responses import Hung, Loading, ServerError, UnexpectedAnswer
+from server_bridge.http.responses import Loading, ServerError, UnexpectedAnswer
 from server_bridge.protocol import (
     Backend,
     BackendError,
@@ -140,9 +140,9 @@ class Endpoint:
         """
         Note a failure, *at_work* or while connecting.
 
-        A connection that is still open is closed: the server has to prove its identity again. A
-        process of ours goes on, but one that hangs (see `patience`). Clients that were told at the
-        same time to wait come back one after the other.
+        A connection that is still open is closed: the server has to prove its identity again; a
+        process of ours goes on. Clients that were told at the same time to wait come back one after
+        the other.
         """
         log.info("endpoint.failed url=%s reason=%s", self.backend.state.url, error)
         spread = time.monotonic_ns() % 1000 / 2000  # another one for each client
@@ -153,7 +153,7 @@ class Endpoint:
         self._n_failures += 1
         self.is_faulty |= isinstance(error, AT_WORK if at_work else UnexpectedAnswer)
         self.error = error
-        self.close(ends=isinstance(error, Hung))
+        self.close(ends=False)
 
     def close(self, *, ends: bool) -> None:
         """Close the connection, if there is one; *ends*: and end a process of ours."""

@@ -29,7 +29,6 @@ from urllib.parse import quote
 from server_bridge.http.events import events_in
 from server_bridge.http.responses import (
     NOTHING,
-    Hung,
     Lost,
     Object,
     Refused,
@@ -308,9 +307,7 @@ class Http:
 
     def _give_up(self, step: NextStep) -> NoReturn:
         """Raise the error that has *step* follow."""
-        if step is NextStep.END:
-            raise Hung(f"{self.url} neither answers nor computes")
-        if step is NextStep.ASK_AGAIN:
+        if step is not NextStep.LEAVE:
             raise Lost(f"{self.url} works on nothing, and has not answered")
         raise TimeoutError
 

@@ -165,10 +165,6 @@ class Lost(BackendTimeout):
     """The server works on nothing: the request did not reach it, or it forgot it. Ask again."""
 
 
-class Hung(BackendTimeout):
-    """A process of ours neither answers nor computes: it is to be ended."""
-
-
 class ServerError(BackendUnavailable):
     """
     The server answered that it failed, or has too much to do; it asks for a pause of so many

@@ -154,7 +154,7 @@ PROBE = (
 
 # What a completion can do without, though less is known of it then; see `http.fields`.
 OPTIONAL = (
-    "response_fields", "n_cache_reuse", "timings_per_token", "n_probs", "return_tokens", "samplers",
+    "response_fields", "timings_per_token", "n_probs", "return_tokens", "samplers",
     "cache_prompt", "stop", "seed", "temperature", "top_k", "id_slot", "grammar",
 )  # fmt: skip
 
@@ -173,6 +173,9 @@ class Process(Protocol):
 
     def cpu_s(self) -> float | None:
         """Return the seconds that it has computed; None once it has ended."""
+
+    def kill(self) -> None:
+        """End it at once: it hangs."""
 
 
 class MetServer(NamedTuple):
@@ -335,7 +338,10 @@ class Link:
                     seen = Seen.WORKING
                 before = now
             log.info("llama.late url=%s seen=%s", self.url, seen.name)
-            return watch.decide(seen, time.monotonic())
+            step = watch.decide(seen, time.monotonic())
+            if step is NextStep.END and self._process is not None:
+                self._process.kill()
+            return step
 
         return look
 

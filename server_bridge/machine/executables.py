@@ -19,7 +19,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 Child: TypeAlias = "subprocess.Popen[str]"
 
@@ -118,6 +118,22 @@ async def start_async(argv: Sequence[str], cwd: Path, **options: Any) -> asyncio
     """
     _refuse_relative(argv, cwd)
     return await asyncio.create_subprocess_exec(*argv, cwd=cwd, start_new_session=True, **options)
+
+
+def become(argv: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> NoReturn:
+    """Have another program take the place of this process. Raises OSError."""
+    _refuse_relative(argv, cwd)
+    os.chdir(cwd)
+    os.umask(0o077)  # what it saves of prompts, other users may not read
+    if sys.platform == "win32":  # there the shell would not wait for it
+        sys.exit(subprocess.call(argv, env=environment))  # noqa: S603 (the path is absolute)
+    os.execve(argv[0], [*argv], environment)  # noqa: S606
+
+
+def detach() -> None:
+    """Go on in a process apart from our parent, which sees us end."""
+    if sys.platform != "win32" and os.fork():
+        os._exit(0)
 
 
 def signal_group(pid: int, number: int) -> None:

@@ -18,9 +18,8 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from server_bridge.machine import processes
 from server_bridge.machine.addresses import Address, plain
-
-PROCESSES = Path("/proc")
 
 
 def peer_uid(connection: socket.socket) -> int | None:
@@ -35,8 +34,8 @@ def peer_processes(connections: Sequence[socket.socket]) -> list[int | None]:
     ms.
     """
     inodes = [far.inode if (far := _other_end(one)) else 0 for one in connections]
-    processes = _processes_of({one for one in inodes if one})
-    return [processes.get(one) for one in inodes]
+    found = _processes_of({one for one in inodes if one})
+    return [found.get(one) for one in inodes]
 
 
 def _other_end(connection: socket.socket) -> Socket | None:
@@ -55,26 +54,12 @@ def _processes_of(inodes: Collection[int]) -> dict[int, int]:
     None of those that another user's process has open. Takes some 10 ms.
     """
     names = {f"socket:[{inode}]": inode for inode in inodes}
-    processes: dict[int, int] = {}
-    for pid in sorted(int(folder.name) for folder in PROCESSES.glob("[0-9]*")):
-        for name in _list_open(pid):
+    found: dict[int, int] = {}
+    for pid in processes.list_all():
+        for name in processes.list_open(pid):
             if name in names:
-                processes.setdefault(names[name], pid)
-    return processes
-
-
-def _list_open(pid: int) -> list[str]:
-    """Return the open files of a process, by the names that the kernel gives them."""
-    folder, names = PROCESSES / str(pid) / "fd", []
-    try:
-        for number in os.listdir(folder):  # noqa: PTH208 (200 processes have 20,000 files open)
-            try:
-                names.append(os.readlink(f"{folder}/{number}"))  # noqa: PTH115
-            except OSError:  # it was closed meanwhile
-                continue
-    except OSError:  # another user's, or it has ended
-        pass
-    return names
+                found.setdefault(names[name], pid)
+    return found
 
 
 End = tuple[Address, int]  # IPv4 also where IPv6 carries it; a port

@@ -6,6 +6,5 @@ command_line: the command line of llama-server
 embedded_child: the process with llama.cpp inside; the only importer of xllamacpp
 programs: chooses the program that runs a model: an installed llama-server, or the embedded engine
 supervisor: starts a child process, watches it, restarts it and ends it
-embedded: the child with llama.cpp inside as a `Backend`
-served: keeps the server of `fim-lsp serve` running and reports its states
+embedded: llama.cpp in a process, our child or shared, as a `Backend`
 """

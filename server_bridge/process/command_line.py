@@ -74,7 +74,7 @@ def usual_threads(cores: int) -> int:
     Return half of the *cores*; two at least, if there are two.
 
     Two threads on two cores are 1.2 to 1.9 times as fast as one, on idle cores and on busy ones
-    (`supervisor.SPINS`).
+    (`programs.SPINS`).
     """
     return max(cores // 2, min(2, cores))
 
@@ -104,7 +104,6 @@ def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
         *_rolling_back(plan, most),
         *([("--sleep-idle-seconds", str(plan.unload_s))] if plan.unload_s else []),
         *([("--slot-save-path", plan.slots_dir + "/")] if plan.slots_dir else []),
-        ("--log-colors", "off"),  # by default it looks at its terminal, and we read the log
         *_drafting(build, plan),
     ]
     return [word for words in wanted if words[0] in build.options for word in words]

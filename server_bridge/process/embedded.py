@@ -1,8 +1,10 @@
 """
-llama.cpp in a child process as a `Backend`: started at the first `connect`, gone with us.
+llama.cpp in a process as a `Backend`: found or started at the first `connect`.
 
-The child (`embedded_child`) listens on a free port of 127.0.0.1 behind a random key; from there on
-it is a `LlamaServer` like any other. When it dies the next call starts it again (`supervisor`).
+The process (`embedded_child`) listens on a free port of 127.0.0.1 behind a random key; from there
+on it is a `LlamaServer` like any other. One that only we use is our child, and gone with us; one
+that all editors of this user use is apart from us, and ends when no editor has used it for a while
+(`machine.locks`). When it dies it is started again (`supervisor`).
 """
 
 from __future__ import annotations
@@ -10,16 +12,19 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import re
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from server_bridge.http.client import Http, Trust
 from server_bridge.llama.backend import LlamaServer, Own
+from server_bridge.machine import locks, processes
 from server_bridge.process import programs, sizing
 from server_bridge.process.programs import EmbeddedSettings
-from server_bridge.process.supervisor import Supervisor
+from server_bridge.process.supervisor import NAME, Supervisor
 from server_bridge.protocol import (
     BackendError,
     BackendUnavailable,
@@ -32,21 +37,35 @@ from server_bridge.protocol import (
 # glibc's words; xllamacpp's wheel leaves OpenMP to the system, and small containers have none.
 MISSING = re.compile(r"([\w.+-]{1,80}): cannot open shared object file")
 START_S = 120.0  # a big model from a slow disk
+LOOK_S = 0.1  # between two looks at an engine that another editor starts
+SLOW = f"{NAME} does not start: it took longer than two minutes"
 GONE = "the bundled model answers: {} is not there; get another one with `fim-lsp setup`"
+
+Answer = dict[str, str]  # what an engine says of itself, see `embedded_child`
 
 log = logging.getLogger(__name__)
 
 
 class Embedded:
-    """One child process and the connection to it; see `protocol.Backend`."""
+    """
+    One process and the connection to it; see `protocol.Backend` and `llama.link.Process`.
+
+    State: the process, *pid* while it runs; of one that is shared its file, what that said, and our
+    lock as one of its users.
+    """
 
     def __init__(self, settings: EmbeddedSettings) -> None:
         self._settings = self._wanted = settings
         self._state = State(Health.UNKNOWN, "embedded", model=Path(settings.model).name)
         self._supervisor = Supervisor()
+        self._file: Path | None = None
+        self._said = b""
+        self._lock: int | None = None
         self._server: LlamaServer | None = None
+        self._watching: asyncio.Task[None] | None = None
         self._connecting = asyncio.Lock()
         self._not_saved = ""  # why, as the log has it
+        self.pid: int | None = None
         self.on_change: Callable[[], None] = lambda: None
 
     @property
@@ -56,52 +75,85 @@ class Embedded:
         gone = "" if self._settings is self._wanted else GONE.format(self._wanted.model)
         return replace(state, message=state.message or gone)
 
-    @property
-    def pid(self) -> int | None:
-        """The child's process id while it runs."""
-        return self._supervisor.pid
-
     async def connect(self) -> Model:
-        """Start the child, or start it again where it ended."""
+        """Find the process or start it, again where it ended."""
         async with self._connecting:
-            if self._server is None or self.pid is None:
+            if self._server is None:
                 await self._start()
             assert self._server is not None
             return await self._server.connect()
 
     async def disconnect(self) -> None:
-        """Close the connection to the child."""
+        """Close the connection."""
         if self._server is not None:
             await self._server.disconnect()
 
     async def aclose(self) -> None:
-        """End the child."""
-        server, self._server = self._server, None
+        """End the child, or leave the engine to the editors that still use it."""
+        await self._leave()
         self._state = replace(self._state, health=Health.UNKNOWN)
+
+    def cpu_s(self) -> float | None:
+        """Return the seconds that it has computed; None once it has ended."""
+        return None if self.pid is None else processes.cpu_s(self.pid)
+
+    def kill(self) -> None:
+        """End it at once, for all who use it: it hangs."""
+        if self.pid is not None and self._is_running():
+            processes.kill(self.pid)
+
+    def _is_running(self) -> bool:
+        """Return whether it is the process that we met: another may have its number by now."""
+        return self.cpu_s() is not None and (
+            self._file is None or locks.find(self._file) == self._said
+        )
+
+    async def _check(self) -> None:
+        """Raise BackendUnavailable once it has ended: another may have its port by now."""
+        if not self._is_running():
+            raise BackendUnavailable(f"{NAME} ended")
+
+    async def _leave(self) -> None:
+        """Close the connection, and end a child."""
+        server, self._server, self.pid = self._server, None, None
+        if self._watching is not None:
+            self._watching.cancel()
         if server is not None:
             await server.aclose()
+        if self._file is not None and self._lock is not None:
+            locks.leave(self._file, self._lock)
+        self._file = self._lock = None
         await self._supervisor.end()
 
-    def _note_change(self) -> None:
+    async def _watch(self, pid: int, server: LlamaServer) -> None:
+        """Note that the process has ended: `connect` starts another, at once the first time."""
+        await processes.wait_ended(pid)
+        self._server = self._watching = self.pid = None
+        self._supervisor.note_death()
+        self._state = replace(self._state, health=Health.LOADING, message="")
+        await server.aclose()
         self.on_change()
 
     async def _start(self) -> None:
-        if self._server is not None:
-            server, self._server = self._server, None
-            await server.aclose()
+        await self._leave()
         self._check_wait()
         bundled = replace(self._wanted, model=str(programs.BUNDLED), n_threads=1)
         is_there = await asyncio.to_thread(Path(self._wanted.model).is_file)
         self._settings = self._wanted if is_there else bundled
         self._state = State(Health.LOADING, "embedded", model=Path(self._settings.model).name)
-        key = secrets.token_urlsafe()
         try:
-            answer = await self._new_child(key)
-        except BackendError as error:
-            health = Health.UNUSABLE if isinstance(error, BackendUnusable) else Health.DOWN
-            self._state = replace(self._state, health=health, message=str(error))
-            raise
-        self._server = self._server_at(answer, key)
+            async with asyncio.timeout(START_S):
+                answer = await self._meet()
+        except (BackendError, OSError) as failure:
+            await self._leave()
+            health = Health.UNUSABLE if isinstance(failure, BackendUnusable) else Health.DOWN
+            self._state = replace(self._state, health=health, message=str(failure) or SLOW)
+            if isinstance(failure, BackendError):
+                raise
+            raise BackendUnavailable(self._state.message) from None
+        self._server, self.pid = self._server_at(answer), int(answer["pid"])
+        watch = self._watch(self.pid, self._server)
+        self._watching = asyncio.create_task(watch, name="watch the engine")
 
     def _check_wait(self) -> None:
         """Raise what the last start raised while it is too early for another."""
@@ -109,29 +161,46 @@ class Embedded:
             return
         if self._state.health is Health.UNUSABLE:
             raise BackendUnusable(self._state.message)
-        raise BackendUnavailable(f"llama.cpp ended; it is started again in {wait:.0f} s")
+        raise BackendUnavailable(f"{NAME} ended; it is started again in {wait:.0f} s")
 
-    async def _new_child(self, key: str) -> dict[str, str]:
-        """Start a child; what it says of itself."""
+    async def _meet(self) -> Answer:
+        """Return what the engine says of itself: one that editors share, else a child of ours."""
+        file = await asyncio.to_thread(self._settings.find_file)
         try:
-            child = await self._supervisor.start(programs.embedded(self._settings, key))
+            self._lock = locks.join(file) if file else None
+        except OSError as error:
+            log.warning("this editor has an engine of its own: %s", error)
+        if file is None or self._lock is None:
+            return await self._new_child()
+        self._file = file
+        while not (said := locks.find(file)):
+            if (lock := locks.take(file)) is None:
+                await asyncio.sleep(LOOK_S)
+                continue
+            try:
+                await self._new_child(lock)
+            finally:
+                os.close(lock)
+        self._said, answer = said, json.loads(said)
+        return dict[str, str](answer)
+
+    async def _new_child(self, lock: int | None = None) -> Answer:
+        """Start a child, which goes on apart from us with a *lock*; what it says of itself."""
+        program = programs.embedded(self._settings, secrets.token_urlsafe(), lock=lock)
+        try:
+            child = await self._supervisor.start(program)
             assert child.stdout is not None
-            answer: dict[str, str] = json.loads(
-                await asyncio.wait_for(child.stdout.readline(), START_S)
-            )
-        except (TimeoutError, ValueError, OSError):
+            answer: Answer = json.loads(await child.stdout.readline())
+        except (ValueError, OSError):
             await self._supervisor.fail()
             raise BackendUnavailable("llama.cpp did not start") from None
-        except BaseException:
-            await self._supervisor.end()
-            raise
         if "url" not in answer:
             await self._supervisor.fail()
             raise BackendUnusable(_why_not(self._settings.model, answer["error"]))
         return answer
 
-    def _server_at(self, answer: dict[str, str], key: str) -> LlamaServer:
-        """Return the connection to a child that runs."""
+    def _server_at(self, answer: Answer) -> LlamaServer:
+        """Return the connection to the process that runs."""
         if answer["not_saved"] != self._not_saved:
             self._not_saved = answer["not_saved"]
             log.warning("evaluated prompts are not kept over a restart: %s", self._not_saved)
@@ -140,16 +209,17 @@ class Embedded:
         # All that decides what its cache holds, and that it does not say itself: types and flash
         # attention are llama.cpp's defaults.
         server = LlamaServer(
-            self._supervisor.http(answer["url"], key),
+            Http(answer["url"], answer["key"], trust=Trust(guard=self._check, name=NAME)),
             "embedded",
             own=Own(
                 f"xllamacpp {answer['engine']}",
                 sizing.memory_of(facts, settings.n_batch, settings.n_slots, sizing.physical()),
-                self._supervisor,
+                self,
+                is_shared=self._file is not None,
             ),
             state_dir="" if self._not_saved else settings.slots_dir,
         )
-        server.on_change = self._note_change
+        server.on_change = lambda: self.on_change()  # noqa: PLW0108 (it is set later)
         return server
 
 

@@ -4,15 +4,19 @@ stdout.
 
     in    {"model": …, "key": …, "n_threads": …, "n_slots": …, "n_ctx": …,
            "n_checkpoints": …, "min_step": …, "aside_mib": …,
-           "n_batch": …, "unload_s": …, "slots_dir": …, "port": …}
-    out   {"url": "http://127.0.0.1:…", "engine": version, "not_saved": why}   or   {"error": …}
+           "n_batch": …, "unload_s": …, "slots_dir": …,
+           "lock": …, "file": …, "unused_s": …}
+    out   {"url": "http://127.0.0.1:…", "engine": version, "not_saved": why,
+           "model": name, "key": …, "pid": …}   or   {"error": …}
 
 With `--list-devices` it prints the GPUs that it would use, as llama-server does.
 
 A process of its own because one process can serve only one vocabulary, because decoding must not
 share a GIL with an editor session, and because a crash in native code must not take the session
 along. The key never appears in arguments or environment, where other users could read it. The
-process ends when stdin does, so it cannot outlive its parent, however that one died.
+process ends when stdin does, so it cannot outlive its parent, however that one died. One that
+editors share (`machine.locks`) goes on apart from its parent, says the same in its file, and ends
+when no editor has used it for a while.
 
 The server answers only those who have the key, all but `/health`, which tells nothing of prompts.
 It cannot check the Host header: a page that has its own name lead here (DNS rebinding) meets the
@@ -27,11 +31,16 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from server_bridge.machine import executables, locks
+
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+LOOK_S = 1.0  # between two looks for editors
 READERS = "localhost"  # whose web pages may read an answer, if they have the key; by default all
 
 
@@ -42,16 +51,24 @@ def main() -> None:
 
         sys.stdout.write(list_gpus(xllamacpp.get_device_info()))
         return
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.umask(0o077)  # what it saves of prompts, other users may not read
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what native code prints is log, not answer
     settings = json.loads(sys.stdin.readline())
-    watcher = threading.Thread(target=_end_with_stdin)
+    if (lock := settings["lock"]) is not None:
+        executables.detach()
+        watcher = threading.Thread(target=_end_unused, args=(settings,))
+    else:
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        watcher = threading.Thread(target=_end_with_stdin)
     watcher.start()
     answer, _server = _start_server(settings)  # it stops when it is no longer referred to
-    print(json.dumps(answer), file=out, flush=True)
+    said = json.dumps(answer)
+    if lock is not None and "url" in answer:
+        os.write(lock, said.encode())
+    with suppress(BrokenPipeError), out:  # who started one that is shared may be gone
+        print(said, file=out)
     if "error" in answer:
         os.write(2, f"error: {answer['error']}\n".encode())
         os._exit(1)
@@ -74,7 +91,9 @@ def _start_server(settings: dict[str, Any]) -> tuple[dict[str, str], Any]:
         url, engine = server.listening_address, xllamacpp.__version__
     except Exception as error:  # noqa: BLE001 (the parent gets it, whatever it was)
         return {"error": str(error) or type(error).__name__}, None
-    return {"url": url, "engine": engine, "not_saved": not_saved}, server
+    answer = {"url": url, "engine": engine, "not_saved": not_saved}
+    model = Path(settings["model"]).name
+    return {**answer, "model": model, "key": settings["key"], "pid": str(os.getpid())}, server
 
 
 def list_gpus(devices: Sequence[Mapping[str, Any]]) -> str:
@@ -127,7 +146,7 @@ def _parameters(settings: dict[str, Any], params: Any) -> Any:
     """Return the server's parameters."""
     n_slots = settings["n_slots"]
     params.model.path = settings["model"]
-    params.hostnames, params.port = ["127.0.0.1"], settings["port"]
+    params.hostnames, params.port = ["127.0.0.1"], 0
     params.api_keys = [settings["key"]]
     params.cors_origins, params.ui = READERS, False
     params.n_parallel = n_slots
@@ -152,6 +171,21 @@ def _end_with_stdin() -> None:
     while sys.stdin.readline():
         pass
     os._exit(0)  # native threads know no other end
+
+
+def _end_unused(settings: dict[str, Any]) -> None:
+    """
+    End once no editor has used it for a while, and leave no file; at once where its file is gone:
+    then it is to forget what it holds.
+    """
+    file, used = Path(settings["file"]), time.monotonic()
+    while os.fstat(settings["lock"]).st_nlink:
+        time.sleep(LOOK_S)
+        if locks.is_used(file):
+            used = time.monotonic()
+        elif time.monotonic() >= used + settings["unused_s"]:
+            locks.delete_unused(file)
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -7,22 +7,40 @@ Looks at the machine and asks llama-server about itself; starts nothing that sta
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
+import platform
 import re
 import secrets
+import socket
 import sys
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import NoReturn
+
+from xxhash import xxh3_64_hexdigest
 
 from server_bridge.http.api_key import ServedKey
-from server_bridge.machine.executables import PACKAGES, neutral_folder, python_command, read_output
+from server_bridge.machine import private_files
+from server_bridge.machine.executables import (
+    PACKAGES,
+    become,
+    neutral_folder,
+    python_command,
+    read_output,
+)
 from server_bridge.process import command_line, sizing
 from server_bridge.protocol import BackendUnusable
 
 KEY_ENV = "LLAMA_API_KEY"  # llama-server's own name for it
 KEY = re.compile(r"[!\"$-~][!-~]*")  # one line of llama-server's file, in which # begins a comment
+# llama.cpp's threads wait for each other several hundred times a token. libgomp lets them spin for
+# milliseconds, each time that another program has the core of one: two threads on two busy cores
+# then decode at a tenth of one thread's speed. Those that sleep after 10 µs are as fast on idle
+# cores, and on busy ones (benchmarks/HISTORY.md).
+SPINS = {"GOMP_SPINCOUNT": "1000"}
+SPIN_ENV = {*SPINS, "OMP_WAIT_POLICY"}  # a user who sets one of these knows better
 MOST_PRINTED = 1 << 20  # bytes; a --help has 50,000
 ASK_S = 30.0  # a --help takes 20 ms, a look at the GPUs through a cold driver some seconds
 CPU_TIME = Path("/sys/fs/cgroup/cpu.max")  # microseconds, and of how many; of a container its own
@@ -42,7 +60,8 @@ class EmbeddedSettings:
     One thread is enough for the bundled model. *n_ctx* is the most tokens per slot, see
     `command_line`: a full ring of 16 chunks of 64 lines takes some 12,000. Two slots serve any
     number of documents. Without *slots_dir* no state can be saved; without *log* the child's log is
-    dropped.
+    dropped. *shared* is how the names of files begin by which editors share it, "" for a child of
+    one; it ends when no editor has used it for *unused_s*.
     """
 
     model: str = str(BUNDLED)
@@ -53,43 +72,71 @@ class EmbeddedSettings:
     unload_s: int = 0  # without a request, before the model is taken out of memory; 0: never
     slots_dir: str = ""
     log: str = ""
+    shared: str = ""
+    unused_s: float = 600.0
+
+    def find_file(self) -> Path | None:
+        """
+        Return the file of the engine that all with these settings share; None where each has its
+        own: of the bundled model it is small. Raises OSError.
+        """
+        if not self.shared or sys.platform == "win32" or self.model == str(BUNDLED):
+            return None
+        model, alike = Path(self.model).stat(), asdict(replace(self, log=""))
+        words = [alike, model.st_size, model.st_mtime_ns, platform.node()]
+        return Path(f"{self.shared}-{xxh3_64_hexdigest(json.dumps(words).encode())}.json")
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
     """
-    A program to run in the folder *cwd*, never the user's project: *settings* go to its stdin, its
-    log to the file *log*; it needs *folders*.
+    A program to run in the folder *cwd*, never the user's project: *settings* go to its stdin, and
+    its log to the file *log*. It inherits the file *lock* if it is shared.
+    """
 
-    It serves the file *model*, and asks for *key*, which editors find in *key_file*. *answers*: its
-    stdout is for its parent. *is_foreign*: it does not end by itself when its parent does.
+    argv: tuple[str, ...]
+    cwd: Path
+    log: Path = Path(os.devnull)
+    settings: bytes = field(default=b"", repr=False)  # they have the key
+    lock: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """
+    The command of a llama-server that editors use; they find its *key* in *key_file*. It saves
+    states in *slots_dir*.
     """
 
     argv: tuple[str, ...]
     port: int
-    cwd: Path
     key: str = field(repr=False)
-    key_file: Path | None = None
-    model: str = ""
-    log: Path | None = None
-    folders: tuple[Path, ...] = ()
-    settings: bytes = field(default=b"", repr=False)  # they have the key
-    answers: bool = False
-    is_foreign: bool = False
+    key_file: Path
+    slots_dir: str
 
     @property
     def url(self) -> str:
-        """The URL it will have."""
+        """The URL that it will have."""
         return f"http://{command_line.HOST}:{self.port}"
 
-    async def is_taken(self) -> bool:
-        """Return whether something listens at the port: we would take it for our child."""
-        try:
-            _, writer = await asyncio.open_connection(command_line.HOST, self.port)
-        except OSError:
-            return False
-        writer.close()
-        return True
+    def run(self) -> NoReturn:
+        """
+        Have it take the place of this process. Raises OSError, also where something listens at its
+        port already: editors would take that for it.
+        """
+        with suppress(ConnectionRefusedError):
+            socket.create_connection((command_line.HOST, self.port)).close()
+            raise OSError(f"something listens at {self.url}: end it, or choose another --port")
+        if self.slots_dir:
+            Path(self.slots_dir).mkdir(0o700, parents=True, exist_ok=True)
+        private_files.write(self.key_file, self.key.encode() + b"\n")
+        become(self.argv, neutral_folder(), make_environment())
+
+
+def make_environment() -> dict[str, str]:
+    """Return our environment without the key, and how long threads spin."""
+    ours = {name: value for name, value in os.environ.items() if name != KEY_ENV}
+    return ours if SPIN_ENV & ours.keys() else ours | SPINS
 
 
 def machine(server: str | None) -> command_line.Machine:
@@ -146,71 +193,36 @@ def outside(
     build: command_line.Build,
     plan: command_line.Plan,
     cache: Path,
-) -> Program:
-    """Return a llama-server as it is best started here; its log goes to the folder *cache*."""
-    program = _prepare_served(plan, cache)
-    plan = replace(_resolve_paths(plan), key_file=str(program.key_file))
-    argv = (server, *command_line.arguments(machine, build, plan))
-    return replace(program, argv=argv, model=plan.model, is_foreign=True)
-
-
-def inside(machine: command_line.Machine, plan: command_line.Plan, cache: Path) -> Program:
-    """Return the engine of this package, on a port where any editor finds it."""
-    settings = EmbeddedSettings(
-        model=_resolve_paths(plan).model,
-        n_threads=command_line.usual_threads(machine.cores),
-        unload_s=plan.unload_s,
-        slots_dir=plan.slots_dir,
-    )
-    program = _prepare_served(plan, cache)
-    child = embedded(settings, program.key, plan.port)
-    return replace(
-        program, argv=child.argv, model=settings.model, cwd=child.cwd, settings=child.settings
-    )
-
-
-def embedded(settings: EmbeddedSettings, key: str, port: int = 0) -> Program:
-    """
-    Return the engine of this package, which tells its parent at which *port* it is (0: at any).
-    """
-    there, facts = sizing.physical(), sizing.read_facts(Path(settings.model))
-    limits = sizing.limits(facts, settings.n_slots, settings.n_ctx, there, there)
-    child_settings = {**asdict(settings), **limits._asdict(), "key": key, "port": port}
-    return Program(
-        argv=python_command(CHILD),
-        port=port,
-        cwd=PACKAGES,
-        key=key,
-        log=Path(settings.log) if settings.log else None,
-        settings=json.dumps(child_settings).encode() + b"\n",
-        answers=True,
-    )
-
-
-def _prepare_served(plan: command_line.Plan, cache: Path) -> Program:
-    """
-    Return the part that all servers of `fim-lsp serve` share: a key of their own, a log, their
-    folders.
-    """
+) -> Served:
+    """Return a llama-server as it is best started here; its key is in the folder *cache*."""
     key = os.environ.get(KEY_ENV, "").strip() or secrets.token_urlsafe()
     if not KEY.fullmatch(key):
         raise BackendUnusable(f"{KEY_ENV} has characters that a key cannot have: change it")
-    return Program(
-        argv=(),
-        port=plan.port,
-        cwd=cache,
-        key=key,
-        key_file=ServedKey(cache, plan.port).path,
-        log=cache / "serve.log",
-        folders=(cache, Path(plan.slots_dir or cache)),
+    key_file, model = ServedKey(cache, plan.port).path, _absolute(plan.model) or str(BUNDLED)
+    plan = replace(
+        plan,
+        model=model,
+        draft=_absolute(plan.draft),
+        facts=plan.facts or sizing.read_facts(Path(model)),
+        key_file=str(key_file),
     )
+    arguments = command_line.arguments(machine, build, plan)
+    return Served((server, *arguments), plan.port, key, key_file, plan.slots_dir)
 
 
-def _resolve_paths(plan: command_line.Plan) -> command_line.Plan:
-    """Return *plan* with paths that hold in any folder, and what the model's header says."""
-    model = _absolute(plan.model) or str(BUNDLED)
-    facts = plan.facts or sizing.read_facts(Path(model))
-    return replace(plan, model=model, draft=_absolute(plan.draft), facts=facts)
+def embedded(settings: EmbeddedSettings, key: str, lock: int | None = None) -> Program:
+    """
+    Return the engine of this package, which tells its parent where it is; with a *lock*, one that
+    editors share.
+    """
+    there, facts = sizing.physical(), sizing.read_facts(Path(settings.model))
+    limits = sizing.limits(facts, settings.n_slots, settings.n_ctx, there, there)
+    child_settings = {
+        **asdict(settings), **limits._asdict(), "key": key, "lock": lock,
+        "file": str(settings.find_file()) if lock is not None else "",
+    }  # fmt: skip
+    log, written = Path(settings.log or os.devnull), json.dumps(child_settings).encode() + b"\n"
+    return Program(python_command(CHILD), PACKAGES, log, written, lock)
 
 
 def _absolute(path: str) -> str:

@@ -23,7 +23,6 @@ from fim_lsp.__main__ import main
 from fim_lsp.cli import client, demo, options
 from fim_lsp.cli.client import EditorError
 from fim_lsp.cli.terminal import Screen
-from tests.cli.test_serve import obey_ctrl_c
 from tests.fault_proxy import fault_proxy
 from tests.llama_server import free_port, llama_server
 from tests.models import BUNDLED
@@ -33,6 +32,11 @@ ROOT = Path(__file__).resolve().parents[2]
 STORE = ROOT / "fim_lsp" / "cli" / "sample" / "larder" / "store.py"
 # No llama-server that happens to run on this machine may answer: only the embedded one does.
 EMBEDDED = 'backend.kind = "embedded"\n'
+
+
+def obey_ctrl_c() -> None:
+    """Where tests run in the background, Ctrl-C is ignored, and all they start inherits that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def started(folder: Path, *arguments: str, **how: Any) -> subprocess.CompletedProcess[str]:
@@ -86,7 +90,7 @@ def run(
         (["--help"], ["--stdio", "--tcp", "demo", "doctor", "complete", "fim-lsp setup"]),
         (["serve", "--help"], ["LLAMA_API_KEY", "--dry-run", "this machine only"]),
         (["complete", "--help"], ["count from 1", "Exit code", "--json"]),
-        (["demo", "--help"], ["Type a script into a sample project"]),
+        (["demo", "--help"], ["Type a session into a sample project"]),
         (["doctor", "--help"], ["say what to change", "Exit code"]),
         (["forget", "--help"], ["Models and settings stay"]),
     ],
@@ -224,7 +228,10 @@ def test_the_demo_calls_a_toy_what_is_one(*, is_toy: bool) -> None:
     """At its end, where the model that answered is the bundled one."""
     stream = io.StringIO()
     screen = Screen(stream, 100, colour=False, live=False)
-    demo.summarize(screen, [demo.KeyCost(1, 1, 1, 1.0)], [], is_toy=is_toy)
+    typist = demo.Typist(None, screen, hurry=True)  # type: ignore[arg-type]
+    typist.costs.append(demo.KeyCost(1, 1, 1, 1.0))
+    stats = {"tokens": {"background": 1}, "backend": {"bundled": is_toy}}
+    demo._summary(screen, typist, stats)
     assert ("is a toy" in stream.getvalue()) == is_toy
 
 
@@ -312,15 +319,15 @@ def test_a_port_that_is_taken_is_named_with_the_fix(
 
 @pytest.mark.slow
 def test_the_demo_shows_ghost_text_and_costs(tmp_path: Path) -> None:
-    """A row per suggestion, several lines at once, a summary; plain text in a pipe, exit code 0."""
+    """A row per key, several lines at once, a summary; plain text in a pipe, exit code 0."""
     done = started(tmp_path, "demo")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "\x1b" not in done.stdout
-    rows = re.findall(r"^ .*│.* +(\d+) +\d+ +\d+\.\d$", done.stdout, re.MULTILINE)
-    assert len(rows) > 5
-    assert all(int(evaluated) <= 1 for evaluated in rows)
+    rows = re.findall(r"^ .*│.* +(\d+|·) +(\d+|·) +\d+\.\d$", done.stdout, re.MULTILINE)
+    assert len(rows) > 60
+    assert sum(evaluated == "·" for evaluated, _ in rows) > len(rows) / 2
     assert re.search(r"(\d+) more characters taken from \d+ suggestions", done.stdout)
-    assert "             return len(self.items)" in done.stdout
+    assert "⇥         return len(self.items)" in done.stdout
     assert all(len(line) <= 100 for line in done.stdout.splitlines()[:-9])
 
 

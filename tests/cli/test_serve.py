@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from fim_lsp import __main__, models_command
 from fim_lsp.__main__ import main
 from fim_lsp.cli import models, options
 from fim_lsp.cli.terminal import ERASE_LINE, Screen
+from fim_lsp.settings import files
 from fim_lsp.settings.files import user_file
 from server_bridge.process import command_line, programs
 from server_bridge.weights import choice, on_disk
@@ -25,8 +24,6 @@ from tests.models import BUNDLED
 from tests.server_bridge.weights.hub import Hub, model, serving
 
 ROOT = Path(__file__).resolve().parents[2]
-STORE = ROOT / "fim_lsp" / "cli" / "sample" / "larder" / "store.py"
-OUTSIDE = pytest.param(PROGRAM, marks=pytest.mark.server, id="llama-server")
 
 
 def fim_lsp(*arguments: str) -> list[str]:
@@ -54,47 +51,27 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setenv(name, value)
 
 
-def obey_ctrl_c() -> None:
-    """Where tests run in the background, Ctrl-C is ignored, and all they start inherits that."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are Unix's")
-@pytest.mark.parametrize("program", ["", *([OUTSIDE] if PROGRAM else [])])
-def test_it_serves_restarts_and_ends(program: str, tmp_path: Path) -> None:
-    """It answers a completion; killed, it starts again; after Ctrl-C no process is left."""
-    url = f"http://127.0.0.1:{free_port()}"
-    named = ["--program", program] if program else []
-    # Without one on the PATH the engine of the package serves.
-    environ = {**os.environ, **homes(tmp_path), "PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    command = fim_lsp("serve", "--port", url.rpartition(":")[2], *named)
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no execve")
+def test_it_becomes_the_server(tmp_path: Path) -> None:
+    """With the best options, an own key in a file, and no key in its environment."""
+    program, url = tmp_path / "llama-server", f"http://127.0.0.1:{free_port()}"
+    options = "\n".join(f"{option} VALUE  text" for option in programs.NEEDED)
+    program.write_text(
+        f'#!/bin/sh\n[ "$1" = --help ] && echo "{options}" && exit\n'
+        'echo "pid $$ in $PWD, ${LLAMA_API_KEY:-no key}, ${GOMP_SPINCOUNT}: $*"\n'
+    )
+    program.chmod(0o755)
+    environ = {**os.environ, **homes(tmp_path), "PYTHONPATH": str(ROOT), "LLAMA_API_KEY": "secret"}
+    command = fim_lsp("serve", "--port", url.rpartition(":")[2], "--program", str(program))
     with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environ,
-        cwd=tmp_path,
-        preexec_fn=obey_ctrl_c,  # noqa: PLW1509 (no threads here)
+        command, stdout=subprocess.PIPE, text=True, env=environ, cwd=tmp_path
     ) as process:
-        try:
-            assert url in line_with(process, "is ready")
-            assert line_with(process, "config.toml").split('"')[1] == url
-            line_with(process, "Ctrl-C ends it")
-            (server,) = psutil.Process(process.pid).children()
-            server.kill()
-            line_with(process, "ended by SIGKILL; it is started again")
-            line_with(process, "is ready")
-            done = subprocess.run(
-                fim_lsp("complete", f"{STORE}:30", "--url", url, "--json"),
-                capture_output=True, text=True, env=environ, cwd=tmp_path, check=False,
-            )  # fmt: skip
-            assert f'"url": "{url}"' in done.stdout, done.stdout + done.stderr
-            (server,) = psutil.Process(process.pid).children()
-            process.send_signal(signal.SIGINT)
-            assert process.wait(20) == 0
-            assert not server.is_running()
-        finally:
-            process.kill()
+        assert line_with(process, "config.toml").split('"')[1] == url
+        line_with(process, "Ctrl-C ends it")
+        said = line_with(process, f"pid {process.pid} in {Path.home()}, no key, 1000: ")
+    key_file = tmp_path / f"fim-lsp/serve-{url.rpartition(':')[2]}.key"
+    assert f"--api-key-file {key_file}" in said
+    assert key_file.read_text() == "secret\n"
 
 
 @pytest.mark.parametrize(
@@ -102,10 +79,8 @@ def test_it_serves_restarts_and_ends(program: str, tmp_path: Path) -> None:
     [
         (["--program", "/nowhere/llama-server"], "there is no program /nowhere/llama-server"),
         (["--program", sys.executable], "does not read like llama-server's"),
-        (["--dry-run"], "the embedded engine serves"),
-        (["--model", "/nowhere.gguf"], "fim-lsp: /nowhere.gguf cannot be read: No such file"),
-        (["--model", __file__], "is not a GGUF file"),
-        (["--draft", "small.gguf"], "llama-server is not installed"),
+        (["--dry-run"], "your editors share an engine without it"),
+        ([], "llama-server is not installed"),
     ],
 )
 @pytest.mark.usefixtures("alone")
@@ -179,14 +154,20 @@ def test_setup_names_the_variable_that_is_wrong(
     assert not user_file().exists()
 
 
+def _served_model() -> str:
+    """Return the file that `fim-lsp serve` would serve."""
+    given = options.parser().parse_args(["serve"])
+    config, _ = files.read(())
+    return models_command._model(given, config, programs.machine(None)) or str(BUNDLED)
+
+
 @pytest.mark.usefixtures("alone")
 def test_what_is_here_is_served_without_a_question(hub: Hub) -> None:
     """What was downloaded last, unless the settings name another; nothing is asked or downloaded."""
-    given = options.parser().parse_args(["serve"])
-    assert models_command._program(given).model == str(BUNDLED)
+    assert _served_model() == str(BUNDLED)
     assert main(["setup", "--get", "qwen-0.5b", "--yes", "--mirror", hub.url]) == 0
     user_file().unlink()
-    assert models_command._program(given).model.endswith("models/small.gguf")
+    assert _served_model().endswith("models/small.gguf")
     assert len(hub.asked) == 1
 
 
@@ -275,5 +256,5 @@ def test_a_draft_model_on_a_processor_is_warned_of(
     monkeypatch.setattr(programs, "machine", lambda _: machine)
     monkeypatch.setattr(programs, "build", lambda _: build)
     named = ("--program", sys.executable, "--model", str(BUNDLED), "--draft", str(BUNDLED))
-    models_command._program(options.parser().parse_args(["serve", *named]))
+    models_command._choose_server(options.parser().parse_args(["serve", *named]))
     assert ("Leave --draft out" in capsys.readouterr().out.replace("\n", " ")) == warns

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -10,14 +12,37 @@ from typing import Any
 
 from server_bridge.http.client import Http
 from server_bridge.llama.backend import LlamaServer
+from server_bridge.machine import private_files
 from server_bridge.process import programs
 from server_bridge.process.command_line import Machine, Plan
-from server_bridge.process.served import keep
-from server_bridge.protocol import Health
+from server_bridge.process.programs import Served
+from server_bridge.protocol import BackendUnavailable
 from tests.llama_server import PROGRAM, free_port
 from tests.server_bridge.keys import giving
 
 PATIENCE_S = 60.0  # the slowest of Debian's CPU backends on a busy machine
+
+
+@asynccontextmanager
+async def running(program: Served) -> AsyncIterator[tuple[LlamaServer, int]]:
+    """Yield the server once its model is loaded, and its process."""
+    private_files.write(program.key_file, program.key.encode())
+    environment = programs.make_environment()
+    with subprocess.Popen(  # noqa: ASYNC220
+        program.argv, env=environment, stderr=subprocess.DEVNULL
+    ) as process:
+        server = LlamaServer(Http(program.url, giving(program.key), PATIENCE_S))
+        try:
+            while not server.state.is_ready:
+                try:
+                    await server.connect()
+                except BackendUnavailable:
+                    assert process.poll() is None
+                    await asyncio.sleep(0.1)
+            yield server, process.pid
+        finally:
+            await server.aclose()
+            process.kill()
 
 
 @asynccontextmanager
@@ -28,14 +53,5 @@ async def served(
     plan = replace(Plan(port=free_port()), **wishes)
     machine = machine or programs.machine(None)._replace(cores=1)
     program = programs.outside(PROGRAM, machine, programs.build(PROGRAM), plan, tmp_path)
-    states = keep(program)
-    server = LlamaServer(Http(program.url, giving(program.key), PATIENCE_S))
-    try:
-        async for state in states:
-            assert state.health in {Health.LOADING, Health.READY}, state.message
-            if state.health is Health.READY:
-                break
+    async with running(program) as (server, _):
         yield server
-    finally:
-        await server.aclose()
-        await states.aclose()

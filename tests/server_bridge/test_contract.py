@@ -74,7 +74,7 @@ async def backend(request: pytest.FixtureRequest) -> AsyncIterator[Model]:
         server = f"{request.param}_url" if request.param in OTHERS else "url"
         url = request.getfixturevalue(server)
     # Two threads add up in another order, and tiny models are often undecided between two tokens.
-    backend = open_backend(BackendSettings(kind, url, model=model, n_threads=1))
+    backend = open_backend(BackendSettings(kind, url, model=model))
     yield await backend.connect()
     await backend.aclose()
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from server_bridge.http.client import Http
-from server_bridge.http.responses import Hung, Lost
+from server_bridge.http.responses import Lost
 from server_bridge.patience import NextStep
 from server_bridge.protocol import BackendTimeout
 
@@ -74,7 +74,7 @@ async def test_an_answer_may_take_as_long_as_the_server_works() -> None:
 
 @pytest.mark.parametrize(
     ("step", "error"),
-    [(NextStep.LEAVE, BackendTimeout), (NextStep.ASK_AGAIN, Lost), (NextStep.END, Hung)],
+    [(NextStep.LEAVE, BackendTimeout), (NextStep.ASK_AGAIN, Lost), (NextStep.END, Lost)],
 )
 async def test_a_server_that_hangs_is_given_up(step: NextStep, error: type[Exception]) -> None:
     """The error has follow what the look came to, and another connection is opened next."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 from dataclasses import replace
@@ -74,8 +75,10 @@ async def test_a_child_that_died_comes_back_with_its_cache(tmp_path: Path) -> No
     backend = Embedded(EmbeddedSettings(slots_dir=str(tmp_path)))
     await cost(backend)
     await save(backend)
+    ended = asyncio.Event()
+    backend.on_change = ended.set
     psutil.Process(backend.pid).kill()
-    await backend._supervisor.wait_ended()
+    await ended.wait()
     assert (await cost(backend)).prompt_n <= FEW
     await backend.aclose()
 

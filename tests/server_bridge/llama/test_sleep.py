@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,12 +16,14 @@ from server_bridge.llama.checkpoints import ModelMemory
 from server_bridge.llama.link import open_to_pages
 from server_bridge.process import programs
 from server_bridge.process.command_line import Plan
-from server_bridge.process.served import keep
+from server_bridge.process.embedded import Embedded
+from server_bridge.process.programs import EmbeddedSettings
 from server_bridge.protocol import BackendUnavailable, Health, Request
 from tests.llama_server import PROGRAM, free_port
 from tests.models import BUNDLED
 from tests.server_bridge.keys import giving
 from tests.server_bridge.prompts import prompt
+from tests.server_bridge.serving import running
 
 SLEEP_S = 6  # longer than llama.cpp keeps a silent connection: as with any setting in minutes
 PROMPT = prompt("    def __init__(self, option", at=500)
@@ -37,19 +39,19 @@ async def sleeping(engine: str, folder: Path) -> AsyncIterator[tuple[LlamaServer
     slots = str(folder / "slots")
     plan = Plan(str(BUNDLED), port=free_port(), slots_dir=slots, unload_s=SLEEP_S)
     machine = programs.machine(None)._replace(cores=1)
-    program = (
-        programs.outside(engine, machine, programs.build(engine), plan, folder)
-        if engine
-        else programs.inside(machine, plan, folder)
-    )
-    async with aclosing(keep(program)) as states:
-        async for state in states:
-            assert state.health in {Health.LOADING, Health.READY}, state.message
-            if state.health is Health.READY:
-                break
-        http = Http(program.url, giving(program.key), 60.0)
+    async with AsyncExitStack() as stack:
+        if engine:
+            program = programs.outside(engine, machine, programs.build(engine), plan, folder)
+            await stack.enter_async_context(running(program))
+            url, key = program.url, program.key
+        else:
+            ours = Embedded(EmbeddedSettings(slots_dir=slots, unload_s=SLEEP_S))
+            url = (await (await stack.enter_async_context(aclosing(ours))).connect()).state.url
+            key = str(ours._server._link._http._key)
+            await ours.disconnect()
+        http = Http(url, giving(key), 60.0)
         server = LlamaServer(http, own=Own("ours", ModelMemory()), state_dir=slots)
-        look = Http(program.url, giving(program.key))
+        look = Http(url, giving(key))
         yield server, look
         await server.aclose()
         await look.aclose()

@@ -6,7 +6,7 @@ import http.client
 import json
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,20 +14,21 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from server_bridge.process import programs, served
+from server_bridge.process import programs
 from server_bridge.process.command_line import Plan
 from server_bridge.process.embedded import Embedded
-from server_bridge.process.programs import EmbeddedSettings, Program
-from server_bridge.protocol import Health, Request
+from server_bridge.process.programs import EmbeddedSettings
+from server_bridge.protocol import Request
 from tests.llama_server import PROGRAM, free_port
 from tests.server_bridge.prompts import short
+from tests.server_bridge.serving import running
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SECRET = "open_sesame"
 EVIL = "https://evil.example"
 OUTSIDE = pytest.param("llama-server", marks=pytest.mark.server)
-KINDS = ["embedded", "serve", *([OUTSIDE] if PROGRAM else [])]
+KINDS = ["embedded", *([OUTSIDE] if PROGRAM else [])]
 # A page as it comes, a page whose name was made to lead here (DNS rebinding), a frame in a sandbox, a
 # page from this machine, a program of another user.
 ATTACKERS = {
@@ -73,13 +74,10 @@ async def attacked(
         return
     machine = programs.machine(None)._replace(cores=1)
     plan = Plan(port=free_port(), slots_dir=str(folder / "slots"))
-    if request.param == "serve":
-        program = programs.inside(machine, plan, folder)
-    else:
-        build = programs.build(PROGRAM)
-        program = programs.outside(PROGRAM, machine, build, plan, folder)
-    async with serving(program) as found:
-        yield found
+    program = programs.outside(PROGRAM, machine, programs.build(PROGRAM), plan, folder)
+    async with running(program) as (server, pid):
+        await server.complete(Request(short(SECRET), 2))
+        yield Attacked(program.port, program.key, psutil.Process(pid))
 
 
 @asynccontextmanager
@@ -90,23 +88,6 @@ async def embedded(folder: Path) -> AsyncIterator[Attacked]:
     key = str(backend._server._link._http._key)
     yield Attacked(port, key, psutil.Process(backend.pid))
     await backend.aclose()
-
-
-@asynccontextmanager
-async def serving(program: Program) -> AsyncIterator[Attacked]:
-    before = {*psutil.Process().children()}
-    async with aclosing(served.keep(program)) as states:
-        async for state in states:
-            if state.health is Health.READY:
-                break
-        [process] = {*psutil.Process().children()} - before
-        found = Attacked(program.port, program.key, process)
-        prompt = {"prompt": SECRET, "n_predict": 1, "cache_prompt": True}
-        assert (
-            ask(found, "POST", "/completion", {"Authorization": f"Bearer {found.key}"}, prompt)[0]
-            == 200
-        )
-        yield found
 
 
 def ask(

@@ -1,0 +1,128 @@
+"""
+Files by which the processes of a user share another one: their locks tell which of them live.
+
+    engine-….json     locked by the shared process for as long as it lives; where it is, its key
+    engine-….users    locked by each process that uses it
+
+A lock ends with its process, however that ends. Files are made and deleted by one process at a
+time, which has locked their folder: so a locked file lies where it is looked for, and holds what
+its own process wrote. Windows has no such locks, and some network disks have none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from server_bridge.machine import private_files, processes
+
+if sys.platform != "win32":
+    import fcntl
+
+
+def take(path: Path) -> int | None:
+    """
+    Return the empty file of a process that is to be started, locked; None where one lives. The lock
+    lasts until each process that inherited the file has closed it. Raises OSError.
+    """
+    with _alone(path.parent):
+        if find(path) is not None:
+            return None
+        path.unlink(missing_ok=True)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        _lock(file, waits=True)  # another process may just look at it
+        return file
+
+
+def find(path: Path) -> bytes | None:
+    """Return what the living process of *path* wrote, "" while it starts; None without one."""
+    with suppress(OSError), path.open("rb") as file:  # one that others may read is none of ours
+        if not _lock(file.fileno(), shared=True):
+            return private_files.read(path)
+    return None
+
+
+class Shared(NamedTuple):
+    """A shared process: its model, its memory in bytes, and how many processes use it."""
+
+    model: str
+    memory: int
+    n_users: int
+
+
+def list_shared(folder: Path) -> list[Shared]:
+    """Return the processes whose files lie in *folder*."""
+    found = []
+    for path in sorted(folder.glob("engine-*.json")):
+        if said := find(path):
+            answer, users = json.loads(said), str(users_file(path))
+            n_users = sum(users in processes.list_open(pid) for pid in processes.list_all())
+            found.append(Shared(answer["model"], processes.memory(int(answer["pid"])), n_users))
+    return found
+
+
+def join(path: Path) -> int:
+    """Return the lock of a user of the process of *path*. Raises OSError."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _alone(path.parent):
+        users = os.open(users_file(path), os.O_RDWR | os.O_CREAT, 0o600)
+        _lock(users, shared=True, waits=True)
+        return users
+
+
+def leave(path: Path, users: int) -> None:
+    """Give up the lock of a user; the last one deletes what a process that was killed has left."""
+    os.close(users)
+    with suppress(OSError):
+        if find(path) is None:
+            delete_unused(path)
+
+
+def is_used(path: Path) -> bool:
+    """Return whether a process uses the one of *path*."""
+    with suppress(FileNotFoundError), users_file(path).open("rb") as file:
+        return not _lock(file.fileno())
+    return False
+
+
+def delete_unused(path: Path) -> bool:
+    """Delete the files, unless a process uses the one of *path*; return whether they are gone."""
+    with suppress(FileNotFoundError), _alone(path.parent):
+        if is_used(path):
+            return False
+        path.unlink(missing_ok=True)
+        users_file(path).unlink(missing_ok=True)
+    return True
+
+
+def users_file(path: Path) -> Path:
+    """Return the file that the users of the process of *path* have open."""
+    return path.with_suffix(".users")
+
+
+def _lock(file: int, *, shared: bool = False, waits: bool = False) -> bool:
+    """Lock an open file; return whether no other process has locked it."""
+    if sys.platform == "win32":
+        return True
+    try:
+        how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        fcntl.flock(file, how if waits else how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other processes from making or deleting files in *folder*, for some microseconds."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        _lock(descriptor, waits=True)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,100 @@
+"""Files by which processes share another one: what they say is true, whichever was killed."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from server_bridge.machine import locks
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no such locks")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "engine-1.json"
+
+
+def take(path: Path) -> int:
+    """Return the file of a process that is to be started: there is none."""
+    file = locks.take(path)
+    assert file is not None
+    return file
+
+
+def test_one_is_started_and_found(path: Path) -> None:
+    """Nothing while it starts, what it wrote after that, in a file that only this user may read."""
+    users = locks.join(path)
+    file = take(path)
+    assert (locks.find(path), locks.take(path)) == (b"", None)
+    os.write(file, b"here")
+    assert locks.find(path) == b"here"
+    assert path.stat().st_mode & 0o777 == 0o600
+    os.close(file)
+    locks.leave(path, users)
+
+
+def test_a_look_at_a_fresh_file_takes_no_lock_away(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process that looks has it locked for a moment, just when it was made."""
+    real = os.open
+
+    def look_when_made(name: Path, flags: int, mode: int = 0o777) -> int:
+        file = real(name, flags, mode)
+        if flags & os.O_EXCL:
+            look = path.open("rb")
+            assert locks._lock(look.fileno(), shared=True)
+            threading.Timer(0.05, look.close).start()
+        return file
+
+    users = locks.join(path)
+    monkeypatch.setattr(os, "open", look_when_made)
+    file = take(path)
+    assert (locks.find(path), locks.take(path)) == (b"", None)
+    os.close(file)
+    locks.leave(path, users)
+
+
+def test_what_a_process_that_ended_wrote_counts_for_nothing(path: Path) -> None:
+    """Its lock went with it; the file of the next one is another."""
+    users, file = locks.join(path), take(path)
+    os.write(file, b"here")
+    held = path.open("rb")
+    os.close(file)
+    assert locks.find(path) is None
+    file = take(path)
+    assert (locks.find(path), held.read()) == (b"", b"here")
+    held.close()
+    os.close(file)
+    locks.leave(path, users)
+
+
+def test_files_are_deleted_once_no_process_uses_them(path: Path) -> None:
+    """The last user deletes what was left behind; one that lives deletes them itself."""
+    first, second = locks.join(path), locks.join(path)
+    file = take(path)
+    assert not locks.delete_unused(path)
+    locks.leave(path, first)
+    assert (locks.is_used(path), path.exists()) == (True, True)
+    os.close(file)
+    locks.leave(path, second)
+    assert [*path.parent.iterdir()] == []
+    assert not locks.is_used(path)
+    assert locks.delete_unused(path)
+
+
+def test_a_file_that_others_can_read_is_not_believed(path: Path) -> None:
+    """Its key could be known to another user; another one takes its place."""
+    users, file = locks.join(path), take(path)
+    path.chmod(0o644)
+    assert locks.find(path) is None
+    other = take(path)
+    assert os.fstat(file).st_nlink == 0
+    os.close(file)
+    os.close(other)
+    locks.leave(path, users)

@@ -1,0 +1,243 @@
+"""One engine for all editors of a user, whichever of them starts it, leaves it or is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from itertools import permutations
+from pathlib import Path
+
+import psutil
+import pytest
+
+from server_bridge.llama.backend import LlamaServer
+from server_bridge.machine import locks
+from server_bridge.process.embedded import Embedded
+from server_bridge.process.programs import BUNDLED, EmbeddedSettings
+from server_bridge.protocol import BackendUnusable, Request
+from tests.server_bridge.prompts import prompt
+from tests.test_tidy import ROOT
+
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.skipif(sys.platform == "win32", reason="there are no such locks"),
+]
+
+REQUEST = Request(prompt("    def "), n_predict=4)
+PATIENCE_S = 60.0  # only a test that fails waits so long
+# It says after each line of its stdin which process has answered it.
+EDITOR = """
+import asyncio, sys
+from server_bridge.process.embedded import Embedded
+from server_bridge.process.programs import EmbeddedSettings
+from server_bridge.protocol import BackendError, Request
+from tests.server_bridge.prompts import prompt
+async def answer(backend):
+    while True:
+        try:
+            await (await backend.connect()).complete(Request(prompt("    def "), n_predict=4))
+            return backend.pid
+        except BackendError:
+            await asyncio.sleep(0.05)
+async def main():
+    backend = Embedded(EmbeddedSettings(**{settings!r}))
+    while await asyncio.to_thread(sys.stdin.readline):
+        print(await answer(backend), flush=True)
+    await backend.aclose()
+asyncio.run(main())
+"""
+
+
+class Editor:
+    """An editor's process; an engine may be started by it."""
+
+    def __init__(self, settings: EmbeddedSettings) -> None:
+        source = EDITOR.format(settings=asdict(settings))
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", source],
+            stdin=pipe,
+            stdout=pipe,
+            text=True,
+            cwd=ROOT,
+            start_new_session=True,
+        )
+
+    def ask(self) -> Editor:
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return self
+
+    def engine(self) -> psutil.Process:
+        """Return the process that answered."""
+        return psutil.Process(int(self.process.stdout.readline()))
+
+    def end(self, number: int = signal.SIGKILL) -> None:
+        os.killpg(self.process.pid, number)
+        self.process.wait(PATIENCE_S)
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Iterator[EmbeddedSettings]:
+    """A model of the user's, with an engine that ends soon after the last editor; files go with it."""
+    model, folder = tmp_path / "model.gguf", tmp_path / "cache"
+    shutil.copy(BUNDLED, model)
+    yield EmbeddedSettings(str(model), shared=str(folder / "engine-1"), unused_s=0.5)
+    wait_until(lambda: not [*folder.glob("*")], "the end of all engines")
+
+
+@pytest.fixture
+def start(settings: EmbeddedSettings) -> Iterator[Callable[[], Editor]]:
+    """Start editors; they are killed at the end."""
+    editors: list[Editor] = []
+
+    def start() -> Editor:
+        editors.append(Editor(settings))
+        return editors[-1]
+
+    yield start
+    for editor in editors:
+        if editor.process.returncode is None:
+            editor.end()
+
+
+def running(settings: EmbeddedSettings) -> list[locks.Shared]:
+    return locks.list_shared(Path(settings.shared).parent)
+
+
+def wait_until(is_so: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+def test_all_that_start_at_once_have_one(
+    settings: EmbeddedSettings, start: Callable[[], Editor]
+) -> None:
+    """One of them starts it; it is told how much memory it takes for how many."""
+    editors = [start().ask() for _ in range(3)]
+    [engine] = {editor.engine() for editor in editors}
+    [told] = running(settings)
+    assert told.n_users == 3
+    assert told.model == "model.gguf"
+    assert told.memory > 20e6
+    assert engine.ppid() not in {editor.process.pid for editor in editors}
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_the_first_may_go_in_any_way(start: Callable[[], Editor], number: int) -> None:
+    """The engine that it started goes on for the others, and then ends."""
+    first, second = start(), start()
+    engine = first.ask().engine()
+    first.end(number)
+    assert second.ask().engine() == engine
+    second.process.stdin.close()  # it says goodbye
+    engine.wait(PATIENCE_S)
+
+
+def test_killed_while_it_loads_or_serves_there_is_one_or_none(
+    settings: EmbeddedSettings, start: Callable[[], Editor]
+) -> None:
+    """Each process in turn, in every order; those that are left are answered by one engine."""
+    for order in permutations("abe"):
+        editors = {name: start() for name in "ab"}
+        [engine] = {editor.ask().engine() for editor in editors.values()}
+        for name in order:
+            if name == "e":
+                engine.kill()
+            else:
+                editors.pop(name).end()
+            for editor in editors.values():
+                editor.ask()
+            found = {editor.engine() for editor in editors.values()}
+            assert len(found) == bool(editors)
+            assert len(running(settings)) <= 1
+            [engine] = found or [engine]
+        for editor in editors.values():
+            editor.end()
+
+
+async def test_it_is_used_like_a_server_that_others_use(settings: EmbeddedSettings) -> None:
+    """Behind a key that is in its file alone, which only this user may read."""
+    first, second = Embedded(settings), Embedded(replace(settings, log="/dev/null"))
+    text = (await (await first.connect()).complete(REQUEST)).text
+    engine = psutil.Process(first.pid)
+    await second.connect()
+    assert second.pid == first.pid
+    await first.aclose()
+    assert (await (await second.connect()).complete(REQUEST)).text == text
+    file = settings.find_file()
+    assert file.stat().st_mode & 0o777 == 0o600
+    key = str(second._server._link._http._key)
+    assert key in file.read_text()
+    assert key not in repr(engine.cmdline()) + repr(engine.environ())
+    client = LlamaServer(second.state.url)
+    with pytest.raises(BackendUnusable, match="key"):
+        await client.connect()
+    await client.aclose()
+    await second.aclose()
+
+
+async def test_other_settings_have_another(settings: EmbeddedSettings) -> None:
+    """Another context, another version; each ends by itself."""
+    others = [
+        settings,
+        replace(settings, n_ctx=4096),
+        replace(settings, shared=settings.shared + "2"),
+    ]
+    backends = [Embedded(each) for each in others]
+    for backend in backends:
+        await backend.connect()
+    assert len({backend.pid for backend in backends}) == 3
+    for backend in backends:
+        await backend.aclose()
+
+
+async def test_one_whose_file_is_gone_ends_and_is_ready_nowhere(
+    settings: EmbeddedSettings,
+) -> None:
+    """So that what is private is forgotten by all; each editor notices without a request."""
+    first, second = Embedded(settings), Embedded(settings)
+    await first.connect()
+    await second.connect()
+    ended = asyncio.Event()
+    second.on_change = ended.set
+    settings.find_file().unlink()
+    await ended.wait()
+    assert not second.state.is_ready
+    assert second.pid is None
+    assert (await (await second.connect()).complete(REQUEST)).text
+    await first.aclose()
+    await second.aclose()
+
+
+async def test_a_model_that_cannot_be_loaded_leaves_nothing(settings: EmbeddedSettings) -> None:
+    """Each editor is told why."""
+    Path(settings.model).write_bytes(b"none")  # noqa: ASYNC240
+    backends = [Embedded(settings) for _ in range(2)]
+    for backend in backends:
+        with pytest.raises(BackendUnusable, match=r"fim\.backend\.model"):
+            await backend.connect()
+    for backend in backends:
+        await backend.aclose()
+
+
+async def test_without_a_place_for_its_file_each_has_its_own(
+    settings: EmbeddedSettings, tmp_path: Path
+) -> None:
+    """In a home that is read-only it works as before."""
+    (tmp_path / "file").write_text("")
+    backend = Embedded(replace(settings, shared=str(tmp_path / "file" / "engine")))
+    await backend.connect()
+    assert psutil.Process(backend.pid).ppid() == os.getpid()
+    await backend.aclose()
