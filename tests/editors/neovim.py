@@ -23,12 +23,20 @@ class Neovim(Terminal):
 
     client = "fim"  # what the init file calls the server
 
-    def __init__(self, home: Path, folder: Path, init: str, *, truecolor: bool = True) -> None:
+    def __init__(
+        self,
+        home: Path,
+        folder: Path,
+        init: str,
+        *,
+        truecolor: bool = True,
+        has_plugin: bool = True,
+    ) -> None:
         config = home / ".config/nvim"
         config.mkdir(parents=True, exist_ok=True)
         (config / "init.lua").write_text(init)
         plugin = home / ".local/share/nvim/site/pack/fim/start/fim"
-        if not plugin.exists():
+        if has_plugin and not plugin.exists():
             shutil.copytree(programs.REPOSITORY / "editors/nvim", plugin)
         self.folder = folder
         self._program = str(programs.program("nvim"))

@@ -11,6 +11,7 @@ import pytest
 
 from tests.editors import programs
 from tests.editors.conftest import REST_OF_WORD, TYPED, shop_in
+from tests.editors.neovim import Neovim
 from tests.editors.terminal import Terminal
 
 pytestmark = programs.needs("nvim")
@@ -52,6 +53,26 @@ def test_neovim_with_lazy(file: Path, tmp_path: Path) -> None:
     specification, *_ = blocks("neovim", "lua")
     steps = f"local plugin = {specification} plugin.init() plugin.config({{ dir = '{{}}' }})"
     check_neovim(tmp_path, file, steps.replace("{}", str(programs.REPOSITORY)))
+
+
+def test_neovim_without_the_plugin(file: Path, tmp_path: Path) -> None:
+    """Its own ghost text, of which the keys of the page take a word, a line, and all that is left."""
+    [settings] = [block for block in blocks("neovim", "lua") if "on_accept" in block]
+    plain = "vim.o.swapfile = false\nvim.o.autoindent = false\nvim.cmd('filetype indent off')"
+    init = f"{settings}\n{plain}"
+    with closing(Neovim(tmp_path, file.parent, init, has_plugin=False)) as neovim:
+        neovim.edit(file)
+        neovim.send("Go" + TYPED.replace("\n", "\r"))
+        for key, is_taken in (
+            ("\x1b[1;5C", "for weights"),
+            ("\x1b[1;5B", "for weights in weights:"),
+        ):
+            neovim.wait_until(lambda: neovim.text.count("total +=") == 2, "ghost text")
+            neovim.send(key)
+            neovim.wait_for_buffer(is_taken)
+        neovim.wait_until(lambda: neovim.text.count("total +=") == 2, "ghost text")
+        neovim.send("\x05")
+        neovim.wait_until(lambda: neovim.buffer.count("total +=") == 2, "the rest")
 
 
 LAZY = programs.CACHE / "lazy.nvim"  # a checkout of it
