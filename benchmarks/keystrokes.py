@@ -10,7 +10,7 @@ What a keystroke costs the model server: every trace through every client on the
     python -m benchmarks.keystrokes --kind openai --url http://127.0.0.1:8080 --clients ours  # vLLM, mlx_lm.server …
     python -m benchmarks.keystrokes --kind openai --url ROUTER --metrics REPLICA,REPLICA --clients ours
 
-Prints a table per trace and writes it with the raw numbers to --out. The server is
+Prints a table per trace and writes the raw numbers to --out. The server is
 started again for each row, because it keeps what erased slots held in its own memory. A server that
 runs already (--url) does, too: measure one row at a time with it where rows send the same prompts.
 """
@@ -60,7 +60,6 @@ def main() -> None:
                 rows.append(asyncio.run(_measure(trace, client, url, options)))
             print(table(rows[-1:]), _worst(rows[-1]), sep="\n", flush=True)
     options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "keystrokes.md").write_text(table(rows), "utf-8")
     about = {"python": platform.python_version(), "model": options.model.name}
     document = json.dumps({**about, "rows": [*map(asdict, rows)]})
     (options.out / "keystrokes.json").write_text(document, "utf-8")
@@ -122,7 +121,7 @@ def _config(trace: Trace, options: argparse.Namespace) -> Config:
 def _server(options: argparse.Namespace) -> contextlib.AbstractContextManager[str]:
     if options.url:
         return contextlib.nullcontext(options.url)
-    flags = json.loads(options.flags)
+    flags: dict[str, object] = {}
     if options.own:
         copies = sizing.checkpoints(sizing.read_facts(options.model), N_SLOTS, sizing.physical())
         flags |= {"swa_full": True, "n_ctx_checkpoints": copies, "checkpoint_min_step": CLOSE_STEP}
@@ -154,7 +153,6 @@ def _options() -> argparse.Namespace:
     add("--served-model", default="", help="its name, where --url does not tell (SGLang's gateway)")
     add("--session-header", default="", help="the setting of that name, for a router")
     add("--kind", choices=["llama-server", OPENAI], default="llama-server", help="what it is")
-    add("--flags", default="{}", help="attributes of llama.cpp's common parameters, as JSON")
     add("--own", action="store_true", help="with the flags of fim-lsp serve, for us alone")
     add("--limit", type=int, default=sys.maxsize, help="at most so many requests of each trace")
     add("--n-predict", type=int, default=N_PREDICT, help="tokens per completion")

@@ -30,7 +30,7 @@ import optparse
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -131,17 +131,6 @@ def steps_in(lines: Iterable[str]) -> list[Step]:
     return steps
 
 
-def write(trace: Trace, path: Path) -> None:
-    """Record *trace* in *path*."""
-    lines = list[str]()
-    for step in trace.steps:
-        about = {"ms": round(step.wait_ms, 3), "action": step.action, "key": step.key}
-        for method, params in _messages(step):
-            lines.append(json.dumps({**about, "method": method, "params": params}))
-            about = {"ms": 0, "also": True}
-    path.write_text("\n".join(lines) + "\n", "utf-8")
-
-
 def source(module: object) -> str:
     """Return the text of a module of the standard library, as it lies in this interpreter."""
     return Path(inspect.getsourcefile(module) or "").read_text("utf-8")  # type: ignore[arg-type]
@@ -191,38 +180,5 @@ def _edit(change: dict[str, Any]) -> Edit | str:
     return Edit(start, end, change["text"])
 
 
-def _messages(step: Step) -> Iterator[tuple[str, dict[str, Any]]]:
-    for event in step.events:
-        about: dict[str, Any] = {"uri": getattr(event, "uri", "")}
-        match event:
-            case Opened(uri, language, version, text):
-                whole = {"uri": uri, "languageId": language, "version": version, "text": text}
-                yield "textDocument/didOpen", {"textDocument": whole}
-            case Changed(_, version, edits):
-                about["version"] = version
-                changes = [_change(edit) for edit in edits]
-                yield "textDocument/didChange", {"textDocument": about, "contentChanges": changes}
-            case Focused():
-                yield "textDocument/didFocus", {"textDocument": about}
-            case Saved():
-                yield "textDocument/didSave", {"textDocument": about}
-            case CursorMoved(_, at):
-                yield "fim/didMoveCursor", {"textDocument": about, "position": _place(at)}
-            case Yanked(_, text):
-                yield "fim/didYank", {"textDocument": about, "text": text}
-    if step.asks:
-        yield ASK, {"textDocument": {"uri": step.uri}, "position": _place(step.position)}
-
-
-def _change(edit: Edit | str) -> dict[str, Any]:
-    if isinstance(edit, str):
-        return {"text": edit}
-    return {"range": {"start": _place(edit.start), "end": _place(edit.end)}, "text": edit.text}
-
-
 def _position(place: dict[str, int]) -> Position:
     return Position(place["line"], place["character"])
-
-
-def _place(position: Position) -> dict[str, int]:
-    return {"line": position.line, "character": position.column}

@@ -6,6 +6,8 @@ import json
 import re
 
 from fim_lsp.settings.merge import SCHEMA, Layer, merge_layers
+from server_bridge.machine.executables import python_command
+from server_bridge.process.programs import CHILD
 from tests.snippets import PAGES, ROOT
 
 MANIFEST = json.loads((ROOT / "editors/vscode/package.json").read_text("utf-8"))
@@ -53,3 +55,13 @@ def test_the_extensions_settings_are_the_servers() -> None:
         name = key.removeprefix("fim.")
         if name in SCHEMA and about.get("default") is not None:
             assert merge_layers([Layer("editor", {key: about["default"]})])[1] == (), key
+
+
+def test_vs_code_forwards_no_port_of_ours() -> None:
+    """It looks at the command lines of what listens; other programs' ports are forwarded."""
+    defaults = MANIFEST["contributes"]["configurationDefaults"]["remote.portsAttributes"]
+    [(pattern, how)] = defaults.items()
+    assert how["onAutoForward"] == "ignore"
+    ours = [python_command(CHILD), ("/home/a/.local/bin/fim-lsp", "--stdio")]
+    assert all(re.search(pattern, " ".join(argv)) for argv in ours)
+    assert not re.search(pattern, "python3 -m http.server")

@@ -137,8 +137,8 @@ def spelled(text: str) -> None:
 
 def ids(text: str) -> None:
     packed = text.encode()[: len(text) // 4 * 4]
-    mirror.count_shared(packed, packed[4:])
-    mirror.count_shared(packed, packed + b"\1" * 128)
+    mirror.count_moved(packed, packed[4:])
+    mirror.count_moved(b"\0" + packed, b"\1" * 128 + packed)
 
 
 def ask() -> Ask:

@@ -7,7 +7,6 @@ import json
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -182,26 +181,6 @@ def check_module(module: str, *arguments: str) -> None:
     text = "".join(source.read_text("utf-8") for source in sources)
     for option in arguments:
         assert not option.startswith("--") or f'"{option}"' in text, (module, option)
-
-
-@pytest.mark.parametrize("command", ["wheel", "download", "install"])
-def test_pip_knows_the_options(command: str) -> None:
-    """Of its commands on the pages."""
-    used = {
-        word.partition("=")[0]
-        for snippet in SNIPPETS
-        if snippet.language == "sh"
-        for words in lines_of(snippet)
-        if command in words and "pip" in " ".join(words)
-        for word in words
-        if word.startswith("--")
-    }
-    assert used
-    argv = [sys.executable, "-m", "pip", command, "--help"]
-    said = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if "No module named pip" in said.stderr:
-        pytest.skip("no pip here")
-    assert {option for option in used if option not in said.stdout} == set()
 
 
 @pytest.mark.server

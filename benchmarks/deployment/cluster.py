@@ -116,6 +116,8 @@ def _text(event: Object) -> str:
 def main() -> None:
     """Measure, print, write."""
     options = _options()
+    if not vllm_server.PYTHON:
+        raise SystemExit("no vLLM: put FIM_TEST_VLLM=$(sh scripts/install-vllm) before the command")
     print(HEAD, flush=True)
     with replicas(2) as pair:
         for name in options.rows.split(","):
@@ -155,8 +157,7 @@ async def measure(
         wires.append(ToTheEnd(url, Tags(headers, {"cache_salt": salt})))
     ended = asyncio.Event()
     watch = asyncio.create_task(_most_waiting(urls, ended))
-    runs = [_one(n, wire, options) for n, wire in enumerate(wires)]
-    await asyncio.gather(*runs)
+    await asyncio.gather(*(_one(n, wire, options) for n, wire in enumerate(wires)))
     ended.set()
     calls = [(n, call) for n, wire in enumerate(wires) for call in wire.calls]
     return _count_load(calls, await watch, await _own(wires, pair))
@@ -169,9 +170,8 @@ async def _own(wires: Sequence[ToTheEnd], pair: Sequence[Running]) -> list[int]:
 
         async def ids(text: str) -> list[int]:
             question = {"model": vllm_server.MODEL, "prompt": text, "add_special_tokens": False}
-            return list(
-                (await client.post(f"{pair[0].url}/tokenize", json=question)).json()["tokens"]
-            )
+            answer = await client.post(f"{pair[0].url}/tokenize", json=question)
+            return list(answer.json()["tokens"])
 
         for wire in wires:
             replica = Blocks(BLOCK)

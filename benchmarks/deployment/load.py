@@ -8,7 +8,6 @@ Many typists on one server or cluster: each types at its own pace in files of it
         --keys keys.txt --session-header X-Session-ID --clients 6,12,24 --clients-of ours \
         --metrics http://vllm-0:8000,http://vllm-1:8000     # a team's cluster
     python -m benchmarks.deployment.load --keystrokes FILE             # what was recorded (benchmarks/traces.py has the format)
-    python -m benchmarks.deployment.load --record FILE                 # writes what the first typist does, and ends
 
 Prints, per kind of client and number of clients, the prompt tokens that the servers of --metrics evaluated by their own
 count, ahead of keys or for them, and what typists waited. --keys has a line `name key` for each typist, as deploy/
@@ -65,9 +64,6 @@ class Load(NamedTuple):
 def main() -> None:
     """Measure, print."""
     options = _options()
-    if options.record:
-        traces.write(person(0, options), options.record)
-        return
     print(HEAD)
     for kind in options.clients_of:
         for n_clients in map(int, options.clients.split(",")):
@@ -190,7 +186,6 @@ def _options() -> argparse.Namespace:
     add("--requests", type=int, default=REQUESTS, help="of each client's editor")
     add("--pace", type=float, default=PACE, help="times slower than a fast typist without pauses")
     add("--keystrokes", type=Path, metavar="FILE", help="what each types, recorded")
-    add("--record", type=Path, metavar="FILE", help="write what the first one types, and end")
     add("--slots", type=int, default=N_SLOTS, help="of the server")
     add("--unified", action="store_true", help="all slots share one cache, as with -np auto")
     add("--model", type=Path, default=BUNDLED, help="a GGUF file with FIM tokens")

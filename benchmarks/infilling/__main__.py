@@ -26,6 +26,7 @@ import argparse
 import asyncio
 import json
 import sys
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -34,23 +35,25 @@ from benchmarks import markdown
 from benchmarks.arguments import model_file, names, parser
 from benchmarks.infilling import arms, execution
 from benchmarks.infilling.places import LANGUAGES, Measure, Place, UnknownFormatError, choose, read
-from benchmarks.infilling.verdicts import BEGINNING, NOTHING, RIGHT, WRONG, judge
+from benchmarks.infilling.verdicts import BEGINNING, NOTHING, OTHER, RIGHT, WRONG, fill, judge
 from benchmarks.serve import serving
 from fim_lsp.prompt import window
 from server_bridge.protocol import BackendError
 
 Verdicts = dict[str, dict[Place, str]]  # by arm
-VERDICTS = (RIGHT, BEGINNING, WRONG, NOTHING)
+VERDICTS = (RIGHT, BEGINNING, OTHER, WRONG, NOTHING)
 
 
-def read_known(file: Path | None) -> dict[tuple[str, str], str]:
-    """Return the verdicts that earlier runs wrote to *file*, by place and arm; a line that is cut is asked again."""
-    known: dict[tuple[str, str], str] = {}
+def read_known(file: Path | None) -> dict[tuple[str, str], tuple[str, str]]:
+    """
+    Return verdicts and texts that earlier runs wrote to *file*, by place and arm; a line that is cut is asked again.
+    """
+    known: dict[tuple[str, str], tuple[str, str]] = {}
     text = file.read_text("utf-8") if file and file.exists() else ""
     for line in text.splitlines():
         try:
             row = json.loads(line)
-            known[row["place"], row["arm"]] = row["verdict"]
+            known[row["place"], row["arm"]] = row["verdict"], row["text"]
         except (ValueError, KeyError, TypeError):
             print(f"{file}: a line is cut, and is asked for again", file=sys.stderr)
     if file and text[-1:] not in ("", "\n"):
@@ -63,18 +66,21 @@ async def ask(
 ) -> Verdicts:
     """Return what each arm's answer is at each place; what is not in *file* is asked, and added to it."""
     family = await arms.find_family(url)
-    known, verdicts = read_known(file), Verdicts()
+    known, verdicts, right = read_known(file), Verdicts(), defaultdict[Place, list[str]](list)
     async with arms.arms(url, family, rest_s) as ways:
         for place, arm in product(places, wanted):
-            verdict = known.get((place.name, arm))
-            if verdict is None:
+            verdict, text = known.get((place.name, arm), ("", ""))
+            if not verdict:
                 text = await ways[arm](place)
-                verdict = judge(place, text, is_opened=arm in arms.OPENED)
+                is_opened = arm in arms.OPENED
+                verdict = judge(place, text, is_opened=is_opened, right=right[place])
                 row = {"place": place.name, "arm": arm, "verdict": verdict, "text": text}
                 print(json.dumps(row), f"not {place.missing!r}", file=sys.stderr, flush=True)
                 if file:
                     _append(file, json.dumps(row) + "\n")
             verdicts.setdefault(arm, {})[place] = verdict
+            if verdict == RIGHT:
+                right[place].append(fill(place, text, is_opened=arm in arms.OPENED))
     return verdicts
 
 
@@ -94,7 +100,7 @@ def table(verdicts: Verdicts, *, short: bool) -> str:
         first = right[next(iter(verdicts))]
         against = f"{len(right[arm] - first)}, {len(first - right[arm])}"
         n_shown = len(mine) - counts[-1]
-        good = f"{(counts[0] + counts[1]) / max(1, n_shown):.0%}"
+        good = f"{sum(counts[:3]) / max(1, n_shown):.0%}"
         rows.append((arm, len(mine), *counts, good, against))
     head = ("arm", "places", *VERDICTS, "right or beginning, of those with text", "gained, lost")
     return markdown.table(head, rows)

@@ -1,14 +1,26 @@
-"""Whether an answer is right, by the measure of its place; else whether it is the beginning of a right one."""
+"""
+Whether an answer is right, by the measure of its place; else whether it is the beginning of a right one.
+
+That is the published text, or another one that passes: another arm's answer, or this one with the published lines behind
+as many as it has.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 
 from benchmarks.infilling.execution import passes
 from benchmarks.infilling.places import Measure, Place
 
-RIGHT, BEGINNING, WRONG, NOTHING = "right", "beginning", "wrong", "nothing"
+RIGHT, BEGINNING, OTHER, WRONG, NOTHING = (
+    "right",
+    "beginning",
+    "other beginning",
+    "wrong",
+    "nothing",
+)
 
 
 def fill(place: Place, text: str, *, is_opened: bool) -> str:
@@ -27,8 +39,8 @@ def fill(place: Place, text: str, *, is_opened: bool) -> str:
     return text + "\n" * (place.measure is Measure.TESTS and (ends or place.is_line))
 
 
-def judge(place: Place, text: str, *, is_opened: bool) -> str:
-    """Return what an answer is."""
+def judge(place: Place, text: str, *, is_opened: bool, right: Iterable[str] = ()) -> str:
+    """Return what an answer is; *right* are others that fill the hole."""
     if not text.strip():
         return NOTHING
     answer = fill(place, text, is_opened=is_opened)
@@ -43,11 +55,24 @@ def judge(place: Place, text: str, *, is_opened: bool) -> str:
             is_right = answer.strip() == place.missing.strip()
     if is_right:
         return RIGHT
-    if place.measure is Measure.CALL:
-        begins = _dense(place.missing).startswith(_dense(answer))
-    else:
-        begins = place.missing.startswith(answer.rstrip())
-    return BEGINNING if begins else WRONG
+    begun = _begun(answer, place)
+    if _begun(place.missing, place).startswith(begun):
+        return BEGINNING
+    is_begun = any(_begun(one, place).startswith(begun) for one in right) or _goes_on(place, begun)
+    return OTHER if is_begun else WRONG
+
+
+def _begun(text: str, place: Place) -> str:
+    return _dense(text) if place.measure is Measure.CALL else text.rstrip()
+
+
+def _goes_on(place: Place, begun: str) -> bool:
+    """Return whether the tests pass with the published lines behind as many as were begun."""
+    if place.measure is not Measure.TESTS:
+        return False
+    lines = place.missing.splitlines(keepends=True)[begun.count("\n") + 1 :]
+    program = f"{place.above}{begun}\n{''.join(lines)}{place.below}{place.test}"
+    return bool(lines) and passes(program)
 
 
 def is_same_call(answer: str, missing: str, language: str) -> bool:

@@ -16,15 +16,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial, reduce
 from pathlib import Path
-from typing import NamedTuple
 
 from benchmarks import arguments
-from benchmarks.figures import at
 from benchmarks.git import name_of
 from benchmarks.markdown import table
 from benchmarks.next_edit.commits import History
@@ -41,17 +38,10 @@ RANKED = 40  # proposals of an ask that are kept: refused ones give way to other
 HEAD = ("history", "asks", "precision", "coverage", "quiet")
 
 
-class Played(NamedTuple):
-    """The asks of a history, and the CPU time of each."""
-
-    asks: list[JudgedAsk]
-    ms: list[float]
-
-
 def main() -> None:
     """Replay and print."""
     options = _options()
-    everything: list[Played] = []
+    everything: list[list[JudgedAsk]] = []
     rows: list[list[object]] = []
     play = partial(_played, options.commits)
     with ProcessPoolExecutor(options.jobs) as pool:
@@ -60,24 +50,14 @@ def main() -> None:
             rows.append(_row(name_of(path), [played]))
             print(*rows[-1], file=sys.stderr, flush=True)
     print(table(HEAD, [*rows, _row("all", everything)]))
-    ms = [each for played in everything for each in played.ms]
-    print(
-        f"\n{at(ms, 0.5):.1f} ms per ask at the median, {at(ms, 0.95):.1f} at the 95th percentile\n"
-    )
-    print(_levels([played.asks for played in everything]))
+    print(f"\n{_levels(everything)}")
 
 
-def _played(n_commits: int, path: Path) -> Played:
+def _played(n_commits: int, path: Path) -> list[JudgedAsk]:
     """Return the asks of a history, and what the engine had for them."""
-    played = Played([], [])
     history = History(path, n_commits)
-    for commit in history.commits:
-        for ask in asks(commit, history.files(commit)):
-            start = time.thread_time()
-            ranked = _ranked(ask)
-            played.ms.append((time.thread_time() - start) * 1000)
-            played.asks.append(judge(ask, ranked))
-    return played
+    all_asks = (ask for c in history.commits for ask in asks(c, history.files(c)))
+    return [judge(ask, _ranked(ask)) for ask in all_asks]
 
 
 def _ranked(ask: Ask) -> Ranked:
@@ -107,8 +87,8 @@ def _total(
     return reduce(Score.__add__, (score(judged_asks, levels) for judged_asks in histories))
 
 
-def _row(name: str, played: Sequence[Played]) -> list[object]:
-    total = _total([history.asks for history in played], SURE)
+def _row(name: str, played: Sequence[list[JudgedAsk]]) -> list[object]:
+    total = _total(played, SURE)
     return [name, total.asks, *_cells(total)]
 
 

@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    arguments = parser("real_sessions", __doc__)
+    arguments = parser("benchmarks.real_sessions", __doc__)
     add = arguments.add_argument
     add("--model", type=model_file, default="0.5b", help="0.5b, 1.5b (scripts/get-qwen) or a file")
     add("--threads", type=int, default=2, help="of the model server")

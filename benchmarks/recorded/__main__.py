@@ -1,15 +1,12 @@
 """
-Sessions that people recorded, played into fim-lsp: what is shown in the pauses, beside what Copilot showed.
+A session that was recorded, played into fim-lsp: what is shown in the pauses, beside what Copilot showed.
 
     scripts/get-qwen 0.5b
     python -m benchmarks.recorded --half tune --answers tune.jsonl
     python -m benchmarks.recorded --pace own --answers own.jsonl
-    python -m benchmarks.recorded --case benchmarks/recorded/data/rustcode.json.gz --least 2 --limit 100
-    python -m benchmarks.recorded --case FILE    # a recording of VS Code's
 
 --answers keeps what was answered, so that a run which was stopped goes on there; once all is known, no model is needed.
-`replay` says what the paces are, `pauses` what counts, `scores` who reads. In a trace of a clock of a second, --least 2
-leaves the pauses that took more than one.
+`replay` says what the paces are, `pauses` what counts, `scores` who reads.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ from pathlib import Path
 from benchmarks import markdown
 from benchmarks.arguments import model_file, parser
 from benchmarks.recorded.log import SESSION, read
-from benchmarks.recorded.pauses import HALVES, LEAST_S, Pause, find_cursors, pauses
+from benchmarks.recorded.pauses import HALVES, Pause, find_cursors, pauses
 from benchmarks.recorded.replay import Answer, play
 from benchmarks.recorded.scores import HEAD, answered, recorded, row
 
@@ -31,8 +28,8 @@ from benchmarks.recorded.scores import HEAD, answered, recorded, row
 def main() -> None:
     """Play what is missing, print."""
     options = _options()
-    recording = read(options.case)
-    places = pauses(recording, options.half, options.least)
+    recording = read(SESSION)
+    places = pauses(recording, options.half)
     places = places[:: max(1, -(-len(places) // options.limit)) if options.limit else 1]
     answers = {answer.change: answer for answer in _read(options.answers)}
     missing = {pause.change for pause in places} - answers.keys()
@@ -78,13 +75,11 @@ def _note(file: Path | None, answer: Answer) -> None:
 
 
 def _options() -> argparse.Namespace:
-    arguments = parser("recorded", __doc__)
+    arguments = parser("benchmarks.recorded", __doc__)
     add = arguments.add_argument
     add("--model", type=model_file, default="0.5b", help="0.5b, 1.5b (scripts/get-qwen) or a file")
-    add("--case", type=Path, default=SESSION, metavar="FILE", help="another recording")
     add("--half", choices=HALVES, default="all", help="the changes to tune on, or the rest")
     add("--pace", choices=("given-time", "own"), default="given-time", help="how fast it is played")
-    add("--least", type=float, default=LEAST_S, metavar="S", help="seconds of a pause, at least")
     add("--limit", type=int, default=0, metavar="N", help="so many pauses at most, evenly chosen")
     add("--answers", type=Path, metavar="FILE", help="what was answered: read, and written to")
     add("--completion", default="{}", metavar="JSON", help="settings of fim.completion")

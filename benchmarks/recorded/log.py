@@ -2,8 +2,7 @@
 A recorded editing session: its changes in order, the texts at any of them, what another tool showed. Pure but for `read`.
 
 The format is VS Code's `workspaceRecording@1.0`, one JSON object with a *log* of entries with a *kind* and a *time*
-in milliseconds. Offsets are in UTF-16 units; here they count code points. `read` makes
-the same of a trace of one file (josephg/editing-traces).
+in milliseconds. Offsets are in UTF-16 units; here they count code points.
 """
 
 from __future__ import annotations
@@ -12,14 +11,11 @@ import gzip
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 DATA = Path(__file__).parent / "data"
 SESSION = DATA / "edit_source_tracker.json.gz"
-TRACE = DATA / "rustcode.json.gz"
-TRACED = "src/list.rs"  # a file that says what language a trace has
 RANGE = re.compile(r"\[(\d+),(\d+) -> (\d+),(\d+)\]")
 
 
@@ -79,21 +75,9 @@ Entry = Opened | Changed | Moved | Focused | Answered
 
 
 def read(file: Path) -> dict[str, Any]:
-    """Return a recording from a file, compressed or not."""
-    data = file.read_bytes()
-    text = gzip.decompress(data) if file.suffix == ".gz" else data
-    recording: dict[str, Any] = json.loads(text)
-    return {"log": [*_log(recording)]} if "txns" in recording else recording
-
-
-def _log(trace: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the log of a trace, whose first transaction is the file as it was found; its clock counts seconds."""
-    first, *rest = [(txn["time"], patch) for txn in trace["txns"] for patch in txn["patches"]]
-    yield {"kind": "documentEncountered", "id": 0, "relativePath": TRACED}
-    yield {"kind": "setContent", "id": 0, "time": 0, "content": trace["startContent"] + first[1][2]}
-    for when, (start, n_deleted, text) in rest:
-        ms = datetime.fromisoformat(when).timestamp() * 1000
-        yield {"kind": "changed", "id": 0, "time": ms, "edit": [[start, start + n_deleted, text]]}
+    """Return a recording from a file."""
+    recording: dict[str, Any] = json.loads(gzip.decompress(file.read_bytes()))
+    return recording
 
 
 def entries(recording: Mapping[str, Any]) -> Iterator[Entry]:

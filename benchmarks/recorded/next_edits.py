@@ -36,14 +36,6 @@ class Case(NamedTuple):
     scored: Sequence[Mapping[str, Any]]
 
 
-class Proposed(NamedTuple):
-    """What was proposed in a case, in words, and its category."""
-
-    case: str
-    category: str
-    words: str
-
-
 def read(file: Path) -> Iterator[Case]:
     """Yield the cases of an archive."""
     with tarfile.open(file) as archive:
@@ -59,8 +51,8 @@ def read(file: Path) -> Iterator[Case]:
             yield Case(folder.rpartition("/")[2], recording, scored)
 
 
-def score(case: Case) -> Proposed:
-    """Return what our engine proposes once the last edit is finished."""
+def score(case: Case) -> tuple[str, str]:
+    """Return what our engine proposes once the last edit is finished: its category, and it in words."""
     log, texts, now, last = EditLog(), dict[str, str](), 0.0, ""
     for entry in entries(case.recording):
         match entry:
@@ -75,12 +67,12 @@ def score(case: Case) -> Proposed:
     edited = [EditedText(path, language_of(path), _lines(texts[path])) for path in order]
     proposal = propose(log.list_finished(now + 10), edited)
     if proposal is None:
-        return Proposed(case.name, _category(case, texts, "", ""), "nothing")
+        return _category(case, texts, "", ""), "nothing"
     uri, line, old_lines, new_lines, *_ = proposal
     lines = _lines(texts[uri])
     made = (*lines[:line], *new_lines, *lines[line + len(old_lines) :])
     words = f"{uri}:{line + 1}: {' '.join(old_lines)!r} → {' '.join(new_lines)!r}"
-    return Proposed(case.name, _category(case, texts, uri, "\n".join(made)), words)
+    return _category(case, texts, uri, "\n".join(made)), words
 
 
 def _category(case: Case, texts: Mapping[str, str], path: str, made: str) -> str:
@@ -106,10 +98,11 @@ def _lines(text: str) -> tuple[str, ...]:
 
 def main() -> None:
     """Score all cases, and count."""
-    proposed = [score(case) for case in read(CASES)]
-    for one in proposed:
-        print(f"{one.case}: {one.category}: {one.words}")
-    counts = Counter(one.category for one in proposed)
+    counts = Counter[str]()
+    for case in read(CASES):
+        category, words = score(case)
+        counts[category] += 1
+        print(f"{case.name}: {category}: {words}")
     print(", ".join(f"{category} {n}" for category, n in counts.items()))
 
 

@@ -64,13 +64,11 @@ class Version(NamedTuple):
         return start == end and bool(new)
 
 
-def pauses(
-    recording: Mapping[str, Any], half: str = "all", least_s: float = LEAST_S
-) -> list[Pause]:
-    """Return the pauses of a half, of so many seconds at least, behind which something came."""
+def pauses(recording: Mapping[str, Any], half: str = "all") -> list[Pause]:
+    """Return the pauses of a half behind which something came."""
     versions = _versions(recording)
     at = {"tune": range(TUNE), "held": range(TUNE, len(versions)), "all": range(len(versions))}
-    found = (_pause(versions, n, least_s) for n in at[half] if n < len(versions))
+    found = (_pause(versions, n) for n in at[half] if n < len(versions))
     return [pause for pause in found if pause]
 
 
@@ -101,10 +99,10 @@ def _versions(recording: Mapping[str, Any]) -> list[Version]:
     return versions
 
 
-def _pause(versions: list[Version], n: int, least_s: float) -> Pause | None:
+def _pause(versions: list[Version], n: int) -> Pause | None:
     version, following = versions[n], versions[n + 1 :]
     seconds = (following[0].ms - version.ms) / 1000 if following else 0.0
-    if not version.is_insertion or seconds < least_s:
+    if not version.is_insertion or seconds < LEAST_S:
         return None
     at, later = version.cursor, [*_later(following, version)]
     if not any(_is_at(one, at) for one in later):

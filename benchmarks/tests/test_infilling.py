@@ -147,16 +147,34 @@ def test_a_program_passes_its_tests_alone(
         assert judge(place, text, is_opened=is_opened) == verdict
 
 
+@runs_programs
+@pytest.mark.parametrize(
+    ("text", "right", "verdict"),
+    [
+        ("two = 2", [], "beginning"),
+        ("two = 1 + 1", [], "other beginning"),
+        ("two = 3", [], "wrong"),
+        ("one", ["    one = 1\n    return one\n"], "other beginning"),
+        ("one", ["    two = 2\n"], "wrong"),
+    ],
+)
+def test_a_right_text_is_begun(tmp_path: Path, text: str, right: list[str], verdict: str) -> None:
+    """The published one, what the published lines end, or another answer."""
+    lines = "    two = 2\n    return two - 1\n"
+    [place] = read(write(tmp_path / "places", TESTED | {"canonical_solution": lines}))
+    assert judge(place, text, is_opened=True, right=right) == verdict
+
+
 def test_answers_of_earlier_runs_are_known(tmp_path: Path) -> None:
     """But for a line that a stopped run left half."""
     file = tmp_path / "answers.jsonl"
     assert read_known(file) == {}
     row = {"place": "a", "arm": "raw", "verdict": "wrong", "text": "x"}
     file.write_text(json.dumps(row) + "\n" + json.dumps(row)[:20], "utf-8")
-    assert read_known(file) == {("a", "raw"): "wrong"}
+    assert read_known(file) == {("a", "raw"): ("wrong", "x")}
     with file.open("a", encoding="utf-8") as rows:
         rows.write(json.dumps(row | {"arm": "auto"}) + "\n")
-    assert read_known(file) == {("a", "raw"): "wrong", ("a", "auto"): "wrong"}
+    assert read_known(file) == dict.fromkeys([("a", "raw"), ("a", "auto")], ("wrong", "x"))
 
 
 def test_arms_are_compared_place_by_place() -> None:
@@ -170,6 +188,6 @@ def test_arms_are_compared_place_by_place() -> None:
         "auto": {one: "nothing", two: "beginning", short: "right"},
     }
     of_long = table(verdicts, short=False)
-    assert "| raw | 2 | 1 | 0 | 1 | 0 | 50% | 0, 0 |" in of_long
-    assert "| auto | 2 | 0 | 1 | 0 | 1 | 100% | 0, 1 |" in of_long
-    assert "| auto | 1 | 1 | 0 | 0 | 0 | 100% | 1, 0 |" in table(verdicts, short=True)
+    assert "| raw | 2 | 1 | 0 | 0 | 1 | 0 | 50% | 0, 0 |" in of_long
+    assert "| auto | 2 | 0 | 1 | 0 | 0 | 1 | 100% | 0, 1 |" in of_long
+    assert "| auto | 1 | 1 | 0 | 0 | 0 | 0 | 100% | 1, 0 |" in table(verdicts, short=True)

@@ -7,7 +7,7 @@ import pytest
 from benchmarks import metrics
 from benchmarks.clients import Answer, llama_vim
 from benchmarks.deployment.wire import Call
-from benchmarks.figures import at, row, table
+from benchmarks.figures import row, table
 from benchmarks.traces import Step, Trace
 from fim_lsp.documents import Position, open_document
 from server_bridge.protocol import Chunk
@@ -49,12 +49,6 @@ def test_figures_count_every_request_of_a_completion() -> None:
     measured_row = row(Trace("t", [step, step]), "ours", calls, answers, **more)
     assert (measured_row.evaluated, measured_row.background, measured_row.per_key) == ([7], 30, 3.5)
     assert "| ours | 7 | 7 | 7.0 | 7 | 3.5 | 3.5 | 30 | 0.50 | 100% |" in table([measured_row])
-
-
-@pytest.mark.parametrize(("share", "value"), [(0.5, 3), (0.95, 5), (0.0, 1)])
-def test_percentiles(share: float, value: int) -> None:
-    """The value below which that share lies."""
-    assert at([5, 3, 1, 2, 4], share) == value
 
 
 VLLM = """\

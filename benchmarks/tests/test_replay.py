@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from benchmarks.next_edit.commits import Commit, Hunk, hunks_of
+from benchmarks.next_edit.renames import count_uses
 from benchmarks.next_edit.replay import asks
 from benchmarks.next_edit.scores import JudgedAsk, Where, score
 from fim_lsp.documents import apply_edits, difference, open_document
-from fim_lsp.next_edit.engine import propose
 from fim_lsp.next_edit.log import EditLog
 
 BEFORE = ["old(1)", "x = 1", "old(2)", "y = 2", "old(3)", "old(4)", ""]
@@ -63,15 +65,6 @@ def test_an_ask_per_hunk_with_what_was_done_and_what_is_left() -> None:
     assert [text.uri for text in found[0].texts] == ["a.py", "b.py"]
 
 
-def test_the_engine_finds_the_next_line() -> None:
-    """In the texts of an ask."""
-    ask = [*asks(COMMIT, FILES)][2]
-    proposal = propose(ask.edits, ask.texts)
-
-    assert proposal is not None
-    assert ask.is_right(*proposal[:4])
-
-
 def test_the_log_makes_the_same_edits_of_the_same_hunks() -> None:
     """Keystrokes or hunks: the engine reads the same."""
     log, lines = EditLog(), "\n".join(BEFORE)
@@ -91,6 +84,26 @@ def test_hunks_are_those_of_git() -> None:
 
     assert commit.id == "1234"
     assert commit.hunks == [Hunk("a.py", 1, ("-- x",), ("++ y", "b")), Hunk("a.py", 5, (), ("c",))]
+
+
+def test_a_rename_is_true_where_the_commit_made_it() -> None:
+    """In the function around; what it left is wrong, what it rewrote counts neither way."""
+    lines = (
+        "def f(a):", "    return a", "", "def g(a):", "    # a", "    return a + 1", "", "f(1)", "x = f(2)",
+    )  # fmt: skip
+    made = {0: "def h(b):", 1: "    return b", 3: "def g(c):", 4: "    # c", 5: "    return c + 1"}
+    hunks = [Hunk("m.py", row, (lines[row],), (after,)) for row, after in made.items()]
+    counts = Counter[str]()
+    count_uses(hunks, "m.py", lines, counts)
+    assert +counts == {"definitions": 1, "uses": 1, "right": 1}
+    counts.clear()
+    count_uses(
+        [hunks[0]._replace(after=("def h(a):",)), Hunk("m.py", 7, ("f(1)",), ("h(1)",))],
+        "m.py",
+        lines,
+        counts,
+    )
+    assert counts == {"definitions": 1, "uses": 1, "right": 1, "wrong": 1}
 
 
 def test_what_was_refused_is_not_shown_again() -> None:

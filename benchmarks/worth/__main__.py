@@ -1,14 +1,13 @@
 """
 What each part of a prompt is worth to a model: the likelihood of what a person wrote next.
 
-    python -m benchmarks.worth 0.5b ~/src/attrs ~/src/cobra --out worth.jsonl
     python -m benchmarks.worth 0.5b ~/src/attrs ~/src/cobra --out worth.jsonl --arms window,ring500,ring1500
     python -m benchmarks.worth --out worth.jsonl      # the tables of what is there
 
-The newest commits of each history are replayed as typing (`places`), one place for each. What each arm shows there
-(`arms`) is evaluated on one thread, and the next lines of the person behind it, token by token with the true ones before
-(`likelihood`). Each place and arm is one line of the file: a run that ends is taken up where it stopped, and further arms
-are added to places that are known. `report` says how the tables are made.
+The newest commits of each history are replayed as typing (`places`), one place for each. What an arm shows there, the
+window alone or a ring besides, is evaluated on one thread, and the next lines of the person behind it, token by token with
+the true ones before (`likelihood`). Each place and arm is one line of the file: a run that ends is taken up where it
+stopped, and further arms are added to places that are known. `report` says how the tables are made.
 """
 
 from __future__ import annotations
@@ -23,16 +22,22 @@ from typing import Any
 
 from benchmarks import arguments
 from benchmarks.git import name_of
-from benchmarks.worth.arms import ARMS, budget, compose_arm, rings
+from benchmarks.worth.driven import RINGS, chars, rings
 from benchmarks.worth.history import History
-from benchmarks.worth.likelihood import LanguageModel, Likely
+from benchmarks.worth.likelihood import LanguageModel
 from benchmarks.worth.places import Place, find_places
 from benchmarks.worth.report import print_tables
+from fim_lsp.documents import TextPlace
+from fim_lsp.prompt.frame import Frame, Header, compose
+from fim_lsp.prompt.window import LEAD, Budget
 from server_bridge.fim.layout import layout
-from server_bridge.fim.tokens import Specials, find_by_name, specials
-from server_bridge.protocol import Prompt
+from server_bridge.fim.tokens import Specials, find_by_name, needs_no_lead, specials
+from server_bridge.protocol import Chunk, Prompt
 
 Record = dict[str, Any]
+WINDOW = (384, 96)  # tokens above and below: what a slow machine evaluates
+MIDDLE = 256
+ARMS = ("window", *RINGS)
 
 
 def main() -> None:
@@ -59,6 +64,19 @@ def _measure(model: Path, repos: Sequence[Path], options: argparse.Namespace) ->
                         out.flush()
 
 
+def budget(model: str) -> Budget:
+    """Return the window of a model of this name."""
+    above, below = map(chars, WINDOW)
+    return Budget(above, below, chars(MIDDLE), lead=0 if needs_no_lead(model) else LEAD)
+
+
+def compose_arm(arm: str, place: Place, repo: str) -> Prompt:
+    """Return what an arm shows at a place, as the session would send it when nothing is typed."""
+    chunks = tuple(Chunk(chunk.name, chunk.text) for chunk in place.rings.get(arm, ()))
+    frame = Frame(Header(repo, chunks, place.path), place.window)
+    return compose(frame, frame.middle(TextPlace(place.document, place.position)))
+
+
 def _places(repo: Path, model: str, options: argparse.Namespace) -> Iterator[Place]:
     history = History(repo, options.commits)
     return find_places(history, rings(options.arms), budget(model))
@@ -69,18 +87,17 @@ def _score(
 ) -> Record:
     """Return one line of the file: what the person wrote there holds no word of."""
     arm, repo, model = names
-    tokens = _tokenize(engine, marks, compose_arm(arm, place, repo, model))
+    tokens = _tokenize(engine, marks, compose_arm(arm, place, repo))
     written = engine.tokenize("".join(place.written))
-    likely = engine.score(tokens, written)
+    nats = engine.score(tokens, written)
     pieces = [engine.piece(token) for token in written]
     return {
         "model": model,
         "repo": repo,
         "commit": place.commit,
-        "language": place.language,
         "arm": arm,
         "n_prompt": len(tokens),
-        "lines": [*_lines(pieces, likely, place.commit)],
+        "lines": [*_lines(pieces, nats, place.commit)],
     }
 
 
@@ -94,28 +111,26 @@ def _tokenize(engine: LanguageModel, marks: Specials, prompt: Prompt) -> list[in
     return tokens
 
 
-def _lines(pieces: Sequence[bytes], likely: Sequence[Likely], seed: str) -> Iterator[Record]:
+def _lines(pieces: Sequence[bytes], nats: Sequence[float], seed: str) -> Iterator[Record]:
     """Yield what each line costs from its start, and from a cursor inside; tokens belong to where they begin."""
-    line, rows = list[tuple[bytes, Likely]](), 0
-    for piece, score in zip(pieces, likely, strict=True):
+    line, rows = list[tuple[bytes, float]](), 0
+    for piece, score in zip(pieces, nats, strict=True):
         line.append((piece, score))
         if piece.endswith(b"\n"):
             yield _line(line, random.Random(f"{seed}{rows}"))
             line, rows = [], rows + 1
 
 
-def _line(line: Sequence[tuple[bytes, Likely]], chance: random.Random) -> Record:
+def _line(line: Sequence[tuple[bytes, float]], chance: random.Random) -> Record:
     inside = [n for n, (piece, _) in enumerate(line) if n > 0 and line[n - 1][0].strip()]
     at = chance.choice(inside[:-1]) if len(inside) > 2 else None
     record = {"start": _sum(line)}
     return record if at is None else {**record, "inside": _sum(line[at:])}
 
 
-def _sum(tokens: Sequence[tuple[bytes, Likely]]) -> list[float]:
-    """Return nats, characters, and whether greedy decoding makes all of them."""
-    nats = sum(score.nats for _, score in tokens)
-    n_chars = len(b"".join(piece for piece, _ in tokens))
-    return [round(nats, 4), n_chars, int(all(score.is_top for _, score in tokens))]
+def _sum(tokens: Sequence[tuple[bytes, float]]) -> list[float]:
+    """Return nats and characters."""
+    return [round(sum(nats for _, nats in tokens), 4), sum(len(piece) for piece, _ in tokens)]
 
 
 def _specials(engine: LanguageModel) -> Specials:

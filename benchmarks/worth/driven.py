@@ -2,12 +2,14 @@
 Our ring as the session drives it: `fim_lsp.context`, told what happens in an editor, without one.
 
 A file is looked at, an edit happened, one was changed by others; at a `rest` the ring changes.
+`ring500` and `ring1500` have room for so many tokens.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
+from collections.abc import Iterable
 
 from fim_lsp.context.chunks import Source, read
 from fim_lsp.context.grammars import language_of
@@ -16,7 +18,20 @@ from fim_lsp.context.ring import RingLimits, Viewport, update_ring
 from fim_lsp.documents import Document, Edit, Position, apply_edits, open_document
 
 N_CHUNKS, CHUNK_LINES = 16, 64  # the defaults
+CHARS_PER_TOKEN = 3.4  # of Qwen2.5-Coder's tokens in code
+RINGS = ("ring500", "ring1500")
 TURN_LINES = 8  # typed in one place until the user pauses to think
+
+
+def chars(n_tokens: int) -> int:
+    """Return how many characters about so many tokens have."""
+    return int(n_tokens * CHARS_PER_TOKEN)
+
+
+def rings(names: Iterable[str]) -> dict[str, DrivenRing]:
+    """Return the rings of these names; others are passed over."""
+    needed = sorted({*names} & {*RINGS})
+    return {name: DrivenRing(chars(int(name.removeprefix("ring")))) for name in needed}
 
 
 class DrivenRing:

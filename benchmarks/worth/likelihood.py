@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -38,45 +38,27 @@ class _Batch(ctypes.Structure):
     )
 
 
-_POINTER, _INT = ctypes.c_void_p, ctypes.c_int32
+_POINTER, _INT, _TEXT, _BOOL = ctypes.c_void_p, ctypes.c_int32, ctypes.c_char_p, ctypes.c_bool
 _LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 _SILENT = _LOG(lambda *_: None)
 _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "log_set": (None, (_LOG, _POINTER)),
     "backend_init": (None, ()),
     "model_default_params": (_Params, ()),
-    "model_load_from_file": (_POINTER, (ctypes.c_char_p, _Params)),
+    "model_load_from_file": (_POINTER, (_TEXT, _Params)),
     "context_default_params": (_Params, ()),
     "init_from_model": (_POINTER, (_POINTER, _Params)),
     "set_n_threads": (None, (_POINTER, _INT, _INT)),
     "model_get_vocab": (_POINTER, (_POINTER,)),
     "vocab_n_tokens": (_INT, (_POINTER,)),
-    "tokenize": (
-        _INT,
-        (
-            _POINTER,
-            ctypes.c_char_p,
-            _INT,
-            ctypes.POINTER(_Token),
-            _INT,
-            ctypes.c_bool,
-            ctypes.c_bool,
-        ),
-    ),
-    "token_to_piece": (_INT, (_POINTER, _Token, ctypes.c_char_p, _INT, _INT, ctypes.c_bool)),
+    "tokenize": (_INT, (_POINTER, _TEXT, _INT, ctypes.POINTER(_Token), _INT, _BOOL, _BOOL)),
+    "token_to_piece": (_INT, (_POINTER, _Token, _TEXT, _INT, _INT, _BOOL)),
     "get_memory": (_POINTER, (_POINTER,)),
-    "memory_seq_rm": (ctypes.c_bool, (_POINTER, _INT, _INT, _INT)),
+    "memory_seq_rm": (_BOOL, (_POINTER, _INT, _INT, _INT)),
     "batch_init": (_Batch, (_INT, _INT, _INT)),
     "decode": (_INT, (_POINTER, _Batch)),
     "get_logits_ith": (ctypes.POINTER(ctypes.c_float), (_POINTER, _INT)),
 }
-
-
-class Likely(NamedTuple):
-    """The likelihood of one token; *is_top*: greedy decoding would have made it."""
-
-    nats: float
-    is_top: bool
 
 
 class LanguageModel:
@@ -110,19 +92,19 @@ class LanguageModel:
         n = self._call["token_to_piece"](self._vocab, token, buffer, _PIECE_BYTES, 0, False)
         return buffer.raw[:n]
 
-    def score(self, prompt: Sequence[int], text: Sequence[int]) -> list[Likely]:
-        """Return the likelihood of each token of *text* behind *prompt* and those before it."""
+    def score(self, prompt: Sequence[int], text: Sequence[int]) -> list[float]:
+        """Return the nats of each token of *text* behind *prompt* and those before it."""
         tokens = [*prompt, *text]
         first = len(prompt) - 1  # its logits say what the first one may be
         n_held = min(_n_common(self._held, tokens), first)
         self._call["memory_seq_rm"](self._call["get_memory"](self._context), 0, n_held, -1)
         self._held = tokens[:n_held]
-        scores = list[Likely]()
+        scores = list[float]()
         for start in range(n_held, len(tokens) - 1, N_BATCH):
             end = min(start + N_BATCH, len(tokens) - 1)
             self._decode(tokens, start, end, first)
             for n in range(max(first, start), end):
-                scores.append(self._likely(n - start, tokens[n + 1]))
+                scores.append(self._nats(n - start, tokens[n + 1]))
         return scores
 
     def _decode(self, tokens: Sequence[int], start: int, end: int, first: int) -> None:
@@ -136,12 +118,11 @@ class LanguageModel:
         assert not failed, f"llama_decode: {failed}"
         self._held = list(tokens[:end])
 
-    def _likely(self, row: int, token: int) -> Likely:
+    def _nats(self, row: int, token: int) -> float:
         pointer = self._call["get_logits_ith"](self._context, row)
         logits = np.ctypeslib.as_array(pointer, (self._n_vocab,)).astype(np.float64)
         top = logits.max()
-        nats = top + np.log(np.exp(logits - top).sum()) - logits[token]
-        return Likely(float(nats), bool(logits[token] == top))
+        return float(top + np.log(np.exp(logits - top).sum()) - logits[token])
 
 
 def _load() -> dict[str, Any]:

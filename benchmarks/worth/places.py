@@ -44,10 +44,6 @@ class Place(NamedTuple):
     def position(self) -> Position:
         return Position(self.line, 0)
 
-    @property
-    def language(self) -> str:
-        return language_of(self.path)
-
 
 def find_places(
     history: History, rings: Mapping[str, DrivenRing], budget: Budget

@@ -3,7 +3,7 @@ Tables of what was measured: nats per character against the same places without,
 
 Nats and characters are summed over the places that have both arms; the interval holds 95 % of such differences when
 commits are drawn with replacement. `line start` is all of a line from its first column, `inside` the rest of a line from
-a word in it, `3 lines` the first three from the start. A line is exact where each token is the likeliest.
+a word in it, `3 lines` the first three from the start.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from benchmarks.markdown import table
 
 Record = Mapping[str, Any]
-Cost = tuple[float, int, int]  # nats, characters, exact lines
+Cost = tuple[float, int]  # nats, characters
 
 DRAWS = 2_000
 
@@ -29,7 +29,7 @@ class Kind(NamedTuple):
 
 def _cost(lines: Iterable[Record], which: str) -> Cost:
     costs = [line[which] for line in lines if which in line]
-    return sum(c[0] for c in costs), sum(c[1] for c in costs), sum(c[2] for c in costs)
+    return sum(c[0] for c in costs), sum(c[1] for c in costs)
 
 
 KINDS = (
@@ -68,18 +68,17 @@ def pair(records: Iterable[Record], base: str, arm: str) -> list[tuple[Record, R
 
 
 def print_tables(records: Sequence[Record], base: str) -> None:
-    """Print the arms against *base*, of each model, then by language."""
+    """Print the arms against *base*, of each model."""
     for model in sorted({record["model"] for record in records}):
         of_model = [record for record in records if record["model"] == model]
         print(f"**{model}**, against `{base}`\n\n{_describe(of_model, base)}\n")
-        print(_arms(of_model, base), end="\n\n")
-        print(_languages(of_model, base), end="\n\n", flush=True)
+        print(_arms(of_model, base), end="\n\n", flush=True)
 
 
 def _describe(records: Sequence[Record], base: str) -> str:
     alone = [record for record in records if record["arm"] == base]
     n_repos = len({record["repo"] for record in alone})
-    costs = ", ".join(f"{k.name} {_ratio([k.cost(r)[:2] for r in alone]):.3f}" for k in KINDS)
+    costs = ", ".join(f"{k.name} {_ratio([k.cost(r) for r in alone]):.3f}" for k in KINDS)
     n_lines = sum(len(record["lines"]) for record in alone)
     return f"{len(alone)} commits of {n_repos} repositories, {n_lines} lines; alone: {costs}"
 
@@ -89,37 +88,13 @@ def _arms(records: Sequence[Record], base: str) -> str:
     for arm in dict.fromkeys(record["arm"] for record in records):
         if arm != base and (pairs := pair(records, base, arm)):
             costs = [compare(pairs, kind) for kind in KINDS]
-            rows.append(
-                (f"`{arm}`", len(pairs), _n_tokens(pairs), *costs, _exact(pairs), _better(pairs))
-            )
-    head = ("arm", "n", "tokens", *(kind.name for kind in KINDS), "exact start, inside", "better")
+            rows.append((f"`{arm}`", len(pairs), _n_tokens(pairs), *costs))
+    head = ("arm", "n", "tokens", *(kind.name for kind in KINDS))
     return table(head, rows)
-
-
-def _languages(records: Sequence[Record], base: str) -> str:
-    languages = sorted({record["language"] for record in records})
-    rows = []
-    for arm in dict.fromkeys(record["arm"] for record in records):
-        pairs = pair(records, base, arm) if arm != base else []
-        own = [[p for p in pairs if p[0]["language"] == language] for language in languages]
-        cells = [f"{compare(some, KINDS[0])} ({len(some)})" if some else "" for some in own]
-        if pairs:
-            rows.append((f"`{arm}`, line start", *cells))
-    return table(("arm", *languages), rows)
 
 
 def _n_tokens(pairs: Sequence[tuple[Record, Record]]) -> int:
     return round(sum(arm["n_prompt"] - base["n_prompt"] for base, arm in pairs) / len(pairs))
-
-
-def _exact(pairs: Sequence[tuple[Record, Record]]) -> str:
-    gains = (sum(k.cost(arm)[2] - k.cost(base)[2] for base, arm in pairs) for k in KINDS[:2])
-    return ", ".join(f"{gain:+d}" for gain in gains)
-
-
-def _better(pairs: Sequence[tuple[Record, Record]]) -> int:
-    cost = KINDS[0].cost
-    return sum(cost(arm)[0] < cost(base)[0] for base, arm in pairs)
 
 
 def _ratio(gains: Sequence[tuple[float, int]]) -> float:

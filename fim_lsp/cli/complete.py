@@ -128,10 +128,12 @@ def rows(all_tried: Sequence[Tried], backend: Mapping[str, Any]) -> dict[str, st
     texts = {}
     for (suggestions, _), outcome, reason, by_hand in all_tried:
         text = suggestions[0].text if suggestions else ""
-        title = "by hand" if by_hand else "while typing"
-        texts[title] = report(text, outcome, reason, by_hand=by_hand)
+        said = report(text, outcome, reason, by_hand=by_hand)
+        texts["by hand" if by_hand else "while typing"] = said
     if note := notice(backend):
         texts["the model"] = note
+    if len(all_tried) > 1 and all_tried[-1].answer.suggestions:
+        texts["the order"] = "as above; asked alone, by hand may get another text"
     return texts
 
 

@@ -2,7 +2,7 @@
 `fim-lsp http`: a session of its own for other programs' completion clients, at a port of this
 machine.
 
-It keeps no text that it is shown on disk, only how many suggestions there were on each day.
+It keeps nothing that it is shown on disk.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def run(
         screen.line(f"fim-lsp: {problem}")
     port = arguments.port or config.http.port or 0
     key_file = None if token else files.client_key_file()
-    make_session = partial(Session, config, open_backend, days=files.cache_folder())
+    make_session = partial(Session, config, open_backend)
     open_here = partial(
         open_port, port=port, root=root.as_uri(), open_to_pages=open_to_pages, token=token
     )

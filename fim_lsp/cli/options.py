@@ -59,6 +59,7 @@ Exit code: 0 a suggestion was printed, 1 there is none, 2 something is wrong.
 
 
 REMOVED = {
+    "fim-lsp demo --fast": "fim-lsp demo, which is fast",
     "fim-lsp models get": "fim-lsp setup --get NAME",
     "fim-lsp serve --get": "fim-lsp setup --get NAME, then fim-lsp serve",
 }
@@ -191,11 +192,10 @@ _URL = _option("--url", help="the model server to ask instead of the configured 
 
 COMMANDS = {
     "demo": _Command(
-        "watch it work: a session typed into a sample project, no set-up",
-        "Type a session into a sample project, with the model that the embedded engine runs, and "
+        "see it work: a script typed into a sample project, no set-up",
+        "Type a script into a sample project, with the model that the embedded engine runs, and "
         "show what an editor would: ghost text, the tokens evaluated for each key, the time it "
-        "took. It needs no set-up and leaves nothing behind.",
-        (_flag("--fast", "type faster than a person"),)),
+        "took. It needs no set-up and leaves nothing behind."),
     "setup": _Command(
         "get a real model, or choose where completions come from",
         "Choose where completions come from, by questions or by flags, write config.toml, and "

@@ -39,10 +39,8 @@ def forget(cache: Path) -> int:
     if left := [*state_file.list_kept(cache)]:
         screen.line(f"{len(left)} files could not be deleted: {left[0]}, …")
         return 1
-    if n_bytes:
-        screen.line(f"Deleted {n_bytes / MEGABYTE:.1f} MB in {cache}.")
-    else:
-        screen.line(f"Nothing was kept in {cache}.")
+    deleted = f"Deleted {n_bytes / MEGABYTE:.1f} MB" if n_bytes else "Nothing was kept"
+    screen.line(f"{deleted} in {cache}.")
     screen.line("A llama-server with --slot-save-path keeps files of its own, fim-lsp-*.bin.")
     return 0
 

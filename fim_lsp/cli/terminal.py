@@ -20,7 +20,6 @@ from fim_lsp.display import printable
 # theme has no dim.
 CODES = {
     "ghost": "2;3",
-    "accepted": "32",
     "faint": "2",
     "title": "1;36",
     "good": "32",
@@ -113,8 +112,3 @@ def fit(text: str, width: int) -> str:
         parts = [indent + part for part in wrap(line.strip(), width - len(indent))]
         lines.append("\n".join(parts) + line[len(line.rstrip()) :] if parts else "")
     return "\n".join(lines)
-
-
-def clip_left(text: str, width: int) -> str:
-    """Clip *text* on the left, so that its end stays."""
-    return text if len(text) <= width else "…" + text[len(text) - max(0, width - 1) :]

@@ -73,7 +73,7 @@ class Memory:
         judged again keeps the marks of its edits.
         """
         before = self._sources.get(source.uri)
-        if before and before.lines is source.lines and self._is_open(source.uri):
+        if before and before.lines is source.lines and self.is_open(source.uri):
             return
         self._closed.pop(source.uri, None)
         self._replace(source)
@@ -146,6 +146,10 @@ class Memory:
         """Return whether its text is remembered."""
         return uri in self._sources
 
+    def is_open(self, uri: str) -> bool:
+        """Return whether its text is remembered, and that of the editor."""
+        return uri in self._sources and uri not in self._closed
+
     def unsure(self) -> list[Source]:
         """
         Return all that is remembered of files that are not open, as it was: to be compared with the
@@ -154,7 +158,7 @@ class Memory:
         pieces = [piece for chunk in self.ring.chunks for piece in chunk.pieces]
         shown = {p.uri: Source(p.uri, p.name, "", p.version, ()) for p in pieces}
         sources = {**shown, **self._sources}
-        return [source for uri, source in sources.items() if not self._is_open(uri)]
+        return [source for uri, source in sources.items() if not self.is_open(uri)]
 
     def note_change(self, source: Source) -> None:
         """Note that a file that is not open changed on disk; pieces that are still true stay."""
@@ -204,9 +208,6 @@ class Memory:
         """Return the counters of `fim/stats`: chunks now, files with news, chunks that left."""
         ring = self.ring
         return {"chunks": len(ring.chunks), "queued": len(self._queued), "evicted": ring.evicted}
-
-    def _is_open(self, uri: str) -> bool:
-        return uri in self._sources and uri not in self._closed
 
     def _forget(self, uri: str) -> None:
         """Keep nothing of a file but what the ring shows: `unsure` has the rest judged again."""

@@ -72,7 +72,7 @@ class Page:
         now = {
             "version": __version__, "stats": stats, "keys": [*map(tuple, answers)],
             "prompt": _prompt(await self._report()), "quiet": stats["quiet"],
-            "days": await self._session.by_day(), "advice": await self._update_advice(),
+            "advice": await self._update_advice(),
             "requests": self._routes.counts, "refused": self.refused,
         }  # fmt: skip
         return respond(now)

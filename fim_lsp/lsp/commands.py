@@ -16,7 +16,6 @@ from fim_lsp.events import Accepted, Dismissed, Snoozed
 from fim_lsp.lsp import convert, watchdog
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.rpc import JsonRpcException, types
-from fim_lsp.session.state.state_file import PAGE
 from fim_lsp.settings import files
 from fim_lsp.settings.removed import describe_removed
 from fim_lsp.suggest.reasons import notice, report
@@ -100,10 +99,57 @@ async def open_page(editor: Editor, *_: object) -> str:
 
 async def _open(editor: Editor, text: str) -> None:
     """Show *text* in the editor, from a file that only this user may read."""
-    path = files.cache_folder() / PAGE
+    path = files.cache_folder() / files.PAGE
     with contextlib.suppress(OSError):
         await asyncio.to_thread(private_files.write, path, text.encode(errors="replace"))
         await show_document(editor, path.as_uri(), take_focus=True)
+
+
+async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]:
+    """
+    Write a long text at a place (`{"uri", "position"}`; without, where a suggestion was asked for
+    last).
+
+    The text is inserted in one piece, so one undo takes it back, and is in the answer, too. Typing
+    ends it, and so do another such text and the editor's button to cancel, which keeps what came so
+    far. A message says what came of it.
+    """
+    params = read_params(arguments)
+    uri = str(params.get("uri") or editor.session.last_uri)
+    name, first_line = editor.notebooks.place(uri)
+    document, cell = editor.session.document(name), editor.document(uri)
+    place = convert.place_of(params.get("position"), cell, editor.encoding)
+    mine = editor.long_texts.claim("")
+    with editor.messages.working("Writing") as on_progress:
+
+        def go_on(so_far: str) -> bool:
+            lines = editor.messages.count_lines(so_far.count("\n") + 1)
+            return mine.is_newest and on_progress(lines)
+
+        start, text, note = await editor.session.continue_long(
+            name, place and place.down(first_line), go_on
+        )
+    if not mine.is_newest:
+        text, note = "", "you asked for another text"
+    edit = None
+    if document is not None and cell is not None and text:
+        at = convert.client_position(document, start, editor.encoding)
+        at = types.Position(at.line - first_line, at.character)
+        insertion = types.TextEdit(types.Range(at, at), text)
+        edit = workspace_edit(editor, cell.uri, cell.version, insertion)
+    editor.later(_insert(editor, edit, text, note))
+    return {"text": text, "note": note}
+
+
+async def _insert(editor: Editor, edit: types.WorkspaceEdit | None, text: str, note: str) -> None:
+    """Have the editor insert a long text, and say what came of it."""
+    if edit is not None and not await apply_edit(editor, edit, "text by fim-lsp"):
+        message = "fim-lsp inserted nothing: the text was changed meanwhile"
+    else:
+        n_lines = text.count("\n") + 1
+        wrote = editor.messages.count_lines(n_lines) if text else "nothing"
+        message = f"fim-lsp wrote {wrote}" + (f": {note}" if note else "")
+    editor.messages.show(message)
 
 
 def workspace_edit(

@@ -26,9 +26,8 @@ from fim_lsp.lsp.notebooks import Notebooks
 from fim_lsp.lsp.rpc import JsonRpcException, LanguageServer, types
 from fim_lsp.session.newest import Newest
 from fim_lsp.session.session import Session
-from fim_lsp.session.state.state_file import PAGE
 from fim_lsp.settings.config import Config, LogConfig
-from fim_lsp.settings.files import PROJECT_FILE, Sources, cache_folder, user_file
+from fim_lsp.settings.files import PAGE, PROJECT_FILE, Sources, cache_folder, user_file
 from fim_lsp.suggest.reasons import Outcome
 from fim_lsp.suggest.request import EDITOR, PLAIN_MENU, MenuClient, Requester, Suggestion
 from fim_lsp.workspace import paths
@@ -78,6 +77,7 @@ class Editor(LanguageServer):
         self.notebooks = Notebooks()
         self.sources = Sources(flags, over_tcp=over_tcp)
         self.roots: tuple[str, ...] = ()
+        self.long_texts = Newest[str]()
         self._open_session = open_session
         self._is_open = False
         self._closing: asyncio.Task[None] | None = None

@@ -332,6 +332,7 @@ COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (
     ("fim.status", commands.status),
     ("fim.showContext", commands.show_context),
     ("fim.openPage", commands.open_page),
+    ("fim.continueLong", commands.continue_long),
     ("fim.snooze", commands.snooze),
     ("fim.resume", commands.resume),
     ("fim.didDismissCompletion", commands.dismiss),

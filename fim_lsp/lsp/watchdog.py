@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fim_lsp.lsp import ending
-from fim_lsp.session.state.state_file import STACKS
+from fim_lsp.settings.files import STACKS
 from server_bridge.machine import private_files
 from server_bridge.machine.executables import PACKAGES
 

@@ -3,7 +3,6 @@ One editor's session: open documents, generations, and all waiting for the model
 
 quietness: how quiet the session is: snoozed, and after dismissals
 stats: the answer to a request and its cost; the counters of `fim/stats`
-days: what became of suggestions, day by day, in a private file
 tasks: tasks that are under way, each held until it ends
 newest: the newest piece of work of each kind, which alone may write what outlives it
 connection: opens the backend, reconnects, and reports its state once

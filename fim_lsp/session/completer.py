@@ -202,11 +202,11 @@ class Completer:
         Return the answer that needs no model: nothing, by a rule, or what is known at the place;
         None where the model is to be asked.
         """
-        if not doc.refusal:
+        if not doc.view.refusal:
             doc.workspace.memory.note_move(doc.uri, request.position.line)
+            self._prefill.prefill(doc)
         if end := self._why_off(request, doc):
             return Answer([], *end)
-        self._prefill.prefill(doc)
         if end := why_not(request, deleted=doc.deleted == request.position):
             return Answer([], *end)
         known = doc.find_known(request, self._connection.state.model)
@@ -224,7 +224,8 @@ class Completer:
         for none.
         """
         is_snoozed = self._quiet.is_snoozed and not request.invoked
-        return doc.refusal or why_off(request) or ((Outcome.NOT_NOW, "") if is_snoozed else None)
+        why = doc.view.refusal or why_off(request)
+        return why or ((Outcome.NOT_NOW, "") if is_snoozed else None)
 
     async def _ask(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Answer:
         """Answer by the model, or else from the lines in sight."""

@@ -160,7 +160,6 @@ class Connection:
         look_s = math.ceil(seconds) if seconds > SLOW_S else 0
         if self._look_ends is not None:
             self._look_ends.cancel()
-            self._look_ends = None
         if look_s:
             loop = asyncio.get_running_loop()
             self._look_ends = loop.call_later(LOOK_ENDS_S, self.note_first_look, 0)

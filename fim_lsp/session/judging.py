@@ -110,9 +110,8 @@ class Judging:
         await self.wait_judged(uri)
         if (doc := self._open.by_uri.get(uri)) is None:
             raise Withdrawn("the document is not open")
-        if doc.refusal:
-            outcome, rule = doc.refusal
-            raise Withdrawn(outcome.words.format(rule))
+        if why := doc.view.refusal:
+            raise Withdrawn(why[0].words.format(why[1]))
         return doc
 
     async def aclose(self) -> None:
@@ -127,10 +126,6 @@ class Judging:
         if key not in self._looks:
             task = asyncio.create_task(self._look(key, work), name="judge")
             self._looks[key] = Look(task, _now())
-
-    def _note_look(self, key: str | Workspace) -> None:
-        """Note that the disk is looked at for *key* from now on."""
-        self._looks[key] = self._looks[key]._replace(since=_now())
 
     async def _look(self, key: K, work: Callable[[K], Coroutine[Any, Any, None]]) -> None:
         try:
@@ -160,7 +155,7 @@ class Judging:
         while (doc := self._open.by_uri.get(uri)) and (question := doc.view.question) is not last:
             last = question
             if doc.view.verdict is Verdict.UNJUDGED:
-                self._note_look(uri)
+                self._looks[uri] = self._looks[uri]._replace(since=_now())
                 why = await self._why_private(doc)
                 if ring := self._looks.get(doc.workspace):
                     left_s = ring.since + RING_S - _now()
@@ -186,7 +181,7 @@ class Judging:
         await self._persistence.restore_ring(workspace, self._connection.config)
         await self._wait_calm()
         while workspace.is_unsure(self._connection.config.privacy):
-            self._note_look(workspace)
+            self._looks[workspace] = self._looks[workspace]._replace(since=_now())
             if await workspace.reverify(self._connection.config.privacy):
                 self._forget()
             await self._wait_calm()

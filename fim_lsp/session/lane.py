@@ -246,7 +246,7 @@ class Lane(Scheduler):
         permit: Permit,
         request: Request,
         take: Callable[[Reply], bool],
-        can_rest: Callable[[], bool],
+        can_rest: Callable[[], bool] = lambda: False,
     ) -> None:
         """
         Have the model write: *take* gets each piece, and returns whether to go on.

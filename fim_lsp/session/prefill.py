@@ -50,9 +50,11 @@ class Prefill:
         there, and `o` opens a line below. While idle, choose chunks and evaluate what the next
         request will want.
 
-        A user who moves the cursor, looks, and types then waits only for what was typed.
+        A user who moves the cursor, looks, and types then waits only for what was typed. Where
+        nothing is suggested by itself, nothing is evaluated ahead.
         """
-        if self._open.here is not doc:
+        disabled_for = self._lane.connection.config.completion.disabled_for
+        if self._open.here is not doc or doc.why_disabled(disabled_for):
             return
         self._lane.stir()
         step, delay = (self._rest_step, IDLE_S) if self._open.rests else (self._cursor_step, REST_S)
@@ -134,11 +136,10 @@ class Prefill:
                 self._lane.again(CURSOR, partial(self._rest_step, doc), delay=missing)
                 return False
             prompt = replace(prompt, aside=place != here)
-            warmed = await self._lane.ahead(CURSOR, prompt, model)
-            self._stats.count_warm(warmed, waited_for=False, is_first=False)
+            left = await self._step(CURSOR, prompt, model, is_first=False)
             if prompt.aside:  # the server may have it of before
                 doc.ladder_for(place.document).put_aside(frame)
-            if warmed.left:
+            if left:
                 return True
         return False
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from datetime import date
 from pathlib import Path
 
 from fim_lsp import events
@@ -21,9 +20,9 @@ from fim_lsp.instruct.dialogue import Edited, Instruction
 from fim_lsp.prompt.report import PromptReport
 from fim_lsp.session.completer import Completer
 from fim_lsp.session.connection import Connection, SessionStatus
-from fim_lsp.session.days import Day, Days
 from fim_lsp.session.dispatcher import Dispatcher
 from fim_lsp.session.edits.instructed_edits import InstructedEdits, OnProgress
+from fim_lsp.session.edits.long_text import continue_long
 from fim_lsp.session.edits.model_edits import ModelEdits
 from fim_lsp.session.edits.next_edits import NextEdits
 from fim_lsp.session.framing import Framing
@@ -48,8 +47,8 @@ BACKGROUND = ("prefill cursor", "decode ahead", "choose chunks", "prefill next")
 class Session:
     """
     What one editor has open, and its model. *open_backend* makes a backend from a configuration,
-    without waiting; *cache* is a folder of our own for what is saved between sessions, *days* that
-    for the counts of each day where there is no other; *open_model* makes the model for next edits.
+    without waiting; *cache* is a folder of our own for what is saved between sessions; *open_model*
+    makes the model for next edits.
     *on_status* is called when the status changes.
 
     The editor's server, the port and the command line use its methods and no part of it
@@ -63,8 +62,6 @@ class Session:
         open_backend: Callable[[Config], Backend],
         cache: Path | None = None,
         open_model: Callable[[Config], TextModel | None] = lambda _: None,
-        *,
-        days: Path | None = None,
     ) -> None:
         self.on_status: Callable[[SessionStatus], None] = lambda _: None
         self.connection = Connection(config, open_backend)
@@ -91,7 +88,6 @@ class Session:
             self.connection, self.counters, self._open, self._judging, self._persistence,
             self._dispatcher, self._prefill, self.quiet,
         )  # fmt: skip
-        self._days = Days(cache or days, self.counters)
         self._forgetting = Tasks()
 
     @property
@@ -225,16 +221,9 @@ class Session:
         self.connection.report_state(again=True)
         if self._waking is not None:
             self._waking.cancel()
-            self._waking = None
         if remaining_s := self.quiet.remaining_s:
             loop = asyncio.get_running_loop()
             self._waking = loop.call_later(remaining_s, self._report_quiet)
-
-    async def by_day(self) -> dict[str, Day]:
-        """Return the fate of suggestions on each day; kept where state may be."""
-        if not self.config.state.save:
-            return {}
-        return await asyncio.to_thread(self._days.write, date.today())  # noqa: DTZ011 (the user's day)
 
     async def complete(
         self,
@@ -265,6 +254,26 @@ class Session:
         except Withdrawn as why:
             return PromptReport(f"nothing, {why}")
         return await self._framing.report(doc)
+
+    async def continue_long(
+        self, uri: str, position: Position | None, go_on: Callable[[str], bool]
+    ) -> tuple[Position, str, str]:
+        """
+        Return a long text at *position* (None: where a suggestion was asked for last), and why it
+        ended early.
+
+        See `long_text`; a change of the document ends it as well.
+        """
+        if (opened := self._open.by_uri.get(uri)) is None:
+            return Position(0, 0), "", "the document is not open"
+        place = opened.place_at(position) if position else opened.cursor
+        opened.move_to(place)
+        try:
+            doc = await self._judging.admit(uri)
+            doc.move_to(place)
+        except Withdrawn as reason:
+            return Position(0, 0), "", str(reason)
+        return await continue_long(doc, place, go_on, self._lane, self._framing)
 
     async def explain(self, uri: str, position: Position | None) -> LastAnswer:
         """
@@ -333,7 +342,6 @@ class Session:
             await self._judging.aclose()
             await self._persistence.aclose()
             await self._model_edits.aclose()
-            await self.by_day()
             await asyncio.gather(*self._forgetting)
         finally:
             await self.connection.aclose()

@@ -153,23 +153,16 @@ class Stats:
         cost = self.evaluated - evaluated, self.background - background
         self.answers.append(Answered(answer.key, round(ms, 1), *cost))
 
-    @property
-    def totals(self) -> dict[str, int]:
-        """Requests, and what became of what was shown, by their names in `fim/stats`."""
+    def snapshot(
+        self, state: State, ring: dict[str, int], last: Answer | None
+    ) -> dict[str, object]:
+        """Return the object of `fim/stats`; its names are a public contract."""
         return {
             "requests": self.outcomes.total(),
             "shown": self.fates.total(),
             "accepted": self.fates["accepted"],
             "partlyAccepted": self.fates["partlyAccepted"],
             "acceptedChars": self.accepted_chars,
-        }
-
-    def snapshot(
-        self, state: State, ring: dict[str, int], last: Answer | None
-    ) -> dict[str, object]:
-        """Return the object of `fim/stats`; its names are a public contract."""
-        return {
-            **self.totals,
             "ignored": self.fates["ignored"],
             "cacheHits": self.outcomes[Outcome.CACHE],
             "outcomes": dict(self.outcomes),

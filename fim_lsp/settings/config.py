@@ -176,6 +176,10 @@ class CompletionConfig:
         "automatic suggestions; `!` makes an exception (`*.*`, `!*.py`).",
         Project.ADD,
     )
+    # about a hundred lines
+    long_tokens: int = option(
+        1024, "The most tokens that `fim.continueLong` writes.", Project.LOWER, within=(1, 100_000)
+    )
     fallback: str = option(
         "auto",
         "Whether suggestions appear in the completion menu: `auto` in editors without ghost text.",

@@ -144,6 +144,10 @@ class Sources:
         return Layer(source, raw, over_tcp=self._over_tcp, place="editor", why_unknown=late)
 
 
+PAGE = "context.txt"  # in the cache folder: the last prompt that `fim.showContext` showed
+STACKS = "stacks.txt"  # there, too: where servers were that the watchdog ended
+
+
 def cache_folder() -> Path:
     """Return our folder in the user's cache: saved state, servers' logs, pages to read."""
     return platformdirs.user_cache_path("fim-lsp", appauthor=False)

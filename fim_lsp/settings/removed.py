@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 _VS_CODE = "`benchmarks.recorded` plays what VS Code records"
-_LONG = "fim.edit writes what you ask for; accepting a suggestion shows what comes after it"
 
 REMOVED = {
     "fim.backend.onBattery": "fim.suggestions and fim.completion.auto save more on a battery",
     "fim.commitMessage": "VS Code and plugins for git write commit messages",
-    "fim.continueLong": _LONG,
-    "fim.completion.longTokens": _LONG,
     "fim.record": _VS_CODE,
     "fim.stopRecording": _VS_CODE,
     "fim.completion.learn": 'fim.suggestions = "fewer" shows half as much wrong text, and a fixed'

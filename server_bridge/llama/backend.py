@@ -82,6 +82,7 @@ class Encoded:
     parts: tuple[tuple[Kind, Ids], ...]
     whole: Ids
     middle: tuple[Token, ...]
+    moves: bool = False  # see `Mirror.outlook`
 
     @property
     def seams(self) -> tuple[int, ...]:
@@ -172,7 +173,7 @@ class LlamaServer:
         """Count the prompt by parts."""
         with self._noting_failures():
             connected, encoded = await self._encode(prompt)
-        cached = connected.cache.reusable(encoded.document, encoded.whole)
+        cached = connected.cache.reusable(encoded.document, encoded.whole, moves=encoded.moves)
         return Measure.of([(kind, run.n) for kind, run in encoded.parts], cached)
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
@@ -180,7 +181,9 @@ class LlamaServer:
         with self._noting_failures():
             connected, encoded = await self._encode(prompt)
             self._check_size(encoded.whole)
-            return await connected.cache.warm(encoded.document, encoded.whole, step, encoded.seams)
+            return await connected.cache.warm(
+                encoded.document, encoded.whole, step, encoded.seams, moves=encoded.moves
+            )
 
     async def complete(self, request: Request) -> Reply:
         """Decode at most `n_predict` tokens."""
@@ -326,7 +329,7 @@ class LlamaServer:
         # Instructions have a slot of their own, so that the next key finds its own as it was.
         document = f"{prompt.repo}\n{prompt.path}" + "\ninstructions" * bool(prompt.turns)
         document += ASIDE * prompt.aside
-        return Encoded(document, tuple(parts), whole, middle)
+        return Encoded(document, tuple(parts), whole, middle, prompt.dropped)
 
     def _check_size(self, whole: Ids) -> None:
         if whole.n >= self._state.n_ctx:

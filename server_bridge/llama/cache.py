@@ -56,9 +56,11 @@ class Cache:
     folder: Path | None = None
     engine: str = ""
 
-    def reusable(self, document: str, whole: Ids) -> int:
-        """Return how many tokens of a prompt need not be evaluated."""
-        return self.client.slots.reusable(document, whole.packed)
+    def reusable(self, document: str, whole: Ids, *, moves: bool = False) -> int:
+        """
+        Return how many tokens of a prompt need not be evaluated; *moves*: see `Mirror.outlook`.
+        """
+        return self.client.slots.reusable(document, whole.packed, moves=moves)
 
     async def decode(
         self, document: str, whole: Ids, options: dict[str, Any]
@@ -76,25 +78,28 @@ class Cache:
         whole: Ids,
         step: int,
         seams: Sequence[int] = (),
+        *,
+        moves: bool = False,
     ) -> Warmed:
         """
-        Evaluate about *step* tokens that are not held yet.
+        Evaluate about *step* tokens that are not held yet; *moves*: see `Mirror.outlook`.
 
         *seams* are the numbers of tokens after which another prompt is likely to differ.
         """
         slots = self.client.slots
         if document.endswith(ASIDE) and not slots.has_room_aside:
             return Warmed(0, 0)
-        if whole.n - slots.reusable(document, whole.packed, ahead=True) <= FEW:
+        if whole.n - slots.reusable(document, whole.packed, ahead=True, moves=moves) <= FEW:
             return Warmed(0, 0)
         slot = await self._prepare(document, whole, ahead=True)
-        n_held = self._count_held(whole, step, slot)
+        n_held = self._count_held(whole, step, slot, moves=moves)
         seams = [seam for seam in seams if seam + GAP + FEW < whole.n]
         part = head(whole, end_of_step(self.client.mirror.memory, n_held, step, seams))
-        evaluated = await self.client.run(document, part, PREFILL, slot)
+        options = {**PREFILL, **completion.MOVING} if moves else PREFILL
+        evaluated = await self.client.run(document, part, options, slot)
         left = whole.n - part.n
         # What the server says it did not keep would be evaluated again by each step.
-        gains = self._count_held(whole, step, slot) > n_held
+        gains = self._count_held(whole, step, slot, moves=moves) > n_held
         return Warmed(evaluated.cost.prompt_n, left if left > FEW and gains else 0)
 
     async def save(self, document: str, whole: Ids, files: tuple[str, ...]) -> int:
@@ -196,7 +201,7 @@ class Cache:
             after = await self.client.tokens_by_slot(idle=True)
             slots.learn(before, after or {}, evaluated.slot)
 
-    def _count_held(self, whole: Ids, step: int, slot: int | None) -> int:
+    def _count_held(self, whole: Ids, step: int, slot: int | None, *, moves: bool) -> int:
         """
         Return how many tokens of *whole* need not be evaluated by a step that goes on behind them.
 
@@ -206,4 +211,4 @@ class Cache:
         mirror = self.client.mirror
         parts = (head(whole, n + step).packed for n in mirror.count_shared_each(whole.packed, slot))
         prompts = {whole.packed, *parts}
-        return max(mirror.expect_reused(prompt, slot) for prompt in prompts)
+        return max(mirror.expect_reused(prompt, slot, moves=moves) for prompt in prompts)

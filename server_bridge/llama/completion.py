@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Iterable
 from server_bridge.fim.layout import grammar
 from server_bridge.http.responses import Object, label, log_probability
 from server_bridge.llama.answers import DRAFTERS, Entry, Event, SlotCost
-from server_bridge.llama.mirror import Outlook
+from server_bridge.llama.mirror import RUN, Outlook
 from server_bridge.llama.tokenizer import Tokenizer
 from server_bridge.protocol import TEMPERATURE, Reply, Request, Stop, Timings, Token
 
@@ -26,6 +26,8 @@ ALWAYS: Object = {
     "cache_prompt": True, "return_tokens": True, "response_fields": FIELDS.split(),
     "stream": True, "timings_per_token": True,
 }  # fmt: skip
+# What lies further on in the slot moves up, so that it is not evaluated again (a K-shift).
+MOVING: Object = {"n_cache_reuse": RUN}
 STOPS = {"eos": Stop.END, "word": Stop.WORD, "limit": Stop.LIMIT}
 MAX_MS = 1e8  # a day; a longer time is none
 # That are told of each token. At the end of a line a model says `;`, `;\n` or `;\n\n`: the 1.5B `;`
@@ -44,7 +46,7 @@ def options(request: Request, stop: str = "") -> Object:
         fields["stop"] = stops
     if request.prompt.forced:
         fields["grammar"] = grammar(request.prompt.forced)
-    return fields
+    return {**fields, **MOVING} if request.prompt.dropped else fields
 
 
 def drafters(told: object) -> str:

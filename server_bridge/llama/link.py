@@ -154,7 +154,7 @@ PROBE = (
 
 # What a completion can do without, though less is known of it then; see `http.fields`.
 OPTIONAL = (
-    "response_fields", "timings_per_token", "n_probs", "return_tokens", "samplers",
+    "response_fields", "n_cache_reuse", "timings_per_token", "n_probs", "return_tokens", "samplers",
     "cache_prompt", "stop", "seed", "temperature", "top_k", "id_slot", "grammar",
 )  # fmt: skip
 

@@ -30,6 +30,8 @@ from server_bridge.llama.checkpoints import Checkpoints, Compared, Kind, ModelMe
 SIMILAR = 0.10  # llama.cpp's --slot-prompt-similarity
 KEEP = 0.5  # a slot that keeps less of its content saves it first
 WORTH = 0.25  # a saved prompt of which less would be kept is not loaded
+MOVABLE = (Kind.PLAIN, Kind.UNKNOWN)
+RUN = 32  # tokens in a row that a server moves up (`n_cache_reuse`); fewer are evaluated again
 N_SAVED = 32  # prompts we remember as saved; the server's limit is in bytes (8 GiB)
 N_MISSES = 3  # saved prompts missed in a row: the server saves none
 
@@ -39,13 +41,14 @@ class Outlook(NamedTuple):
     The expected handling of a prompt by a server: reuse so many tokens, of a content *loaded* from
     the host's memory or lying in a slot, which will be *cut* if it goes on differently. Not *sure*:
     it may have saved something better for another client, or the model's memory is not known well
-    enough.
+    enough. *moved*: some of it lies further on, and is moved up.
     """
 
     reused: int
     loaded: bool
     cut: bool
     sure: bool = True
+    moved: bool = False
 
 
 class Content(NamedTuple):
@@ -94,10 +97,10 @@ class Mirror:
     The slots of one server. `settle` says what happened, `outlook` what would happen.
 
     A *prompt*, and what is *held*, are token ids, packed as `Ids` has them: `WIDTH` bytes each.
-    *unified*: idle slots are emptied; *saves*: the server has a `--cache-ram`. Both may be found
-    out later, and so may what can be cut of the model's *memory*. *exclusive*: no other client uses
-    the server, so nothing is saved that we do not know of. *held* is the content by slot, the one
-    used last at the end.
+    *unified*: idle slots are emptied; *saves*: the server has a `--cache-ram`; *moves*: it moves up
+    what it is asked to. All may be found out later, and so may what can be cut of the model's
+    *memory*. *exclusive*: no other client uses the server, so nothing is saved that we do not know
+    of. *held* is the content by slot, the one used last at the end.
     """
 
     def __init__(
@@ -105,6 +108,7 @@ class Mirror:
     ) -> None:
         self.unified = False
         self.saves = True
+        self.moves = True
         self.memory = memory or ModelMemory()
         self.held: dict[int, Content] = {}
         self.exclusive = exclusive
@@ -113,10 +117,14 @@ class Mirror:
         self._n_tasks = 0
         self._n_missed = 0
 
-    def outlook(self, prompt: bytes, slot: int | None = None) -> Outlook | None:
+    def outlook(
+        self, prompt: bytes, slot: int | None = None, *, moves: bool = False
+    ) -> Outlook | None:
         """
         Predict what the server does with *prompt* in *slot*, or where it puts it; None: nothing is
         known.
+
+        *moves*: it is asked to move up what lies further on.
         """
         if not self.held:
             return None
@@ -124,6 +132,10 @@ class Mirror:
         searches = (bool(content.tokens) or slot is None) and _is_set_aside(content, prompt)
         source = self._source(prompt, content, self._saved) if searches else StateSource(content)
         both = source.content.compare(prompt)
+        if moves and self.moves and self.memory.kind in MOVABLE:
+            reused = count_moved(source.content.tokens, prompt)
+            if reused > checkpoints.plain(both):
+                return Outlook(reused, source.saved, both.cuts, sure=False, moved=True)
         return Outlook(
             reused=checkpoints.count_reused(self.memory, source.content.points, both),
             loaded=source.saved,
@@ -133,9 +145,9 @@ class Mirror:
             and self.memory.kind is not Kind.SLIDING,
         )
 
-    def expect_reused(self, prompt: bytes, slot: int | None = None) -> int:
+    def expect_reused(self, prompt: bytes, slot: int | None = None, *, moves: bool = False) -> int:
         """Return how many tokens of *prompt* are reused, as far as we know; see `outlook`."""
-        outlook = self.outlook(prompt, slot)
+        outlook = self.outlook(prompt, slot, moves=moves)
         return outlook.reused if outlook else 0
 
     def expect_cleared(self, prompt: bytes) -> int:
@@ -240,6 +252,8 @@ class Mirror:
         if n_reused is not None and not content.may_go_on(both):
             self.memory = checkpoints.learn_memory(self.memory, content.points, both, n_reused)
         self._n_tasks += 1
+        if self.memory.kind in MOVABLE and start > checkpoints.plain(both):
+            return ()  # some was moved up: no checkpoint outlives that
         return checkpoints.after(self.memory, content.points, start, both.n_prompt, self._n_tasks)
 
     def _source(self, prompt: bytes, content: Content, saved: list[Content]) -> StateSource:
@@ -281,6 +295,23 @@ def _scores(content: Content, prompt: bytes) -> tuple[int, float]:
 def n_tokens(packed: bytes) -> int:
     """Return how many ids a packed sequence has."""
     return len(packed) // WIDTH
+
+
+def count_moved(held: bytes, prompt: bytes) -> int:
+    """
+    Return how many tokens of *prompt* a server reuses that moves up what lies further on in what is
+    *held*.
+
+    It looks there for the first `RUN` tokens behind the common beginning, and goes on as far as
+    both agree.
+    """
+    start = count_shared(held, prompt) * WIDTH
+    run = prompt[start : start + RUN * WIDTH]
+    at = held.find(run, start) if len(run) == RUN * WIDTH else -1
+    while at % WIDTH and at > 0:  # inside of a token
+        at = held.find(run, at + 1)
+    n_run = count_shared(held[at:], prompt[start:]) if at > 0 else 0
+    return min(start // WIDTH + n_run, n_tokens(prompt) - 1)
 
 
 def count_shared(a: bytes, b: bytes) -> int:

@@ -170,7 +170,8 @@ class SlotClient:
         """
         made, last, n_chars = list[int](), Event(), 0
         empty = EmptyEvents(self.link.url, options["n_predict"])
-        outlook = self.mirror.outlook(whole.packed, slot)
+        moves = completion.MOVING.keys() <= options.keys()
+        outlook = self.mirror.outlook(whole.packed, slot, moves=moves)
         fields = {**options, **completion.ALWAYS, **place(slot)}
         try:
             async with aclosing(self.link.stream(fields, partial(body, whole))) as events:
@@ -245,6 +246,8 @@ class SlotClient:
         self.speeds.learn_decoding(cost.predicted_n, completion.milliseconds(cost.predicted_ms))
         if outlook is not None and outlook.loaded:
             self.mirror.note_load(outlook.reused, cost.cache_n)
+        if outlook is not None and outlook.moved:
+            self.mirror.moves = cost.cache_n >= outlook.reused
         before = self.check.problem
         self.check.compare(outlook, cost.cache_n, self.mirror)
         if self.check.problem and not before:

@@ -74,7 +74,9 @@ class Slots(ABC):
         """Return whether a document may have a second slot: not on a server that others use."""
         return False
 
-    def reusable(self, document: str, prompt: bytes, *, ahead: bool = False) -> int:
+    def reusable(
+        self, document: str, prompt: bytes, *, ahead: bool = False, moves: bool = False
+    ) -> int:
         """
         Return how many tokens of *prompt* need not be evaluated where it goes; see
         `Mirror.outlook`.
@@ -82,7 +84,7 @@ class Slots(ABC):
         slot, clear = self.choose(document, prompt, ahead=ahead)
         if clear:
             return self._mirror.expect_cleared(prompt)
-        return self._mirror.expect_reused(prompt, slot)
+        return self._mirror.expect_reused(prompt, slot, moves=moves)
 
     def empty(self, document: str) -> int | None:
         """

@@ -12,8 +12,7 @@ import trustme
 
 from fim_lsp.cli.checks import Target, access, certificate
 from fim_lsp.cli.doctor import hung
-from fim_lsp.session.state.state_file import STACKS
-from fim_lsp.settings.files import cache_folder
+from fim_lsp.settings.files import STACKS, cache_folder
 from fim_lsp.settings.merge import Layer, merge_layers
 from server_bridge.llama.link import open_to_pages
 from server_bridge.machine import private_files

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from fim_lsp.cli.terminal import ERASE_LINE, clip, clip_left, fit, screen_on
+from fim_lsp.cli.terminal import ERASE_LINE, clip, fit, screen_on
 
 
 class Terminal(io.StringIO):
@@ -45,17 +45,12 @@ def test_a_pipe_gets_no_progress() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "width", "right", "left"),
-    [
-        ("short", 5, "short", "short"),
-        ("longer", 5, "long…", "…nger"),
-        ("longer", 1, "…", "…"),
-        ("", 0, "", ""),
-    ],
+    ("text", "width", "shown"),
+    [("short", 5, "short"), ("longer", 5, "long…"), ("longer", 1, "…"), ("", 0, "")],
 )
-def test_clipped_text_fits(text: str, width: int, right: str, left: str) -> None:
+def test_clipped_text_fits(text: str, width: int, shown: str) -> None:
     """An ellipsis stands for what does not fit."""
-    assert (clip(text, width), clip_left(text, width)) == (right, left)
+    assert clip(text, width) == shown
 
 
 @pytest.mark.parametrize(

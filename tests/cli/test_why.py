@@ -39,6 +39,7 @@ def test_a_suggestion_has_a_source_and_a_toy_is_called_one(report, tmp_path: Pat
     found, code = report(f"shop.py:{line}")
     assert "by fim-tiny-q8_0.gguf (inside this package)" in found[BY_HAND]
     assert "fim-lsp setup" in found["the model"]
+    assert "asked alone, by hand may get another text" in found["the order"]
     assert code == 0
 
 

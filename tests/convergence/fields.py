@@ -24,7 +24,7 @@ NEAR = 24  # tokens that a request at the cursor may still have to evaluate
 
 def of_document(play: Steps, doc: OpenDocument) -> dict[str, object]:
     """Return what is compared of one document, by field."""
-    memory, usable, uri = doc.workspace.memory, doc.is_usable, doc.uri
+    memory, usable, uri = doc.workspace.memory, doc.view.is_usable, doc.uri
     last = doc.last_answer
     play.session._framing._fit(doc)  # as for the server of now
     values: dict[str, object] = {

@@ -37,7 +37,7 @@ LONG, SHORT = 60, 12  # functions in a file
 LATE_S, REST_S = 20.0, 150.0  # after the last message: while waits still take long, and then
 TRUE_S = 4.0  # after the server is back, what is shown of it is true
 BASE = {
-    "completion": {"debounceMs": 0, "minConfidence": 0.0, "candidates": 1},
+    "completion": {"debounceMs": 0, "minConfidence": 0.0, "candidates": 1, "longTokens": 300},
     "ring": {"chunkLines": 8},
     "backend": {},
 }

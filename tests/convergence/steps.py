@@ -45,6 +45,7 @@ class Steps(Play):
         """Play *story* up to its rest."""
         self.cursors: dict[str, Position] = {}
         self.edits: dict[str, object] = {}
+        self.long_text: object = None
         for name in FILES:
             (self.folder / FILES[name]).parent.mkdir(exist_ok=True)
             self.put(name, text_of(name))
@@ -186,6 +187,14 @@ class Steps(Play):
         if self.edits[name] is mine and "another edit" in edited.note:
             self.blame("newest", f"{name}: the newest edit by instruction ends as an older one")
 
+    def do_long(self, name: str) -> None:
+        """A long text, which ends the one before."""
+        if self.document(name):
+            mine = self.long_text = object()
+            go_on = lambda _: self.long_text is mine  # noqa: E731
+            work = self.session.continue_long(self.uri(name), self.cursor(name), go_on)
+            self.spawn(work, "long text")
+
     def do_next_edit(self, name: str) -> None:
         if self.document(name):
             self.spawn(self.session.next_edit(self.uri(name)), "next edit")
@@ -311,7 +320,7 @@ KINDS = {
     "open": "F", "close": "F", "key": "F x|sum|line|paren|return", "backspace": "F", "above": "F",
     "rename": "F 0|2|4|6|8", "move": "F 0.3|0.5|0.9|0.7$", "ask": "F hand|typing",
     "cancel": "", "report": "shown|accepted|dismissed", "yank": "F",
-    "instruct": "F ahead|first|first|again|more", "next_edit": "F", "explain": "F",
+    "instruct": "F ahead|first|first|again|more", "long": "F", "next_edit": "F", "explain": "F",
     "snooze": "0|1", "wait": "", "save": "F", "delete": "F", "ignore": "b|c", "rules": "",
     "exclude": "b|c", "settings": "broken|gone|mended", "folders": "one|one,two|two",
     "set": "auto|ring|1|2", "pull": "", "gone": "", "back": "", "context": "500|2048|2048",
@@ -326,7 +335,7 @@ THEMES = (
     "gone back context model wait key ask",
     "move move wait backspace",
     "cancel ask ask report instruct instruct explain snooze backspace",
-    "instruct instruct instruct key cancel ask",
+    "instruct instruct long key cancel ask",
     "restart folders close open save wait",
 )
 ALWAYS = "key key ask ask ask ask move move above above"

@@ -6,7 +6,10 @@ import stat
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.e2e.client import EMBEDDED, GHOST_TEXT, INLINE, Editor, at
+import pytest
+
+from tests.e2e.client import EMBEDDED, GHOST_TEXT, INLINE, Editor, at, insertion
+from tests.models import write_model
 from tests.places import SHOP
 
 A = f"{SHOP}/a.py"
@@ -90,6 +93,84 @@ def test_what_the_model_sees(editor: Editor) -> None:
     page = Path(urlsplit(editor.questions("window/showDocument")[-1]["uri"]).path)
     assert "\n    return\n── forced" in page.read_text("utf-8")
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
+
+
+def test_writing_on(editor: Editor) -> None:
+    """A long text is inserted where the cursor was, in whole lines and with progress; typing ends it."""
+    editor.initialize(
+        capabilities={**GHOST_TEXT, "window": {"workDoneProgress": True}},
+        initializationOptions=EMBEDDED,
+    )
+    assert editor.command("fim.continueLong") == {"text": "", "note": "the document is not open"}
+    editor.open(A, "def add(left, right):\n    ")
+    place = {"uri": A, "position": {"line": 1, "character": 4}}
+    answer = editor.command("fim.continueLong", place)
+    text = answer["text"]
+    assert text
+    assert answer["note"] == ""
+    editor.wait_for(lambda: bool(editor.questions("workspace/applyEdit")), "the edit")
+    [asked] = editor.questions("workspace/applyEdit")
+    editor.wait_for(lambda: bool(editor.messages("window/showMessage")), "the end")
+    [edit] = asked["edit"]["changes"][A]
+    assert edit["newText"] == text
+    assert edit["range"]["start"] == edit["range"]["end"] == place["position"]
+    editor.wait_for(lambda: len(editor.messages("$/progress")) > 2, "progress")
+    kinds = [message["value"]["kind"] for message in editor.messages("$/progress")]
+    assert kinds[:2] == ["begin", "report"]
+
+
+@pytest.mark.parametrize("versioned", [True, False])
+def test_the_text_is_for_the_version_it_was_written_for(editor: Editor, versioned: bool) -> None:
+    """A client that compares versions gets that of the document; in a notebook, of the cell."""
+    window = {"workspaceEdit": {"documentChanges": versioned}}
+    editor.initialize(
+        capabilities={**GHOST_TEXT, "workspace": window},
+        initializationOptions=EMBEDDED,
+    )
+    cells = [{"kind": 2, "document": f"cell:{name}"} for name in "ab"]
+    texts = [
+        {"uri": "cell:a", "languageId": "python", "version": 3, "text": "import os\n\nx = 1"},
+        {"uri": "cell:b", "languageId": "python", "version": 7, "text": "class Stack:\n    def "},
+    ]
+    book = {"uri": "file:///b.ipynb", "notebookType": "jupyter", "version": 1, "cells": cells}
+    editor.notify(
+        "notebookDocument/didOpen", {"notebookDocument": book, "cellTextDocuments": texts}
+    )
+    place = {"line": 1, "character": 8}
+    text = editor.command("fim.continueLong", {"uri": "cell:b", "position": place})["text"]
+    editor.wait_for(lambda: bool(editor.questions("workspace/applyEdit")), "the edit")
+    [asked] = editor.questions("workspace/applyEdit")
+    edits = [{"range": {"start": place, "end": place}, "newText": text}]
+    change = {"textDocument": {"uri": "cell:b", "version": 7}, "edits": edits}
+    expected = {"documentChanges": [change]} if versioned else {"changes": {"cell:b": edits}}
+    assert asked["edit"] == expected
+
+
+def test_typing_ends_writing_on(editor: Editor, tmp_path: Path) -> None:
+    """A text that is being written is dropped when the user types, or asks for another one; a message says so."""
+    endless = write_model(tmp_path / "endless.gguf")  # its text never ends by itself
+    editor.initialize(
+        capabilities={**GHOST_TEXT, "window": {"workDoneProgress": True}},
+        initializationOptions={
+            "fim": {
+                "backend": {"kind": "embedded", "model": str(endless)},
+                "completion": {"longTokens": 100_000},
+            }
+        },
+    )
+    editor.open(A, "NUMBERS = [\n    1, 1, 1, 1, 1, 1, 1,\n    1, 1, 1, 1, 1,")
+    place = {"uri": A, "position": {"line": 2, "character": 18}}
+    params = {"command": "fim.continueLong", "arguments": [place]}
+    number = editor.ask("workspace/executeCommand", params)
+    editor.wait_for(lambda: bool(editor.messages("$/progress")), "the beginning")
+    first, number = number, editor.ask("workspace/executeCommand", params)
+    another = "you asked for another text"
+    assert editor.answer(first)["result"] == {"text": "", "note": another}
+    editor.change(A, 2, insertion(2, 18, " 2"))
+    assert editor.answer(number)["result"] == {"text": "", "note": "you typed"}
+    assert not editor.questions("workspace/applyEdit")
+    editor.wait_for(lambda: len(editor.messages("window/showMessage")) > 1, "the end")
+    assert editor.shown() == [f"fim-lsp wrote nothing: {why}" for why in (another, "you typed")]
 
 
 def test_why_there_is_no_suggestion(editor: Editor) -> None:

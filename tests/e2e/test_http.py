@@ -111,6 +111,5 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert any(url in finding["says"] for finding in json.loads(doctor.stdout)["findings"])
     assert code == 0
     kept = [path.name for path in (tmp_path / "CACHE").rglob("*") if path.is_file()]
-    assert "days.json" in kept
     assert not [name for name in kept if name.endswith(f"-{url.rpartition(':')[2]}.json")]
     assert not (tmp_path / "CACHE" / "fim-lsp" / "workspaces").exists()

@@ -34,6 +34,7 @@ def test_capabilities(started: Editor) -> None:
         "fim.status",
         "fim.showContext",
         "fim.openPage",
+        "fim.continueLong",
         "fim.snooze",
         "fim.resume",
         "fim.didDismissCompletion",

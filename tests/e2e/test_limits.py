@@ -103,7 +103,7 @@ def test_a_large_document_is_followed_and_gets_nothing(editor: Editor) -> None:
 
 DEEP_MESSAGES: list[tuple[str, str]] = [
     ("workspace/executeCommand", '{"command": "fim.showContext", "arguments": %s}'),
-    ("workspace/executeCommand", '{"command": "fim.why", "arguments": [{"uri": %s}]}'),
+    ("workspace/executeCommand", '{"command": "fim.continueLong", "arguments": [{"uri": %s}]}'),
     (INLINE, '{"textDocument": {"uri": "u", "x": %s}, "position": %s, "context": %s}'),
     (INLINE, "%s"),
     ("fim/stats", "%s"),

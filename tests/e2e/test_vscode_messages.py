@@ -23,6 +23,7 @@ NAMED = {"textDocument": {"uri": A}}
 ITEM = {"command": {"title": "", "command": "fim.didAcceptCompletionItem", "arguments": ["1"]}}
 
 COMMANDS: dict[str, list[object]] = {
+    "fim.continueLong": [{"uri": A, "position": HERE}],
     "fim.dismissNextEdit": [A],
     "fim.edit": [{"textDocument": DOCUMENT, "range": WHERE, "instruction": "x", "preview": True}],
     "fim.edit.prepare": [{"textDocument": DOCUMENT, "range": WHERE}],

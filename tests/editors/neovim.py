@@ -16,6 +16,8 @@ STATS = (
     "vim.lsp.get_clients({{name='{}'}})[1]:request_sync('fim/stats', vim.empty_dict(), "
     "5000).result{}"
 )
+# Tests press a key as soon as they see a suggestion.
+READ_AT_ONCE = "vim.g.fim = vim.tbl_extend('keep', vim.g.fim or {}, { read_ms = 0 })"
 
 
 class Neovim(Terminal):
@@ -34,7 +36,7 @@ class Neovim(Terminal):
     ) -> None:
         config = home / ".config/nvim"
         config.mkdir(parents=True, exist_ok=True)
-        (config / "init.lua").write_text(init)
+        (config / "init.lua").write_text(f"{init}\n{READ_AT_ONCE}")
         plugin = home / ".local/share/nvim/site/pack/fim/start/fim"
         if has_plugin and not plugin.exists():
             shutil.copytree(programs.REPOSITORY / "editors/nvim", plugin)

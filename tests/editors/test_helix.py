@@ -128,67 +128,6 @@ def test_the_cursor_stands_behind_what_was_accepted(home: Path, project: Path) -
     assert last.endswith(f"{ENDING}  # typed")
 
 
-# Offers a text of several lines over two brackets, as our server does: the bundled model writes none there.
-LINES = """\
-#!{python}
-import sys
-sys.path.insert(0, {repository!r})
-from lsprotocol import types
-from pygls.lsp.server import LanguageServer
-from fim_lsp.documents import Position, open_document
-from fim_lsp.lsp import convert
-from fim_lsp.suggest.request import MenuClient, Suggestion
-
-server = LanguageServer("other", "1")
-
-@server.feature(types.TEXT_DOCUMENT_COMPLETION)
-def complete(params):
-    text = server.workspace.get_text_document(params.text_document.uri).source
-    document = open_document("file:///pairs.py", "python", 1, text)
-    cursor = Position(params.position.line, params.position.character)
-    end = cursor._replace(column=cursor.column + 2)
-    offered = Suggestion("s1", cursor, end, {text!r})
-    return [convert.completion_item(document, offered, cursor, "utf-16", MenuClient(misplaces=True))]
-
-server.start_io()
-"""
-
-
-def test_the_cursor_stands_behind_lines_that_were_accepted(home: Path, project: Path) -> None:
-    """Over two brackets that Helix had closed: what is typed follows them, and each has its own indentation."""
-    other = home / ".local/bin/jedi-language-server"
-    text = "one,\n        two,\n    ], key=str)"
-    other.write_text(
-        LINES.format(python=sys.executable, repository=str(programs.REPOSITORY), text=text)
-    )
-    other.chmod(0o755)
-    file = project / "lines.py"
-    file.write_text("def show():\n    pass\n")
-    helix = Helix(home, file)
-    try:
-        helix.wait_for("def show")
-
-        def offered() -> bool:
-            helix.type_again("sorted([no")
-            return "noone," in helix.text
-
-        helix.wait_until(offered, "the lines in the menu")
-
-        def is_in_the_text() -> bool:
-            helix.send("\t")
-            helix.settle()
-            return "key=str)" in helix.text
-
-        helix.wait_until(is_in_the_text, "the lines in the text", timeout=12)
-        helix.send("\r")
-        helix.settle()
-        helix.send("  # typed")
-        saved = helix.saved()
-    finally:
-        helix.close()
-    assert saved.endswith(f"    sorted([no{text}  # typed\n")
-
-
 @pytest.mark.parametrize("key", ["\x18", "\0"], ids=["C-x", "C-space"])
 def test_a_key_asks_by_hand(editor: Helix, key: str) -> None:
     """The menu that was sent away comes again."""

@@ -122,6 +122,18 @@ def test_a_suggestion_that_differs_from_the_text_is_not_accepted(typed: Neovim) 
     assert REST_OF_LINE not in typed.buffer
 
 
+def test_a_key_that_came_with_a_text_keeps_its_meaning(tmp_path: Path) -> None:
+    """It was on its way before the user could read: what it did without a suggestion, it does."""
+    file = shop_in(tmp_path)
+    init = INIT.format(ghost_text="nil").replace("keys =", "read_ms = 600000, keys =")
+    with closing(Neovim(tmp_path, file.parent, init)) as neovim:
+        neovim.edit(file)
+        neovim.send("Go" + TYPED.replace("\n", "\r"))
+        neovim.wait_until(lambda: neovim.text.count("total +=") == 2, "ghost text")
+        neovim.send(TAB)
+        neovim.wait_for_buffer("for w# from the user")
+
+
 def test_undo_takes_back_just_the_suggestion(typed: Neovim) -> None:
     """Accepting is an undo step of its own."""
     typed.send(TAB)
@@ -285,10 +297,14 @@ def test_numbers_are_shown_without_a_prompt(typed: Neovim) -> None:
 
 
 def test_numbers_take_the_place_of_a_reason(typed: Neovim) -> None:
-    """One after the other, without a move of the cursor: it stays in the text; by hand, both go."""
+    """One after the other, also from inside the first; the cursor is in the text then."""
     window = typed.lua("vim.api.nvim_get_current_win()")
     typed.send(ESCAPE + ":Fim why\r")
     typed.wait_for("While typing")
+    typed.send(":Fim why\r")
+    typed.wait_until(
+        lambda: typed.lua("vim.api.nvim_get_current_win()") != window, "the cursor in the reason"
+    )
     typed.send(":Fim stats\r")
     typed.wait_for("from the cache")
     assert "While typing" not in typed.text
@@ -363,6 +379,34 @@ def test_what_the_model_is_shown(typed: Neovim) -> None:
     assert typed.lua("#vim.lsp.get_clients({name='fim', _uninitialized=true})") == 1
     typed.send(":quit\r")
     typed.wait_until(lambda: typed.buffer == SHOP + TYPED, "the text")
+
+
+def test_writing_on(typed: Neovim) -> None:
+    """:Fim continue writes a text after the cursor; one undo takes it back."""
+    typed.send(ESCAPE + ":Fim continue\r")
+    typed.wait_until(lambda: typed.buffer != SHOP + TYPED, "more text")
+    assert typed.buffer.startswith(SHOP + TYPED)
+    typed.wait_for("fim-lsp wrote ")
+    typed.send("u")
+    typed.wait_until(lambda: typed.buffer == SHOP + TYPED, "the text as typed")
+
+
+def test_how_far_a_text_is_while_it_is_written(typed: Neovim) -> None:
+    """
+    The screen says how many lines there are.
+
+    These are the server's messages, sent by the test: of a text that is written at once there are none.
+    """
+    typed.send(ESCAPE)
+    typed.wait_until(lambda: REST_OF_LINE not in typed.text, "no ghost text")
+    typed.settle()
+    for value in ("{kind='begin', title='Writing'}", "{kind='report', message='3 lines'}"):
+        typed.lua(
+            "(function(client) client.handlers['$/progress']"
+            f"(nil, {{token='t', value={value}}}, {{client_id=client.id}}) return 1 end)"
+            "(vim.lsp.get_clients({name='fim'})[1])"
+        )
+    typed.wait_for("fim: writing, 3 lines …")
 
 
 def test_a_server_that_dies_comes_back(typed: Neovim) -> None:

@@ -217,12 +217,6 @@ def test_a_place_out_of_sight_is_named(editor: Neovim, tmp_path: Path) -> None:
     assert "→ line" not in editor.text
 
 
-def test_why(renamed: Neovim) -> None:
-    """:Fim why names the edit that it repeats."""
-    renamed.send(":Fim why\r")
-    renamed.wait_for("It repeats your edit in box.py, line 2")
-
-
 def test_switched_off(renamed: Neovim) -> None:
     """Off for the buffer: nothing is shown."""
     renamed.send(":Fim toggle buffer\r")
@@ -262,15 +256,3 @@ def test_in_a_file_that_is_not_open(editor: Neovim, project: Path) -> None:
     editor.wait_until(lambda: editor.lua(MARKS) > 0, "the next one, in this file")
     editor.send(TAB + TAB)
     editor.wait_until(lambda: "area = new_lenght" in editor.buffer, "it is applied, too")
-
-
-def test_a_file_that_was_changed_meanwhile(editor: Neovim, project: Path) -> None:
-    """It is opened, and nothing is done to it."""
-    here, there = shelf(project, "widht")
-    renamed_twice(editor, here, "widht")
-    there.write_text("# another text\n" + there.read_text())
-    editor.send(TAB)
-    editor.wait_until(lambda: editor.lua("vim.api.nvim_buf_get_name(0)") == str(there), "the file")
-    editor.send(TAB)
-    editor.settle(1.0)
-    assert editor.buffer.startswith("# another text\nboard = 1\nlow(")

@@ -97,8 +97,7 @@ def test_dismissing(typed: Workbench) -> None:
     """Escape hides the ghost text at once, and the server learns from it."""
     typed("press", "Escape")
     typed.wait_until(lambda: not typed("ghost"), "no ghost text")
-    typed.command("FIM: Why No Suggestion Here?")
-    typed.wait_for("1 was dismissed")
+    typed.why("1 was dismissed")
 
 
 def test_switched_off(typed: Workbench) -> None:
@@ -117,11 +116,10 @@ def test_switched_off(typed: Workbench) -> None:
 
 
 def test_why_nothing_is_suggested(typed: Workbench) -> None:
-    """The server at work answers, about text that is not saved."""
+    """The server answers, about text that is not saved, and a dialog shows all of it."""
     typed("type", " = 1")
     typed("press", "ArrowLeft")
-    typed.command("FIM: Why No Suggestion Here?")
-    typed.wait_for("code right of the cursor")
+    typed.why("code right of the cursor")
 
 
 def test_the_key_that_asks_by_hand(typed: Workbench) -> None:
@@ -170,8 +168,7 @@ def test_a_server_that_hangs_is_replaced(project: Path, tmp_path: Path) -> None:
         workbench.wait_for_ghost(REST_OF_WORD[3:])
         words = (SHOP + TYPED + "eig").split()  # VS Code may indent by itself
         assert workbench.saved().split() == words
-        workbench.command("FIM: Why No Suggestion Here?")
-        workbench.wait_for("a server did not come back for 10 s")
+        workbench.why("a server did not come back for 10 s")
 
 
 def test_cuts_reach_the_ring_and_the_clipboard(tmp_path: Path) -> None:

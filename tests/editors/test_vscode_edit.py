@@ -225,3 +225,30 @@ def test_a_code_action_is_for_the_text_that_it_was_made_for(tmp_path: Path) -> N
     assert said["asked"] == [{"uri": "file:///other.py", "version": 3}]
     assert said["edited"] == ["file:///other.py"]
     assert said["said"] == ["fim-lsp changed nothing: the text was changed meanwhile."] * 2
+
+
+CHANGES = """
+import { firstChange } from "./edit";
+const document = (text) => {
+  const lines = text.split("\\n");
+  return { lineCount: lines.length, lineAt: (line) => ({ text: lines[line] }) };
+};
+const range = ([old, now, first]) => firstChange(document(old), document(now), first).numbers;
+console.log(JSON.stringify(JSON.parse(process.env.TEXTS).map(range)));
+"""
+
+
+@pytest.mark.skipif(not CAN_RUN, reason="no node, or run scripts/build-vscode first")
+def test_the_first_change_is_the_one_in_sight(tmp_path: Path) -> None:
+    """What is new of the first line that differs, however far to the right it stands."""
+    rows = [
+        ("a\nreturn w * h", "a\nreturn w * h * d", 1, [1, 12, 1, 16]),
+        ("a\nlong(first, second)", "a\nlong(first, third)", 0, [1, 12, 1, 16]),
+        ("a\nb", "a\nnew\nb", 0, [1, 0, 1, 3]),
+        ("a\nold\nb", "a\nb", 0, [1, 0, 1, 1]),
+        ("a\na", "a\naa", 1, [1, 1, 1, 1]),
+        ("a\nb", "a\nb", 0, [1, 1, 1, 1]),
+    ]
+    texts = json.dumps([row[:3] for row in rows])
+    found = json.loads(run(CHANGES, tmp_path, tmp_path, TEXTS=texts))
+    assert found == [expected for *_, expected in rows]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,8 @@ from tests.editors.conftest import (
     wiretap,
 )
 from tests.editors.extension import CAN_RUN, run
-from tests.editors.test_vscode import SETTINGS, VSIX
-from tests.editors.vscode import Workbench
+from tests.editors.test_vscode import SETTINGS, VSIX, needs_workbench
+from tests.editors.vscode import LIST, Workbench
 
 pytestmark = pytest.mark.editors
 
@@ -60,7 +60,7 @@ NO_LIST = {**SETTINGS, "editor.quickSuggestions": {"other": "off"}}
 class Held:
     """A workbench whose model writes on as the test says."""
 
-    def __init__(self, home: Path, code: Path) -> None:
+    def __init__(self, home: Path, code: Path, settings: Mapping[str, object] = NO_LIST) -> None:
         furnish(home)
         self.hold = home / "hold"
         holds = home / "holds.py"
@@ -72,7 +72,7 @@ class Held:
         (self.folder / ".git").mkdir(parents=True)
         for name in ("first", "grows", "late", "dismissed"):
             (self.folder / f"{name}.py").write_text(SHOP)
-        self.workbench = Workbench(home, self.folder / "first.py", NO_LIST, VSIX, code=code)
+        self.workbench = Workbench(home, self.folder / "first.py", settings, VSIX, code=code)
 
     def type(self, name: str, held: str) -> Workbench:
         """Type in a file of its own, with a model that writes no more than that."""
@@ -152,11 +152,31 @@ def test_a_dismissed_text_stays_away(held: Held) -> None:
     workbench.wait_until(lambda: held.is_cancelled(held.asked()[-1]["id"]), "no more of it")
     workbench("ghosts")
     held.hold.unlink()
-    workbench.command("FIM: Why No Suggestion Here?")
-    workbench.wait_for("1 was dismissed")
+    workbench.why("1 was dismissed")
     assert set(workbench("ghosts")) <= {""}  # type: ignore[call-overload]
     workbench("type", "e")
     workbench.wait_for_ghost(REST_OF_WORD[1:])
+
+
+@needs_workbench
+def test_escape_keeps_a_list_that_waits_closed(tmp_path: Path) -> None:
+    """Right after a key in a word; without it the list opens, as there is no ghost text."""
+    held = Held(tmp_path, programs.CODE, SETTINGS)
+    with closing(held.workbench) as workbench:
+        workbench.wait_until_ready()
+        workbench.open(held.folder / "late.py")
+        held.hold.write_text("w")
+        workbench("type", "\nw")
+        workbench.wait_until(lambda: workbench("exists", LIST), "the list")
+        workbench("press", "Escape")
+        workbench("press", "Backspace")
+        n_asked = len(held.asked())
+        workbench("type", "w")
+        workbench.wait_until(lambda: len(held.asked()) > n_asked, "a request")
+        workbench("press", "Escape")
+        time.sleep(LATE_S)
+        assert not workbench("exists", LIST)
+        assert held.is_cancelled(held.asked()[-1]["id"])
 
 
 # One question of VS Code, answered with a first line; what happens then; and the rest. What VS Code is made to do.
@@ -206,7 +226,8 @@ for (const said of [part, ""]) {
       const before = [editor.selection, document.version];
       const growing = new Growing(client), ran = [];
       Object.assign(vscode.commands, {
-        executeCommand: async (command) => {
+        executeCommand: async (command, name, value) => {
+          if (command === "setContext") return void (now[name] = value);
           ran.push(command.split(".").at(-1));
           const again = await growing.provide(document, position, byHand, token, next);
           ran.push(again.items[0]?.insertText ?? "");
@@ -219,6 +240,7 @@ for (const said of [part, ""]) {
       happens(growing);
       now.answer(list(text));
       await new Promise((done) => setTimeout(done, 1));
+      if (now["fim.listWaits"] !== false) ran.push("the list waits still");
       (did[name] ??= {})[`${said}|${text}`] = ran;
       [editor.selection, document.version] = before;
       Object.assign(vscode.window, { activeTextEditor: editor, state: { focused: true } });

@@ -53,8 +53,10 @@ def test_nothing_of_a_repository_is_run(path: str, tmp_path: Path) -> None:
     """The server is installed from a repository's folder, whose modules and programs do not run."""
     repository = hostile(tmp_path / "repository")
     make_wheel(tmp_path / "extension/server")
+    (tmp_path / "extension/dist").mkdir()
     shown = run(INSTALL, repository, tmp_path, **environment(tmp_path, path)).splitlines()
     assert len(shown) == 1  # no error
+    assert (tmp_path / "extension/dist/program").read_text() == shown[0]  # for the uninstallation
     assert not (repository / "ran").exists()
     assert subprocess.check_output([shown[0]], text=True) == "the server\n"
 

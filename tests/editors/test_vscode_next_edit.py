@@ -50,7 +50,7 @@ def notebook(*cells: str) -> dict[str, object]:
 @pytest.fixture(scope="module")
 def workbench(home: Path, project: Path) -> Iterator[Workbench]:
     """One workbench on the project."""
-    for name in ("apply", "dismiss", "why"):
+    for name in ("apply", "dismiss"):
         (project / f"{name}.py").write_text(named(BOX, name))
     (project / "away.py").write_text("print(hight_away)\ncheck(hight_away)\n")
     (project / "shelf.py").write_text("board = 1\nlow(hight_away)\n")
@@ -158,14 +158,6 @@ def test_the_import_of_a_name(workbench: Workbench, project: Path) -> None:
     workbench.wait_for("{ freightOf, Parcel }")
     imported = TYPESCRIPT["imports.ts"].replace("{ Parcel", "{ freightOf, Parcel")
     assert workbench.saved() == imported + "freightOf(parcel);"
-
-
-def test_why(workbench: Workbench, project: Path) -> None:
-    """The command names the edit that it repeats."""
-    rename_twice(workbench, project / "why.py")
-    proposed(workbench)
-    workbench.command("FIM: Why This Edit?")
-    workbench.wait_for("It repeats your edit in why.py, line 2")
 
 
 def test_escape_dismisses(workbench: Workbench, project: Path) -> None:

@@ -26,6 +26,7 @@ POLL_S = 0.1
 ASK_AGAIN_S = 15.0
 HIDES_S = 5.0  # from when on a message that is not seen is looked for behind the bell
 BELL = ".statusbar-item[id*='status.notifications']"
+DIALOG = ".monaco-dialog-box"
 LIST = ".suggest-widget.visible"
 QUICK_INPUT = ".quick-input-widget:not([style*='display: none'])"  # it stays on the page, hidden
 STATUS = ".statusbar-item[id*='fim.status']"
@@ -162,6 +163,13 @@ class Workbench:
     def command(self, title: str) -> None:
         """Run a command by its title, from the text and back to it."""
         self.palette(title)
+        self._wait_for_focus()
+
+    def why(self, reason: str) -> None:
+        """Ask why nothing is suggested, and read *reason* in the dialog that says so."""
+        self.palette("FIM: Why No Suggestion Here?")
+        self.wait_until(lambda: self("exists", DIALOG) and reason in str(self("text")), reason)
+        self("press", "Escape")
         self._wait_for_focus()
 
     def palette(self, title: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 from fim_lsp.lsp import watchdog
 from fim_lsp.lsp.watchdog import LOOK_S, MOST_S, Silence
 from fim_lsp.session.state import state_file
-from fim_lsp.session.state.state_file import STACKS
+from fim_lsp.settings.files import STACKS
 from server_bridge.machine.executables import PACKAGES
 
 N = int(MOST_S / LOOK_S)  # looks within the time that a loop has

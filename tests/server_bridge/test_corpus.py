@@ -3,13 +3,12 @@ What the servers that we name answer, from their sources: through backend, filte
 
 A new server is a file in `corpus`: `models` is its list, `model` the one that the user chose,
 `answers` are bodies and the suggestion that is `shown`, if any, `errors` what they mean, or the
-field that they `refuse`; `is_cold`: it loads a model at the first request. With `crlf` its lines
-end so. `sources` were opened and compared, at a commit; the entries in `unopened` were not.
+field that they `refuse`. With `crlf` its lines end so. `sources` were opened and compared, at a
+commit; the entries in `unopened` were not.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import tomllib
 from collections.abc import Callable
@@ -24,9 +23,7 @@ from server_bridge import protocol
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.http import responses
 from server_bridge.http.client import Http
-from server_bridge.openai import waking
 from server_bridge.openai.backend import OpenAiServer
-from tests.server_bridge.cold_server import cold_server
 from tests.server_bridge.prompts import prompt
 from tests.server_bridge.recorder import Heard, recorder
 from tests.typist import QUICK, Typist
@@ -146,26 +143,6 @@ async def test_a_shorter_prompt_follows_one_that_was_too_long(
         await session.aclose()
     assert [suggestion.text for suggestion in shown] == [server["answers"][0]["shown"]]
     assert 1 <= n_refused <= 3
-
-
-COLD = [name for name, server in sorted(SERVERS.items()) if server.get("is_cold")]
-
-
-@pytest.mark.parametrize("name", COLD)
-async def test_a_model_that_loads_at_the_first_request_is_waited_for(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In silence, until it answers with the list and the stream of that server."""
-    monkeypatch.setattr(waking, "FIRST_S", 0.1)
-    server = SERVERS[name]
-    async with cold_server() as cold:
-        cold.listed, cold.stream = server["models"].encode(), body(server["answers"][0])
-        shown = asyncio.create_task(suggestions(cold.url, server["model"]))
-        while cold.n_begun < 2:
-            await asyncio.sleep(0)
-        cold.finish_loading()
-        assert await shown == [server["answers"][0]["shown"]]
-    assert cold.n_given_up == 1
 
 
 def test_the_corpus_has_the_servers_that_we_name() -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from fim_lsp.cli import checks
 from fim_lsp.cli.checks import Target
-from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
-from fim_lsp.settings.merge import make_config
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.link import open_to_pages
 from server_bridge.protocol import Reply, Request, append_text
@@ -21,7 +18,6 @@ from tests.llama_server import PROGRAM
 from tests.models import BUNDLED
 from tests.server_bridge.prompts import prompt
 from tests.server_bridge.serving import served
-from tests.typist import Typist
 
 pytestmark = [
     pytest.mark.server,
@@ -64,40 +60,6 @@ async def test_the_text_is_the_same_with_and_without(tmp_path: Path, *, hybrid: 
         n_wrong = sum(cost.expected_n not in {None, cost.cache_n} for cost in costs)
         assert n_wrong <= hybrid  # what cannot be cut is seen at the first request that cuts
     assert len(texts) == 1
-
-
-def _given(server: LlamaServer, _: Config) -> LlamaServer:
-    return server
-
-
-async def test_the_same_suggestions_are_shown_with_and_without(tmp_path: Path) -> None:
-    """
-    The session shows what the server writes, in the same pieces.
-
-    Without the gate: an accepted draft has no honest probability, and which tokens are drafted depends on when a stream
-    was left (tests/suggest/test_confidence.py has what the gate makes of them).
-    """
-    quick = make_config({
-        "completion.debounceMs": 0, "completion.deadlineMs": 60_000,
-        "completion.minConfidence": 0.0,
-        "state.save": False,
-    })  # fmt: skip
-    shown: list[list[str]] = []
-    for speculate in (False, True):
-        async with served(tmp_path, speculate=speculate) as server:
-            session = Session(quick, partial(_given, server))
-            await session.connection.wait_ready()
-            typist = Typist(session, f"def register():\n{REPETITIVE}    regi")
-            texts = []
-            for typed in ("", "ster_handler(", "'name_16'", "\n    register", "_handler", "(self"):
-                typist.type(typed)
-                texts += [each.text for each in await typist.ask()]
-                await session.wait_idle()
-            shown.append(texts)
-            if speculate:
-                assert typist.counted("tokens", "drafted")
-            await session.aclose()
-    assert shown[0] == shown[1] != []
 
 
 async def test_a_draft_model_that_is_silently_dropped_is_noticed(

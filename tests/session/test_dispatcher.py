@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Position
-from server_bridge.protocol import Prompt, Reply, Request, Stop, Timings
+from server_bridge.protocol import Prompt
 from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
 from tests.typist import BRIEF, ROOT, Typist, wait_judged
@@ -115,26 +114,6 @@ async def test_a_request_in_another_document_comes_first(
     backend.release()
     _, suggestions = await asyncio.gather(first, second)
     assert suggestions
-
-
-async def test_a_server_that_does_not_stop_is_left(
-    open_session: OpenSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The next request waits for some hundred tokens more than were asked for, not for all."""
-    backend, n_pieces = FakeBackend(), 0
-    piece = Reply("x", (), (), Stop.LIMIT, Timings(predicted_n=1))
-
-    async def endless(request: Request) -> AsyncGenerator[Reply, None]:
-        nonlocal n_pieces
-        while n_pieces < 20_000:
-            n_pieces += 1
-            yield piece
-
-    monkeypatch.setattr(backend, "stream", endless)
-    typist = Typist(open_session(BRIEF, backend), TYPED)
-    await typist.ask(invoked=True)
-    await typist.session.wait_idle()
-    assert BRIEF.completion.max_tokens <= n_pieces < 500
 
 
 async def test_a_closed_document_gets_nothing(typist: Typist, backend: FakeBackend) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from fim_lsp import events
 from fim_lsp.documents import Position
 from fim_lsp.instruct.dialogue import Edited, Instruction
 from fim_lsp.session.edits.instructed_edits import TOO_LONG
-from server_bridge.protocol import Health, Reply, Request, State, Stop, Timings
+from server_bridge.protocol import Health, State
 from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
 from tests.typist import ROOT, Typist
@@ -89,21 +89,6 @@ async def test_what_is_far_too_long_is_not_looked_at(typist: Write) -> None:
     answer = await edit(user, Instruction(Position(0, 0), Position(0, 5), "shorten it"))
     assert answer.note == TOO_LONG
     assert not backend.seen
-
-
-async def test_a_server_that_does_not_stop_is_left(typist: Write) -> None:
-    """It was told how long an answer may be."""
-    backend = says("")
-    piece = Reply("x = 1\n", (), (), Stop.LIMIT, Timings(predicted_n=1))
-
-    async def endless(request: Request) -> AsyncGenerator[Reply, None]:
-        for _ in range(20_000):
-            yield piece
-        raise AssertionError("it was not left")
-
-    backend.stream = endless  # type: ignore[method-assign]
-    answer = await edit(typist(backend))
-    assert (answer.lines, "broke off" in answer.note) == (None, True)
 
 
 @pytest.mark.parametrize(

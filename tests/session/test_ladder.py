@@ -16,7 +16,7 @@ from fim_lsp.prompt.report import PromptReport
 from fim_lsp.prompt.window import BY_HAND_S, FIRST_S
 from fim_lsp.session.prefill import IDLE_S
 from fim_lsp.session.session import Session
-from server_bridge.protocol import Health, Prompt
+from server_bridge.protocol import Prompt
 from tests.clock import run
 from tests.fake_backend import FakeBackend
 from tests.typist import QUICK, Typist, wait_judged
@@ -45,20 +45,6 @@ def size(prompt: Prompt) -> int:
     return len(prompt.prefix) + len(prompt.suffix)
 
 
-async def test_the_place_where_the_cursor_rests_is_evaluated(
-    session: Session, backend: FakeBackend
-) -> None:
-    """In normal mode, too: the first request there evaluates what was typed."""
-    typist = at_rest(session, backend)
-    typist.cursor = Position(300, len(typist.document.lines[300].rstrip("\n")))
-    await rest(typist)
-    await typist.session.wait_idle()
-    assert not backend.seen
-    typist.type("\n        total = pri")
-    await typist.ask()
-    assert typist.counted("tokens", "evaluated") <= FEW + len("\n        total = ")
-
-
 def test_the_prompt_that_is_shown_is_that_of_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """Right after an answer all of it is evaluated, though a larger one is prepared by then."""
 
@@ -75,20 +61,6 @@ def test_the_prompt_that_is_shown_is_that_of_a_request(monkeypatch: pytest.Monke
     shown = run(look(), monkeypatch)
     n_tokens = sum(part.tokens or 0 for part in shown.segments)
     assert n_tokens - shown.cached <= FEW, shown.note
-
-
-async def test_a_model_that_loads_evaluates_when_it_is_ready(
-    session: Session, backend: FakeBackend
-) -> None:
-    """The cursor has come to rest before that, and does not move again."""
-    typist = at_rest(session, backend)
-    ready, backend.state = backend.state, dataclasses.replace(backend.state, health=Health.LOADING)
-    await rest(typist)
-    await asyncio.sleep(0)
-    assert not backend.warmed
-    backend.state = ready
-    await typist.session.wait_idle()
-    assert backend.warmed
 
 
 async def test_rungs_are_few_and_cost_little_together(

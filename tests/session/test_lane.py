@@ -135,7 +135,7 @@ async def test_a_stream_ends_with_its_permit() -> None:
 
     request = Request(PROMPT, 64)
     with pytest.raises(Withdrawn):
-        await lane_to(FakeBackend()).write(Permission(3), request, take, lambda: False)
+        await lane_to(FakeBackend()).write(Permission(3), request, take)
     assert len(pieces) == 2
 
 
@@ -153,5 +153,5 @@ async def test_a_server_that_does_not_stop_is_left() -> None:
         n_pieces += 1
         return True
 
-    await lane_to(Endless()).write(Permission(), Request(PROMPT, 8), take, lambda: False)
+    await lane_to(Endless()).write(Permission(), Request(PROMPT, 8), take)
     assert 8 <= n_pieces < 400

@@ -114,6 +114,9 @@ WORK: dict[str, Callable[[Held], Coroutine[Any, Any, Any]]] = {
     "complete by hand": lambda held: held.shop.ask(invoked=True),
     "edit": lambda held: held.session.edits.edit(held.uri, EDIT, lambda _: True),
     "prepare": lambda held: held.session.edits.prepare(held.uri, EDIT.start, EDIT.end),
+    "a long text": lambda held: held.session.continue_long(
+        held.uri, held.shop.cursor, lambda _: True
+    ),
     "rest": rest,
     "count the prompt for a page": lambda held: held.session.report(held.uri),
 }
@@ -154,7 +157,7 @@ async def test_the_verdict_does_not_wait_for_the_model(
 
 
 async def test_the_verdict_does_not_wait_for_other_threads(held: Held) -> None:
-    """All threads are busy, with a name that does not resolve, or with long work: a rule is judged at once."""
+    """All threads are busy, with a name that does not resolve, or with long texts: a rule is judged at once."""
     released = threading.Event()
     work = [asyncio.create_task(asyncio.to_thread(released.wait, 20.0)) for _ in range(64)]
     held.tasks += work

@@ -6,13 +6,12 @@ a new rule leaves alone stays.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from fim_lsp import events
-from fim_lsp.instruct.dialogue import Instruction
 from fim_lsp.session.lane import Lane
 from fim_lsp.session.state.verdicts import Verdicts
 from fim_lsp.settings.config import RingConfig
@@ -23,7 +22,6 @@ __all__ = ["held"]  # the fixture
 pytestmark = [pytest.mark.security, pytest.mark.usefixtures("short_rests")]
 
 TYPED = "T1P3D"  # in the document that asks
-FIRST = "F1RST"  # the instruction of an edit
 
 
 class Wire:
@@ -105,17 +103,6 @@ def change_text(held: Held, _: Wire) -> None:
     held.main.type("x")
 
 
-def edit(held: Held, instruction: str) -> Coroutine[object, object, object]:
-    """Edit the line of the cursor."""
-    cursor = held.main.cursor
-    wanted = Instruction(cursor._replace(column=0), cursor, instruction)
-    return held.session.edit(held.main.uri, wanted, lambda _: True)
-
-
-def ask_again(held: Held, _: Wire) -> None:
-    held.begin(edit(held, "something else"))
-
-
 def delete_other(held: Held, _: Wire) -> None:
     held.session.handle(events.Closed(held.uri))
     (held.root / "shop.py").unlink()
@@ -123,14 +110,14 @@ def delete_other(held: Held, _: Wire) -> None:
 
 
 CLAUSES: dict[str, tuple[str, Callable[[Held, Wire], None], str]] = {
-    "it was closed": ("an edit", close, TYPED),
-    "it is in another folder": ("an edit", move_folder, TYPED),
-    "it is judged again": ("an edit", judge_again, TYPED),
-    "its text was changed": ("an edit", change_text, TYPED),
+    "it was closed": ("a long text", close, TYPED),
+    "it is in another folder": ("a long text", move_folder, TYPED),
+    "it is judged again": ("a long text", judge_again, TYPED),
+    "its text was changed": ("a long text", change_text, TYPED),
     "a file in its context was deleted": ("a key", delete_other, CANARY),
     "a file in its context is ignored": ("a key", lambda held, _: watched(held), CANARY),
     "a file in its context is excluded": ("a key", lambda held, _: configured(held), CANARY),
-    "another edit was asked for": ("an edit", ask_again, FIRST),
+    "the user cancelled it": ("a long text", lambda *_: None, TYPED),
 }
 
 
@@ -147,17 +134,23 @@ async def test_nothing_composed_is_sent_against_the_permit(
         await wait_judged(held.session)
         held.main.type(f"\n    {TYPED} = fre")
     held.main.type(" + ")
-    wire.hold(1)  # the step that chooses the frame
-    held.begin(held.main.ask(invoked=True) if work == "a key" else edit(held, FIRST))
+    goes_on = True
+    if work == "a key":
+        wire.hold(1)  # the step that chooses the frame
+        held.begin(held.main.ask(invoked=True))
+    else:
+        wire.hold(0)
+        held.begin(held.session.continue_long(held.main.uri, held.main.cursor, lambda _: goes_on))
     await wire.until_held()
     happen(held, wire)
+    goes_on = clause != "the user cancelled it"
     held.backend.seen.clear()
     held.backend.warmed.clear()
     wire.release()
     await soon()
     await held.session.wait_idle()
     requests = [request.prompt for request in held.backend.seen]
-    shown = requests if text != CANARY else [*requests, *held.backend.warmed]
+    shown = requests if text == TYPED else [*requests, *held.backend.warmed]
     assert text not in repr(shown)
     wire.release_disk()
 

@@ -59,18 +59,6 @@ async def test_a_key_costs_about_what_it_typed(real: Session) -> None:
     assert n_shown > len(KEYS) // 8
 
 
-async def test_nothing_is_evaluated_again_at_rest(session: Session, short_rests: None) -> None:
-    """What the background evaluates it evaluates once: no loop."""
-    typist = Typist(session, CODE)
-    for text in ("\n", "x", " = total + "):
-        before = typist.counted("tokens", "background")
-        for key in text:
-            typist.type(key)
-            await typist.ask()
-            await session.wait_idle()
-    assert typist.counted("tokens", "background") - before <= 8 * FEW
-
-
 async def test_a_place_looked_at_is_evaluated_before_the_first_key(
     open_session: OpenSession,
 ) -> None:

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from fim_lsp.session.session import Session
-from fim_lsp.suggest.request import MENU, Requester
-from server_bridge.protocol import BackendTimeout, Prompt, Reply, Request, Stop, Timings, Token
+from fim_lsp.suggest.request import Requester
+from server_bridge.protocol import Reply, Request, Stop, Timings, Token
 from tests.asked import model_of
 from tests.typist import QUICK, ROOT, Typist, faked
 
@@ -26,7 +26,6 @@ CODE = (
 BLOCK = CODE + "    def __init__(self, name, value):"
 TYPED = "\n        zebra"
 HOUR_S = 3600.0
-HANGS_S = 1.0
 PATIENCE_S = 60.0
 
 
@@ -178,35 +177,6 @@ async def test_keys_ahead_of_the_stream_that_it_contradicts(session: Session) ->
     [suggestion] = await second
     assert suggestion.text.startswith("th, height)")
     assert typist.counted("streams") == 2
-
-
-@pytest.mark.parametrize("what", ["measure", "stream"])
-async def test_a_menu_opens_in_time_whatever_hangs(session: Session, what: str) -> None:
-    """Its request gets an empty answer, and the next one is served when the server is back."""
-    typist = Typist(session, BLOCK)
-    await typist.ask()
-    await session.wait_idle()
-    backend = session.connection.backend
-    works = getattr(backend, what)
-
-    async def hanging_measure(_: Prompt) -> None:
-        await asyncio.sleep(HANGS_S)
-        raise BackendTimeout("it hangs")  # as the bridge does
-
-    async def hanging_stream(_: Request) -> AsyncGenerator[Reply, None]:
-        await hanging_measure(_.prompt)
-        yield  # type: ignore[misc]
-
-    setattr(backend, what, {"measure": hanging_measure, "stream": hanging_stream}[what])
-    config = session.config
-    session.configure(replace(config, completion=replace(config.completion, deadline_ms=300)))
-    typist.type("\n        self.zzz = ")
-    menu = session.complete(typist.uri, typist.cursor, invoked=False, client=MENU)
-    assert (await asyncio.wait_for(menu, PATIENCE_S)).suggestions == []
-    setattr(backend, what, works)
-    session.configure(config)
-    await typist.ask(invoked=True)
-    assert typist.counted("outcomes", "backend") >= 1
 
 
 @pytest.mark.parametrize("invoked", [True, False])

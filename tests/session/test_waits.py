@@ -43,6 +43,10 @@ CALLS: dict[str, dict[str, Call]] = {
     },
     "explain": {"": lambda session, at: session.explain(URI, at)},
     "report": {"": lambda session, _: session.report(URI)},
+    "continue_long": {
+        "there": lambda session, at: session.continue_long(URI, at, lambda _: True),
+        "here": lambda session, _: session.continue_long(URI, None, lambda _: True),
+    },
     "edit": {
         "": lambda session, at: session.edit(
             URI, Instruction(at._replace(column=0), at, "shorten it"), lambda _: True
@@ -51,7 +55,6 @@ CALLS: dict[str, dict[str, Call]] = {
     "prepare_edit": {"": lambda session, at: session.prepare_edit(URI, TOP, at)},
     "next_edit": {"": lambda session, at: session.next_edit(URI, at, unasked=True)},
     "check_next_edit": {"": lambda session, _: session.check_next_edit("1")},
-    "by_day": {"": lambda session, _: session.by_day()},
 }
 ENDING = {"aclose", "wait_idle", "wait_judged"}
 

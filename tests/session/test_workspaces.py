@@ -151,6 +151,7 @@ async def test_a_file_with_another_spelling_of_its_uri_is_one_file(project: Proj
     project.workspaces.of(location, ()).open(
         source(open_document(odd, "python", 1, SHOP), location)
     )
+    assert not project._here.memory.knows((project.root / "shop.py").as_uri())
     assert (await project.shown()).count("rate = 3") == 1
 
 

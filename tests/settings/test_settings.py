@@ -552,8 +552,10 @@ def test_a_link_of_the_user_is_followed(home: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("[ring]\nchunks = 3\n", "utf-8")
     home.symlink_to(tmp_path / "mine")
     sources = files.Sources({})
+    assert not sources.is_stale()  # it was not read yet
     for text in ("", "[ring"):
         sources.read((), lambda: None)
+        assert not sources.is_stale()
         assert sources.config()[0].ring.chunks == 3
         (tmp_path / "mine").write_text(text)
         assert sources.is_stale()

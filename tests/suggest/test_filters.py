@@ -75,6 +75,14 @@ def test_every_filter_says_what_it_left_out() -> None:
     assert not {*said} & NAMES
 
 
+def test_filters_can_be_left_out() -> None:
+    """A benchmark measures a filter by switching it off."""
+    cursor, raw = parsed("print(▮⟦x)⟧)")
+    assert polish(Candidate(raw), cursor).text == ""
+    assert polish(Candidate("xy)"), cursor).text == "xy"
+    assert polish(Candidate("xy)"), cursor, off={"right_text", "parses"}).text == "xy)"
+
+
 @pytest.mark.parametrize("text", ["(\n" * 2000, "a" + " +" * 2000])
 def test_a_text_of_loose_ends_is_nothing(text: str) -> None:
     """However many there are, each behind another."""

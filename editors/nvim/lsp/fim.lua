@@ -37,6 +37,7 @@ return {
     ['$/progress'] = function(err, params, ctx)
       local token, value = params.token, params.value
       if not require('fim.ghost').grew(token, value) and not require('fim.edit').grew(token, value) then
+        require('fim.pages').progress(token, value)
         vim.lsp.handlers['$/progress'](err, params, ctx)
       end
     end,

@@ -103,6 +103,9 @@ local subcommands = {
   trigger = function()
     require('fim').trigger()
   end,
+  continue = function()
+    require('fim').continue()
+  end,
   stats = function()
     require('fim.pages').stats()
   end,
@@ -142,6 +145,7 @@ local gone = { commit = 'fim.commitMessage', record = 'fim.record' } -- the serv
 vim.api.nvim_create_user_command('Fim', function(cmd)
   range = cmd.range > 0 and { cmd.line1, cmd.line2 } or {}
   local run = subcommands[cmd.fargs[1] or 'stats']
+  require('fim.pages').leave()
   if run then
     run(unpack(cmd.fargs, 2))
   elseif gone[cmd.fargs[1]] then

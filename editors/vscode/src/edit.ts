@@ -61,6 +61,7 @@ export class Edits implements vscode.Disposable, vscode.TextDocumentContentProvi
       vscode.window.tabGroups.onDidChangeTabs(({ closed }) => {
         if (closed.some((tab) => this.isOf(tab))) this.forget();
       }),
+      vscode.workspace.onDidChangeTextDocument(({ document }) => this.reveal(document)),
       vscode.commands.registerCommand("fim.edit.fix", () => this.fix()),
       vscode.commands.registerCommand("fim.edit.accept", () => this.accept()),
       vscode.commands.registerCommand("fim.edit.reject", () => this.close()),
@@ -188,6 +189,14 @@ export class Edits implements vscode.Disposable, vscode.TextDocumentContentProvi
     this.changed.fire(shown.uri); // what was written while it opened, VS Code did not hear
   }
 
+  /** Have the first change in sight, once all is written: it may stand far to the right. */
+  private reveal(document: vscode.TextDocument): void {
+    const shown = this.shown;
+    if (shown === undefined || shown.asking !== undefined || document.uri.toString() !== shown.uri.toString()) return;
+    const editor = vscode.window.visibleTextEditors.find((each) => each.document === document);
+    editor?.revealRange(firstChange(shown.document, document, shown.first), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+  }
+
   /** Apply the edit, in one step. */
   private async accept(): Promise<void> {
     const shown = this.shown;
@@ -261,6 +270,19 @@ function blockAt(document: vscode.TextDocument, first: number): vscode.Range {
     end = line + 1;
   }
   return new vscode.Range(first, 0, end, 0);
+}
+
+/** What of the first line that differs, from a line on, is new. */
+export function firstChange(old: vscode.TextDocument, now: vscode.TextDocument, first: number): vscode.Range {
+  const textOf = (document: vscode.TextDocument, line: number): string => (line < document.lineCount ? document.lineAt(line).text : "");
+  let line = first;
+  while (line < now.lineCount - 1 && textOf(old, line) === textOf(now, line)) line++;
+  const [before, after] = [textOf(old, line), textOf(now, line)];
+  let start = 0;
+  while (start < after.length && before[start] === after[start]) start++;
+  let end = after.length;
+  while (end > start && before[before.length - (after.length - end) - 1] === after[end - 1]) end--;
+  return new vscode.Range(line, start, line, end);
 }
 
 async function typedInstruction(prompt: string): Promise<string | undefined> {

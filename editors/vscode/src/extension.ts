@@ -27,6 +27,7 @@ const LIFE: Record<State, Status> = {
   [State.Stopped]: trouble("The server has ended."),
 };
 const ACCEPTED = "fim.didAcceptCompletionItem";
+const WHY_NOT = "fim.why";
 const ENDS = new Set(["fim.didDismissCompletion", SNOOZE]); // after these no more of a suggestion is to be shown
 const WALKTHROUGH = "fim-lsp.fim-lsp#start";
 
@@ -61,6 +62,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       await inTerminal(context, "setup");
       await start(); // with what it wrote
     }),
+    vscode.commands.registerCommand("fim.keepListClosed", () => growing?.forget()), // the key's other commands did
     vscode.commands.registerCommand("fim.doctor", () => inTerminal(context, "doctor", ...projectFolder())),
     vscode.workspace.onDidChangeConfiguration(async (change) => {
       if (change.affectsConfiguration("fim.serverPath")) await start();
@@ -170,7 +172,9 @@ function makeClient(server: Executable, output: vscode.LogOutputChannel): Langua
           return minutes === undefined ? undefined : next(name, [minutes]);
         }
         if (name === EDIT) return edits?.start(given[0]);
-        return next(name, given.length > 0 ? given : aboutThis(name));
+        const about = given.length > 0 ? given : aboutThis(name);
+        if (name === WHY_NOT) return showWhole((await client?.sendRequest<string>("fim/why", about[0] ?? {})) ?? "");
+        return next(name, about);
       },
       // The server gets only what the user set, asked for or told: the defaults of this extension
       // would hide the user's config.toml.
@@ -183,12 +187,18 @@ function makeClient(server: Executable, output: vscode.LogOutputChannel): Langua
   });
 }
 
+/** Show what the user asked for where all of it can be read: a message in the corner is cut. */
+async function showWhole(text: string): Promise<void> {
+  const [first = "", ...detail] = text.split("\n");
+  await vscode.window.showInformationMessage(first, { modal: true, detail: detail.join("\n") });
+}
+
 /** The arguments of a server's command that the palette runs: the active document, at the cursor. */
 function aboutThis(command: string): unknown[] {
   const editor = vscode.window.activeTextEditor;
   if (client === undefined || editor === undefined) return [];
   const uri = client.code2ProtocolConverter.asUri(editor.document.uri);
   if (["fim.showContext", "fim.didDismissCompletion", DISMISS, WHY].includes(command)) return [uri];
-  if (command !== "fim.why") return [];
+  if (!["fim.continueLong", WHY_NOT].includes(command)) return [];
   return [{ uri, position: client.code2ProtocolConverter.asPosition(editor.selection.active) }];
 }

@@ -10,6 +10,7 @@ const METHOD = "textDocument/inlineCompletion";
 const PATIENCE_MS = 250; // for all of a text; then its first lines are shown
 const IN_WORD_MS = 600; // of the 750 that VS Code's list waits for ghost text, since 1.121
 const IN_WORD = /[\p{L}\p{N}_]$/u;
+const WAITS = "fim.listWaits"; // true while VS Code's list waits for an answer: then a key keeps it closed
 // VS Code keeps what it shows and puts the new text behind it, as another suggestion.
 const ASK = "editor.action.inlineSuggest.trigger";
 const NEXT = "editor.action.inlineSuggest.showNext";
@@ -100,6 +101,7 @@ export class Growing implements vscode.Disposable {
       const tell = (found: Answer) => {
         if (question.told !== undefined) return void this.grow(question, found);
         question.told = textOf(found);
+        if (this.newest === undefined || this.newest === question) void setContext(WAITS, false);
         this.shown = { document, at: position, text: question.told };
         answer(found);
       };
@@ -110,6 +112,7 @@ export class Growing implements vscode.Disposable {
       const after = (ms: number, work: () => void) => timers.push(setTimeout(work, ms));
       after(this.goesOn(question) ? 0 : patienceMs(document), () => ((isDue = true), tellPart()));
       if (listWaits() && IN_WORD.test(lineBefore(document, position))) {
+        void setContext(WAITS, true);
         after(IN_WORD_MS, () => question.told === undefined && tell(soFar));
       }
       const listening = this.client.onProgress(lines, partialResultToken, async (part) => {
@@ -149,6 +152,10 @@ export class Growing implements vscode.Disposable {
     if (told !== "" && question.wasAskedAgain === true && this.newest === question) await vscode.commands.executeCommand(NEXT);
     if (this.newest === question) this.newest = undefined;
   }
+}
+
+function setContext(name: string, value: boolean): Thenable<unknown> {
+  return vscode.commands.executeCommand("setContext", name, value);
 }
 
 function isAt(question: Question, document: vscode.TextDocument, position: vscode.Position): boolean {

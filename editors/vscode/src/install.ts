@@ -1,10 +1,10 @@
 // The server of this extension in a Python environment of its own, in the extension's storage: one
 // folder per version, so that an update of the extension updates the server.
 
-import { readdir, rm } from "node:fs/promises";
+import { readdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import * as vscode from "vscode";
-import { ownFolder, programPath, run } from "./processes";
+import { NOTE, ownFolder, programPath, run } from "./processes";
 
 const WINDOWS = process.platform === "win32";
 const BIN = WINDOWS ? "Scripts" : "bin";
@@ -47,6 +47,8 @@ export async function installServer(context: vscode.ExtensionContext): Promise<b
       return install(environment(context), wheel, runHere);
     });
     await removeOthers(context);
+    // beside uninstall.js, which knows no storage; a folder that cannot be written to is no failure
+    await writeFile(join(context.extensionPath, "dist", NOTE), ownProgram(context)).catch(() => undefined);
     return true;
   } catch (error) {
     await rm(environment(context), { recursive: true, force: true });

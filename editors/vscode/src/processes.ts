@@ -5,9 +5,11 @@ import { spawn } from "node:child_process";
 import { access, constants, mkdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, isAbsolute, join } from "node:path";
-import * as vscode from "vscode";
+import type * as vscode from "vscode"; // types alone: uninstall.ts runs without it
 import type { Executable } from "vscode-languageclient/node";
 
+/** The file beside extension.js that names the installed server, for uninstall.ts. */
+export const NOTE = "program";
 const SUFFIX = process.platform === "win32" ? ".exe" : "";
 
 /** The extension's own folder, which all processes run in. */
@@ -37,8 +39,9 @@ export function serverProcess(program: string, cwd: string): Executable {
 }
 
 /** How a task starts a program. */
-export function taskProcess(program: string, args: string[], cwd: string): vscode.ProcessExecution {
-  return new vscode.ProcessExecution(absolute(program), args, { cwd });
+export async function taskProcess(program: string, args: string[], cwd: string): Promise<vscode.ProcessExecution> {
+  const { ProcessExecution } = await import("vscode");
+  return new ProcessExecution(absolute(program), args, { cwd });
 }
 
 /** Run a program and hear each line of its output; throws with all of it when the program fails. */

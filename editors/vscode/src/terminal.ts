@@ -6,7 +6,7 @@ import { ownFolder, taskProcess } from "./processes";
 /** Run `fim-lsp` with these arguments in a terminal that stays open; resolves when the program has ended. */
 export async function runInTerminal(context: vscode.ExtensionContext, program: string, ...args: string[]): Promise<void> {
   const scope = vscode.workspace.workspaceFolders ? vscode.TaskScope.Workspace : vscode.TaskScope.Global;
-  const execution = taskProcess(program, args, await ownFolder(context));
+  const execution = await taskProcess(program, args, await ownFolder(context));
   const task = new vscode.Task({ type: "process" }, scope, args[0] ?? "", "fim-lsp", execution, []);
   task.presentationOptions = { focus: true, panel: vscode.TaskPanelKind.Dedicated, echo: false };
   const running = await vscode.tasks.executeTask(task);

@@ -137,17 +137,12 @@ function showPrompt({ note, parts }) {
   if (focused) [...at("parts").children].find((each) => each.dataset.name === focused)?.querySelector("summary").focus();
 }
 
-function showDays(days) {
-  if (!changed("days", days)) return;
-  const rows = Object.entries(days).reverse().map(([day, n]) => {
-    const accepted = n.accepted + n.partlyAccepted;
-    const share = n.shown ? `${Math.round((100 * accepted) / n.shown)} %` : "–";
-    const cells = [n.shown, accepted].map((each) => number.format(each));
-    return element("tr", {}, ...[day, ...cells, share, number.format(n.acceptedChars)].map((text) => element("td", { text })));
-  });
-  const none = element("td", { text: "Nothing was counted yet." });
-  none.colSpan = 5;
-  at("days").replaceChildren(...(rows.length ? rows : [element("tr", {}, none)]));
+function showTaken(stats) {
+  const accepted = stats.accepted + stats.partlyAccepted;
+  const share = stats.shown ? `${Math.round((100 * accepted) / stats.shown)} %` : "–";
+  const counts = [stats.shown, accepted].map((each) => number.format(each));
+  const cells = [...counts, share, number.format(stats.acceptedChars)].map((text) => element("td", { text }));
+  at("taken").replaceChildren(element("tr", {}, ...cells));
 }
 
 function showAdvice(advice) {
@@ -169,7 +164,7 @@ function show(state) {
   showNow(state);
   showKeys(state.keys);
   showPrompt(state.prompt);
-  showDays(state.days);
+  showTaken(state.stats);
   showAdvice(state.advice);
   const asked = Object.entries(state.requests).map(([path, n]) => [path, number.format(n)]);
   const refused = Object.entries(state.refused).map(([why, n]) => [`refused: ${why}`, number.format(n)]);

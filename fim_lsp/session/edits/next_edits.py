@@ -73,7 +73,7 @@ class NextEdits:
 
         *unopened* says whether it may be in a file that is not open.
         """
-        while (doc := self._open.by_uri.get(uri)) is not None and doc.is_usable:
+        while (doc := self._open.by_uri.get(uri)) is not None and doc.current is not None:
             workspace = doc.workspace
             question = self._question(doc)
             if question is None:
@@ -140,7 +140,7 @@ class NextEdits:
         used.
         """
         workspace, edits = doc.workspace, doc.workspace.edits
-        usable = {d.uri: d.document for d in self._open.of(workspace) if d.is_usable}
+        usable = {d.uri: d.document for d in self._open.of(workspace) if d.current is not None}
         for other in self._open:
             if other.view.verdict not in (Verdict.USABLE, Verdict.UNJUDGED):
                 edits.log.forget(other.uri)
@@ -230,7 +230,7 @@ class NextEdits:
             is_open = uri in self._open.by_uri or edit.path in self._open_paths(workspace)
             return document == edit.document and not is_open
         doc = self._open.by_uri.get(uri)
-        return doc is not None and doc.is_usable and doc.document is edit.document
+        return doc is not None and doc.current is edit.document
 
     def _offer(self, edits: EditHistory, edit: NextEdit) -> NextEdit:
         """Return *edit* as it goes out, with its number; the same one as long as it is the same."""

@@ -34,7 +34,7 @@ from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.stats import LastAnswer
 from fim_lsp.suggest.known import Known
 from fim_lsp.suggest.reasons import End
-from fim_lsp.suggest.request import CompletionRequest, Suggestion
+from fim_lsp.suggest.request import CompletionRequest, Suggestion, why_disabled
 from fim_lsp.workspace.paths import FileLocation
 from server_bridge.protocol import Prompt
 
@@ -86,8 +86,7 @@ class OpenDocument:
         The text now; None where nothing of it may be used: it is private, not judged yet, or
         closed.
         """
-        is_usable = self.view.verdict is Verdict.USABLE and not self.is_closed
-        return self.document if is_usable else None
+        return self.document if self.view.is_usable and not self.is_closed else None
 
     @property
     def place(self) -> TextPlace | None:
@@ -104,15 +103,9 @@ class OpenDocument:
         """Return the nearest place to a position that counts on the text now."""
         return TextPlace(self.document, self.document.clamp(position))
 
-    @property
-    def is_usable(self) -> bool:
-        """Return whether it is judged, and not private."""
-        return self.view.is_usable
-
-    @property
-    def refusal(self) -> End | None:
-        """Return why nothing of it may be used; None where it may."""
-        return self.view.refusal
+    def why_disabled(self, entries: tuple[str, ...]) -> End | None:
+        """Return why *entries* of the settings leave it without automatic suggestions."""
+        return why_disabled(entries, self.uri, self.document.language, self.file.path)
 
     def permit(
         self, document: Document | None = None, why_over: Callable[[], str] = lambda: ""
@@ -139,8 +132,7 @@ class OpenDocument:
 
     def is_at_cursor(self, edits: tuple[Edit | str, ...]) -> bool:
         """Return whether one of *edits* is made where the cursor is: the user types there."""
-        parts = (edit for edit in edits if isinstance(edit, Edit))
-        return any(self._position in (edit.start, edit.end) for edit in parts)
+        return any(isinstance(e, Edit) and self._position in (e.start, e.end) for e in edits)
 
     def change(self, edits: tuple[Edit | str, ...], version: int) -> None:
         """

@@ -109,11 +109,11 @@ class OpenDocuments:
 
     def suspend_unknown(self, changed: Iterable[str]) -> list[OpenDocument]:
         """
-        Have the documents of files that changed on disk and are not remembered judged again: their
-        verdict may be another now.
+        Have the documents of files that changed on disk judged again, where they are gone or not
+        remembered: their verdict may be another now.
         """
         documents = [self.by_uri[uri] for uri in self.by_uri.keys() & {*changed}]
-        unknown = [doc for doc in documents if not doc.workspace.memory.knows(doc.uri)]
+        unknown = [doc for doc in documents if not doc.workspace.informs(doc.uri)]
         for doc in unknown:
             doc.suspend()
         return unknown
@@ -140,7 +140,7 @@ class OpenDocuments:
         others = {
             other.file.path: other.document.lines
             for other in self.of(doc.workspace)
-            if other is not doc and other.is_usable
+            if other is not doc and other.current is not None
         }
         frame = doc.view.ladder.current
         shown = frame.header.chunks if frame else ()

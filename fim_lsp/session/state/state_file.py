@@ -18,15 +18,14 @@ from xxhash import xxh3_64_hexdigest
 from fim_lsp import __version__
 from fim_lsp.context.ring import Ring
 from fim_lsp.prompt.frame import Frame
-from fim_lsp.session import days
+from fim_lsp.settings.files import PAGE, STACKS
 from server_bridge.machine import notes
 
 N_WORKSPACES = 64  # of some 200 KB each
 FOLDERS = ("slots", "workspaces")  # states of models, and what is written here
 RECORDED = "recorded"  # what `fim.record` of earlier versions wrote
-PAGE = "context.txt"  # the last prompt that `fim.showContext` showed
-STACKS = "stacks.txt"  # where servers were that the watchdog ended
-LEARNED = "quiet.json"  # what versions before wrote of the suggestions that a user takes
+# What versions before wrote of the suggestions that a user takes.
+LEARNED = ("quiet.json", "days.json")
 SERVED = "serve.log"  # what `fim-lsp serve` of earlier versions wrote
 ENGINES = "engine-"  # where shared engines are; one whose file is gone ends, with all it holds
 
@@ -77,7 +76,7 @@ def forget(cache: Path) -> int:
     """Delete all that was ever saved here; returns how many bytes that were."""
     folders = [cache / name for name in (*FOLDERS, RECORDED)]
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-    for name in (PAGE, STACKS, days.FILE, LEARNED, SERVED, ENGINES):
+    for name in (PAGE, STACKS, SERVED, ENGINES, *LEARNED):
         files += cache.glob(f"*{name}*")  # also what a process that was ended left half written
     n_bytes = 0
     for path in files:

@@ -84,6 +84,10 @@ class Workspace:
         """Return whether what is remembered of this file is judged by the rules of now."""
         return uri not in self._unjudged
 
+    def informs(self, uri: str) -> bool:
+        """Return whether this file is remembered, and may be shown."""
+        return self.may_show(uri) and self.memory.knows(uri)
+
     def chunks(self, viewport: Viewport) -> tuple[Chunk, ...]:
         """Return the chunks to show with a window: none of a file with a secret in its name."""
         judged = takewhile(lambda chunk: self.may_show(chunk.uri), self.memory.visible(viewport))
@@ -299,7 +303,8 @@ class Workspaces:
         deleted = tuple(deleted)
         for uri in deleted:
             for workspace in self._by_key.values():
-                workspace.withdraw(uri)
+                is_open = workspace.memory.is_open(uri)  # then its text is judged again
+                (workspace.suspend if is_open else workspace.withdraw)(uri)
         if self.changes_rules(*changed, *deleted):
             self.judge_again()
             return True

@@ -11,7 +11,7 @@ in docs/suggestions.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from fim_lsp.suggest.confidence import NOT_SURE, gain, respell
@@ -50,17 +50,20 @@ FILTERS = (*MEANT, *LEFT)
 SURER = (1, 4 / 3, 2)
 
 
-def polish(candidate: Candidate, cursor: Cursor, sure: float = 0.0) -> Candidate:
+def polish(
+    candidate: Candidate, cursor: Cursor, sure: float = 0.0, off: Collection[str] = ()
+) -> Candidate:
     """
     Return the candidate as it should be shown, with its cuts; an empty text where nothing should.
 
     *sure* is how sure the model must be of it, see `likely`; where a reader has more of a surer
-    text that ends before, that is shown (`gain`).
+    text that ends before, that is shown (`gain`). *off* names filters to leave out, to measure
+    what each one does.
     """
-    meant = _apply(candidate, cursor, MEANT)
+    meant = _apply(candidate, cursor, MEANT, off)
     cut = (_cut_unsure(meant, cursor, sure * surer) for surer in reversed(SURER))
     parts = {part.text: part for part in cut}  # most often all are one, and filtered once
-    left = max((_apply(part, cursor, LEFT) for part in reversed(parts.values())), key=gain)
+    left = max((_apply(part, cursor, LEFT, off) for part in reversed(parts.values())), key=gain)
     is_nothing = not left.text and not left.cuts
     return replace(left, cuts=(FilterCut("model", "says nothing"),)) if is_nothing else left
 
@@ -72,9 +75,11 @@ def _cut_unsure(meant: Candidate, cursor: Cursor, sure: float) -> Candidate:
     return meant if left is meant else replace(left, cuts=cuts)
 
 
-def _apply(candidate: Candidate, cursor: Cursor, filters: Iterable[Filter]) -> Candidate:
+def _apply(
+    candidate: Candidate, cursor: Cursor, filters: Iterable[Filter], off: Collection[str]
+) -> Candidate:
     for step in filters:
-        if not candidate.text:
+        if not candidate.text or step.__name__ in off:
             continue
         after = step(candidate, cursor)
         if (after.text, after.replaces) != (candidate.text, candidate.replaces):

@@ -114,6 +114,12 @@ async def used(server: LlamaServer) -> list[Any]:
                     break
         return request
 
+    async def moved() -> Reply:
+        prompt = replace(REQUEST.prompt, middle="x = 1\n" * 20)
+        await server.complete(Request(prompt, 1))
+        prompt = replace(prompt, middle=prompt.middle[30:], dropped=True)
+        return await server.complete(Request(prompt, 1))
+
     async def continued() -> Reply:
         reply = await server.complete(REQUEST)
         return await server.complete(
@@ -126,7 +132,7 @@ async def used(server: LlamaServer) -> list[Any]:
         lambda: server.warm(REQUEST.prompt, 9999),
         continued, lambda: server.complete(replace(REQUEST, sample=1)),
         lambda: server.save(REQUEST.prompt), lambda: server.restore(REQUEST.prompt),
-        lambda: streamed(0), lambda: streamed(1),
+        lambda: streamed(0), lambda: streamed(1), moved,
     ):  # fmt: skip
         try:
             found.append(await ask())

@@ -6,13 +6,9 @@ What is decided is seen on a server that does what `Mirror` says llama.cpp does;
 
 from __future__ import annotations
 
-import asyncio
-import itertools
 import json
-import statistics
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -308,20 +304,3 @@ async def test_real_servers_do_as_the_mirror_says(kind: str, n_documents: int, m
         for n_round in range(3):
             costs = [await visit(backend, n, typed(n_round)) for n in range(n_documents)]
             assert n_round == 0 or max(costs) <= most
-
-
-@engine
-@patient
-async def test_editors_that_begin_together_get_their_answers() -> None:
-    """Six editors on four slots, all asking at once: all get answers, and most keys cost a few tokens."""
-    async with running("four", 6) as editors:
-
-        async def ask(n: int, n_round: int) -> int:
-            own = replace(in_document(n, typed(n_round)), repo=f"project{n}", chunks=())
-            return (await editors[n].complete(Request(own, n_predict=2))).timings.prompt_n
-
-        async def all_ask(n_round: int) -> list[int]:
-            return await asyncio.gather(*(ask(n, n_round) for n in range(len(editors))))
-
-        costs = [await all_ask(n_round) for n_round in range(12)]
-    assert statistics.median(itertools.chain(*costs[1:])) <= FEW

@@ -13,12 +13,14 @@ local namespace = vim.api.nvim_create_namespace('fim.ghost')
 -- InlineCompletionTriggerKind; Neovim 0.11 has no table of them.
 local AUTOMATIC = 2
 local M = { INVOKED = 1 }
+local READ_MS = 100 -- a text that appeared just before a key was not meant by it
 local PATIENCE_MS = 1000 -- without an answer to what the user asked for; then a sign says that it is on its way
 
 ---@class fim.Ghost what one buffer shows and waits for
 ---@field items fim.Item[]
 ---@field index integer which of them is shown, 0 for none
 ---@field pending? { client: vim.lsp.Client, id: integer, token: string } the request under way
+---@field since? integer when a text appeared where none was, in nanoseconds
 ---@field scheduled boolean whether this loop's request is scheduled already
 ---@field automatic boolean whether this asks by itself, beside what Neovim asks other servers
 ---@field beside? boolean whether another server's suggestion was on screen when this was drawn
@@ -107,6 +109,13 @@ function M.current(buf)
   return ghost and ghost.items[ghost.index]
 end
 
+--- Whether the suggestion appeared so lately that a key was on its way before: that key keeps its own meaning.
+---@param buf integer
+function M.is_unread(buf)
+  local since, read_ms = ghosts[buf].since, require('fim').options().read_ms or READ_MS
+  return since ~= nil and vim.uv.hrtime() - since < read_ms * 1e6
+end
+
 --- Show one item, or hide it when it does not fit the text at the cursor.
 ---@param buf integer
 ---@param item fim.Item
@@ -141,6 +150,7 @@ end
 
 local function take(buf, ghost, items)
   if in_insert_mode() then
+    ghost.since = ghost.index == 0 and vim.uv.hrtime() or ghost.since
     ghost.items, ghost.index = items, 0
     M.cycle(buf, 1)
   end

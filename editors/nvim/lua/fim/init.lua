@@ -11,6 +11,7 @@ local ASK = '<M-Bslash>' -- Copilot's key for it; Neovim and its usual plugins h
 ---@class fim.Options `vim.g.fim`; read whenever it matters, so that a change takes effect at once
 ---@field ghost_text? 'own'|'builtin' what shows suggestions; 'own' where Neovim has nothing built in
 ---@field filetypes_off? string[] filetypes that get no completions
+---@field read_ms? integer a suggestion is accepted by keys that come so much later than it, 100 by default
 ---@field keys? table<fim.Action, string|false> keys; by default only the one of `ask_key` is mapped
 
 ---@alias fim.Action 'accept'|'accept_word'|'accept_line'|'dismiss'|'trigger'|'next'|'previous'|'next_edit'|'edit_accept'|'edit_reject'|'edit_again'|'edit_more'
@@ -191,6 +192,14 @@ function M.place(client)
   end
   local character = vim.str_utfindex(line, client.offset_encoding, col)
   return { uri = vim.uri_from_bufnr(0), position = { line = row - 1, character = character } }
+end
+
+--- Write a long text at the cursor (in normal mode after it), until its limit or the next key.
+function M.continue()
+  local client = require('fim.status').server()
+  if client then
+    client:exec_cmd({ title = 'continue', command = 'fim.continueLong', arguments = { M.place(client) } })
+  end
 end
 
 local function cycle(step)

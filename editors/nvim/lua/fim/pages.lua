@@ -2,6 +2,9 @@
 
 local M = {}
 
+local WRITING = 'Writing' -- the server's title for `:Fim continue`
+local writing ---@type string|integer? the token of its progress
+
 local float ---@type integer? the window that was shown last
 
 --- Show lines beside the cursor until it moves; no line is longer than the window is wide.
@@ -20,6 +23,13 @@ function M.close()
   end
 end
 
+--- Go back to the text, where the cursor is in the lines that were shown.
+function M.leave()
+  if float == vim.api.nvim_get_current_win() then
+    M.close()
+  end
+end
+
 --- Show a message: where a line of the screen is too short, beside the cursor, because Neovim would ask for Enter.
 ---@param message string
 function M.say(message)
@@ -28,6 +38,18 @@ function M.say(message)
   else
     M.float(vim.split(message, '\n'), 'message')
   end
+end
+
+--- Show how far a long text is; returns whether this was about one.
+---@param token string|integer
+---@param value table
+function M.progress(token, value)
+  if value.kind == 'begin' and value.title == WRITING then
+    writing = token
+  elseif token == writing and value.kind == 'report' then
+    vim.api.nvim_echo({ { ('fim: writing, %s …'):format(value.message) } }, false, {})
+  end
+  return token == writing
 end
 
 --- The numbers of `fim/stats` as lines to read.
