@@ -17,7 +17,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from benchmarks import arguments
 from benchmarks.clients import Ours, replay
@@ -65,13 +65,13 @@ async def measure(trace: Trace) -> dict[str, float]:
     backend.state = replace(backend.state, **SPEED)
     session = Session(SETTINGS, lambda _: backend)
     await replay(trace._replace(paced=True), Ours(session))
-    stats, n_keys = session.counters, trace.n_keys
-    costs = sorted(answer.evaluated for answer in stats.answers)
+    costs = sorted(answer.evaluated for answer in session.answers)
     await session.aclose()
+    stats, n_keys = cast("dict[str, int]", session.stats()["tokens"]), trace.n_keys
     return {
-        "waited for": round(stats.evaluated / n_keys, 2),
+        "waited for": round(stats["evaluated"] / n_keys, 2),
         "95th percentile": costs[int(0.95 * len(costs))],
-        "in the background": round(stats.background / n_keys, 2),
+        "in the background": round(stats["background"] / n_keys, 2),
     }
 
 

@@ -7,15 +7,12 @@ one has said.
 
 from __future__ import annotations
 
-import asyncio
 import os
-import ssl
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from fim_lsp.display import sanitize
 from fim_lsp.next_edit.formats import format_of
@@ -48,7 +45,6 @@ KNOWN = (
 WITHOUT = "without a model, fim-lsp still repeats your own edits"
 SHOWN_NAMES = 5  # models of a server
 
-EXPIRES_SOON_DAYS = 14
 TRIAL_TOKENS = 16  # a line of code
 # Typed word by word, more than it takes to see a server that keeps nothing.
 WORDS = ("    difference", "    difference =", "    difference = first", "    difference = first -")
@@ -171,28 +167,6 @@ async def access(target: Target) -> list[Finding]:
     return []
 
 
-async def certificate(target: Target) -> list[Finding]:
-    """Check that the server's certificate does not expire soon."""
-    url = urlsplit(target.backend.state.url)
-    if url.scheme != "https":
-        return []
-    try:
-        trust = ssl.create_default_context()
-        for server in _list_used(target):
-            if server.ca_file:
-                file = Path(server.ca_file).expanduser()  # noqa: ASYNC240 (it waits for no disk)
-                trust.load_verify_locations(file)
-        _, writer = await asyncio.open_connection(url.hostname, url.port or 443, ssl=trust)
-    except OSError:  # through a proxy
-        return []
-    expires = writer.get_extra_info("peercert")["notAfter"]
-    writer.close()
-    if (days := (ssl.cert_time_to_seconds(expires) - time.time()) / 86400) > EXPIRES_SOON_DAYS:
-        return []
-    says = f"the certificate of {url.geturl()} expires in {days:.0f} days"
-    return [Finding("certificate", "warn", says, "tell who runs the server: it has to be renewed")]
-
-
 async def context(target: Target) -> list[Finding]:
     """Check that a prompt with other files fits into one slot."""
     state = target.backend.state
@@ -278,7 +252,7 @@ async def next_edit(target: Target) -> list[Finding]:
 
 
 # Of these, each asks a model that is ready.
-OF_MODEL: tuple[Check, ...] = (access, certificate, context, speed, cache, speculation)
+OF_MODEL: tuple[Check, ...] = (access, context, speed, cache, speculation)
 
 
 def _list_used(target: Target) -> list[BackendConfig]:

@@ -8,7 +8,6 @@ error.
 from __future__ import annotations
 
 import asyncio
-import codecs
 import json
 import re
 import sys
@@ -28,8 +27,6 @@ PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::(?P<column>\d+))?", re.DOTAL
 
 # What marks the root of a workspace, as editors look for it.
 ROOT_MARKS = (".git", ".hg", ".jj", ".svn", ".fim-lsp.toml")
-
-UTF_16_OR_32 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 
 
 class InputError(Exception):
@@ -60,10 +57,16 @@ def read_text(path: Path) -> str:
     Return the text of a file, line ends as they are; without a byte order mark, as editors send it.
     """
     try:
-        raw = path.read_bytes()
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        where = f"byte {error.object[error.start]:#04x} at offset {error.start}"
+        raise InputError(f"{path} is not UTF-8 ({where}): save it as UTF-8") from None
     except (OSError, ValueError) as error:
-        raise InputError(_unreadable(path, error)) from None
-    return _decode(path, raw)
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"{path} cannot be read: {why}") from None
+    if "\0" in text:
+        raise InputError(f"{path} looks binary: name a text file")
+    return text
 
 
 def root_of(path: Path) -> Path:
@@ -73,22 +76,6 @@ def root_of(path: Path) -> Path:
         if any((candidate / mark).exists() for mark in ROOT_MARKS):
             return candidate
     return folder
-
-
-def _decode(path: Path, raw: bytes) -> str:
-    if raw.startswith(UTF_16_OR_32):
-        raise InputError(f"{path} is UTF-16 or UTF-32: save it as UTF-8")
-    if b"\0" in raw:
-        at = raw.index(0)
-        raise InputError(f"{path} looks binary (zero byte at offset {at}): name a text file")
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        byte = raw[error.start]
-        raise InputError(
-            f"{path} is not UTF-8 (byte 0x{byte:02x} at offset {error.start}): save it as UTF-8, "
-            f"for example with: iconv -f latin1 -t utf-8"
-        ) from None
 
 
 def _position(path: Path, text: str, line: int, column: int | None) -> Position:
@@ -102,16 +89,6 @@ def _position(path: Path, text: str, line: int, column: int | None) -> Position:
     if not 1 <= column <= length + 1:
         raise InputError(f"{path} line {line} has no column {column}: choose 1 to {length + 1}")
     return Position(line - 1, column - 1)
-
-
-def _unreadable(path: Path, error: Exception) -> str:
-    """Return why *path* cannot be read; Windows does not permit a folder to be opened as a file."""
-    if isinstance(error, FileNotFoundError):
-        return f"{path} does not exist: check the path"
-    if isinstance(error, OSError) and path.is_dir():
-        return f"{path} is a folder: name a file in it"
-    how = ": chmod u+r may help" if isinstance(error, PermissionError) else f": {error}"
-    return f"{path} cannot be read{how}"
 
 
 class Tried(NamedTuple):

@@ -30,7 +30,7 @@ from server_bridge.protocol import Backend, State
 
 # What the doctor looks at without asking the model for anything
 LIVE = (
-    checks.privacy, checks.model, checks.access, checks.certificate, checks.context,
+    checks.privacy, checks.model, checks.access, checks.context,
     checks.speculation,
 )  # fmt: skip
 

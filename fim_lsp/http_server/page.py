@@ -68,16 +68,16 @@ class Page:
             return respond({"until": self._session.status().quiet_until})
         if request.method != "GET" or request.target != STATE:
             return None
-        stats, answers = self._session.stats(), self._session.counters.answers
+        stats = self._session.stats()
         now = {
-            "version": __version__, "stats": stats, "keys": [*map(tuple, answers)],
-            "prompt": _prompt(await self._report()), "quiet": stats["quiet"],
+            "version": __version__, "stats": stats, "keys": [*map(tuple, self._session.answers)],
+            "prompt": _prompt(await self._report(stats)), "quiet": stats["quiet"],
             "advice": await self._update_advice(),
             "requests": self._routes.counts, "refused": self.refused,
         }  # fmt: skip
         return respond(now)
 
-    async def _report(self) -> PromptReport:
+    async def _report(self, stats: dict[str, object]) -> PromptReport:
         """
         Return the report on the prompt at the place of the last request; measured once per change.
         """
@@ -85,8 +85,8 @@ class Page:
         if not uri:
             return PromptReport("nothing yet: type something in your editor")
         document = self._session.document(uri)
-        counters = self._session.counters
-        now = (uri, document and document.version, counters.n_steps, counters.outcomes.total())
+        done = ("requests", "warmSteps", "streams", "streamsAhead", "tokens")
+        now = (uri, document and document.version, *(stats[name] for name in done))
         if self._shown is None or self._shown[0] != now:
             self._shown = now, await self._session.report(uri)
         return self._shown[1]

@@ -48,9 +48,16 @@ class Connection:
     *on_status* is called when that, or the state, changes, *on_ready* each time it was reached.
     """
 
-    def __init__(self, config: Config, open_backend: Callable[[Config], Backend]) -> None:
-        self.on_status: Callable[[], None] = lambda: None
-        self.on_ready: Callable[[], None] = lambda: None
+    def __init__(
+        self,
+        config: Config,
+        open_backend: Callable[[Config], Backend],
+        *,
+        on_status: Callable[[], None],
+        on_ready: Callable[[], None],
+    ) -> None:
+        self._on_status = on_status
+        self._on_ready = on_ready
         self.look_s = 0
         self.n_connected = 0
         self._look_ends: asyncio.TimerHandle | None = None
@@ -149,7 +156,7 @@ class Connection:
             log.info(
                 "backend %s: %s %s", state.kind, state.health.value, state.message or state.url
             )
-            self.on_status()
+            self._on_status()
 
     def note_first_look(self, left: int) -> None:
         """
@@ -165,7 +172,7 @@ class Connection:
             self._look_ends = loop.call_later(LOOK_ENDS_S, self.note_first_look, 0)
         if look_s != self.look_s:
             self.look_s = look_s
-            self.on_status()
+            self._on_status()
 
     async def aclose(self) -> None:
         """Give up reaching and let the backend go."""
@@ -202,7 +209,7 @@ class Connection:
             self.report_state()
             if backend.state.is_ready:
                 self.n_connected += 1
-                self.on_ready()
+                self._on_ready()
                 return
             unusable = backend.state.health is Health.UNUSABLE
             await asyncio.sleep(UNUSABLE_S if unusable else next(waits))

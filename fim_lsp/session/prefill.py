@@ -41,7 +41,6 @@ class Prefill:
         self._stats = stats
         self._framing = framing
         self._open = open_documents
-        lane.connection.on_ready = self._go_on
 
     def prefill(self, doc: OpenDocument) -> None:
         """
@@ -189,7 +188,7 @@ class Prefill:
         is_of_use = self._open.here is doc and self._lane.connection.is_ready
         return doc.place if is_of_use else None
 
-    def _go_on(self) -> None:
+    def go_on(self) -> None:
         """Begin where the user is: the backend is ready now."""
         if self._open.here is not None:
             self.prefill(self._open.here)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from fim_lsp import events
@@ -35,7 +35,7 @@ from fim_lsp.session.state.edit_history import NextEdit
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import Workspaces
-from fim_lsp.session.stats import Answer, LastAnswer, Stats
+from fim_lsp.session.stats import Answer, Answered, LastAnswer, Stats
 from fim_lsp.session.tasks import Tasks
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import EDITOR, Requester
@@ -49,7 +49,7 @@ class Session:
     What one editor has open, and its model. *open_backend* makes a backend from a configuration,
     without waiting; *cache* is a folder of our own for what is saved between sessions; *open_model*
     makes the model for next edits.
-    *on_status* is called when the status changes.
+    *on_status* is called when the status changes, *connection* is public for tests.
 
     The editor's server, the port and the command line use its methods and no part of it
     (tests/test_tidy.py). None of them raises a `BackendError` or `Withdrawn`: what went wrong is in
@@ -64,31 +64,40 @@ class Session:
         open_model: Callable[[Config], TextModel | None] = lambda _: None,
     ) -> None:
         self.on_status: Callable[[SessionStatus], None] = lambda _: None
-        self.connection = Connection(config, open_backend)
-        self.connection.on_status = lambda: self.on_status(self.status())
-        self.workspaces = Workspaces()
-        self.counters = Stats(on_left=self.connection.note_first_look)
+        self.connection = Connection(
+            config,
+            open_backend,
+            on_status=lambda: self.on_status(self.status()),
+            on_ready=lambda: self._prefill.go_on(),  # noqa: PLW0108 (it is made below)
+        )
+        self._workspaces = Workspaces()
+        self._counters = Stats(on_left=self.connection.note_first_look)
         clock = time.perf_counter
-        self.quiet = Quietness(clock)
+        self._quiet = Quietness(clock)
         self._waking: asyncio.TimerHandle | None = None
         self._lane = Lane(self.connection, BACKGROUND, off_wire=("choose chunks",))
-        self._open = OpenDocuments(self.workspaces, self.counters, self.quiet)
+        self._open = OpenDocuments(self._workspaces, self._counters, self._quiet)
         self._model_edits = ModelEdits(config, open_model)
-        self.next_edits = NextEdits(
-            self._open, self.counters, clock, self._model_edits, lambda: self.config
+        self._next_edits = NextEdits(
+            self._open, self._counters, clock, self._model_edits, lambda: self.config
         )
         self._framing = Framing(self._lane)
-        parts = (self._lane, self.counters, self._framing)
+        parts = (self._lane, self._counters, self._framing)
         self._dispatcher = Dispatcher(*parts)
         self._prefill = Prefill(*parts, self._open)
         self._persistence = Persistence(cache, self.connection, self._open, self._prefill)
         self._judging = Judging(self.connection, self._open, self._persistence)
-        self.edits = InstructedEdits(self._lane, self._framing, self._open, self._judging)
+        self._edits = InstructedEdits(self._lane, self._framing, self._open, self._judging)
         self._completer = Completer(
-            self.connection, self.counters, self._open, self._judging, self._persistence,
-            self._dispatcher, self._prefill, self.quiet,
+            self.connection, self._counters, self._open, self._judging, self._persistence,
+            self._dispatcher, self._prefill, self._quiet,
         )  # fmt: skip
         self._forgetting = Tasks()
+
+    @property
+    def answers(self) -> Sequence[Answered]:
+        """The last requests, each with its cost."""
+        return self._counters.answers
 
     @property
     def backend(self) -> Backend:
@@ -123,11 +132,11 @@ class Session:
         match event:
             case events.Opened():
                 opened = self._open.open(*event)
-                self.next_edits.reopen(opened)
+                self._next_edits.reopen(opened)
                 self._judging.begin([opened])
                 self.connection.start_connecting()
             case events.FoldersChanged(roots):
-                self.workspaces.roots = roots
+                self._workspaces.roots = roots
                 self._persistence.begin_audit()
                 self._judging.begin(self._open.change_folders())
             case events.FilesChanged():
@@ -135,21 +144,21 @@ class Session:
             case events.Shown() | events.Accepted() | events.PartlyAccepted() | events.Dismissed():
                 self._open.note_report(event)
             case events.NextEditShown() | events.NextEditTaken() | events.NextEditDismissed():
-                self.next_edits.mark(event)
+                self._next_edits.mark(event)
             case events.Snoozed(minutes):
-                self.quiet.snooze(minutes)
+                self._quiet.snooze(minutes)
                 self._report_quiet()
             case events.RulesChanged():
                 self._judge_again()
             case _ if (doc := self._open.by_uri.get(event.uri)) is not None:
                 self._handle_in(doc, event)
-        if isinstance(event, events.Saved | events.Closed) and self.workspaces.changes_rules(
+        if isinstance(event, events.Saved | events.Closed) and self._workspaces.changes_rules(
             event.uri
         ):
             self._judge_again()  # a file that is closed may have been saved unnoticed
 
     def _change_files(self, event: events.FilesChanged) -> None:
-        rules_changed = self.workspaces.note_files(*event)
+        rules_changed = self._workspaces.note_files(*event)
         if rules_changed or event.deleted:
             self._persistence.begin_audit()
         if rules_changed:
@@ -166,7 +175,7 @@ class Session:
                 if self._open.change(doc, event):
                     self._judging.begin([doc])
                 else:
-                    self.next_edits.follow(doc, before, event)
+                    self._next_edits.follow(doc, before, event)
                 self._prefill.prefill(doc)
             case events.Closed():
                 self._open.close(doc)
@@ -197,22 +206,22 @@ class Session:
 
     def _judge_again(self) -> None:
         """Judge everything again before it is used: the rules of what is private changed."""
-        self.workspaces.judge_again()
+        self._workspaces.judge_again()
         self._persistence.begin_audit()
         self._judging.begin_again(self._open.suspend())
 
     def stats(self) -> dict[str, object]:
         """Return the object of `fim/stats`."""
-        ring = {**self.workspaces.stats(), "capacity": self.config.ring.chunks}
+        ring = {**self._workspaces.stats(), "capacity": self.config.ring.chunks}
         newest = self._open.by_uri.get(self.last_uri)
         last = newest.last_answer.answer if newest and newest.last_answer else None
-        stats = self.counters.snapshot(self.connection.state, ring, last)
-        return {**stats, "quiet": self.quiet.snapshot()}
+        stats = self._counters.snapshot(self.connection.state, ring, last)
+        return {**stats, "quiet": self._quiet.snapshot()}
 
     def status(self) -> SessionStatus:
         """Return what a client shows of the session now."""
         connection = self.connection
-        return SessionStatus(connection.state, connection.look_s, self.quiet.until)
+        return SessionStatus(connection.state, connection.look_s, self._quiet.until)
 
     def _report_quiet(self) -> None:
         """
@@ -221,7 +230,7 @@ class Session:
         self.connection.report_state(again=True)
         if self._waking is not None:
             self._waking.cancel()
-        if remaining_s := self.quiet.remaining_s:
+        if remaining_s := self._quiet.remaining_s:
             loop = asyncio.get_running_loop()
             self._waking = loop.call_later(remaining_s, self._report_quiet)
 
@@ -241,11 +250,11 @@ class Session:
 
     async def edit(self, uri: str, wanted: Instruction, on_progress: OnProgress) -> Edited:
         """Return the lines that come of *wanted*, or why there are none."""
-        return await self.edits.edit(uri, wanted, on_progress)
+        return await self._edits.edit(uri, wanted, on_progress)
 
     async def prepare_edit(self, uri: str, start: Position, end: Position) -> None:
         """Evaluate ahead what an edit from *start* to *end* will need."""
-        await self.edits.prepare(uri, start, end)
+        await self._edits.prepare(uri, start, end)
 
     async def report(self, uri: str) -> PromptReport:
         """Return the prompt at the cursor in *uri*, as far as it is known."""
@@ -307,19 +316,19 @@ class Session:
         self._open.last_uri = uri
         if not self.wants_next_edit(unasked=unasked):
             return None
-        while unasked and (left := self.next_edits.seconds_unsettled(uri, cursor)) > 0:
+        while unasked and (left := self._next_edits.seconds_unsettled(uri, cursor)) > 0:
             await asyncio.sleep(left)
         await self._judging.wait_judged(uri)
-        edit = await self.next_edits.propose(uri, unopened=unopened)
-        return None if unasked and edit and self.next_edits.is_covered(edit) else edit
+        edit = await self._next_edits.propose(uri, unopened=unopened)
+        return None if unasked and edit and self._next_edits.is_covered(edit) else edit
 
     async def check_next_edit(self, number: str) -> NextEdit | None:
         """Return the proposal *number*, to be applied now; None if it does not hold any more."""
-        return await self.next_edits.check(number)
+        return await self._next_edits.check(number)
 
     def wants_next_edit(self, *, unasked: bool = True) -> bool:
         """Return whether the settings and the user want one now."""
-        return self.config.next_edit.enabled and not (unasked and self.quiet.is_snoozed)
+        return self.config.next_edit.enabled and not (unasked and self._quiet.is_snoozed)
 
     async def wait_judged(self) -> None:
         """Wait until all is judged and what is private is forgotten; for tests and benchmarks."""
@@ -333,7 +342,7 @@ class Session:
         """End all work and let the backend go."""
         if self._waking is not None:
             self._waking.cancel()
-        self.workspaces.close()
+        self._workspaces.close()
         for doc in self._open:
             doc.view.known.end()
         try:

@@ -108,11 +108,6 @@ class Stats:
     on_left: Callable[[int], None] = field(default=lambda _: None, repr=False)
     _counted: tuple[int, int] = (0, 0)  # evaluated and background at the last answer
 
-    @property
-    def n_steps(self) -> int:
-        """Grows whenever the backend did something."""
-        return self.warm_steps + self.streams + self.streams_ahead + self.predicted
-
     def count_stream(self, *, waited_for: bool) -> None:
         """
         Count one request for text; without a request of the editor that waits it is background

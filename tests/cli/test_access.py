@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import ssl
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import trustme
 
-from fim_lsp.cli.checks import Target, access, certificate
+from fim_lsp.cli.checks import Target, access
 from fim_lsp.cli.doctor import hung
 from fim_lsp.settings.files import STACKS, cache_folder
 from fim_lsp.settings.merge import Layer, merge_layers
 from server_bridge.llama.link import open_to_pages
 from server_bridge.machine import private_files
 from server_bridge.protocol import Health, State
-from tests.fault_proxy import fault_proxy
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 
@@ -65,24 +61,6 @@ async def test_whether_pages_may_ask_is_seen_on_the_server(
     with llama_server(BUNDLED, **settings) as url:
         assert await open_to_pages(url) is answer
     assert not await open_to_pages(url)
-
-
-@pytest.mark.parametrize(("days", "level"), [(20, []), (13, ["warn"]), (1, ["warn"])])
-async def test_a_certificate_that_ends_soon_is_told_of(
-    days: int, level: list[str], tmp_path: Path
-) -> None:
-    """Two weeks before; whatever else is behind it."""
-    authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    ends = datetime.now(UTC) + timedelta(days=days, hours=1)
-    authority.issue_cert("127.0.0.1", not_after=ends).configure_cert(context)
-    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
-    async with fault_proxy(HERE, context) as proxy:
-        settings = {"url": proxy.url, "caFile": str(tmp_path / "ca.pem")}
-        config, _ = merge_layers([Layer("file", {"backend": settings})])
-        server = SimpleNamespace(state=State(Health.READY, "llama-server", proxy.url))
-        findings = await certificate(Target(config, (), server, open_to_pages))
-    assert [finding.level for finding in findings] == level
-    assert all(f"in {days} days" in finding.says for finding in findings)
 
 
 async def test_the_doctor_names_a_server_that_hung(

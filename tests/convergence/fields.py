@@ -96,10 +96,10 @@ def of_session(play: Steps) -> dict[str, object]:
     return {
         "OpenDocuments.by_uri": sorted(map(play.name, session.documents)),
         "OpenDocuments.last_uri": play.name(session.last_uri),
-        "Workspaces.roots": [*map(play.name, session.workspaces.roots)],
+        "Workspaces.roots": [*map(play.name, session._workspaces.roots)],
         "Connection.config": (config.completion, config.ring, config.backend, sorted(excludes)),
         "Connection._reported": play.machine.is_gone or play.shown.value,
-        "Quietness._until": session.quiet.is_snoozed,
+        "Quietness._until": session._quiet.is_snoozed,
     }
 
 

@@ -126,8 +126,8 @@ class Play:
         """Return a session that notes the newest request of each document."""
         session = Session(config, self.open_backend, self.folder / "cache")
         loop = asyncio.get_running_loop()
-        session.quiet._wall = lambda: datetime.fromtimestamp(EPOCH + loop.time(), UTC)
-        session.quiet._until = session.quiet._wall()
+        session._quiet._wall = lambda: datetime.fromtimestamp(EPOCH + loop.time(), UTC)
+        session._quiet._until = session._quiet._wall()
         real = session.complete
 
         async def complete(uri: str, *args: Any, **kwargs: Any) -> Answer:

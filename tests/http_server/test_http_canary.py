@@ -94,7 +94,7 @@ async def test_private_files_reach_neither_the_model_nor_the_page(
         await session.wait_idle()
         await at_port.post(*main_with("ight("))
         await session.wait_idle()
-        await session.workspaces.wait_explored()
+        await session._workspaces.wait_explored()
         await at_port.post(*main_with("ight(w"))
         pages.append((await at_port.client.get("/page/state")).text)
     named = "\n".join(str(each.prompt) for each in asked if url or each.prompt.path == "main.py")

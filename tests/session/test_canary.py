@@ -83,7 +83,7 @@ class Project(NamedTuple):
 
     async def rest(self) -> None:
         await self.session.wait_idle()
-        await self.session.workspaces.wait_explored()
+        await self.session._workspaces.wait_explored()
 
     async def type(self, typist: Typist, text: str) -> None:
         for key in text:
@@ -178,10 +178,10 @@ async def test_no_canary_reaches_the_model_by_an_instruction(project: Project) -
     wrong = tuple(f"expected 'freight_key' and 'freight_draft', got {key}" for key in SECRETS[:2])
     asked.append(asked[0]._replace(instruction="", problems=wrong))
     for name in OPENED[:-2]:
-        await project.session.edits.edit(project.uri(name), asked[0], lambda lines: not lines)
-        await project.session.edits.prepare(project.uri(name), asked[0].start, asked[0].end)
+        await project.session._edits.edit(project.uri(name), asked[0], lambda lines: not lines)
+        await project.session._edits.prepare(project.uri(name), asked[0].start, asked[0].end)
     for each in asked:
-        await project.session.edits.edit(main.uri, each, lambda lines: not lines)
+        await project.session._edits.edit(main.uri, each, lambda lines: not lines)
     sent = "\n".join(project.bodies)
     assert "add PUBLIC comments" in sent, "instructions must have been sent"
     assert "got REDACTED" in sent

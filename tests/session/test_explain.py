@@ -23,12 +23,12 @@ async def test_the_indentation_that_an_editor_takes_back_is_no_deletion(typist: 
     typist.type("\n    ")
     await typist.ask()
     before = await typist.session.explain(typist.uri, typist.cursor)
-    n_answers = len(typist.session.counters.answers)
+    n_answers = len(typist.session._counters.answers)
     typist.backspace(4)
     after = await typist.session.explain(typist.uri, Position(1, 0))
     assert (after.answer, after.position) == (before.answer, Position(1, 0))
     assert after.answer.outcome != "after a deletion"
-    assert len(typist.session.counters.answers) == n_answers
+    assert len(typist.session._counters.answers) == n_answers
 
 
 async def test_nor_is_it_where_no_request_came_between(typist: Typist) -> None:

@@ -43,7 +43,7 @@ async def edit(
             heard.append(lines)
         return True
 
-    return await user.session.edits.edit(user.uri, asked, hear)
+    return await user.session._edits.edit(user.uri, asked, hear)
 
 
 Write = Callable[[FakeBackend], Typist]
@@ -118,7 +118,7 @@ async def test_a_change_of_the_text_ends_an_edit(typist: Write) -> None:
             user.replace(Position(0, 0), Position(0, 0), "#")
         return True
 
-    answer = await user.session.edits.edit(user.uri, AREA, hear)
+    answer = await user.session._edits.edit(user.uri, AREA, hear)
     assert (answer.lines, answer.note) == (None, "the text was changed meanwhile")
 
 
@@ -127,7 +127,7 @@ async def test_the_newest_edit_ends_the_one_before(typist: Write) -> None:
     user = typist(says(ANSWER))
     first, second = await asyncio.gather(edit(user), edit(user))
     assert (first.note, second.lines) == ("another edit was asked for", NEW)
-    cancelled = await user.session.edits.edit(user.uri, AREA, lambda _: False)
+    cancelled = await user.session._edits.edit(user.uri, AREA, lambda _: False)
     assert cancelled.note == "it was cancelled"
 
 
@@ -143,7 +143,7 @@ async def test_what_else_begins_ends_no_edit(typist: Write, begun: str, elsewher
     await backend.until_held()
     begin: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
         "edit": lambda: edit(there),
-        "prepare": lambda: user.session.edits.prepare(there.uri, AREA.start, AREA.end),
+        "prepare": lambda: user.session._edits.prepare(there.uri, AREA.start, AREA.end),
     }
     second = asyncio.create_task(begin[begun]())
     await asyncio.sleep(0)
@@ -183,7 +183,7 @@ async def test_a_suggestion_comes_while_an_answer_is_written(typist: Write) -> N
             tasks.append(asyncio.create_task(suggest()))
         return True
 
-    answer = await user.session.edits.edit(user.uri, AREA, hear)
+    answer = await user.session._edits.edit(user.uri, AREA, hear)
     order.append("edit")
     await asyncio.gather(*tasks)
     assert order == ["suggestion", "edit"]
@@ -217,7 +217,7 @@ async def test_an_instruction_costs_its_own_turn_and_the_next_key_what_was_typed
         user, asked._replace(start=Position(last - 5, 0), end=Position(last - 3, 0))
     )
     assert second.cost.prompt_n < 100
-    await user.session.edits.prepare(user.uri, asked.start, asked.end)
+    await user.session._edits.prepare(user.uri, asked.start, asked.end)
     assert (await edit(user, asked)).cost.prompt_n < 24
     assert await user.cost("w", invoked=True) <= 8
 
@@ -234,7 +234,7 @@ async def test_an_instruction_that_was_begun_and_left_changes_nothing_of_the_las
     backend = says(ANSWER)
     user = typist(backend)
     await edit(user)
-    await user.session.edits.prepare(user.uri, AREA.start, AREA.end)
+    await user.session._edits.prepare(user.uri, AREA.start, AREA.end)
     await edit(user, AREA._replace(again=True))
     request = backend.seen[-1]
     assert request.prompt.turns[0].endswith("Instruction:\nadd a comment")

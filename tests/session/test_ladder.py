@@ -109,7 +109,7 @@ def seconds_told(typist: Typist) -> list[int]:
         if connection.look_s != (told[-1] if told else 0):
             told.append(connection.look_s)
 
-    connection.on_status = on_status
+    connection._on_status = on_status
     return told
 
 

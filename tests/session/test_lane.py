@@ -51,7 +51,10 @@ class Permission:
 
 
 def lane_to(backend: FakeBackend, *kinds: str) -> Lane:
-    return Lane(Connection(Config(), lambda _: backend), kinds)
+    connection = Connection(
+        Config(), lambda _: backend, on_status=lambda: None, on_ready=lambda: None
+    )
+    return Lane(connection, kinds)
 
 
 @pytest.mark.parametrize(

@@ -112,8 +112,8 @@ def configured(held: Held) -> None:
 WORK: dict[str, Callable[[Held], Coroutine[Any, Any, Any]]] = {
     "complete": lambda held: held.shop.ask(),
     "complete by hand": lambda held: held.shop.ask(invoked=True),
-    "edit": lambda held: held.session.edits.edit(held.uri, EDIT, lambda _: True),
-    "prepare": lambda held: held.session.edits.prepare(held.uri, EDIT.start, EDIT.end),
+    "edit": lambda held: held.session._edits.edit(held.uri, EDIT, lambda _: True),
+    "prepare": lambda held: held.session._edits.prepare(held.uri, EDIT.start, EDIT.end),
     "a long text": lambda held: held.session.continue_long(
         held.uri, held.shop.cursor, lambda _: True
     ),

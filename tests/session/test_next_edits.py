@@ -381,7 +381,7 @@ async def named(shop: Path, config: Config) -> str | None:
         at = Position(line, 7)
         session.handle(Changed(uri, line + 2, (Edit(at, at, "e"),)))
         await session.next_edit(uri, unasked=True)  # the files are listed once an edit is finished
-    await session.workspaces.wait_explored()
+    await session._workspaces.wait_explored()
     edit = await session.next_edit(uri)
     await session.aclose()
     return edit and edit.document.uri.rpartition("/")[2]

@@ -54,7 +54,7 @@ async def test_the_ring_has_the_size_of_the_settings(open_session: OpenSession) 
     typist = Typist(session, CODE)
     await typist.ask()
     await session.wait_idle()
-    [workspace] = session.workspaces
+    [workspace] = session._workspaces
     limits = workspace.memory.limits
     assert (limits.n_chunks, limits.chunk_lines) == (7, 32)
 
@@ -64,13 +64,13 @@ async def test_a_file_that_is_judged_late_is_evaluated_ahead_all_the_same(
 ) -> None:
     """Where the user came to it before the verdict, and then rests."""
     session = open_session()
-    judge, may_end = session.workspaces.verdicts.find, asyncio.Event()
+    judge, may_end = session._workspaces.verdicts.find, asyncio.Event()
 
     async def judge_late(*what: Any) -> Any:
         await may_end.wait()
         return await judge(*what)
 
-    monkeypatch.setattr(session.workspaces.verdicts, "find", judge_late)
+    monkeypatch.setattr(session._workspaces.verdicts, "find", judge_late)
     typist = Typist(session, CODE)
     session.handle(events.CursorMoved(typist.uri, Position(40, 0)))
     await asyncio.sleep(2 * IDLE_S)
@@ -182,7 +182,7 @@ def evaluated_ahead(seconds: int, *, looks: bool) -> int:
         loop = asyncio.get_running_loop()
         for at in range(1, seconds):
             await asyncio.sleep(at - loop.time())
-            if looks and before != (before := session.counters.n_steps):
+            if looks and before != (before := typist.counted("warmSteps")):
                 await session.report(typist.uri)  # which may wait for a step
         await asyncio.sleep(seconds - loop.time())
         n_tokens = typist.counted("tokens", "background")

@@ -137,12 +137,12 @@ async def more(model: Model, name: str) -> None:
 
 async def _edit(model: Model, name: str, asked: Instruction) -> None:
     if name in model.typists:
-        await model.session.edits.edit(model.uri(name), asked, lambda _: True)
+        await model.session._edits.edit(model.uri(name), asked, lambda _: True)
 
 
 async def prepare(model: Model, name: str) -> None:
     if name in model.typists:
-        await model.session.edits.prepare(model.uri(name), Position(5, 0), Position(8, 0))
+        await model.session._edits.prepare(model.uri(name), Position(5, 0), Position(8, 0))
 
 
 async def save_state(model: Model, name: str) -> None:

@@ -145,7 +145,7 @@ async def test_a_session_waits_longer(open_session: OpenSession) -> None:
     for invoked, why in ((True, ""), (False, "quiet: 1 was dismissed")):
         assert await typist.ask(invoked=invoked)
         session.handle(Dismissed(typist.uri))
-        assert session.quiet.why() == why
+        assert session._quiet.why() == why
         typist.type("dth + wi")
 
 
@@ -159,9 +159,9 @@ async def test_not_now(open_session: OpenSession) -> None:
     await session.connection.wait_ready()
     session.handle(Snoozed(10))
     assert await typist.ask() == []
-    assert (session.counters.answers[-1].outcome, backend.seen) == ("not now", [])
+    assert (session._counters.answers[-1].outcome, backend.seen) == ("not now", [])
     assert await typist.ask(invoked=True)
-    until = session.quiet.until
+    until = session._quiet.until
     session.handle(Snoozed(0))
     typist.type("d")
     assert await typist.ask()

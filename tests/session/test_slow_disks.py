@@ -43,7 +43,7 @@ class Disks:
         path.parent.mkdir(exist_ok=True)
         path.write_text(CODE.format(path.stem))
         roots = tuple(root.as_uri() for root in self.roots)
-        if self.session.workspaces.roots != roots:
+        if self.session._workspaces.roots != roots:
             self.session.handle(events.FoldersChanged(roots))
         self.session.handle(events.Opened(uri or path.as_uri(), "python", 1, path.read_text()))
         return self.typist(path, uri)
@@ -208,7 +208,7 @@ async def test_listings_of_a_disk_that_hangs_do_not_pile_up(
         return files.list_files(*arguments)
 
     monkeypatch.setattr(explorer, "list_files", list_files)
-    found = next(iter(disks.session.workspaces)).files
+    found = next(iter(disks.session._workspaces)).files
     for _ in range(20):
         found.explore("a.py", disks.session.config)
         await asyncio.sleep(0.001)

@@ -109,14 +109,14 @@ async def call_and_change(call: Call, held: str, changes: tuple[Change, ...]) ->
     typist = Typist(session, TEXT)
     session.handle(events.CursorMoved(URI, AT))
     await session.connection.wait_ready()
-    judge, judged = session.workspaces.verdicts.find, asyncio.Event()
+    judge, judged = session._workspaces.verdicts.find, asyncio.Event()
 
     async def judge_late(*what: Any) -> str:
         await judged.wait()
         return await judge(*what)
 
     if held == VERDICT:
-        session.workspaces.verdicts.find = judge_late  # type: ignore[method-assign, assignment]
+        session._workspaces.verdicts.find = judge_late  # type: ignore[method-assign, assignment]
         session.handle(events.RulesChanged())
     else:
         backend.hold(held)
