@@ -58,7 +58,8 @@ def _form(kind: str, words: list[str], *parts: str) -> CredentialForm:
     )
 
 
-_FORMS = tuple(_form(*row) for row in read_table("places.toml")["places"])
+PLACES = read_table("places.toml")
+_FORMS = tuple(_form(*row) for row in PLACES["places"])
 
 # What is long and random is a secret under any name, unless its line says that it is public; a
 # hash, letters in one case or a word of a sentence only where the line names what has a secret.
@@ -75,13 +76,10 @@ _PUBLIC = re.compile("|".join(NAMES["public_lines"]))
 _NEAR = re.compile("|".join(NAMES["secret_lines"]))
 _ALONE = 4  # oddities of a long value; twice as many where all its letters are of one case
 _BARE = 32  # characters of one that stands in no quotes
-_ADDRESSEE = re.compile(r"0x[0-9A-Fa-f]{40}|(?:bc|tb)1[a-z0-9]{25,87}")  # in a chain of blocks
 _HEXADECIMAL = re.compile(r"(?:0x)?(?:[0-9a-f]{32,}|[0-9A-F]{32,})")
 
 # User and password in front of an address: in URLs, and in Go's names of data sources.
-_PGPASS = re.compile(
-    r"(?m)^[\w.*-]{1,100}:(?:\d{2,5}|\*):[\w.*-]{1,64}:[\w.*@-]{1,64}:([^\s:\"'][^\s\"']{3,200})$"
-)
+_LINE = re.compile("|".join(f"(?:{row})" for row in PLACES["lines"]), re.MULTILINE)
 # A table with a name for each column, and its rows.
 _TABLE = re.compile(
     r"(?m)^[ \t]{0,8}\|?(?=[^\n]{0,400}(?:passw|secret|token|pwd))[\w \"'-]{1,40}(?:[,;\t"
@@ -117,9 +115,9 @@ def credentials(text: str, lower: str) -> Iterator[Span]:
         user, password = match.groups()
         if password != user and not (_PLACEHOLDER.fullmatch(password) or is_reference(password)):
             yield Span(*match.span(2), "password in a URL")
-    for line in _PGPASS.finditer(text):
-        if is_given(line[1]):
-            yield Span(*line.span(1), "password of a line of .pgpass")
+    for line in _LINE.finditer(text):
+        if is_given(line[line.lastindex or 0]):
+            yield Span(*line.span(line.lastindex or 0), "password in a line of its format")
     yield from _cells(text, lower)
     yield from _long_values(text, lower)
     for address in _ADDRESS.finditer(text):
@@ -144,7 +142,7 @@ def _is_long_secret(value: str, lower: str, start: int, end: int) -> bool:
     behind = lower[end : end + _AROUND if line_end < 0 else line_end]
     # Of a literal in a line of its own, the line above may tell.
     above = lower[max(0, start - _AROUND) : start] if before.strip() in {'"', "'", "`"} else before
-    if odd < _ALONE or is_uuid(value) or _PUBLIC.search(above) or _ADDRESSEE.fullmatch(value):
+    if odd < _ALONE or is_uuid(value) or _PUBLIC.search(above):
         return False
     near = any(map(_NEAR.search, (above, lower[start:end], behind)))
     long = odd >= 2 * _ALONE or _HEXADECIMAL.search(value) is not None

@@ -87,7 +87,7 @@ def _is_joined_word(word: str, owner: str) -> bool:
     """Return whether *word* tells although letters stand right before it."""
     if word == "key":
         return owner.endswith(_KEY_OWNERS)
-    return word.startswith(_WITHIN) or (word == "pass" and owner.endswith(_PASS_OWNERS))
+    return word.startswith(_WITHIN) or (word in {"pass", "pw"} and owner.endswith(_PASS_OWNERS))
 
 
 LONGEST = 300

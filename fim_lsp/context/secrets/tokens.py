@@ -259,5 +259,5 @@ def _begins(text: str, at: int) -> bool:
 def _is_token(body: str, issuer: Issuer) -> bool:
     odd, whole = oddities(body), len(body) >= issuer.length
     if issuer.doubtful:
-        return whole and odd >= _RANDOM
+        return whole and odd >= _RANDOM and "/" not in body  # it is a path
     return odd >= _CUT_RANDOM or (whole and is_mixed(body))

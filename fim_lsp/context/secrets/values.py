@@ -271,13 +271,13 @@ def is_uuid(value: str) -> bool:
 # Hashes, ids and keys that are public by what stands right around them: lock files, checksums.
 _IN_FRONT = 160  # characters of the line in front of a value that are looked at
 _HASH = re.compile(r"(?:0x)?(?:[0-9a-f]{12,128}|[0-9A-F]{12,128})\Z")
-_ENCODED = re.compile(r"[\w+/-]{27,88}={0,2}\Z")  # in base64
+_ENCODED = re.compile(r"[\w+/-]{20,4000}={0,2}\Z")  # in base64
 
 _NAMED = re.compile(rf"(?:{'|'.join(NAMES['of_hash'])})\Z", re.IGNORECASE)
-_CLASS = re.compile(r"[A-Za-z][\w-]{2,60}__[\w-]{5,8}\Z")  # with what CSS modules put behind it
-_OF_A_FILE = re.compile(
-    r"[ \t]{1,2}\*?[\w./-]{1,200}\.\w{1,8}\Z"
-)  # behind a hash at a line's beginning
+_BEGINNING = re.compile("|".join(NAMES["public_beginnings"]))
+_PUBLIC_VALUE = re.compile("|".join(NAMES["public_values"]))
+# behind a hash at a line's beginning
+_OF_A_FILE = re.compile(r"[ \t]{1,2}\*?[\w./-]{1,200}\.\w{1,8}\Z")
 
 
 def is_public(text: str, start: int, end: int) -> bool:
@@ -286,13 +286,17 @@ def is_public(text: str, start: int, end: int) -> bool:
     so.
     """
     value = text[start:end]
+    if _PUBLIC_VALUE.match(value):
+        return True
     if not (_HASH.match(value) or _ENCODED.match(value)):
-        return _CLASS.match(value) is not None
+        return False
     before = text[max(0, start - _IN_FRONT, text.rfind("\n", 0, start) + 1) : start]
     line_end = text.find("\n", end)
     behind = text[end : line_end if line_end >= 0 else len(text)]
-    return _NAMED.search(before) is not None or (
-        not before and _OF_A_FILE.match(behind) is not None
+    return bool(
+        _NAMED.search(before)
+        or _BEGINNING.search(before + value)
+        or (not before and _OF_A_FILE.match(behind))
     )
 
 
