@@ -296,7 +296,7 @@ def test_no_code_of_a_test_is_too_long() -> None:
 
 
 FACADE = {
-    "handle", "configure", "config", "documents", "document", "last_uri",
+    "handle", "configure", "config", "config_of", "documents", "document", "last_uri",
     "complete", "explain", "report", "continue_long", "edit", "prepare_edit",
     "next_edit", "wants_next_edit", "check_next_edit",
     "status", "on_status", "stats", "answers", "backend",

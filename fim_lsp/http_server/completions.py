@@ -116,7 +116,7 @@ class Completions:
         self, place: ClientPlace, limits: AnswerLimits, listeners: list[OnText]
     ) -> Insertion:
         uri, selected = place.text.uri, place.selected
-        config = _limit(self._session.config, limits)
+        config = _limit(self._session.config_of(uri), limits)
 
         def on_suggestion(suggestion: Suggestion) -> None:
             if selected is None and suggestion.start == suggestion.end:

@@ -113,7 +113,7 @@ class Editor(LanguageServer):
         """
         Return whether suggestions go into the completion menu, because there will be no ghost text.
         """
-        setting = self.session.config.completion.fallback
+        setting = self.session.config_of("").completion.fallback
         has_ghost_text = self.offers("text_document.inline_completion")
         without = not has_ghost_text and not quirks.has_ghost_text_unsaid(_name(params))
         return setting == "always" or (setting == "auto" and without)

@@ -31,7 +31,7 @@ TITLE_CHARS = 60  # of the new text; menus are narrow
 async def inline_edit(editor: Editor, params: object) -> dict[str, object]:
     """Return at most one edit, of a version of a document."""
     match params:
-        case {"textDocument": {"uri": str(uri)}} if editor.session.wants_next_edit():
+        case {"textDocument": {"uri": str(uri)}} if editor.session.wants_next_edit(uri):
             unopened = _reads(params, "closedDocuments")
             place = params.get("position") if isinstance(params, dict) else None
             cursor = convert.place_of(place, editor.document(uri), editor.encoding)

@@ -99,7 +99,8 @@ class Completer:
             self._open.go_to(doc)
             request = request_at(
                 *place, doc.file.path,
-                client.config or self._connection.config, self._connection.state,
+                client.config or doc.workspace.settings(self._connection.config),
+                self._connection.state,
                 invoked=invoked, selected=selected, client=client,
             )  # fmt: skip
             is_in_word = request.cursor.is_in_word
@@ -125,7 +126,8 @@ class Completer:
         if (doc := self._open.by_uri.get(uri)) is None:
             return self._explain(Answer([], Outcome.NOT_OPEN))
         place, connection = doc.place_at(position), self._connection
-        request = request_at(*place, doc.file.path, connection.config, connection.state)
+        config = doc.workspace.settings(connection.config)
+        request = request_at(*place, doc.file.path, config, connection.state)
         # What is taken off a line that is left empty may be indentation that the editor had made.
         is_told = (request.cursor.before + request.cursor.after).strip()
         deleted = bool(is_told) and doc.deleted == place.position

@@ -88,9 +88,7 @@ class Framing:
         frame = doc.view.ladder.current
         if frame is not None and frame.window.share >= 1:
             return frame.window
-        scale = doc.view.ladder.scale * SPARE
-        budget = frames.budget(self._lane.connection.config, self._lane.connection.state, scale)
-        return window.place_window(*place, budget, None, 1.0)
+        return window.place_window(*place, self._budget(doc, SPARE), None, 1.0)
 
     def shrunk(self, doc: OpenDocument, frame: Frame | None, error: PromptTooLong) -> bool:
         """Show less in *doc* than *frame* does, if less can be shown."""
@@ -129,10 +127,9 @@ class Framing:
         state = self._lane.connection.state
         doc.view.ladder.fit_to((state.url, state.model, state.n_ctx))
 
-    def _budget(self, doc: OpenDocument) -> window.Budget:
-        return frames.budget(
-            self._lane.connection.config, self._lane.connection.state, doc.view.ladder.scale
-        )
+    def _budget(self, doc: OpenDocument, share: float = 1.0) -> window.Budget:
+        connection, scale = self._lane.connection, doc.view.ladder.scale * share
+        return frames.budget(doc.workspace.settings(connection.config), connection.state, scale)
 
     def _quick(self, doc: OpenDocument, place: TextPlace, *, by_hand: bool = False) -> list[Frame]:
         """

@@ -29,7 +29,7 @@ from fim_lsp.session.state.verdicts import CALM_S, LIMIT_S, judge_apart
 from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.tasks import Tasks
 from fim_lsp.settings.config import Config
-from fim_lsp.workspace.paths import locate
+from fim_lsp.workspace.paths import local_path, locate
 from server_bridge.machine import notes
 from server_bridge.protocol import BackendError
 
@@ -64,7 +64,7 @@ class Persistence:
 
     async def restore_ring(self, workspace: Workspace, config: Config) -> None:
         """Load the ring of *workspace*, once."""
-        if self._cache is None or not config.state.save:
+        if self._cache is None or not workspace.settings(config).state.save:
             return
         work = partial(self._restore_ring, self._cache, workspace)
         await asyncio.wait([workspace.begin_loading(work)])
@@ -124,7 +124,7 @@ class Persistence:
 
     def note_use(self, doc: OpenDocument) -> None:
         """Note a request in *doc*: save it at rest."""
-        if self._cache is None or not self._connection.config.state.save:
+        if self._cache is None or not self._keeps(doc.workspace):
             return
         loop = asyncio.get_running_loop()
         doc.note_use(loop.time())
@@ -189,7 +189,9 @@ class Persistence:
                 return
             await self._drop(cache, kept, {*notes.NAMELESS})
             for root, uris in by_root.items():
-                if root in self._looks:  # it began before what this is called for
+                if not self._connection.config.of(local_path(root)).state.save:
+                    await self._drop(cache, kept, uris)
+                elif root in self._looks:  # it began before what this is called for
                     self._looks[root].add_done_callback(lambda _: self.begin_audit())
                 else:
                     work = self._judge(cache, kept, root, uris)
@@ -236,9 +238,9 @@ class Persistence:
 
         Texts without a file, and files outside of every workspace, leave nothing on disk.
         """
-        if self._cache is None or not self._connection.config.state.save:
+        if self._cache is None:
             return
-        used = [doc for doc in self._open_documents if doc.used and doc.workspace.root]
+        used = [doc for doc in self._open_documents if doc.used and self._keeps(doc.workspace)]
         recent = sorted(used, key=lambda doc: doc.used)[-N_DOCUMENTS:]
         for workspace in dict.fromkeys(doc.workspace for doc in recent):
             here = [doc for doc in recent if doc.workspace is workspace]
@@ -263,6 +265,10 @@ class Persistence:
             written = _state_of(workspace, documents)
             await asyncio.to_thread(state_file.store, cache, workspace.key, written)
             self.begin_audit()  # a file may be gone, or private, of which only the text is open
+
+    def _keeps(self, workspace: Workspace) -> bool:
+        """Return whether anything of *workspace* may be on disk."""
+        return bool(workspace.root) and workspace.settings(self._connection.config).state.save
 
     def _begin(self) -> asyncio.Task[None]:
         self._saving = asyncio.create_task(self.save(), name="save")

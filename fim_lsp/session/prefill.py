@@ -96,7 +96,7 @@ class Prefill:
         # evaluated behind.
         is_new = doc.view.restoring is None and not doc.workspace.memory.ring.chunks
         if (doc.view.ladder.current is not None or is_new) and doc.place:
-            config = self._lane.connection.config
+            config = doc.workspace.settings(self._lane.connection.config)
             viewport = doc.viewport(self._framing.widest(doc, doc.place))
             n_chars = frames.ring_chars(config, self._lane.connection.state)
             limits = RingLimits(config.ring.chunks, config.ring.chunk_lines, n_chars)

@@ -109,6 +109,11 @@ class Session:
         """The settings now."""
         return self.connection.config
 
+    def config_of(self, uri: str) -> Config:
+        """Return the settings that count in a document; in the first folder if it is not open."""
+        doc = self._open.by_uri.get(uri)
+        return (doc.workspace if doc else self._workspaces).settings(self.config)
+
     @property
     def last_uri(self) -> str:
         """The URI of the document that was asked about last, "" for none."""
@@ -201,6 +206,8 @@ class Session:
         is_away, was_away = bool(config.remote_servers), bool(old.remote_servers)
         if config.privacy != old.privacy or is_away != was_away:
             self._judge_again()
+        elif config.projects != old.projects:
+            self._persistence.begin_audit()
         if old.state.save and not config.state.save:
             self._forgetting.start(self._persistence.forget(), "forget")
 
@@ -212,7 +219,7 @@ class Session:
 
     def stats(self) -> dict[str, object]:
         """Return the object of `fim/stats`."""
-        ring = {**self._workspaces.stats(), "capacity": self.config.ring.chunks}
+        ring = {**self._workspaces.stats(), "capacity": self.config_of(self.last_uri).ring.chunks}
         newest = self._open.by_uri.get(self.last_uri)
         last = newest.last_answer.answer if newest and newest.last_answer else None
         stats = self._counters.snapshot(self.connection.state, ring, last)
@@ -314,7 +321,7 @@ class Session:
         *unopened*: it may be in a file that is not open.
         """
         self._open.last_uri = uri
-        if not self.wants_next_edit(unasked=unasked):
+        if not self.wants_next_edit(uri, unasked=unasked):
             return None
         while unasked and (left := self._next_edits.seconds_unsettled(uri, cursor)) > 0:
             await asyncio.sleep(left)
@@ -326,9 +333,10 @@ class Session:
         """Return the proposal *number*, to be applied now; None if it does not hold any more."""
         return await self._next_edits.check(number)
 
-    def wants_next_edit(self, *, unasked: bool = True) -> bool:
+    def wants_next_edit(self, uri: str, *, unasked: bool = True) -> bool:
         """Return whether the settings and the user want one now."""
-        return self.config.next_edit.enabled and not (unasked and self._quiet.is_snoozed)
+        is_on = self.config_of(uri).next_edit.enabled
+        return is_on and not (unasked and self._quiet.is_snoozed)
 
     async def wait_judged(self) -> None:
         """Wait until all is judged and what is private is forgotten; for tests and benchmarks."""

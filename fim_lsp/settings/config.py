@@ -324,6 +324,12 @@ class Config:
     log: LogConfig = field(default_factory=LogConfig)
     status: StatusConfig = field(default_factory=StatusConfig)
     http: HttpConfig = field(default_factory=HttpConfig)
+    # those that count in a project's folder, where its file changes any
+    projects: tuple[tuple[str, Config], ...] = ()
+
+    def of(self, folder: PurePath | None) -> Config:
+        """Return the settings that count in a workspace's *folder*, None for no workspace."""
+        return next((own for place, own in self.projects if place == str(folder)), self)
 
     @property
     def sure(self) -> float:

@@ -164,8 +164,9 @@ def user_file() -> Path:
 
 
 def read(roots: tuple[Path, ...]) -> tuple[Config, tuple[str, ...]]:
-    """Return the settings of all files, merged, and what is wrong with them."""
-    return merge_layers([_read(path).layer for path in _files(roots)])
+    """Return the settings that count in the first of *roots*, and what is wrong with all."""
+    config, problems = merge_layers([_read(path).layer for path in _files(roots)])
+    return config.of(roots[0]) if roots else config, problems
 
 
 def _files(roots: tuple[Path, ...]) -> list[Path]:

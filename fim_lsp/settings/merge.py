@@ -8,7 +8,7 @@ made from `SCHEMA` by scripts/make-config-docs, the settings of VS Code by make-
 Settings come in layers: the user's file, the project's, what the editor says at start, on request
 and on change, flags. Later layers win, and lists of what is hidden add up, with two exceptions: a
 project's file is not trusted, so it may only tune and restrict, and what it restricts stays
-restricted in later layers; and an editor over TCP may not name files and commands of this machine.
+restricted in later layers, and all of it counts in its folder only; and an editor over TCP may not name files and commands of this machine.
 
 Every layer may say `{"fim": {"ring": {"chunks": 8}}}`, `{"ring.chunks": 8}` or anything between:
 `keys` brings keys to one form. A wrong value is left out and named in a sentence; nothing here
@@ -26,6 +26,7 @@ import json
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
+from pathlib import PurePath
 from typing import Any, NamedTuple, cast
 
 from fim_lsp.display import sanitize
@@ -38,7 +39,7 @@ _DEFAULT = Config()
 
 
 def _schema() -> Iterator[Option]:
-    for section in dataclasses.fields(Config):
+    for section in dataclasses.fields(Config)[:-1]:  # but for the projects
         if section.metadata:  # a setting in no section
             yield section.metadata["option"]._replace(path=(section.name,))
             continue
@@ -110,36 +111,46 @@ def merge_layers(layers: Iterable[Layer]) -> tuple[Config, tuple[str, ...]]:
     Return the configuration that *layers*, least important first, add up to, and what is wrong with
     them; a `Notice` where nothing is.
     """
-    layers = [*layers]
-    problems: list[str] = []
+    said = [(layer, _read(layer)) for layer in layers]
+    trusted = [(layer, its) for layer, its in said if layer.trusted]
+    config, _ = _combine(trusted)
+    problems = [problem for _, its in said for problem in its.problems]
+    rules, tuned = list[ProjectRules](), list[tuple[str, Config]]()
+    for layer, its in said:
+        if layer.trusted:
+            continue
+        own, ignored = _combine([each for each in said if each in trusted or each[0] is layer])
+        hidden = {option.key: value for option, value in its.values}.get(EXCLUDE, ())
+        kept = cast("tuple[str, ...]", _add((), hidden))
+        if kept or its.why_unknown:
+            rules.append(ProjectRules(layer.folder, kept, its.why_unknown))
+        if own != config:
+            tuned.append((str(PurePath(layer.source).parent), own))
+        problems += ignored + _describe_ignored(layer.source, SCHEMA[EXCLUDE], hidden, kept)
+    unknown = next((its.why_unknown for _, its in trusted if its.why_unknown), "")
+    privacy = dataclasses.replace(config.privacy, unknown=unknown, projects=tuple(rules))
+    projects = tuple((place, dataclasses.replace(own, privacy=privacy)) for place, own in tuned)
+    config = dataclasses.replace(config, privacy=privacy, projects=projects)
+    return config, (*problems, *_list_removed([layer for layer, _ in said]))
+
+
+def _combine(said: Iterable[tuple[Layer, _Said]]) -> tuple[Config, list[str]]:
+    """Return the settings that layers add up to, and what of a project's has no effect."""
     values: dict[str, dict[str, object]] = {}
     restrictions: list[tuple[Option, object, str]] = []
-    unknown, projects = "", []
-    for layer in layers:
-        said = _read(layer)
-        problems += said.problems
-        hidden: tuple[str, ...] = ()
-        for option, value in said.values:
+    for layer, its in said:
+        for option, value in its.values:
             if layer.trusted or option.project is Project.TUNE:
                 values.setdefault(option.key, {})[layer.place or layer.source] = value
-            elif option.key == EXCLUDE:
-                hidden = cast("tuple[str, ...]", _add((), value))
-                problems += _describe_ignored(layer.source, option, value, hidden)
-            else:
+            elif option.key != EXCLUDE:
                 restrictions.append((option, value, layer.source))
-        if layer.trusted:
-            unknown = unknown or said.why_unknown
-        elif hidden or said.why_unknown:
-            projects.append(ProjectRules(layer.folder, hidden, said.why_unknown))
-    merged = {key: _join(SCHEMA[key], [*said.values()]) for key, said in values.items()}
+    merged = {key: _join(SCHEMA[key], [*given.values()]) for key, given in values.items()}
+    ignored: list[str] = []
     for option, value, source in restrictions:
         before = merged.get(option.key, option.default)
         merged[option.key] = _RESTRICT[option.project](before, value)
-        problems += _describe_ignored(source, option, value, merged[option.key])
-    config = make_config(merged)
-    privacy = dataclasses.replace(config.privacy, unknown=unknown, projects=tuple(projects))
-    config = dataclasses.replace(config, privacy=privacy)
-    return config, (*problems, *_list_removed(layers))
+        ignored += _describe_ignored(source, option, value, merged[option.key])
+    return make_config(merged), ignored
 
 
 def _list_removed(layers: Sequence[Layer]) -> Iterator[Notice]:

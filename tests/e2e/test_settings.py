@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.client import EMBEDDED, GHOST_TEXT, INLINE, Editor, at, wait_until
+from tests.e2e.client import AUTOMATIC, EMBEDDED, GHOST_TEXT, INLINE, Editor, at, wait_until
 from tests.places import SHOP
 
 
@@ -244,3 +244,55 @@ def test_the_log_is_no_other_file(editor: Editor, tmp_path: Path) -> None:
     assert "is not a log of fim-lsp" in said
     assert editor.bye() == 0
     assert file.read_text("utf-8") == "alias ls=ls\n"
+
+
+BROKEN = {
+    ".fim-lsp.toml": ("exclude = ]\n", ["/one/.fim-lsp.toml: ", "line 1", "until it is mended"]),
+    ".gitignore": ("\0a\0.\0p\0y\0", ["/one/.gitignore: is text in UTF-16: save it as UTF-8"]),
+    ".fimignore": (None, ["/one/.fimignore: is a folder: put a file in its place, or delete it"]),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_wrong_in_a_project_stops_its_own_folder(
+    editor: Editor, tmp_path: Path, name: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Where, and how to mend it, is said there; once it is mended, suggestions are back."""
+    text, sentence = BROKEN[name]
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.py").write_text("x = 1\n", "utf-8")
+    wrong = tmp_path / "one" / name
+    wrong.write_text(text, "utf-8") if text else wrong.mkdir()
+    folders = [{"uri": (tmp_path / name).as_uri(), "name": name} for name in ("one", "two")]
+    editor.initialize(workspaceFolders=folders, rootUri=folders[0]["uri"])
+    one, two = (f"{folder['uri']}/a.py" for folder in folders)
+    for uri in (one, two):
+        editor.open(uri, "x = 1\n")
+    assert "private" not in why_nothing(editor, two)
+    told = " ".join([why_nothing(editor, one), *editor.shown(), capfd.readouterr().err])
+    assert "private" in told
+    assert [part for part in sentence if part not in told] == []
+    wrong.unlink() if text else wrong.rmdir()
+    event = {"uri": wrong.as_uri(), "type": 3}
+    editor.notify("workspace/didChangeWatchedFiles", {"changes": [event]})
+    assert "private" not in why_nothing(editor, one)
+
+
+def test_what_a_project_sets_counts_in_its_folder(editor: Editor, tmp_path: Path) -> None:
+    """Of two folders in a window, one wants no suggestions in Python and a small ring."""
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "two/.fim-lsp.toml").write_text(
+        "completion.disabledFor = ['python']\nring.chunks = 2\n", "utf-8"
+    )
+    folders = [{"uri": (tmp_path / name).as_uri(), "name": name} for name in ("one", "two")]
+    editor.initialize(workspaceFolders=folders, rootUri=folders[0]["uri"])
+    told = []
+    for each in folders:
+        uri = f"{each['uri']}/a.py"
+        editor.open(uri, "x = 1\n")
+        editor.request(INLINE, at(uri, 0, 5, AUTOMATIC))
+        is_off = "disabledFor" in editor.request("fim/why", at(uri, 0, 5))
+        told.append((is_off, capacity(editor)))
+    assert told == [(False, 16), (True, 2)]

@@ -19,7 +19,7 @@ from fim_lsp.cli.setup import forget
 from fim_lsp.documents import Position
 from fim_lsp.session.session import Session
 from fim_lsp.session.state import state_file
-from fim_lsp.settings.config import Config, PrivacyConfig, ProjectRules, RingConfig
+from fim_lsp.settings.config import Config, PrivacyConfig, ProjectRules, RingConfig, StateConfig
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.machine import private_files
 from server_bridge.protocol import Prompt
@@ -240,6 +240,16 @@ async def test_where_settings_or_rules_are_not_known_nothing_is_deleted(
     config = dataclasses.replace(QUICK, privacy=unknown(kept))
     await kept.judge(None, "w", "x", config=config)
     assert _list_stored(kept) == {name for root in left.split() for name in _names(root)}
+
+
+async def test_a_project_that_wants_nothing_kept_deletes_its_own(kept: Kept) -> None:
+    """And nothing of others; the user's `fim.state.save` is another matter."""
+    for root in ("w", "clone"):
+        _store(kept.cache, kept.write(f"{root}/a.py"), root)
+    own = dataclasses.replace(QUICK, state=StateConfig(save=False))
+    config = dataclasses.replace(QUICK, projects=((str(kept.folder / "clone"), own),))
+    await kept.judge(None, "w", "clone", config=config)
+    assert _list_stored(kept) == _names("w")
 
 
 async def test_half_an_emoji_keeps_no_other_workspace_from_disk(kept: Kept) -> None:

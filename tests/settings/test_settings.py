@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import runpy
@@ -316,6 +317,9 @@ def test_a_project_never_sets_what_it_must_not(option) -> None:
         ({"ring.chunks": 8}, {"ring.chunks": 9}, "ring.chunks", 8,
          "a project may only lower fim.ring.chunks; it stays 8"),
         ({"completion.auto": True}, {"completion.auto": False}, "completion.auto", False, ""),
+        ({}, {"completion.patienceMs": 9}, "completion.patience_ms", 9, ""),
+        ({"completion.disabledFor": ["b"]}, {"completion.disabledFor": ["a", "!b"]},
+         "completion.disabled_for", ("b", "a"), "a project may not undo !b"),
         ({"completion.auto": False}, {"completion.auto": True}, "completion.auto", False,
          "a project may only switch off fim.completion.auto; it stays false"),
         ({"privacy.exclude": ["!a"]}, {"privacy.exclude": ["a"]}, "privacy.projects",
@@ -325,11 +329,15 @@ def test_a_project_never_sets_what_it_must_not(option) -> None:
     ],
 )  # fmt: skip
 def test_a_project_may_tune_and_restrict(user, project, key, value, sentence) -> None:
-    """What it restricts stays restricted, also against layers that come after it."""
-    layer = Layer("p", project, trusted=False, folder="/w")
+    """In its folder only; what it restricts stays restricted, also against layers that come after it."""
+    layer = Layer("/w/p", project, trusted=False, folder="/w")
     config, problems = merge_layers([layer, Layer("user", user)])
-    assert at(config, key) == value
-    assert problems == ((f"p: {sentence}",) if sentence else ())
+    assert at(config.of(PurePosixPath("/w")), key) == value
+    elsewhere = dataclasses.replace(config, projects=())
+    without = merge_layers([Layer("user", user)])[0]
+    assert dataclasses.replace(elsewhere, privacy=without.privacy) == without
+    assert config.of(PurePosixPath("/v")) == config.of(None) == config
+    assert problems == ((f"/w/p: {sentence}",) if sentence else ())
 
 
 @pytest.mark.parametrize("option", SCHEMA.values(), ids=SCHEMA)
@@ -466,7 +474,10 @@ def test_whatever_is_written_nothing_fails(trusted: object, untrusted: object) -
     assert all(problem.startswith(("user: ", "project: ")) for problem in problems)
     assert config.backend == without.backend
     assert set(config.privacy.exclude) >= set(without.privacy.exclude)
-    assert config.ring.chunks <= without.ring.chunks
+    assert dataclasses.replace(config, privacy=without.privacy, projects=()) == without
+    for _, own in config.projects:
+        assert own.backend == without.backend
+        assert own.ring.chunks <= without.ring.chunks
 
 
 def test_depth_is_no_problem() -> None:

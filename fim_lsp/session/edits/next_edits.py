@@ -151,7 +151,7 @@ class NextEdits:
         if edits.offered is not None and edits.is_followed(edits.offered, mine):
             self.mark(NextEditTaken(edits.offered.id))
         order = dict.fromkeys((mine[-1].uri, doc.uri, *usable))
-        index, config = None, self._config()
+        index, config = None, workspace.settings(self._config())
         if config.ring.files:
             workspace.files.explore(doc.file.path, config)
             index = workspace.files.index

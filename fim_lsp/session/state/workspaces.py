@@ -61,6 +61,10 @@ class Workspace:
         self._unjudged: set[str] = set()  # files of which nothing is shown until they are judged
         self._shown: dict[str, str] = {}  # the files whose text prompts may have: URI by name
 
+    def settings(self, config: Config) -> Config:
+        """Return those of *config* that count here."""
+        return config.of(self.files.folder)
+
     def begin_loading(self, work: Callable[[], Coroutine[None, None, None]]) -> asyncio.Task[None]:
         """Have *work* load what an earlier run left, once."""
         self.loading = self.loading or asyncio.create_task(work(), name="restore ring")
@@ -278,6 +282,10 @@ class Workspaces:
             made = Workspace(location.key, location.root, self._reader)
             self._by_key[location.key] = made
         return self._by_key[location.key]
+
+    def settings(self, config: Config) -> Config:
+        """Return those of *config* that count in the first root."""
+        return config.of(paths.local_path(next(iter(self.roots), "")))
 
     def _drop_unused(self, in_use: Collection[Workspace]) -> None:
         """
