@@ -13,14 +13,15 @@ from typing import NamedTuple
 
 from fim_lsp.context.secrets.values import (
     NAMES,
+    PLACES,
     Span,
+    fill,
     is_given,
     is_mixed,
     is_random_so_far,
     is_reference,
     is_uuid,
     oddities,
-    read_table,
 )
 
 
@@ -35,19 +36,11 @@ class CredentialForm(NamedTuple):
 
 
 _RANDOM = 2  # oddities of a token that has no name
-_NAMED = {  # in `places.toml`
-    "<option>": r"[^\n|;]{0,100}?[ \t]",
-    "<word>": r"[^\s\"']",
-    "<quoted>": r"[^\n\"'`]",
-    "<says>": r"[\w.-]{0,40}(?:pass|secret|token|pwd|api[_-]?key)",
-    "<name of>": r"(?:name|key|id|setting|option|code|field)[\"'`]?[ \t]{0,4}[:=][ \t]{0,4}[\"'`]?",
-}
-_MARK = re.compile("|".join(_NAMED))
 
 
 def _form(kind: str, words: list[str], *parts: str) -> CredentialForm:
     """Return the form of a row of `places.toml`."""
-    before, value, count, end = (_MARK.sub(lambda mark: _NAMED[mark[0]], part) for part in parts)
+    before, value, count, end = map(fill, parts)
     typed = count if "://" in words else "1,500"
     return CredentialForm(
         f"{kind} by its place",
@@ -58,7 +51,6 @@ def _form(kind: str, words: list[str], *parts: str) -> CredentialForm:
     )
 
 
-PLACES = read_table("places.toml")
 _FORMS = tuple(_form(*row) for row in PLACES["places"])
 
 # What is long and random is a secret under any name, unless its line says that it is public; a

@@ -15,7 +15,7 @@ import re
 import string
 from typing import NamedTuple
 
-from fim_lsp.context.secrets.values import NAMES
+from fim_lsp.context.secrets.values import NAMES, PIECES, PLACES, fill
 
 
 class Rank(enum.IntEnum):
@@ -114,68 +114,8 @@ class ValueForm(NamedTuple):
     pattern: re.Pattern[str]
 
 
-BARE = r"[^\s\"'`,;&<>(){}\[\]|\\]"
+BARE = PIECES["<bare>"]
 """A character of a value without quotes."""
-
-_GAP = r"[ \t]{0,40}"
-_NEXT_LINE = rf"(?:\r?\n{_GAP})"
-_EQUALS = r"(?:={1,3}>?|!==?|:{1,3}=|[?+.]=|\|\|=?|\?\?=?|\?:|:|<-|->)"
-_TYPED = (
-    r":[ \t]{0,4}[&*]?(?:'\w{1,16} )?[\w:.\[\]<>| ?]{1,48}?[ \t]{0,4}=|(?:string|str|\[\]byte)"
-    r"[ \t]{0,8}=|as[ \t]{1,4}[\w.]{1,24}[ \t]{0,4}=|\{[\w; ]{1,40}\}[ \t]{0,4}="
-)
-_SET = rf"{_GAP}(?:{_TYPED}|{_EQUALS}){_GAP}"
-_YAML_TAG = r"(?:[&!][\w!/.:-]{0,40}[ \t]{1,4}){0,2}"
-_OPENED = rf"{_YAML_TAG}(?:\\?\r?\n{_GAP}|\(\s{{0,40}})?"
-_BLOCK = (  # YAML, heredocs of shells, Terraform, Ruby and PHP, texts of several lines
-    r"(?:[|>][\d+-]{0,2}|(?:\$\(\w{1,12} )?<<<?[-~]?[ ]?[\"']?\w{1,20}[\"']?|@[\"']|[\"']{3}\\?)"
-    r"[ \t]{0,4}\r?\n" + _GAP
-)
-_ELSE = r"(?::?[-=?]|:)[\"']?"  # in `${x:-v}`
-_TAG = r"[\w.:-]{1,40}"
-_VALUE = (
-    rf"(?:[,;]|[ \t]?/>)?{_GAP}{_NEXT_LINE}?[\"'<]?[\w:]{{0,12}}value[\"']?"
-    r"[ \t]{0,4}[:=][ \t]{0,4}"
-)
-_CALL = (  # `= x or "v"`, `= f("v")`, `= f("x", "v")`
-    r"(?:[^\n=;]{1,80}?(?:\bor|\|\||\?\?|\?:)"
-    r"|(?:(?:new[ \t])?[\w.:]{1,40}!?[({]){1,2}(?:[\"'][\w.-]{1,60}[\"'],)?)"
-)
-_NO_CALL = r"(?![(\[{|])"
-
-# kind, what stands before the value, the value's characters ("" for a quoted one), what ends it
-_SYNTAX = (
-    (ValueKind.LITERAL, _SET + _OPENED, "", ""),
-    (ValueKind.GIVEN, _SET + _YAML_TAG + _BLOCK, r"[^\s\"']",
-     r"(?=[\"' \t]{0,8}(?:\r?\n|\Z|[\"'#]))"),
-    # `name: X, value: y`, over a line end
-    (ValueKind.LITERAL, _VALUE, "", ""),
-    (ValueKind.GIVEN, _VALUE + "[\"']?", r"[^\s\"'<>]", ""),
-    # `x = f("v")`, `f("x", default="v")`, `f("x", "v")`, `x("v")`, `x{"v"}`, `#define x "v"`
-    (ValueKind.PASSED,
-     (rf"(?:{_SET}{_CALL}|,[^\n]{{0,80}}?\b(?:default|fallback)(?:value)?{_GAP}=|{_GAP}[,({{]"
-     r"|(?=[ \t]))[ \t]{0,40}"), "", r"(?=[\s;).}]|\Z)"),
-    (ValueKind.LINE, rf"{_GAP}\*{{0,2}}(?:[:?+]?=|[:：])\*{{0,2}}{_GAP}{_YAML_TAG}(?!\$[{{(])",
-     r"[^\s\"'`;&]", r"(?<!,)(?=[;&\"']|[ \t]{0,8}(?:\r?\n|#|\Z)|[ \t]\w{2,20}=)"),
-    (ValueKind.BARE,
-     (rf"(?:{_GAP}(?:[:?+]?=|:)|%3d|[ \t](?:for|of)[ \t][\w.@-]{{1,40}}[ \t]?(?:[:=]|is[ \t]))"
-      rf"{_GAP}{_YAML_TAG}"), BARE, _NO_CALL),
-    (ValueKind.BARE, rf"(?:{_SET}[\"']?\$\{{[\w.]{{1,64}})?{_ELSE}", r"[^\s\"'{}]", r"[\"']?\}"),
-    # Markdown's "the password is `v`", `**Password**: v`
-    (ValueKind.FALLBACK,
-     (rf"[\"'`]?\*{{0,2}}:?\*{{0,2}}{_GAP}(?:(?:is|was|ist|are|to)[ \t]{{1,4}}|[|–—-][ \t]{{0,4}}"
-     rf")?`"), r"[^\s`]", "`"),
-    # `<x>v</x>`, `<key>x</key><string>v</string>`, over line ends
-    (ValueKind.ELEMENT,
-     (rf"(?=[ \t<>])[^<>\n]{{0,60}}(?:(?:</{_TAG}>\s{{0,40}}<{_TAG}|>\s{{0,40}}<(?:value|string))"
-     rf")?>\s{{0,40}}"), r"[^<>\r\n\"']", r"\s{0,40}<"),
-    (ValueKind.ELEMENT, r">\s{0,40}<!\[cdata\[", r"[^<>\s\"'\]]", r"\]\]>"),
-    # Terraform's `variable "x" { … default = "y" }`, over line ends
-    (ValueKind.LITERAL,
-     rf"[ \t]?\{{[^{{}}]{{0,200}}?\b(?:default|value)[ \t]{{0,12}}=[ \t]{{0,4}}(?:{_BLOCK})?", "",
-     ""),
-    (ValueKind.LOOSE, r"[ \t]{1,40}", BARE, r"(?=[\s;,)}\]]|\Z)"),
-)  # fmt: skip
 
 
 def _forms(*, whole: bool) -> tuple[ValueForm, ...]:
@@ -183,10 +123,10 @@ def _forms(*, whole: bool) -> tuple[ValueForm, ...]:
     string, tail = _string_pattern(whole=whole), "" if whole else r"\Z"
     return tuple(
         ValueForm(
-            kind,
+            ValueKind[kind],
             re.compile(before + (_value(value, whole=whole) if value else string) + (tail or end)),
         )
-        for kind, before, value, end in _SYNTAX
+        for kind, before, value, end in (map(fill, row) for row in PLACES["syntax"])
     )
 
 

@@ -22,12 +22,19 @@ import tomllib
 from typing import Any, NamedTuple
 
 
-def read_table(name: str) -> dict[str, Any]:
-    """Return a table of this package."""
+def _read_table(name: str) -> dict[str, Any]:
     return tomllib.loads((pkgutil.get_data(__package__ or "", name) or b"").decode())
 
 
-NAMES: dict[str, list[str]] = read_table("names.toml")
+NAMES: dict[str, list[str]] = _read_table("names.toml")
+PLACES = _read_table("places.toml")
+PIECES: dict[str, str] = PLACES["pieces"]
+_PIECE = re.compile("|".join(PIECES))
+
+
+def fill(pattern: str) -> str:
+    """Return a pattern of `PLACES` with its pieces in it."""
+    return _PIECE.sub(lambda piece: fill(PIECES[piece[0]]), pattern)
 
 
 class Span(NamedTuple):
