@@ -165,8 +165,14 @@ class Memory:
         if source.uri in self._sources:
             self._replace(source)
         else:
-            self._remap(source.uri, lambda piece: locate(piece, source))
+            self._relocate(source)
         self._news(source.uri)
+
+    def restore(self, ring: Ring) -> None:
+        """Go on with *ring*, of an earlier run: texts that are remembered may be others by now."""
+        self.ring = ring
+        for source in self._sources.values():
+            self._relocate(source)
 
     def note_deletion(self, uri: str) -> None:
         """Note that the file is gone, or private now: nothing of it is shown again."""
@@ -225,6 +231,10 @@ class Memory:
         if source.uri in self._closed:
             self._closed[source.uri] = sum(map(len, source.lines))
         self._edited.pop(source.uri, None)
+        self._relocate(source)
+
+    def _relocate(self, source: Source) -> None:
+        """Let the pieces of a text stay where their lines still stand in it."""
         self._remap(source.uri, lambda piece: locate(piece, source))
 
     def _note_rewrite(self, before: Document, after: Document) -> None:

@@ -255,4 +255,5 @@ class Dispatcher:
             await self._advance(generation, doc, await self._lane.model(doc.permit()))
         except (BackendError, Withdrawn) as error:
             self._fail(generation, doc, error)
+            raise  # the lane looks for the server again
         return not generation.is_over

@@ -219,10 +219,9 @@ class Persistence:
 
     async def aclose(self) -> None:
         """Save for the next time."""
-        tasks = [*self._restoring]
-        for task in tasks:
+        for task in self._restoring:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._restoring, return_exceptions=True)
         if self._rest is not None:
             self._rest.cancel()
         if self._saving is not None:
@@ -289,9 +288,8 @@ def _to_save(doc: OpenDocument) -> SavedDocument | None:
     Return the user's place in a document that is still open; None where it must not be on disk.
     """
     place, frame = doc.place, doc.view.ladder.current
-    if frame is None or place is None:
-        return None
-    if not doc.uri.startswith("file:"):  # a text that is on no disk yet
+    is_on_disk = doc.uri.startswith("file:")
+    if frame is None or place is None or not is_on_disk:
         return None
     shown = frame.window
     if place.position.line < shown.anchor:  # the cursor went up, or what stood there was deleted

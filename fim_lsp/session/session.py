@@ -163,11 +163,10 @@ class Session:
             self._judge_again()  # a file that is closed may have been saved unnoticed
 
     def _change_files(self, event: events.FilesChanged) -> None:
-        rules_changed = self._workspaces.note_files(*event)
-        if rules_changed or event.deleted:
+        if event.deleted:
             self._persistence.begin_audit()
-        if rules_changed:
-            self._judging.begin_again(self._open.suspend())
+        if self._workspaces.note_files(*event):
+            self._judge_again()
         else:
             self._judging.begin(self._open.suspend_unknown(event.changed + event.deleted))
 
@@ -284,6 +283,8 @@ class Session:
             return Position(0, 0), "", "the document is not open"
         place = opened.place_at(position) if position else opened.cursor
         opened.move_to(place)
+        self._open.go_to(opened)
+        self._prefill.prefill(opened)
         try:
             doc = await self._judging.admit(uri)
             doc.move_to(place)

@@ -191,6 +191,7 @@ class Steps(Play):
         """A long text, which ends the one before."""
         if self.document(name):
             mine = self.long_text = object()
+            self.where, self.is_moved = name, False
             go_on = lambda _: self.long_text is mine  # noqa: E731
             work = self.session.continue_long(self.uri(name), self.cursor(name), go_on)
             self.spawn(work, "long text")

@@ -52,7 +52,8 @@ class Project:
 
     def tell(self, *, changed: tuple[str, ...] = (), deleted: tuple[str, ...] = ()) -> None:
         uris = [[(self.root / name).as_uri() for name in names] for names in (changed, deleted)]
-        self.workspaces.note_files(*uris)
+        if self.workspaces.note_files(*uris):
+            self.workspaces.judge_again()
 
     async def shown(self) -> str:
         """Return what a prompt would show after some idle time."""

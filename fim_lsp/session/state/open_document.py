@@ -211,6 +211,7 @@ class OpenDocument:
         """Begin again with a new *view* of it."""
         self.view.known.end()
         self.workspace.suspend(self.uri)
+        self.workspace.memory.note_close(self.uri)
         self.view = view
 
     def close(self) -> None:

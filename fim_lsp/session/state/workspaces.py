@@ -167,7 +167,7 @@ class Workspace:
     def restore_ring(self, ring: Ring) -> None:
         """Go on with the ring of an earlier run, once it is judged."""
         if ring.chunks and not self.memory.ring.chunks:
-            self.memory.ring = ring
+            self.memory.restore(ring)
             self.judge_again()
 
     def is_unsure(self, privacy: PrivacyConfig) -> bool:
@@ -190,10 +190,6 @@ class Workspace:
         if self._refreshing is None or self._refreshing.done():
             self._refreshing = asyncio.create_task(self._reread(privacy), name="refresh")
         return self._refreshing
-
-    def invalidate_listing(self) -> None:
-        """Note that files changed on disk."""
-        self.files.invalidate_listing()
 
     def judge_again(self) -> None:
         """
@@ -303,22 +299,16 @@ class Workspaces:
     def _is_in(self, key: str, uri: str) -> bool:
         return paths.locate(uri, self.roots).key == key
 
-    def note_files(self, changed: Iterable[str], deleted: Iterable[str]) -> bool:
+    def note_files(self, changed: Iterable[str], deleted: Collection[str]) -> bool:
         """
-        Note that files changed on disk; return whether the rules did, and every open document is
-        to be judged.
+        Note that files changed on disk; return whether the rules did, and all is to be judged.
         """
-        deleted = tuple(deleted)
-        for uri in deleted:
-            for workspace in self._by_key.values():
+        for workspace in self:
+            workspace.files.invalidate_listing()
+            for uri in deleted:
                 is_open = workspace.memory.is_open(uri)  # then its text is judged again
                 (workspace.suspend if is_open else workspace.withdraw)(uri)
-        if self.changes_rules(*changed, *deleted):
-            self.judge_again()
-            return True
-        for workspace in self._by_key.values():
-            workspace.invalidate_listing()
-        return False
+        return self.changes_rules(*changed, *deleted)
 
     def changes_rules(self, *uris: str) -> bool:
         """Return whether a change of one of these files changes which files are private."""
