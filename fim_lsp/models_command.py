@@ -178,7 +178,8 @@ def _choose_server(given: Namespace) -> programs.Served:
     # No link is followed: `Path.resolve` would.
     program = os.path.abspath(given.program) if has_folder else given.program  # noqa: PTH100
     if (server := program_path(program)) is None:
-        raise _Refused(serve.why_not(given.program))
+        missing = f"there is no program {given.program}"
+        raise _Refused(serve.INSTALL if given.program == "llama-server" else missing)
     build = programs.build(server)
     machine = programs.machine(server)
     if given.draft and not machine.gpu and not given.dry_run:

@@ -25,11 +25,6 @@ SLOW_DRAFT = (
 )
 
 
-def why_not(program: str) -> str:
-    """Return why nothing is served where *program* is not there."""
-    return INSTALL if program == "llama-server" else f"there is no program {program}"
-
-
 def show_command(command: Sequence[str], key_file: Path) -> int:
     """Print a command line as a shell takes it; returns the exit code."""
     screen_on(sys.stdout).text(shlex.join(command))

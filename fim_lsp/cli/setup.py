@@ -87,7 +87,9 @@ def _edit(text: str, section: str, wanted: Mapping[str, str]) -> str:
             table[name] = value
         elif value:
             table = next((t[n] for k, t, n in _list_places(document) if k == section), None)
-            table = _make_table(document, section) if table is None else table
+            if table is None:  # made beside the others
+                outer = cast("Any", document.get("fim", document))
+                table = outer.setdefault(section, tomlkit.table())
             if not isinstance(table, dict):
                 raise TOMLKitError(f"{section} is no table")
             table[key.removeprefix(f"{section}.")] = value
@@ -105,12 +107,6 @@ def _list_places(table: Any, prefix: str = "") -> list[tuple[str, Any, str]]:
         if isinstance(value, dict):
             places += _list_places(value, f"{prefix}{name}.")
     return places
-
-
-def _make_table(document: tomlkit.TOMLDocument, section: str) -> Any:
-    """Return the table of a section, made beside the others."""
-    outer = cast("Any", document.get("fim", document))
-    return outer.setdefault(section, tomlkit.table())
 
 
 def _read_values(tables: Mapping[str, Any]) -> dict[str, Any]:

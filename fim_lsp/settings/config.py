@@ -298,7 +298,8 @@ class HttpConfig:
     )
 
 
-SURE = {"fewer": 0.6, "normal": 0.3, "more": 0.1}
+ONE_LINE = "one line"
+SURE = {"fewer": 0.6, "normal": 0.3, "more": 0.1, ONE_LINE: 0.3}
 """How sure the model must be: wrong characters against right ones, see suggest/confidence."""
 
 
@@ -310,7 +311,8 @@ class Config:
     suggestions: str = option(
         "normal",
         "How many suggestions you get while you type: how sure the model must be, and how much "
-        "later they come for some minutes after you dismiss some.",
+        "later they come for some minutes after you dismiss some; with `one line` they are as "
+        "with `normal`, and end with the line of the cursor.",
         Project.TUNE,
         choices=tuple(SURE),
     )

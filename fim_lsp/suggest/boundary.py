@@ -56,7 +56,7 @@ class Line(NamedTuple):
 def extent(cursor: Cursor) -> Extent:
     """Return how much may be suggested at *cursor*."""
     before = cursor.before.rstrip()
-    if not closes_only(cursor.after) or is_comment(before, cursor.language):
+    if cursor.one_line or not closes_only(cursor.after) or is_comment(before, cursor.language):
         return Extent.LINE
     if cursor.after.strip():
         return Extent.BODY if before.endswith("{") else Extent.LINE

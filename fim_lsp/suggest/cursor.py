@@ -30,7 +30,7 @@ class Cursor:
     """
     A cursor: *before* and *after* are its line's two halves, *above* and *below* the lines around
     it, nearest last and first. *unit* is one level of indentation in this file. *by_hand* says that
-    the user asked, and did not just type.
+    the user asked, and did not just type; *one_line* that no more than this line is wanted.
     """
 
     language: str = ""
@@ -41,6 +41,7 @@ class Cursor:
     below: tuple[str, ...] = ()
     unit: str = DEFAULT_INDENT
     by_hand: bool = False
+    one_line: bool = False
 
     @property
     def is_in_word(self) -> bool:
@@ -97,11 +98,10 @@ class Candidate:
         return replace(self, text=text, why=why, replaces=self.replaces + replaces)
 
 
-def cursor_at(
-    document: Document, position: Position, path: str = "", *, by_hand: bool = False
-) -> Cursor:
+def cursor_at(document: Document, position: Position, path: str = "", **asked: bool) -> Cursor:
     """
-    Return the place of *position*; *path* is how comments in the workspace would name the file.
+    Return the place of *position*; *path* is how comments in the workspace would name the file,
+    *asked* are `by_hand` and `one_line`.
     """
     lines, (line, column) = document.lines, position
     above = tuple(map(_beginning, lines[max(0, line - ABOVE_LINES) : line]))
@@ -109,9 +109,8 @@ def cursor_at(
     here = body(lines[line])
     around = indent_unit((*above, *below))
     unit = _own_unit(above, here, around) or UNITS.get(document.language, DEFAULT_INDENT)
-    return Cursor(
-        document.language, path, above, here[:column], here[column:], below, unit, by_hand
-    )
+    before, after = here[:column], here[column:]
+    return Cursor(document.language, path, above, before, after, below, unit, **asked)
 
 
 def _own_unit(above: tuple[str, ...], here: str, around: str) -> str:

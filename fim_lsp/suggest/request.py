@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from fim_lsp.context.ignore_rules import below, compile_rules, scope, why_ignored
 from fim_lsp.documents import Document, Edit, Position, TextPlace, after, apply_edits
-from fim_lsp.settings.config import Config
+from fim_lsp.settings.config import ONE_LINE, Config
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.cursor import Candidate, Cursor, cursor_at
 from fim_lsp.suggest.reasons import End, Outcome
@@ -156,7 +156,8 @@ def request_at(  # noqa: PLR0913 (a value of that many parts)
     if selected is not None:
         document = apply_edits(document, [selected], document.version)
         position = after(selected.start, selected.text)
-    cursor = cursor_at(document, position, path, by_hand=invoked)
+    one_line = config.suggestions == ONE_LINE and not invoked
+    cursor = cursor_at(document, position, path, by_hand=invoked, one_line=one_line)
     return CompletionRequest(
         document, position, cursor, path, config, state, invoked, selected, client
     )
@@ -223,7 +224,8 @@ def accept(request: CompletionRequest, suggestion: Suggestion) -> CompletionRequ
     edit = Edit(suggestion.start, suggestion.end, suggestion.text)
     document = apply_edits(request.document, [edit], request.document.version)
     position = after(suggestion.start, suggestion.text)
-    cursor = cursor_at(document, position, request.path)
+    one_line = request.config.suggestions == ONE_LINE
+    cursor = cursor_at(document, position, request.path, one_line=one_line)
     return replace(
         request, document=document, position=position, cursor=cursor, invoked=False, selected=None
     )

@@ -103,6 +103,15 @@ PIECES = [
 ]
 
 
+def test_one_line_is_enough_where_no_more_is_wanted() -> None:
+    """Whatever the place allows, and whatever the model goes on to say."""
+    cursor, _ = parsed("def f():▮\n", "python")
+    wanted = replace(cursor, one_line=True)
+    assert extent(wanted) is Extent.LINE
+    assert stops(wanted) == ("\n",)
+    assert end(" return 1\n    return 2", wanted) == len(" return 1")
+
+
 @given(st.sampled_from(PLACES), st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 def test_a_boundary_stays_where_it_is(place_text: tuple[str, str], text: str) -> None:
     """What follows never moves a boundary, so the size of a burst cannot change a suggestion."""

@@ -80,6 +80,18 @@ def test_the_request_after_acceptance_stands_behind_the_text() -> None:
     assert (after.position, after.invoked) == (Position(1, 20), False)
 
 
+def test_one_line_is_wanted_while_typing_only() -> None:
+    """A user who asked gets all; what follows an acceptance is automatic again."""
+    config = Config(suggestions="one line")
+    assert request(config, invoked=False).cursor.one_line
+    by_hand = request(config, invoked=True)
+    assert not by_hand.cursor.one_line
+    found = suggestion(by_hand, Candidate("dth * 2"), "7")
+    assert found is not None
+    assert accept(by_hand, found).cursor.one_line
+    assert not request(Config(), invoked=False).cursor.one_line
+
+
 def test_unsure_candidates_are_shown_by_hand_only() -> None:
     """A wrong guess is worse than none while typing; a user who asked wants to see it."""
     assert request(invoked=False).sure > 0
