@@ -29,9 +29,11 @@ from urllib.parse import quote
 from server_bridge.http.events import events_in
 from server_bridge.http.responses import (
     NOTHING,
+    SIGN,
     Lost,
     Object,
     Refused,
+    UnexpectedAnswer,
     Unproven,
     body_of,
     object_in,
@@ -44,6 +46,7 @@ CLOSE_S = 0.2  # a connection whose other end hangs is left to the system
 
 T = TypeVar("T")
 Look = Callable[[], Awaitable[NextStep]]
+Trace = Callable[[str, Mapping[str, Any]], Awaitable[None]]  # httpcore's
 
 
 class Tags(NamedTuple):
@@ -108,7 +111,6 @@ class Http:
         self.watch: Callable[[], Look] | None = None
         self.is_late = False  # an answer takes longer than *patience_s*, and is waited for
         self.on_late: Callable[[], None] = lambda: None  # that has changed
-        self.on_sign: Callable[[], None] = lambda: None  # a stream has said that it goes on
         self.readers = ""  # whose web pages may read the last answer: an origin, "*" for all
         self._key = key
         self._trust = trust
@@ -142,15 +144,15 @@ class Http:
         if self.model and named:
             path += f"?model={quote(self.model, safe='')}"
         if not opens:
-            return await self._send_on_open("GET", path, None)
+            return await self._send("GET", path, None, self._only_if_open)
         try:
-            return await self._send("GET", path, None, {"trace": self._check_connection})
+            return await self._send("GET", path, None, self._check_connection)
         except Unproven:  # the open one was just being closed
-            return await self._send("GET", path, None, {"trace": self._check_connection})
+            return await self._send("GET", path, None, self._check_connection)
 
     async def post(self, path: str, body: bytes) -> Object:
         """Send JSON, get a JSON object. Raises `Unproven` where no connection is open."""
-        return await self._send_on_open("POST", path, self._add_tags(body))
+        return await self._send("POST", path, self._add_tags(body), self._only_if_open)
 
     def another(self, *guards: Callable[[], Awaitable[object]]) -> Http:
         """
@@ -170,7 +172,8 @@ class Http:
         Send JSON, get server-sent events as objects; one object where the server does not stream.
 
         Ends with the connection, and `[DONE]` is an object, too: only the caller can tell whether
-        all was said, and how long that may take. Each event may take *patience_s*.
+        all was said, and how long that may take. Each event may take *patience_s*, and a comment is
+        `events.SIGN`.
         """
         async with self._turn:
             client = await self._open()
@@ -202,20 +205,13 @@ class Http:
         if self._closing:
             await asyncio.wait(self._closing, timeout=CLOSE_S)
 
-    async def _send_on_open(self, method: str, path: str, body: bytes | None) -> Object:
-        """Send on the connection that is open. Raises `Unproven` where none is."""
-        try:
-            return await self._send(method, path, body, {"trace": self._only_if_open})
-        except _Closed:
-            raise Unproven(f"{self.url} closed the connection") from None
-
-    async def _send(self, method: str, path: str, body: bytes | None, extensions: Object) -> Object:
+    async def _send(self, method: str, path: str, body: bytes | None, trace: Trace) -> Object:
         def on_done(exchange: asyncio.Task[Object]) -> None:
             self._turn.release()
             _ = exchange.cancelled() or exchange.exception()  # the caller may be gone
 
         await self._turn.acquire()
-        exchange = asyncio.create_task(self._run_exchange(method, path, body, extensions))
+        exchange = asyncio.create_task(self._run_exchange(method, path, body, trace))
         exchange.add_done_callback(on_done)
         self._exchange, caller = exchange, asyncio.current_task()
         try:
@@ -226,24 +222,26 @@ class Http:
             raise BackendUnavailable(f"the connection to {self.url} was closed") from None
 
     async def _run_exchange(
-        self, method: str, path: str, body: bytes | None, extensions: Object
+        self, method: str, path: str, body: bytes | None, trace: Trace
     ) -> Object:
         client = await self._open()
         seconds = min(SOON_S, self.patience_s) if method == "GET" else self.patience_s
         try:
             with self._library.map_errors(self.url):
-                more = {**extensions, "timeout": self._timeouts}
-                url = self._add_query(path)
-                exchange = client.stream(method, url, content=body, extensions=more)
-                try:
-                    answer = await self._within(seconds, self._read(exchange, path))
-                except (*self._library.TIMEOUTS, BackendTimeout, BackendUnavailable):
-                    self._drop()
-                    raise
+                exchange = self._ask(client, method, path, body, trace)
+                answer = await self._within(seconds, self._read(exchange, path))
             return object_in(self.url + path, *answer)
-        except Refused:
+        except (Unproven, UnexpectedAnswer):
+            raise  # what is not read to its end, httpcore closes
+        except (Refused, BackendTimeout, BackendUnavailable):
             self._drop()  # the next connection asks for the key again
             raise
+
+    def _ask(self, client: Any, method: str, path: str, body: bytes | None, trace: Trace) -> Any:
+        """Return one exchange; `_within` limits what a server that is watched takes to answer."""
+        timeouts = {**self._library.TIMES, "read": None if self.watch else self.patience_s}
+        extensions = {"trace": trace, "timeout": timeouts}
+        return client.stream(method, self._add_query(path), content=body, extensions=extensions)
 
     async def _read(self, exchange: Any, path: str) -> tuple[int, bytes, Mapping[str, str]]:
         """Return the status, the body and the headers of an answer."""
@@ -255,28 +253,25 @@ class Http:
 
     async def _events(self, client: Any, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         """Send one request, and yield the events of its answer."""
-        timeouts = self._timeouts
-        exchange = client.stream(
-            "POST",
-            self._add_query(path),
-            content=self._add_tags(body),
-            extensions={"trace": self._check_connection, "timeout": timeouts},
-        )
+        exchange = self._ask(client, "POST", path, self._add_tags(body), self._check_connection)
         async with AsyncExitStack() as stack:
             beginning = stack.enter_async_context(exchange)
             response = await self._within(self.patience_s, beginning)
             seconds = self.patience_s if self.watch else None
-            if self.watch is None:
-                timeouts["read"] = self.patience_s  # httpx reads it when the body begins
-            events = events_in(self.url + path, response, self.patience_s, self._note_sign)
+            events = events_in(self.url + path, response, self.patience_s)
             await stack.enter_async_context(aclosing(events))
+            clock = asyncio.get_running_loop().time
+            look, since = None, clock()
             while (event := await self._within(seconds, anext(events, None))) is not None:
+                if event is not SIGN:
+                    look, since = None, clock()
+                elif self.watch is not None and clock() > since + self.patience_s:
+                    look, since = look or self.watch(), clock()
+                    if (step := await look()) is not NextStep.WAIT:
+                        self._give_up(step)
                 yield event
             if not response.is_closed:  # the server holds it open behind its end
                 self._drop()
-
-    def _note_sign(self) -> None:
-        self.on_sign()  # as it is by then
 
     async def _within(self, seconds: float | None, answer: Awaitable[T]) -> T:
         """Return the *answer*; where it takes longer than *seconds* the server is looked at."""
@@ -328,7 +323,7 @@ class Http:
     async def _only_if_open(self, event: str, info: Mapping[str, Any]) -> None:
         """Refuse to open a connection; httpcore's `trace`, too."""
         if event == "connection.connect_tcp.started":
-            raise _Closed
+            raise Unproven(f"{self.url} closed the connection")
         await self._check_connection(event, info)
 
     def _add_query(self, path: str) -> str:
@@ -365,13 +360,3 @@ class Http:
             closing = asyncio.create_task(client.aclose(), name="close connection")
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
-
-    @property
-    def _timeouts(self) -> dict[str, float | None]:
-        """httpx's; `_within` limits what is read where the server can show that it computes."""
-        read = self.patience_s if self.watch is None else None
-        return {**self._library.TIMES, "read": read}
-
-
-class _Closed(Exception):
-    """A request that may not connect found no open connection."""

@@ -16,13 +16,14 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, suppress
 from typing import Any
 
 from server_bridge.http.responses import (
     MOST_BYTES,
     OK,
+    SIGN,
     Object,
     UnexpectedAnswer,
     body_of,
@@ -41,16 +42,15 @@ FIELD = re.compile(rb"(?:data|event|id|retry|error)?:|(?:data|event|id|retry)$")
 DONE: Object = {"done": True}  # what `[DONE]` is handed out as
 
 
-async def events_in(
-    url: str, response: Any, patience_s: float, on_sign: Callable[[], None] = lambda: None
-) -> AsyncGenerator[Object, None]:
+async def events_in(url: str, response: Any, patience_s: float) -> AsyncGenerator[Object, None]:
     """
     Yield the objects of an answer as they come.
 
     Raises asyncio.TimeoutError where one event trickles for more than *patience_s*,
     UnexpectedAnswer where all of them are more than a model could have written in the time. The
-    *response* limits the wait for each piece. A comment says that the answer waits its turn:
-    *on_sign* is called, and the wait begins again, within what `patience` allows.
+    *response* limits the wait for each piece. A comment says that the answer waits its turn: it is
+    a `SIGN`, by which its reader can leave, and the wait begins again, within what `patience`
+    allows.
     """
     if not is_good(response.status_code):
         body = await body_of(url, response, patience_s)
@@ -68,9 +68,9 @@ async def events_in(
                 last = now = time.monotonic()
                 is_done |= event is DONE
                 queue = Watch(ServerKind.TEXT)
-            if reader.take_sign() and queue.decide(Seen.WORKING, now) is NextStep.WAIT:
-                last = now
-                on_sign()
+            if reader.has_sign and queue.decide(Seen.WORKING, now) is NextStep.WAIT:
+                last, reader.has_sign = now, False
+                yield SIGN
             if is_done:
                 await _read_rest(pieces)
                 return
@@ -91,7 +91,7 @@ async def _read_rest(pieces: AsyncGenerator[bytes, None]) -> None:
 class EventReader:
     """
     One stream, read piece by piece; *url* is for messages. State: the line that goes on, the data
-    of the event.
+    of the event; *has_sign*: there was a comment, or a ping.
     """
 
     def __init__(self, url: str) -> None:
@@ -101,12 +101,7 @@ class EventReader:
         self._kind = b""
         self._is_stream: bool | None = None  # None before the first line
         self._ends_with_cr = False
-        self._has_sign = False
-
-    def take_sign(self) -> bool:
-        """Return whether there was a comment, or a ping, since the last call."""
-        has_sign, self._has_sign = self._has_sign, False
-        return has_sign
+        self.has_sign = False
 
     def read(self, piece: bytes) -> Iterator[Object]:
         """Yield the events that are whole with *piece*."""
@@ -145,7 +140,7 @@ class EventReader:
 
     def _take_field(self, name: bytes, value: bytes = b"") -> Iterator[Object]:
         value = value.removeprefix(b" ")
-        self._has_sign |= not name
+        self.has_sign |= not name
         if name in (b"event", b"error"):
             self._kind = value if name == b"event" else name
         if name in (b"data", b"error"):
@@ -168,7 +163,7 @@ class EventReader:
         elif _is_object(data):
             raise UnexpectedAnswer(f"{self._url} sent an event that is not a JSON object")
         else:
-            self._has_sign |= bool(data.strip())
+            self.has_sign |= bool(data.strip())
 
 
 def _object(data: bytes) -> Object | None:

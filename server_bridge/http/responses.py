@@ -131,6 +131,7 @@ OK = 200
 REFUSALS = (400, 422)  # of what a request has, and not of its address or its key
 LONGEST = 2000  # characters of a refusal that are looked at
 NOTHING: Mapping[str, str] = MappingProxyType({})
+SIGN: Object = {"waits": True}  # a comment of a stream: the request waits its turn
 # The largest answer that we ask for has the probabilities of 128 tokens (100 KB); the longest list
 # of models is a gateway's (700 KB). Beyond these, JSON of brackets alone takes forty times its
 # bytes.
@@ -149,9 +150,7 @@ COMPRESSION = re.compile(
     r"\b(?:gzip|deflate|compress|br|zstd|dc[bz]|exi|x-[\w-]+)\b", re.IGNORECASE
 )
 
-# An answer without new text for so long, or in so many events more than it may have tokens: a
-# model that thinks makes a token in each.
-SILENT_S, SPARE_EVENTS = 60.0, 256
+SILENT_S = 60.0  # an answer without new text for so long
 LONGEST_TOKEN, SPARE_TOKENS = 128, 8  # characters: vocabularies have runs of so many spaces
 
 log = logging.getLogger(__name__)
@@ -271,7 +270,7 @@ def _failure(url: str, status: int, error: Object) -> BackendError:
         return BackendUnusable(f"{message}: the server was started without this, see its log")
     if status == 503 and kind == "unavailable_error":  # noqa: PLR2004
         return Loading(f"{url} is loading its model")
-    if status == 429 or status >= 500 or kind == LITELLM_BUDGET:  # noqa: PLR2004
+    if status in (429, 431) or status >= 500 or kind == LITELLM_BUDGET:  # noqa: PLR2004
         return ServerError(f"{message}: see the server's log")
     return BackendRejected(message)
 
@@ -292,31 +291,26 @@ def check_size(url: str, n_bytes: int, most: int) -> None:
         raise UnexpectedAnswer(f"{url} answered more than {most >> 20} MB")
 
 
-def check_length(n_chars: int, n_predict: int, url: str) -> None:
-    """Raise UnexpectedAnswer where so long a text is no answer of *n_predict* tokens."""
-    if n_chars > LONGEST_TOKEN * (SPARE_TOKENS + n_predict):
-        raise answer_error(url, "a longer text than was asked for")
-
-
-class EmptyEvents:
+class AnswerBounds:
     """
-    The events of one answer of *n_predict* tokens that bring no text. State: how many came since
-    the last text, and when that was.
+    The bounds of one answer of *n_predict* tokens: of its length, of its events, *most*, and of
+    those without text, *most_empty* in a row. State: how many came, and when text came last.
     """
 
-    def __init__(self, url: str, n_predict: int) -> None:
-        self._url, self._most = url, n_predict + SPARE_EVENTS
-        self._n_events, self._since = 0, time.monotonic()
+    def __init__(self, url: str, n_predict: int, most_empty: int, most: float = math.inf) -> None:
+        self._url, self._longest = url, LONGEST_TOKEN * (SPARE_TOKENS + n_predict)
+        self._most_empty, self._most = most_empty, most
+        self._n_chars = self._n_empty = self._n_events = 0
+        self._since = time.monotonic()
 
-    def note(self, *, has_text: bool) -> None:
-        """
-        Note an event. Raises UnexpectedAnswer after too many without text, or after too long.
-        """
-        now = time.monotonic()
-        if has_text:
-            self._n_events, self._since = 0, now
-        self._n_events += 1
-        if self._n_events > self._most or now - self._since > SILENT_S:
+    def note(self, n_chars: int) -> None:
+        """Note an event, with which there are *n_chars*. Raises UnexpectedAnswer."""
+        now, self._n_events, self._n_empty = time.monotonic(), self._n_events + 1, self._n_empty + 1
+        if n_chars > self._n_chars:
+            self._n_chars, self._n_empty, self._since = n_chars, 0, now
+        if n_chars > self._longest or self._n_events > self._most:
+            raise answer_error(self._url, "more than was asked for")
+        if self._n_empty > self._most_empty or now - self._since > SILENT_S:
             raise answer_error(self._url, "events without text, and no end")
 
 

@@ -13,6 +13,7 @@ import os
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -28,7 +29,6 @@ CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE")  # what Python
 # prompt is below a megabyte.
 TIMES: dict[str, float | None] = {"connect": 2.0, "write": 10.0, "pool": None}
 KEEP_S = 60.0  # llama.cpp closes after 5 s without a request; others keep longer
-TIMEOUTS = (TimeoutError, httpx.TimeoutException)
 BAD_KEY = (
     "the API key has invalid characters: check fim.backend.apiKeyEnv, apiKeyFile or apiKeyCommand"
 )
@@ -48,6 +48,7 @@ def new_client(address: str, headers: Mapping[str, str], ca_file: str) -> httpx.
         raise BackendUnusable(BAD_KEY)
     return httpx.AsyncClient(
         headers=headers,
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # none is kept
         limits=httpx.Limits(max_connections=1, keepalive_expiry=KEEP_S),
         proxy=find_proxy(address),
         trust_env=False,

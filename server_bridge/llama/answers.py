@@ -15,6 +15,8 @@ from msgspec import Meta, Struct, field
 
 from server_bridge.http.responses import Count, Octet, Positive
 
+LONGEST_PIECE = 1024  # bytes of a token; the longest in use are 128 characters
+Piece = Annotated[list[Octet], Meta(max_length=LONGEST_PIECE)]
 MAX_SLOTS = 1024  # llama.cpp's own limit is 256 sequences (LLAMA_MAX_SEQ)
 DRAFTERS = "generation_settings/speculative.types"  # `response_fields` joins the path with a slash
 
@@ -65,7 +67,7 @@ class SpelledToken(Struct):
     """A token with its text: a string, or bytes where it is not valid UTF-8 by itself."""
 
     id: Count
-    piece: str | list[Octet]
+    piece: Annotated[str, Meta(max_length=LONGEST_PIECE)] | Piece
 
 
 class Pieces(Struct):
@@ -104,7 +106,7 @@ class CandidateToken(Struct):
     """A token that might have come next. A log-probability of minus infinity is sent as null."""
 
     id: Count
-    bytes: list[Octet]
+    bytes: Piece
     logprob: float | None = None
 
 

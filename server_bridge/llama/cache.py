@@ -114,7 +114,9 @@ class Cache:
             whole = head(whole, whole.n - 1)  # see `NEXT`
         slot = await self._prepare(document, whole)
         evaluated = await self.client.run(document, whole, NEXT, slot)
-        content, identity = self.client.mirror.held[evaluated.slot], await self._identity()
+        if (content := self.client.mirror.held.get(evaluated.slot)) is None:
+            return 0
+        identity = await self._identity()
         state = await asyncio.to_thread(persistence.begin, folder, identity, document, files)
         done = await self.client.act(evaluated.slot, "save", state.file)
         # It cannot save, holds less than it says, or another client took the slot.

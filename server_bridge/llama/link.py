@@ -27,6 +27,7 @@ from server_bridge.fim.tokens import FAMILIES
 from server_bridge.http.client import Http, Look, Tags
 from server_bridge.http.fields import OptionalFields
 from server_bridge.http.responses import (
+    SIGN,
     Loading,
     Lost,
     Object,
@@ -158,6 +159,7 @@ OPTIONAL = (
     "cache_prompt", "stop", "seed", "temperature", "top_k", "id_slot", "grammar",
 )  # fmt: skip
 
+WAITING = Event()  # the request waits its turn, as the server says
 T = TypeVar("T")
 Body = Callable[[Object], str]  # writes a request with these fields
 
@@ -281,7 +283,7 @@ class Link:
     async def stream(self, fields: Object, body: Body) -> AsyncGenerator[Event, None]:
         """
         Send a request with those of *fields* that the server takes, as *body* writes it, and read
-        the events of the answer; closing this closes its connection.
+        the events of the answer, `WAITING` before it; closing this closes its connection.
         """
         is_begun = was_lost = False
         while True:
@@ -293,6 +295,9 @@ class Link:
                 async with aclosing(sent) as events:
                     async for event in events:
                         if "done" in event:  # `events.DONE`
+                            continue
+                        if event is SIGN:
+                            yield WAITING
                             continue
                         is_begun = True
                         self._fields.note_answer()

@@ -22,11 +22,11 @@ from functools import partial
 from typing import NamedTuple
 
 from server_bridge.fim.layout import WIDTH, Ids, ids
-from server_bridge.http.responses import EmptyEvents, Object, answer_error, check_length
+from server_bridge.http.responses import AnswerBounds, Object
 from server_bridge.llama import answers, completion
 from server_bridge.llama.answers import Entry, Event, SlotCost
 from server_bridge.llama.checkpoints import WHERE_CUT, Kind, ModelMemory
-from server_bridge.llama.link import WITHOUT, Identity, Link
+from server_bridge.llama.link import WAITING, WITHOUT, Identity, Link
 from server_bridge.llama.mirror import Mirror, Outlook
 from server_bridge.llama.slots import COPY, ExclusiveSlots, SharedSlots, Slots
 from server_bridge.protocol import BackendError, BackendUnavailable
@@ -91,6 +91,8 @@ def _likely(short: list[_Outcome], recent: list[_Outcome], mirror: Mirror) -> st
 
 COPIED_PER_S = 350 << 20  # bytes of states; measured with 31 checkpoints of 55 MiB
 ENOUGH_MS = 100.0  # of a prompt: a shorter one may measure the request, not the speed
+LATE_TEXT = 8  # events whose text waits for the end of a character, or of a stop string
+SPARE_EVENTS = 2  # besides one for each token: the end, and half a character
 N_LOOKS = 16  # at a slot that should be free within two tokens; each look takes about one
 SOON_S = 0.003  # between two looks: short beside the time that a token takes
 BLIND_S = 0.125  # waited at most, twice where the server does not show its slots
@@ -131,11 +133,11 @@ def predict_held(whole: Ids, made: list[int], n_held: int | None) -> tuple[bytes
     return packed, n_held is None or n_held > n_evaluated
 
 
-def _parse_end(last: Event, url: str) -> ClosedStream:
+def _parse_end(last: Event, n_slots: int, url: str) -> ClosedStream:
     """Return where a stream ended. Raises BackendUnavailable where *last* should not be its end."""
     if not last.stop:
         raise BackendUnavailable(f"{url} broke off in the middle of an answer")
-    return last.id_slot, last.tokens_cached
+    return last.id_slot if 0 <= last.id_slot < n_slots else None, last.tokens_cached
 
 
 class SlotClient:
@@ -168,24 +170,23 @@ class SlotClient:
 
         Closing it ends the work and waits until the slot is free.
         """
-        made, last, n_chars = list[int](), Event(), 0
-        empty = EmptyEvents(self.link.url, options["n_predict"])
+        made, last, n_chars, n_predict = list[int](), Event(), 0, options["n_predict"]
+        bounds = AnswerBounds(self.link.url, n_predict, LATE_TEXT, n_predict + SPARE_EVENTS)
         moves = completion.MOVING.keys() <= options.keys()
         outlook = self.mirror.outlook(whole.packed, slot, moves=moves)
         fields = {**options, **completion.ALWAYS, **place(slot)}
         try:
             async with aclosing(self.link.stream(fields, partial(body, whole))) as events:
                 async for event in events:
-                    self._check_slot(event.id_slot)
-                    # Of a character that takes several tokens llama.cpp sends only the last.
-                    if len(made) + len(event.tokens) >= event.tokens_predicted:
-                        made += event.tokens
-                    n_chars += max(len(event.content), len(event.tokens))
-                    check_length(n_chars, options["n_predict"], self.link.url)
-                    empty.note(has_text=bool(event.content))
-                    last = event
+                    if event is not WAITING:
+                        last = event
+                        n_chars += max(len(event.content), len(event.tokens))
+                        bounds.note(n_chars)
+                        # Of a character of several tokens llama.cpp sends only the last.
+                        if len(made) + len(event.tokens) >= event.tokens_predicted:
+                            made += event.tokens
                     yield Told(event, outlook)
-            served, n_held = _parse_end(last, self.link.url)
+            served, n_held = _parse_end(last, self.server.n_slots, self.link.url)
             self.drafters = completion.drafters(last.drafters)
         except GeneratorExit:
             served, n_held = await self._wait_closed(slot, whole)
@@ -299,11 +300,6 @@ class SlotClient:
         except WITHOUT as error:
             log.info("slot %d: no %s: %s", slot, action, error)
             return answers.SaveAnswer()
-
-    def _check_slot(self, slot: int) -> None:
-        """Raise UnexpectedAnswer where the server names a *slot* that it does not have."""
-        if slot >= self.server.n_slots:
-            raise answer_error(f"{self.link.url}/completion", "a slot that it does not have")
 
 
 def place(slot: int | None) -> Object:

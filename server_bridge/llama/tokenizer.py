@@ -11,8 +11,9 @@ the model's if the marks in it are single tokens there.
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from server_bridge.fim.layout import (
@@ -38,6 +39,7 @@ from server_bridge.protocol import Token
 from server_bridge.speeds import Speeds
 
 N_TEXTS = 256  # a ring of 16 chunks many times over; some megabytes
+N_PIECES = 1 << 16  # a user's files have some thousand different tokens; some megabytes
 N_RUNS = 256  # middles of some hundred characters, a few kilobytes each
 # stands in no vocabulary, so that it is a byte of its own and never part of a longer token
 GUARD = "\x01"
@@ -58,7 +60,7 @@ class Tokenizer:
         self.speeds = Speeds()
         self._texts: Lru[Ids] = Lru(N_TEXTS)
         self._runs: Lru[tuple[Token, ...]] = Lru(N_RUNS)
-        self._pieces: dict[int, bytes] = {}  # the bytes of every token seen; at most the vocabulary
+        self._pieces: dict[int, bytes] = {}  # the bytes of tokens seen
 
         self._n_guard = 0  # tokens before each text
         self._start: tuple[int, ...] = ()  # what this model's texts begin with, if anything
@@ -83,8 +85,14 @@ class Tokenizer:
             if SPACE not in text:
                 raise self._answer_error("its tokens do not spell the text")
             return self._runs.put(text, await self._around_spaces(text))
-        self._pieces.update((token.id, token.text) for token in tokens)
+        self._note_pieces(token[:2] for token in tokens)
         return self._runs.put(text, tokens)
+
+    def _note_pieces(self, pieces: Iterable[tuple[int, bytes]]) -> None:
+        """Keep the bytes of tokens, of the last `N_PIECES`."""
+        self._pieces.update(pieces)
+        for number in [*itertools.islice(self._pieces, max(0, len(self._pieces) - N_PIECES))]:
+            del self._pieces[number]
 
     async def _around_spaces(self, text: str) -> tuple[Token, ...]:
         """
@@ -108,9 +116,8 @@ class Tokenizer:
         string delays; those of its best candidate are the token's. Greedy choices are their own
         best candidate. For forced and sampled ones we ask how *text* is spelled.
         """
-        for entry in rated:
-            for best in entry.top_logprobs:
-                self._pieces[best.id] = bytes(best.bytes)
+        best = (best for entry in rated for best in entry.top_logprobs)
+        self._note_pieces((token.id, bytes(token.bytes)) for token in best)
         if not {*numbers} <= self._pieces.keys():
             await self.run(text)
         return find_spelling(numbers, self._pieces, text)

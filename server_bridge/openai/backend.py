@@ -246,19 +246,18 @@ class OpenAiServer:
 
     async def _replies(self, request: Request, *, whole: bool) -> AsyncGenerator[Reply, None]:
         """Yield the replies to *request*; it is asked again where the model was swapped."""
-        is_first = True
-        try:
-            async with aclosing(self._ask(request, whole=whole)) as replies:
-                async for reply in replies:
-                    is_first = False
-                    yield reply
-            return
-        except (BackendRejected, BackendUnusable) as error:
-            if not is_first or not await self._has_another(error):
-                raise
-        async with aclosing(self._ask(request, whole=whole)) as replies:
-            async for reply in replies:
-                yield reply
+        is_begun = False
+        while True:
+            try:
+                async with aclosing(self._ask(request, whole=whole)) as replies:
+                    async for reply in replies:
+                        is_begun = True
+                        yield reply
+                return
+            except (BackendRejected, BackendUnusable) as error:
+                if is_begun or not await self._has_another(error):
+                    raise
+                is_begun = True
 
     async def _ask(self, request: Request, *, whole: bool) -> AsyncGenerator[Reply, None]:
         """

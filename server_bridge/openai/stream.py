@@ -41,6 +41,7 @@ EXCESS = re.compile(
     re.IGNORECASE,
 )
 
+THOUGHTS = 256  # more events without text than tokens: a model that thinks makes one in each
 SpelledPiece = tuple[bytes, "float | None"]
 
 
@@ -135,14 +136,16 @@ class Fault(Struct):
 @dataclass(slots=True)
 class StreamedAnswer:
     """
-    One answer as far as it came; *ended* is OpenAI's finish reason, "" before the end. *is_all*:
-    the server has said that it ends, if only by its usage.
+    One answer as far as it came; *ended* is OpenAI's finish reason, "" before the end. *is_begun*:
+    it is computed, and waits its turn no more; *is_all*: the server has said that it ends, if only
+    by its usage.
     """
 
     text: str = ""
     last: str = ""  # what came last: a token, as a rule
     half: str = ""  # of a character, of which the other half has not come
     ended: str = ""
+    is_begun: bool = False
     is_all: bool = False
     engine: str = ""  # its name and version, where it tells
     usage: Usage = field(default_factory=Usage)
@@ -197,13 +200,14 @@ async def growing(
     Raises BackendUnavailable where it breaks off, or what its error means.
     """
     answer, started = StreamedAnswer(), time.perf_counter()
-    empty = responses.EmptyEvents(url, n_predict)
+    bounds = responses.AnswerBounds(url, n_predict, n_predict + THOUGHTS)
     async for event in events:
-        n_chars = len(answer.text)
-        _take(answer, responses.read(CompletionEvent, event, url), url)
-        responses.check_length(len(answer.text), n_predict, url)
-        empty.note(has_text=len(answer.text) > n_chars)
-        answer.total_ms = (time.perf_counter() - started) * 1000
+        if event is not responses.SIGN:
+            _take(answer, responses.read(CompletionEvent, event, url), url)
+            bounds.note(len(answer.text))
+            answer.is_begun, answer.total_ms = True, (time.perf_counter() - started) * 1000
+        elif not answer.is_begun:
+            started = time.perf_counter()
         if not answer.prompt_ms and (answer.text or answer.ended):
             answer.prompt_ms = answer.total_ms
         if not answer.ended:  # the usage comes after the end

@@ -175,7 +175,7 @@ class TextClient:
             try:
                 async with aclosing(self._ask(text, sent, body["max_tokens"], is_asked)) as answers:
                     async for answer in answers:
-                        is_begun = True
+                        is_begun = answer[0].is_begun
                         yield answer
                 return
             except BackendRejected as error:
@@ -212,12 +212,13 @@ class TextClient:
         try:
             async with aclosing(events), aclosing(watched), aclosing(growing) as answers:
                 async for answer in answers:
-                    self._fields.note_answer()
+                    if answer.is_begun:
+                        self._fields.note_answer()
                     timings = self._timings(answer, len(text), n_held)
                     fills = self.connected.is_chat and not is_asked
                     yield completion.code(answer, line) if fills else answer, timings
         finally:
-            if answer is not None:
+            if answer is not None and answer.is_begun:
                 self._engine = answer.engine or self._engine
                 self.estimate.learn(text, answer.n_prompt, answer.n_cached)
                 log.debug("%d evaluated, %d reused", timings.prompt_n, timings.cache_n)

@@ -16,7 +16,6 @@ import math
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from functools import partial
 
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Loading, Object
@@ -66,17 +65,12 @@ class Waking:
         self.check()
         patience_s, silent_s = self._http.patience_s, time.monotonic() - self._heard
         try:
-            async with asyncio.timeout(
-                min(FIRST_S, patience_s) if silent_s > HEARD_S else None
-            ) as limit:
+            async with asyncio.timeout(min(FIRST_S, patience_s) if silent_s > HEARD_S else None):
                 # a request that waits its turn, and says so, is at a model that is loaded
-                self._http.on_sign = partial(limit.reschedule, None)
                 event = await anext(events, None)
         except (TimeoutError, BackendTimeout):
             self._begin()
             raise Loading(self.message) from None
-        finally:
-            self._http.on_sign = lambda: None
         while event is not None:
             self._heard = time.monotonic()
             yield event

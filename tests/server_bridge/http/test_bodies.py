@@ -19,6 +19,7 @@ from server_bridge.http.events import DONE
 from server_bridge.http.responses import (
     MOST_BRACKETS,
     MOST_BYTES,
+    SIGN,
     UnexpectedAnswer,
     body_of,
     object_in,
@@ -206,13 +207,12 @@ async def test_a_trickle_ends_with_our_patience(
 
 async def test_a_comment_is_a_sign_of_life() -> None:
     """A request in a queue, as gateways say it: for longer than our patience, and then there is an answer."""
-    waits, signs = repeat(b": PROCESSING\n\n", 50), list[int]()
+    waits = repeat(b": PROCESSING\n\n", 50)
     async with serving(Server(EVENTS, chain(waits, [b"data: {}\n\n"]), wait_s=0.02)) as server:
         http = Http(server.url, patience_s=0.3)
-        http.on_sign = lambda: signs.append(1)
-        assert [event async for event in http.stream("/v1/completions", b"{}")] == [{}]
+        events = [event async for event in http.stream("/v1/completions", b"{}")]
+        assert (events[0], events[-1]) == (SIGN, {})
         await http.aclose()
-    assert signs
 
 
 async def test_a_long_stream_has_as_long_as_it_needs() -> None:

@@ -1,0 +1,50 @@
+"""The law over the wire (`tests.wire`): random stories, and each that was ever wrong."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz import FUZZ
+from tests.wire import laws
+from tests.wire.attacks import ATTACKS
+from tests.wire.laws import HOW, Story, draw, find, play
+from tests.wire.servers import SERVERS
+
+pytestmark = pytest.mark.security
+N_AT_ONCE, N_SEEDS = 20, 40 * FUZZ
+
+STORIES = tomllib.loads(Path(laws.__file__).with_name("stories.toml").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("first", range(0, N_SEEDS, N_AT_ONCE))
+def test_random_stories(first: int) -> None:
+    """Each request has its answer in time, and the wire is free afterwards."""
+    wrong = find(range(first, first + N_AT_ONCE))
+    assert [f"seed {seed}, {what}: {story}" for seed, what, story in wrong] == []
+
+
+@pytest.mark.parametrize("fault", STORIES)
+def test_each_story_that_was_wrong(fault: str) -> None:
+    """It ends as it should since the fault is mended."""
+    for kind, steps in STORIES[fault]:
+        assert play(Story(kind, tuple(steps.split("; ")))).troubles == {}
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+def test_an_honest_server_answers_each_kind_of_request(kind: str) -> None:
+    """Without an attack, each has its text."""
+    asked = [step for how in HOW for step in ("key a 0.0", f"ask a {how} 3.0")]
+    run = play(Story(kind, ("honest 1.0", *asked)))
+    assert (run.troubles, run.n_texts) == ({}, len(HOW) + 1)
+
+
+def test_random_stories_do_something() -> None:
+    """Each attack is drawn; where nothing is answered or attacked nothing could be wrong."""
+    runs = [play(draw(seed)) for seed in range(8)]
+    assert sum(run.n_texts for run in runs) >= 10
+    assert sum(run.n_attacks for run in runs) >= 40
+    stories = " ".join(step for seed in range(500) for step in draw(seed).steps)
+    assert {name for name in ATTACKS if f"attack {name} " in stories} == {*ATTACKS}
