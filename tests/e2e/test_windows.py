@@ -1,0 +1,152 @@
+"""
+Several windows of one user: one engine, a few tokens a key, and nothing that closing one changes.
+
+With a real model, and the figures printed:
+
+    FIM_TEST_MODEL=0.5b.gguf python -m pytest -n 0 -s tests/e2e/test_windows.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import configparser
+import inspect
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from server_bridge.machine import locks
+from tests.e2e.client import AUTOMATIC, INLINE, INVOKED, Editor, at, insertion, wait_until
+from tests.models import BUNDLED
+
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.skipif(sys.platform != "linux", reason="which processes use a file is Linux's"),
+]
+
+# An engine ends after a second without an editor, not after ten minutes; a busy machine may need longer
+# to save than an editor waits.
+SOON = """\
+import functools
+from fim_lsp.lsp import ending, server
+from server_bridge import bridge
+ending.LEAVE_S = server.CLOSE_S = 60.0
+bridge.EmbeddedSettings = functools.partial(bridge.EmbeddedSettings, unused_s=1.0)
+"""
+TYPED = "\n\ndef parse_line(line):\n    key, value = line.split('=')\n    return key, value"
+
+
+class Window:
+    """An editor with one file of some hundred lines open, at whose end the user types."""
+
+    def __init__(self, editor: Editor, model: Path, folder: Path, text: str) -> None:
+        self.editor, self.uri = editor, (folder / "a.py").as_uri()
+        (folder / ".git").mkdir(parents=True, exist_ok=True)
+        (folder / "a.py").write_text(text)
+        self._row, self._column, self._version = text.count("\n"), 0, 1
+        backend = {"model": str(model)}
+        editor.initialize(
+            rootUri=folder.as_uri(), initializationOptions={"fim": {"backend": backend}}
+        )
+        editor.open(self.uri, text)
+
+    def ask(self, kind: int = INVOKED) -> list[Any]:
+        """Return the suggestions at the cursor."""
+        place = at(self.uri, self._row, self._column, kind)
+        items: list[Any] = self.editor.request(INLINE, place)["items"]
+        return items
+
+    def type(self, key: str) -> int:
+        """Type a key, and return how many tokens were evaluated for it."""
+        before = self.counted()
+        self._version += 1
+        self.editor.change(self.uri, self._version, insertion(self._row, self._column, key))
+        self._row, self._column = (
+            (self._row + 1, 0) if key == "\n" else (self._row, self._column + 1)
+        )
+        self.ask(AUTOMATIC)
+        return self.counted() - before
+
+    def counted(self) -> int:
+        n: int = self.editor.request("fim/stats")["tokens"]["evaluated"]
+        return n
+
+    def rest(self) -> None:
+        wait_until(lambda: not self.editor.request("fim/status")["busy"], "the model")
+
+
+@pytest.fixture
+def window(launch: Callable[..., Editor], tmp_path: Path) -> Callable[[int], Window]:
+    """Opens windows; with one number, the same folder."""
+    model = Path(os.environ.get("FIM_TEST_MODEL") or tmp_path / "model.gguf")
+    if not model.exists():
+        shutil.copy(BUNDLED, model)
+
+    def open_window(n: int) -> Window:
+        text = inspect.getsource([argparse, configparser][n % 2])[: 9000 + 500 * n]
+        return Window(launch(before=SOON), model, tmp_path / f"shop{n}", text)
+
+    return open_window
+
+
+def engines(tmp_path: Path) -> list[psutil.Process]:
+    """Return the engines that editors of this user share."""
+    files = (tmp_path / "home/cache/fim-lsp").glob("engine-*.json")
+    told = [locks.find(file) for file in files]
+    return [psutil.Process(int(json.loads(each)["pid"])) for each in told if each]
+
+
+def test_windows_share_an_engine_that_keeps_what_each_needs(
+    window: Callable[[int], Window], tmp_path: Path
+) -> None:
+    """Two are typed in in turn, a third looks; closing, killing and coming back change nothing."""
+    first = window(0)
+    assert first.ask()
+    [engine] = engines(tmp_path)
+    one = engine.memory_info().rss
+    began = time.monotonic()
+    second = window(1)
+    second.ask()
+    took_s = time.monotonic() - began
+    third = window(2)
+    third.ask()
+    assert engines(tmp_path) == [engine]
+    for each in (first, second, third):
+        each.rest()
+    costs = sorted(each.type(key) for key in TYPED for each in (first, second))
+    memory = engine.memory_info().rss / one
+    print(
+        f"\nsecond window's first answer after {took_s:.1f} s; memory {memory:.2f} of one; tokens a "
+        f"key: median {costs[len(costs) // 2]}, 95 % {costs[int(0.95 * len(costs))]}, all {costs}"
+    )
+    assert costs[len(costs) // 2] <= 2
+    assert costs[int(0.95 * len(costs))] <= 8
+
+    first.editor.kill()
+    third.editor.terminate()
+    assert second.type("\n") <= 8
+    assert engines(tmp_path) == [engine]
+    second.rest()
+    assert second.editor.bye() == 0
+    engine.wait(60)
+    assert [*(tmp_path / "home/cache/fim-lsp").glob("engine-*")] == []
+
+
+def test_a_restart_of_all_editors_is_warm(window: Callable[[int], Window], tmp_path: Path) -> None:
+    """Of the engine, too: it has what was saved, and the next editor goes on."""
+    for is_cold in (True, False):
+        one = window(0)
+        one.ask()
+        assert (one.counted() > 80) == is_cold
+        one.rest()
+        [engine] = engines(tmp_path)
+        one.editor.bye()
+        engine.wait(60)
