@@ -145,7 +145,8 @@ async def model(target: Target) -> list[Finding]:
     if state.second_best:
         says = f"{state.kind} at {where}: second best: {state.second_best}"
         return [Finding("model", "warn", says, INSTEAD)]
-    says = f"{state.kind} at {where}: {state.model}, made for filling in the middle"
+    at = "" if state.kind == "embedded" else f" at {where}"  # which says nothing to a user
+    says = f"{state.kind}{at}: {state.model}, made for filling in the middle"
     return [Finding("model", "ok", says), *instead]
 
 

@@ -53,7 +53,6 @@ def show_instructions(url: str, key_file: Path) -> None:
     screen.line()
     screen.line(f'    config.toml    backend.url = "{url}"')
     screen.line(f'    settings.json  "fim.backend.url": "{url}"')
-    screen.line()
     screen.line(f"Other programs need its key: {key_file}")
     screen.line("Ctrl-C ends it. From here on llama-server itself says how it does.")
     sys.stdout.flush()

@@ -134,6 +134,10 @@ def test_windows_share_an_engine_that_keeps_what_each_needs(
     third.editor.terminate()
     assert second.type("\n") <= 8
     assert engines(tmp_path) == [engine]
+    engine.kill()
+    assert second.ask()
+    [engine] = engines(tmp_path)
+    assert second.editor.shown() == []
     second.rest()
     assert second.editor.bye() == 0
     engine.wait(60)
