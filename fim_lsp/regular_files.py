@@ -57,7 +57,7 @@ def read_beginning(path: Path, longest: int, *, follow: bool) -> bytes | None:
         with open(path, "rb", opener=lambda name, _: os.open(name, _FLAGS)) as file:
             data = file.read(longest)
         after = _look_at_file(path, follow=follow)
-        if after is not None and _stamp(after) == _stamp(about):
+        if after is not None and stamp(after) == stamp(about):
             return data
     raise Wrong(path, "is being written", "it is read again soon")
 
@@ -121,5 +121,6 @@ def _is_null(about: os.stat_result) -> bool:
     return stat.S_ISCHR(about.st_mode) and device == null
 
 
-def _stamp(about: os.stat_result) -> tuple[int, ...]:
-    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
+def stamp(about: os.stat_result) -> tuple[int, ...]:
+    """Return what changes when a file is written; a writer may set the time of its change back."""
+    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns

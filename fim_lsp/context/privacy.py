@@ -7,14 +7,16 @@ system with `enter`, says what the disk holds in each folder, and asks `why_refu
 the verdict on a folder is found once for all files in it. What is *in* a file is `secrets`'
 business.
 
-Stricter than git in four ways: a rule counts for tracked files, too; what a repository around a
+Stricter than git in five ways: a rule counts for tracked files, too; what a repository around a
 submodule or a nested repository says counts as well; a `!` of one kind of file (.gitignore,
-.fimignore) takes back nothing of the other; where versions of git differ, what hides more.
+.fimignore) takes back nothing of the other; where versions of git differ, what hides more; and for
+our own rules a letter and its accent are one.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
@@ -131,6 +133,10 @@ class _Tree(NamedTuple):
     fold: bool
     scope: Scope
 
+    def spell(self, name: bytes) -> bytes:
+        """Return a name as these rules mean it: git compares bytes."""
+        return compose(name) if self.file == IGNORE_FILES[-1] else name
+
 
 class Folder(NamedTuple):
     """The rules that hold in a folder."""
@@ -153,14 +159,17 @@ def outermost(excludes: Collection[str], on_disk: FolderRules = NOTHING) -> Fold
 
 def enter(outer: Folder, name: bytes, on_disk: FolderRules = NOTHING) -> Folder:
     """Return the folder *name* in *outer*, given what the disk says of it."""
+    ours = compose(name)
     trees = [
-        tree._replace(scope=below(tree.scope, name, _own(tree.file, tree.fold, on_disk)))
+        tree._replace(
+            scope=below(tree.scope, tree.spell(name), _own(tree.file, tree.fold, on_disk))
+        )
         for tree in outer.trees
     ]
     places = [below(place, name) for place in outer.places]
     alive = tuple(place for place in places if place.lists or place.closed)
-    excluded, homes = below(outer.excluded, name), below(outer.homes, name)
-    projects = tuple(below(project, name) for project in outer.projects)
+    excluded, homes = below(outer.excluded, ours), below(outer.homes, ours)
+    projects = tuple(below(project, ours) for project in outer.projects)
     inner = Folder(outer.excludes, excluded, homes, projects, alive, tuple(trees))
     return _begin_folder(inner, on_disk)
 
@@ -172,14 +181,21 @@ def why_refused(outer: Folder, name: bytes, *, folder: bool = False) -> str:
     for place in outer.places:
         if why_ignored(place, name, folder=folder):
             return "it lies in a folder of the system, or is a program's temporary file"
-    for spelling in (name,) if folder else (name, *originals(name)):
+    ours = compose(name)
+    for spelling in (ours,) if folder else (ours, *originals(ours)):
         for excluded in (outer.excluded, *outer.projects):
             if reason := why_ignored(excluded, spelling, folder=folder):
                 return reason
     for tree in outer.trees:
-        if reason := why_ignored(tree.scope, name, folder=folder):
+        if reason := why_ignored(tree.scope, tree.spell(name), folder=folder):
             return reason
     return ""
+
+
+def compose(name: bytes) -> bytes:
+    """Return a name with each letter and its accent in one, as keyboards write it in rules."""
+    text = name.decode("utf-8", "surrogateescape")
+    return unicodedata.normalize("NFC", text).encode("utf-8", "surrogateescape")
 
 
 def is_installed(path: bytes) -> bool:

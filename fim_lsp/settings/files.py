@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import platformdirs
 
-from fim_lsp.regular_files import Wrong, look, read_rules
+from fim_lsp.regular_files import Wrong, look, read_rules, stamp
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.merge import UNTIL_MENDED, Layer, merge_layers
 
@@ -226,5 +226,5 @@ def _stamp(path: Path) -> tuple[int, ...]:
     """Return what changes when *path*, or what it leads to, is written."""
     with contextlib.suppress(OSError, ValueError):
         found = filter(None, (look(path, follow=False), look(path)))
-        return tuple(n for about in found for n in (about.st_mtime_ns, about.st_size, about.st_ino))
+        return tuple(n for about in found for n in stamp(about))
     return ()

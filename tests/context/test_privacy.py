@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 import pytest
 
 from fim_lsp.context.privacy import (
+    IGNORE_FILES,
     FolderRules,
     Repository,
     enter,
@@ -215,3 +216,13 @@ def test_an_odd_pattern_does_not_void_the_others() -> None:
     """A line that matches nothing is left out, in ignore files and in excludes."""
     assert why("/w/a.log", ("[", "!", "///", "\ud800", "*.log", "a\\"))
     assert why("/w/a.py", ("[", "!", "///", "\ud800", "*.log", "a\\")) == ""
+
+
+@pytest.mark.parametrize("path", ["/w/cafe\u0301/a.py", "/w/cafe\u0301.py", "/w/x/cafe\u0301.py~"])
+def test_a_letter_and_its_accent_are_one_for_our_rules(path: str) -> None:
+    """A name that macOS wrote, and a rule that was typed: git compares bytes."""
+    rules = "caf\u00e9/\ncaf\u00e9.py*\n"
+    by_file = {name: {"/w": {name: rules.encode()}} for name in IGNORE_FILES}
+    assert why(path, rules.split())
+    assert why(path, (), files=by_file[".fimignore"])
+    assert not why(path, (), files=by_file[".gitignore"])

@@ -260,21 +260,41 @@ def linked(to: Callable[[Cell, Path], None]) -> Callable[[Cell, Path], None]:
     return link
 
 
-def while_read(*, in_place: bool) -> Callable[[Cell, Path], None]:
+def hard_link(cell: Cell, path: Path) -> None:
+    cell.aside.write_text(cell.rule)
+    os.link(cell.aside, path)
+
+
+def unlink_and_write(path: Path, text: str) -> None:
+    path.unlink()
+    path.write_text(text)
+
+
+def write_unnoticed(path: Path, text: str) -> None:
+    """Leave size and time of change as they were."""
+    about = path.stat()
+    path.write_text(text)
+    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
+
+
+def make_a_folder(path: Path, _: str) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def while_read(change: Callable[[Path, str], object]) -> Callable[[Cell, Path], None]:
     """The rule comes while the file, which has none, is being read."""
 
     def write(cell: Cell, path: Path) -> None:
-        path.write_text("# nothing\n")
+        path.write_text("#" * (len(cell.rule) - 1) + "\n")
         real, todo = builtins.open, [cell.rule]
 
         def open_it(name: object, *rest: object, **options: object) -> object:
             file: IO[bytes] = real(name, *rest, **options)  # type: ignore[call-overload]
             if name == path and todo:
-                if not in_place:
-                    path.unlink()
                 with file:
                     before = io.BytesIO(file.read())
-                path.write_text(todo.pop())
+                change(path, todo.pop())
                 return before
             return file
 
@@ -310,8 +330,11 @@ THINGS: dict[str, tuple[Callable[[Cell, Path], None], str]] = {
     "UTF-16": (utf_16, "A A A A A A"),
     "UTF-16 without a mark": (utf_16_unmarked, "A A A A A A"),
     "with a byte order mark": (marked, "R R R R R R"),
-    "replaced while it is read": (while_read(in_place=False), "R R R R R R"),
-    "written while it is read": (while_read(in_place=True), "R R R R R R"),
+    "a hard link": (hard_link, "R R R R R R"),
+    "replaced while it is read": (while_read(unlink_and_write), "R R R R R R"),
+    "written while it is read": (while_read(Path.write_text), "R R R R R R"),
+    "written unnoticed while it is read": (while_read(write_unnoticed), "R R R R R R"),
+    "made a folder while it is read": (while_read(make_a_folder), "A A A A A A"),
 }
 
 

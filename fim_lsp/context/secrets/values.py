@@ -76,24 +76,10 @@ JUDGED = 100
 _RANDOM_LETTERS = 4  # oddities that letters count for which are no words
 _SHORT = 4  # characters besides placeholder words from which there is something to hide
 
-# What of a value stands for another one: variables and templates of shells, CI and programs, format
-# fields. A name is regular: `$kQ9xT2` and `{x}` inside of a word are none.
 _REFERENCE_CHARS = re.compile(r"[$%{}<]")
-_REFERENCE = re.compile(
-    r"\$\{{1,2}[^{}]{0,80}\}{0,2}|\$\([^()]{0,80}\)?|\{\{[^{}]{0,80}\}{0,2}|%\([\w.]{0,40}\)?[sdr]?"
-    r"|<%[^%]{0,80}%?>?|%[A-Z_]{2,40}%"
-    r"|(?:(?<![^\W_])|(?<=\A.))(?<!\$)\$(?=[A-Za-z_])\w{1,64}|\$[A-Z_]{3,64}\d?"
-    r"|(?<![^\W_])\{(?:[A-Za-z_][\w.:!\[\]()]{0,64}|\d?)\}|\A\$?\{[A-Za-z_]\w{0,64}(?:[.:!\[(]|\Z)"
-    r"|\}\}"
-)
-# What describes others, or says of the whole value that it is looked up or computed: printf fields,
-# markup, calls, patterns, addresses, dates.
+_REFERENCE = re.compile("|".join(NAMES["references"]))
 _SYNTAX_CHARS = re.compile(r"[$%(){}<>:*\\\[@&!]|^[~.]{0,2}/|-\d\dT|^0x|^[;,\]]")
-_SYNTAX = re.compile(
-    r"<%|%>|>$|\(\)|->|::|\.\*|\\[dDwWsSxuU]|\[\^?[A-Za-z]-"
-    r"|^(?:[\[\]{(),;:<%&*]|[!@][A-Za-z_./:]*$|0x[0-9a-fA-F_]{0,16}$|\d{4}-\d\d-\d\dT"
-    r"|[\w.+-]{1,64}@[\w-]{1,64}\.[\w.]{1,64}$|(?:~|\.{0,2})/[\w.-]{1,64}/)"
-)
+_SYNTAX = re.compile("|".join(NAMES["descriptions"]))
 _IRREGULAR_NAME = 2  # oddities that the name of a variable does not have
 _IRREGULAR = 3  # oddities with which a value is random, whatever syntax its signs look like
 
@@ -163,19 +149,7 @@ def is_password(value: str) -> bool:
 _KINDS = str.maketrans(string.ascii_letters + string.digits, "a" * 26 + "A" * 26 + "0" * 10)
 # of the kind of character; a sign that joins no words; an odd capital
 _CHANGE = re.compile(r"a(?=[A0])|A(?=0|a(?!aa))|0(?=[aA])|[^\w\s./:-]")
-# what stands for another value, or describes others, whatever signs a secret has
-_CLOSED = re.compile(
-    r"\$\{[^{}]{0,80}\}|\A<\||(?<!\w)\{[a-z_][\w.]{0,40}[\[(.]|\$\([\w ./-]{0,60}\)|\{\{[^{}]{0,60}"
-    r"\}\}|(?<!\w)\{(?:[A-Za-z_][\w.!:\[\]()-]{0,60}|\d?)\}"
-    r"|%\([\w.]{1,40}\)[sdr]|(?<!\w)%[-\d.]{0,4}[sdrvqx](?=[\s\"'),.:;]|\Z)|<%|%>|</?[\w.: -]{1,60}"
-    r">|::|->|=>|\w\(\)\Z|\\[dDwWsSbnrtxu]"
-    r"|\A\+[ \t]?[\w.]{1,60}[\[(+]"
-    r"|\[\^?[\w\\]-[\w]|\(\?[:=!<P]|\.[*+]|://|\A(?:[~.]{0,2}/[\w.-]|[$@%*&!#]{1,2}"
-    r"(?:[a-z_][a-z\d_./:-]{0,80}|[A-Z_][A-Z\d_]{0,80}|[a-z]{2,40}(?:[A-Z][a-z]{2,40}){1,9})%?\Z"
-    r"|0x[0-9A-Fa-f]{1,16}\Z)"
-    r"|\A[\w.+-]{1,64}@[\w-]{1,64}\.[\w.]{1,64}\Z|\A\d{4}-\d\d-\d\d|\A\$[A-Za-z_]\w{0,40}[./]|(?:\A"
-    r"|[\s/:=@-])\$[A-Z_]{3,}|(?:\A|[\s/:=])\$\w{2,40}(?=\Z|[/:.])"
-)
+_CLOSED = re.compile("|".join(NAMES["closed"]))
 _PART = re.compile(
     r"[(\[\"'`]{0,2}(?:[A-Z]?[a-z][a-z'’-]{0,30}|[A-Z]{1,12}s?|\d{1,4})[)\]\"'`.,:;!?%…]{0,3}"
     r"|[-–—=+*&|/.…]{1,3}"
