@@ -174,8 +174,9 @@ class ClientDocuments:
         path = unquote(uri.removeprefix(self._inside))
         privacy = self._session.config.privacy
         saved = await asyncio.to_thread(on_disk, self._folder, self._root, path, privacy)
-        where = place_excerpt(saved.lines, excerpt) if saved else None
-        return (saved.lines, where) if saved and where else (shown.lines, shown)
+        lines = tuple(map(unix, saved.lines)) if saved else ()
+        where = place_excerpt(lines, excerpt) if saved else None
+        return (lines, where) if where else (shown.lines, shown)
 
     def _free_uri(self, uri: str) -> str:
         """Return *uri*; if an editor has that file open, another one that is as private."""

@@ -25,6 +25,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from functools import partial
 from math import inf
@@ -41,6 +42,7 @@ MOST_S = 10.0
 BUSY_S = 3.0  # of processor time: no callback computes for 0.1 s (`tests/watchdog.py`)
 NOTHING_S = 0.001  # of processor time between two looks; a busy machine gives any process more
 MOST_BYTES = 65_536  # of stacks in a file, some twenty ends; one older file is kept
+MOST_READ = 1 << 21  # a hundred threads with as many frames each are 1 MB
 
 _MAIN = "(most recent call first):"  # above each thread; that of the loop is the last
 _FRAME = re.compile(r'File "([^"\n]{1,4096})", line (\d{1,9}) in (\S{1,256})')
@@ -75,21 +77,20 @@ def watch(cache: Path) -> None:
     clock = time.process_time
     if sys.platform == "linux":  # elsewhere the time of all threads has to do
         clock = partial(time.clock_gettime, time.pthread_getcpuclockid(threading.get_ident()))
-    end = partial(_end, cache, file)
+    end = partial(_end, cache, file, threading.get_ident())
     look = partial(_look, asyncio.get_running_loop(), clock, end)
     threading.Thread(target=look, name="watchdog", daemon=True).start()
 
 
 def describe_last_end(cache: Path, within_s: float = inf) -> str:
     """Return when and where a server of this user was ended so; "" where none was lately."""
-    path = cache / STACKS
-    try:
-        at = path.stat().st_mtime
-        text = private_files.read(path, MOST_BYTES * 2).decode(errors="replace")
-    except OSError:
-        return ""
-    frames = _FRAME.findall(text.rpartition(_MAIN)[2])
-    if not frames or time.time() - at > within_s:
+    for path in (cache / STACKS, cache / f"old-{STACKS}"):  # a full one is moved at the start
+        with contextlib.suppress(OSError):
+            at, text = path.stat().st_mtime, private_files.read(path, MOST_READ)
+            frames = _FRAME.findall(text.decode(errors="replace").rpartition(_MAIN)[2])
+            if frames and time.time() - at <= within_s:
+                break
+    else:
         return ""
     ours = ((found[1], line, name) for file, line, name in frames if (found := _OURS.match(file)))
     file, line, name = next(ours, frames[0])
@@ -135,17 +136,27 @@ def _look(
     end()
 
 
+def _stack(thread: int) -> str:
+    """Return the stack of a *thread*, in the form of faulthandler."""
+    frames = traceback.walk_stack(sys._current_frames()[thread])  # noqa: SLF001
+    lines = (f'  File "{f.f_code.co_filename}", line {n} in {f.f_code.co_name}' for f, n in frames)
+    return "\n".join((f"\nThread {thread:#x} {_MAIN}", *lines, ""))
+
+
 def _limit_native(seconds: float) -> None:
     """End the process after so many seconds of processor time, which no lock keeps; 0: do not."""
     if sys.platform != "win32":
         signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
 
 
-def _end(cache: Path, file: int) -> None:
-    """End the process and what it started, also where the log or a lock hangs."""
+def _end(cache: Path, file: int, thread: int) -> None:
+    """
+    End the process and what it started, also where the log or a lock hangs; *thread* is the loop's.
+    """
     _limit_native(0.0)  # it is no native code that keeps the lock
     ending.end_soon()
-    faulthandler.dump_traceback(file)
+    faulthandler.dump_traceback(file)  # of a hundred threads at most, the newest
+    os.write(file, _stack(thread).encode(errors="replace"))
     ending.end_children()
     log.error("%s", describe_last_end(cache, MOST_S))
     ending.leave(1)

@@ -42,6 +42,7 @@ from server_bridge.machine.addresses import is_loopback, redact_url, without_log
 from server_bridge.patience import LOOK_S, SOON_S, NextStep
 from server_bridge.protocol import BackendTimeout, BackendUnavailable
 
+SENT = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
 CLOSE_S = 0.2  # a connection whose other end hangs is left to the system
 
 T = TypeVar("T")
@@ -101,11 +102,7 @@ class Http:
         place, _, self._query = url.partition("#")[0].partition("?")
         self._address, self._login = without_login(place.rstrip("/"))
         self.is_here = is_loopback(url)  # on this machine
-        self._headers = {
-            "Content-Type": "application/json",
-            "Accept-Encoding": "identity",
-            **tags.headers,
-        }
+        self._headers = {**SENT, **tags.headers}
         self._fields = {**({"model": model} if model else {}), **tags.fields}
         self.patience_s = patience_s
         self.watch: Callable[[], Look] | None = None
@@ -158,8 +155,7 @@ class Http:
         """
         Return a second connection to the same server, for what takes long; *guards* are asked, too.
         """
-        own = self._trust.guard
-        all_guards = (own, *guards) if own is not None else guards
+        all_guards = [*filter(None, (self._trust.guard, *guards))]
 
         async def guard() -> None:
             for ask in all_guards:
@@ -343,11 +339,9 @@ class Http:
         if self._client is None:
             name = "server_bridge.http.transport"
             self._library = await asyncio.to_thread(importlib.import_module, name)
-            headers = {**self._headers}
-            if key := self._key if isinstance(self._key, str) else await self._key():
-                headers["Authorization"] = f"Bearer {key}"
-            if self._login:
-                headers["Authorization"] = self._login
+            key = self._key if isinstance(self._key, str) else await self._key()
+            login = self._login or (key and f"Bearer {key}")
+            headers = {**self._headers, **({"Authorization": login} if login else {})}
             self._client = await asyncio.to_thread(
                 self._library.new_client, self._address, headers, self._trust.ca_file
             )

@@ -174,7 +174,7 @@ class SlotClient:
         bounds = AnswerBounds(self.link.url, n_predict, LATE_TEXT, n_predict + SPARE_EVENTS)
         moves = completion.MOVING.keys() <= options.keys()
         outlook = self.mirror.outlook(whole.packed, slot, moves=moves)
-        fields = {**options, **completion.ALWAYS, **place(slot)}
+        fields = {**options, **completion.ALWAYS, "id_slot": -1 if slot is None else slot}
         try:
             async with aclosing(self.link.stream(fields, partial(body, whole))) as events:
                 async for event in events:
@@ -300,11 +300,6 @@ class SlotClient:
         except WITHOUT as error:
             log.info("slot %d: no %s: %s", slot, action, error)
             return answers.SaveAnswer()
-
-
-def place(slot: int | None) -> Object:
-    """Return the field that names the *slot*."""
-    return {"id_slot": -1 if slot is None else slot}
 
 
 def body(whole: Ids, fields: Object) -> str:

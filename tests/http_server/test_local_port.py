@@ -64,10 +64,11 @@ async def test_llama_vim_takes_it_for_an_answer(at_port: Served) -> None:
     assert '"content":"' in answer.text
 
 
-async def test_a_jump_within_a_file(at_port: Served, tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+async def test_a_jump_within_a_file(end: str, at_port: Served, tmp_path: Path) -> None:
     """Small windows far apart are of one document, which has the whole file, and what was typed."""
     whole = "".join(f"def f{n}(x):\n    return x + {n}\n\n\n" for n in range(100))
-    (tmp_path / "shop" / "long.py").write_text(whole)
+    (tmp_path / "shop" / "long.py").write_text(whole, newline=end)
     lines = whole.split("\n")
     for row in (40, 360, 41):
         lines[row] = "# here"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp.lsp import watchdog
+from fim_lsp.lsp import ending, watchdog
 from fim_lsp.lsp.watchdog import LOOK_S, MOST_S, Silence
 from fim_lsp.session.state import state_file
 from fim_lsp.settings.files import STACKS
@@ -80,6 +80,41 @@ def test_an_end_is_not_named_for_ever(tmp_path: Path) -> None:
     assert watchdog.describe_last_end(tmp_path / "cache", -1.0) == ""
     (tmp_path / "cache" / STACKS).chmod(0o644)
     assert watchdog.describe_last_end(tmp_path / "cache", 60.0) == ""
+
+
+def test_the_start_that_moves_a_full_file_away_tells_of_it(tmp_path: Path) -> None:
+    """It is read after the watchdog has begun again, with an empty file."""
+    write(tmp_path / "cache", "x" * watchdog.MOST_BYTES + STACK)
+    os.close(watchdog.open_stacks(tmp_path / "cache" / STACKS))
+    assert (tmp_path / "cache" / STACKS).read_bytes() == b""
+    assert "in warm (" in watchdog.describe_last_end(tmp_path / "cache", 60.0)
+
+
+def test_the_loops_own_stack_is_told_beside_many_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """faulthandler tells of a hundred at most, the newest, and of each as many frames."""
+    go_on, deep = threading.Event(), 90
+    monkeypatch.setattr(ending, "leave", lambda _: None)
+    monkeypatch.setattr(ending, "end_soon", lambda: None)
+    monkeypatch.setattr(ending, "end_children", lambda: None)
+
+    def wait(n: int) -> None:
+        wait(n - 1) if n else go_on.wait()
+
+    threads = [threading.Thread(target=wait, args=(deep,), daemon=True) for _ in range(120)]
+    for thread in threads:
+        thread.start()
+    file = watchdog.open_stacks(tmp_path / "cache" / STACKS)
+    watchdog._end(tmp_path / "cache", file, threading.get_ident())
+    go_on.set()
+    os.close(file)
+    for thread in threads:
+        thread.join()
+    text = (tmp_path / "cache" / STACKS).read_text()
+    assert text.count("most recent call first") == 101
+    assert text.rpartition("most recent call first")[2].count(" in test_the_loops_own_stack") == 1
+    assert len(text) < watchdog.MOST_READ
 
 
 def test_there_are_two_files_at_most(tmp_path: Path) -> None:
