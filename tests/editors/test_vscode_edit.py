@@ -199,6 +199,7 @@ Object.assign(vscode.window, {
 });
 Object.assign(vscode.workspace, {
   textDocuments: [front, other],
+  onDidChangeTextDocument: () => ({}),
   registerTextDocumentContentProvider: () => ({}),
   asRelativePath: String,
   applyEdit: async ({ changes }) => edited.push(...changes.map(([uri]) => uri)),
