@@ -67,6 +67,7 @@ def test_from_an_empty_home_to_a_suggestion(tmp_path: Path, index: Path) -> None
         workbench.wait_until(
             lambda: workbench("exists", STEP_DONE.format("server")), "the first step done"
         )
+        assert "Install It" not in str(workbench("text"))  # done
         workbench("click", f"{STEP}::-p-text(Get a real model)")
         workbench.click_until(BUTTON, ".xterm")
         workbench.wait_for("Where do completions come from?")
