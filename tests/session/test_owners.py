@@ -12,6 +12,7 @@ import pytest
 from fim_lsp import events
 from fim_lsp.documents import Position
 from fim_lsp.session.session import Session
+from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import OUTSIDE
 from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
@@ -87,6 +88,16 @@ async def test_nothing_is_kept_of_what_was_closed(session: Session, tmp_path: Pa
         await wait_judged(session)
     named = {folder for text in _strings(session) for folder in re.findall(r"closed-\d+", text)}
     assert named <= {f"closed-{n}" for n in range(N_FOLDERS - OUTSIDE - 1, N_FOLDERS)}
+
+
+async def test_a_document_costs_the_same_however_many_are_open(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To open one in a folder that is known looks at no other."""
+    typist(session, tmp_path / "one.py", CODE)
+    monkeypatch.delattr(OpenDocuments, "__iter__")
+    session.handle(events.Opened((tmp_path / "two.py").as_uri(), "python", 1, CODE))
+    monkeypatch.undo()
 
 
 def _strings(session: Session) -> Iterator[str]:

@@ -35,7 +35,7 @@ class Project:
         uri = (self.root / name).as_uri()
         document = open_document(uri, "python", 1, (self.root / name).read_text())
         location = paths.locate(uri, self.workspaces.roots)
-        workspace = self.workspaces.of(location, ())
+        workspace = self.workspaces.of(location, tuple)
         if await self.workspaces.verdicts.find(uri, document.lines, self.config):
             workspace.memory.note_deletion(uri)
         else:
@@ -44,7 +44,7 @@ class Project:
 
     @property
     def _here(self):
-        return self.workspaces.of(paths.locate(self.uri, self.workspaces.roots), ())
+        return self.workspaces.of(paths.locate(self.uri, self.workspaces.roots), tuple)
 
     def close(self, name: str) -> None:
         uri = (self.root / name).as_uri()
@@ -149,7 +149,7 @@ async def test_a_file_with_another_spelling_of_its_uri_is_one_file(project: Proj
     assert (await project.shown()).count("rate = 3") == 1
     odd = project.root.as_uri() + "/%73hop.py"
     location = paths.locate(odd, project.workspaces.roots)
-    project.workspaces.of(location, ()).open(
+    project.workspaces.of(location, tuple).open(
         source(open_document(odd, "python", 1, SHOP), location)
     )
     assert not project._here.memory.knows((project.root / "shop.py").as_uri())

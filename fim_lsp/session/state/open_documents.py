@@ -8,7 +8,7 @@ Nothing here waits. A new document is private until it is judged.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from fim_lsp import events
 from fim_lsp.documents import Document, open_document
@@ -62,7 +62,7 @@ class OpenDocuments:
             acceptance = before.acceptance  # what the user was shown of it stays on screen
         else:
             acceptance = Acceptance(self._stats, self._quiet, says_shown=self._says_shown)
-        doc = OpenDocument(document, self._place(uri, self._in_use()), acceptance, len(text))
+        doc = OpenDocument(document, self._place(uri, self._in_use), acceptance, len(text))
         self.by_uri[uri] = doc
         doc.refuse_large()
         return doc
@@ -77,7 +77,7 @@ class OpenDocuments:
         """Do the same where the folders changed; a document that is in another one begins again."""
         in_use = self._in_use()
         for doc in self:
-            view = self._place(doc.uri, in_use)
+            view = self._place(doc.uri, lambda: in_use)
             if (view.file, view.workspace) == (doc.file, doc.workspace):
                 doc.suspend()
             else:
@@ -152,7 +152,7 @@ class OpenDocuments:
     def _in_use(self) -> set[Workspace]:
         return {doc.workspace for doc in self}
 
-    def _place(self, uri: str, in_use: set[Workspace]) -> ModelView:
+    def _place(self, uri: str, in_use: Callable[[], set[Workspace]]) -> ModelView:
         """Return a new view of the document, in the folder that it is in now, to be judged."""
         location = paths.locate(uri, self.workspaces.roots)
         return ModelView(location, self.workspaces.of(location, in_use))

@@ -269,12 +269,12 @@ class Workspaces:
     def __iter__(self) -> Iterator[Workspace]:
         return iter(self._by_key.values())
 
-    def of(self, location: FileLocation, in_use: Collection[Workspace]) -> Workspace:
+    def of(self, location: FileLocation, in_use: Callable[[], Collection[Workspace]]) -> Workspace:
         """
         Return the workspace that a document belongs to; *in_use* are those with open documents.
         """
         if location.key not in self._by_key:
-            self._drop_unused(in_use)
+            self._drop_unused(in_use())
             made = Workspace(location.key, location.root, self._reader)
             self._by_key[location.key] = made
         return self._by_key[location.key]
