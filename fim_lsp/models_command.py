@@ -85,7 +85,7 @@ def _describe_shared() -> str:
     shared = locks.list_shared(files.cache_folder())
     words = (
         f"; {one.model} takes {one.memory / GIGABYTE:.1f} GB for {one.n_users} "
-        f"program{'s' * (one.n_users != 1)}" for one in shared
+        f"program{'s' * (one.n_users != 1)}" for one in shared if one.memory
     )  # fmt: skip
     return "".join(words)
 

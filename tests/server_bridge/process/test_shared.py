@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
@@ -145,7 +146,23 @@ def test_the_first_may_go_in_any_way(start: Callable[[], Editor], number: int) -
     engine.wait(PATIENCE_S)
 
 
-def test_killed_while_it_loads_or_serves_there_is_one_or_none(
+def test_one_that_is_killed_while_the_engine_loads_leaves_it_to_the_other(
+    settings: EmbeddedSettings, start: Callable[[], Editor]
+) -> None:
+    """At whatever moment: the engine goes on, or the other editor starts one."""
+    file = settings.find_file()
+    for wait_s in (0.0, 0.05, 0.1, 0.2):
+        first, second = start().ask(), start().ask()
+        wait_until(file.exists, "the file of an engine that starts")
+        threading.Event().wait(wait_s)
+        first.end()
+        engine = second.engine()
+        assert len(running(settings)) == 1
+        second.end()
+        engine.wait(PATIENCE_S)
+
+
+def test_killed_in_any_order_there_is_one_or_none(
     settings: EmbeddedSettings, start: Callable[[], Editor]
 ) -> None:
     """Each process in turn, in every order; those that are left are answered by one engine."""
