@@ -102,8 +102,8 @@ def locate(uri: str, roots: tuple[str, ...]) -> FileLocation:
 
 def root_of(file: PurePath, roots: tuple[str, ...]) -> str:
     """Return the innermost of *roots* that holds a file, "" when none does."""
-    holding = [(root, path) for root in roots if (path := local_path(root)) and _holds(path, file)]
-    return max(holding, key=lambda pair: len(pair[1].parts), default=("", None))[0]
+    folders = _folders(roots)
+    return next((folders[place] for place in (file, *file.parents) if place in folders), "")
 
 
 def list_places(name: PurePath, roots: tuple[str, ...]) -> list[tuple[PurePath, PurePath]]:
@@ -113,8 +113,7 @@ def list_places(name: PurePath, roots: tuple[str, ...]) -> list[tuple[PurePath, 
 
     An editor writes no folder for a new text of which it is not known yet where it goes.
     """
-    folders = [path for root in roots if (path := local_path(root))]
-    return [] if name.is_absolute() else [(folder / name, folder) for folder in folders]
+    return [] if name.is_absolute() else [(folder / name, folder) for folder in _folders(roots)]
 
 
 def changes_rules(uri: str, excludes_files: Collection[PurePath] = ()) -> bool:
@@ -128,6 +127,12 @@ def changes_rules(uri: str, excludes_files: Collection[PurePath] = ()) -> bool:
         return False
     *_, folder, name = ("", "", *(part.casefold() for part in path.parts))
     return name in _RULES or (folder, name) in _RULES_AT or path in excludes_files
+
+
+@lru_cache(maxsize=8)
+def _folders(roots: tuple[str, ...]) -> dict[PurePath, str]:
+    """Return the root by its folder, the first where there are several."""
+    return {path: root for root in reversed(roots) if (path := local_path(root))}
 
 
 def _split(uri: str) -> SplitResult:
@@ -151,7 +156,3 @@ def _path(parts: SplitResult) -> PurePath:
 def _replace_surrogates(name: str) -> str:
     """Return a name as a model can be told it."""
     return name.encode("utf-8", "replace").decode("utf-8")
-
-
-def _holds(folder: PurePath, file: PurePath) -> bool:
-    return type(folder) is type(file) and file.is_relative_to(folder)
