@@ -136,9 +136,10 @@ class Editor(LanguageServer):
                 log.exception("the session failed to close")
 
     def configure(self) -> None:
-        """Go on with what the sources of settings say now."""
-        self.session.configure(self._config())
-        self.open_port()
+        """Go on with what the sources of settings say now, unless the session closes."""
+        if self._closing is None:
+            self.session.configure(self._config())
+            self.open_port()
 
     def open_port(self) -> None:
         """Open the port for other programs, if it is set."""

@@ -67,6 +67,7 @@ class Connection:
         self._reaching: asyncio.Task[None] | None = None
         self._closing = Tasks()
         self._reported: tuple[object, ...] = ()
+        self._is_closed = False
 
     @property
     def state(self) -> State:
@@ -92,11 +93,6 @@ class Connection:
         has_ended = self.state.kind == "embedded" and self.state.health is Health.DOWN
         return self.is_starting or has_ended
 
-    @property
-    def is_settled(self) -> bool:
-        """Return whether waiting changes nothing: it can be asked, or the user must act."""
-        return self.is_ready or self.state.health is Health.UNUSABLE
-
     def note_change(self) -> None:
         """Show what the backend is now; reach it again where it has ended."""
         self.start_connecting()
@@ -104,7 +100,8 @@ class Connection:
 
     def start_connecting(self) -> None:
         """Begin to reach the backend, unless it is ready or that is under way."""
-        if not self.is_ready and (self._reaching is None or self._reaching.done()):
+        is_due = self._reaching is None or self._reaching.done()
+        if is_due and not (self.is_ready or self._is_closed):
             self._reaching = asyncio.create_task(self._reach(self.backend), name="reach")
 
     async def wait_ready(self, seconds: float = CONNECT_S) -> State:
@@ -112,7 +109,7 @@ class Connection:
         self.start_connecting()
         clock = asyncio.get_running_loop().time
         deadline = clock() + seconds
-        while not self.is_settled and clock() < deadline:
+        while not (self.is_ready or self.state.health is Health.UNUSABLE) and clock() < deadline:
             if self._reaching is None or self._reaching.done():
                 break
             await asyncio.wait({self._reaching}, timeout=0.05)
@@ -120,9 +117,8 @@ class Connection:
 
     def configure(self, config: Config) -> None:
         """Go on with *config*, and with another backend if it names another."""
-        changed = config.backend != self.config.backend
-        self.config = config
-        if changed:
+        old, self.config = self.config, config
+        if config.backend != old.backend:
             self.reopen()
 
     def reopen(self) -> None:
@@ -175,7 +171,8 @@ class Connection:
             self._on_status()
 
     async def aclose(self) -> None:
-        """Give up reaching and let the backend go."""
+        """Give up reaching and let the backend go; a request may wait for it still."""
+        self._is_closed = True
         self.note_first_look(0)
         self._stop_reaching()
         await asyncio.gather(*self._closing, return_exceptions=True)

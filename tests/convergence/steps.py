@@ -118,6 +118,7 @@ class Steps(Play):
 
     def do_backspace(self, name: str) -> None:
         if self.document(name) and (at := self.cursor(name)).column:
+            self.where, self.is_moved = name, False
             self.cursors[name] = start = at._replace(column=at.column - 1)
             self.edit(name, start, at, "")
 

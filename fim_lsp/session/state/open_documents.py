@@ -95,8 +95,7 @@ class OpenDocuments:
             if doc.is_at_cursor(event.edits):
                 self.go_to(doc)
         doc.change(event.edits, event.version)
-        crosses = doc.crosses_limit(event.edits)
-        if crosses:
+        if crosses := doc.crosses_limit(event.edits):
             doc.show_in(ModelView(doc.file, doc.workspace))
             doc.refuse_large()
         return crosses
