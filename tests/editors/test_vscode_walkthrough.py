@@ -71,6 +71,8 @@ def test_from_an_empty_home_to_a_suggestion(tmp_path: Path, index: Path) -> None
         workbench("click", f"{STEP}::-p-text(Get a real model)")
         workbench.click_until(BUTTON, ".xterm")
         workbench.wait_for("Where do completions come from?")
+        workbench.palette("FIM: Get a Real Model")  # once more shows the terminal that is there
+        assert str(workbench("text")).count("Where do completions come from?") == 1
         workbench.click_until(".xterm", ".xterm.focus")  # a step that ends may take the focus away
         workbench("type", "3")
         workbench("press", "Enter")

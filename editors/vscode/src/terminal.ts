@@ -3,13 +3,21 @@
 import * as vscode from "vscode";
 import { ownFolder, taskProcess } from "./processes";
 
-/** Run `fim-lsp` with these arguments in a terminal that stays open; resolves when the program has ended. */
+const SOURCE = "fim-lsp";
+
+/**
+ * Run `fim-lsp` with these arguments in a terminal that stays open, or show the one where the same runs already; resolves
+ * when the program has ended.
+ */
 export async function runInTerminal(context: vscode.ExtensionContext, program: string, ...args: string[]): Promise<void> {
   const scope = vscode.workspace.workspaceFolders ? vscode.TaskScope.Workspace : vscode.TaskScope.Global;
   const execution = await taskProcess(program, args, await ownFolder(context));
-  const task = new vscode.Task({ type: "process" }, scope, args[0] ?? "", "fim-lsp", execution, []);
+  const [name = ""] = args;
+  const task = new vscode.Task({ type: "process" }, scope, name, SOURCE, execution, []);
   task.presentationOptions = { focus: true, panel: vscode.TaskPanelKind.Dedicated, echo: false };
-  const running = await vscode.tasks.executeTask(task);
+  const open = vscode.tasks.taskExecutions.find((each) => each.task.source === SOURCE && each.task.name === name);
+  if (open !== undefined) vscode.window.terminals.find((each) => each.name === name)?.show();
+  const running = open ?? (await vscode.tasks.executeTask(task)); // a second one, VS Code would ask what to do with the first
   await new Promise<void>((resolve) => {
     const watching = vscode.tasks.onDidEndTask((ended) => {
       if (ended.execution !== running) return;
