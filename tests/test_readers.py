@@ -26,7 +26,7 @@ from fim_lsp.settings.config import PrivacyConfig
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters.order import polish
 from fim_lsp.workspace import git_files, ignore_files
-from server_bridge.fim import layout, reading
+from server_bridge.fim import chat, layout, reading
 from server_bridge.fim.tokens import FAMILIES
 from server_bridge.http import api_key, events, responses
 from server_bridge.llama import answers, completion, link, mirror
@@ -188,8 +188,8 @@ READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
     "tokens": (spelled, ("a",)),
     "ids": (ids, ("a", "ab", "abcdefgh")),
     "a template": (
-        lambda text: layout.parse_turn(text, text),
-        (layout.QUESTION, layout.ANSWER, "<think>"),
+        lambda text: chat.parse_turn(text, text),
+        (chat.QUESTION, chat.ANSWER, "<think>"),
     ),
     "what looks special": (
         lambda text: [layout.neutral(text, family) for family in (FAMILIES[0], *FAMILIES[-2:])],

@@ -33,6 +33,7 @@ from fim_lsp.suggest.request import EDITOR, PLAIN_MENU, MenuClient, Requester, S
 from fim_lsp.workspace import paths
 
 Ranged = TypeVar("Ranged", Edit, Suggestion)
+OpenSession = Callable[[Config], Session]
 
 # For saving and ending while the client waits for the answer to `shutdown`: VS Code waits 2 s.
 SHUTDOWN_S = 2.0
@@ -62,7 +63,7 @@ class Editor(LanguageServer):
 
     def __init__(
         self,
-        open_session: Callable[[Config], Session],
+        open_session: OpenSession,
         flags: Mapping[str, object],
         *,
         over_tcp: bool = False,

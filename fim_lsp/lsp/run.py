@@ -9,13 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 from fim_lsp.lsp import ending, offer, tcp, transport, watchdog
-from fim_lsp.lsp.editor import Editor
+from fim_lsp.lsp.editor import Editor, OpenSession
 from fim_lsp.lsp.local_page import OpenPort
 from fim_lsp.lsp.rpc import SLICE_S, Protocol, types
 from fim_lsp.lsp.server import add_methods
 from fim_lsp.lsp.transport import BadFrame, Client, Skipped
-from fim_lsp.session.session import Session
-from fim_lsp.settings.config import Config
 from fim_lsp.settings.files import cache_folder
 
 log = logging.getLogger(__name__)
@@ -28,7 +26,7 @@ FLUSH_S = 0.1  # for the last messages to a client that is not
 def run(
     address: tuple[str, int] | None,
     token: str,
-    open_session: Callable[[Config], Session],
+    open_session: OpenSession,
     flags: Mapping[str, object],
     open_port: OpenPort,
 ) -> NoReturn:

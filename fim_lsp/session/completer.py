@@ -26,13 +26,12 @@ from fim_lsp.session.newest import Newest
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.quietness import Quietness
-from fim_lsp.session.state.known_text import Displayed
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.stats import Answer, LastAnswer, Stats, describe
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters.order import polish
-from fim_lsp.suggest.known import Wait
+from fim_lsp.suggest.known import Displayed, Wait
 from fim_lsp.suggest.lines_in_sight import continue_line
 from fim_lsp.suggest.reasons import End, Outcome, reason, source
 from fim_lsp.suggest.request import (

@@ -23,11 +23,10 @@ from fim_lsp.session.scheduler import end_tasks
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.stats import Stats
 from fim_lsp.session.tasks import Tasks
-from fim_lsp.suggest import boundary
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.known import Known, Wait, is_answered
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, accept
-from server_bridge.protocol import BackendError, PromptTooLong, Request, Stop, Timings
+from server_bridge.protocol import BackendError, PromptTooLong, Stop, Timings
 
 # A stream continues for this long after a request was answered: the next key brings one that joins
 # it. Where a request left without its text, cancelled or late, it goes on to its end.
@@ -208,11 +207,9 @@ class Dispatcher:
     async def _decode(
         self, generation: Generation, doc: OpenDocument, model: PermittedModel
     ) -> None:
-        stops = boundary.stops(generation.request.cursor)
-        request = Request(generation.rest, generation.left, stops, generation.sample)
         self._stats.count_stream(waited_for=generation.waiting > 0)
         try:
-            async with aclosing(model.stream(request)) as replies:
+            async with aclosing(model.stream(generation.next_request)) as replies:
                 async for reply in replies:
                     self._stats.count_reply(reply, waited_for=generation.waiting > 0)
                     if is_over := generation.take(reply):

@@ -35,7 +35,7 @@ from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters.repeats import looping_lines, stuttering
 from fim_lsp.suggest.known import Known
 from fim_lsp.suggest.request import CompletionRequest
-from server_bridge.protocol import Prompt, Reply, Stop, Timings
+from server_bridge.protocol import Prompt, Reply, Request, Stop, Timings
 
 
 def goes_on(
@@ -134,6 +134,11 @@ class Generation:
     def rest(self) -> Prompt:
         """The prompt that goes on behind all that came."""
         return resume(self.prompt, self.raw, self.tokens)
+
+    @property
+    def next_request(self) -> Request:
+        """The request for what it may still say."""
+        return Request(self.rest, self.left, boundary.stops(self.request.cursor), self.sample)
 
     @property
     def is_over(self) -> bool:

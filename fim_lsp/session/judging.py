@@ -178,7 +178,7 @@ class Judging:
 
     async def _judge_remembered(self, workspace: Workspace) -> None:
         """Judge what is remembered of files that are not open, of an earlier session, too."""
-        await self._persistence.restore_ring(workspace, self._connection.config)
+        await self._persistence.restore_ring(workspace)
         await self._wait_calm()
         while workspace.is_unsure(self._connection.config.privacy):
             self._looks[workspace] = self._looks[workspace]._replace(since=_now())

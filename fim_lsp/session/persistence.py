@@ -28,7 +28,6 @@ from fim_lsp.session.state.state_file import SavedDocument, SavedWorkspace
 from fim_lsp.session.state.verdicts import CALM_S, LIMIT_S, judge_apart
 from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.tasks import Tasks
-from fim_lsp.settings.config import Config
 from fim_lsp.workspace.paths import local_path, locate
 from server_bridge.machine import notes
 from server_bridge.protocol import BackendError
@@ -62,9 +61,10 @@ class Persistence:
     # how often all was deleted: what was begun before is not written after it
     _n_forgotten: int = 0
 
-    async def restore_ring(self, workspace: Workspace, config: Config) -> None:
+    async def restore_ring(self, workspace: Workspace) -> None:
         """Load the ring of *workspace*, once."""
-        if self._cache is None or not workspace.settings(config).state.save:
+        config = workspace.settings(self._connection.config)
+        if self._cache is None or not config.state.save:
             return
         work = partial(self._restore_ring, self._cache, workspace)
         await asyncio.wait([workspace.begin_loading(work)])

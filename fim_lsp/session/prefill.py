@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from fim_lsp.context.ring import RingLimits
 from fim_lsp.documents import TextPlace
 from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt.frame import Frame
@@ -99,8 +98,7 @@ class Prefill:
             config = doc.workspace.settings(self._lane.connection.config)
             viewport = doc.viewport(self._framing.widest(doc, doc.place))
             n_chars = frames.ring_chars(config, self._lane.connection.state)
-            limits = RingLimits(config.ring.chunks, config.ring.chunk_lines, n_chars)
-            await doc.workspace.update_ring(viewport, limits, config)
+            await doc.workspace.update_ring(viewport, n_chars, config)
         return False
 
     async def _cursor_step(self, doc: OpenDocument) -> bool:

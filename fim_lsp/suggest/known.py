@@ -1,13 +1,18 @@
 """
-What is known at a cursor (`Known`), and whether a request that waits is answered with it. Pure.
+What is known at a cursor (`Known`), also of what stands on screen (`Displayed`), and whether a
+request that waits is answered with it. Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
-from fim_lsp.suggest.cursor import Candidate
+from fim_lsp.suggest.continuations import Said
+from fim_lsp.suggest.cursor import Candidate, Cursor
+from fim_lsp.suggest.filters.spelling import too_short
+from fim_lsp.suggest.request import CompletionRequest
 
 
 class Known(NamedTuple):
@@ -26,6 +31,37 @@ class Known(NamedTuple):
     is_settled: bool = True
     has_line: bool = False
     was_shown: bool = False
+
+
+class Displayed(NamedTuple):
+    """A filtered candidate and where it was first shown; *model* said it."""
+
+    cursor: Cursor
+    candidate: Candidate
+    model: str
+
+    def at(self, request: CompletionRequest, model: str) -> Known | None:
+        """Return what is left of it for *request*; None where nothing tells, or all is asked for."""
+        if request.invoked or request.selected is not None:
+            return None
+        left = self.find_rest(request.cursor, model)
+        return Known((left,), is_on_screen=True, has_line=True) if left else None
+
+    def find_rest(self, cursor: Cursor, model: str) -> Candidate | None:
+        """
+        Return what is left of it while the user types along, or takes that back: it stays as it is,
+        and no filter runs again. None where it does not tell: elsewhere, and where all is typed.
+        """
+        first = self.cursor
+        around = (first.after, first.above, first.below, first.language, self.model)
+        is_here = around == (cursor.after, cursor.above, cursor.below, cursor.language, model)
+        if not is_here or not cursor.before.startswith(first.before):
+            return None
+        rest = Said(first.before + self.candidate.text, len(first.before), self.candidate.whole)
+        left = rest.find_rest(cursor.before)
+        if left is None or (not left.text and cursor.before != first.before):
+            return None
+        return too_short(replace(self.candidate, text=left.text, cuts=()), cursor)
 
 
 class Wait(NamedTuple):

@@ -7,13 +7,6 @@ the mirror, both made once per text. A prompt of 8,000 tokens is then joined, no
 For backends that take no token ids the same is written as text (`render`): only there the special
 tokens are spelled out, and what looks like one in the user's text is broken by a space, so that it
 cannot become one.
-
-A chat model that has no tokens for a gap is asked in words. All that is frozen is the question. The
-answer is begun for the model, with the code from the anchor to the cursor in an open block, and it
-goes on from there: so nothing has to be parsed out of what it says, what is typed comes at the end,
-as for other families, and an answer ends where the block does. What stands between a question and
-an answer is the template's of the model. It is read off a dialogue that the server writes with it,
-twice: as what comes next, thinking switched off, and as what came before a later question.
 """
 
 from __future__ import annotations
@@ -21,14 +14,11 @@ from __future__ import annotations
 import itertools
 import re
 from array import array
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Generic, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
-from xxhash import xxh3_128_digest
-
-from server_bridge.fim.tokens import CONTROLS, PLAIN_HEAD, Family, Specials, specials
+from server_bridge.fim.tokens import CONTROLS, Family, Specials, specials
 from server_bridge.protocol import Prompt, Token
 
 
@@ -189,41 +179,6 @@ def _inside_character(data: bytes, at: int) -> bool:
     return at < len(data) and data[at] & 0xC0 == 0x80  # noqa: PLR2004
 
 
-def grammar(forced: str) -> str:
-    """
-    Return a GBNF grammar of all texts that begin with *forced* (llama.cpp, grammars/README.md).
-    """
-    return f'root ::= "{"".join(map(_escape, forced))}" .*'
-
-
-def _escape(character: str) -> str:
-    if character in '"\\':
-        return "\\" + character
-    return character if character.isprintable() else f"\\U{ord(character):08X}"
-
-
-class Lru(Generic[V]):
-    """Values by the text they were made from; keeps the digest of the text, not the text."""
-
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._values: OrderedDict[bytes, V] = OrderedDict()
-
-    def get(self, text: str) -> V | None:
-        """Return the value made from *text*, if it is still known."""
-        key = xxh3_128_digest(text.encode())
-        if key in self._values:
-            self._values.move_to_end(key)
-        return self._values.get(key)
-
-    def put(self, text: str, value: V) -> V:
-        """Keep *value*; forget the one unused for longest when there are too many."""
-        self._values[xxh3_128_digest(text.encode())] = value
-        if len(self._values) > self._capacity:
-            self._values.popitem(last=False)
-        return value
-
-
 S = TypeVar("S", str, bytes)
 
 
@@ -243,61 +198,3 @@ def common_prefix(a: S, b: S) -> int:
         else:
             high = middle - 1
     return low
-
-
-GAP = "<GAP/>"
-OPEN, CLOSE = "```\n", "```"
-TASK = f"In the last one of these files the code is missing that belongs where {GAP} stands."
-ASK = (
-    f"\n\nWrite the code that belongs where {GAP} stands, in one block, and nothing else. "
-    "Begin and end it exactly where it is missing: repeat nothing of what stands before it or after it."
-)
-CHAT = Family("chat", "", GAP, ASK, head=PLAIN_HEAD, stop=CLOSE)
-
-# Templates of models that may think ask for one of these, and ignore the others.
-NO_THINKING = {"enable_thinking": False, "thinking": False, "reasoning_effort": "low"}
-# Words that a template hands on as they are
-QUESTION, ANSWER = "qqQuestionqq", "qqAnswerqq"
-
-
-class Turn(NamedTuple):
-    """
-    The text that a model's template puts before a question, between it and the answer, and before a
-    further one ("" where it takes none).
-    """
-
-    before: str
-    between: str
-    again: str = ""
-
-
-def dialogues() -> tuple[list[dict[str, str]], list[dict[str, str]]]:
-    """
-    Return the two dialogues to have written: a question, and one that was answered before another.
-    """
-    question = {"role": "user", "content": QUESTION}
-    answer = {"role": "assistant", "content": ANSWER}
-    return [question], [question, answer, question]
-
-
-def parse_turn(question: str, answered: str) -> Turn | None:
-    """
-    Return the turn in what the server made of the `dialogues`; None where the question is not in
-    it.
-
-    What stands before an answer of long ago (`answered`) counts where it says more, as the channel
-    of gpt-oss, or where the model would think first.
-    """
-    before, is_there, between = question.partition(QUESTION)
-    if not is_there:
-        return None
-    then, is_there, rest = answered.partition(QUESTION)[2].partition(ANSWER)
-    if is_there and (then.startswith(between) or _thinks(between)):
-        between = then
-    again, is_known, _ = rest.partition(QUESTION)
-    return Turn(before, between, again if is_known else "")
-
-
-def _thinks(text: str) -> bool:
-    """Return whether *text* ends inside a thought."""
-    return text.rfind("<think>") > text.rfind("</think>")

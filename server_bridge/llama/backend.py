@@ -19,7 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from server_bridge.fim.layout import CHAT, Ids, Kind, ids, join_runs, layout, split_tape
+from server_bridge.fim.chat import CHAT
+from server_bridge.fim.layout import Ids, Kind, ids, join_runs, layout, split_tape
 from server_bridge.fim.tokens import FILLS_ONLY, PLAIN, Family, Specials, is_base_model
 from server_bridge.http.client import Http
 from server_bridge.http.responses import state_after

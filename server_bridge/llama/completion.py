@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncGenerator, Iterable
 
-from server_bridge.fim.layout import grammar
 from server_bridge.http.responses import Object, label, log_probability
 from server_bridge.llama.answers import DRAFTERS, Entry, Event, SlotCost
 from server_bridge.llama.mirror import RUN, Outlook
@@ -169,3 +168,16 @@ def _stop(event: Event, n_room: int) -> Stop:
     reason = STOPS.get(event.stop_type, Stop.LIMIT) if event.stop else Stop.LIMIT
     is_full = event.truncated or event.tokens_predicted >= n_room
     return Stop.FULL if event.stop and is_full and reason is Stop.LIMIT else reason
+
+
+def grammar(forced: str) -> str:
+    """
+    Return a GBNF grammar of all texts that begin with *forced* (llama.cpp, grammars/README.md).
+    """
+    return f'root ::= "{"".join(map(_escape, forced))}" .*'
+
+
+def _escape(character: str) -> str:
+    if character in '"\\':
+        return "\\" + character
+    return character if character.isprintable() else f"\\U{ord(character):08X}"

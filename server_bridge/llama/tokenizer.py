@@ -13,24 +13,24 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import Generic, TypeVar
 
-from server_bridge.fim.layout import (
+from xxhash import xxh3_128_digest
+
+from server_bridge.fim.chat import (
     ASK,
     CHAT,
     GAP,
     NO_THINKING,
     OPEN,
     TASK,
-    Ids,
-    Lru,
     Turn,
     dialogues,
-    find_spelling,
-    ids,
     parse_turn,
 )
+from server_bridge.fim.layout import Ids, find_spelling, ids
 from server_bridge.fim.tokens import PLAIN, Specials, families, specials
 from server_bridge.http.responses import ServerError, UnexpectedAnswer, answer_error
 from server_bridge.llama import answers
@@ -50,6 +50,7 @@ SPACE = "\u2581"  # how SentencePiece writes one
 MOST_EXTRA = 8
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 
 class Tokenizer:
@@ -247,3 +248,25 @@ class Tokenizer:
 
 def _encode(piece: str | list[int]) -> bytes:
     return piece.encode() if isinstance(piece, str) else bytes(piece)
+
+
+class Lru(Generic[V]):
+    """Values by the text they were made from; keeps the digest of the text, not the text."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._values: OrderedDict[bytes, V] = OrderedDict()
+
+    def get(self, text: str) -> V | None:
+        """Return the value made from *text*, if it is still known."""
+        key = xxh3_128_digest(text.encode())
+        if key in self._values:
+            self._values.move_to_end(key)
+        return self._values.get(key)
+
+    def put(self, text: str, value: V) -> V:
+        """Keep *value*; forget the one unused for longest when there are too many."""
+        self._values[xxh3_128_digest(text.encode())] = value
+        if len(self._values) > self._capacity:
+            self._values.popitem(last=False)
+        return value

@@ -17,7 +17,8 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from server_bridge.fim.layout import CHAT, GAP, NO_THINKING, TASK, Part, neutral, render
+from server_bridge.fim.chat import CHAT, GAP, NO_THINKING, TASK
+from server_bridge.fim.layout import Part, neutral, render
 from server_bridge.openai.code_block import find_block
 from server_bridge.openai.stream import StreamedAnswer
 from server_bridge.protocol import NO_ID, TEMPERATURE, Prompt, Reply, Request, Stop, Timings, Token

@@ -15,11 +15,11 @@ from fim_lsp.prompt.frame import Frame, Header, compose
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.generation import Generation, Phase
 from fim_lsp.session.newest import Newest
-from fim_lsp.session.state.known_text import Displayed, KnownText
+from fim_lsp.session.state.known_text import KnownText
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.continuations import Said
 from fim_lsp.suggest.cursor import Candidate, Odds
-from fim_lsp.suggest.known import Known
+from fim_lsp.suggest.known import Displayed, Known
 from fim_lsp.suggest.request import CompletionRequest, request_at
 from server_bridge.protocol import Health, State, Token
 

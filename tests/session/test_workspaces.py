@@ -59,9 +59,9 @@ class Project:
         """Return what a prompt would show after some idle time."""
         viewport = Viewport(self.uri, 2, 0, 4)
         for _ in range(2):
-            await self._here.update_ring(viewport, self.limits, self.config)
+            await self._here.update_ring(viewport, 6000, self.config)
             await self.workspaces.wait_explored()
-        await self._here.update_ring(viewport, self.limits, self.config)
+        await self._here.update_ring(viewport, 6000, self.config)
         return "".join(f"# {c.name}\n{c.text}" for c in self._here.chunks(viewport))
 
 

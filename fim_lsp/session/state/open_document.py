@@ -28,11 +28,10 @@ from fim_lsp.session.generation import Generation
 from fim_lsp.session.lane import Permit, Withdrawn
 from fim_lsp.session.state.acceptance import Acceptance
 from fim_lsp.session.state.frame_ladder import FrameLadder
-from fim_lsp.session.state.known_text import Displayed
 from fim_lsp.session.state.model_view import ModelView, Verdict
 from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.stats import LastAnswer
-from fim_lsp.suggest.known import Known
+from fim_lsp.suggest.known import Displayed, Known
 from fim_lsp.suggest.reasons import End
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, why_disabled
 from fim_lsp.workspace.paths import FileLocation

@@ -132,12 +132,13 @@ class Workspace:
         for name in names:
             del self._shown[name]
 
-    async def update_ring(self, viewport: Viewport, limits: RingLimits, config: Config) -> None:
+    async def update_ring(self, viewport: Viewport, n_chars: int, config: Config) -> None:
         """
-        Choose the chunks again, if anything happened; what takes long, on a disk that does not
-        answer, goes on without the caller.
+        Choose the chunks again, for *n_chars*, if anything happened; what takes long, on a disk
+        that does not answer, goes on without the caller.
         """
         if self._updating is None or self._updating.done():
+            limits = RingLimits(config.ring.chunks, config.ring.chunk_lines, n_chars)
             work = self._update_ring(viewport, limits, config)
             self._updating = asyncio.create_task(work, name="choose chunks")
         await asyncio.wait([self._updating], timeout=CHOICE_S)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server_bridge.fim import layout
-from server_bridge.fim.layout import ANSWER, QUESTION, Turn
+from server_bridge.fim.chat import ANSWER, QUESTION, Turn, dialogues, parse_turn
 
 # Templates of 2025 and 2026, as rendered: (what comes next with thinking off, an answer before another question, turn).
 RENDERED = {
@@ -60,12 +59,12 @@ RENDERED = {
 def test_a_turn_is_read_off_what_the_server_writes(name: str) -> None:
     """The answer begins where the model would say what counts, and not in a thought."""
     asked, answered, expected = RENDERED[name]
-    assert layout.parse_turn(asked, answered) == expected
+    assert parse_turn(asked, answered) == expected
 
 
 def test_a_template_hands_the_sentinels_on_as_they_are() -> None:
     """No template trims, splits or escapes them."""
     assert (QUESTION + ANSWER).isalpha()
-    assert [m["content"] for dialogue in layout.dialogues() for m in dialogue] == [
+    assert [m["content"] for dialogue in dialogues() for m in dialogue] == [
         QUESTION, QUESTION, ANSWER, QUESTION,
     ]  # fmt: skip

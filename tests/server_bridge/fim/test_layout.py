@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import pytest
@@ -10,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server_bridge.fim.layout import (
-    Lru,
     common_prefix,
     find_spelling,
-    grammar,
     head,
     ids,
     join_runs,
@@ -68,12 +65,6 @@ def test_names_tell_families_apart_that_spell_alike() -> None:
     assert "mellum" not in [f.name for f in families("starcoder2-3b.gguf")]
 
 
-@pytest.mark.parametrize("forced", ["x", '"\\', "\n\t\0\x7f", "é\u2028🎉"])
-def test_grammars_are_one_line_of_safe_characters(forced: str) -> None:
-    """Whatever is forced, the grammar stays one well-formed line."""
-    assert re.fullmatch(r'root ::= "(\\U[0-9A-F]{8}|\\["\\]|[^"\\\n])+" \.\*', grammar(forced))
-
-
 @given(st.lists(st.lists(st.integers(0, 200_000))))
 def test_joining_runs_is_joining_ids(runs: list[list[int]]) -> None:
     """The packed and the listed form of a joined run are those of the joined ids."""
@@ -100,16 +91,6 @@ def test_text_and_tape_spell_the_middle(middle: str, cut: int) -> None:
     text, kept = split_tape(middle, tape)
     assert text + b"".join(t.text for t in kept).decode() == middle
     assert kept == tape[len(tape) - len(kept) :]
-
-
-def test_the_longest_unused_value_is_forgotten() -> None:
-    """A full cache drops the value unused for longest."""
-    cache: Lru[int] = Lru(2)
-    cache.put("a", 1)
-    cache.put("b", 2)
-    cache.get("a")
-    cache.put("c", 3)
-    assert [cache.get(text) for text in "abc"] == [1, None, 3]
 
 
 @given(st.text("ab", max_size=20), st.text("ab", max_size=20), st.text("ab", max_size=20))

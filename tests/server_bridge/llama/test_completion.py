@@ -1,13 +1,15 @@
-"""What llama.cpp tells of a token into how likely the model says it."""
+"""What llama.cpp is asked, and what it tells of a token into how likely the model says it."""
 
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 
 from server_bridge.llama.answers import CandidateToken, Entry
-from server_bridge.llama.completion import rate_tokens
+from server_bridge.llama.completion import grammar, rate_tokens
+from server_bridge.llama.tokenizer import Lru
 from server_bridge.protocol import Token
 
 ODDS = {b";": 0.5, b";\n": 0.25, b";\n\n": 0.125, b",": 0.0625, b"\n": 0.5, b"\n\n": 0.25}
@@ -44,3 +46,19 @@ def test_odds_of_any_size_are_read() -> None:
     for logprob in (-1e9, 0.0, 1e9):
         [token] = rate_tokens((Token(2, b";"),), [Entry(2, logprob, told)])
         assert token.logprob == 0.0
+
+
+@pytest.mark.parametrize("forced", ["x", '"\\', "\n\t\0\x7f", "é\u2028🎉"])
+def test_grammars_are_one_line_of_safe_characters(forced: str) -> None:
+    """Whatever is forced, the grammar stays one well-formed line."""
+    assert re.fullmatch(r'root ::= "(\\U[0-9A-F]{8}|\\["\\]|[^"\\\n])+" \.\*', grammar(forced))
+
+
+def test_the_longest_unused_value_is_forgotten() -> None:
+    """A full cache drops the value unused for longest."""
+    cache: Lru[int] = Lru(2)
+    cache.put("a", 1)
+    cache.put("b", 2)
+    cache.get("a")
+    cache.put("c", 3)
+    assert [cache.get(text) for text in "abc"] == [1, None, 3]

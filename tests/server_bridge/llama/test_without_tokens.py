@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from server_bridge.fim import layout
+from server_bridge.fim import chat
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import Chunk, Prompt, Request, Stop
 from tests.llama_server import llama_server
@@ -57,10 +57,8 @@ async def test_a_chat_model_is_asked_and_its_answer_begun(unusual_models: dict[s
     """The frozen parts are the question in the model's own template, what is typed the answer so far."""
     shown = await shown_to(unusual_models["chat"])
     files = "\n\n--- a.py ---\nA = 1\n\n\n--- b.py ---\nB = 2\n"
-    question = (
-        f"<|im_start|>user\n{layout.TASK}{files}{layout.GAP}LATER = 3\n{layout.ASK}<|im_end|>\n"
-    )
-    assert shown == f"{question}<|im_start|>assistant\n{layout.OPEN}    ret"
+    question = f"<|im_start|>user\n{chat.TASK}{files}{chat.GAP}LATER = 3\n{chat.ASK}<|im_end|>\n"
+    assert shown == f"{question}<|im_start|>assistant\n{chat.OPEN}    ret"
 
 
 async def test_no_file_ends_the_question(unusual_models: dict[str, Path]) -> None:

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server_bridge.fim.layout import GAP, TASK, render
+from server_bridge.fim.chat import GAP, TASK
+from server_bridge.fim.layout import render
 from server_bridge.http.client import Http
 from server_bridge.openai import completion
 from server_bridge.openai.backend import OpenAiServer
