@@ -19,6 +19,8 @@ from tests.editors.vscode import Workbench
 pytestmark = pytest.mark.editors
 
 AREA = "import os\n\n\ndef area(w, h):\n    return w * h\n"
+MANY = ", ".join(f"argument_{n}" for n in range(12))
+WIDE = f"import os\n\n\ndef area(w, h):\n    return compute({MANY}, last)\n"
 MODEL = '[backend]\nkind = "openai"\nurl = "{}"\n'
 INPUT = ".quick-input-widget:not([style*='display: none']) input"
 DIFF = ".tab.active[aria-label*='multiply']"
@@ -43,6 +45,7 @@ def workbench(tmp_path_factory: pytest.TempPathFactory, server: Scripted) -> Ite
     (project / ".git").mkdir(parents=True)
     for name in ("area.py", "accept.py", "cursor.py", "reject.py", "again.py"):
         (project / name).write_text(AREA)
+    (project / "wide.py").write_text(WIDE)
     (project / "faulty.json").write_text('{\n  "a": 1,\n}\n')
     with closing(Workbench(home, project / "area.py", {}, VSIX)) as workbench:
         workbench.wait_for("def area")
@@ -58,9 +61,11 @@ def instruct(workbench: Workbench, words: str) -> None:
     workbench("press", "Enter")
 
 
-def edited(workbench: Workbench, server: Scripted, name: str, n_selected: int = 2) -> None:
+def edited(
+    workbench: Workbench, server: Scripted, name: str, n_selected: int = 2, text: str = ""
+) -> None:
     """Have the function in the file changed; the change is on screen."""
-    server.text = answer("    # multiply\n")
+    server.text = f"```python\n{text}```\n" if text else answer("    # multiply\n")
     workbench.open(workbench.file.with_name(name))
     for key in ("Control+Home", *["ArrowDown"] * 3, *["Shift+ArrowDown"] * n_selected):
         workbench("press", key)
@@ -109,6 +114,18 @@ def test_rejecting(workbench: Workbench, server: Scripted) -> None:
     workbench("type", " ")
     workbench("press", "Backspace")
     assert workbench.saved() == AREA
+
+
+@needs_workbench
+def test_a_change_far_to_the_right_is_in_sight(workbench: Workbench, server: Scripted) -> None:
+    """The diff shows where the first line that differs is new."""
+    edited(
+        workbench, server, "wide.py", text=WIDE[WIDE.index("def") :].replace("last", "# multiply")
+    )
+    changed = ".editor-instance .modified-in-monaco-diff-editor span::-p-text(multiply)"
+    workbench.wait_until(lambda: workbench("inSight", changed), "the change in sight")
+    workbench("press", "Escape")
+    closed(workbench)
 
 
 @needs_workbench
@@ -193,6 +210,7 @@ const answer = { range, newText: "y\\n", edits: [{ range, newText: "y\\n" }], no
 const asked = [], edited = [], said = [], known = {};
 Object.assign(vscode.window, {
   activeTextEditor: { document: front },
+  visibleTextEditors: [],
   showInformationMessage: (text) => said.push(text),
   showTextDocument: async () => undefined,
   tabGroups: { all: [], onDidChangeTabs: () => ({}) },

@@ -68,6 +68,8 @@ const commands = {
   clickLeft: (selector) => page.click(selector, { offset: { x: 5, y: 9 } }),
   // Where the browser was sent besides the workbench.
   opened: async () => browser.targets().map((target) => target.url()).filter((url) => url !== page.url()),
+  // Whether some of it can be seen where it stands now.
+  inSight: (selector) => page.$(selector).then((node) => node?.isIntersectingViewport() ?? false),
   exists: (selector) => page.$(selector).then((node) => node !== null),
   picture: (path) => page.screenshot({ path }).then(() => path),
 };

@@ -61,7 +61,9 @@ export class Edits implements vscode.Disposable, vscode.TextDocumentContentProvi
       vscode.window.tabGroups.onDidChangeTabs(({ closed }) => {
         if (closed.some((tab) => this.isOf(tab))) this.forget();
       }),
-      vscode.workspace.onDidChangeTextDocument(({ document }) => this.reveal(document)),
+      vscode.workspace.onDidChangeTextDocument(({ document }) => {
+        if (document.uri.toString() === this.shown?.uri.toString()) this.reveal();
+      }),
       vscode.commands.registerCommand("fim.edit.fix", () => this.fix()),
       vscode.commands.registerCommand("fim.edit.accept", () => this.accept()),
       vscode.commands.registerCommand("fim.edit.reject", () => this.close()),
@@ -175,6 +177,7 @@ export class Edits implements vscode.Disposable, vscode.TextDocumentContentProvi
     shown.text = text === "" || text.endsWith("\n") ? text : `${text}\n`;
     shown.edits = answer.edits;
     await this.show(shown);
+    this.reveal(); // now, if VS Code has all of it, else once it has
     await vscode.commands.executeCommand("setContext", "fim.editIsWhole", true);
   }
 
@@ -190,11 +193,12 @@ export class Edits implements vscode.Disposable, vscode.TextDocumentContentProvi
   }
 
   /** Have the first change in sight, once all is written: it may stand far to the right. */
-  private reveal(document: vscode.TextDocument): void {
+  private reveal(): void {
     const shown = this.shown;
-    if (shown === undefined || shown.asking !== undefined || document.uri.toString() !== shown.uri.toString()) return;
-    const editor = vscode.window.visibleTextEditors.find((each) => each.document === document);
-    editor?.revealRange(firstChange(shown.document, document, shown.first), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+    const editor = vscode.window.visibleTextEditors.find(({ document }) => document.uri.toString() === shown?.uri.toString());
+    if (shown === undefined || shown.asking !== undefined || editor === undefined) return;
+    const change = firstChange(shown.document, editor.document, shown.first);
+    editor.revealRange(change, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
   }
 
   /** Apply the edit, in one step. */
