@@ -452,7 +452,7 @@ async def saved(disks: Disks, file: Path) -> list[str]:
 
 
 async def with_its_rule(disks: Disks, file: Path) -> list[str]:
-    made_again(file, CODE.format("secret"), rule="secret.py\n")
+    made_again(file, CODE.format("new"), rule="secret.py\n")
     await watched(disks, file)
     return [await answer(disks.typist(file))]
 

@@ -155,6 +155,7 @@ NEAR: dict[str, object] = {
     "privacy ": [{"exclude": SECRET}],
     " privacy": SECRET,
     " privacy ": "mine.py",
+    "privacy -> exclude": SECRET,
 }
 
 

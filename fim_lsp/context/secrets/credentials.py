@@ -90,7 +90,8 @@ _URL_PASSWORD_GROWING = re.compile(  # a port has no other characters than digit
     r"://[^\s:/@\"'<>]{0,64}:(?![$%*])(?=\d{0,255}[^\d\s/\"'<>{}])([^\s/\"'<>{}]{1,255})\Z"
 )
 _PLACEHOLDER = re.compile(
-    r"(?i)user(?:name)?|pass(?:w(?:or)?d)?|pw|pwd|secret|token|redacted|[x*.]+|\W.*"
+    r"(?i)user(?:name)?|(?:[a-z]{1,20}_){0,4}pass(?:w(?:or)?d)?\W?|pw|pwd|secret|token|redacted"
+    r"|[x*.]+|\W.*"
     r"|.{0,255}?(?:\[\^|\(\?).*"
 )
 

@@ -267,10 +267,9 @@ def is_public(text: str, start: int, end: int) -> bool:
     so.
     """
     value = text[start:end]
-    if _PUBLIC_VALUE.match(value):
-        return True
-    if not (_HASH.match(value) or _ENCODED.match(value)):
-        return False
+    is_known = _PUBLIC_VALUE.match(value) is not None
+    if is_known or not (_HASH.match(value) or _ENCODED.match(value)):
+        return is_known
     before = text[max(0, start - _IN_FRONT, text.rfind("\n", 0, start) + 1) : start]
     line_end = text.find("\n", end)
     behind = text[end : line_end if line_end >= 0 else len(text)]
