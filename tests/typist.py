@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -10,6 +11,7 @@ from fim_lsp.documents import Document, Edit, Position
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import CompletionConfig, Config
 from fim_lsp.suggest.request import Suggestion
+from fim_lsp.workspace.explorer import Explorer
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Prompt
 from tests.fake_backend import FakeBackend
@@ -37,6 +39,13 @@ def faked(config: Config = QUICK, says: Callable[[Prompt, int], str] | None = No
 async def wait_judged(session: Session) -> None:
     """Wait until every document is judged: what the model would be shown is said after that only."""
     await session.wait_judged()
+
+
+async def wait_explored(*explorers: Explorer) -> None:
+    """Wait until every index is whole."""
+    for explorer in explorers:
+        while explorer._listing and not explorer._listing.done():
+            await asyncio.wait([explorer._listing])
 
 
 @dataclass

@@ -116,6 +116,7 @@ def still_true(frame: Frame, chunks: Chunks) -> Frame:
 
 SMALL_CONTEXT = 4096  # tokens, until the backend says
 MIDDLE_TOKENS = 256  # some 25 typed lines between two prefills
+SUFFIX_PART = 4  # of the prefix: the suffix tells mostly where to stop
 SCAFFOLD = 64  # tokens of control marks, names and paths
 
 
@@ -142,7 +143,7 @@ def budget(config: Config, state: State, scale: float = 1.0) -> Budget:
     n_ctx = state.n_ctx or SMALL_CONTEXT
     return Budget(
         prefix=int(min(prompt.prefix_tokens, n_ctx // 6) * per),
-        suffix=int(min(prompt.suffix_tokens, n_ctx // 12) * per),
+        suffix=int(min(prompt.prefix_tokens // SUFFIX_PART, n_ctx // 12) * per),
         middle=int(min(MIDDLE_TOKENS, n_ctx // 12) * per),
         lead=0 if needs_no_lead(state.model) else window.LEAD,
     )

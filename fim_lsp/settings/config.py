@@ -194,11 +194,10 @@ class PromptConfig:
 
     # about 100 lines: the function at work and what stands above it
     prefix_tokens: int = option(
-        1024, "Code above the cursor, in tokens.", Project.LOWER, within=(16, 65_536)
-    )
-    # tells mostly where to stop
-    suffix_tokens: int = option(
-        256, "Code below the cursor, in tokens.", Project.LOWER, within=(0, 65_536)
+        1024,
+        "Code above the cursor, in tokens; below it, a quarter as much is shown.",
+        Project.LOWER,
+        within=(16, 65_536),
     )
 
 

@@ -9,6 +9,7 @@ REMOVED = {
     "fim.commitMessage": "VS Code and plugins for git write commit messages",
     "fim.record": _VS_CODE,
     "fim.stopRecording": _VS_CODE,
+    "fim.prompt.suffixTokens": "a quarter of fim.prompt.prefixTokens is shown below the cursor",
     "fim.completion.learn": 'fim.suggestions = "fewer" shows half as much wrong text, and a fixed'
     " fim.completion.debounceMs lets no dismissal delay the next suggestion",
 }

@@ -89,11 +89,6 @@ class Explorer:
         if self._listing is not None:
             self._listing.cancel()
 
-    async def wait_explored(self) -> None:
-        """Wait until the index is whole; for tests and benchmarks."""
-        while self._listing and not self._listing.done():
-            await asyncio.wait([self._listing])
-
     async def _grow(self, folder: Path, near: str, privacy: PrivacyConfig) -> None:
         loop = asyncio.get_running_loop()
         if self._reading is not None:  # it goes on when its task is ended, and may hang

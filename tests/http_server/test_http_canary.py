@@ -13,7 +13,7 @@ from server_bridge.protocol import Request
 from tests.asked import requests_to
 from tests.context.test_secrets import KEYS
 from tests.http_server.clients import served, vim
-from tests.typist import QUICK, faked
+from tests.typist import QUICK, faked, wait_explored
 
 MAIN = "from ship import freight\n\n\ndef price(weight):\n    return fre"
 
@@ -94,7 +94,7 @@ async def test_private_files_reach_neither_the_model_nor_the_page(
         await session.wait_idle()
         await at_port.post(*main_with("ight("))
         await session.wait_idle()
-        await session._workspaces.wait_explored()
+        await wait_explored(*(each.files for each in session._workspaces))
         await at_port.post(*main_with("ight(w"))
         pages.append((await at_port.client.get("/page/state")).text)
     named = "\n".join(str(each.prompt) for each in asked if url or each.prompt.path == "main.py")

@@ -32,16 +32,13 @@ def test_a_prompt_grows_by_what_is_typed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_ctx", "prefix", "suffix"), [(0, 682, 341), (600, 100, 50), (1_000_000, 1024, 512)]
+    ("n_ctx", "prefix", "suffix"), [(0, 682, 256), (600, 100, 50), (1_000_000, 1024, 256)]
 )
 def test_a_window_takes_no_more_than_a_share_of_a_small_context(
     n_ctx: int, prefix: int, suffix: int
 ) -> None:
     """A sixth and a twelfth of it, or what the settings say; 4096 tokens are assumed at first."""
-    config = dataclasses.replace(
-        Config(), prompt=dataclasses.replace(Config().prompt, prefix_tokens=1024, suffix_tokens=512)
-    )
-    sizes = budget(config, dataclasses.replace(READY, n_ctx=n_ctx, chars_per_token=1.0))
+    sizes = budget(Config(), dataclasses.replace(READY, n_ctx=n_ctx, chars_per_token=1.0))
     assert (sizes.prefix, sizes.suffix) == (prefix, suffix)
 
 

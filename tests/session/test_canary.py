@@ -23,7 +23,7 @@ from server_bridge.http.client import Http
 from tests.context.test_secrets import KEYS, LINES
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
-from tests.typist import QUICK, Typist
+from tests.typist import QUICK, Typist, wait_explored
 
 PUBLIC = "def freight(weight):\n    fee = 3  # PUBLIC\n    return weight * fee\n"
 MAIN = (
@@ -83,7 +83,7 @@ class Project(NamedTuple):
 
     async def rest(self) -> None:
         await self.session.wait_idle()
-        await self.session._workspaces.wait_explored()
+        await wait_explored(*(each.files for each in self.session._workspaces))
 
     async def type(self, typist: Typist, text: str) -> None:
         for key in text:

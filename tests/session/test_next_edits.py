@@ -32,6 +32,7 @@ from server_bridge.bridge import Unusable
 from tests.clock import run
 from tests.places import place
 from tests.session.conftest import OpenSession
+from tests.typist import wait_explored
 
 W, X = place("w"), place("x")
 A, B, OUT = f"{W}/a.py", f"{W}/b.py", f"{X}/c.py"
@@ -381,7 +382,7 @@ async def named(shop: Path, config: Config) -> str | None:
         at = Position(line, 7)
         session.handle(Changed(uri, line + 2, (Edit(at, at, "e"),)))
         await session.next_edit(uri, unasked=True)  # the files are listed once an edit is finished
-    await session._workspaces.wait_explored()
+    await wait_explored(*(each.files for each in session._workspaces))
     edit = await session.next_edit(uri)
     await session.aclose()
     return edit and edit.document.uri.rpartition("/")[2]

@@ -18,7 +18,7 @@ from fim_lsp.session.state import state_file, verdicts, workspaces
 from fim_lsp.workspace import explorer, files, git_files
 from tests.clock import run
 from tests.fake_backend import FakeBackend
-from tests.typist import QUICK, Typist, wait_judged
+from tests.typist import QUICK, Typist, wait_explored, wait_judged
 
 pytestmark = pytest.mark.security
 
@@ -218,7 +218,7 @@ async def test_listings_of_a_disk_that_hangs_do_not_pile_up(
     assert len(listed) <= 1
     found.explore("a.py", disks.session.config)
     disks.answers.set()
-    await found.wait_explored()
+    await wait_explored(found)
     assert "a.py" in found.index.entries
 
 

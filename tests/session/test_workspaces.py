@@ -15,6 +15,7 @@ from fim_lsp.session.state.open_document import source
 from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.settings.config import Config, RingConfig
 from fim_lsp.workspace import paths
+from tests.typist import wait_explored
 
 MAIN = "from shop import freight\n\nprice = freight(3)\n"
 SHOP = "def freight(weight):\n    rate = 3\n    return weight * rate\n"
@@ -60,7 +61,7 @@ class Project:
         viewport = Viewport(self.uri, 2, 0, 4)
         for _ in range(2):
             await self._here.update_ring(viewport, 6000, self.config)
-            await self.workspaces.wait_explored()
+            await wait_explored(*(each.files for each in self.workspaces))
         await self._here.update_ring(viewport, 6000, self.config)
         return "".join(f"# {c.name}\n{c.text}" for c in self._here.chunks(viewport))
 

@@ -322,11 +322,6 @@ class Workspaces:
         for workspace in self._by_key.values():
             workspace.judge_again()
 
-    async def wait_explored(self) -> None:
-        """Wait until every index is whole; for tests and benchmarks."""
-        for workspace in self._by_key.values():
-            await workspace.files.wait_explored()
-
     def close(self) -> None:
         """End the work in the background."""
         for workspace in self._by_key.values():
