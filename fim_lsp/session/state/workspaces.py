@@ -236,14 +236,16 @@ class Workspace:
         on_disk = {source.uri for source in self.memory.unsure()}  # not opened meanwhile
         n_left = 0
         for old, new in zip(known, checked, strict=True):
-            if new is None and old.uri in on_disk:
+            if old.uri not in on_disk:
+                continue
+            if new is None:
                 self.withdraw(old.uri)
                 n_left += 1
-            elif new is not None and old.uri in on_disk:
-                if new is not old:
-                    self.memory.note_change(new)
-                if n_rules == self._n_rules:
-                    self._unjudged.discard(old.uri)
+                continue
+            if new is not old:
+                self.memory.note_change(new)
+            if n_rules == self._n_rules:
+                self._unjudged.discard(old.uri)
         return n_left > 0
 
 
