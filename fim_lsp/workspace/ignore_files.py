@@ -57,7 +57,7 @@ def why_private(path: PurePath, root: PurePath | None, privacy: PrivacyConfig) -
         if not path.is_absolute():
             return _by_names(path, privacy)
         if not isinstance(path, type(PurePath())):
-            return _by_names(path, privacy) or _by_host(path, privacy)
+            return _by_host(path, privacy)
         return _by_disk(path, root, privacy)
     except OSError as error:
         if isinstance(error, Wrong):

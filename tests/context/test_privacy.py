@@ -158,6 +158,7 @@ def test_a_workspace_in_a_folder_of_secrets_has_nothing_to_show(root: str) -> No
     """An editor may take the folder of a file for the workspace."""
     assert why(root + "/config", SECRETS, root=root) == "it matches fim.privacy.exclude"
     assert why(root + "/config", (*SECRETS, "!.ssh/", "!.aws/", "!.kube/"), root=root) == ""
+    assert why("/w/notes/x/a.py", ("notes/",), root="/w/notes/x", files={}) == ""
 
 
 NEVER = """
@@ -189,6 +190,7 @@ def test_a_copy_has_the_names_of_what_it_is_a_copy_of() -> None:
     """Marks of several editors come off one after the other; an ordinary name has no other."""
     assert list(originals(b"main.py")) == []
     assert list(originals(b".bak")) == []
+    assert list(originals(b"#.id_rsa")) == [b".id_rsa"]
     assert list(originals(b"..env.swp")) == [b"..env", b".env"]
     assert list(originals(b".#a.bak~"))[-1] == b"a"
     assert len(list(originals(b"~" * 250))) <= 4

@@ -335,6 +335,7 @@ THINGS: dict[str, tuple[Callable[[Cell, Path], None], str]] = {
     "written while it is read": (while_read(Path.write_text), "R R R R R R"),
     "written unnoticed while it is read": (while_read(write_unnoticed), "R R R R R R"),
     "made a folder while it is read": (while_read(make_a_folder), "A A A A A A"),
+    "deleted while it is read": (while_read(lambda path, _: path.unlink()), "N N N N N N"),
 }
 
 

@@ -112,6 +112,36 @@ async def test_what_was_spent_on_a_prompt_keeps_none_of_its_text() -> None:
     assert not [holder for holder in gc.get_referrers(prompt) if isinstance(holder, dict)]
 
 
+async def test_what_is_left_for_the_request_makes_no_step() -> None:
+    """Less than a step; and after the end of the session there is none."""
+    backend = Odd(itertools.repeat(TOTAL - STEP))
+    lane = lane_to(backend)
+    assert await lane.evaluate(Permission(), PROMPT) == 0
+    await lane.aclose()
+    with pytest.raises(Withdrawn, match="the session ends"):
+        await lane.evaluate(Permission(), PROMPT)
+    assert backend.n_steps == 0
+
+
+@pytest.mark.parametrize("can_rest", [False, True])
+async def test_a_stream_makes_way_where_its_rest_can_be_asked_for(*, can_rest: bool) -> None:
+    """For a step that waits; then it is asked for, in another request."""
+    backend, waiting = FakeBackend(), list[asyncio.Task[None]]()
+    lane = lane_to(backend)
+
+    async def look(_: object) -> None:
+        pass
+
+    def take(_: Reply) -> bool:
+        if not waiting:
+            waiting.append(asyncio.create_task(lane.run(Permission(), look)))
+        return True
+
+    await lane.write(Permission(), Request(PROMPT, 16), take, lambda: can_rest)
+    await waiting[0]
+    assert len(backend.seen) == 1 + can_rest
+
+
 async def test_a_step_that_brings_nothing_is_the_last() -> None:
     """A server that evaluates no step of a prompt evaluates it with the request for text."""
     backend = Odd(itertools.repeat(0), evaluated=0)

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from fim_lsp import events
+from fim_lsp.documents import Edit, Position
+from fim_lsp.prompt.frame import Frame, Header
+from fim_lsp.prompt.window import Window
+from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.quietness import Quietness
+from fim_lsp.session.session import Session
+from fim_lsp.session.state.known_text import KnownText
+from fim_lsp.session.state.model_view import ModelView
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.session.stats import Stats
-from tests.typist import ROOT
+from tests.typist import ROOT, wait_judged
 
 pytestmark = pytest.mark.security
 
@@ -50,3 +60,58 @@ def test_nothing_is_remembered_of_what_is_private(doc: OpenDocument) -> None:
     doc.suspend()
     doc.allow()
     assert yanked(doc) == []
+
+
+@pytest.mark.parametrize("how", ["another folder", "opened again", "closed"])
+def test_a_view_that_is_left_shows_nothing(
+    doc: OpenDocument, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its texts end with it, and what is remembered of the document is to be judged again."""
+    ended = list[KnownText]()
+
+    def end(known: KnownText) -> None:
+        ended.append(known)
+
+    monkeypatch.setattr(KnownText, "end", end)
+    doc.allow()
+    view = doc.view
+    top = Position(0, 0)
+    doc.acceptance.offer(doc.document, [("1", Edit(top, top, "import os"))])
+    if how == "another folder":
+        doc.show_in(ModelView(doc.file, doc.workspace))
+    elif how == "closed":
+        doc.close()
+    else:
+        doc.retire()
+    assert ended == [view.known]
+    assert not doc.workspace.informs(doc.uri)
+    assert doc.acceptance._stats.fates["ignored"] == (how == "closed")
+
+
+def test_a_place_is_one_in_the_text_of_now(doc: OpenDocument) -> None:
+    """The cursor moves to no other."""
+    place = doc.place_at(Position(3, 0))
+    doc.change(("x = 1\n",), 2)
+    with pytest.raises(Withdrawn, match="changed meanwhile"):
+        doc.move_to(place)
+
+
+def test_a_text_leads_on_from_behind_its_anchor_only(doc: OpenDocument) -> None:
+    """Where there is a frame, and the cursor is known."""
+    no_text: Any = None
+    assert not doc.leads_to(no_text)
+    doc.view.ladder.install(Frame(Header("shop", (), "a.py"), Window(0, 3, "", "")))
+    assert not doc.leads_to(no_text)
+    doc.move_to(doc.place_at(Position(2, 0)))
+    assert not doc.leads_to(no_text)
+
+
+async def test_what_is_no_file_needs_no_look(
+    session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A text of a program, by its scheme."""
+    session.handle(events.Opened("git:/w/a.py", "python", 1, FIRST))
+    await wait_judged(session)
+    answer = await session.complete("git:/w/a.py", Position(0, 3), invoked=True)
+    assert "not a file" in answer.reason
+    assert not caplog.records

@@ -150,6 +150,7 @@ NEAR: dict[str, object] = {
     "private": {"exclude": SECRET},
     "privacyExclude": SECRET,
     "privacy_exclude": SECRET,
+    "privacy - - exclude": SECRET,
     "exclude": SECRET,
     "settings": {"privacy": {"exclude": SECRET}},
     "privacy ": [{"exclude": SECRET}],

@@ -13,7 +13,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
 
-from fim_lsp.settings.config import PrivacyConfig
+from fim_lsp.context.privacy import OUTSIDE
+from fim_lsp.settings.config import PrivacyConfig, ProjectRules
 from fim_lsp.workspace import ignore_files
 from fim_lsp.workspace.files import list_files
 from fim_lsp.workspace.ignore_files import UNSURE, why_private
@@ -346,6 +347,22 @@ def test_a_fimignore_needs_no_repository_and_no_workspace(tmp_path: Path, home: 
     for root in (None, other.parent, notes):
         assert why_private(other, root, BARE) == ""
     assert list(list_files(file.parent, "may.md", BARE)) == []
+    write(notes.parent / ".gitignore", "a.py\n")  # of no repository
+    assert why_private(write(notes.parent / "other/a.py", ""), None, BARE) == ""
+
+
+def test_what_settings_may_hide_is_private_until_they_are_known(root: Path) -> None:
+    """A path by its names, and a file that a link leads to, in a project whose settings are not known."""
+    assert why_private(PurePosixPath("a.py"), None, PrivacyConfig(unknown="late")).startswith(
+        UNSURE
+    )
+    file, link = write(root / "a.py", ""), root.parent / "link.py"
+    link.symlink_to(file)
+    assert why_private(link, None, BARE) == ""
+    late = PrivacyConfig((), projects=(ProjectRules(str(root), (), "late"),))
+    for path in (file, link):
+        assert UNSURE in why_private(path, None, late)
+    assert why_private(root, root, BARE) == OUTSIDE  # a file in the place of a folder
 
 
 @pytest.mark.parametrize("name", ["pass.AbCdEf/entry.txt", "bash-fc.AbC", "crontab.AbC/crontab"])
@@ -400,6 +417,7 @@ def test_a_host_in_a_uri_hides_no_rule(root: Path, host: str) -> None:
     [
         (PurePosixPath(".env"), True),
         (PurePosixPath("Untitled-1"), False),
+        (PurePosixPath("no/such/folder/a.py"), False),
         (PureWindowsPath("C:/w/.env"), True),
         (PureWindowsPath("C:/w/a.py"), True),  # it may be ignored there
         (PureWindowsPath("C:/Windows/win.ini"), True),

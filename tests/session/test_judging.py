@@ -1,0 +1,170 @@
+"""Which verdict counts, and what one does: the disk answers when the test says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from fim_lsp import events
+from fim_lsp.documents import Position
+from fim_lsp.session import judging
+from fim_lsp.session.lane import Withdrawn
+from fim_lsp.session.session import Session
+from fim_lsp.session.state import verdicts
+from fim_lsp.session.state.model_view import Verdict
+from fim_lsp.session.state.open_document import OpenDocument
+from fim_lsp.session.state.state_file import SavedWorkspace
+from fim_lsp.session.state.verdicts import Verdicts
+from fim_lsp.settings.config import Config, PrivacyConfig
+from fim_lsp.workspace.ignore_files import UNSURE
+from tests.typist import ROOT, wait_judged
+
+pytestmark = pytest.mark.security
+
+URI, OTHER = f"{ROOT}/a.py", f"{ROOT}/b.py"
+TEXT = "def area(width, height):\n    return width * height\n"
+
+
+class Disk:
+    """It gives verdicts one by one, to the looks in their order; *n_forgotten* counts ends of the engine."""
+
+    def __init__(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.session, self.looks = session, list[asyncio.Future[str]]()
+        self.n_forgotten = 0
+        monkeypatch.setattr(session.workspaces.verdicts, "find", self._find)
+        monkeypatch.setattr(session.connection, "forget", self._forget)
+
+    async def _find(self, *_: object) -> str:
+        self.looks.append(asyncio.get_running_loop().create_future())
+        return await self.looks[-1]
+
+    def _forget(self) -> None:
+        self.n_forgotten += 1
+
+    async def open(self, uri: str = URI) -> OpenDocument:
+        n_before = len(self.looks)
+        self.session.handle(events.Opened(uri, "python", 1, TEXT))
+        await self.until(n_before + 1)
+        return self.session._open.by_uri[uri]
+
+    async def until(self, n_looks: int) -> None:
+        while len(self.looks) < n_looks:
+            await asyncio.sleep(0)
+
+    async def say(self, why: str) -> None:
+        """Answer the newest look."""
+        self.looks[-1].set_result(why)
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+
+@pytest.fixture
+async def disk(session: Session, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Disk]:
+    session.handle(events.FoldersChanged((ROOT,)))
+    disk = Disk(session, monkeypatch)
+    yield disk
+    for look in disk.looks:
+        look.cancel()
+
+
+async def test_a_verdict_by_older_rules_does_not_count(disk: Disk) -> None:
+    """The document is judged once more, and private until then."""
+    doc = await disk.open()
+    disk.session.handle(events.RulesChanged())
+    await disk.say("")
+    assert doc.view.verdict is Verdict.UNJUDGED
+    await disk.until(2)
+    await disk.say("")
+    assert doc.view.verdict is Verdict.USABLE
+
+
+async def test_a_verdict_on_what_was_closed_does_not_count(disk: Disk) -> None:
+    """Nothing of it is remembered."""
+    doc = await disk.open()
+    disk.session.handle(events.Closed(URI))
+    await disk.say("")
+    assert doc.current is None
+    assert not doc.workspace.memory.knows(URI)
+
+
+async def test_what_could_not_be_judged_is_judged_at_the_next_request(disk: Disk) -> None:
+    """A fault of ours, or of the disk."""
+    doc = await disk.open()
+    disk.looks[-1].set_exception(ZeroDivisionError())
+    await wait_judged(disk.session)
+    assert doc.view.verdict is Verdict.UNJUDGED
+    asked = asyncio.create_task(disk.session.complete(URI, Position(1, 4), invoked=True))
+    await disk.until(2)
+    await disk.say("")
+    await asked
+    assert doc.current is not None
+
+
+@pytest.mark.parametrize("used", ["no", "remembered", "saved"])
+async def test_the_engine_forgets_what_it_may_have_seen(disk: Disk, used: str) -> None:
+    """In the ring, or in what an earlier session saved, and nothing else."""
+    doc = await disk.open()
+    if used == "remembered":
+        await disk.say("")
+        disk.session.handle(events.RulesChanged())
+        await disk.until(2)
+    elif used == "saved":
+        place: object = None
+        doc.workspace.note_saved(SavedWorkspace(documents={URI: place}))  # type: ignore[dict-item]
+    await disk.say("it matches .gitignore")
+    await wait_judged(disk.session)
+    assert doc.view.verdict is Verdict.PRIVATE
+    assert disk.n_forgotten == (used != "no")
+    with pytest.raises(Withdrawn, match="private"):
+        await disk.session._judging.admit(URI)
+
+
+@pytest.mark.parametrize("hangs", ["it", "another of its folder", "one elsewhere"])
+async def test_a_request_waits_for_what_its_prompt_may_hold(
+    disk: Disk, hangs: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For the verdict on itself, for a moment for another in its folder, and for no other."""
+    monkeypatch.setattr(judging, "LIMIT_S", 0.3)
+    monkeypatch.setattr(judging, "SOON_S", 0.1)
+    uri = {"it": URI, "another of its folder": OTHER}.get(hangs, "file:///elsewhere/c.py")
+    if hangs != "it":
+        await disk.open()
+        await disk.say("")
+    await disk.open(uri)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    await asyncio.wait_for(disk.session._judging.wait_judged(URI), 5.0)  # not as long as by hand
+    took = loop.time() - began
+    least = {"it": 0.25, "another of its folder": 0.05}.get(hangs, 0.0)
+    assert took >= least
+    assert len(disk.looks) == 1 + (hangs != "it")  # none was begun twice
+
+
+async def test_what_is_not_open_is_admitted_nowhere(disk: Disk) -> None:
+    """And nothing is looked at for it."""
+    with pytest.raises(Withdrawn, match="not open"):
+        await disk.session._judging.admit(URI)
+    assert not disk.looks
+
+
+async def test_the_looks_end_with_the_session(disk: Disk) -> None:
+    """However long the disk takes."""
+    await disk.open()
+    [look] = disk.session._judging._looks.values()
+    await disk.session._judging.aclose()
+    assert look.task.cancelled()
+
+
+async def test_what_settings_may_hide_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While they are not known."""
+    monkeypatch.delattr(verdicts, "judge_apart")
+    config = Config(privacy=PrivacyConfig(unknown="late"))
+    assert await Verdicts(lambda: (ROOT,)).find(URI, (), config) == f"{UNSURE}: late"
+
+
+def test_what_is_kept_of_no_file_goes() -> None:
+    """Its name is none of a file."""
+    kept = {"git:/w/a.py"}
+    assert Verdicts(lambda: ()).list_private(kept, PrivacyConfig()) == kept
