@@ -6,8 +6,10 @@ import dataclasses
 import json
 import re
 import runpy
+import threading
 import tomllib
 from collections.abc import Callable
+from concurrent.futures import wait
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -573,6 +575,65 @@ def test_a_link_of_the_user_is_followed(home: Path, tmp_path: Path) -> None:
         (tmp_path / "mine").write_text(text)
         assert sources.is_stale()
     assert "is empty now" in sources.config()[0].privacy.unknown
+
+
+@pytest.mark.parametrize(
+    ("texts", "is_unknown", "chunks"),
+    [
+        (["ring.chunks = 3", "ring.chunks = 4"], False, 4),
+        (["ring.chunks = 3", "[ring"], True, 3),
+        (["[ring"], True, 16),
+        (["ring.chunks = 3", ""], True, 3),  # it is being written
+        (["ring.chunks = 3", "# nothing"], False, 16),
+        (["", ""], False, 16),
+        (["ring.chunks = 3", None], False, 16),  # it is deleted
+    ],
+)
+def test_what_a_file_said_counts_while_it_is_wrong(
+    home: Path, texts: list[str | None], chunks: int, *, is_unknown: bool
+) -> None:
+    """Or empty, where it was not; what it may hide is not known then."""
+    sources = files.Sources({})
+    for text in texts:
+        home.unlink() if text is None else home.write_text(text)
+        sources.read((), lambda: None)
+    config, _ = sources.config()
+    assert (bool(config.privacy.unknown), config.ring.chunks) == (is_unknown, chunks)
+
+
+def test_a_file_whose_disk_hangs_is_read_by_one_thread(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often it changes; once it answers it is read again, for the last change."""
+    began, answers, read = list[Path](), threading.Event(), files._read
+
+    def hang(path: Path) -> files._Reading:
+        began.append(path)
+        answers.wait(10.0)
+        return read(path)
+
+    monkeypatch.setattr(files, "_read", hang)
+    monkeypatch.setattr(files, "LIMIT_S", 0.01)
+    sources = files.Sources({})
+    assert sources.list_late()  # nothing is known yet
+    for _ in range(5):
+        sources.read((), lambda: None)
+    assert began == [home]
+    assert [str(home) in late for late in sources.list_late()] == [True]
+    assert sources.config()[1] == ()  # it is told as late
+    answers.set()
+    while sources._reading:
+        wait(sources._reading.values())
+        sources.take()
+    assert began == [home] * 2
+    assert sources.list_late() == ()
+
+
+def test_the_command_line_is_the_users_over_tcp(home: Path) -> None:
+    """Other than what the client there says, it may name files."""
+    sources = files.Sources({"log.file": "fim.log"}, over_tcp=True)
+    sources.say("initializationOptions", {"log": {"file": "bashrc"}})
+    assert sources.config()[0].log.file == "fim.log"
 
 
 def test_the_page_on_settings_is_in_step() -> None:
