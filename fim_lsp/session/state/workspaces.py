@@ -234,19 +234,16 @@ class Workspace:
         check = partial(_reread, folder=self.files.folder, privacy=privacy)
         checked: list[Source | None] = await judge_apart(partial(list, map(check, known)))
         on_disk = {source.uri for source in self.memory.unsure()}  # not opened meanwhile
-        n_left = 0
-        for old, new in zip(known, checked, strict=True):
-            if old.uri not in on_disk:
-                continue
+        looked = [(o, n) for o, n in zip(known, checked, strict=True) if o.uri in on_disk]
+        for old, new in looked:
             if new is None:
                 self.withdraw(old.uri)
-                n_left += 1
                 continue
             if new is not old:
                 self.memory.note_change(new)
             if n_rules == self._n_rules:
                 self._unjudged.discard(old.uri)
-        return n_left > 0
+        return any(new is None for _, new in looked)
 
 
 def _reread(old: Source, folder: PurePath | None, privacy: PrivacyConfig) -> Source | None:
