@@ -142,20 +142,21 @@ class OpenAiServer:
         with self._noting_failures():
             try:
                 async with aclosing(answers):
-                    _, timings = await anext(answers)
+                    answer, timings = await anext(answers)
             except (BackendRejected, BackendUnusable) as error:
                 if not await self._has_another(error):
                     raise
                 return Warmed(evaluated=0, left=0)  # the next step has the new model's prompt
         left = estimate.tokens(len(text) - len(part))
-        goes_on = left > TAIL and estimate.keeps  # it may have told that it keeps nothing
-        return Warmed(timings.prompt_n, left if goes_on else 0)
+        # It may wait its turn, which only a stream can leave, or have told that it keeps nothing.
+        goes_on = answer.is_begun and left > TAIL and estimate.keeps
+        return Warmed(timings.prompt_n * answer.is_begun, left if goes_on else 0)
 
     async def complete(self, request: Request) -> Reply:
         """Decode at most `n_predict` tokens."""
         with self._noting_failures():
             async with aclosing(self._replies(request, whole=True)) as replies:
-                return await anext(replies)
+                return [reply async for reply in replies][-1]
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
         """See `Model`; what is evaluated is an estimate, because a closed stream tells no usage."""

@@ -145,15 +145,15 @@ class TextClient:
         self, text: str, options: Object, *, whole: bool = False
     ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
         """
-        Yield the answer to *text* after each event, and what it cost; a *whole* one only at its
-        end, of mlx_lm.server less the one token that it makes more than is used. Closing this
-        closes the request.
+        Yield the answer to *text* after each event, and what it cost; a *whole* one while it waits
+        its turn, and at its end, of mlx_lm.server less the one token that it makes more than is
+        used. Closing this closes the request.
         """
         limit_s = self._http.patience_s if whole else None  # a stream is as long as its reader
         try:
             async with asyncio.timeout(limit_s), aclosing(self._growing(text, options)) as answers:
                 async for answer, timings in answers:
-                    if not whole:
+                    if not (whole and answer.is_begun):
                         yield answer, timings
         except TimeoutError:
             raise BackendTimeout(f"{self._http.url} did not answer in time") from None

@@ -61,6 +61,24 @@ async def late(answer: Answer, rng: random.Random) -> Pieces:
         yield piece
 
 
+async def queued(answer: Answer, _: random.Random) -> Pieces:
+    """Comments for a while, as of a request that waits its turn, or whose prompt is evaluated."""
+    if answer.events is not None:
+        yield STREAM
+        async with aclosing(answer.events) as events:
+            begun = await anext(events)
+            for _n in range(40):
+                await asyncio.sleep(1.0)
+                yield b": wait\n\n"
+            yield b"data: %s\n\n" % json.dumps(begun).encode()
+            async for event in events:
+                yield b"data: %s\n\n" % json.dumps(event).encode()
+        yield b"data: [DONE]\n\n"
+    else:
+        async for piece in written(answer):
+            yield piece
+
+
 async def drip(answer: Answer, rng: random.Random) -> Pieces:
     pause_s, size = rng.choice((0.01, 0.3, 2.0)), rng.choice((7, 90))
     async for piece in written(answer):
@@ -208,8 +226,9 @@ def end_at_once(event: Any, rng: random.Random) -> None:
 THOUGHT = {"choices": [{"delta": {"reasoning_content": "hm "}}], "content": ""}
 ATTACKS: dict[str, Attack] = {
     "silent": silent, "reset": reset, "close": close, "noise": noise, "headers": headers,
-    "go_on": go_on, "late": late, "drip": drip, "half": half, "wrong_length": wrong_length,
-    "wrong_chunks": wrong_chunks, "large": large, "cookies": cookies, "odd": odd,
+    "go_on": go_on, "late": late, "queued": queued, "drip": drip, "half": half,
+    "wrong_length": wrong_length, "wrong_chunks": wrong_chunks, "large": large, "cookies": cookies,
+    "odd": odd,
     "431": status(431), "503": status(503), "loading": status(503, "unavailable_error"),
     "500": status(500), "busy": status(429, **{"Retry-After": "3"}), "key": status(401),
     "missing": status(404), "wrong": status(400, "n_probs"), "odd_status": status(299),

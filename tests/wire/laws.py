@@ -39,6 +39,7 @@ from tests.wire.servers import SERVERS, LlamaCpp, OpenAi, written
 PAUSES = (0.0, 0.02, 0.3, 1.0, 4.0, 30.0)
 CONFIG = replace(QUICK, completion=replace(QUICK.completion, max_tokens=32))
 STEP_S = 0.3
+ABOVE = "".join(f"def part_{n}(price):\n    return price * {n}\n\n\n" for n in range(12))
 FREE_S = 30.0  # events of which each may be late, or two looks, and the attempts to connect
 FOR_EVER_S = 1e6
 # As long as a server may load; where the user reads along, as long as it writes.
@@ -112,7 +113,7 @@ class Run:
         await self.see_rest()
 
     def open(self, name: str) -> None:
-        text = "def total(price, rate):\n    value_of = "
+        text = f"{ABOVE}def total(price, rate):\n    value_of = "
         self.typists[name] = Typist(self.session, text, f"{ROOT}/{name}.py")
 
     async def do_attack(self, name: str, scope: str, share: str) -> None:
@@ -132,9 +133,9 @@ class Run:
         """Write another text of the same length in place of the one before."""
         self._n += 1
         typist = self.typists[name]
-        text = f"def total(price, rate):\n    value_{self._n:05} = "
-        typist.replace(Position(0, 0), typist.document.clamp(Position(99, 0)), text)
-        typist.cursor = typist.document.clamp(Position(1, 99))
+        text = f"{ABOVE}def total(price, rate):\n    value_{self._n:05} = "
+        typist.replace(Position(0, 0), typist.document.clamp(Position(999, 0)), text)
+        typist.cursor = typist.document.clamp(Position(999, 99))
 
     async def do_ask(self, name: str, how: str) -> None:
         """Ask, as an editor does, which cancels the request before."""

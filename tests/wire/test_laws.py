@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from server_bridge.speeds import GUESS
 from tests.fuzz import FUZZ
 from tests.wire import laws
 from tests.wire.attacks import ATTACKS
-from tests.wire.laws import HOW, Story, draw, find, play
+from tests.wire.laws import HOW, Run, Story, draw, find, play
 from tests.wire.servers import SERVERS
 
 pytestmark = pytest.mark.security
@@ -39,6 +40,18 @@ def test_an_honest_server_answers_each_kind_of_request(kind: str) -> None:
     asked = [step for how in HOW for step in ("key a 0.0", f"ask a {how} 3.0")]
     run = play(Story(kind, ("honest 1.0", *asked)))
     assert (run.troubles, run.n_texts) == ({}, len(HOW) + 1)
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+def test_a_queue_is_waited_for(kind: str) -> None:
+    """A server that sends comments for longer than our patience is none that hangs, nor slow."""
+
+    class Noting(Run):
+        async def do_note(self) -> None:
+            assert self.session.connection.state.prefill_per_s >= GUESS.prefill_per_s
+
+    run = play(Story(kind, ("attack queued stream 1 1.0", "ask a hand 300.0", "note 0.0")), Noting)
+    assert (run.troubles, run.n_texts) == ({}, 2)
 
 
 def test_random_stories_do_something() -> None:

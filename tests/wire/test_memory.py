@@ -22,7 +22,7 @@ NOT_KEPT = (
     types.FrameType, types.CoroutineType, types.AsyncGeneratorType,
 )  # fmt: skip
 HOURS = 2 if FUZZ > 1 else 0.1
-FEW = 16 << 10  # bytes
+FEW, MUCH = 16 << 10, 128 << 10  # bytes: of one attack, and of caches with prompts of any length
 
 
 def count_bytes(root: object) -> int:
@@ -64,14 +64,28 @@ def sizes(kind: str, steps: list[str]) -> list[int]:
 
 @pytest.mark.parametrize(
     ("kind", "attack"),
-    [("openai", "cookies"), ("llama-server", "tokens"), ("llama-server", "slots")],
+    [("openai", "cookies"), ("llama-server", "tokens")],
 )
 def test_what_a_server_names_is_not_kept(kind: str, attack: str) -> None:
-    """Cookies, tokens without end, slots that it does not have."""
+    """Cookies, and tokens without end."""
     asked = ["text a 0.0", "ask a hand 1.0"]
     some = ["honest 0.0", *asked * 3, f"attack {attack} all 1 0.0", *asked * 8, "measure 0.0"]
     *_, before, after = sizes(kind, ["honest 1.0", *some * 4])
     assert after - before < FEW, (before, after)
+
+
+def test_slots_that_it_does_not_have_are_none() -> None:
+    """Whichever the server says that it answered in, the text counts and nothing is noted."""
+
+    class Noting(Run):
+        async def do_note(self) -> None:
+            serving: Any = self.session.connection.backend
+            client = serving._serving.backend._connected.cache.client
+            assert {*client.mirror.held} <= {0, 1}
+
+    asked = ["text a 0.0", "ask a hand 1.0", "note 0.0"] * 8
+    run = play(Story("llama-server", ("attack slots all 1 1.0", *asked)), Noting)
+    assert (run.troubles, run.n_texts) == ({}, 9)
 
 
 @pytest.mark.parametrize("kind", SERVERS)
@@ -86,4 +100,4 @@ def test_hours_with_a_hostile_server(kind: str) -> None:
             steps += ["honest 10.0"]
         steps += ["honest 120.0", "text a 0.0", "ask a hand 5.0", "measure 0.0"]
     *_, before, after = sizes(kind, steps)
-    assert after - before < FEW, (before, after)
+    assert after - before < MUCH, (before, after)

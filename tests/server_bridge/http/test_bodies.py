@@ -7,7 +7,7 @@ import gzip
 import logging
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, nullcontext, suppress
 from itertools import chain, repeat
 from typing import ClassVar
 
@@ -20,6 +20,7 @@ from server_bridge.http.responses import (
     MOST_BRACKETS,
     MOST_BYTES,
     SIGN,
+    AnswerBounds,
     UnexpectedAnswer,
     body_of,
     object_in,
@@ -239,6 +240,34 @@ async def test_an_end_that_is_held_open_is_an_end() -> None:
             server.pieces = pieces()
         await http.aclose()
     assert server.n_sent < 1000
+
+
+@pytest.mark.parametrize(
+    ("events", "is_over"),
+    [
+        ([(0.0, 0)] * 5, False),
+        ([(0.0, 0)] * 6, True),  # one more without text than may be in a row
+        ([*[(0.0, 0)] * 5, (0.0, 1), *[(0.0, 1)] * 5], False),
+        ([(59.0, 0), (59.0, 1), (118.0, 1)], False),
+        ([(61.0, 0)], True),  # too long without text
+        ([(59.0, 1), (120.0, 1)], True),
+        ([(0.0, n) for n in range(20)], False),
+        ([(0.0, n) for n in range(21)], True),  # more events than tokens
+        ([(0.0, 128 * 11)], False),
+        ([(0.0, 128 * 11 + 1)], True),  # more text than so many tokens can have
+    ],
+)
+def test_an_answer_has_bounds(
+    events: list[tuple[float, int]], is_over: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of three tokens: events at a time, in seconds, with so many characters by then."""
+    now = 1000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    bounds = AnswerBounds("http://server", 3, most_empty=5, most=20)
+    with pytest.raises(UnexpectedAnswer) if is_over else nullcontext():
+        for at, n_chars in events:
+            now = 1000.0 + at
+            bounds.note(n_chars)
 
 
 NO_OBJECTS = [

@@ -42,6 +42,7 @@ ANSWERS = [
     (403, b"<html>", Refused, "apiKeyEnv"),
     (404, b"not here", BackendRejected, "404"),
     (429, b"", ServerError, "429"),
+    (431, b"", ServerError, "431"),
     (500, error("server_error"), ServerError, "server_error"),
     (501, error("not_supported_error"), BackendUnusable, "not_supported_error"),
     (502, b"<html>bad gateway", ServerError, "502"),
@@ -67,6 +68,19 @@ async def test_answers_become_errors(
             await http.get("/props")
         await http.aclose()
     assert type(caught.value) is kind
+
+
+@pytest.mark.parametrize(
+    ("status", "is_kept"), [(404, True), (501, True), (401, False), (431, False), (503, False)]
+)
+async def test_after_a_failure_the_connection_begins_again(status: int, is_kept: bool) -> None:
+    """What was said on it may be why; an endpoint that is not there is no failure."""
+    with recorder(status) as server:
+        http = Http(server.url)
+        with pytest.raises(BackendError):
+            await http.get("/props")
+        assert (http._client is not None) is is_kept
+        await http.aclose()
 
 
 async def test_a_port_where_nothing_listens() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from server_bridge.http.client import Http
+from server_bridge.http.responses import SIGN
 from server_bridge.openai import stream
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.openai.completion import GUIDE, OPTIONAL
@@ -196,6 +197,37 @@ async def test_a_code_says_it_as_well(code: str) -> None:
         async with aclosing(OpenAiServer(Http(running.url), QWEN)) as backend:
             with pytest.raises(PromptTooLong):
                 await backend.complete(HALF)
+
+
+class Queue(Http):
+    """A server that says that a request waits its turn, and then refuses `logprobs` in its *words*."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__("http://127.0.0.1:1")
+        self._error = {"error": {"message": words, "code": 400}}
+        self.bodies: list[dict[str, Any]] = []
+
+    async def get(self, path: str, *, named: bool = True, opens: bool = True) -> dict[str, Any]:
+        return {"data": [{"id": QWEN, "owned_by": "vllm"}]}
+
+    async def stream(self, path: str, body: bytes) -> AsyncGenerator[dict[str, Any], None]:
+        self.bodies.append(json.loads(body))
+        yield SIGN
+        said = {"choices": [{"text": SAY, "finish_reason": "stop"}]}
+        yield self._error if "logprobs" in self.bodies[-1] else said
+
+
+@pytest.mark.parametrize("words", ["logprobs: not supported", "unknown option"])
+async def test_a_request_that_waits_its_turn_is_not_begun(words: str) -> None:
+    """What is refused behind a comment is left out, and no more than that."""
+    queue = Queue(words)
+    assert SAY in (await OpenAiServer(queue).complete(HALF)).text
+    assert queue.bodies[0].keys() - queue.bodies[-1].keys() == {"logprobs"}
+
+
+async def test_a_step_of_evaluation_waits_for_no_turn() -> None:
+    """The stream does, and can be left."""
+    assert await OpenAiServer(Queue("")).warm(prompt("    x = "), 100) == (0, 0)
 
 
 async def test_an_answer_that_has_begun_is_not_asked_for_again() -> None:
