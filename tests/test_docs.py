@@ -103,6 +103,16 @@ def test_the_pages_do_not_grow() -> None:
     assert n_lines(*(ROOT / "docs").rglob("*.md")) <= 1720
 
 
+def test_the_first_release_says_what_it_does() -> None:
+    """No release had what was changed, removed or mended before it: such lists begin later."""
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    unreleased, *released = re.split(r"^## \[\d", text, flags=re.MULTILINE)
+    if not released:
+        sections = re.findall(r"^### (.+)$", unreleased, re.MULTILINE)
+        assert sections == ["Security", "Added"], "a merge brought old lists back"
+        assert len(unreleased.splitlines()) <= 40, "thirty lines are enough for a first user"
+
+
 def test_the_page_of_models_says_what_the_table_does() -> None:
     """Size, costs, quality and licence of every model."""
     page = (ROOT / "docs/models.md").read_text("utf-8")

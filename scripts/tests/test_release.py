@@ -177,11 +177,3 @@ def test_a_page_without_a_place_for_the_address_is_an_error(copy: Path) -> None:
     done = set_address(copy, ADDRESS)
     assert (done.returncode, "neovim.md has 0 places" in done.stderr) == (1, True)
     assert address(copy) == address(ROOT)
-
-
-def test_the_first_release_says_what_it_does() -> None:
-    """No release had what was changed, removed or mended before it: such lists begin with the second."""
-    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    unreleased, *released = re.split(r"^## \[\d", text, flags=re.MULTILINE)
-    if not released:
-        assert re.findall(r"^### (.+)$", unreleased, re.MULTILINE) == ["Security", "Added"]
