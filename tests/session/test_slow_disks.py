@@ -451,6 +451,29 @@ async def saved(disks: Disks, file: Path) -> list[str]:
     return [*kinds, await answer(disks.typist(file))]
 
 
+async def never_judged(disks: Disks, file: Path) -> list[str]:
+    """Its rules could not be read where it was."""
+    (file.parent / ".gitignore").unlink()
+    (file.parent / ".gitignore").mkdir()
+    disks.session.handle(events.Closed(file.as_uri()))
+    other = file.with_name("secret_2.py")
+    kinds = [await answer(disks.open(other))]
+    other.parent.rename(other.parent.with_name("old"))
+    other.parent.mkdir()
+    other.write_text("")
+    return [*kinds, await answer(disks.typist(other))]
+
+
+async def rule_gone_then_file(disks: Disks, file: Path) -> list[str]:
+    """What was allowed since is so without its file, too."""
+    (file.parent / ".gitignore").unlink()
+    await watched(disks, file)
+    kinds = [await answer(disks.typist(file))]
+    (file.parent / file.name).unlink()
+    await watched(disks, file)
+    return [*kinds, await answer(disks.typist(file))]
+
+
 async def with_its_rule(disks: Disks, file: Path) -> list[str]:
     made_again(file, CODE.format("new"), rule="secret.py\n")
     await watched(disks, file)
@@ -464,6 +487,8 @@ async def with_its_rule(disks: Disks, file: Path) -> list[str]:
         (opened_with_its_new_text, ["private: it cannot be judged", "backend"]),
         (saved, ["private: it cannot be judged", "backend"]),
         (with_its_rule, ["private: it matches"]),
+        (never_judged, ["private: it cannot be judged"] * 2),
+        (rule_gone_then_file, ["backend", "cache"]),
     ],
 )
 async def test_a_folder_that_is_made_again_without_the_rule(

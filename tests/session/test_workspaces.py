@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fim_lsp.context.ring import RingLimits, Viewport
 from fim_lsp.documents import open_document
+from fim_lsp.session.state import verdicts as verdicts_module
 from fim_lsp.session.state import workspaces
 from fim_lsp.session.state.edit_history import EditHistory, Question
 from fim_lsp.session.state.open_document import source
 from fim_lsp.session.state.workspaces import Workspaces
-from fim_lsp.settings.config import Config, RingConfig
+from fim_lsp.settings.config import Config, PrivacyConfig, RingConfig
 from fim_lsp.workspace import paths
 from tests.typist import wait_explored
 
@@ -184,6 +186,22 @@ async def test_texts_without_a_file_are_judged_by_their_path(
         verdict = await verdicts.find(uri, (), project.config)
     assert verdict.startswith(reason)
     assert bool(verdict) == bool(reason)
+
+
+async def test_what_is_remembered_of_refusals_is_bounded(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is anything remembered of a file that is not there while the settings are not known."""
+    monkeypatch.setattr(verdicts_module, "REFUSALS", 2)
+    verdicts, root = project.workspaces.verdicts, project.root.as_uri()
+    unknown = replace(project.config, privacy=PrivacyConfig(unknown="late"))
+    assert "late" in await verdicts.find(f"{root}/new.py", (), unknown)
+    assert await verdicts.find(f"{root}/new.py", (), project.config) == ""
+    for n in range(4):
+        assert await verdicts.find(f"{root}/.env{n}", (), project.config)
+    assert len(verdicts._refusals) == 2
+    odd = {"gopher:x", f"{root}/gone.py"}
+    assert verdicts.list_private(odd, project.config.privacy) == odd
 
 
 @pytest.mark.parametrize("name", [".gitignore", ".fimignore", ".fim-lsp.toml", ".git/info/exclude"])

@@ -135,7 +135,7 @@ class Verdicts:
         why, place, is_shown = seen
         last = self._refusals.get(file)
         if is_unsure(why):
-            self._refusals.setdefault(file, Refusal(f"{UNSURE}: the file is not there", None))
+            self._refusals.setdefault(file, Refusal(why, place))
             return why
         if not why and last and not is_shown and (not place or last.place not in (None, place)):
             return f"{UNSURE}: the file is not there with this text, which was private: {last.why}"
