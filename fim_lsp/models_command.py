@@ -82,19 +82,13 @@ def _answering(ours: BackendConfig, named: Path) -> tuple[Path, str]:
 
 def _describe_shared() -> str:
     """Return which engines editors share now, as part of a sentence."""
-    shared = locks.list_shared(files.cache_folder())
-    words = (
-        f"; {one.model} takes {one.memory / GIGABYTE:.1f} GB for {one.n_users} "
-        f"program{'s' * (one.n_users != 1)}" for one in shared if one.memory
-    )  # fmt: skip
-    return "".join(words)
+    words = ""
+    for model, memory, n_users in locks.list_shared(files.cache_folder()):
+        words += f"; {model} takes {memory / GIGABYTE:.1f} GB, for users: {n_users}"
+    return words
 
 
 TOO_SMALL = "this machine has too little memory for these models: name a smaller --model FILE"
-
-
-class _Refused(Exception):
-    """It cannot be served; the message says why."""
 
 
 def run(given: Namespace) -> int:
@@ -107,7 +101,7 @@ def run(given: Namespace) -> int:
             return serve.show_command(served.argv, served.key_file)
         serve.show_instructions(served.url, served.key_file)
         served.run()
-    except (BackendUnusable, _Refused, OSError) as error:
+    except (BackendUnusable, OSError) as error:
         return serve.refuse(str(error))
 
 
@@ -170,7 +164,7 @@ def try_backend(
 
 
 def _choose_server(given: Namespace) -> programs.Served:
-    """Return the server to run. Raises _Refused, BackendUnusable."""
+    """Return the server to run. Raises BackendUnusable."""
     config, problems = files.read((Path.cwd(),))
     for problem in problems:
         screen_on(sys.stderr).say(f"fim-lsp: {problem}")
@@ -179,7 +173,7 @@ def _choose_server(given: Namespace) -> programs.Served:
     program = os.path.abspath(given.program) if has_folder else given.program  # noqa: PTH100
     if (server := program_path(program)) is None:
         missing = f"there is no program {given.program}"
-        raise _Refused(serve.INSTALL if given.program == "llama-server" else missing)
+        raise BackendUnusable(serve.INSTALL if given.program == "llama-server" else missing)
     build = programs.build(server)
     machine = programs.machine(server)
     if given.draft and not machine.gpu and not given.dry_run:
@@ -206,9 +200,9 @@ def _model(given: Namespace, config: Config, machine: Machine) -> str:
 
 
 def _check(name: str) -> str:
-    """Return *name*, if that is a model's file. Raises _Refused."""
+    """Return *name*, if that is a model's file. Raises BackendUnusable."""
     if problem := setup.wrong_file(name):
-        raise _Refused(problem)
+        raise BackendUnusable(problem)
     return name
 
 

@@ -50,7 +50,6 @@ def show_instructions(url: str, key_file: Path) -> None:
         )
     else:
         screen.say("Name it in your editor's settings; fim-lsp finds its key:")
-    screen.line()
     screen.line(f'    config.toml    backend.url = "{url}"')
     screen.line(f'    settings.json  "fim.backend.url": "{url}"')
     screen.line(f"Other programs need its key: {key_file}")

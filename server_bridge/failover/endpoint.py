@@ -71,9 +71,9 @@ class Endpoint:
 
     @property
     def state(self) -> State:
-        """That of the backend; not known of one that is being closed."""
+        """That of the backend; not known of one that was ready and is being closed."""
         is_closing, state = self._closing and not self._closing.done(), self.backend.state
-        return replace(state, health=Health.UNKNOWN) if is_closing else state
+        return replace(state, health=Health.UNKNOWN) if is_closing and state.is_ready else state
 
     @property
     def is_ready(self) -> bool:

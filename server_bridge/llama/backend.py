@@ -99,13 +99,13 @@ class Encoded:
 class Own(NamedTuple):
     """
     What is known of a server of our own: the build and flags of its *engine*, its model's *memory*,
-    its *process*. Its slots do not share one cache. *is_shared*: other sessions use it, too.
+    its *process*. Its slots do not share one cache. *is_shared*: other sessions use it now, too.
     """
 
     engine: str
     memory: ModelMemory
     process: Process | None = None
-    is_shared: bool = False
+    is_shared: Callable[[], bool] = lambda: False
 
 
 class LlamaServer:
@@ -126,7 +126,7 @@ class LlamaServer:
         state_dir: str = "",
         must_fill: bool = False,
     ) -> None:
-        self._own = own or Own("", ModelMemory())
+        self._own = own or Own("", ModelMemory(), is_shared=lambda: True)
         http = Http(http) if isinstance(http, str) else http
         self._link = Link(http, self._own.process, hurried=must_fill)
         self._link.on_late = self._note_change
@@ -260,7 +260,7 @@ class LlamaServer:
                 "check fim.backend.url"
             ) from error
         own, speeds = self._own, tokenizer.speeds
-        is_exclusive = bool(own.engine) and not own.is_shared
+        is_exclusive = not own.is_shared()
         client = SlotClient(self._link, met.identity, speeds, own.memory, exclusive=is_exclusive)
         cache = Cache(client, await tokenizer.foreign(), self._state_dir, own.engine)
         speculates = await client.speculates()
@@ -308,6 +308,7 @@ class LlamaServer:
         assert connected is not None
         if not self._state.is_ready:
             raise BackendUnavailable(self._state.message or f"{self._link.url} is not connected")
+        connected.cache.client.share(exclusive=not self._own.is_shared())
         for before, encoded in connected.encoded:
             if before == prompt:
                 return connected, encoded

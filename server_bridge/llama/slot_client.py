@@ -155,12 +155,18 @@ class SlotClient:
     ) -> None:
         self.link = link
         self.server = server
-        self.mirror = Mirror(server.n_slots, exclusive=exclusive, memory=memory)
-        policy = ExclusiveSlots if exclusive else SharedSlots
-        self.slots: Slots = policy(self.mirror, server.n_slots, self._price_clearing)
+        self.mirror = Mirror(server.n_slots, exclusive=not exclusive, memory=memory)
+        self.share(exclusive=exclusive)
         self.speeds = speeds
         self.check = CacheCheck()
         self.drafters = ""  # the kinds of speculation it was started with, as its answers tell
+
+    def share(self, *, exclusive: bool) -> None:
+        """Name slots as on a server that no other client uses, or uses no longer, or not so."""
+        if exclusive is not self.mirror.exclusive:
+            self.mirror.exclusive = exclusive
+            policy = ExclusiveSlots if exclusive else SharedSlots
+            self.slots: Slots = policy(self.mirror, self.server.n_slots, self._price_clearing)
 
     async def decode(
         self, document: str, whole: Ids, options: Object, slot: int | None

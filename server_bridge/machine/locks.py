@@ -17,7 +17,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from server_bridge.machine import private_files, processes
 
@@ -47,22 +46,17 @@ def find(path: Path) -> bytes | None:
     return None
 
 
-class Shared(NamedTuple):
-    """A shared process: its model, its memory in bytes, and how many processes use it."""
-
-    model: str
-    memory: int
-    n_users: int
-
-
-def list_shared(folder: Path) -> list[Shared]:
-    """Return the processes whose files lie in *folder*."""
+def list_shared(folder: Path) -> list[tuple[str, int, int]]:
+    """
+    Return the processes whose files lie in *folder*: the model of each, its memory in bytes, and
+    how many processes use it.
+    """
     found = []
     for path in sorted(folder.glob("engine-*.json")):
         if said := find(path):
             answer, users = json.loads(said), str(users_file(path))
             n_users = sum(users in processes.list_open(pid) for pid in processes.list_all())
-            found.append(Shared(answer["model"], processes.memory(int(answer["pid"])), n_users))
+            found.append((answer["model"], processes.memory(int(answer["pid"])), n_users))
     return found
 
 
@@ -78,9 +72,17 @@ def join(path: Path) -> int:
 def leave(path: Path, users: int) -> None:
     """Give up the lock of a user; the last one deletes what a process that was killed has left."""
     os.close(users)
-    with suppress(OSError):
-        if find(path) is None:
-            delete_unused(path)
+    if find(path) is None:
+        delete_unused(path)
+
+
+def is_alone(path: Path, users: int) -> bool:
+    """Return whether *users* is the lock of the only user; it is given up for a moment to see."""
+    with suppress(OSError), _alone(path.parent):
+        is_only = _lock(users)
+        _lock(users, shared=True, waits=True)
+        return is_only
+    return False
 
 
 def is_used(path: Path) -> bool:
@@ -92,7 +94,7 @@ def is_used(path: Path) -> bool:
 
 def delete_unused(path: Path) -> bool:
     """Delete the files, unless a process uses the one of *path*; return whether they are gone."""
-    with suppress(FileNotFoundError), _alone(path.parent):
+    with suppress(OSError), _alone(path.parent):
         if is_used(path):
             return False
         path.unlink(missing_ok=True)

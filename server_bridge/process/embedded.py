@@ -50,17 +50,16 @@ class Embedded:
     """
     One process and the connection to it; see `protocol.Backend` and `llama.link.Process`.
 
-    State: the process, *pid* while it runs; of one that is shared its file, what that said, and our
-    lock as one of its users.
+    State: the process, *pid* while it runs; of one that is shared its file and our lock as one of
+    its users, and what the file said.
     """
 
     def __init__(self, settings: EmbeddedSettings) -> None:
         self._settings = self._wanted = settings
         self._state = State(Health.UNKNOWN, "embedded", model=Path(settings.model).name)
         self._supervisor = Supervisor()
-        self._file: Path | None = None
+        self._shared: tuple[Path, int] | None = None
         self._said = b""
-        self._lock: int | None = None
         self._server: LlamaServer | None = None
         self._watching: asyncio.Task[None] | None = None
         self._connecting = asyncio.Lock()
@@ -72,6 +71,8 @@ class Embedded:
     def state(self) -> State:
         """The last known state; it says where the bundled model answers in place of another."""
         state = self._server.state if self._server else self._state
+        if self._server and state.health is Health.DOWN and not self._is_running():
+            state = replace(state, health=Health.LOADING, message="")  # `_watch` is told next
         gone = "" if self._settings is self._wanted else GONE.format(self._wanted.model)
         return replace(state, message=state.message or gone)
 
@@ -104,9 +105,8 @@ class Embedded:
 
     def _is_running(self) -> bool:
         """Return whether it is the process that we met: another may have its number by now."""
-        return self.cpu_s() is not None and (
-            self._file is None or locks.find(self._file) == self._said
-        )
+        is_said = self._shared is None or locks.find(self._shared[0]) == self._said
+        return is_said and self.cpu_s() is not None
 
     async def _check(self) -> None:
         """Raise BackendUnavailable once it has ended: another may have its port by now."""
@@ -120,9 +120,9 @@ class Embedded:
             self._watching.cancel()
         if server is not None:
             await server.aclose()
-        if self._file is not None and self._lock is not None:
-            locks.leave(self._file, self._lock)
-        self._file = self._lock = None
+        if self._shared is not None:
+            locks.leave(*self._shared)
+        self._shared = None
         await self._supervisor.end()
 
     async def _watch(self, pid: int, server: LlamaServer) -> None:
@@ -167,12 +167,11 @@ class Embedded:
         """Return what the engine says of itself: one that editors share, else a child of ours."""
         file = await asyncio.to_thread(self._settings.find_file)
         try:
-            self._lock = locks.join(file) if file else None
+            self._shared = (file, locks.join(file)) if file else None
         except OSError as error:
             log.warning("this editor has an engine of its own: %s", error)
-        if file is None or self._lock is None:
+        if file is None or self._shared is None:
             return await self._new_child()
-        self._file = file
         while not (said := locks.find(file)):
             if (lock := locks.take(file)) is None:
                 await asyncio.sleep(LOOK_S)
@@ -215,7 +214,7 @@ class Embedded:
                 f"xllamacpp {answer['engine']}",
                 sizing.memory_of(facts, settings.n_batch, settings.n_slots, sizing.physical()),
                 self,
-                is_shared=self._file is not None,
+                lambda: self._shared is not None and not locks.is_alone(*self._shared),
             ),
             state_dir="" if self._not_saved else settings.slots_dir,
         )

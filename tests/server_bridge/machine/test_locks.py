@@ -98,3 +98,15 @@ def test_a_file_that_others_can_read_is_not_believed(path: Path) -> None:
     os.close(file)
     os.close(other)
     locks.leave(path, users)
+
+
+def test_the_only_user_knows_that_it_is(path: Path) -> None:
+    """As soon as another one comes or goes; the look costs no user its lock."""
+    first = locks.join(path)
+    assert locks.is_alone(path, first)
+    second = locks.join(path)
+    assert [locks.is_alone(path, each) for each in (first, second)] == [False, False]
+    locks.leave(path, second)
+    assert locks.is_alone(path, first)
+    assert locks.is_used(path)
+    locks.leave(path, first)

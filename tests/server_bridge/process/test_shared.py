@@ -19,6 +19,7 @@ import psutil
 import pytest
 
 from server_bridge.llama.backend import LlamaServer
+from server_bridge.llama.slots import ExclusiveSlots, SharedSlots
 from server_bridge.machine import locks
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import BUNDLED, EmbeddedSettings
@@ -111,7 +112,7 @@ def start(settings: EmbeddedSettings) -> Iterator[Callable[[], Editor]]:
             editor.end()
 
 
-def running(settings: EmbeddedSettings) -> list[locks.Shared]:
+def running(settings: EmbeddedSettings) -> list[tuple[str, int, int]]:
     return locks.list_shared(Path(settings.shared).parent)
 
 
@@ -128,10 +129,9 @@ def test_all_that_start_at_once_have_one(
     """One of them starts it; it is told how much memory it takes for how many."""
     editors = [start().ask() for _ in range(3)]
     [engine] = {editor.engine() for editor in editors}
-    [told] = running(settings)
-    assert told.n_users == 3
-    assert told.model == "model.gguf"
-    assert told.memory > 20e6
+    [(model, memory, n_users)] = running(settings)
+    assert (model, n_users) == ("model.gguf", 3)
+    assert memory > 20e6
     assert engine.ppid() not in {editor.process.pid for editor in editors}
 
 
@@ -203,6 +203,20 @@ async def test_it_is_used_like_a_server_that_others_use(settings: EmbeddedSettin
         await client.connect()
     await client.aclose()
     await second.aclose()
+
+
+async def test_slots_are_named_only_while_one_editor_uses_it(settings: EmbeddedSettings) -> None:
+    """So a window alone has what it evaluated aside, and two do not break each other's prompts."""
+    first, second = Embedded(settings), Embedded(settings)
+    policies = []
+    for backend in (first, second, first):
+        await (await backend.connect()).complete(REQUEST)
+        policies.append(type(backend._server._connected.cache.client.slots))
+    await second.aclose()
+    await (await first.connect()).complete(replace(REQUEST, prompt=prompt("    return ")))
+    policies.append(type(first._server._connected.cache.client.slots))
+    assert policies == [ExclusiveSlots, SharedSlots, SharedSlots, ExclusiveSlots]
+    await first.aclose()
 
 
 async def test_other_settings_have_another(settings: EmbeddedSettings) -> None:
