@@ -28,6 +28,17 @@ async def silent(_: Answer, __: random.Random) -> Pieces:
     yield b""
 
 
+async def lie(answer: Answer, _: random.Random) -> Pieces:
+    """No text, and slots that are busy all the same."""
+    if answer.events is not None:
+        await asyncio.Event().wait()
+    if isinstance(answer.body, list):
+        busy = [{**slot, "is_processing": True} for slot in answer.body]
+        answer = replace(answer, body=busy)
+    async for piece in written(answer):
+        yield piece
+
+
 async def reset(_: Answer, __: random.Random) -> Pieces:
     raise Reset
     yield b""
@@ -225,7 +236,8 @@ def end_at_once(event: Any, rng: random.Random) -> None:
 
 THOUGHT = {"choices": [{"delta": {"reasoning_content": "hm "}}], "content": ""}
 ATTACKS: dict[str, Attack] = {
-    "silent": silent, "reset": reset, "close": close, "noise": noise, "headers": headers,
+    "silent": silent, "lie": lie, "reset": reset, "close": close, "noise": noise,
+    "headers": headers,
     "go_on": go_on, "late": late, "queued": queued, "drip": drip, "half": half,
     "wrong_length": wrong_length, "wrong_chunks": wrong_chunks, "large": large, "cookies": cookies,
     "odd": odd,

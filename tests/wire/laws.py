@@ -4,7 +4,7 @@ A session plays a story with a server that attacks it, and what must hold.
 - *answer*: each request has its answer in time: typed ones by their deadline, all others soon after
   they are cancelled, or as long as a server may load.
 - *free*: once the server is honest the next request gets a text, after a step of what is under way.
-- *error*: nothing fails in a way that is none of ours.
+- *error*: nothing fails in a way that is none of ours, and the log has a few lines for a request.
 - *rest*: in the end nothing waits, no connection stands and no task is alive.
 
     python -m tests.wire.laws FIRST N      each kind of trouble in N seeds, shrunk to a few steps
@@ -48,6 +48,7 @@ LIMITS_S = {
     "long": FOR_EVER_S, "edit": FOR_EVER_S,
 }  # fmt: skip
 REST_S = 120.0
+LINES = 3  # of the log, for each request
 TRIES = 60
 
 Trouble = tuple[str, str]  # a law, and what does not hold
@@ -75,7 +76,7 @@ class Run:
         self.network = Network(self.serve)
         self.troubles: dict[Trouble, None] = {}
         self.asked: list[asyncio.Task[Any]] = []
-        self.n_texts = self.n_attacks = self._n = 0
+        self.n_texts = self.n_attacks = self.n_asked = self.n_lines = self._n = 0
 
     def blame(self, law: str, what: str) -> None:
         self.troubles[law, what] = None
@@ -140,6 +141,7 @@ class Run:
     async def do_ask(self, name: str, how: str) -> None:
         """Ask, as an editor does, which cancels the request before."""
         await self.do_cancel()
+        self.n_asked += 1
         limit_s, uri = LIMITS_S[how], self.typists[name].uri
         at, session = self.typists[name].cursor, self.session
         work: Any
@@ -197,6 +199,8 @@ class Run:
         await asyncio.sleep(REST_S)
         if not self.session._lane.idle:
             self.blame("rest", f"work is left: {[*self.session._lane._jobs]}")
+        if self.n_lines > LINES * self.n_asked:
+            self.blame("error", "the log grows")
         await self.do_cancel()
         await self.session.aclose()
         await asyncio.sleep(1.0)
@@ -207,15 +211,17 @@ class Run:
 
 
 class Errors(logging.Handler):
-    """Notes what is logged as an error."""
+    """Notes what is logged as an error, and counts the warnings."""
 
     def __init__(self, run: Run) -> None:
-        super().__init__(logging.ERROR)
+        super().__init__(logging.WARNING)
         self._run = run
 
     def emit(self, record: logging.LogRecord) -> None:
-        error = record.exc_info[1] if record.exc_info else ""
-        self._run.blame("error", f"{record.getMessage()} {error!r}"[:200])
+        self._run.n_lines += 1
+        if record.levelno >= logging.ERROR:
+            error = record.exc_info[1] if record.exc_info else ""
+            self._run.blame("error", f"{record.getMessage()} {error!r}"[:200])
 
 
 def play(story: Story, kind: type[Run] = Run) -> Run:
