@@ -43,7 +43,7 @@ class Machine:
 class Server(FakeBackend):
     """
     The way to a *machine*; *look* is called with each prompt, before the server has it. *is_other*:
-    the machine changed, and no call has told of it yet.
+    the machine changed, and no measure has told of it yet.
     """
 
     is_other = False
@@ -74,6 +74,7 @@ class Server(FakeBackend):
 
     async def measure(self, prompt: Prompt) -> Measure:
         await self._see("measure", prompt)
+        self.is_other = False
         return await super().measure(prompt)
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
@@ -103,7 +104,6 @@ class Server(FakeBackend):
     async def _wait(self, seconds: float) -> None:
         """Take time; then the machine may be gone, or another model may be there."""
         await asyncio.sleep(abs(seconds))
-        self.is_other = False
         why = "it is gone" if self.machine.is_gone else ""
         if not why and self.state.is_ready and self.state.model != self.machine.model:
             why = "it has another model now"
