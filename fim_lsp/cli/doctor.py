@@ -21,9 +21,8 @@ from fim_lsp.cli import checks
 from fim_lsp.cli.checks import Check, Finding, Target
 from fim_lsp.cli.client import EditorError, editor
 from fim_lsp.cli.terminal import Screen, screen_on, wrap
-from fim_lsp.http_server.local_port import FOLDER
 from fim_lsp.lsp.watchdog import describe_last_end
-from fim_lsp.settings.files import cache_folder, user_file
+from fim_lsp.settings.files import ANNOUNCED, cache_folder, user_file
 from fim_lsp.settings.removed import Notice
 from server_bridge.machine import private_files
 
@@ -88,7 +87,7 @@ async def ports(_: Target) -> list[Finding]:
     do.
     """
     findings = []
-    for there in private_files.find_announced(cache_folder() / FOLDER):
+    for there in private_files.find_announced(cache_folder() / ANNOUNCED):
         try:
             host, port = there.url.removeprefix("http://").rsplit(":", 1)
             writer = (await asyncio.open_connection(host, int(port)))[1]

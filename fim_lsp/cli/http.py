@@ -86,7 +86,7 @@ async def open_port(
     """
     token = token or local_port.own_key(files.client_key_file())
     local = local_port.LocalPort(session, root, token, partial(advice, session, open_to_pages))
-    await local.open(files.cache_folder(), port)
+    await local.open(files.cache_folder() / files.ANNOUNCED, port)
     return local
 
 
@@ -108,7 +108,7 @@ async def _serve(
     ended = asyncio.Event()
     with contextlib.suppress(NotImplementedError):  # Windows ends the process
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
-    watchdog.watch(files.cache_folder())
+    watchdog.watch()
     session = make_session()
     last: State | None = None
 

@@ -30,7 +30,6 @@ from fim_lsp.http_server.routes import Routes, error
 from fim_lsp.session.session import Session
 from server_bridge.machine import private_files
 
-FOLDER = "http"  # of the announcements, in our cache folder
 NAMES = ("127.0.0.1", "localhost", "[::1]")
 OWN_SITES = ("same-origin", "none")  # none: the user typed the address, or a program opened it
 SAFE = {
@@ -74,11 +73,14 @@ class LocalPort:
         """The URL of the page, with the token that it needs; what follows # is never sent."""
         return f"{self.url}/#{self._page_token}"
 
-    async def open(self, cache: Path, port: int = 0) -> None:
-        """Begin to listen at *port*, 0 for a free one. Raises OSError where it is taken."""
+    async def open(self, folder: Path, port: int = 0) -> None:
+        """
+        Begin to listen at *port*, 0 for a free one, and announce it in *folder*. Raises OSError
+        where it is taken.
+        """
         self._listener = await connections.listen(port, self._refusal, self._answer, self._refuse)
         self.port = self._listener.port
-        self._announcement = private_files.announce(cache / FOLDER, self.url, self.token)
+        self._announcement = private_files.announce(folder, self.url, self.token)
 
     async def aclose(self) -> None:
         """Listen no more."""

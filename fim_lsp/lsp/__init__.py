@@ -14,6 +14,7 @@ notebooks: joins the cells of a notebook into one document per language
 messages: what the user is shown besides suggestions: progress and problems
 local_page: opens the port of the session, by the setting or for a user who wants to see the page
 editor: one editor: its capabilities, its settings, its last request
+changes: asks the client to change documents, or to show one
 offer: offers a real model once, while the bundled one is at work
 commands: the editor's commands: accept, switch, be quiet, look inside, say why
 edits: edits by instruction: their commands, and the code actions that need no instruction typed

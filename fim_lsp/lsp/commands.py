@@ -9,34 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
 from typing import Any, cast
 
 from fim_lsp.events import Accepted, Dismissed, Snoozed
 from fim_lsp.lsp import convert, watchdog
+from fim_lsp.lsp.changes import apply_edit, show_document, workspace_edit
 from fim_lsp.lsp.editor import Editor
-from fim_lsp.lsp.rpc import JsonRpcException, types
+from fim_lsp.lsp.rpc import types
 from fim_lsp.settings import files
-from fim_lsp.settings.removed import describe_removed
 from fim_lsp.suggest.reasons import notice, report
 from server_bridge.machine import private_files
 
 TOGGLE = "fim.toggle"
 
 
-def first_text(arguments: tuple[object, ...], default: str = "") -> str:
-    """Return the first argument of a command, *default* where it is no text."""
-    return arguments[0] if arguments and isinstance(arguments[0], str) else default
-
-
-def read_params(arguments: tuple[object, ...]) -> dict[str, Any]:
-    """Return the first argument of a command, which is an object; an empty one where it is not."""
-    return arguments[0] if arguments and isinstance(arguments[0], dict) else {}
-
-
 def accept(editor: Editor, *arguments: object) -> None:
     """Note that an item was inserted."""
-    editor.forward(Accepted(first_text(arguments)))
+    editor.forward(Accepted(convert.first_text(arguments)))
 
 
 def toggle(editor: Editor, *_: object) -> bool:
@@ -71,7 +60,7 @@ async def show_context(editor: Editor, *arguments: object) -> dict[str, object]:
     Editors that can open documents open it to read, too; where the local port is open, its page in
     a browser.
     """
-    uri = first_text(arguments, editor.session.last_uri)
+    uri = convert.first_text(arguments, editor.session.last_uri)
     shown = await editor.session.report(editor.notebooks.place(uri)[0])
     if editor.offers("window.show_document.support"):
         if editor.page.is_open:
@@ -114,7 +103,7 @@ async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]
     ends it, and so do another such text and the editor's button to cancel, which keeps what came so
     far. A message says what came of it.
     """
-    params = read_params(arguments)
+    params = convert.read_params(arguments)
     uri = str(params.get("uri") or editor.session.last_uri)
     name, first_line = editor.notebooks.place(uri)
     document, cell = editor.session.document(name), editor.document(uri)
@@ -152,37 +141,6 @@ async def _insert(editor: Editor, edit: types.WorkspaceEdit | None, text: str, n
     editor.messages.show(message)
 
 
-def workspace_edit(
-    editor: Editor, uri: str, version: int | None, *edits: types.TextEdit
-) -> types.WorkspaceEdit:
-    """
-    Make edits of the version that we know, from an editor that compares versions; None if it is not
-    open.
-    """
-    if not editor.offers("workspace.workspace_edit.document_changes"):
-        return types.WorkspaceEdit({uri: [*edits]})
-    versioned = types.OptionalVersionedTextDocumentIdentifier(uri, version)
-    return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(versioned, [*edits])])
-
-
-async def apply_edit(editor: Editor, edit: types.WorkspaceEdit, label: str) -> bool:
-    """
-    Have the editor change documents; whether it did. Never within a request: see
-    `LanguageServer.later`.
-    """
-    with contextlib.suppress(JsonRpcException):
-        params = types.ApplyWorkspaceEditParams(edit, label=label)
-        return (await editor.workspace_apply_edit_async(params)).applied
-    return False
-
-
-async def show_document(editor: Editor, uri: str, **how: Any) -> None:
-    """Have an editor that can do so show a document."""
-    if editor.offers("window.show_document.support"):
-        with contextlib.suppress(JsonRpcException):
-            await editor.window_show_document_async(types.ShowDocumentParams(uri, **how))
-
-
 def status_now(editor: Editor, _: object) -> dict[str, object]:
     """Answer `fim/status`: what `didChangeStatus` would say now."""
     return convert.status(*editor.session.status())
@@ -210,7 +168,7 @@ def resume(editor: Editor, *_: object) -> str:
 
 def dismiss(editor: Editor, *arguments: object) -> None:
     """Note that the user hid the suggestion in a document (its URI)."""
-    uri = editor.notebooks.place(first_text(arguments))[0]
+    uri = editor.notebooks.place(convert.first_text(arguments))[0]
     editor.session.handle(Dismissed(uri))
 
 
@@ -236,15 +194,6 @@ def _show_until(editor: Editor) -> str:
     )
     editor.messages.show(words)
     return until
-
-
-def explain_removed(name: str) -> Callable[..., None]:
-    """Return the handler of a command that is gone: it says what to use instead."""
-
-    def explain(editor: Editor, *_: object) -> None:
-        editor.messages.show(describe_removed(name))
-
-    return explain
 
 
 async def why(editor: Editor, params: object) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from fim_lsp.display import printable, sanitize
 from fim_lsp.documents import (
@@ -363,3 +364,13 @@ def _fence(text: str, language: str) -> str:
     """Return the text as a Markdown code block, in a fence longer than any in it."""
     fence = max(["```", *(run + "`" for run in _BACKTICKS.findall(text))], key=len)
     return f"{fence}{language}\n{text}\n{fence}"
+
+
+def first_text(arguments: tuple[object, ...], default: str = "") -> str:
+    """Return the first argument of a command, *default* where it is no text."""
+    return arguments[0] if arguments and isinstance(arguments[0], str) else default
+
+
+def read_params(arguments: tuple[object, ...]) -> dict[str, Any]:
+    """Return the first argument of a command, which is an object; an empty one where it is not."""
+    return arguments[0] if arguments and isinstance(arguments[0], dict) else {}

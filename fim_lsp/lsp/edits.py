@@ -19,7 +19,7 @@ from fim_lsp.instruct import answer, presets
 from fim_lsp.instruct.dialogue import Edited, Instruction
 from fim_lsp.instruct.selection import around
 from fim_lsp.lsp import convert
-from fim_lsp.lsp.commands import apply_edit, read_params, workspace_edit
+from fim_lsp.lsp.changes import apply_edit, workspace_edit
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.rpc import PER_S, types
 
@@ -73,7 +73,7 @@ async def edit(editor: Editor, *arguments: object) -> Params:
     See docs/protocol.md; a request that is cancelled ends the edit, but not in the middle of a
     step.
     """
-    params = read_params(arguments)
+    params = convert.read_params(arguments)
     is_cancelled = False
     task = editor.later(_edit(editor, params, lambda: not is_cancelled), "edit")
     if params.get("wait") is False:
@@ -87,7 +87,7 @@ async def edit(editor: Editor, *arguments: object) -> Params:
 
 async def prepare(editor: Editor, *arguments: object) -> None:
     """Have all of the prompt but the instruction evaluated while the user types that."""
-    place = _place(editor, read_params(arguments))
+    place = _place(editor, convert.read_params(arguments))
     if place is not None:
         work = editor.session.prepare_edit(place.uri, place.start, place.end)
         editor.later(work, "prepare edit")

@@ -17,7 +17,7 @@ from fim_lsp.display import sanitize
 from fim_lsp.documents import Position, body_length, unix
 from fim_lsp.events import NextEditDismissed, NextEditShown, NextEditTaken
 from fim_lsp.lsp import convert
-from fim_lsp.lsp.commands import apply_edit, first_text, show_document, workspace_edit
+from fim_lsp.lsp.changes import apply_edit, show_document, workspace_edit
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.rpc import types
 from fim_lsp.session.state.edit_history import NextEdit
@@ -127,7 +127,7 @@ def _make_applied_command(offer: NextEdit) -> types.Command:
 
 def did_apply(editor: Editor, *arguments: object) -> None:
     """Note that the client applied an edit."""
-    editor.session.handle(NextEditTaken(first_text(arguments)))
+    editor.session.handle(NextEditTaken(convert.first_text(arguments)))
 
 
 async def apply(editor: Editor, *arguments: object) -> bool:
@@ -137,7 +137,7 @@ async def apply(editor: Editor, *arguments: object) -> bool:
     The answer comes last: eglot asks its user first, and an answer to the command would end the
     question.
     """
-    offer = await editor.session.check_next_edit(first_text(arguments))
+    offer = await editor.session.check_next_edit(convert.first_text(arguments))
     if offer is None:
         editor.messages.show(GONE)
         return False
@@ -178,7 +178,7 @@ def _text_edit(offer: NextEdit, encoding: str) -> types.TextEdit:
 
 
 def _read_uri(editor: Editor, arguments: tuple[object, ...]) -> str:
-    return first_text(arguments, editor.session.last_uri)
+    return convert.first_text(arguments, editor.session.last_uri)
 
 
 def _reads(params: object, name: str) -> bool:

@@ -14,7 +14,6 @@ from fim_lsp.lsp.local_page import OpenPort
 from fim_lsp.lsp.rpc import SLICE_S, Protocol, types
 from fim_lsp.lsp.server import add_methods
 from fim_lsp.lsp.transport import BadFrame, Client, Skipped
-from fim_lsp.settings.files import cache_folder
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +61,7 @@ async def _serve(editor: Editor, address: tuple[str, int] | None, token: str) ->
         loop.call_soon_threadsafe(connected[0].end)
 
     ending.on_signals(leave)
-    watchdog.watch(cache_folder())
+    watchdog.watch()
     if address is None:
         client = transport.stdio(ending.end_soon)
     else:

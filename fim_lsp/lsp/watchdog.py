@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fim_lsp.lsp import ending
-from fim_lsp.settings.files import STACKS
+from fim_lsp.settings.files import STACKS, cache_folder
 from server_bridge.machine import private_files
 from server_bridge.machine.executables import PACKAGES
 
@@ -69,8 +69,9 @@ class Silence(NamedTuple):
         return self.all_s >= MOST_S and (self.busy_s >= BUSY_S or self.idle_s >= MOST_S)
 
 
-def watch(cache: Path) -> None:
-    """Watch the event loop that runs here to the end; stacks go to a file in *cache*."""
+def watch() -> None:
+    """Watch the event loop that runs here to the end; stacks go to a file in our cache folder."""
+    cache = cache_folder()
     file = open_stacks(cache / STACKS)
     if sys.platform != "win32":
         faulthandler.register(signal.SIGVTALRM, file, chain=True)  # chain: and then it ends

@@ -70,7 +70,7 @@ class Dispatcher:
             return  # the user typed on
         after = accept(request, suggestion)
         frame = doc.view.ladder.current
-        if frame is None or doc.find_known(after, self._model).candidates:
+        if frame is None or doc.find_known(after, self._lane.connection.state.model).candidates:
             return
         if doc.view.known.joinable(frame.window, after):
             return
@@ -84,10 +84,6 @@ class Dispatcher:
     async def aclose(self) -> None:
         """End all generations."""
         await end_tasks({*self._tasks})
-
-    @property
-    def _model(self) -> str:
-        return self._lane.connection.state.model
 
     async def _collect(
         self, request: CompletionRequest, doc: OpenDocument, wait: Wait
@@ -111,7 +107,7 @@ class Dispatcher:
             whole = wait._replace(early=wait.until)
             _, more = await self._wait(another, doc, request, whole)
             cost = cost.plus(more)
-        kept = doc.view.known.kept.find(request.cursor, self._model)
+        kept = doc.view.known.kept.find(request.cursor, self._lane.connection.state.model)
         return kept[: request.n_wanted] or candidates, cost
 
     def _joinable(self, request: CompletionRequest, doc: OpenDocument) -> Generation | None:
@@ -233,7 +229,7 @@ class Dispatcher:
 
     def _keep(self, generation: Generation, doc: OpenDocument) -> None:
         """Store the text of a finished generation as a known continuation."""
-        doc.view.known.keep(generation, self._model)
+        doc.view.known.keep(generation, self._lane.connection.state.model)
 
     def _fail(self, generation: Generation, doc: OpenDocument, error: Exception) -> None:
         """End *generation* with *error*: no request joins it any more."""

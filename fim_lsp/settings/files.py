@@ -145,6 +145,7 @@ class Sources:
 
 
 PAGE = "context.txt"  # in the cache folder: the last prompt that `fim.showContext` showed
+ANNOUNCED = "http"  # there, too: the ports that answer other programs, a file each
 STACKS = "stacks.txt"  # there, too: where servers were that the watchdog ended
 
 

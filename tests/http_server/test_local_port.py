@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from fim_lsp import events
-from fim_lsp.http_server.local_port import FOLDER
 from fim_lsp.session.stats import Answer
 from server_bridge.machine.private_files import find_announced
 from server_bridge.protocol import Reply, Request
@@ -312,8 +311,8 @@ async def test_it_says_where_it_is_while_it_is_open(tmp_path: Path) -> None:
     """In a file that only this user may read."""
     cache = tmp_path / "cache"
     async with served(faked(), tmp_path, cache, token="secret") as at_port:
-        [there] = find_announced(cache / FOLDER)
+        [there] = find_announced(cache)
         assert (there.url, there.token) == (at_port.port.url, "secret")
-    assert find_announced(cache / FOLDER) == []
+    assert find_announced(cache) == []
     with pytest.raises(OSError):
         await asyncio.open_connection("127.0.0.1", at_port.port.port)

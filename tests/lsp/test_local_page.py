@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from fim_lsp.http_server.local_port import FOLDER, LocalPort
+from fim_lsp.http_server.local_port import LocalPort
 from fim_lsp.lsp.local_page import LocalPage, Port
 from fim_lsp.session.session import Session
 from server_bridge.machine.private_files import find_announced
@@ -35,4 +35,4 @@ async def test_a_port_that_opens_while_the_session_ends_is_closed(tmp_path: Path
     await session.aclose()
     assert afterwards == ""
     assert not page.is_open
-    assert find_announced(tmp_path / FOLDER) == []
+    assert find_announced(tmp_path) == []

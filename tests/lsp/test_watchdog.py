@@ -143,9 +143,10 @@ def test_stacks_go_to_the_error_output_without_a_file(tmp_path: Path) -> None:
 def test_what_watches_ends_with_its_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the loop is closed before it answers: no timer is left that ends the process."""
     monkeypatch.setattr(watchdog, "LOOK_S", 0.05)
+    monkeypatch.setattr(watchdog, "cache_folder", lambda: tmp_path / "cache")
 
     async def serve() -> None:
-        watchdog.watch(tmp_path / "cache")
+        watchdog.watch()
 
     for _ in range(3):
         asyncio.run(serve())

@@ -18,7 +18,7 @@ from xxhash import xxh3_64_hexdigest
 from fim_lsp import __version__
 from fim_lsp.context.ring import Ring
 from fim_lsp.prompt.frame import Frame
-from fim_lsp.settings.files import PAGE, STACKS
+from fim_lsp.settings.files import ANNOUNCED, PAGE, STACKS
 from server_bridge.machine import notes
 
 N_WORKSPACES = 64  # of some 200 KB each
@@ -86,7 +86,7 @@ def forget(cache: Path) -> int:
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
     with contextlib.suppress(OSError):  # servers that run announce themselves there
-        (cache / "http").rmdir()
+        (cache / ANNOUNCED).rmdir()
     return n_bytes
 
 
