@@ -26,6 +26,8 @@ PATIENCE_S = 60.0  # the slowest of Debian's CPU backends on a busy machine
 @asynccontextmanager
 async def running(program: Served) -> AsyncIterator[tuple[LlamaServer, int]]:
     """Yield the server once its model is loaded, and its process."""
+    if program.slots_dir:
+        Path(program.slots_dir).mkdir(parents=True, exist_ok=True)  # noqa: ASYNC240
     private_files.write(program.key_file, program.key.encode())
     environment = programs.make_environment()
     with subprocess.Popen(  # noqa: ASYNC220

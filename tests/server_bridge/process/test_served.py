@@ -33,7 +33,7 @@ def make(tmp_path: Path) -> Make:
     return lambda plan: programs.outside(PROGRAM or sys.executable, machine, build, plan, tmp_path)
 
 
-@pytest.mark.parametrize("ours", ["", "open-sesame"])
+@pytest.mark.parametrize("ours", ["", "open-sesame"], ids=["random", "of the user"])
 @pytest.mark.server
 @pytest.mark.skipif(not PROGRAM, reason="needs llama-server: scripts/test-server")
 async def test_every_run_has_a_key_that_editors_of_the_user_find(
