@@ -71,8 +71,6 @@ class Tokenizer:
         if (packed := self._texts.get(text)) is not None or not text:
             return packed or ids(())
         numbers = await self._numbers(text)
-        if not numbers:
-            raise self._answer_error("a text has no tokens")
         self.speeds.learn_text(len(text), len(numbers))
         return self._texts.put(text, ids(numbers))
 
@@ -217,7 +215,9 @@ class Tokenizer:
 
     async def _numbers(self, text: str) -> list[int]:
         """Return the ids of a text in the middle of another."""
-        return (await self._tokenize(self._add_guard(text)))[self._n_guard :]
+        if numbers := (await self._tokenize(self._add_guard(text)))[self._n_guard :]:
+            return numbers
+        raise self._answer_error("a text has no tokens")
 
     def _add_guard(self, text: str) -> str:
         return GUARD + text if self._n_guard else text
