@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -150,6 +151,30 @@ async def test_too_many_connections(at_port: Served, monkeypatch: pytest.MonkeyP
     assert (await until_closed(ends[2][0])).startswith(b"HTTP/1.1 503")
     for _, writer in ends:
         writer.close()
+
+
+@pytest.mark.security
+@pytest.mark.parametrize(
+    ("owners", "is_too_many"),
+    [([1], False), ([1, 1], True), ([2, 1], False), ([2, 1, 1], True), ([1, 2, 3, 4], True)],
+)
+async def test_whose_connections_are_too_many(
+    owners: list[int], is_too_many: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the process of the newest one; the system is asked whose they are where that decides."""
+    monkeypatch.setattr(connections, "CONNECTIONS", 2)
+    monkeypatch.setattr(connections, "IN_ALL", 4)
+    n_asked = 0
+    end: Any = None
+
+    def peers(asked: object) -> list[int]:
+        nonlocal n_asked
+        n_asked += 1
+        return [1, *owners]
+
+    monkeypatch.setattr(sockets, "peer_processes", peers)
+    assert await connections._are_too_many([end] * len(owners), end) is is_too_many
+    assert n_asked == (2 <= len(owners) < 4)
 
 
 HOG = """

@@ -19,6 +19,9 @@ from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.session.stats import Stats
+from fim_lsp.suggest.cursor import Candidate
+from fim_lsp.suggest.known import Displayed
+from tests.session import test_known_text as texts
 from tests.typist import ROOT, wait_judged
 
 pytestmark = pytest.mark.security
@@ -115,3 +118,10 @@ async def test_what_is_no_file_needs_no_look(
     answer = await session.complete("git:/w/a.py", Position(0, 3), invoked=True)
     assert "not a file" in answer.reason
     assert not caplog.records
+
+
+def test_what_is_on_screen_is_known(doc: OpenDocument) -> None:
+    """Before all that is kept."""
+    doc.display(Displayed(texts.request("    ret").cursor, Candidate("urn total(1)"), texts.MODEL))
+    found = doc.find_known(texts.request("    return"), texts.MODEL)
+    assert [each.text for each in found.candidates] == [" total(1)"]
