@@ -20,7 +20,7 @@ from fim_lsp.settings import files
 from fim_lsp.suggest.reasons import notice, report
 from server_bridge.machine import private_files
 
-TOGGLE = "fim.toggle"
+TOGGLE, DAY_S = "fim.toggle", 24 * 3600.0
 
 
 def accept(editor: Editor, *arguments: object) -> None:
@@ -214,8 +214,7 @@ async def why(editor: Editor, params: object) -> str:
     lines = [f"{title} {answer_text}"]
     lines += [f"The model: {note}"] if note and note not in answer_text else []
     lines += [f"Rarer now: {rarer}."] if rarer else []
-    cache, day_s = files.cache_folder(), 24 * 3600.0
-    ended = await asyncio.to_thread(watchdog.describe_last_end, cache, day_s)
+    ended = await asyncio.to_thread(watchdog.describe_last_end, files.cache_folder(), DAY_S)
     lines += [f"Earlier, {ended}."] if ended else []
     return "\n".join(lines)
 

@@ -55,7 +55,11 @@ async def initialized(editor: Editor, _: object) -> None:
 
 def _explain_removed(name: str) -> Callable[..., None]:
     """Return the handler of a command that is gone: it says what to use instead."""
-    return lambda editor, *_: editor.messages.show(describe_removed(name))
+
+    def explain(editor: Editor, *_: object) -> None:
+        editor.messages.show(describe_removed(name))
+
+    return explain
 
 
 async def shutdown(editor: Editor, _: object) -> None:

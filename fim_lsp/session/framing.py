@@ -58,9 +58,8 @@ class Framing:
         async def measure(frame: Frame) -> Measure:
             return await model.measure(frame.prompt(place))
 
-        most = COLD + window.first_tokens(
-            self._lane.connection.state.prefill_per_s, by_hand=by_hand
-        )
+        per_s = self._lane.connection.state.prefill_per_s
+        most = COLD + window.first_tokens(per_s, by_hand=by_hand)
         usable = doc.view.ladder.usable(place, self._budget(doc))
         costs = [((m := await measure(frame)).total - m.cached, frame) for frame in usable]
         if by_hand or all(cost >= COLD for cost, _ in costs):
