@@ -21,9 +21,10 @@ import pytest
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.slots import ExclusiveSlots, SharedSlots
 from server_bridge.machine import locks
+from server_bridge.machine.addresses import port_of
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import BUNDLED, EmbeddedSettings
-from server_bridge.protocol import BackendUnusable, Request
+from server_bridge.protocol import BackendUnavailable, BackendUnusable, Request
 from tests.server_bridge.prompts import prompt
 from tests.test_tidy import ROOT
 
@@ -203,6 +204,26 @@ async def test_it_is_used_like_a_server_that_others_use(settings: EmbeddedSettin
         await client.connect()
     await client.aclose()
     await second.aclose()
+
+
+async def test_what_listens_at_its_port_after_it_gets_nothing(settings: EmbeddedSettings) -> None:
+    """Neither the key nor a prompt, although the editor was not told yet that the engine ended."""
+    backend, heard = Embedded(settings), list[bytes]()
+    model = await backend.connect()
+    backend._watching.cancel()
+    engine = psutil.Process(backend.pid)
+    engine.kill()
+    engine.wait(PATIENCE_S)
+
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.read(1))
+        writer.close()
+
+    async with await asyncio.start_server(hear, "127.0.0.1", port_of(backend.state.url)):
+        with pytest.raises(BackendUnavailable, match="the engine ended"):
+            await model.complete(REQUEST)
+    assert heard == [b""]
+    await backend.aclose()
 
 
 async def test_slots_are_named_only_while_one_editor_uses_it(settings: EmbeddedSettings) -> None:
