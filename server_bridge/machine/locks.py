@@ -109,13 +109,12 @@ def users_file(path: Path) -> Path:
 
 def _lock(file: int, *, shared: bool = False, waits: bool = False) -> bool:
     """Lock an open file; return whether no other process has locked it."""
-    if sys.platform == "win32":
-        return True
-    try:
-        how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-        fcntl.flock(file, how if waits else how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+    if sys.platform != "win32":
+        try:
+            how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+            fcntl.flock(file, how if waits else how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
     return True
 
 

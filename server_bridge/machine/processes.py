@@ -52,9 +52,10 @@ def kill(pid: int) -> None:
 
 def memory(pid: int) -> int:
     """Return the bytes of memory that the process *pid* has; 0 where the system does not tell."""
-    with suppress(OSError, ValueError):
-        pages = (PROCESSES / str(pid) / "statm").read_text("ascii").split()[1]
-        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+    if sys.platform == "linux":
+        with suppress(OSError, ValueError):
+            pages = (PROCESSES / str(pid) / "statm").read_text("ascii").split()[1]
+            return int(pages) * os.sysconf("SC_PAGE_SIZE")
     return 0
 
 
