@@ -1,35 +1,46 @@
 """
-Takes out one guard of the product at a time, and runs the tests that should notice: `sh scripts/test-mutants`.
+Takes out one guard of the product at a time, and runs the tests that should notice:
+`sh scripts/test-mutants`.
 
-A guard is found by rule: a condition under which a function ends, one part of such a condition or of a filter, and a
-statement that forgets or ends something. `mutants.toml` says which tests are run for which module, and why a guard that
-no test notices may live. Arguments name modules by a part of their path; `--list` prints the guards alone.
+A guard is found by rule, in functions: a condition under which one ends, one part of such a
+condition or of a filter, and a statement that forgets or ends something. The tests are collected
+and run once as everything is; then, for each guard, a process that is forked gets the code without
+it, and runs those of them that run its lines, until one fails. A test that computes for longer than
+`SLOW_S` is none of them: a guard is worth a small test. `mutants.toml` names tests and modules, and
+says why a guard that no test notices may live. Arguments are parts of the paths of modules;
+`--list` prints the guards alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import importlib.abc
-import importlib.machinery
+import gc
+import json
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from importlib import import_module
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from time import process_time
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple, NoReturn
 
+import coverage
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
-LIMIT_S = 120  # for the tests of one mutant; what hangs has noticed
-N_AT_ONCE = 2
-# Imported once, before the tests of each mutant begin in a process of their own.
-PREPARED = ("httpx", "lsprotocol.types", "pygls.lsp.server", "xxhash")
+KNOWN: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
+LIMIT_S = 30  # for one test; what hangs has noticed
+SLOW_S = 2.0
+N_AT_ONCE = int(os.environ.get("FIM_AT_ONCE", "2"))
+WITHOUT = "not engine and not timed and not server"
+HOW = ("-q", "-s", "-n", "0", "-p", "no:cacheprovider", "-m", WITHOUT)
 ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break, ast.Delete)
 FORGETS = {
     "cancel", "clear", "close", "cut_withdrawn", "discard", "drop", "end", "fit_to", "forget",
@@ -39,23 +50,29 @@ FORGETS = {
 
 
 class Mutant(NamedTuple):
-    """The module at *path* with its guard number *n* taken out, which *name* shows."""
+    """The module at *path* without guard number *n*, which *name* shows; it stood in *lines*."""
 
     path: str
     n: int
     name: str
+    lines: range
 
 
 class Guards(ast.NodeTransformer):
-    """Lists the guards of a module by *names*, and takes out number *gone*."""
+    """Lists the guards of a module by *names*, with their *lines*, and takes out number *gone*."""
 
     def __init__(self, gone: int = -1) -> None:
         self.names: list[str] = []
+        self.lines: list[range] = []
         self._gone = gone
         self._inside: list[str] = []
 
     def _is_gone(self, what: ast.AST) -> bool:
+        if not self._inside:
+            return False  # it ran when its module was loaded
         self.names.append(f"{'.'.join(self._inside)}: {' '.join(ast.unparse(what).split())}")
+        first, last = getattr(what, "lineno"), getattr(what, "end_lineno")  # noqa: B009
+        self.lines.append(range(first, last + 1))
         return len(self.names) - 1 == self._gone
 
     def visit(self, node: Any) -> Any:
@@ -112,45 +129,6 @@ def _forgets(node: ast.stmt) -> bool:
     return isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] in FORGETS
 
 
-class Without(importlib.machinery.SourceFileLoader):
-    """Loads a module without one of its guards."""
-
-    gone = -1
-
-    def get_code(self, fullname: str) -> Any:
-        """Compile what is left."""
-        tree = Guards(self.gone).visit(ast.parse(Path(self.path).read_text("utf-8")))
-        return compile(ast.fix_missing_locations(tree), self.path, "exec")
-
-
-class Finder(importlib.abc.MetaPathFinder):
-    """Has the module of one mutant loaded by `Without`."""
-
-    def __init__(self, mutant: Mutant) -> None:
-        self._mutant = mutant
-        self._name = mutant.path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
-        """Find that module alone."""
-        if fullname != self._name:
-            return None
-        loader = Without(fullname, str(ROOT / self._mutant.path))
-        loader.gone = self._mutant.n
-        return importlib.machinery.ModuleSpec(fullname, loader, origin=loader.path)
-
-
-class FirstFailure:
-    """A plugin of pytest that writes which test failed first."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note a test that failed."""
-        if report.failed and not self._file.exists():
-            self._file.write_text(report.nodeid)
-
-
 def mutants(path: str) -> list[Mutant]:
     """Return the mutants of a module; a name that comes again has its number behind it."""
     guards = Guards()
@@ -158,40 +136,155 @@ def mutants(path: str) -> list[Mutant]:
     names = guards.names
     again = [names[:n].count(name) for n, name in enumerate(names)]
     return [
-        Mutant(path, n, f"{name} ({again[n] + 1})" if again[n] else name)
+        Mutant(path, n, f"{name} ({again[n] + 1})" if again[n] else name, guards.lines[n])
         for n, name in enumerate(names)
     ]
 
 
-def start(mutant: Mutant, note: Path) -> int:
-    """Run the tests of *mutant* in a process of its own, which notes the first that fails; return its id."""
-    note.unlink(missing_ok=True)
-    if pid := os.fork():
-        return pid
-    os.setsid()
-    signal.alarm(LIMIT_S)
-    silent = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(silent, 1)
-    os.dup2(silent, 2)
-    sys.meta_path.insert(0, Finder(mutant))
-    how = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-p", "no:randomly"]
-    tests = [str(ROOT / "tests" / name) for name in ROOMS[mutant.path]["tests"]]
-    os._exit(pytest.main([*how, *tests], plugins=[FirstFailure(note)]))
+def take_out(mutant: Mutant) -> None:
+    """Give the functions of its module, which is loaded, the code without that guard."""
+    file = str(ROOT / mutant.path)
+    tree = Guards(mutant.n).visit(ast.parse(Path(file).read_text("utf-8")))
+    whole = compile(ast.fix_missing_locations(tree), file, "exec")
+    codes = {(each.co_qualname, each.co_firstlineno): each for each in _walk(whole)}
+    for function in gc.get_objects():
+        if isinstance(function, FunctionType) and function.__code__.co_filename == file:
+            code = function.__code__
+            function.__code__ = codes[code.co_qualname, code.co_firstlineno]
 
 
-def run(waiting: Sequence[Mutant], folder: Path) -> Iterator[tuple[Mutant, str]]:
-    """Yield each mutant with what noticed it, "" if nothing did."""
-    waiting, running = [*reversed(waiting)], dict[int, Mutant]()
-    while waiting or running:
-        while waiting and len(running) < N_AT_ONCE:
-            mutant = waiting.pop()
-            running[start(mutant, folder / f"{mutant.n}")] = mutant
+def _walk(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            yield from _walk(const)
+
+
+class Runs(NamedTuple):
+    """
+    How the tests ran with every guard in place: *seconds* by test, those that *failed*, and which
+    run a line, by module.
+    """
+
+    seconds: dict[str, float]
+    failed: list[str]
+    reach: dict[str, dict[str, list[str]]]
+
+    def list_for(self, mutant: Mutant, items: Sequence[pytest.Item]) -> list[pytest.Item]:
+        """Return the tests that run the guard, in the order of `mutants.toml`."""
+        lines = self.reach[mutant.path]
+        names = {name for line in mutant.lines for name in lines.get(str(line), ())}
+        names = {name for name in names if self.seconds.get(name, SLOW_S) < SLOW_S}
+        chosen = [item for item in items if item.nodeid in names.difference(self.failed)]
+        return sorted(chosen, key=lambda item: (_rank(item), self.seconds[item.nodeid]))
+
+
+def _rank(item: pytest.Item) -> int:
+    """Return the place of the test's file, or folder, in `mutants.toml`."""
+    name = item.nodeid.removeprefix("tests/")
+    return next(n for n, prefix in enumerate(KNOWN["tests"]) if name.startswith(prefix))
+
+
+class Taking:
+    """A plugin of pytest that runs what it collected for each mutant of the modules *paths*."""
+
+    def __init__(self, paths: Collection[str]) -> None:
+        self._paths = paths
+        self._folder = Path(tempfile.mkdtemp(prefix="mutants-"))
+        self._failed: list[str] = []
+        self.n_wrong = 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note a test that failed."""
+        if report.failed:
+            self._failed.append(report.nodeid)
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Print what notices each mutant."""
+        whole = self._folder / "whole"
+        self._wait({self._start(session, partial(self._run_whole, session.items, whole)): "whole"})
+        runs = Runs(*json.loads(whole.read_text()))
+        for name in runs.failed:
+            self.n_wrong += 1
+            print(f"{name}\n    fails with every guard in place")
+        for path in self._paths:
+            reasons = dict(KNOWN["lives"].get(path, {}))
+            for mutant, noticed in self._run(session, mutants(path), runs):
+                reason = reasons.pop(mutant.name, "")
+                self.n_wrong += not noticed and not reason
+                said = f"dies: {noticed}" if noticed else f"LIVES: {reason}"
+                print(f"{path}  {mutant.name}\n    {said}", flush=True)
+            for name in reasons:
+                self.n_wrong += 1
+                print(f"{path}  {name}\n    has a reason to live, and is no guard (any more)")
+        shutil.rmtree(self._folder)
+        return True
+
+    def _run(
+        self, session: pytest.Session, waiting: Sequence[Mutant], runs: Runs
+    ) -> Iterator[tuple[Mutant, str]]:
+        """Yield each mutant with what noticed it, "" if nothing did."""
+        waiting, running = [*reversed(waiting)], dict[int, Mutant]()
+        while waiting or running:
+            while waiting and len(running) < N_AT_ONCE:
+                mutant = waiting.pop()
+                work = partial(self._run_mutant, mutant, runs, session.items)
+                running[self._start(session, work)] = mutant
+            mutant, status = self._wait(running)
+            note = self._folder / f"{mutant.n}"
+            noticed = note.read_text() if note.exists() else "it does not run, or does not end"
+            note.unlink(missing_ok=True)
+            yield mutant, noticed if status else ""
+
+    def _start(self, session: pytest.Session, work: Callable[[], None]) -> int:
+        """Do *work* in a process of its own; return its id."""
+        if pid := os.fork():
+            return pid
+        os.setsid()
+        folder = self._folder / f"tmp{os.getpid()}"
+        folder.mkdir()
+        session.config._tmp_path_factory._basetemp = folder  # type: ignore[attr-defined]
+        silent = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silent, 1)
+        os.dup2(silent, 2)
+        try:
+            work()
+        finally:
+            os._exit(1)
+
+    def _wait(self, running: dict[int, Any]) -> tuple[Any, int]:
+        """Wait for one of the processes; return what it is for, and how it ended."""
         pid, status = os.wait()
         with suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)  # what the tests started
-        mutant, note = running[pid], folder / f"{running.pop(pid).n}"
-        noticed = note.read_text() if note.exists() else "it does not run, or does not end"
-        yield mutant, noticed if status else ""
+        shutil.rmtree(self._folder / f"tmp{pid}", ignore_errors=True)
+        return running.pop(pid), status
+
+    def _run_whole(self, items: Sequence[pytest.Item], note: Path) -> NoReturn:
+        files = [str(ROOT / path) for path in self._paths]
+        measured = coverage.Coverage(data_file=None, config_file=False, include=files)
+        measured.start()
+        seconds: dict[str, float] = {}
+        for item, following in zip(items, [*items, None][1:], strict=True):
+            measured.switch_context(item.nodeid)
+            before = process_time()
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            seconds[item.nodeid] = process_time() - before
+        measured.stop()
+        reach = {p: measured.get_data().contexts_by_lineno(str(ROOT / p)) for p in self._paths}
+        note.write_text(json.dumps([seconds, self._failed, reach]))
+        os._exit(0)
+
+    def _run_mutant(self, mutant: Mutant, runs: Runs, items: Sequence[pytest.Item]) -> NoReturn:
+        take_out(mutant)
+        chosen = runs.list_for(mutant, items)
+        for item, following in zip(chosen, [*chosen, None][1:], strict=True):
+            signal.alarm(LIMIT_S)
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if self._failed:
+                (self._folder / f"{mutant.n}").write_text(self._failed[0])
+                os._exit(1)
+        os._exit(0)
 
 
 def main() -> int:
@@ -200,30 +293,14 @@ def main() -> int:
     parser.add_argument("modules", nargs="*", default=[""])
     parser.add_argument("--list", action="store_true")
     asked = parser.parse_args()
-    paths = [path for path in ROOMS if any(part in path for part in asked.modules)]
+    paths = [path for path in KNOWN["modules"] if any(part in path for part in asked.modules)]
     if asked.list:
         print(*(f"{m.path} {m.name}" for path in paths for m in mutants(path)), sep="\n")
         return 0
-    for name in PREPARED:
-        import_module(name)
-    folder = Path(os.environ.get("TMPDIR", "/tmp")) / f"mutants-{os.getpid()}"
-    folder.mkdir()
-    n_wrong = 0
-    for path in paths:
-        reasons = dict(ROOMS[path].get("lives", {}))
-        whole = Mutant(path, -1, "nothing")
-        for _, noticed in run([whole], folder):
-            assert not noticed, f"{path}: with every guard in place {noticed} fails"
-        for mutant, noticed in run(mutants(path), folder):
-            reason = reasons.pop(mutant.name, "")
-            is_wrong = not noticed and not reason
-            n_wrong += is_wrong
-            said = f"dies: {noticed}" if noticed else f"LIVES{reason and ': ' + reason}"
-            print(f"{path}  {mutant.name}\n    {said}", flush=True)
-        for name in reasons:
-            n_wrong += 1
-            print(f"{path}  {name}\n    has a reason to live, and is no guard (any more)")
-    return 1 if n_wrong else 0
+    taking = Taking(paths)
+    tests = [str(ROOT / "tests" / name) for name in KNOWN["tests"]]
+    ended = pytest.main([*HOW, *tests], [taking])
+    return int(ended) or int(taking.n_wrong > 0)
 
 
 if __name__ == "__main__":

@@ -200,7 +200,7 @@ MOST_IMPORTS = 824
 MOST_SETTINGS = 37
 # Lines of over 100 columns, of the product and of its tests: the goal is none.
 MOST_LONG_LINES = 32
-MOST_LONG_LINES_OF_TESTS = 506
+MOST_LONG_LINES_OF_TESTS = 494
 
 LAYOUT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -28,7 +29,7 @@ TEXT = "def area(width, height):\n    return width * height\n"
 
 
 class Disk:
-    """It gives verdicts one by one, to the looks in their order; *n_forgotten* counts ends of the engine."""
+    """It gives verdicts one by one; *n_forgotten* counts ends of the engine."""
 
     def __init__(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
         self.session, self.looks = session, list[asyncio.Future[str]]()
@@ -164,7 +165,9 @@ async def test_what_settings_may_hide_is_not_looked_at(monkeypatch: pytest.Monke
     assert await Verdicts(lambda: (ROOT,)).find(URI, (), config) == f"{UNSURE}: late"
 
 
-def test_what_is_kept_of_no_file_goes() -> None:
-    """Its name is none of a file."""
-    kept = {"git:/w/a.py"}
-    assert Verdicts(lambda: ()).list_private(kept, PrivacyConfig()) == kept
+def test_what_is_kept_of_no_file_goes(tmp_path: Path) -> None:
+    """What cannot be judged stays: it is in no prompt, and may be public."""
+    (tmp_path / "a.py").touch()
+    file, other = (tmp_path / "a.py").as_uri(), "git:/w/a.py"
+    late = PrivacyConfig(unknown="late")
+    assert Verdicts(lambda: ()).list_private({file, other}, late) == {other}

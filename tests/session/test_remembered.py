@@ -107,6 +107,7 @@ def test_the_ring_of_an_earlier_run_takes_the_place_of_none(workspace: Workspace
     workspace.restore_ring(now)
     assert [each.name for each in workspace.memory.ring.chunks] == [*names]
     assert shown(workspace) == []
+    assert not any(map(workspace.may_show, map(uri, names)))
 
 
 async def test_nothing_is_unsure_where_it_cannot_be_judged(workspace: Workspace) -> None:
@@ -177,8 +178,8 @@ async def test_a_look_counts_for_what_it_was_about(
     assert workspace.may_show(uri(B)) is (meanwhile != "the rules changed")
 
 
-def test_folders_that_are_not_used_any_more_are_dropped() -> None:
-    """A root that the editor closed, and of those outside of all the oldest; none that is in use."""
+def test_folders_that_are_not_used_any_more_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A root that was closed, and of those outside of all the oldest; none that is in use."""
     all_ = Workspaces()
 
     def of(folder: str, *in_use: Workspace) -> Workspace:
@@ -197,7 +198,14 @@ def test_folders_that_are_not_used_any_more_are_dropped() -> None:
     assert len([*all_]) == OUTSIDE + 3
     assert of("last") is not last
     assert len([*all_]) == OUTSIDE + 1
+    ended: list[Workspace] = []
+
+    def stop(workspace: Workspace) -> None:
+        ended.append(workspace)
+
+    monkeypatch.setattr(Workspace, "stop", stop)
     all_.close()
+    assert ended == [*all_]
 
 
 @pytest.mark.parametrize("is_open", [False, True])
