@@ -175,3 +175,14 @@ async def test_a_new_connection_is_looked_at_again(monkeypatch: pytest.MonkeyPat
             await http.get("/props")
         await http.aclose()
     assert len(server.heard) == 1
+
+
+@pytest.mark.parametrize(
+    ("address", "is_there"),
+    [("127.0.0.1", True), ("0.0.0.0", True), ("::", True), ("::ffff:127.0.0.1", True),
+     ("10.0.0.7", False)],
+)  # fmt: skip
+def test_what_listens_elsewhere_answers_for_no_other(address: str, *, is_there: bool) -> None:
+    """A socket of ours at another address of this machine says nothing of the one that is asked."""
+    assert local_servers._answers((address, 8012), 8012) is is_there
+    assert not local_servers._answers((address, 8013), 8012)
