@@ -85,13 +85,12 @@ class Completer:
         """Return the suggestions at *position*; only raises `CancelledError`."""
         started, is_in_word = time.perf_counter(), False
         mine = self._newest.claim(uri)
-        answer = self._explain(SUPERSEDED)
         self._open.last_uri = uri
         doc = self._open.by_uri.get(uri)
+        answer = self._explain(SUPERSEDED if doc else Answer([], Outcome.NOT_OPEN))
         version = doc.document.version if doc else 0
         try:
             if doc is None:
-                answer = self._explain(Answer([], Outcome.NOT_OPEN))
                 return answer
             place = doc.place_at(position)
             doc.move_to(place)

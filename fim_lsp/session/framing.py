@@ -40,8 +40,8 @@ class Framing:
     def next_prompt(self, doc: OpenDocument, place: TextPlace) -> Prompt:
         """Return the prompt for *place* in the newest frame, evaluated or not."""
         self._prune(doc)
-        usable = doc.view.ladder.usable(place, self._budget(doc))
-        return (usable or self._quick(doc, place))[0].prompt(place)
+        usable = doc.view.ladder.usable(place, budget := self._budget(doc))
+        return (usable or self._quick(doc, place, budget))[0].prompt(place)
 
     async def best(
         self, doc: OpenDocument, place: TextPlace, model: PermittedModel, *, by_hand: bool = False
@@ -60,10 +60,11 @@ class Framing:
 
         per_s = self._lane.connection.state.prefill_per_s
         most = COLD + window.first_tokens(per_s, by_hand=by_hand)
-        usable = doc.view.ladder.usable(place, self._budget(doc))
+        budget = self._budget(doc)
+        usable = doc.view.ladder.usable(place, budget)
         costs = [((m := await measure(frame)).total - m.cached, frame) for frame in usable]
         if by_hand or all(cost >= COLD for cost, _ in costs):
-            for frame in self._quick(doc, place, by_hand=by_hand):
+            for frame in self._quick(doc, place, budget, by_hand=by_hand):
                 costs += await _costs_by_chunks(frame, measure)
         cheapest = min(costs, key=lambda option: option[0])
         affordable = [option for option in costs if by_hand and option[0] <= most]
@@ -130,12 +131,13 @@ class Framing:
         connection, scale = self._lane.connection, doc.view.ladder.scale * share
         return frames.budget(doc.workspace.settings(connection.config), connection.state, scale)
 
-    def _quick(self, doc: OpenDocument, place: TextPlace, *, by_hand: bool = False) -> list[Frame]:
+    def _quick(
+        self, doc: OpenDocument, place: TextPlace, budget: window.Budget, *, by_hand: bool = False
+    ) -> list[Frame]:
         """
         Return new frames with small windows, which continue what the backend may hold: the windows
         at hand, and the chunks that were evaluated lately, or are being evaluated.
         """
-        budget = self._budget(doc)
         share = self._first_share(budget, by_hand=by_hand)
         at_hand = [frame for frame in (doc.view.ladder.current, doc.view.ladder.next) if frame]
         windows = dict.fromkeys(

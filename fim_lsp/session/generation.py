@@ -126,11 +126,6 @@ class Generation:
         self.least = least(self.request.config.sure)
 
     @property
-    def forced(self) -> str:
-        """The text that *raw* must begin with."""
-        return self.prompt.forced
-
-    @property
     def rest(self) -> Prompt:
         """The prompt that goes on behind all that came."""
         return resume(self.prompt, self.raw, self.tokens)
@@ -148,13 +143,14 @@ class Generation:
     @property
     def text(self) -> str:
         """The text after the cursor it began at."""
-        return self.raw[len(self.forced) :] if self.raw.startswith(self.forced) else ""
+        forced = self.prompt.forced
+        return self.raw[len(forced) :] if self.raw.startswith(forced) else ""
 
     @property
     def said(self) -> Said:
         """The text that it says so far, behind the middle it began at."""
-        is_whole, its_odds = self.phase is Phase.WHOLE, odds(self.tokens, self.forced, self.text)
-        return Said(self.typed + self.text, len(self.typed), is_whole, its_odds)
+        its_odds = odds(self.tokens, self.prompt.forced, self.text)
+        return Said(self.typed + self.text, len(self.typed), self.phase is Phase.WHOLE, its_odds)
 
     def at(self, request: CompletionRequest) -> Known:
         """Return what it says to *request* by now; found once for each piece of its text."""
@@ -226,7 +222,7 @@ class Generation:
         """Append what a reply brought; return whether that ends it."""
         was_unsure = self.is_unsure
         self.cost = self.cost.plus(reply.timings)
-        if len(self.raw) >= len(self.forced):
+        if len(self.raw) >= len(self.prompt.forced):
             self.logprob += sum(token.logprob or 0.0 for token in reply.tokens)
         self.raw += reply.text
         self.tokens += reply.tokens

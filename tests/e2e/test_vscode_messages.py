@@ -36,6 +36,7 @@ COMMANDS: dict[str, list[object]] = {
 }
 REQUESTS: dict[str, object] = {
     "fim/stats": {},
+    "fim/why": {"uri": A, "position": HERE},
     "textDocument/inlineCompletion": {
         **NAMED,
         "position": HERE,
