@@ -20,8 +20,9 @@ from fim_lsp.session import persistence
 from server_bridge.process import programs
 persistence.REST_S = 2.0
 embedded = programs.embedded
-def soon(settings, *rest):
-    return embedded(dataclasses.replace(settings, unload_s=settings.unload_s // 10), *rest)
+def soon(settings, *rest, **named):
+    settings = dataclasses.replace(settings, unload_s=settings.unload_s // 10)
+    return embedded(settings, *rest, **named)
 programs.embedded = soon
 """
 SETTINGS = {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.client import EMBEDDED, INLINE, Editor, at
+from tests.e2e.client import EMBEDDED, Editor, wait_until
 
 psutil = pytest.importorskip("psutil")
 
@@ -52,12 +52,12 @@ def test_a_stuck_server_ends(launch: Callable[..., Editor], tmp_path: Path, how:
     editor = launch(before=SOON + HANG.format(HANGS.get(how, NATIVE)))
     editor.initialize(initializationOptions=EMBEDDED)
     editor.open(A, TEXT)
-    editor.request(INLINE, at(A, 0, 1))
-    children = psutil.Process(editor.process.pid).children(recursive=True)
-    commands = [child.cmdline()[-1] for child in children]
+    server = psutil.Process(editor.process.pid)
+    engine = "server_bridge.process.embedded_child"
+    wait_until(lambda: any(engine in each.cmdline() for each in server.children()), "its engine")
+    children = server.children(recursive=True)
     rest(editor)
     assert editor.wait() == (1 if how in HANGS else -signal.SIGVTALRM)
-    assert "server_bridge.process.embedded_child" in commands
     assert psutil.wait_procs(children, timeout=5)[1] == []
 
     [stacks] = (tmp_path / "home").rglob("*stacks.txt")

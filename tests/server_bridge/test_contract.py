@@ -12,12 +12,14 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import pytest_asyncio
 
 from deploy.tests import vllm_server
 from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.process import programs
 from server_bridge.protocol import (
     Chunk,
     Health,
@@ -74,7 +76,8 @@ async def backend(request: pytest.FixtureRequest) -> AsyncIterator[Model]:
         server = f"{request.param}_url" if request.param in OTHERS else "url"
         url = request.getfixturevalue(server)
     # Two threads add up in another order, and tiny models are often undecided between two tokens.
-    backend = open_backend(BackendSettings(kind, url, model=model))
+    with patch.object(programs, "usual_threads", return_value=1):
+        backend = open_backend(BackendSettings(kind, url, model=model))
     yield await backend.connect()
     await backend.aclose()
 
