@@ -18,7 +18,7 @@ from tests.test_tidy import PATHS, name_of, parsed
 # By module and function: why the loop ends.
 ENDS = {
     "server_bridge.machine.sockets._query_kernel": "the kernel ends its list, or a timeout",
-    "server_bridge.process.embedded_child._end_unused": "a thread that sleeps between two looks at its file",
+    "server_bridge.process.embedded_child._end_unused": "sleeps between two looks",
     "server_bridge.weights.download._append_all": "takes one of `WAITS_S`, or enough bytes",
     "fim_lsp.context.memory.note_close": "`_forget` drops the file that was closed first",
 }
