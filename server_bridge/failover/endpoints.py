@@ -61,7 +61,7 @@ class Endpoints:
         self._endpoints, self._notice = tuple(endpoints), notice
         self.on_change: Callable[[], None] = lambda: None
         for endpoint in self._endpoints:
-            endpoint.backend.on_change = self._note_change
+            endpoint.backend.on_change = lambda: self.on_change()  # noqa: PLW0108 (it is set later)
         self._serving = self._endpoints[0]
         self._decoded: Model | None = None
 
@@ -133,9 +133,6 @@ class Endpoints:
         """Close all of them."""
         for endpoint in self._endpoints:
             await endpoint.aclose()
-
-    def _note_change(self) -> None:
-        self.on_change()
 
     async def _decode(self, prompt: Prompt, call: Callable[[Model], Awaitable[T]]) -> T:
         """

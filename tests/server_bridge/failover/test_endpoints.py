@@ -264,6 +264,34 @@ def test_no_completion_waits_for_a_server_to_close(monkeypatch: pytest.MonkeyPat
     run(complete(), monkeypatch)
 
 
+class Starting(Slow):
+    """A server that is there after a second."""
+
+    async def connect(self) -> Starting:
+        await asyncio.sleep(1.0)
+        self.state = replace(self.state, health=Health.READY)
+        return self
+
+
+def test_what_failed_before_a_server_was_reached_holds_nothing_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An engine was killed, is started again, and only then a request notes that it failed."""
+
+    async def complete() -> None:
+        server = Starting("a", 0)
+        server.state = replace(server.state, health=Health.DOWN)
+        endpoint = Endpoint(cast("Server", server))
+        backend, reaching = Endpoints([endpoint]), endpoint.connect()
+        await asyncio.sleep(0.9)
+        endpoint.note_failure(BackendUnavailable("cannot connect"), at_work=True)
+        await reaching
+        assert (await backend.complete(REQUEST)).text == "a"
+        await backend.aclose()
+
+    run(complete(), monkeypatch)
+
+
 async def test_a_text_that_breaks_off_at_its_last_token_is_whole() -> None:
     """Nothing is left to ask the second server for."""
     first, second = Breaking("a", 3), Breaking("b", 0)
