@@ -142,9 +142,14 @@ class Play:
     def open_backend(self, config: Config) -> Server:
         """Return the way to the server that the settings name."""
         url = config.backend.url or ""
-        self.machine = self.machines.setdefault(url, Machine())
-        self.server = Server(self.machine, self.delays, self.look, self.disk)
+        machine = self.machines.setdefault(url, Machine())
+        self.server = Server(machine, self.delays, self.look, self.disk)
         return self.server
+
+    @property
+    def machine(self) -> Machine:
+        """The one that the client's settings name, whether they have come or not."""
+        return self.machines.setdefault(self.settings["backend"].get("url", ""), Machine())
 
     def spawn(self, work: Coroutine[Any, Any, Any], name: str) -> None:
         """Let *work* of a request go on beside the story."""

@@ -290,18 +290,21 @@ class Steps(Play):
         self.editor.later(self.editor.pull(), "pull")
 
     def do_gone(self) -> None:
-        self.server.end()
+        self.machine.is_gone = True
+        if self.server.machine is self.machine:
+            self.server.end()
 
     def do_back(self) -> None:
         self.machine.is_gone = False
         self.true_at = asyncio.get_running_loop().time()
 
     def do_context(self, n: str) -> None:
-        self.server.is_other |= self.machine.n_ctx != int(n)
+        is_used = self.server.machine is self.machine
+        self.server.is_other |= is_used and self.machine.n_ctx != int(n)
         self.machine.n_ctx = int(n)
 
     def do_model(self, name: str) -> None:
-        self.server.end()
+        self.do_gone()
         self.machine.model = name
         self.do_back()
 
