@@ -256,8 +256,8 @@ class Persistence:
         for doc in fresh:
             saved = documents[doc]
             if not await self._prefill.save(doc, saved.frame, saved.typed):
-                del documents[doc]
-        documents = {doc: saved for doc, saved in documents.items() if _may_keep(doc, saved)}
+                places[doc] = doc.view.saved  # what an earlier save wrote is of use still
+        documents = {doc: saved for doc, saved in places.items() if saved and _may_keep(doc, saved)}
         if fresh and documents and n_forgotten == self._n_forgotten:
             for doc, saved in documents.items():
                 doc.view.note_saved(saved)
