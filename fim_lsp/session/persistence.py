@@ -55,7 +55,7 @@ class Persistence:
     _rest: asyncio.TimerHandle | None = None
     _saving: asyncio.Task[None] | None = None
     _auditing: asyncio.Task[None] | None = None
-    _is_audit_due: bool = False
+    _due: set[str] | None = None  # the roots of which what is on disk is to be judged
     # at the files of a root that have no answer yet
     _looks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     # how often all was deleted: what was begun before is not written after it
@@ -159,10 +159,10 @@ class Persistence:
 
         What cannot be judged stays: its disk does not answer, or it is of other workspaces, whose
         rules this session does not know. Called at the start, and when files are gone or the rules
-        of what is private changed. One that is under way is done again for all that comes until its
-        end, and after a save.
+        of what is private changed; a folder that the user closed since is looked at, too. One that
+        is under way is done again for all that comes until its end, and after a save.
         """
-        self._is_audit_due = True
+        self._due = {*(self._due or ()), *self._open_documents.workspaces.roots}
         if self._cache is not None and (self._auditing is None or self._auditing.done()):
             self._auditing = asyncio.create_task(self._audit_while_due(self._cache), name="audit")
 
@@ -174,14 +174,15 @@ class Persistence:
             await asyncio.wait(self._looks.values(), timeout=LIMIT_S)
 
     async def _audit_while_due(self, cache: Path) -> None:
-        while self._is_audit_due:
+        while self._due is not None:
+            roots = set[str]()
             for _ in range(BURST):
-                if self._is_audit_due:
-                    self._is_audit_due = False
+                if self._due is not None:
+                    roots, self._due = roots | self._due, None
                     await asyncio.sleep(CALM_S)
             if self._saving is not None and not self._saving.done():
                 self._saving.add_done_callback(lambda _: self.begin_audit())
-            look = partial(_list_kept, cache, self._open_documents.workspaces.roots)
+            look = partial(_list_kept, cache, tuple(sorted(roots)))
             try:
                 kept, by_root = await judge_apart(look)
             except OSError as error:
@@ -288,8 +289,7 @@ def _to_save(doc: OpenDocument) -> SavedDocument | None:
     Return the user's place in a document that is still open; None where it must not be on disk.
     """
     place, frame = doc.place, doc.view.ladder.current
-    is_on_disk = doc.uri.startswith("file:")
-    if frame is None or place is None or not is_on_disk:
+    if frame is None or place is None or not doc.uri.startswith("file:"):
         return None
     shown = frame.window
     if place.position.line < shown.anchor:  # the cursor went up, or what stood there was deleted
