@@ -142,6 +142,32 @@ async def test_a_stream_makes_way_where_its_rest_can_be_asked_for(*, can_rest: b
     assert len(backend.seen) == 1 + can_rest
 
 
+async def test_a_text_that_has_ended_is_not_gone_on_with() -> None:
+    """Where a step waits when its last piece comes."""
+    waiting, n_asked = list[asyncio.Task[None]](), 0
+
+    class Ending(FakeBackend):
+        async def stream(self, request: Request):
+            nonlocal n_asked
+            n_asked += 1
+            for stop in (Stop.LIMIT, Stop.END):
+                yield Reply("x", (), (), stop, Timings(predicted_n=1))
+
+    lane = lane_to(Ending())
+
+    async def look(_: object) -> None:
+        pass
+
+    def take(_: Reply) -> bool:
+        if not waiting:
+            waiting.append(asyncio.create_task(lane.run(Permission(), look)))
+        return True
+
+    await lane.write(Permission(), Request(PROMPT, 16), take, lambda: True)
+    await waiting[0]
+    assert n_asked == 1
+
+
 async def test_a_step_that_brings_nothing_is_the_last() -> None:
     """A server that evaluates no step of a prompt evaluates it with the request for text."""
     backend = Odd(itertools.repeat(0), evaluated=0)
