@@ -151,6 +151,7 @@ async def test_a_text_that_has_ended_is_not_gone_on_with() -> None:
             nonlocal n_asked
             n_asked += 1
             for stop in (Stop.LIMIT, Stop.END):
+                await asyncio.sleep(0.01)
                 yield Reply("x", (), (), stop, Timings(predicted_n=1))
 
     lane = lane_to(Ending())
