@@ -123,11 +123,9 @@ async def test_what_is_left_for_the_request_makes_no_step() -> None:
     assert backend.n_steps == 0
 
 
-@pytest.mark.parametrize("can_rest", [False, True])
-async def test_a_stream_makes_way_where_its_rest_can_be_asked_for(*, can_rest: bool) -> None:
-    """For a step that waits; then it is asked for, in another request."""
-    backend, waiting = FakeBackend(), list[asyncio.Task[None]]()
-    lane = lane_to(backend)
+async def write_beside_a_step(backend: FakeBackend, *, can_rest: bool) -> None:
+    """Have a text written; a step waits for the model as soon as its first piece has come."""
+    lane, waiting = lane_to(backend), list[asyncio.Task[None]]()
 
     async def look(_: object) -> None:
         pass
@@ -139,12 +137,19 @@ async def test_a_stream_makes_way_where_its_rest_can_be_asked_for(*, can_rest: b
 
     await lane.write(Permission(), Request(PROMPT, 16), take, lambda: can_rest)
     await waiting[0]
+
+
+@pytest.mark.parametrize("can_rest", [False, True])
+async def test_a_stream_makes_way_where_its_rest_can_be_asked_for(*, can_rest: bool) -> None:
+    """For a step that waits; then it is asked for, in another request."""
+    backend = FakeBackend()
+    await write_beside_a_step(backend, can_rest=can_rest)
     assert len(backend.seen) == 1 + can_rest
 
 
 async def test_a_text_that_has_ended_is_not_gone_on_with() -> None:
     """Where a step waits when its last piece comes."""
-    waiting, n_asked = list[asyncio.Task[None]](), 0
+    n_asked = 0
 
     class Ending(FakeBackend):
         async def stream(self, request: Request):
@@ -154,18 +159,7 @@ async def test_a_text_that_has_ended_is_not_gone_on_with() -> None:
                 await asyncio.sleep(0.01)
                 yield Reply("x", (), (), stop, Timings(predicted_n=1))
 
-    lane = lane_to(Ending())
-
-    async def look(_: object) -> None:
-        pass
-
-    def take(_: Reply) -> bool:
-        if not waiting:
-            waiting.append(asyncio.create_task(lane.run(Permission(), look)))
-        return True
-
-    await lane.write(Permission(), Request(PROMPT, 16), take, lambda: True)
-    await waiting[0]
+    await write_beside_a_step(Ending(), can_rest=True)
     assert n_asked == 1
 
 
