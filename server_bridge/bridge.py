@@ -27,14 +27,7 @@ from server_bridge.patience import HURRIED_S, LOOK_S
 from server_bridge.process import programs
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import EmbeddedSettings
-from server_bridge.protocol import (
-    BackendError,
-    BackendUnusable,
-    Health,
-    Model,
-    State,
-    TextModel,
-)
+from server_bridge.protocol import BackendError, BackendUnusable, Health, Model, State, TextModel
 
 USUAL_URLS = tuple(f"http://127.0.0.1:{port}" for port in USUAL_PORTS)
 

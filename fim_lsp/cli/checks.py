@@ -19,15 +19,7 @@ from fim_lsp.next_edit.formats import format_of
 from fim_lsp.session.edits.model_edits import trouble
 from fim_lsp.settings.config import BackendConfig, Config, list_servers, remote_servers
 from server_bridge.machine.addresses import is_loopback, redact_url
-from server_bridge.protocol import (
-    Backend,
-    BackendError,
-    Prompt,
-    Reply,
-    Request,
-    State,
-    TextModel,
-)
+from server_bridge.protocol import Backend, BackendError, Prompt, Reply, Request, State, TextModel
 from server_bridge.weights.table import MOST_MS, NAMES, Offer, OfferedModel
 
 # The window around the cursor alone takes 1,536 tokens by default (prefix, suffix, middle) and an

@@ -73,12 +73,7 @@ def run(
 
 
 async def open_port(
-    session: Session,
-    port: int,
-    root: str,
-    *,
-    open_to_pages: checks.OpenToPages,
-    token: str = "",
+    session: Session, port: int, root: str, *, open_to_pages: checks.OpenToPages, token: str = ""
 ) -> local_port.LocalPort:
     """
     Return an open *port* for *session*; programs must know *token*, or where it is "" the key that

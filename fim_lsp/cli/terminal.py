@@ -18,14 +18,7 @@ from fim_lsp.display import printable
 
 # SGR codes by role. Ghost text is dim *and* italic, so that it stays readable where a
 # theme has no dim.
-CODES = {
-    "ghost": "2;3",
-    "faint": "2",
-    "title": "1;36",
-    "good": "32",
-    "warn": "33",
-    "bad": "31",
-}
+CODES = {"ghost": "2;3", "faint": "2", "title": "1;36", "good": "32", "warn": "33", "bad": "31"}
 # Without a terminal lines may be long, but a log that wraps is hard to read.
 WIDTH_OF_A_PIPE = 100
 WIDEST = 120  # in wider rows code and numbers are too far apart

@@ -62,11 +62,7 @@ class Editor(LanguageServer):
     session: Session
 
     def __init__(
-        self,
-        open_session: OpenSession,
-        flags: Mapping[str, object],
-        *,
-        over_tcp: bool = False,
+        self, open_session: OpenSession, flags: Mapping[str, object], *, over_tcp: bool = False
     ) -> None:
         super().__init__("fim-lsp", __version__, _NOTEBOOKS)
         self.encoding = "utf-16"

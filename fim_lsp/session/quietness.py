@@ -25,9 +25,7 @@ class Quietness:
     """How quiet a session is; *clock* tells seconds."""
 
     def __init__(
-        self,
-        clock: Callable[[], float],
-        wall: Callable[[], datetime] = lambda: datetime.now(UTC),
+        self, clock: Callable[[], float], wall: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
         self.clock = clock
         self._wall = wall

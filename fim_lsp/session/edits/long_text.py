@@ -35,11 +35,7 @@ FULL = "the prompt leaves too little room in the model's context"
 
 
 async def continue_long(
-    doc: OpenDocument,
-    place: TextPlace,
-    go_on: Callable[[str], bool],
-    lane: Lane,
-    framing: Framing,
+    doc: OpenDocument, place: TextPlace, go_on: Callable[[str], bool], lane: Lane, framing: Framing
 ) -> tuple[Position, str, str]:
     """
     Return where the text is to be inserted, the text, and why it ended too early or is empty, ""

@@ -83,11 +83,7 @@ class Acceptance:
         self._says_shown = says_shown
 
     def offer(
-        self,
-        document: Document,
-        suggestions: Iterable[tuple[str, Edit]],
-        *,
-        by_itself: bool = True,
+        self, document: Document, suggestions: Iterable[tuple[str, Edit]], *, by_itself: bool = True
     ) -> None:
         """
         Replace the suggestions on screen by these, by id; none clear it. The reaction to those that
