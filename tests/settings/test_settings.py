@@ -429,17 +429,17 @@ def test_a_clients_secret_is_no_setting(raw: object) -> None:
 
 
 EVIL = "x\n[repair](command:evil)\x1b[2J\u202e" + "y" * 131_897
+SHORTER = EVIL[:1000]  # where there are many
 
-
-WRITTEN: dict[str, Callable[[], object]] = {  # some are hundreds of megabytes
+WRITTEN: dict[str, Callable[[], object]] = {
     "key": lambda: {EVIL: 1},
     "inner key": lambda: {"ring": {EVIL: 1}},
     "value": lambda: {"ring": {"chunks": EVIL}},
     "choice": lambda: {"completion": {"fallback": EVIL}},
     "pattern": lambda: {"privacy": {"exclude": ["!" + EVIL]}},
-    "patterns": lambda: {"privacy": {"exclude": [f"!{number}{EVIL}" for number in range(1000)]}},
+    "patterns": lambda: {"privacy": {"exclude": [f"!{number}{SHORTER}" for number in range(1000)]}},
     "not for it": lambda: {"backend": {"url": EVIL}},
-    "many keys": lambda: {f"{number}{EVIL}": 1 for number in range(2000)},
+    "many keys": lambda: {f"{number}{SHORTER}": 1 for number in range(2000)},
 }
 
 

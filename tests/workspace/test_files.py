@@ -144,10 +144,10 @@ def test_a_workspace_that_is_a_link_is_judged_where_it_leads(root: Path) -> None
 
 @pytest.fixture
 def deep(root: Path) -> Iterator[str]:
-    """Yield the path of a file as deep as one may be named."""
+    """Yield the path of a file that lies deeper than Python calls functions."""
     if sys.platform == "win32":
         pytest.skip("paths are short there")
-    depth = min(1900, (os.pathconf(root, "PC_PATH_MAX") - len(str(root)) - 100) // 2)
+    depth = min(1100, (os.pathconf(root, "PC_PATH_MAX") - len(str(root)) - 100) // 2)
     folder = os.open(root, os.O_RDONLY)
     for _ in range(depth):
         os.mkdir("x", dir_fd=folder)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
-import shutil
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
@@ -14,11 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from server_bridge.http.client import Http
-from server_bridge.http.responses import Object
-from server_bridge.llama import persistence
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.llama.link import Identity
 from server_bridge.protocol import BackendError, BackendUnavailable, Chunk, Request
 from tests.llama_server import llama_server
 from tests.models import BUNDLED, SPECIALS, write_model
@@ -127,43 +120,3 @@ async def test_the_next_stream_asks_no_proof_where_the_first_connection_is_open(
                 await anext(replies)
         await server.aclose()
     assert set(wire.paths) == {"/slots"}
-
-
-class Naming(Http):
-    """A server that names *path* as its model's."""
-
-    def __init__(self, url: str, path: Path) -> None:
-        super().__init__(url)
-        self._path = str(path)
-
-    async def get(self, path: str, *, named: bool = True, opens: bool = True) -> Object:
-        answer = await super().get(path, named=named, opens=opens)
-        return {**answer, "model_path": self._path} if path == "/props" else answer
-
-
-async def test_a_path_that_a_server_names_is_not_opened(tmp_path: Path) -> None:
-    """It may be a pipe or a device: saving and restoring go by the model's name and its answers."""
-    pipe, slots = tmp_path / "pipe", tmp_path / "slots"
-    os.mkfifo(pipe)
-    slots.mkdir()
-    with llama_server(BUNDLED, slot_save_path=f"{slots}/", endpoint_slots=True) as url:
-        server = LlamaServer(Naming(url, pipe), state_dir=str(tmp_path / "notes"))
-        await asyncio.wait_for(server.complete(REQUEST), 60)
-        assert await asyncio.wait_for(server.save(REQUEST.prompt), 60)
-        await server.aclose()
-
-
-@pytest.mark.parametrize("name", ["pipe", "/dev/zero", "/dev/stdin", ".", "nowhere", "a\0b"])
-def test_of_our_own_model_only_a_file_is_read(name: str, tmp_path: Path) -> None:
-    """Anything else is known by its name, and never waited for."""
-    os.mkfifo(tmp_path / "pipe")
-    shutil.copy(BUNDLED, tmp_path / "model.gguf")
-    path = tmp_path / "model.gguf"
-    assert _file_of(path, "xllamacpp") == [BUNDLED.stat().st_size, path.stat().st_mtime_ns]
-    assert _file_of(tmp_path / name, "xllamacpp") == []
-    assert _file_of(BUNDLED, "") == []
-
-
-def _file_of(model: Path, engine: str) -> list[int]:
-    *_, file = json.loads(persistence.identify(Identity("", str(model), 1, 1), engine))
-    return file
