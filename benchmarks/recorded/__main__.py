@@ -4,7 +4,6 @@ A session that was recorded, played into fim-lsp: what is shown in the pauses, b
     scripts/get-qwen 0.5b
     python -m benchmarks.recorded --half tune --answers tune.jsonl
     python -m benchmarks.recorded --pace own --answers own.jsonl
-    python -m benchmarks.recorded --thresholds 0.35,0.4
 
 --answers keeps what was answered, so that a run which was stopped goes on there; once all is known, no model is needed.
 `replay` says what the paces are, `pauses` what counts, `scores` who reads.
@@ -37,30 +36,17 @@ def main() -> None:
     if missing:
         settings = _settings(options)
         cursors = find_cursors(recording)
-        own, thresholds = options.pace == "own", options.thresholds
-        for answer in play(
-            recording, settings, cursors, missing, own_pace=own, thresholds=thresholds
-        ):
+        for answer in play(recording, settings, cursors, missing, own_pace=options.pace == "own"):
             answers[answer.change] = answer
             _note(options.answers, answer)
-    print(table(places, answers, options.thresholds, in_time=options.pace != "own"))
+    print(table(places, answers, in_time=options.pace != "own"))
 
 
-def table(
-    places: list[Pause], answers: dict[int, Answer], thresholds: list[float], *, in_time: bool
-) -> str:
-    """
-    Return the figures of both tools, and of higher *thresholds*, in all pauses and in those that were followed by typing.
-    """
+def table(places: list[Pause], answers: dict[int, Answer], *, in_time: bool) -> str:
+    """Return the figures of both tools, in all pauses and in those that were followed by typing."""
     rows = list[tuple[object, ...]]()
     for name, some in (("all", places), ("typed by hand", [p for p in places if p.is_typed])):
         rows.append(row(f"{name}: fim-lsp", answered(some, answers, in_time=in_time)))
-        for n, threshold in enumerate(thresholds):
-            texts = {
-                change: answer._replace(text=answer.stricter[n] if answer.stricter else "")
-                for change, answer in answers.items()
-            }
-            rows.append(row(f"{name}: at {threshold}", answered(some, texts, in_time=in_time)))
         if any(pause.recorded for pause in places):
             rows.append(row(f"{name}: as recorded", recorded(some), timed=False))
     return markdown.table(HEAD, rows)
@@ -88,11 +74,6 @@ def _note(file: Path | None, answer: Answer) -> None:
     print(f"{answer.change}: {answer.ms:.0f} ms, {answer.text!r}", file=sys.stderr, flush=True)
 
 
-def thresholds(text: str) -> list[float]:
-    """Return numbers that commas separate; a type for argparse."""
-    return [float(number) for number in text.split(",")]
-
-
 def _options() -> argparse.Namespace:
     arguments = parser("benchmarks.recorded", __doc__)
     add = arguments.add_argument
@@ -101,9 +82,6 @@ def _options() -> argparse.Namespace:
     add("--pace", choices=("given-time", "own"), default="given-time", help="how fast it is played")
     add("--limit", type=int, default=0, metavar="N", help="so many pauses at most, evenly chosen")
     add("--answers", type=Path, metavar="FILE", help="what was answered: read, and written to")
-    add(
-        "--thresholds", type=thresholds, default=[], metavar="P,P", help="higher ones, to compare",
-    )  # fmt: skip
     add("--completion", default="{}", metavar="JSON", help="settings of fim.completion")
     return arguments.parse_args()
 

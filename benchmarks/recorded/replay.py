@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from benchmarks.recorded import stricter
 from benchmarks.recorded.log import Changed, Entry, Focused, Moved, Opened, entries, replace
 from benchmarks.recorded.pauses import SETTLE_MS
 from fim_lsp.context.grammars import language_of
@@ -28,15 +27,11 @@ LOOK_S = 0.005
 
 
 class Answer(NamedTuple):
-    """
-    What the server showed in the pause after a *change*, "" for nothing, and after how many *ms*; *stricter* is what
-    higher thresholds would have left of it.
-    """
+    """What the server showed in the pause after a *change*, "" for nothing, and after how many *ms*."""
 
     change: int
     text: str
     ms: float
-    stricter: Sequence[str] = ()
 
 
 class Turn(NamedTuple):
@@ -67,16 +62,15 @@ def play(
     wanted: Collection[int],
     *,
     own_pace: bool,
-    thresholds: Sequence[float] = (),
 ) -> Iterator[Answer]:
     """
     Yield what a server with *settings* shows in the pauses after the changes *wanted*.
 
-    *thresholds* are those whose texts are noted, too. *cursors* says where the cursor is after each insertion. Before the first change that is wanted
+    *cursors* says where the cursor is after each insertion. Before the first change that is wanted
     nothing is asked, and no gap is waited for: so a run can be resumed.
     """
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        played = _Played(Path(folder), settings, thresholds)
+        played = _Played(Path(folder), settings)
         try:
             for turn in turns(recording):
                 if turn.n > max(wanted):
@@ -101,15 +95,11 @@ def play(
 class _Played:
     """A server with files. State: their texts and versions."""
 
-    def __init__(
-        self, folder: Path, settings: Mapping[str, object], thresholds: Sequence[float]
-    ) -> None:
-        home, self._root, self._notes = folder / "home", folder / "code", folder / "notes"
+    def __init__(self, folder: Path, settings: Mapping[str, object]) -> None:
+        home, self._root = folder / "home", folder / "code"
         for made in (home, self._root):
             made.mkdir()
-        noted = [*thresholds]
-        before = f"from {stricter.__name__} import note; note({str(self._notes)!r}, {noted})"
-        self.server = Editor(home, before=before * bool(thresholds))
+        self.server = Editor(home)
         self.server.initialize(rootUri=self._root.as_uri(), initializationOptions={"fim": settings})
         self._texts: dict[str, str] = {}
         self._versions: dict[str, int] = {}
@@ -145,7 +135,6 @@ class _Played:
         path, asked = turn.entries[0].path, time.monotonic()
         place = _place(self._texts[path], offset)
         request = at(self._uri(path), place["line"], place["character"], AUTOMATIC)
-        stricter.read(self._notes)  # of changes
         number = self.server.ask(INLINE, request)
         while not (answers := self.server.answers[number]) and time.monotonic() < until:
             time.sleep(LOOK_S)
@@ -153,8 +142,7 @@ class _Played:
             self.server.notify("$/cancelRequest", {"id": number})
         ms = (time.monotonic() - asked) * 1000
         items = ((answers and answers[0].get("result")) or {}).get("items", [])
-        text = _inserted(items[0], place) if items else ""
-        return Answer(turn.n, text, ms, stricter.read(self._notes))
+        return Answer(turn.n, _inserted(items[0], place) if items else "", ms)
 
     def _open(self, path: str, text: str) -> None:
         if path in self._texts:
