@@ -3,10 +3,9 @@ A session that was recorded, played into fim-lsp: what is shown in the pauses, b
 
     scripts/get-qwen 0.5b
     python -m benchmarks.recorded --half tune --answers tune.jsonl
-    python -m benchmarks.recorded --pace own --answers own.jsonl
 
 --answers keeps what was answered, so that a run which was stopped goes on there; once all is known, no model is needed.
-`replay` says what the paces are, `pauses` what counts, `scores` who reads.
+`replay` says how it is played, `pauses` what counts, `scores` who reads.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from pathlib import Path
 from benchmarks import markdown
 from benchmarks.arguments import model_file, parser
 from benchmarks.recorded.log import SESSION, read
-from benchmarks.recorded.pauses import HALVES, Pause, find_cursors, pauses
+from benchmarks.recorded.pauses import HALVES, Pause, pauses
 from benchmarks.recorded.replay import Answer, play
 from benchmarks.recorded.scores import HEAD, answered, recorded, row
 
@@ -30,23 +29,20 @@ def main() -> None:
     options = _options()
     recording = read(SESSION)
     places = pauses(recording, options.half)
-    places = places[:: max(1, -(-len(places) // options.limit)) if options.limit else 1]
     answers = {answer.change: answer for answer in _read(options.answers)}
-    missing = {pause.change for pause in places} - answers.keys()
+    missing = {pause.change: pause.at for pause in places if pause.change not in answers}
     if missing:
-        settings = _settings(options)
-        cursors = find_cursors(recording)
-        for answer in play(recording, settings, cursors, missing, own_pace=options.pace == "own"):
+        for answer in play(recording, _settings(options), missing):
             answers[answer.change] = answer
             _note(options.answers, answer)
-    print(table(places, answers, in_time=options.pace != "own"))
+    print(table(places, answers))
 
 
-def table(places: list[Pause], answers: dict[int, Answer], *, in_time: bool) -> str:
+def table(places: list[Pause], answers: dict[int, Answer]) -> str:
     """Return the figures of both tools, in all pauses and in those that were followed by typing."""
     rows = list[tuple[object, ...]]()
     for name, some in (("all", places), ("typed by hand", [p for p in places if p.is_typed])):
-        rows.append(row(f"{name}: fim-lsp", answered(some, answers, in_time=in_time)))
+        rows.append(row(f"{name}: fim-lsp", answered(some, answers)))
         if any(pause.recorded for pause in places):
             rows.append(row(f"{name}: as recorded", recorded(some), timed=False))
     return markdown.table(HEAD, rows)
@@ -79,8 +75,6 @@ def _options() -> argparse.Namespace:
     add = arguments.add_argument
     add("--model", type=model_file, default="0.5b", help="0.5b, 1.5b (scripts/get-qwen) or a file")
     add("--half", choices=HALVES, default="all", help="the changes to tune on, or the rest")
-    add("--pace", choices=("given-time", "own"), default="given-time", help="how fast it is played")
-    add("--limit", type=int, default=0, metavar="N", help="so many pauses at most, evenly chosen")
     add("--answers", type=Path, metavar="FILE", help="what was answered: read, and written to")
     add("--completion", default="{}", metavar="JSON", help="settings of fim.completion")
     return arguments.parse_args()

@@ -72,12 +72,6 @@ def pauses(recording: Mapping[str, Any], half: str = "all") -> list[Pause]:
     return [pause for pause in found if pause]
 
 
-def find_cursors(recording: Mapping[str, Any]) -> dict[int, int]:
-    """Return where the cursor is after each change that only inserts, by the change's number."""
-    versions = enumerate(_versions(recording), 1)
-    return {n: version.cursor for n, version in versions if version.is_insertion}
-
-
 def _versions(recording: Mapping[str, Any]) -> list[Version]:
     texts: dict[str, str] = {}
     versions: list[Version] = []

@@ -1,16 +1,15 @@
 """
 A recorded session, played into the real server over stdio; what it answers in the pauses.
 
-Files are on disk as they were when they were first seen. Given time, changes come at once, each pause waits for its
-answer, and then rests for `REST_S`, so that work in the background happens. At its own pace all gaps are the recorded
-ones, `GAP_S` at most, and each insertion asks, as in an editor; the next change cancels that.
+Files are on disk as they were when they were first seen. Changes come at once, each pause waits for its
+answer, and then rests for `REST_S`, so that work in the background happens.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -22,8 +21,6 @@ from fim_lsp.documents import Position, after
 from tests.e2e.client import AUTOMATIC, INLINE, Editor, at, wait_until
 
 REST_S = 1.5
-GAP_S = 3.0
-LOOK_S = 0.005
 
 
 class Answer(NamedTuple):
@@ -35,39 +32,32 @@ class Answer(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What happened up to the next change: at once with the change *n*, and *later*; how long that took."""
+    """What happened up to the next change: at once with the change *n*, and *later*."""
 
     n: int
     entries: list[Entry]
     later: list[Entry]
-    seconds: float
 
 
 def turns(recording: Mapping[str, Any]) -> Iterator[Turn]:
     """Yield the turns of a session; the first has no change."""
-    turn, since = Turn(0, [], [], 0.0), math.inf
+    turn, since = Turn(0, [], []), math.inf
     for entry in entries(recording):
         if isinstance(entry, Changed):
-            yield turn._replace(seconds=max(0.0, (entry.ms - since) / 1000))
-            turn, since = Turn(turn.n + 1, [entry], [], 0.0), entry.ms
+            yield turn
+            turn, since = Turn(turn.n + 1, [entry], []), entry.ms
         else:
             (turn.entries if entry.ms - since <= SETTLE_MS else turn.later).append(entry)
     yield turn
 
 
 def play(
-    recording: Mapping[str, Any],
-    settings: Mapping[str, object],
-    cursors: Mapping[int, int],
-    wanted: Collection[int],
-    *,
-    own_pace: bool,
+    recording: Mapping[str, Any], settings: Mapping[str, object], wanted: Mapping[int, int]
 ) -> Iterator[Answer]:
     """
-    Yield what a server with *settings* shows in the pauses after the changes *wanted*.
+    Yield what a server with *settings* shows after the changes *wanted*, at the offset of each.
 
-    *cursors* says where the cursor is after each insertion. Before the first change that is wanted
-    nothing is asked, and no gap is waited for: so a run can be resumed.
+    Before the first of them nothing is asked: so a run can be resumed.
     """
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         played = _Played(Path(folder), settings)
@@ -78,15 +68,10 @@ def play(
                 played.take(turn.entries)
                 if not turn.n:  # the server starts the model once a file is open
                     wait_until(played.is_ready, "the model")
-                ended = time.monotonic() + min(turn.seconds, GAP_S) if own_pace else math.inf
-                if turn.n in (cursors if own_pace else wanted) and turn.n >= min(wanted):
-                    answer = played.ask(turn, cursors[turn.n], ended)
-                    if turn.n in wanted:
-                        yield answer
-                    ended = min(ended, time.monotonic() + REST_S) if not own_pace else ended
+                if turn.n in wanted:
+                    yield played.ask(turn, wanted[turn.n])
+                    time.sleep(REST_S)
                 played.take(turn.later)
-                if turn.n >= min(wanted) and ended < math.inf:
-                    time.sleep(max(0.0, ended - time.monotonic()))
         finally:
             played.server.leave()
             played.server.close()
@@ -130,18 +115,13 @@ class _Played:
                     ]
                     self._change(path, replace(text, edits), *parts)
 
-    def ask(self, turn: Turn, offset: int, until: float) -> Answer:
-        """Return what is shown at an offset of the file that was changed; what comes too late is cancelled."""
+    def ask(self, turn: Turn, offset: int) -> Answer:
+        """Return what is shown at an offset of the file that was changed."""
         path, asked = turn.entries[0].path, time.monotonic()
         place = _place(self._texts[path], offset)
         request = at(self._uri(path), place["line"], place["character"], AUTOMATIC)
-        number = self.server.ask(INLINE, request)
-        while not (answers := self.server.answers[number]) and time.monotonic() < until:
-            time.sleep(LOOK_S)
-        if not answers:
-            self.server.notify("$/cancelRequest", {"id": number})
+        items = (self.server.request(INLINE, request) or {}).get("items", [])
         ms = (time.monotonic() - asked) * 1000
-        items = ((answers and answers[0].get("result")) or {}).get("items", [])
         return Answer(turn.n, _inserted(items[0], place) if items else "", ms)
 
     def _open(self, path: str, text: str) -> None:

@@ -45,15 +45,10 @@ def recorded(pauses: Iterable[Pause]) -> list[Shown]:
     return [Shown(pause, pause.recorded, pause.recorded_ms, pause.recorded_ms) for pause in pauses]
 
 
-def answered(
-    pauses: Iterable[Pause], answers: Mapping[int, Answer], *, in_time: bool
-) -> list[Shown]:
-    """Return what the server answered in those of the pauses that were played, at its own pace or *in_time*."""
+def answered(pauses: Iterable[Pause], answers: Mapping[int, Answer]) -> list[Shown]:
+    """Return what the server answered in those of the pauses that were played, as if it had been there at once."""
     played = [(pause, answers[pause.change]) for pause in pauses if pause.change in answers]
-    return [
-        Shown(pause, answer.text, answer.ms, 0.0 if in_time else answer.ms)
-        for pause, answer in played
-    ]
+    return [Shown(pause, answer.text, answer.ms) for pause, answer in played]
 
 
 def read_quickly(shown: Shown) -> float:
