@@ -31,6 +31,8 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
+import httpx
+
 from benchmarks import markdown
 from benchmarks.arguments import model_file, names, parser
 from benchmarks.infilling import arms, execution
@@ -41,40 +43,44 @@ from fim_lsp.prompt import window
 from server_bridge.protocol import BackendError
 
 Verdicts = dict[str, dict[Place, str]]  # by arm
+BEGIN = '{"model": "'  # of an answer's line
 VERDICTS = (RIGHT, BEGINNING, OTHER, WRONG, NOTHING)
 
 
-def read_known(file: Path | None) -> dict[tuple[str, str], tuple[str, str]]:
+def read_known(file: Path | None) -> dict[tuple[str, ...], tuple[str, str]]:
     """
-    Return verdicts and texts that earlier runs wrote to *file*, by place and arm; a line that is cut is asked again.
+    Return verdicts and texts that earlier runs wrote to *file*, by model, place and arm; a line that is cut is asked again.
+
+    Raises `UnknownFormatError` where there is something else in it, `OSError`.
     """
-    known: dict[tuple[str, str], tuple[str, str]] = {}
-    text = file.read_text("utf-8") if file and file.exists() else ""
+    known: dict[tuple[str, ...], tuple[str, str]] = {}
+    text = file.read_text("utf-8", "replace") if file and file.exists() else ""
     for line in text.splitlines():
+        if not BEGIN.startswith(line[: len(BEGIN)]):
+            raise UnknownFormatError(f"{file} has lines that are no answers: name another file")
         try:
-            row = json.loads(line)
-            known[row["place"], row["arm"]] = row["verdict"], row["text"]
-        except (ValueError, KeyError, TypeError):
+            model, place, arm, verdict, answer = json.loads(line).values()
+            known[model, place, arm] = verdict, answer
+        except (ValueError, AttributeError):
             print(f"{file}: a line is cut, and is asked for again", file=sys.stderr)
     if file and text[-1:] not in ("", "\n"):
         _append(file, "\n")
     return known
 
 
-async def ask(
-    url: str, places: Sequence[Place], wanted: Sequence[str], rest_s: float, file: Path | None
-) -> Verdicts:
-    """Return what each arm's answer is at each place; what is not in *file* is asked, and added to it."""
-    family = await arms.find_family(url)
-    known, verdicts, right = read_known(file), Verdicts(), defaultdict[Place, list[str]](list)
-    async with arms.arms(url, family, rest_s) as ways:
-        for place, arm in product(places, wanted):
-            verdict, text = known.get((place.name, arm), ("", ""))
+async def ask(url: str, places: Sequence[Place], options: argparse.Namespace) -> Verdicts:
+    """Return what each arm's answer is at each place; what is not in a file is asked, and added to it."""
+    family, file, known = await arms.find_family(url), options.json, read_known(options.json)
+    verdicts, right = Verdicts(), defaultdict[Place, list[str]](list)
+    async with arms.arms(url, family, options.rest) as ways:
+        for place, arm in product(places, options.arms):
+            key = {"model": options.model.name, "place": place.name, "arm": arm}
+            verdict, text = known.get(tuple(key.values()), ("", ""))
             if not verdict:
                 text = await ways[arm](place)
                 is_opened = arm in arms.OPENED
                 verdict = judge(place, text, is_opened=is_opened, right=right[place])
-                row = {"place": place.name, "arm": arm, "verdict": verdict, "text": text}
+                row = key | {"verdict": verdict, "text": text}
                 print(json.dumps(row), f"not {place.missing!r}", file=sys.stderr, flush=True)
                 if file:
                     _append(file, json.dumps(row) + "\n")
@@ -111,8 +117,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     options = _options(argv)
     try:
         places = choose(read(options.path), options.languages, options.limit, options.skip)
+        read_known(options.json)
     except (UnknownFormatError, OSError) as error:
         raise SystemExit(str(error)) from error
+    if not places:
+        raise SystemExit(f"{options.path}: of these languages, no place is left")
     has_tests = any(place.measure is Measure.TESTS for place in places)
     if has_tests and (why := execution.why_impossible()):
         raise SystemExit(why)
@@ -120,9 +129,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         window.FIRST_TOKENS = window.BY_HAND_TOKENS = (options.look, options.look)
     try:
         with serving(options.model, n_threads=options.threads) as url:
-            verdicts = asyncio.run(ask(url, places, options.arms, options.rest, options.json))
-    except BackendError as error:
-        raise SystemExit(str(error)) from error
+            verdicts = asyncio.run(ask(url, places, options))
+    except (BackendError, httpx.HTTPError, OSError) as error:
+        raise SystemExit(str(error) or f"the model server failed: {error!r}") from error
     print(f"{options.model.name}, {options.path.name}\n\n{table(verdicts, short=False)}")
     if any(place.is_short for place in places):
         print(f"\nOf three characters or fewer:\n\n{table(verdicts, short=True)}")
@@ -130,30 +139,15 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     arguments = parser("benchmarks.infilling", __doc__)
-    add = arguments.add_argument
+    add, languages = arguments.add_argument, LANGUAGES.values()
     add("path", type=Path, metavar="PATH", help="a file of one of the benchmarks")
     add("model", type=model_file, metavar="MODEL", help="0.5b, 1.5b (scripts/get-qwen) or a file")
-    add(
-        "--arms",
-        type=names(arms.ARMS),
-        default=["raw", "infill", "hand", "auto"],
-        help=", ".join(arms.ARMS),
-    )
-    add(
-        "--languages",
-        type=names(LANGUAGES.values()),
-        default=[],
-        help=", ".join(LANGUAGES.values()),
-    )
+    add("--arms", type=names(arms.ARMS), default=[*arms.USUAL], help=", ".join(arms.ARMS))
+    add("--languages", type=names(languages), default=[], help=", ".join(languages))
     add("--limit", type=int, default=0, help="at so many places of more than three characters")
     add("--skip", type=int, default=0, help="leave out so many of them, which were asked before")
     add("--rest", type=float, default=0.0, help="seconds from opening a file to the request")
-    add(
-        "--look",
-        type=int,
-        default=1536,
-        help="tokens of the first look, 0: what this machine reads",
-    )
+    add("--look", type=int, default=1536, help="tokens of the first look, 0: as this machine reads")
     add("--threads", type=int, default=1, help="of the model server")
     add("--json", type=Path, metavar="FILE", help="what was answered: read, and written to")
     return arguments.parse_args(argv)

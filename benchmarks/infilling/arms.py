@@ -18,12 +18,14 @@ from fim_lsp.settings.merge import make_config
 from server_bridge.fim.tokens import Family, families
 from server_bridge.http.client import Http
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.protocol import BackendUnusable
+from server_bridge.protocol import BackendUnavailable, BackendUnusable
 
 ARMS = ("raw", "opened", "infill", "hand", "auto")
+USUAL = ("raw", "infill", "hand", "auto")
 OPENED = ("opened", "hand", "auto")  # in the line that an editor opened
 LINE_TOKENS, LINES_TOKENS = 48, 192
 PATIENCE_S = 600.0
+START_S = 30.0
 SUFFIXES = {"python": ".py", "javascript": ".js", "java": ".java", "cpp": ".cpp", "csharp": ".cs"}
 PATIENT = {"completion.deadlineMs": 60_000, "completion.patienceMs": 60_000}
 ALONE = {"completion.candidates": 1}  # which counts; the model is not asked for other choices
@@ -119,7 +121,7 @@ async def ours(url: str, place: Place, rest_s: float, *, invoked: bool) -> str:
             session.handle(events.FoldersChanged((folder.as_uri(),)))
             session.handle(events.Opened(uri, place.language, 1, typed + below))
             session.handle(events.CursorMoved(uri, at))
-            await session.connection.wait_ready()
+            await session.connection.wait_ready(START_S)
             with suppress(TimeoutError):  # as a user who reads, until nothing is left to do ahead
                 await asyncio.wait_for(session.wait_idle(), rest_s)
             if not invoked:
@@ -127,6 +129,10 @@ async def ours(url: str, place: Place, rest_s: float, *, invoked: bool) -> str:
                 session.handle(events.Changed(uri, 2, (Edit(at, at, key),)))
                 at = after(at, key)
             answer = await session.complete(uri, at, invoked=invoked)
+            if (
+                answer.is_failure or not session.connection.is_ready
+            ):  # which says nothing of the model
+                raise BackendUnavailable(session.connection.state.message or answer.reason)
             return answer.suggestions[0].text if answer.suggestions else ""
         finally:
             await session.aclose()

@@ -11,6 +11,8 @@ import enum
 import gzip
 import json
 import random
+import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +23,7 @@ SEED = 1
 SHORT = 3  # characters of a missing line, at most, that say nothing
 LANGUAGES = {"py": "python", "js": "javascript", "java": "java", "cpp": "cpp", "csharp": "csharp"}
 HOLE = "{{completion}}"  # of SAFIM's `eval_prompt`
-MARKS = ("# TODO: Your code here", "/* TODO: Your code here */")  # of its `prompt`
+MARK = r"# TODO: Your code here|/\* TODO: Your code here \*/"  # of its `prompt`
 
 
 class Measure(enum.Enum):
@@ -64,7 +66,9 @@ def read(file: Path) -> list[Place]:
     rows = _parquet(file) if file.suffix == ".parquet" else _json_lines(file)
     try:
         places = [_place(row) for row in rows]
-    except (KeyError, TypeError, ValueError) as error:
+        for name, _, _, *texts, _, _, _ in places:
+            name.encode(), "".join(texts).encode()  # which only texts can
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UnknownFormatError(
             f"{file}: a row is not of HumanEval-Infilling, SAFIM's API calls or HumanEval-FIM ({error!r})"
         ) from error
@@ -92,9 +96,9 @@ def _json_lines(file: Path) -> Iterator[Mapping[str, Any]]:
     try:
         text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode()
         yield from [json.loads(line) for line in text.splitlines() if line.strip()]
-    except (EOFError, gzip.BadGzipFile) as error:
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise UnknownFormatError(f"{file} is cut: load it again") from error
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         raise UnknownFormatError(f"{file} is cut, or no JSON lines: {error}") from error
 
 
@@ -118,7 +122,7 @@ def _place(row: Mapping[str, Any]) -> Place:
 def _tested(row: Mapping[str, Any]) -> Place:
     """Return a place of HumanEval-Infilling: whole lines, with their line break, or a span inside of them."""
     above, missing, below = row["prompt"], row["canonical_solution"], row["suffix"]
-    test = f"{row['test']}\ncheck({row['entry_point']})\n"
+    test = row["test"] + "\ncheck(" + row["entry_point"] + ")\n"
     is_whole = above[-1:] in ("", "\n") and missing.endswith("\n")
     shown = (above + indent(missing), "\n" + below) if is_whole else (above, below)
     is_line = is_whole and missing.count("\n") == 1
@@ -128,10 +132,9 @@ def _tested(row: Mapping[str, Any]) -> Place:
 
 def _call(row: Mapping[str, Any]) -> Place:
     """Return a place of SAFIM, which stands inside a line; the published text begins with an instruction."""
-    mark = next(mark for mark in MARKS if mark in row["prompt"])
-    above, below = row["prompt"].split(mark)
+    above, below = re.split(MARK, row["prompt"])
     before, behind = row["eval_prompt"].split(HOLE)
-    language = LANGUAGES.get(row["lang"], row["lang"])
+    language = {**LANGUAGES, "python": "python"}[row["lang"]]
     return Place(
         row["task_id"], language, Measure.CALL, above, row["ground_truth"], below, (before, behind)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import re
@@ -9,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.infilling import execution
+from benchmarks.infilling import arms, execution
 from benchmarks.infilling.__main__ import main, read_known, table
 from benchmarks.infilling.places import Measure, Place, UnknownFormatError, choose, read
 from benchmarks.infilling.verdicts import judge
 from benchmarks.serve import BUNDLED
+from server_bridge.protocol import BackendUnavailable
 from tests.models import SPECIALS, write_model
 
 TESTED = {
@@ -34,11 +36,16 @@ def write(file: Path, *rows: object) -> Path:
     return file
 
 
+def row(whole: dict[str, str], **other: object) -> bytes:
+    """Return a row with *other* texts, or what is no text."""
+    return json.dumps(whole | other).encode()
+
+
 @runs_programs
 def test_a_span_inside_a_line_is_filled_as_it_is(tmp_path: Path) -> None:
     """No line is opened for it."""
-    row = TESTED | {"prompt": "def f():\n    ret", "canonical_solution": "urn 1", "suffix": "\n"}
-    [place] = read(write(tmp_path / "places", row))
+    span = TESTED | {"prompt": "def f():\n    ret", "canonical_solution": "urn 1", "suffix": "\n"}
+    [place] = read(write(tmp_path / "places", span))
     assert place.shown == (place.above, place.below)
     assert judge(place, "urn 2 - 1", is_opened=True) == "right"
 
@@ -56,10 +63,16 @@ def test_a_place_has_its_text_as_published_and_as_an_editor_shows_it(tmp_path: P
     ("data", "words"),
     [
         (gzip.compress(b"{}" * 99)[:-9], "is cut"),
+        (gzip.compress(b"")[:10] + b"\xff" * 9, "is cut"),
         (b'{"task_id": "L1", "test"', "is cut, or no JSON lines"),
         (b"GGUF\x03\0\xff", "no JSON lines"),
         (b'{"task_id": "L1", "test": ""}\n', "a row is not of HumanEval-Infilling"),
         (b"[]", "a row is not"),
+        (row(CALL, prompt="Complete"), "a row is not"),
+        (row(CALL, lang="cobol"), "a row is not"),
+        (row(CALL, ground_truth=None), "a row is not"),
+        (row(TESTED, test=None), "a row is not"),
+        (row(TESTED, task_id=1), "a row is not"),
         (b"", "has no places"),
     ],
 )
@@ -166,15 +179,37 @@ def test_a_right_text_is_begun(tmp_path: Path, text: str, right: list[str], verd
 
 
 def test_answers_of_earlier_runs_are_known(tmp_path: Path) -> None:
-    """But for a line that a stopped run left half."""
+    """Of the same model, but for a line that a stopped run left half."""
     file = tmp_path / "answers.jsonl"
     assert read_known(file) == {}
-    row = {"place": "a", "arm": "raw", "verdict": "wrong", "text": "x"}
-    file.write_text(json.dumps(row) + "\n" + json.dumps(row)[:20], "utf-8")
-    assert read_known(file) == {("a", "raw"): ("wrong", "x")}
+    one = {"model": "m", "place": "a", "arm": "raw", "verdict": "wrong", "text": "x"}
+    for n_left in (3, 20):
+        file.write_text(json.dumps(one) + "\n" + json.dumps(one)[:n_left], "utf-8")
+        assert read_known(file) == {("m", "a", "raw"): ("wrong", "x")}
     with file.open("a", encoding="utf-8") as rows:
-        rows.write(json.dumps(row | {"arm": "auto"}) + "\n")
-    assert read_known(file) == dict.fromkeys([("a", "raw"), ("a", "auto")], ("wrong", "x"))
+        rows.write(json.dumps(one | {"arm": "auto"}) + "\n")
+    assert read_known(file) == dict.fromkeys(
+        [("m", "a", "raw"), ("m", "a", "auto")], ("wrong", "x")
+    )
+
+
+def test_a_file_with_something_else_stays_as_it_is(tmp_path: Path) -> None:
+    """Nothing is added to the places; the file is named, and so is one without a place that is left."""
+    places = write(tmp_path / "places.gz", CALL)
+    before = places.read_bytes()
+    for more, words in ((["--json", str(places)], "are no answers"), (["--skip", "1"], "is left")):
+        with pytest.raises(SystemExit, match=words) as error:
+            main([str(places), str(BUNDLED), *more])
+        assert str(places) in str(error.value)
+    assert places.read_bytes() == before
+
+
+def test_a_server_that_ended_has_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty one would stand in the file as the model's."""
+    monkeypatch.setattr(arms, "START_S", 0.1)
+    [place] = read(write(tmp_path / "places", TESTED))
+    with pytest.raises(BackendUnavailable, match="cannot connect"):
+        asyncio.run(arms.ours("http://127.0.0.1:9", place, 0, invoked=False))
 
 
 def test_arms_are_compared_place_by_place() -> None:
