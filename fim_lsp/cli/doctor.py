@@ -23,7 +23,6 @@ from fim_lsp.cli.client import EditorError, editor
 from fim_lsp.cli.terminal import Screen, screen_on, wrap
 from fim_lsp.lsp.watchdog import describe_last_end
 from fim_lsp.settings.files import ANNOUNCED, cache_folder, user_file
-from fim_lsp.settings.removed import Notice
 from server_bridge.machine import private_files
 
 ENGINE = "xllamacpp"  # the embedded engine, which may be missing where a server is used
@@ -60,14 +59,8 @@ async def settings(target: Target) -> list[Finding]:
         path = user_file()
         where = str(path) if path.exists() else f"none of your own ({path})"
         return [Finding("settings", "ok", f"no problems found; {where}")]
-    return [_judge_setting(problem) for problem in target.problems]
-
-
-def _judge_setting(problem: str) -> Finding:
-    if isinstance(problem, Notice):
-        return Finding("settings", "ok", problem)
     hint = "correct it; the default is used until then, where this says nothing else"
-    return Finding("settings", "warn", problem, hint)
+    return [Finding("settings", "warn", problem, hint) for problem in target.problems]
 
 
 async def server(_: Target) -> list[Finding]:

@@ -58,13 +58,6 @@ Exit code: 0 a suggestion was printed, 1 there is none, 2 something is wrong.
 """
 
 
-REMOVED = {
-    "fim-lsp demo --fast": "fim-lsp demo, which is fast",
-    "fim-lsp models get": "fim-lsp setup --get NAME",
-    "fim-lsp serve --get": "fim-lsp setup --get NAME, then fim-lsp serve",
-}
-
-
 class Parser(argparse.ArgumentParser):
     """A parser that says which option may be meant, and complains as the command that was given."""
 
@@ -78,9 +71,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print *message* with what may be meant, and exit."""
         if unknown := re.match(r"unrecognized arguments: ([^\s=]*)", message):
-            words = f"{self.prog} {unknown[1]}"
-            gone, guess = REMOVED.get(words), _guess(unknown[1], self._option_string_actions)
-            message = f"{words} is gone: use {gone}" if gone else message + guess
+            message += _guess(unknown[1], self._option_string_actions)
         elif unknown := re.match(r"argument COMMAND: invalid choice: '([^']*)'", message):
             message = f"there is no command {unknown[1]!r}{_guess(unknown[1], COMMANDS)}"
         super().error(message)

@@ -19,7 +19,6 @@ from fim_lsp.display import sanitize
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.rpc import PER_S, JsonRpcException, LanguageServer, types
 from fim_lsp.session.connection import SessionStatus
-from fim_lsp.settings.removed import Notice
 from server_bridge.protocol import Health, State
 
 MODEL = "model"  # that it loads, as long work has names
@@ -74,14 +73,12 @@ class Messages:
         if not problems:
             return
         self._told.update(problems)
-        is_calm = all(isinstance(problem, Notice) for problem in problems)
         for problem in problems[MOST_PROBLEMS:]:
             log.warning(problem)
         parts = [sanitize(problem, PROBLEM_CHARS) for problem in problems[:MOST_PROBLEMS]]
         if n_more := len(problems) - len(parts):
             parts.append(f"{n_more} more in the log")
-        line = "fim-lsp: " + "; ".join(parts)
-        self._show(line, types.MessageType.Info if is_calm else types.MessageType.Warning)
+        self._show("fim-lsp: " + "; ".join(parts), types.MessageType.Warning)
 
     def show_status(self, status: SessionStatus, *, notify: bool) -> None:
         """Show what changed; *notify* is whether the client wants `didChangeStatus`."""

@@ -17,7 +17,6 @@ from fim_lsp.events import Changed, Closed, Event, Saved
 from fim_lsp.lsp import commands, convert, edits, ending, inline_edits
 from fim_lsp.lsp.editor import SHUTDOWN_S, Editor
 from fim_lsp.lsp.rpc import SLICE_S, types
-from fim_lsp.settings.removed import REMOVED, describe_removed
 from fim_lsp.suggest.request import MENU, Suggestion
 
 Result = TypeVar("Result")
@@ -46,20 +45,9 @@ def initialize(editor: Editor, params: types.InitializeParams) -> None:
 
 async def initialized(editor: Editor, _: object) -> None:
     """Begin to send requests: from now on the server may."""
-    for name in REMOVED.keys() - editor.protocol.fm.commands.keys():  # the client was told of none
-        editor.command(name)(_explain_removed(name))
     await editor.register()
     await editor.pull()
     editor.open_port()
-
-
-def _explain_removed(name: str) -> Callable[..., None]:
-    """Return the handler of a command that is gone: it says what to use instead."""
-
-    def explain(editor: Editor, *_: object) -> None:
-        editor.messages.show(describe_removed(name))
-
-    return explain
 
 
 async def shutdown(editor: Editor, _: object) -> None:

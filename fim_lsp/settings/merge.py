@@ -24,7 +24,7 @@ import dataclasses
 import difflib
 import json
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from pathlib import PurePath
 from typing import Any, NamedTuple, cast
@@ -33,7 +33,6 @@ from fim_lsp.display import sanitize
 from fim_lsp.settings.config import BackendConfig, Config, ProjectRules, Table
 from fim_lsp.settings.keys import EXCLUDE, KEY_CHARS, flatten, may_hide, number_lines
 from fim_lsp.settings.option import Option, Project
-from fim_lsp.settings.removed import REMOVED, Notice, describe_removed
 
 _DEFAULT = Config()
 
@@ -109,7 +108,7 @@ class _Said(NamedTuple):
 def merge_layers(layers: Iterable[Layer]) -> tuple[Config, tuple[str, ...]]:
     """
     Return the configuration that *layers*, least important first, add up to, and what is wrong with
-    them; a `Notice` where nothing is.
+    them.
     """
     said = [(layer, _read(layer)) for layer in layers]
     trusted = [(layer, its) for layer, its in said if layer.trusted]
@@ -131,7 +130,7 @@ def merge_layers(layers: Iterable[Layer]) -> tuple[Config, tuple[str, ...]]:
     privacy = dataclasses.replace(config.privacy, unknown=unknown, projects=tuple(rules))
     projects = tuple((place, dataclasses.replace(own, privacy=privacy)) for place, own in tuned)
     config = dataclasses.replace(config, privacy=privacy, projects=projects)
-    return config, (*problems, *_list_removed([layer for layer, _ in said]))
+    return config, tuple(problems)
 
 
 def _combine(said: Iterable[tuple[Layer, _Said]]) -> tuple[Config, list[str]]:
@@ -153,14 +152,6 @@ def _combine(said: Iterable[tuple[Layer, _Said]]) -> tuple[Config, list[str]]:
     return make_config(merged), ignored
 
 
-def _list_removed(layers: Sequence[Layer]) -> Iterator[Notice]:
-    """Yield a sentence on each removed setting, of the first layer that has it."""
-    said = ((each.source, flatten(each.raw, ours=each.ours)) for each in layers[::-1])
-    sources = {f"fim.{key}": source for source, keys in said for key, _ in keys}
-    for name in filter(sources.get, REMOVED):
-        yield Notice(f"{sources[name]}: {describe_removed(name)}")
-
-
 def _read(layer: Layer) -> _Said:
     """Return what a layer says; a list that comes twice is one list."""
     given: dict[str, list[Any]] = {}
@@ -170,8 +161,6 @@ def _read(layer: Layer) -> _Said:
     wrong: list[str] = []
     hides, lines = layer.why_unknown, number_lines(layer.text)
     for key, said in given.items():
-        if f"fim.{key}" in REMOVED:
-            continue
         problem = _why_wrong(layer, key, said, guess=len(wrong) < _MOST_GUESSES)
         if not problem:
             option = SCHEMA[key]

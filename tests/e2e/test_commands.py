@@ -36,20 +36,6 @@ def test_switching_off_and_on(editor: Editor) -> None:
     assert [message["type"] for message in editor.messages("window/showMessage")] == [3, 3, 3]
 
 
-def test_what_is_gone_is_said_calmly(editor: Editor) -> None:
-    """A setting and a command of an earlier version make one message each, and no warning."""
-    gone = {"backend": {"onBattery": "off"}, "ring": {"chunks": 3}}
-    offered = editor.initialize(initializationOptions={"fim": gone})["executeCommandProvider"]
-    assert "fim.record" not in offered["commands"]
-    settings = {"settings": {"fim": gone}}
-    editor.notify("workspace/didChangeConfiguration", settings)
-    assert editor.command("fim.record", A) is None
-    said = editor.messages("window/showMessage")
-    assert [message["type"] for message in said] == [3, 3]
-    assert "initializationOptions: fim.backend.onBattery is gone: " in said[0]["message"]
-    assert said[1]["message"].startswith("fim.record is gone: ")
-
-
 def test_not_now(editor: Editor) -> None:
     """Quiet for some minutes: nothing while typing, something by hand; the status says until when, and that it is over."""
     options = {"fim.backend.kind": "embedded", "fim.status.notify": True}

@@ -26,7 +26,6 @@ from fim_lsp.settings.config import (
 )
 from fim_lsp.settings.merge import SCHEMA, Layer, merge_layers
 from fim_lsp.settings.option import Project
-from fim_lsp.settings.removed import Notice
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,16 +40,6 @@ def check(raw: object, key: str, value: object, *, problems: int = 0) -> None:
 def at(config: Config, key: str) -> object:
     section, field = key.split(".")
     return getattr(getattr(config, section), field)
-
-
-def test_a_removed_setting_is_no_problem() -> None:
-    """One sentence says that it is gone, however many layers have it, and nothing else changes."""
-    raw = {"fim.backend.onBattery": "off", "fim": {"ring": {"chunks": 3}}}
-    file = Layer("file", {"backend": {"onBattery": 1}})
-    config, [notice] = merge_layers([file, Layer("editor", raw)])
-    assert config.ring.chunks == 3
-    assert isinstance(notice, Notice)
-    assert notice.startswith("file: fim.backend.onBattery is gone: ")
 
 
 def test_nothing_set_is_the_default() -> None:

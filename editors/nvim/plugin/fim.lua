@@ -140,16 +140,12 @@ local subcommands = {
   end,
 }
 
-local gone = { commit = 'fim.commitMessage', record = 'fim.record' } -- the server says what to use instead
-
 vim.api.nvim_create_user_command('Fim', function(cmd)
   range = cmd.range > 0 and { cmd.line1, cmd.line2 } or {}
   local run = subcommands[cmd.fargs[1] or 'stats']
   require('fim.pages').leave()
   if run then
     run(unpack(cmd.fargs, 2))
-  elseif gone[cmd.fargs[1]] then
-    require('fim').command(gone[cmd.fargs[1]])
   else
     vim.notify('fim: unknown command: ' .. cmd.fargs[1], vim.log.levels.ERROR)
   end
