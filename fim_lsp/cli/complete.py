@@ -109,8 +109,6 @@ def rows(all_tried: Sequence[Tried], backend: Mapping[str, Any]) -> dict[str, st
         texts["by hand" if by_hand else "while typing"] = said
     if note := notice(backend):
         texts["the model"] = note
-    if len(all_tried) > 1 and all_tried[-1].answer.suggestions:
-        texts["the order"] = "as above; asked alone, by hand may get another text"
     return texts
 
 
@@ -170,16 +168,22 @@ async def _ask(
     kinds: Sequence[bool],
     screen: Screen,
 ) -> tuple[list[Tried], dict[str, Any]]:
-    """Send a request of each of *kinds* (by hand or not), and the server's numbers at the end."""
-    root = root_of(position.path)
-    async with editor(root, _settings(arguments)) as server:
-        for path, text in others.items():
-            server.open(path, text)
-        server.open(position.path, position.text)
-        is_ready = await _wait_ready(server, screen, needed=not arguments.why)
-        kinds = kinds if is_ready else kinds[:1]  # by hand the server would wait for the model
-        all_tried = [await _try(server, position, screen, invoked=kind) for kind in kinds]
-        return all_tried, await server.stats()
+    """
+    Send a request of each of *kinds* (by hand or not), each to a server of its own, which knows
+    nothing of the others' texts; return the last one's numbers, too.
+    """
+    all_tried, stats = list[Tried](), dict[str, Any]()
+    for kind in kinds:
+        async with editor(root_of(position.path), _settings(arguments)) as server:
+            for path, text in others.items():
+                server.open(path, text)
+            server.open(position.path, position.text)
+            is_ready = await _wait_ready(server, screen, needed=not arguments.why)
+            all_tried.append(await _try(server, position, screen, invoked=kind))
+            stats = await server.stats()
+        if not is_ready:
+            break  # by hand the server would wait for the model
+    return all_tried, stats
 
 
 async def _try(
