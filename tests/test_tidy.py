@@ -49,8 +49,8 @@ IMPURE = {
 }  # fmt: skip
 
 ONLY = {
-    "asyncio": {"fim_lsp.models_command", "fim_lsp.tasks", "fim_lsp.session", "fim_lsp.workspace", "fim_lsp.lsp",
-                "fim_lsp.http_server", "fim_lsp.cli", "server_bridge"},
+    "asyncio": {"fim_lsp.models_command", "fim_lsp.tasks", "fim_lsp.session", "fim_lsp.workspace",
+                "fim_lsp.lsp", "fim_lsp.http_server", "fim_lsp.cli", "server_bridge"},
     "h11": {"fim_lsp.http_server.connections"},
     "httpx": {"server_bridge.http.transport", "server_bridge.weights.download"},
     "lsprotocol": {"fim_lsp.lsp.rpc", "fim_lsp.cli"},

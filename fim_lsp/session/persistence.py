@@ -136,17 +136,16 @@ class Persistence:
 
     def begin_forget(self) -> None:
         """Delete all that is on disk: the user switched saving off."""
-        self._forgetting.start(self._forget(), "forget")
-
-    async def _forget(self) -> None:
         self._n_forgotten += 1
         for workspace in self._open_documents.workspaces:
             workspace.note_saved(None)
         for doc in self._open_documents:
             doc.view.note_saved(None)
-        if self._cache is None:
-            return
-        delete = partial(state_file.forget, self._cache)
+        if self._cache is not None:
+            self._forgetting.start(self._forget(self._cache), "forget")
+
+    async def _forget(self, cache: Path) -> None:
+        delete = partial(state_file.forget, cache)
         await judge_apart(delete)
         if self._saving is not None and not self._saving.done():
             await asyncio.wait([self._saving])
