@@ -41,6 +41,27 @@ from server_bridge import bridge
 ending.LEAVE_S = server.CLOSE_S = 60.0
 bridge.EmbeddedSettings = functools.partial(bridge.EmbeddedSettings, unused_s=1.0)
 """
+# It writes down when each part of the way to a first suggestion was done.
+NOTING = """
+import functools, os, pathlib, time
+from fim_lsp.session import generation, judging, prefill
+home = pathlib.Path(os.environ["HOME"])
+home.mkdir(exist_ok=True)
+parts = (home / f"parts-{os.getpid()}").open("w", 1)
+def note(part, owner, name):
+    call = getattr(owner, name)
+    def noted(*arguments):
+        result = call(*arguments)
+        print(part, time.monotonic(), file=parts)
+        return result
+    setattr(owner, name, noted)
+note("judged", judging.Judging, "_decide")
+note("connected", prefill.Prefill, "go_on")
+note("evaluated", generation.Generation, "count_step")
+note("written", generation.Generation, "take")
+"""
+PARTS = ("judged", "connected", "evaluated", "written")
+LINE = "\ndef add(a, b):\n    return a"
 TYPED = "\n\ndef parse_line(line):\n    key, value = line.split('=')\n    return key, value"
 
 
@@ -64,14 +85,16 @@ class Window:
         items: list[Any] = self.editor.request(INLINE, place)["items"]
         return items
 
+    def insert(self, text: str) -> None:
+        self._version += 1
+        self.editor.change(self.uri, self._version, insertion(self._row, self._column, text))
+        *above, last = text.split("\n")
+        self._row, self._column = self._row + len(above), len(last) + (not above) * self._column
+
     def type(self, key: str) -> int:
         """Type a key, and return how many tokens were evaluated for it."""
         before = self.counted()
-        self._version += 1
-        self.editor.change(self.uri, self._version, insertion(self._row, self._column, key))
-        self._row, self._column = (
-            (self._row + 1, 0) if key == "\n" else (self._row, self._column + 1)
-        )
+        self.insert(key)
         self.ask(AUTOMATIC)
         return self.counted() - before
 
@@ -91,10 +114,25 @@ def window(launch: Callable[..., Editor], tmp_path: Path) -> Callable[[int], Win
         shutil.copy(BUNDLED, model)
 
     def open_window(n: int) -> Window:
-        text = inspect.getsource([argparse, configparser][n % 2])[: 9000 + 500 * n]
-        return Window(launch(before=SOON), model, tmp_path / f"shop{n}", text)
+        source = inspect.getsource([argparse, configparser][n % 2])[: 9000 + 500 * n]
+        text = source.rpartition("\n")[0] + "\n"
+        return Window(launch(before=SOON + NOTING), model, tmp_path / f"shop{n}", text)
 
     return open_window
+
+
+def find_parts(one: Window, tmp_path: Path) -> dict[str, float]:
+    """Return when each part of the way to the first text was done, from the verdict on."""
+    lines = (tmp_path / f"home/parts-{one.editor.process.pid}").read_text().splitlines()
+    noted = [(part, float(when)) for part, when in map(str.split, lines)]
+    done = {
+        part: min((when for name, when in noted if name == part), default=0.0) for part in PARTS
+    }
+    steps = [when for part, when in noted if part == "evaluated" and when <= done["written"]]
+    done["evaluated"] = max(steps, default=0.0)
+    return (
+        {part: when - done["judged"] for part, when in done.items()} if all(done.values()) else {}
+    )
 
 
 def engines(tmp_path: Path) -> list[psutil.Process]:
@@ -114,8 +152,11 @@ def test_windows_share_an_engine_that_keeps_what_each_needs(
     one = engine.memory_info().rss
     began = time.monotonic()
     second = window(1)
-    second.ask()
-    took_s = time.monotonic() - began
+    second.insert(LINE)
+    # a busy machine may need longer to judge than a request waits
+    wait_until(lambda: second.ask(AUTOMATIC) or find_parts(second, tmp_path), "a text")
+    parts = find_parts(second, tmp_path)
+    took_s, n_first = time.monotonic() - began, second.counted()
     third = window(2)
     third.ask()
     assert engines(tmp_path) == [engine]
@@ -124,7 +165,9 @@ def test_windows_share_an_engine_that_keeps_what_each_needs(
     costs = sorted(each.type(key) for key in TYPED for each in (first, second))
     memory = engine.memory_info().rss / one
     print(
-        f"\nsecond window's first answer after {took_s:.1f} s; memory {memory:.2f} of one; tokens a "
+        f"\nsecond window's first text, {n_first} tokens, after {took_s:.1f} s, from the verdict: "
+        + ", ".join(f"{part} {s:.2f} s" for part, s in parts.items())
+        + f"; memory {memory:.2f} of one; tokens a "
         f"key: median {costs[len(costs) // 2]}, 95 % {costs[int(0.95 * len(costs))]}, all {costs}"
     )
     assert costs[len(costs) // 2] <= 2
