@@ -12,8 +12,10 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-LOOK_S = 5.0  # an answer that takes longer is late: our steps are to take a quarter of a second
+LOOK_S = 5.0  # the server of an answer that takes longer is looked at
 SOON_S = 2.0  # the same of what a server knows without thinking
+LATE_S = 2.0  # an answer that takes longer is late: our steps are to take a quarter of a second
+CALM_S = 8.0  # without a late one answers come in time again
 HURRIED_S = 1.2  # where another server waits: two fit into a completion's deadline
 HUNG_S = 60.0  # a process of ours that computes nothing for so long does not begin again
 LOAD_S = 600.0  # 70 GB from a disk; a prompt that ik_llama.cpp evaluates, and answers nothing else
@@ -64,9 +66,7 @@ RULES: dict[tuple[ServerKind, Seen], Allowance] = {
     (ServerKind.LLAMA, Seen.DEAF): Allowance(LOAD_S, NextStep.LEAVE),
     (ServerKind.LLAMA, Seen.GONE): Allowance(0.0, NextStep.LEAVE),
     (ServerKind.TEXT, Seen.WORKING): Allowance(LOAD_S, NextStep.LEAVE),  # a queue that never ends
-    (ServerKind.TEXT, Seen.DEAF): Allowance(
-        0.0, NextStep.LEAVE
-    ),  # `openai.waking` asks whether it loads
+    (ServerKind.TEXT, Seen.DEAF): Allowance(0.0, NextStep.LEAVE),  # `openai.waking` asks it again
     (ServerKind.HURRIED, Seen.WORKING): Allowance(math.inf, NextStep.WAIT),
     (ServerKind.HURRIED, Seen.IDLE): Allowance(TWICE_S, NextStep.LEAVE),
     (ServerKind.HURRIED, Seen.DEAF): Allowance(0.0, NextStep.LEAVE),

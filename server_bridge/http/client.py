@@ -39,7 +39,7 @@ from server_bridge.http.responses import (
     object_in,
 )
 from server_bridge.machine.addresses import is_loopback, redact_url, without_login
-from server_bridge.patience import LOOK_S, SOON_S, NextStep
+from server_bridge.patience import LATE_S, LOOK_S, SOON_S, NextStep
 from server_bridge.protocol import BackendTimeout, BackendUnavailable
 
 SENT = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
@@ -106,8 +106,7 @@ class Http:
         self._fields = {**({"model": model} if model else {}), **tags.fields}
         self.patience_s = patience_s
         self.watch: Callable[[], Look] | None = None
-        self.is_late = False  # an answer takes longer than *patience_s*, and is waited for
-        self.on_late: Callable[[], None] = lambda: None  # that has changed
+        self.on_late: Callable[[], None] = lambda: None  # an answer is late: first, at each look
         self.readers = ""  # whose web pages may read the last answer: an origin, "*" for all
         self._key = key
         self._trust = trust
@@ -273,6 +272,7 @@ class Http:
         """Return the *answer*; where it takes longer than *seconds* the server is looked at."""
         task = asyncio.ensure_future(answer)
         tasks: list[asyncio.Future[Any]] = [task]
+        late = asyncio.get_running_loop().call_later(LATE_S, self.on_late)
         try:
             if not (await asyncio.wait(tasks, timeout=seconds))[0]:
                 watching = asyncio.ensure_future(self._watch_late(seconds))
@@ -282,17 +282,17 @@ class Http:
                     self._give_up(watching.result())
             return task.result()
         finally:
-            self._note_late(False)
-            if late := [each for each in tasks if not each.done()]:
-                for each in late:
+            late.cancel()
+            if left := [each for each in tasks if not each.done()]:
+                for each in left:
                     each.cancel()
-                await asyncio.gather(*late, return_exceptions=True)
+                await asyncio.gather(*left, return_exceptions=True)
 
     async def _watch_late(self, seconds: float | None) -> NextStep:
         """Look at the server, again after *seconds*, until there is something to do."""
         look = self.watch() if self.watch is not None else None
         while look is not None and (step := await look()) is NextStep.WAIT:
-            self._note_late(True)
+            self.on_late()
             await asyncio.sleep(seconds or 0.0)
         return step if look is not None else NextStep.LEAVE
 
@@ -301,11 +301,6 @@ class Http:
         if step is not NextStep.LEAVE:
             raise Lost(f"{self.url} works on nothing, and has not answered")
         raise TimeoutError
-
-    def _note_late(self, is_late: bool) -> None:
-        if is_late is not self.is_late:
-            self.is_late = is_late
-            self.on_late()
 
     async def _check_connection(self, event: str, info: Mapping[str, Any]) -> None:
         """Have the guard see a new connection before anything is sent on it; httpcore's `trace`."""

@@ -129,7 +129,7 @@ class LlamaServer:
         self._own = own or Own("", ModelMemory(), is_shared=lambda: True)
         http = Http(http) if isinstance(http, str) else http
         self._link = Link(http, self._own.process, hurried=must_fill)
-        self._link.on_late = self._note_change
+        self._link.on_late = lambda: self.on_change()  # noqa: PLW0108 (it is set later)
         self.on_change: Callable[[], None] = lambda: None
         self._state = State(Health.UNKNOWN, kind, http.address)
         self._connecting = asyncio.Lock()
@@ -241,9 +241,6 @@ class LlamaServer:
         self._state = replace(self._state, health=Health.UNKNOWN)
 
     aclose = disconnect
-
-    def _note_change(self) -> None:
-        self.on_change()
 
     async def _meet(self) -> None:
         """

@@ -15,6 +15,7 @@ models").
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -40,7 +41,7 @@ from server_bridge.http.responses import (
     read,
 )
 from server_bridge.llama.answers import Event, Props, RouterModels, Slot, TokenIds
-from server_bridge.patience import LOOK_S, NextStep, Seen, ServerKind, Watch
+from server_bridge.patience import CALM_S, LOOK_S, NextStep, Seen, ServerKind, Watch
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
@@ -208,7 +209,7 @@ class Link:
             connection.watch = self._watch
             connection.on_late = self._note_late
         self.on_late: Callable[[], None] = lambda: None
-        self.late_since = ""  # HH:MM; "" while no answer is late
+        self._late_since, self._late_until = "", 0.0
         self._is_hurried = hurried or http.patience_s < LOOK_S
         self._met: MetServer | None = None
         self._was_met = False
@@ -219,6 +220,11 @@ class Link:
     def url(self) -> str:
         """The address of the server."""
         return self._http.url
+
+    @property
+    def late_since(self) -> str:
+        """Since when answers come late, as HH:MM; "" while they come in time."""
+        return self._late_since if time.monotonic() < self._late_until else ""
 
     @property
     def forces(self) -> bool:
@@ -313,10 +319,7 @@ class Link:
                 self._take_back(taken, error)
 
     def _take_back(self, taken: Object, refusal: BackendRejected) -> None:
-        """
-        Leave out what the *refusal* is about, one field more each time. Raises it where that is
-        nothing.
-        """
+        """Leave out what the *refusal* is about, a field more each time; raises it for nothing."""
         if isinstance(refusal, PromptTooLong) or not self._fields.take_back(taken, refusal):
             raise refusal
         log.info("llama.refused url=%s reason=%s", self.url, refusal)
@@ -336,12 +339,11 @@ class Link:
             nonlocal before
             seen = await self._see()
             if self._process is not None:
-                now = self._process.cpu_s()
-                if now is None:
+                was, before = before, self._process.cpu_s()
+                if before is None:
                     seen = Seen.GONE
-                elif seen is Seen.DEAF and now != before:
+                elif seen is Seen.DEAF and before != was:
                     seen = Seen.WORKING
-                before = now
             log.info("llama.late url=%s seen=%s", self.url, seen.name)
             step = watch.decide(seen, time.monotonic())
             if step is NextStep.END and self._process is not None:
@@ -367,10 +369,11 @@ class Link:
         return Seen.IDLE if is_idle else Seen.WORKING
 
     def _note_late(self) -> None:
-        """Note since when answers come late, or that they do no more."""
-        is_late = self._http.is_late or self._streams.is_late
-        if is_late is not bool(self.late_since):
-            self.late_since = time.strftime("%H:%M") if is_late else ""
+        """Note that an answer is late: they come in time again once none was for a while."""
+        if self._met is not None:
+            self._late_since = self.late_since or time.strftime("%H:%M")
+            self._late_until = time.monotonic() + CALM_S
+            asyncio.get_running_loop().call_later(CALM_S, self.on_late)
             self.on_late()
 
     async def _check(self) -> None:

@@ -110,8 +110,7 @@ class Server(FakeBackend):
         if why:
             self.state = replace(self.state, health=Health.DOWN, message=why, cause=why)
             raise BackendUnavailable(why)
-        if self.state.n_ctx != self.machine.n_ctx:
-            self.state = replace(self.state, n_ctx=self.machine.n_ctx)
+        self.state = replace(self.state, n_ctx=self.machine.n_ctx)
 
 
 def ids_of(prompt: Prompt) -> Ids:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from server_bridge.http import client as module
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Lost
 from server_bridge.patience import NextStep
@@ -90,14 +91,20 @@ async def test_a_server_that_hangs_is_given_up(step: NextStep, error: type[Excep
         done.set()
 
 
-async def test_it_is_told_while_an_answer_is_late() -> None:
-    """Once when it becomes so, once when it is no more."""
+async def test_it_is_told_while_an_answer_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once it is, and at each look; an answer that came in time is not late later."""
     async with computing(ANSWER) as (url, done):
-        http, told = client(url, done, [NextStep.WAIT] * 3), list[bool]()
-        http.on_late = lambda: told.append(http.is_late)
+        http, told = client(url, done, [NextStep.WAIT] * 3), list[int]()
         await http.get("/health")
+        monkeypatch.setattr(module, "LATE_S", PATIENCE_S / 2)
+        http.on_late = lambda: told.append(1)
         await http.post("/completion", b"{}")
-        assert told == [True, False]
+        assert len(told) == 1 + 3
+        monkeypatch.setattr(module, "LATE_S", 10 * PATIENCE_S)
+        told.clear()
+        await http.get("/health")
+        await asyncio.sleep(20 * PATIENCE_S)
+        assert told == []
         await http.aclose()
 
 
