@@ -7,6 +7,7 @@ A module imports only what stands above it in this list. Of `server_bridge` it i
 display: makes text from elsewhere safe to show or log
 documents: texts, positions and edits
 events: the closed set of events from an editor
+tasks: tasks that are under way, each held until it ends
 regular_files: reads a file that is one, or says what is wrong with it
 settings: the settings, from files, the editor and flags
 context: chooses code from elsewhere in the workspace; finds what is private; pure

@@ -2,7 +2,8 @@
 Settings into a `Backend`: the one place that knows all kinds of them.
 
 `auto` prefers what the user named, then a llama.cpp server that this user runs on this machine
-already, then the embedded one, and changes over when that is better or gone.
+already, then the embedded one, and changes over when that is better or gone. The bundled model
+never stands in for a server that the user named.
 """
 
 from __future__ import annotations
@@ -179,7 +180,7 @@ def _make_endpoints(all_settings: tuple[BackendSettings, ...]) -> list[Endpoint]
 def _auto(settings: BackendSettings) -> Endpoints:
     """
     Return the backend of `auto`: what the user named, then the servers that this user runs here
-    already, then our own.
+    already, then our own, with the user's model where a server was named.
     """
     endpoints = []
     if settings.url:
@@ -192,8 +193,9 @@ def _auto(settings: BackendSettings) -> Endpoints:
         Endpoint(servers.server(url, model, settings.slots_dir), named=False)
         for url in settings.usual_urls
     ]
-    own = Endpoint(_make_embedded(settings), last=True)
-    return Endpoints([*endpoints, own], servers.notice)
+    if not settings.url or model != settings.model:  # the bundled toy stands in for no server
+        endpoints.append(Endpoint(_make_embedded(settings), last=True))
+    return Endpoints(endpoints, servers.notice)
 
 
 def _local_servers(settings: BackendSettings) -> LocalServers:

@@ -49,8 +49,8 @@ IMPURE = {
 }  # fmt: skip
 
 ONLY = {
-    "asyncio": {"fim_lsp.models_command", "fim_lsp.session", "fim_lsp.workspace", "fim_lsp.lsp",
-                "fim_lsp.http_server", "fim_lsp.cli", "server_bridge"},
+    "asyncio": {"fim_lsp.models_command", "fim_lsp.tasks", "fim_lsp.session", "fim_lsp.workspace",
+                "fim_lsp.lsp", "fim_lsp.http_server", "fim_lsp.cli", "server_bridge"},
     "h11": {"fim_lsp.http_server.connections"},
     "httpx": {"server_bridge.http.transport", "server_bridge.weights.download"},
     "lsprotocol": {"fim_lsp.lsp.rpc", "fim_lsp.cli"},
@@ -195,7 +195,7 @@ def test_a_file_has_the_name_of_what_it_holds() -> None:
 
 # The size of the product, as `sizes` counts it: these numbers may only become smaller. To raise one is a commit of its
 # own that says what it is for.
-MOST_CODE_LINES = 23753
+MOST_CODE_LINES = 23752
 MOST_IMPORTS = 820
 MOST_SETTINGS = 37
 # Lines of over 100 columns, of the product and of its tests: the goal is none.

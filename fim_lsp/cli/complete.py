@@ -109,8 +109,6 @@ def rows(all_tried: Sequence[Tried], backend: Mapping[str, Any]) -> dict[str, st
         texts["by hand" if by_hand else "while typing"] = said
     if note := notice(backend):
         texts["the model"] = note
-    if len(all_tried) > 1 and all_tried[-1].answer.suggestions:
-        texts["the order"] = "as above; asked alone, by hand may get another text"
     return texts
 
 
@@ -120,12 +118,11 @@ SUGGESTION, NO_SUGGESTION, ERROR = 0, 1, 2
 def run(arguments: Namespace) -> int:
     """Print the suggestion for `arguments.position`; returns the exit code."""
     screen = screen_on(sys.stderr)
-    kinds = (False, True) if arguments.why else (True,)
     try:
         position, others = _read(arguments)
         for problem in files.read((root_of(position.path),))[1]:
             screen.say(f"fim-lsp: {problem}")
-        all_tried, stats = asyncio.run(_ask(position, others, arguments, kinds, screen))
+        all_tried, stats = asyncio.run(_ask(position, others, arguments, screen))
     except (InputError, EditorError) as error:
         screen.status("")
         screen.line(f"fim-lsp: {error}")
@@ -164,22 +161,24 @@ def _read(arguments: Namespace) -> tuple[FilePosition, dict[Path, str]]:
 
 
 async def _ask(
-    position: FilePosition,
-    others: Mapping[Path, str],
-    arguments: Namespace,
-    kinds: Sequence[bool],
-    screen: Screen,
+    position: FilePosition, others: Mapping[Path, str], arguments: Namespace, screen: Screen
 ) -> tuple[list[Tried], dict[str, Any]]:
-    """Send a request of each of *kinds* (by hand or not), and the server's numbers at the end."""
-    root = root_of(position.path)
-    async with editor(root, _settings(arguments)) as server:
-        for path, text in others.items():
-            server.open(path, text)
-        server.open(position.path, position.text)
-        is_ready = await _wait_ready(server, screen, needed=not arguments.why)
-        kinds = kinds if is_ready else kinds[:1]  # by hand the server would wait for the model
-        all_tried = [await _try(server, position, screen, invoked=kind) for kind in kinds]
-        return all_tried, await server.stats()
+    """
+    Send a request by hand, and before that, to say why, one as while typing: each to a server of
+    its own, which knows nothing of the other's text. Return the last one's numbers, too.
+    """
+    all_tried, stats = list[Tried](), dict[str, Any]()
+    for by_hand in (False, True) if arguments.why else (True,):
+        async with editor(root_of(position.path), _settings(arguments)) as server:
+            for path, text in others.items():
+                server.open(path, text)
+            server.open(position.path, position.text)
+            is_ready = await _wait_ready(server, screen, needed=not arguments.why)
+            all_tried.append(await _try(server, position, screen, invoked=by_hand))
+            stats = await server.stats()
+        if not is_ready:
+            break  # by hand the server would wait for the model
+    return all_tried, stats
 
 
 async def _try(

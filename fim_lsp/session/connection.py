@@ -14,8 +14,8 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fim_lsp.session.tasks import Tasks
 from fim_lsp.settings.config import Config
+from fim_lsp.tasks import Tasks
 from server_bridge.protocol import Backend, BackendError, Health, State
 
 CONNECT_S = 30.0  # how long a request made by hand waits for a backend that is starting
@@ -65,9 +65,8 @@ class Connection:
         self._open = open_backend
         self.backend = self._open_backend()
         self._reaching: asyncio.Task[None] | None = None
-        self._closing = Tasks()
+        self._tasks = Tasks()
         self._reported: tuple[object, ...] = ()
-        self._is_closed = False
 
     @property
     def state(self) -> State:
@@ -101,8 +100,8 @@ class Connection:
     def start_connecting(self) -> None:
         """Begin to reach the backend, unless it is ready or that is under way."""
         is_due = self._reaching is None or self._reaching.done()
-        if is_due and not (self.is_ready or self._is_closed):
-            self._reaching = asyncio.create_task(self._reach(self.backend), name="reach")
+        if is_due and not self.is_ready:
+            self._reaching = self._tasks.start(self._reach(self.backend), "reach")
 
     async def wait_ready(self, seconds: float = CONNECT_S) -> State:
         """Return the state as soon as the backend is ready or unusable, or *seconds* from now."""
@@ -126,7 +125,7 @@ class Connection:
         old, self.backend = self.backend, self._open_backend()
         self._stop_reaching()
         self.start_connecting()
-        self._closing.start(old.aclose(), "close backend")
+        self._tasks.start(old.aclose(), "close backend")
 
     def forget(self) -> None:
         """
@@ -172,10 +171,9 @@ class Connection:
 
     async def aclose(self) -> None:
         """Give up reaching and let the backend go; a request may wait for it still."""
-        self._is_closed = True
         self.note_first_look(0)
         self._stop_reaching()
-        await asyncio.gather(*self._closing, return_exceptions=True)
+        await self._tasks.aclose(None)
         await self.backend.aclose()
 
     def _open_backend(self) -> Backend:
@@ -187,7 +185,6 @@ class Connection:
     def _stop_reaching(self) -> None:
         if self._reaching is not None:
             self._reaching.cancel()
-            self._closing.hold(self._reaching)  # it may have a process to end
             self._reaching = None
 
     async def _reach(self, backend: Backend) -> None:

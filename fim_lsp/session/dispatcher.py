@@ -19,13 +19,12 @@ from fim_lsp.session.framing import Framing
 from fim_lsp.session.generation import Generation, Now, Phase
 from fim_lsp.session.lane import OVER, Lane, PermittedModel, Withdrawn
 from fim_lsp.session.newest import Newest
-from fim_lsp.session.scheduler import end_tasks
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.stats import Stats
-from fim_lsp.session.tasks import Tasks
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.known import Known, Wait, is_answered
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, accept
+from fim_lsp.tasks import LAST_S, Tasks
 from server_bridge.protocol import BackendError, PromptTooLong, Stop, Timings
 
 # A stream continues for this long after a request was answered: the next key brings one that joins
@@ -83,7 +82,7 @@ class Dispatcher:
 
     async def aclose(self) -> None:
         """End all generations."""
-        await end_tasks({*self._tasks})
+        await self._tasks.aclose(LAST_S)
 
     async def _collect(
         self, request: CompletionRequest, doc: OpenDocument, wait: Wait
@@ -171,7 +170,12 @@ class Dispatcher:
     def _run(self, generation: Generation, doc: OpenDocument) -> None:
         """Have *generation* run, unless it does."""
         if generation.begin_run():
-            self._tasks.start(self._generate(generation, doc), "generation")
+            task = self._tasks.start(self._generate(generation, doc), "generation")
+            task.add_done_callback(partial(self._end_run, generation, doc))
+
+    def _end_run(self, generation: Generation, doc: OpenDocument, task: asyncio.Task[None]) -> None:
+        if task.cancelled():  # perhaps before it began
+            self._fail(generation, doc, Withdrawn("the session ends"))
 
     async def _generate(self, generation: Generation, doc: OpenDocument) -> None:
         """Decode until *generation* has ended or is not wanted; never raises, see `fail`."""

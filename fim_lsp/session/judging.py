@@ -25,7 +25,7 @@ from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.verdicts import CALM_S, LIMIT_S, is_unsure
 from fim_lsp.session.state.workspaces import Workspace
-from fim_lsp.session.tasks import Tasks
+from fim_lsp.tasks import Tasks
 
 RING_S = 0.5  # for the files in the ring: without their verdicts a document is used without them
 BY_HAND_S = 10.0  # a machine that is busy, and not a disk that does not answer
@@ -53,6 +53,7 @@ class Judging:
     _persistence: Persistence
     # at the document with a URI, or at what a workspace remembers
     _looks: dict[str | Workspace, Look] = field(default_factory=dict)
+    _looking: Tasks = field(default_factory=Tasks)
     _forgetting: Tasks = field(default_factory=Tasks)
     _forgets_soon: bool = False
     _burst_at: float = 0.0  # when changes of the rules began that follow each other (loop time)
@@ -98,7 +99,7 @@ class Judging:
 
     async def wait_settled(self) -> None:
         """Wait until all is judged and what is private is forgotten; for tests and benchmarks."""
-        while tasks := {*(look.task for look in self._looks.values()), *self._forgetting}:
+        while tasks := {*self._looking, *self._forgetting}:
             await asyncio.wait(tasks)
         await self._persistence.wait_audited()
 
@@ -116,16 +117,13 @@ class Judging:
 
     async def aclose(self) -> None:
         """End the looks; what is to be forgotten is."""
-        looks = [look.task for look in self._looks.values()]
-        for task in looks:
-            task.cancel()
-        await asyncio.gather(*looks, *self._forgetting, return_exceptions=True)
+        await self._looking.aclose()
+        await self._forgetting.aclose(None)
 
     def _begin(self, key: K, work: Callable[[K], Coroutine[Any, Any, None]]) -> None:
         """Have *work* look at *key*; where it does already, it looks again if that is needed."""
         if key not in self._looks:
-            task = asyncio.create_task(self._look(key, work), name="judge")
-            self._looks[key] = Look(task, _now())
+            self._looks[key] = Look(self._looking.start(self._look(key, work), "judge"), _now())
 
     async def _look(self, key: K, work: Callable[[K], Coroutine[Any, Any, None]]) -> None:
         try:
@@ -145,28 +143,29 @@ class Judging:
             is_held = key in (uri, doc.workspace) or doc.workspace.memory.knows(str(key))
             if is_held or key in of_here:
                 left_s = min(until, look.since + (LIMIT_S if is_held else SOON_S)) - _now()
-                if left_s > 0:
+                if left_s > 0 and not look.task.done():
                     yield look.task, left_s
 
     async def _judge(self, uri: str) -> None:
         """Judge the document *uri*; again where it was begun again meanwhile."""
         last: object = None
-        await self._wait_calm()
+        await self._wait_calm(uri)
         while (doc := self._open.by_uri.get(uri)) and (question := doc.view.question) is not last:
             last = question
             if doc.view.verdict is Verdict.UNJUDGED:
-                self._looks[uri] = self._looks[uri]._replace(since=_now())
                 why = await self._why_private(doc)
                 if ring := self._looks.get(doc.workspace):
                     left_s = ring.since + RING_S - _now()
                     await asyncio.wait([ring.task], timeout=max(0, left_s))
                 if doc.view.question is question and not doc.is_closed:
                     self._decide(doc, why)
-            await self._wait_calm()
+            await self._wait_calm(uri)
 
-    async def _wait_calm(self) -> None:
+    async def _wait_calm(self, key: str | Workspace) -> None:
+        """Wait until the rules change no more; the look at *key* begins then."""
         while (left_s := self._calm_at - _now()) > 0:
             await asyncio.sleep(left_s)
+        self._looks[key] = self._looks[key]._replace(since=_now())
 
     async def _why_private(self, doc: OpenDocument) -> str:
         try:
@@ -179,12 +178,11 @@ class Judging:
     async def _judge_remembered(self, workspace: Workspace) -> None:
         """Judge what is remembered of files that are not open, of an earlier session, too."""
         await self._persistence.restore_ring(workspace)
-        await self._wait_calm()
+        await self._wait_calm(workspace)
         while workspace.is_unsure(self._connection.config.privacy):
-            self._looks[workspace] = self._looks[workspace]._replace(since=_now())
             if await workspace.reverify(self._connection.config.privacy):
                 self._forget()
-            await self._wait_calm()
+            await self._wait_calm(workspace)
 
     def _decide(self, doc: OpenDocument, why: str) -> None:
         """Act on the verdict *why*, the reason why nothing of *doc* may be used, "" if it may."""
@@ -205,8 +203,8 @@ class Judging:
             self._forgetting.start(self._forget_soon(), "forget")
 
     async def _forget_soon(self) -> None:
-        if looks := [look.task for look in self._looks.values()]:
-            await asyncio.wait(looks, timeout=SOON_S)
+        if self._looking:
+            await asyncio.wait(self._looking, timeout=SOON_S)
         self._forgets_soon = False
         self._persistence.end_engines()
         self._connection.forget()

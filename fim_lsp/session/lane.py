@@ -158,7 +158,7 @@ class Lane(Scheduler):
         await asyncio.sleep(0)  # a loop over steps lets the event loop run, whatever the steps do
 
         async def step() -> T:
-            if self._is_closed:
+            if self._tasks.are_over:
                 raise Withdrawn("the session ends")
             return await self._do(permit, work)
 

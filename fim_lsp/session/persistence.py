@@ -27,7 +27,7 @@ from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.state_file import SavedDocument, SavedWorkspace
 from fim_lsp.session.state.verdicts import CALM_S, LIMIT_S, judge_apart
 from fim_lsp.session.state.workspaces import Workspace
-from fim_lsp.session.tasks import Tasks
+from fim_lsp.tasks import Tasks
 from fim_lsp.workspace.paths import local_path, locate
 from server_bridge.machine import notes
 from server_bridge.protocol import BackendError
@@ -52,6 +52,8 @@ class Persistence:
     _open_documents: OpenDocuments
     _prefill: Prefill
     _restoring: Tasks = field(default_factory=Tasks)
+    _forgetting: Tasks = field(default_factory=Tasks)
+    _tasks: Tasks = field(default_factory=Tasks)
     _rest: asyncio.TimerHandle | None = None
     _saving: asyncio.Task[None] | None = None
     _auditing: asyncio.Task[None] | None = None
@@ -132,16 +134,18 @@ class Persistence:
             self._rest.cancel()
         self._rest = loop.call_later(REST_S, self._begin)
 
-    async def forget(self) -> None:
+    def begin_forget(self) -> None:
         """Delete all that is on disk: the user switched saving off."""
         self._n_forgotten += 1
         for workspace in self._open_documents.workspaces:
             workspace.note_saved(None)
         for doc in self._open_documents:
             doc.view.note_saved(None)
-        if self._cache is None:
-            return
-        delete = partial(state_file.forget, self._cache)
+        if self._cache is not None:
+            self._forgetting.start(self._forget(self._cache), "forget")
+
+    async def _forget(self, cache: Path) -> None:
+        delete = partial(state_file.forget, cache)
         await judge_apart(delete)
         if self._saving is not None and not self._saving.done():
             await asyncio.wait([self._saving])
@@ -164,7 +168,7 @@ class Persistence:
         """
         self._due = {*(self._due or ()), *self._open_documents.workspaces.roots}
         if self._cache is not None and (self._auditing is None or self._auditing.done()):
-            self._auditing = asyncio.create_task(self._audit_while_due(self._cache), name="audit")
+            self._auditing = self._tasks.start(self._audit_while_due(self._cache), "audit")
 
     async def wait_audited(self) -> None:
         """Wait until what is on disk is judged, as far as disks answer."""
@@ -196,7 +200,7 @@ class Persistence:
                     self._looks[root].add_done_callback(lambda _: self.begin_audit())
                 else:
                     work = self._judge(cache, kept, root, uris)
-                    self._looks[root] = asyncio.create_task(work, name="audit")
+                    self._looks[root] = self._tasks.start(work, "audit")
 
     async def _judge(self, cache: Path, kept: Kept, root: str, uris: set[str]) -> None:
         """Delete what has text of private or missing files, once the disk of *root* answers."""
@@ -220,17 +224,15 @@ class Persistence:
 
     async def aclose(self) -> None:
         """Save for the next time."""
-        for task in self._restoring:
-            task.cancel()
-        await asyncio.gather(*self._restoring, return_exceptions=True)
+        await self._restoring.aclose()
         if self._rest is not None:
             self._rest.cancel()
         if self._saving is not None:
             await asyncio.wait([self._saving])
         await asyncio.wait([self._begin()])
         await self.wait_audited()
-        for look in self._looks.values():  # the disk does not answer
-            look.cancel()
+        await self._forgetting.aclose(None)
+        self._tasks.end()  # what is left waits for a disk that does not answer
 
     async def save(self) -> None:
         """
@@ -271,7 +273,7 @@ class Persistence:
         return bool(workspace.root) and workspace.settings(self._connection.config).state.save
 
     def _begin(self) -> asyncio.Task[None]:
-        self._saving = asyncio.create_task(self.save(), name="save")
+        self._saving = self._tasks.start(self.save(), "save")
         return self._saving
 
 

@@ -27,26 +27,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from fim_lsp.tasks import LAST_S, Tasks
+
 T = TypeVar("T")
 Step = Callable[[], Awaitable[bool]]  # does one step; True when there is more to do
 
-LAST_S = 0.3  # a step, and a little more
 # The first few wait no longer than they ask for: the next ones twice as long each.
 FIRST_ROUNDS, ROUNDS = 3, 12
 
 log = logging.getLogger(__name__)
-
-
-async def end_tasks(tasks: set[asyncio.Task[T]]) -> None:
-    """
-    Wait for *tasks* for the length of a step, then cancel them: what is cut short leaves an unknown
-    cache.
-    """
-    if tasks:
-        await asyncio.wait(tasks, timeout=LAST_S)
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @dataclass(slots=True)
@@ -76,7 +65,7 @@ class Scheduler:
         self._quiet_since = 0.0  # loop time
         self._changed = asyncio.Event()
         self._runner: asyncio.Task[None] | None = None
-        self._is_closed = False
+        self._tasks = Tasks()
 
     @property
     def idle(self) -> bool:
@@ -138,14 +127,14 @@ class Scheduler:
 
     def _leave(self, kind: str, step: Step, delay: float, rounds: int) -> None:
         assert kind in self._kinds, kind
-        if self._is_closed:
+        if self._tasks.are_over:
             return
         due = asyncio.get_running_loop().time() + delay
         self._rounds[kind] = rounds
         self._jobs[kind] = Job(step, due, delay)
         self._changed.set()
         if self._runner is None or self._runner.done():
-            self._runner = asyncio.create_task(self._run(), name="background")
+            self._runner = self._tasks.start(self._run(), "background")
 
     def stir(self) -> None:
         """Make background jobs wait for quiet again: the user is at work."""
@@ -164,11 +153,9 @@ class Scheduler:
         End the background lane; the step on the wire may end by itself, but not take long. No work
         is left for later any more.
         """
-        self._is_closed = True
         self._jobs.clear()
         self._changed.set()
-        if self._runner is not None:
-            await end_tasks({self._runner})
+        await self._tasks.aclose(LAST_S)
 
     async def _run(self) -> None:
         """Serve background jobs until none is left."""

@@ -36,7 +36,6 @@ from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.session.stats import Answer, Answered, LastAnswer, Stats
-from fim_lsp.session.tasks import Tasks
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import EDITOR, Requester
 from server_bridge.protocol import Backend, TextModel
@@ -92,7 +91,6 @@ class Session:
             self.connection, self._counters, self._open, self._judging, self._persistence,
             self._dispatcher, self._prefill, self._quiet,
         )  # fmt: skip
-        self._forgetting = Tasks()
 
     @property
     def answers(self) -> Sequence[Answered]:
@@ -208,7 +206,7 @@ class Session:
         elif config.projects != old.projects:
             self._persistence.begin_audit()
         if old.state.save and not config.state.save:
-            self._forgetting.start(self._persistence.forget(), "forget")
+            self._persistence.begin_forget()
 
     def _judge_again(self) -> None:
         """Judge everything again before it is used: the rules of what is private changed."""
@@ -360,6 +358,5 @@ class Session:
             await self._judging.aclose()
             await self._persistence.aclose()
             await self._model_edits.aclose()
-            await asyncio.gather(*self._forgetting)
         finally:
             await self.connection.aclose()

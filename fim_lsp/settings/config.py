@@ -32,7 +32,8 @@ class BackendConfig:
     kind: str = option(
         "auto",
         "`auto` uses the server at `url`, else a llama-server that you run on one of this "
-        f"machine's usual ports {USUAL_PORTS}, else the embedded model.",
+        f"machine's usual ports {USUAL_PORTS}, else the embedded model. "
+        "The bundled one never stands in for a server at `url`.",
         choices=("auto", "llama-server", "openai", "embedded"),
     )
     url: str = option(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -30,10 +30,11 @@ READERS = ThreadPoolExecutor(64, "files")  # each may hang: others need the defa
 
 class Explorer:
     """
-    The files below *root*, a URI, "" for none.
+    The files below *root*, a URI, "" for none; *start* starts work, which ends with the workspace.
     """
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, start: Callable[..., asyncio.Task[None]]) -> None:
+        self._start = start
         self.index = EMPTY
         self.folder = paths.local_path(root) if root else None
         self._root = root
@@ -51,7 +52,7 @@ class Explorer:
         if due and self.folder:
             self._due_s = now + LISTING_S
             work = self._grow(Path(self.folder), near, config.privacy)
-            self._listing = asyncio.create_task(work, name="index")
+            self._listing = self._start(work, "index")
 
     def find_holding(
         self, texts: Sequence[str], near: str, opened: Collection[str], config: Config
@@ -82,10 +83,8 @@ class Explorer:
         """Begin again with nothing: the rules of what is private changed."""
         self.invalidate_listing()
         self.index = EMPTY
-        self.stop()
-
-    def stop(self) -> None:
-        """End the work in the background."""
+        if self._listing is not None:
+            self._listing.cancel()
         if self._listing is not None:
             self._listing.cancel()
 

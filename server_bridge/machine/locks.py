@@ -38,6 +38,11 @@ def take(path: Path) -> int | None:
         return file
 
 
+def release(file: int) -> None:
+    """Give up the lock of a process that does not serve: for others it lives no more."""
+    _lock(file, shared=True)
+
+
 def find(path: Path) -> bytes | None:
     """Return what the living process of *path* wrote, "" while it starts; None without one."""
     with suppress(OSError), path.open("rb") as file:  # one that others may read is none of ours

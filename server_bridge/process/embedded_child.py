@@ -41,7 +41,6 @@ from server_bridge.machine import executables, locks
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 LOOK_S = 1.0  # between two looks for editors
-READERS = "localhost"  # whose web pages may read an answer, if they have the key; by default all
 
 
 def main() -> None:
@@ -65,8 +64,8 @@ def main() -> None:
     watcher.start()
     answer, _server = _start_server(settings)  # it stops when it is no longer referred to
     said = json.dumps(answer)
-    if lock is not None and "url" in answer:
-        os.write(lock, said.encode())
+    if lock is not None:
+        locks.release(lock) if "error" in answer else os.write(lock, said.encode())
     with suppress(BrokenPipeError), out:  # who started one that is shared may be gone
         print(said, file=out)
     if "error" in answer:
@@ -88,12 +87,11 @@ def _start_server(settings: dict[str, Any]) -> tuple[dict[str, str], Any]:
         params = _parameters(settings, xllamacpp.CommonParams())
         params.fit_params = has_gpu(xllamacpp.get_device_info())
         server = xllamacpp.Server(params)
-        url, engine = server.listening_address, xllamacpp.__version__
+        answer = {"url": server.listening_address, "engine": xllamacpp.__version__}
     except Exception as error:  # noqa: BLE001 (the parent gets it, whatever it was)
         return {"error": str(error) or type(error).__name__}, None
-    answer = {"url": url, "engine": engine, "not_saved": not_saved}
-    model = Path(settings["model"]).name
-    return {**answer, "model": model, "key": settings["key"], "pid": str(os.getpid())}, server
+    answer |= {"not_saved": not_saved, "model": Path(settings["model"]).name}
+    return {**answer, "key": settings["key"], "pid": str(os.getpid())}, server
 
 
 def list_gpus(devices: Sequence[Mapping[str, Any]]) -> str:
@@ -148,7 +146,8 @@ def _parameters(settings: dict[str, Any], params: Any) -> Any:
     params.model.path = settings["model"]
     params.hostnames, params.port = ["127.0.0.1"], 0
     params.api_keys = [settings["key"]]
-    params.cors_origins, params.ui = READERS, False
+    # Whose web pages may read an answer, if they have the key; by default all.
+    params.cors_origins, params.ui = "localhost", False
     params.n_parallel = n_slots
     params.kv_unified = False  # unified slots clear each other's cache
     params.n_ctx = n_slots * settings["n_ctx"]

@@ -31,16 +31,19 @@ def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     return ask
 
 
-def test_a_suggestion_has_a_source_and_a_toy_is_called_one(report, tmp_path: Path) -> None:
-    """The model that made it, and where it runs."""
+def test_a_suggestion_has_a_source_and_a_toy_is_called_one(
+    report, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The model that made it, and where it runs; the text is the one that comes without `--why`."""
     text = STORE.read_text("utf-8")
     line = text[: text.index("self.owner = owner\n")].count("\n") + 1
     (tmp_path / "shop.py").write_text(text.replace("self.owner = owner\n", "self.owner = \n"))
     found, code = report(f"shop.py:{line}")
     assert "by fim-tiny-q8_0.gguf (inside this package)" in found[BY_HAND]
     assert "fim-lsp setup" in found["the model"]
-    assert "asked alone, by hand may get another text" in found["the order"]
     assert code == 0
+    assert main(["complete", f"shop.py:{line}"]) == 0
+    assert repr(capsys.readouterr().out.strip()) in found[BY_HAND]
 
 
 @pytest.mark.parametrize(

@@ -52,11 +52,14 @@ SERVER = {"gone", "back", "context", "model", "set"}  # what it held may be lost
 
 @dataclass(frozen=True)
 class Pair:
-    """Two runs of a *story*: the second has *delays*, or the steps that are marked."""
+    """
+    Two runs of a *story*: the second has *delays*, those of a *seed*, or the steps that are marked.
+    """
 
     law: str
     story: tuple[str, ...]
     delays: Mapping[Wait, float]
+    seed: int | None = None
 
     def __str__(self) -> str:
         waits = "; ".join(f"{name} #{n} {s:+}" for (name, n), s in sorted(self.delays.items()))
@@ -65,7 +68,7 @@ class Pair:
     def differ(self, wanted: Trouble | None = None) -> dict[Trouble, object]:
         """Return what is wrong, with both values of what differs; or look for what is *wanted*."""
         with_all = [step.removeprefix("+ ") for step in self.story]
-        second, run = play(with_all, Delays(given=self.delays))
+        second, run = play(with_all, Delays(self.seed, self.delays))
         wrong: dict[Trouble, object] = dict.fromkeys(run.troubles)
         if self.law not in NOT_IN or (wanted and wanted[0] not in NOT_IN):
             return wrong
@@ -130,9 +133,7 @@ def pair_of(seed: int) -> Pair:
     rng = random.Random(seed)
     law, story = LAWS[seed % len(LAWS)], draw_story(rng)
     if law == "order":
-        delays = Delays(seed)
-        play(story, delays)
-        return Pair(law, tuple(story), delays.used)
+        return Pair(law, tuple(story), {}, seed)
     name = rng.choice("ab")
     if law == "equal":
         return Pair(law, tuple(_mark(rng.choice(EQUALS), name, rng)), {})
@@ -153,6 +154,10 @@ def _mark(steps: str, name: str, rng: random.Random) -> Iterator[str]:
 
 def shrink(pair: Pair, wanted: Trouble) -> Pair:
     """Return the smallest pair that was found to be still wrong in the same way."""
+    if pair.seed is not None:
+        drawn = Delays(pair.seed)
+        play([*pair.story], drawn)
+        pair = replace(pair, delays=drawn.used, seed=None)
     tries = 0
 
     def holds(smaller: Pair) -> bool:

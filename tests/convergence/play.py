@@ -32,6 +32,7 @@ FILES = {
     "a": "one/a.py", "b": "one/b.py", "c": "one/c.py", "d": "two/d.py",
     "e": "one/e.py", "f": "one/f.py",
 }  # fmt: skip
+LETTERS = {file: letter for letter, file in FILES.items()}
 WORDS = {"a": "kilo", "b": "lima", "c": "mike", "d": "nova", "e": "oskar", "f": "papa"}
 LONG, SHORT = 60, 12  # functions in a file
 LATE_S, REST_S = 20.0, 150.0  # after the last message: while waits still take long, and then
@@ -89,7 +90,7 @@ class Play:
     """The state of one run. *troubles* are the laws that did not hold; *n_prompts* are prompts."""
 
     def __init__(self, delays: Delays, folder: Path) -> None:
-        self.delays, self.folder = delays, folder
+        self.delays, self.folder, self.folder_uri = delays, folder, folder.as_uri()
         self.troubles: set[Trouble] = set()
         self.settings: dict[str, Any] = json.loads(json.dumps(BASE))
         self.ignored, self.excluded, self.gone = set[str](), set[str](), set[str]()
@@ -106,12 +107,12 @@ class Play:
 
     def uri(self, name: str) -> str:
         """Return the URI of a file by its letter, or of a folder."""
-        return (self.folder / FILES.get(name, name)).as_uri()
+        return f"{self.folder_uri}/{FILES.get(name, name)}"
 
     def name(self, uri: str) -> str:
         """Return the letter of a file."""
-        path = uri.removeprefix(self.folder.as_uri() + "/")
-        return next((letter for letter, file in FILES.items() if file == path), path)
+        path = uri.removeprefix(f"{self.folder_uri}/")
+        return LETTERS.get(path, path)
 
     @property
     def session(self) -> Session:
@@ -227,20 +228,28 @@ class Play:
                     self.blame("private", f"{self.name(chunk.uri)} is in the ring")
 
     async def end(self) -> None:
-        """Close the session, and check that nothing goes on."""
+        """Close the session, and check that nothing goes on, at once and a while later."""
         await self.editor.aclose(EPOCH)
         assert self.editor._closing is not None
         if error := self.editor._closing.exception():
             self.blame("rest", f"aclose: {error!r}")
-        ours = {asyncio.current_task(), *self.asked, *self.editor._later}
-        for task in asyncio.all_tasks() - ours:
-            coro = getattr(task.get_coro(), "__qualname__", "?")
-            name = coro if task.get_name().startswith("Task-") else task.get_name()
-            self.blame("rest", f"alive after aclose: {name}")
+        self.check_end({asyncio.current_task(), *self.asked, *self.editor._later})
+        n_prompts = self.n_prompts
+        await asyncio.sleep(LATE_S)
+        self.check_end({asyncio.current_task()})
+        if n_prompts != self.n_prompts:
+            self.blame("rest", "a prompt is sent after aclose")
         for path, text in self._saved_files():
             for name in self.private():
                 if WORDS[name] in text:
                     self.blame("private", f"{name} is on disk in {path.name}")
+
+    def check_end(self, ours: set[asyncio.Task[Any] | None]) -> None:
+        """Check that no task is alive but *ours*."""
+        for task in asyncio.all_tasks() - ours:
+            coro = getattr(task.get_coro(), "__qualname__", "?")
+            name = coro if task.get_name().startswith("Task-") else task.get_name()
+            self.blame("rest", f"alive after aclose: {name}")
 
     def saved_documents(self) -> list[str]:
         """Return the documents of which something is on disk."""

@@ -110,7 +110,8 @@ class Server(FakeBackend):
         if why:
             self.state = replace(self.state, health=Health.DOWN, message=why, cause=why)
             raise BackendUnavailable(why)
-        self.state = replace(self.state, n_ctx=self.machine.n_ctx)
+        if self.state.n_ctx != self.machine.n_ctx:
+            self.state = replace(self.state, n_ctx=self.machine.n_ctx)
 
 
 def ids_of(prompt: Prompt) -> Ids:

@@ -54,6 +54,20 @@ async def test_auto_takes_what_is_there(url: str, no_fim_model: Path) -> None:
     assert {(method, path) for method, path, *_ in other.heard} == {("GET", "/props")}
 
 
+@pytest.mark.parametrize("model", ["", "coder", str(BUNDLED)])
+async def test_only_a_chosen_model_stands_in_for_the_named_server(model: str) -> None:
+    """Else every member's machine would show the toy's texts while their server is away."""
+    backend = open_backend(BackendSettings(url=NO_SERVER, model=model, usual_urls=()))
+    if model.endswith(".gguf"):
+        assert (await backend.complete(REQUEST)).text
+        assert "the embedded engine is used meanwhile" in backend.state.message
+    else:
+        with pytest.raises(BackendUnavailable, match="cannot connect"):
+            await backend.complete(REQUEST)
+        assert (backend.state.health, backend.state.url) == (Health.DOWN, NO_SERVER)
+    await backend.aclose()
+
+
 async def test_auto_does_not_hide_that_the_named_server_is_wrong() -> None:
     """A server that the user named and that cannot do the work is a message, not a silent detour."""
     with recorder() as other:
@@ -79,7 +93,10 @@ async def test_auto_sends_the_key_to_the_named_server_only(tmp_path: Path) -> No
     (tmp_path / "key").write_text("s3cret\n")
     key = Key(file=str(tmp_path / "key"))
     with recorder(503) as named, recorder() as other:
-        backend = open_backend(BackendSettings(url=named.url, key=key, usual_urls=(other.url,)))
+        settings = BackendSettings(
+            url=named.url, model=str(BUNDLED), key=key, usual_urls=(other.url,)
+        )
+        backend = open_backend(settings)
         await backend.connect()
         await backend.aclose()
     assert {key for *_, key in named.heard} == {"Bearer s3cret"}

@@ -142,7 +142,7 @@ async def test_work_that_may_hold_its_text_ends(
     work = workspace.update_ring(HERE, 6000, Config())
     choice = asyncio.create_task(work)
     loading = workspace.begin_loading(forever)
-    workspace.files._listing = listing = asyncio.create_task(forever())
+    workspace.files._listing = listing = workspace._tasks.start(forever(), "index")
     await asyncio.sleep(0)
     updating = workspace._updating
     assert updating
@@ -220,3 +220,24 @@ def test_what_is_deleted_is_shown_no_more(workspace: Workspace, *, is_open: bool
     assert not workspace.informs(uri(A))
     assert workspace.informs(uri(B))
     all_._reader.close()
+
+
+@pytest.mark.parametrize("work", ["a look", "a choice"])
+async def test_work_that_has_not_begun_is_of_the_rules_of_before(
+    workspace: Workspace, work: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it judges by its settings is judged again: the rules changed after it was asked for."""
+
+    async def look(_: object) -> list[Source]:
+        return [*workspace.memory.unsure()]
+
+    monkeypatch.setattr(workspaces, "judge_apart", look)
+    waits: asyncio.Task[object]
+    if work == "a look":
+        waits = workspace.reverify(PrivacyConfig())
+    else:
+        waits = asyncio.create_task(workspace.update_ring(HERE, 6000, Config()))
+        await asyncio.sleep(0)
+    workspace.judge_again()
+    await asyncio.wait([waits])
+    assert not any(map(workspace.may_show, map(uri, names)))

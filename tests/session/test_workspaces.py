@@ -16,6 +16,7 @@ from fim_lsp.session.state.edit_history import EditHistory, Question
 from fim_lsp.session.state.open_document import source
 from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.settings.config import Config, PrivacyConfig, RingConfig
+from fim_lsp.tasks import Tasks
 from fim_lsp.workspace import paths
 from tests.typist import wait_explored
 
@@ -238,7 +239,7 @@ async def test_what_could_not_be_judged_is_judged_again(
 
 def test_the_texts_of_the_newest_question_are_kept() -> None:
     """Another document can never be taken for one of them."""
-    history = EditHistory()
+    history = EditHistory(Tasks().start)
     history.stop_older([open_document("file:///a.py", "python", 1, MAIN)])
     document = open_document("file:///b.py", "python", 1, MAIN)
     others = [document, *(open_document("file:///c.py", "python", n, MAIN) for n in range(50))]

@@ -17,8 +17,8 @@ from fim_lsp.next_edit.edits import FinishedEdit, Lines, text_of
 from fim_lsp.next_edit.engine import Proposal
 from fim_lsp.next_edit.formats import ANSWER_TOKENS, format_of, prompt_of, proposal_of
 from fim_lsp.session.state.edit_history import EditHistory, Question
-from fim_lsp.session.tasks import Tasks
 from fim_lsp.settings.config import Config
+from fim_lsp.tasks import Tasks
 from server_bridge.protocol import BackendError, TextModel
 
 log = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ class ModelEdits:
         """Let the server go."""
         if self._model is not None:
             await self._model.aclose()
-        await asyncio.gather(*self._closing, return_exceptions=True)
+        await self._closing.aclose(None)
 
 
 def trouble(error: BackendError) -> str:

@@ -62,13 +62,15 @@ class Search(NamedTuple):
 
 class EditHistory:
     """
-    What happened in one workspace, and what was *offered* there last.
+    What happened in one workspace, and what was *offered* there last; *start* starts a search,
+    which ends with the workspace.
 
     *prompt* is what the model's prompts begin with. The searches are those in the texts as they are
     now, finished ones, too.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, start: Callable[..., asyncio.Task[NextEdit | None]]) -> None:
+        self._start = start
         self.log = EditLog()
         self.answers = Answers()
         self.offered: NextEdit | None = None
@@ -92,7 +94,7 @@ class EditHistory:
         key = source, question
         same = (s for s in self._searches if (s.source, s.question) == key)
         if (shared := next(same, None)) is None:
-            task = asyncio.create_task(search(), name=f"next edit from {source}")
+            task = self._start(search(), f"next edit from {source}")
             task.add_done_callback(self._drop_failed)
             shared = Search(source, question, task)
             self._searches = [*self._searches[1 - SEARCHES :], shared]

@@ -21,6 +21,7 @@ from fim_lsp.session.state.edit_history import EditHistory
 from fim_lsp.session.state.state_file import SavedWorkspace
 from fim_lsp.session.state.verdicts import LIMIT_S, Verdicts, judge_apart
 from fim_lsp.settings.config import Config, PrivacyConfig
+from fim_lsp.tasks import Tasks
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.explorer import READERS, Explorer
 from fim_lsp.workspace.files import reread, uri_of
@@ -45,9 +46,10 @@ class Workspace:
     def __init__(self, key: str, root: str, reader: SourceReader) -> None:
         self.key = key
         self.root = root
+        self._tasks = Tasks()
         self.memory = Memory(NO_ROOM)
-        self.files = Explorer(root)
-        self.edits = EditHistory()
+        self.files = Explorer(root, self._tasks.start)
+        self.edits = EditHistory(self._tasks.start)
         self.saved: SavedWorkspace | None = None
         self.loading: asyncio.Task[None] | None = None
         self.find_uses = reader.find_uses
@@ -67,7 +69,7 @@ class Workspace:
 
     def begin_loading(self, work: Callable[[], Coroutine[None, None, None]]) -> asyncio.Task[None]:
         """Have *work* load what an earlier run left, once."""
-        self.loading = self.loading or asyncio.create_task(work(), name="restore ring")
+        self.loading = self.loading or self._tasks.start(work(), "restore ring")
         return self.loading
 
     def open(self, source: Source) -> None:
@@ -140,7 +142,7 @@ class Workspace:
         if self._updating is None or self._updating.done():
             limits = RingLimits(config.ring.chunks, config.ring.chunk_lines, n_chars)
             work = self._update_ring(viewport, limits, config)
-            self._updating = asyncio.create_task(work, name="choose chunks")
+            self._updating = self._tasks.start(work, "choose chunks")
         await asyncio.wait([self._updating], timeout=CHOICE_S)
 
     async def _update_ring(self, viewport: Viewport, limits: RingLimits, config: Config) -> None:
@@ -189,7 +191,7 @@ class Workspace:
         task, which says whether any is gone or private now.
         """
         if self._refreshing is None or self._refreshing.done():
-            self._refreshing = asyncio.create_task(self._reread(privacy), name="refresh")
+            self._refreshing = self._tasks.start(self._reread(privacy, self._n_rules), "refresh")
         return self._refreshing
 
     def judge_again(self) -> None:
@@ -214,20 +216,18 @@ class Workspace:
         self.files.forget()
 
     def stop(self) -> None:
-        """End the work in the background."""
-        self.files.stop()
-        self.edits.stop()
-        for task in filter(None, (self.loading, self._refreshing, self._updating)):
-            task.cancel()
+        """End the work in the background; none begins any more."""
+        self._tasks.end()
 
     def _why_unknown(self, privacy: PrivacyConfig) -> str:
         return privacy.why_unknown(self.files.folder or PurePath())
 
-    async def _reread(self, privacy: PrivacyConfig) -> bool:
+    async def _reread(self, privacy: PrivacyConfig, n_rules: int) -> bool:
         """
         Let what is remembered of files that are not open be as the disk has it; whether any left.
+        *n_rules* is of when *privacy* was that of now: the rules may have changed since.
         """
-        unsure, n_rules = self.memory.unsure(), self._n_rules
+        unsure = self.memory.unsure()
         if self._why_unknown(privacy):
             return False  # nothing is shown until it is judged
         known = [s if self.may_show(s.uri) else replace(s, version=UNREAD) for s in unsure]

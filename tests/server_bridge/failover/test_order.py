@@ -11,6 +11,7 @@ from typing import Any, Literal, cast
 import pytest
 
 from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.failover import endpoints as endpoints_module
 from server_bridge.failover.endpoint import Endpoint, Server
 from server_bridge.failover.endpoints import Endpoints
 from server_bridge.protocol import (
@@ -196,6 +197,21 @@ async def test_others_on_this_machine_are_asked_only_where_the_named_one_is_not_
     endpoints[0].note_failure(named.error, at_work=False)
     assert (await backend.complete(REQUEST)).text == "found"
     assert last.n_connects == 0
+    await backend.aclose()
+
+
+async def test_the_named_one_is_waited_for_where_only_usual_ports_are_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is far away and slow to connect; that another port has no server ends no completion."""
+    monkeypatch.setattr(endpoints_module, "CONNECT_S", 0.0)
+    named, found = Fake("named"), Fake("found", BackendUnavailable("cannot connect"))
+    found.may_connect.set()
+    backend = Endpoints([endpoint(named, strict=True), endpoint(found, named=False)])
+    asked = asyncio.create_task(backend.complete(REQUEST))
+    await asyncio.sleep(0.1)
+    named.may_connect.set()
+    assert (await asked).text == "named"
     await backend.aclose()
 
 
