@@ -174,10 +174,12 @@ class Memory:
         for source in self._sources.values():
             self._relocate(source)
 
-    def note_deletion(self, uri: str) -> None:
-        """Note that the file is gone, or private now: nothing of it is shown again."""
-        self._forget(uri)
-        self._remap(uri, lambda piece: replace(piece, fresh=False))
+    def note_deletion(self, *gone: str) -> None:
+        """Note that the files are gone, or private now: nothing of them is shown again."""
+        shown = {chunk.uri for chunk in self.ring.chunks} | {piece.uri for piece in self._yanks}
+        for uri in {*self._sources, *self._queued, *shown}.intersection(gone):
+            self._forget(uri)
+            self._remap(uri, lambda piece: replace(piece, fresh=False))
         self._n_events += 1
 
     def visible(self, viewport: Viewport) -> tuple[ContextChunk, ...]:

@@ -1,21 +1,22 @@
 """
 Finds out which open documents are private, before anything of them is used. State: the looks.
 
-Until a document is judged it counts as private (`UNJUDGED`), and nothing of it is shown. Each has a
-look of its own, so that one whose disk does not answer holds up no other: a request waits for the
-verdicts on what its prompt may hold, for `LIMIT_S` at most. A change of the rules has all judged
-again, also the remembered files that are not open, once for changes that follow each other. What is
-private now is in no prompt that is made later, what was saved of it is deleted, and the embedded
-engine is ended.
+Until a document is judged it counts as private (`UNJUDGED`), and nothing of it is shown. Looks take
+turns, so that thousands need a few threads; the one that a request waits for is next, and one whose
+disk does not answer holds up no other. A request waits for the verdicts on what its prompt may
+hold, for `LIMIT_S` at most. A change of the rules has all judged again, also the remembered files
+that are not open, once for changes that follow each other. What is private now is in no prompt that
+is made later, what was saved of it is deleted, and the embedded engine is ended.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Iterator
+from collections import OrderedDict
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.lane import Withdrawn
@@ -31,16 +32,20 @@ RING_S = 0.5  # for the files in the ring: without their verdicts a document is 
 BY_HAND_S = 10.0  # a machine that is busy, and not a disk that does not answer
 BURST_S = 0.5  # of changes that follow each other, until all is judged in spite of them
 SOON_S = 0.1  # for what is judged at the same time: most is, in some milliseconds
+AT_ONCE, TURN_S = 4, 0.02  # looks; most take a moment, and one that takes longer has its own thread
 
-K = TypeVar("K", str, Workspace)
+Key = str | Workspace  # a document by its URI, or what a workspace remembers
 
 log = logging.getLogger(__name__)
 
 
 class Look(NamedTuple):
-    """A look at the disk that was begun *since* (loop time)."""
+    """
+    A look at the disk; *ended* is cancelled when it has, *since* when it is due, or begun (loop
+    time).
+    """
 
-    task: asyncio.Task[None]
+    ended: asyncio.Future[None]
     since: float
 
 
@@ -51,8 +56,9 @@ class Judging:
     _connection: Connection
     _open: OpenDocuments
     _persistence: Persistence
-    # at the document with a URI, or at what a workspace remembers
-    _looks: dict[str | Workspace, Look] = field(default_factory=dict)
+    _looks: dict[Key, Look] = field(default_factory=dict)
+    _due: OrderedDict[Key, None] = field(default_factory=OrderedDict)  # those that have no turn yet
+    _turns: Tasks = field(default_factory=Tasks)
     _looking: Tasks = field(default_factory=Tasks)
     _forgetting: Tasks = field(default_factory=Tasks)
     _forgets_soon: bool = False
@@ -68,18 +74,20 @@ class Judging:
 
     def begin(self, documents: Collection[OpenDocument]) -> None:
         """Judge *documents*; what is too large is not used at all."""
-        for doc in documents:
-            if doc.view.verdict is not Verdict.UNJUDGED:
-                continue
+        for doc in [doc for doc in documents if doc.view.verdict is Verdict.UNJUDGED]:
             if why := self._open.workspaces.verdicts.find_quickly(doc.uri):
                 self._decide(doc, why)
-                continue
-            self.begin_remembered(doc.workspace)
-            self._begin(doc.uri, self._judge)
+            else:
+                self.begin_look(doc.workspace)
+                self.begin_look(doc.uri)
 
-    def begin_remembered(self, workspace: Workspace) -> None:
-        """Judge what *workspace* remembers of files that are not open."""
-        self._begin(workspace, self._judge_remembered)
+    def begin_look(self, key: Key) -> None:
+        """Look at *key* when it is its turn; a look under way is had again if that is needed."""
+        if key not in self._looks and not self._turns.are_over:
+            self._looks[key] = Look(asyncio.get_running_loop().create_future(), _now())
+            self._due[key] = None
+            if sum(not task.done() for task in self._turns) < AT_ONCE:
+                self._turns.start(self._take_turns(), "judge")
 
     async def wait_judged(self, uri: str, *, invoked: bool = False) -> None:
         """
@@ -90,16 +98,20 @@ class Judging:
         if doc is not None and uri not in self._looks:
             self.begin([doc])  # where it could not be judged
         until = _now() + LIMIT_S
+        for key in (uri, doc.workspace) if doc else ():
+            if key in self._due:
+                self._due.move_to_end(key, last=False)
+                self._looks[key] = self._looks[key]._replace(since=_now())
         while looks := [*self._list_awaited(uri, until)]:
             left_s = min(left_s for _, left_s in looks)
-            await asyncio.wait([task for task, _ in looks], timeout=left_s)
+            await asyncio.wait([ended for ended, _ in looks], timeout=left_s)
         if invoked and (look := self._looks.get(uri)):
             left_s = look.since + BY_HAND_S - _now()
-            await asyncio.wait([look.task], timeout=max(0.0, left_s))
+            await asyncio.wait([look.ended], timeout=max(0.0, left_s))
 
     async def wait_settled(self) -> None:
         """Wait until all is judged and what is private is forgotten; for tests and benchmarks."""
-        while tasks := {*self._looking, *self._forgetting}:
+        while tasks := {*(look.ended for look in self._looks.values()), *self._forgetting}:
             await asyncio.wait(tasks)
         await self._persistence.wait_audited()
 
@@ -117,21 +129,26 @@ class Judging:
 
     async def aclose(self) -> None:
         """End the looks; what is to be forgotten is."""
+        self._turns.end()
+        for look in self._looks.values():
+            look.ended.cancel()
         await self._looking.aclose()
         await self._forgetting.aclose(None)
 
-    def _begin(self, key: K, work: Callable[[K], Coroutine[Any, Any, None]]) -> None:
-        """Have *work* look at *key*; where it does already, it looks again if that is needed."""
-        if key not in self._looks:
-            self._looks[key] = Look(self._looking.start(self._look(key, work), "judge"), _now())
+    async def _take_turns(self) -> None:
+        await self._wait_calm()
+        while self._due:
+            key, _ = self._due.popitem(last=False)
+            await asyncio.wait([self._looking.start(self._look(key), "judge")], timeout=TURN_S)
+            await self._wait_calm()
 
-    async def _look(self, key: K, work: Callable[[K], Coroutine[Any, Any, None]]) -> None:
+    async def _look(self, key: Key) -> None:
         try:
-            await work(key)
+            await (self._judge(key) if isinstance(key, str) else self._judge_remembered(key))
         finally:
-            del self._looks[key]
+            self._looks.pop(key).ended.cancel()
 
-    def _list_awaited(self, uri: str, until: float) -> Iterator[tuple[asyncio.Task[None], float]]:
+    def _list_awaited(self, uri: str, until: float) -> Iterator[tuple[asyncio.Future[None], float]]:
         """
         Yield the looks that a request in the document waits for, and for how long: at what a prompt
         for it holds, and for a moment at what one may hold next.
@@ -143,29 +160,27 @@ class Judging:
             is_held = key in (uri, doc.workspace) or doc.workspace.memory.knows(str(key))
             if is_held or key in of_here:
                 left_s = min(until, look.since + (LIMIT_S if is_held else SOON_S)) - _now()
-                if left_s > 0 and not look.task.done():
-                    yield look.task, left_s
+                if left_s > 0 and not look.ended.done():
+                    yield look.ended, left_s
 
     async def _judge(self, uri: str) -> None:
         """Judge the document *uri*; again where it was begun again meanwhile."""
         last: object = None
-        await self._wait_calm(uri)
         while (doc := self._open.by_uri.get(uri)) and (question := doc.view.question) is not last:
             last = question
             if doc.view.verdict is Verdict.UNJUDGED:
                 why = await self._why_private(doc)
                 if ring := self._looks.get(doc.workspace):
                     left_s = ring.since + RING_S - _now()
-                    await asyncio.wait([ring.task], timeout=max(0, left_s))
+                    await asyncio.wait([ring.ended], timeout=max(0, left_s))
                 if doc.view.question is question and not doc.is_closed:
                     self._decide(doc, why)
-            await self._wait_calm(uri)
+            await self._wait_calm()
+            self._looks[uri] = self._looks[uri]._replace(since=_now())
 
-    async def _wait_calm(self, key: str | Workspace) -> None:
-        """Wait until the rules change no more; the look at *key* begins then."""
+    async def _wait_calm(self) -> None:
         while (left_s := self._calm_at - _now()) > 0:
             await asyncio.sleep(left_s)
-        self._looks[key] = self._looks[key]._replace(since=_now())
 
     async def _why_private(self, doc: OpenDocument) -> str:
         try:
@@ -178,11 +193,12 @@ class Judging:
     async def _judge_remembered(self, workspace: Workspace) -> None:
         """Judge what is remembered of files that are not open, of an earlier session, too."""
         await self._persistence.restore_ring(workspace)
-        await self._wait_calm(workspace)
+        await self._wait_calm()
         while workspace.is_unsure(self._connection.config.privacy):
+            self._looks[workspace] = self._looks[workspace]._replace(since=_now())
             if await workspace.reverify(self._connection.config.privacy):
                 self._forget()
-            await self._wait_calm(workspace)
+            await self._wait_calm()
 
     def _decide(self, doc: OpenDocument, why: str) -> None:
         """Act on the verdict *why*, the reason why nothing of *doc* may be used, "" if it may."""
@@ -203,8 +219,8 @@ class Judging:
             self._forgetting.start(self._forget_soon(), "forget")
 
     async def _forget_soon(self) -> None:
-        if self._looking:
-            await asyncio.wait(self._looking, timeout=SOON_S)
+        if looks := [look.ended for look in self._looks.values()]:
+            await asyncio.wait(looks, timeout=SOON_S)
         self._forgets_soon = False
         self._persistence.end_engines()
         self._connection.forget()

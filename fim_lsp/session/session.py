@@ -181,7 +181,7 @@ class Session:
                 self._prefill.prefill(doc)
             case events.Closed():
                 self._open.close(doc)
-                self._judging.begin_remembered(doc.workspace)
+                self._judging.begin_look(doc.workspace)
             case events.Saved(uri):
                 memory.note_focus(uri)  # to save a file says that it matters now
             case events.Focused(uri):

@@ -17,7 +17,7 @@ from functools import lru_cache
 from itertools import accumulate, takewhile
 from typing import NamedTuple
 
-from tree_sitter import Parser, Tree
+from tree_sitter import Tree
 
 from fim_lsp.context.grammars import Parse, count_errors, grammar_of, parse_bytes, parser_of
 from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, Cursor
@@ -34,17 +34,14 @@ from fim_lsp.suggest.lines import (
     width,
 )
 
-# Characters around the cursor, in whole lines: about half of the 60 lines above and the 40 below.
-# What stands further below changes hardly a verdict.
-ABOVE_CHARS, BELOW_CHARS = 2000, 1000
+# Characters around the cursor, in whole lines: about half of the 60 lines above, a third of the 40
+# below. What stands further below changes hardly a verdict, and is parsed again for each text.
+ABOVE_CHARS, BELOW_CHARS = 2000, 700
 
 # Characters of the cursor's line with the suggestion: 128 tokens are some 450.
 HERE_CHARS = 500
 
 STAGE = 1000  # bytes more that are parsed at a time: 50 ms at most
-# bytes of the cursor's line and of what stands below, which it may change: 80 ms at most
-AGAIN = 1200
-NEAR_BELOW = AGAIN - HERE_CHARS  # of those below that are parsed first where it would be more
 
 # Of the parser, for one text and for all texts that are parsed for one candidate: nearly all take
 # less, and the others stand in C headers. In a bad text 1,000 take 2 ms, and in Ruby 14 ms.
@@ -65,25 +62,16 @@ NO_START = frozenset(")]}\"'`#*/")  # closers, strings and comments: the inside 
 Lines = tuple[str, ...]
 
 
-class BoundedParser(NamedTuple):
-    """A parser, and how many operations it may take for one text."""
-
-    parser: Parser
-    operations: int
-
-
 class Around(NamedTuple):
     """
     The lines around an empty one, parsed: only that line is parsed again, in a third of the time.
 
-    *trees* are those of *before* with the nearest lines below, and with all of them; none where
-    that takes too long. *operations* is what it took.
+    *parse* is that of *before* and *after*, without a tree where that takes too long.
     """
 
-    reader: BoundedParser
     before: bytes
-    trees: tuple[tuple[bytes, Tree], ...]
-    operations: int
+    after: bytes
+    parse: Parse
 
 
 class SyntaxErrors:
@@ -130,7 +118,7 @@ class SyntaxErrors:
         closing = _closing_quote(*self._lines, here)
         around = _around(*self._lines, closing)
         n_found, operations = _n_errors(*self._lines, closing, here)
-        self._operations = self._operations or around.operations
+        self._operations = self._operations or around.parse.operations
         self._operations += operations
         self.is_known &= n_found >= 0 and self._operations * self._weight <= ALL_OPERATIONS
         return max(0, n_found)
@@ -161,24 +149,16 @@ def _n_errors(
     Remembered, because typing through a suggestion asks the same text of every key.
     """
     around, text = _around(language, above, below, closing), here.encode("utf-8", "replace")
-    trees, operations = around.trees, 0
-    if trees and len(text) + len(trees[-1][0]) <= AGAIN:
-        trees = trees[-1:]
-    parse = Parse(None, 0)
-    for after, tree in trees:
-        parse = _parse_edited(around, text, after, tree.copy())
-        operations += parse.operations
-        if parse.tree is None:
-            break
-    return (count_errors(parse.tree) if parse.tree else -1), operations
+    if around.parse.tree is None:
+        return -1, 0
+    tree, at, row = around.parse.tree.copy(), len(around.before), around.before.count(b"\n")
+    tree.edit(at, at, at + len(text), (row, 0), (row, 0), _end_of(around.before + text))
+    parse = _calm(language, around.before + text + around.after, tree)
+    return _n_found(parse), parse.operations
 
 
-def _parse_edited(around: Around, text: bytes, after: bytes, tree: Tree) -> Parse:
-    """Return the lines around with *text* between them; *tree* is that of the lines alone."""
-    at, row = len(around.before), around.before.count(b"\n")
-    end = _end_of(around.before + text)
-    tree.edit(at, at, at + len(text), (row, 0), (row, 0), end)
-    return _calm(around.reader, around.before + text + after, tree)
+def _n_found(parse: Parse) -> int:
+    return count_errors(parse.tree) if parse.tree else -1
 
 
 @lru_cache(maxsize=16)
@@ -187,16 +167,13 @@ def _around(language: str, above: Lines, below: Lines, closing: str) -> Around:
     Return the lines from where they make most sense, as they may begin within a string; *closing*
     at their end.
     """
-    grammar = grammar_of(language)
-    assert grammar is not None
-    reader = BoundedParser(parser_of(grammar), OPERATIONS // WEIGHT.get(language, 1))
     starts = {_first(above, language, quote) for quote in ("", '"""\n')}
     choices: list[Around] = []
     for start in sorted(starts):
-        choices.append(_parse_around(reader, above[start:], below, closing))
-        if not choices[-1].trees:
-            return choices[-1]
-    return min(choices, key=lambda around: count_errors(around.trees[-1][1]))
+        choices.append(_parse_around(language, above[start:], below, closing))
+        if choices[-1].parse.tree is None:
+            break
+    return min(choices, key=lambda around: _n_found(around.parse))
 
 
 def _closing_quote(language: str, above: Lines, below: Lines, here: str) -> str:
@@ -244,28 +221,17 @@ def _ends_of_heads(text: str, language: str) -> Iterator[tuple[int, str]]:
         end -= len(line) + 1
 
 
-def _parse_around(reader: BoundedParser, above: Lines, below: Lines, closing: str) -> Around:
+def _parse_around(language: str, above: Lines, below: Lines, closing: str) -> Around:
     before = "".join(f"{line}\n" for line in above).encode("utf-8", "replace")
     after = ("\n" + "\n".join(below) + closing).encode("utf-8", "replace")
-    parse = _calm(reader, before[:STAGE])
-    size, trees = min(STAGE, len(before)), []
-    for part in dict.fromkeys((after[:NEAR_BELOW], after)):
-        parse, size = _grow(reader, before + part, size, parse), len(before) + len(part)
-        if parse.tree is None:
-            return Around(reader, before, (), parse.operations)
-        trees.append((part, parse.tree.copy()))
-    return Around(reader, before, tuple(trees), parse.operations)
-
-
-def _grow(reader: BoundedParser, text: bytes, size: int, begun: Parse) -> Parse:
-    """Return the tree of *text*, of which the first *size* bytes are parsed: *begun*."""
-    tree, operations = begun
+    text, (tree, operations) = before + after, _calm(language, before[:STAGE])
+    size = min(STAGE, len(before))
     while tree is not None and size < len(text):
         end, more = _end_of(text[:size]), text[: size + STAGE]
         tree.edit(size, size, len(more), end, end, _end_of(more))
-        (tree, used), size = _calm(reader, more, tree), len(more)
+        (tree, used), size = _calm(language, more, tree), len(more)
         operations += used
-    return Parse(tree, operations)
+    return Around(before, after, Parse(tree, operations))
 
 
 def _end_of(text: bytes) -> tuple[int, int]:
@@ -273,9 +239,11 @@ def _end_of(text: bytes) -> tuple[int, int]:
     return text.count(b"\n"), len(text) - text.rfind(b"\n") - 1
 
 
-def _calm(reader: BoundedParser, text: bytes, old_tree: Tree | None = None) -> Parse:
+def _calm(language: str, text: bytes, old_tree: Tree | None = None) -> Parse:
     """Return the tree of *text*, None where it takes too long or a longer one may."""
-    tree, operations = parse_bytes(reader.parser, text, reader.operations, old_tree)
+    grammar, most = grammar_of(language), OPERATIONS // WEIGHT.get(language, 1)
+    assert grammar is not None
+    tree, operations = parse_bytes(parser_of(grammar), text, most, old_tree)
     n_errors = SOME_ERRORS + len(text) // ERROR_BYTES
     is_calm = tree is not None and not _is_deep(tree) and count_errors(tree) <= n_errors
     return Parse(tree if is_calm else None, operations)

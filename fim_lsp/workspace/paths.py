@@ -48,8 +48,8 @@ def local_path(uri: str) -> PurePath | None:
     """
     Return the file a `file:` URI names; None for other schemes (untitled buffers, notebook cells).
     """
-    parts = _split(uri)
-    return _path(parts) if parts.scheme == "file" else None
+    scheme, path = _read(uri)
+    return path if scheme == "file" else None
 
 
 def path_to_judge(uri: str) -> PurePath | None:
@@ -58,8 +58,8 @@ def path_to_judge(uri: str) -> PurePath | None:
 
     A text that is to be saved as a file, and a cell of a notebook, are as private as that file.
     """
-    parts = _split(uri)
-    return _path(parts) if parts.scheme in SCHEMES else None
+    scheme, path = _read(uri)
+    return path if scheme in SCHEMES else None
 
 
 @lru_cache(maxsize=256)
@@ -87,7 +87,7 @@ def locate(uri: str, roots: tuple[str, ...]) -> FileLocation:
     """
     file = local_path(uri)
     if file is None:
-        name = _path(_split(uri)).name or "untitled"
+        name = _read(uri)[1].name or "untitled"
         folder = UNNAMED if uri.startswith(UNNAMED) else ""
         return FileLocation("", "untitled", _replace_surrogates(name), folder)
     root = root_of(file, roots)
@@ -95,15 +95,17 @@ def locate(uri: str, roots: tuple[str, ...]) -> FileLocation:
     if holding is None:
         names = _replace_surrogates(file.parent.name) or "files", _replace_surrogates(file.name)
         return FileLocation("", *names, folder=str(file.parent))
-    inside = file.relative_to(holding).as_posix()
+    inside = file.as_posix()[len(holding.as_posix().rstrip("/")) + 1 :] or "."
     repo = _replace_surrogates(holding.name) or "files"
     return FileLocation(root, repo, _replace_surrogates(inside))
 
 
 def root_of(file: PurePath, roots: tuple[str, ...]) -> str:
     """Return the innermost of *roots* that holds a file, "" when none does."""
-    folders = _folders(roots)
-    return next((folders[place] for place in (file, *file.parents) if place in folders), "")
+    folders, place = _folders(roots), _key(file)
+    while place and place not in folders:
+        place = place.rpartition("/")[0]
+    return folders.get(place, "") if place or file.root == "/" else ""
 
 
 def list_places(name: PurePath, roots: tuple[str, ...]) -> list[tuple[PurePath, PurePath]]:
@@ -113,7 +115,8 @@ def list_places(name: PurePath, roots: tuple[str, ...]) -> list[tuple[PurePath, 
 
     An editor writes no folder for a new text of which it is not known yet where it goes.
     """
-    return [] if name.is_absolute() else [(folder / name, folder) for folder in _folders(roots)]
+    folders = {} if name.is_absolute() else dict.fromkeys(filter(None, map(local_path, roots)))
+    return [(folder / name, folder) for folder in folders]
 
 
 def changes_rules(uri: str, excludes_files: Collection[PurePath] = ()) -> bool:
@@ -122,7 +125,9 @@ def changes_rules(uri: str, excludes_files: Collection[PurePath] = ()) -> bool:
 
     *excludes_files* are the files of rules that the user's configuration of git names.
     """
-    path = local_path(uri)
+    text = unquote(uri, errors="surrogateescape").casefold()  # a checkout changes thousands
+    names = *_RULES, *(at[1] for at in _RULES_AT), *(at.name.casefold() for at in excludes_files)
+    path = local_path(uri) if any(name in text for name in names) else None
     if path is None:
         return False
     *_, folder, name = ("", "", *(part.casefold() for part in path.parts))
@@ -130,9 +135,22 @@ def changes_rules(uri: str, excludes_files: Collection[PurePath] = ()) -> bool:
 
 
 @lru_cache(maxsize=8)
-def _folders(roots: tuple[str, ...]) -> dict[PurePath, str]:
-    """Return the root by its folder, the first where there are several."""
-    return {path: root for root in reversed(roots) if (path := local_path(root))}
+def _folders(roots: tuple[str, ...]) -> dict[str, str]:
+    """Return the root by the key of its folder, the first where there are several."""
+    return {_key(path): root for root in reversed(roots) if (path := local_path(root))}
+
+
+def _key(path: PurePath) -> str:
+    """Return *path* as it is compared, "" for `/`. Thousands are located where folders change."""
+    text = path.as_posix().rstrip("/")
+    return f"\\{text.lower()}" if isinstance(path, PureWindowsPath) else text
+
+
+@lru_cache(maxsize=1 << 14)
+def _read(uri: str) -> tuple[str, PurePath]:
+    """Return the scheme of a URI, and its path."""
+    parts = _split(uri)
+    return parts.scheme, _path(parts)
 
 
 def _split(uri: str) -> SplitResult:

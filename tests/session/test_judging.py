@@ -18,7 +18,9 @@ from fim_lsp.session.state.model_view import Verdict
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.state_file import SavedWorkspace
 from fim_lsp.session.state.verdicts import Verdicts
+from fim_lsp.session.state.workspaces import OUTSIDE
 from fim_lsp.settings.config import Config, PrivacyConfig
+from fim_lsp.workspace import paths
 from fim_lsp.workspace.ignore_files import UNSURE
 from tests.typist import ROOT, wait_judged
 
@@ -57,6 +59,9 @@ class Disk:
     async def say(self, why: str) -> None:
         """Answer the newest look."""
         self.looks[-1].set_result(why)
+        await self.rest()
+
+    async def rest(self) -> None:
         for _ in range(10):
             await asyncio.sleep(0)
 
@@ -143,6 +148,47 @@ async def test_a_request_waits_for_what_its_prompt_may_hold(
     assert len(disk.looks) == 1 + (hangs != "it")  # none was begun twice
 
 
+@pytest.mark.parametrize(
+    "event", [events.RulesChanged(), events.FoldersChanged((f"{ROOT}/app",))], ids=["rules", "root"]
+)
+async def test_many_documents_take_turns(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch, event: events.Event
+) -> None:
+    """What has all judged begins a few looks, the one asked for next, and reads no URI again."""
+    monkeypatch.setattr(judging, "TURN_S", 60.0)
+    monkeypatch.setattr(judging, "RING_S", 0.0)
+    monkeypatch.setattr(judging, "CALM_S", 0.0)
+    uris = [f"{ROOT}/app/{n}.py" for n in range(200)]
+    for uri in uris:
+        disk.session.handle(events.Opened(uri, "python", 1, TEXT))
+    await disk.until(judging.AT_ONCE)
+    n_read, n_tasks = paths._read.cache_info().misses, len(asyncio.all_tasks())
+    disk.session.handle(event)
+    await disk.rest()
+    assert len(disk.looks) == judging.AT_ONCE
+    assert len(asyncio.all_tasks()) <= n_tasks + 2  # an audit, and what is remembered
+    asked = asyncio.create_task(disk.session._judging.wait_judged(uris[-1]))
+    await disk.rest()
+    disk.session.handle(events.Closed(uris[0]))
+    disk.looks[0].set_result("")
+    await disk.rest()
+    assert len(disk.looks) == judging.AT_ONCE + 1
+    await disk.say("")
+    assert disk.session._open.by_uri[uris[-1]].current is not None
+    assert paths._read.cache_info().misses <= n_read + 1  # that of the folder
+    asked.cancel()
+
+
+async def test_documents_of_one_folder_share_its_workspace(session: Session) -> None:
+    """Where the editor closes the root of more folders than are kept with nothing open."""
+    session.handle(events.FoldersChanged((ROOT,)))
+    for n in range(4 * OUTSIDE):
+        session.handle(events.Opened(f"{ROOT}/{n % (2 * OUTSIDE)}/{n}.py", "python", 1, TEXT))
+    session.handle(events.FoldersChanged(()))
+    assert len({doc.workspace for doc in session._open}) == 2 * OUTSIDE
+    assert {*session._workspaces} >= {doc.workspace for doc in session._open}
+
+
 async def test_what_is_not_open_is_admitted_nowhere(disk: Disk) -> None:
     """And nothing is looked at for it."""
     with pytest.raises(Withdrawn, match="not open"):
@@ -155,7 +201,7 @@ async def test_the_looks_end_with_the_session(disk: Disk) -> None:
     await disk.open()
     [look] = disk.session._judging._looks.values()
     await disk.session._judging.aclose()
-    assert look.task.cancelled()
+    assert look.ended.cancelled()
 
 
 async def test_what_settings_may_hide_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:

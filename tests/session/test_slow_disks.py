@@ -272,7 +272,7 @@ def test_many_changes_of_rules_are_one(
             await asyncio.sleep(gap_s)
         assert await answer(typists[0]) == "backend"
         await wait_judged(disks.session)
-        assert disks.n_looks == n_judgements * len(typists)
+        assert len(typists) <= disks.n_looks <= n_judgements * len(typists)
         await disks.session.aclose()
 
     run(burst(), monkeypatch)

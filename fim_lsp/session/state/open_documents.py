@@ -78,6 +78,7 @@ class OpenDocuments:
         in_use = self._in_use()
         for doc in self:
             view = self._place(doc.uri, lambda: in_use)
+            in_use.add(view.workspace)
             if (view.file, view.workspace) == (doc.file, doc.workspace):
                 doc.suspend()
             else:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-import threading
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -31,10 +30,8 @@ LIMIT_S = 1.0  # for what a disk is asked: after that a request goes on without 
 CALM_S = 0.05  # without another change of the rules, before the disk is asked because of one
 
 REFUSALS = 10_000  # that are remembered
-# The default threads may all be busy: with names that do not resolve, long texts. As many looks
-# may hang, one at each file; of those that take a moment, two at a time do.
-_JUDGES = ThreadPoolExecutor(1000, "judge")
-_TURN, _TURN_S = threading.Semaphore(2), 0.02
+# The default threads may be busy with names that do not resolve, long texts. Each look may hang.
+_JUDGES = ThreadPoolExecutor(400, "judge")
 
 
 async def judge_apart(look: Callable[[], T]) -> T:
@@ -42,16 +39,7 @@ async def judge_apart(look: Callable[[], T]) -> T:
     Return what *look* sees on disk, which verdicts and user wait for, from a thread that no other
     work needs.
     """
-    return await asyncio.get_running_loop().run_in_executor(_JUDGES, _take_turn, look)
-
-
-def _take_turn(look: Callable[[], T]) -> T:
-    is_mine = _TURN.acquire(timeout=_TURN_S)
-    try:
-        return look()
-    finally:
-        if is_mine:
-            _TURN.release()
+    return await asyncio.get_running_loop().run_in_executor(_JUDGES, look)
 
 
 class Refusal(NamedTuple):

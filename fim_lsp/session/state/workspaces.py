@@ -125,14 +125,12 @@ class Workspace:
         """Return the URIs of the files whose text *chunks* are, "" where it may not be shown."""
         return tuple(self._shown[c.name] if self.shows(c.name) else "" for c in chunks)
 
-    def withdraw(self, uri: str) -> None:
-        """Show nothing of this file from now on, and remember nothing: it is gone, or private."""
+    def withdraw(self, *gone: str) -> None:
+        """Show nothing of these files from now on, and remember nothing: gone, or private."""
         self.edits.stop()
-        self._unjudged.discard(uri)
-        self.memory.note_deletion(uri)
-        names = [name for name, shown in self._shown.items() if shown == uri]
-        for name in names:
-            del self._shown[name]
+        self._unjudged.difference_update(gone)
+        self.memory.note_deletion(*gone)
+        self._shown = {name: uri for name, uri in self._shown.items() if uri not in gone}
 
     async def update_ring(self, viewport: Viewport, n_chars: int, config: Config) -> None:
         """
@@ -288,10 +286,8 @@ class Workspaces:
         Keep no root that the editor closed, and only so many folders in which nothing is open.
         """
         unused = [workspace for workspace in self._by_key.values() if workspace not in in_use]
-        gone = [
-            workspace for workspace in unused if workspace.root and workspace.root not in self.roots
-        ]
-        outside = [workspace for workspace in unused if not workspace.root]
+        gone = [each for each in unused if each.root and each.root not in self.roots]
+        outside = [each for each in unused if not each.root]
         for workspace in (*gone, *outside[: max(0, len(outside) - OUTSIDE)]):
             self._by_key.pop(workspace.key).stop()
             self._reader.forget(partial(self._is_in, workspace.key))
@@ -305,9 +301,11 @@ class Workspaces:
         """
         for workspace in self:
             workspace.files.invalidate_listing()
-            for uri in deleted:
-                is_open = workspace.memory.is_open(uri)  # then its text is judged again
-                (workspace.suspend if is_open else workspace.withdraw)(uri)
+            are_open = {uri for uri in deleted if workspace.memory.is_open(uri)}
+            for uri in are_open:  # its text is judged again
+                workspace.suspend(uri)
+            if deleted:
+                workspace.withdraw(*{*deleted} - are_open)
         return self.changes_rules(*changed, *deleted)
 
     def changes_rules(self, *uris: str) -> bool:
@@ -329,5 +327,5 @@ class Workspaces:
 
     def stats(self) -> dict[str, int]:
         """Return the sums over all workspaces, for `fim/stats`."""
-        names = ("chunks", "queued", "evicted")
-        return {n: sum(workspace.memory.stats()[n] for workspace in self) for n in names}
+        stats = [workspace.memory.stats() for workspace in self]
+        return {name: sum(each[name] for each in stats) for name in ("chunks", "queued", "evicted")}
