@@ -86,6 +86,7 @@ class Cell:
         self.answers.clear()
         for module in (judging, verdicts):
             self.patch.setattr(module, "LIMIT_S", 0.05)
+        self.patch.setattr(judging, "BY_HAND_S", 0.0)
 
     async def tell(self) -> None:
         """Report that the file changed, as an editor does, or that the user's file was looked at."""
