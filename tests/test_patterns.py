@@ -202,7 +202,7 @@ def traits(pattern: re.Pattern[Any]) -> Callable[[str], str]:
     items = [item for each in sequences(parsed(pattern)) for item in each]
     if any("GROUP" in str(item[0]) for item in items):  # compares characters with one another
         return str
-    leaves = [item for item in items if str(item[0]) in LEAVES]
+    leaves = {repr(item): item for item in items if str(item[0]) in LEAVES}.values()
     first: dict[object, str] = {}
 
     @functools.cache

@@ -223,12 +223,13 @@ def test_a_root_that_is_no_uri_is_no_root(editor: Editor, tmp_path: Path) -> Non
     assert is_open(editor, uri)
 
 
-@pytest.mark.parametrize("root", ["file://[::1/home/me", "http://[", "", "~/project", 7, ["x"]])
-def test_a_single_root_that_is_no_uri_is_no_root(root: object, editor: Editor) -> None:
+ODD_ROOTS: list[dict[str, object]] = [
+    *({"rootUri": root} for root in ("file://[::1/home/me", "", 7)),
+    {"rootPath": "relative"},
+]
+
+
+@pytest.mark.parametrize("root", ODD_ROOTS)
+def test_a_single_root_that_is_no_uri_is_no_root(root: dict[str, object], editor: Editor) -> None:
     """The session begins without it, whatever it is."""
-    editor.initialize(rootUri=root, workspaceFolders=None)
-
-
-def test_a_root_path_that_is_none_is_no_root(editor: Editor) -> None:
-    """The session begins without."""
-    editor.initialize(rootPath="relative")
+    editor.initialize(workspaceFolders=None, **root)

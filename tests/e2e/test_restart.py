@@ -18,8 +18,7 @@ EMBEDDED = {"fim": {"backend": {"kind": "embedded"}, "completion": {"candidates"
 # A busy machine may need longer to save than an editor waits: test_leaving.py is about that time.
 IN_NO_HURRY = "from fim_lsp.lsp import ending, server\nending.LEAVE_S = server.CLOSE_S = 60.0\n"
 ENDINGS: dict[str, Callable[[Editor], int]] = {
-    "shutdown": Editor.bye,
-    "shutdown without waiting": Editor.leave,  # Neovim does
+    "shutdown": Editor.leave,  # without waiting for the answer, as Neovim does
     "SIGTERM": Editor.terminate,
 }
 

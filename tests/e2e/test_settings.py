@@ -63,8 +63,9 @@ def test_settings_without_content_are_asked_for_again(editor: Editor) -> None:
 
 
 def test_problems_are_told_once(editor: Editor) -> None:
-    """One calm message per problem, however often settings are sent."""
-    wrong = {"settings": {"fim": {"ring": {"chunk": 1}, "backend": {"kind": "magic"}}}}
+    """One calm message per problem, however often settings are sent; code that leaves unencrypted is one."""
+    backend = {"kind": "magic", "url": "http://192.0.2.1:8012"}
+    wrong = {"settings": {"fim": {"ring": {"chunk": 1}, "backend": backend}}}
     editor.initialize()
     for _ in range(3):
         editor.notify("workspace/didChangeConfiguration", wrong)
@@ -73,6 +74,7 @@ def test_problems_are_told_once(editor: Editor) -> None:
     assert message["type"] == 2
     assert "did you mean fim.ring.chunks?" in message["message"]
     assert "fim.backend.kind must be one of auto" in message["message"]
+    assert "192.0.2.1 unencrypted" in message["message"]
 
 
 def test_a_client_that_wants_to_be_asked_is_asked(editor: Editor) -> None:
@@ -142,16 +144,6 @@ def test_a_model_that_is_gone_is_named_once_and_the_bundled_one_answers(editor: 
     assert message.startswith(f"the bundled model answers: {file} is not there")
     status = editor.request("fim/status")
     assert (status["kind"], status["bundled"], status["message"]) == ("Normal", True, message)
-
-
-def test_code_that_leaves_the_machine_unencrypted_is_said_once(editor: Editor) -> None:
-    """A plain http address of another machine is a warning with the way out."""
-    for_all = {"backend": {"url": "http://192.0.2.1:8012", "kind": "llama-server"}}
-    editor.initialize(initializationOptions=for_all)
-    editor.notify("workspace/didChangeConfiguration", {"settings": {"fim": for_all}})
-    capacity(editor)
-    said = editor.shown()
-    assert len([message for message in said if "192.0.2.1 unencrypted" in message]) == 1
 
 
 def why_nothing(editor: Editor, uri: str) -> str:

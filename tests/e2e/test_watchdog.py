@@ -65,6 +65,8 @@ def test_a_stuck_server_ends(launch: Callable[..., Editor], tmp_path: Path, how:
     assert ' in hang\n  File "' in stacks.read_text()
     assert "this_is_text" not in stacks.read_text()
 
+    if how != "computes":
+        return
     again = launch()  # and what it saved is of use
     again.initialize(initializationOptions=EMBEDDED)
     again.open(A, TEXT)

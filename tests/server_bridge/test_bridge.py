@@ -103,16 +103,6 @@ async def test_auto_sends_the_key_to_the_named_server_only(tmp_path: Path) -> No
     assert {key for *_, key in other.heard} == {None}
 
 
-async def test_auto_changes_over_within_a_completion() -> None:
-    """A server that goes away is replaced by the next best within the completion."""
-    with llama_server(BUNDLED) as url:
-        backend = open_backend(BackendSettings(usual_urls=(url,)))
-        before = await backend.complete(REQUEST)
-    after = await backend.complete(REQUEST)
-    assert (after.text, backend.state.kind) == (before.text, "embedded")
-    await backend.aclose()
-
-
 async def test_auto_takes_the_server_that_comes_up_later() -> None:
     """The embedded engine serves until a real server is started, and ends then."""
     with llama_server(BUNDLED) as url:

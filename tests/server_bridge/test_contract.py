@@ -46,12 +46,12 @@ pytestmark = [
 # Those that scripts/test-mlx and scripts/test-cluster install.
 OTHERS = {"mlx": mlx_server.PYTHON, "vllm": vllm_server.PYTHON}
 MARKS = {"mlx": pytest.mark.mlx, "vllm": pytest.mark.cluster}
-# Models for the embedded engine, see conftest.py; all but the first are run by scripts/test-server, and so is another
-# llama-server: what is decided there by itself, tests/server_bridge/llama has.
+# Models for the embedded engine, see conftest.py: scripts/test-server runs them, and another llama-server. What is
+# decided there by itself, tests/server_bridge/llama has.
 UNUSUAL = ("chat", "sentencepiece", "plain")
-AT_SERVER = ("llama-server", *UNUSUAL[1:])
+AT_SERVER = ("llama-server", *UNUSUAL)
 KINDS = [
-    *("embedded", UNUSUAL[0], "openai", "fake"),
+    *("embedded", "openai", "fake"),
     *(pytest.param(each, marks=pytest.mark.server) for each in AT_SERVER if PROGRAM),
     *(pytest.param(name, marks=MARKS[name]) for name, python in OTHERS.items() if python),
 ]

@@ -7,6 +7,7 @@ The session, both kinds of backend and llama.cpp are real; only the wire is tapp
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, aclosing
 from pathlib import Path
@@ -86,9 +87,10 @@ class Project(NamedTuple):
         await wait_explored(*(each.files for each in self.session._workspaces))
 
     async def type(self, typist: Typist, text: str) -> None:
-        for key in text:
-            typist.type(key)
-            await typist.ask(invoked=key == "\n")
+        """Type *text* by words: tests/context/test_secrets_growing.py types secrets by keys."""
+        for word in re.findall(r"\w+|\n|[^\w\n]+", text):
+            typist.type(word)
+            await typist.ask(invoked=word == "\n")
         await self.rest()
 
 

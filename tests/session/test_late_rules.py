@@ -171,20 +171,6 @@ async def test_the_verdict_does_not_wait_for_other_threads(held: Held) -> None:
         released.set()
 
 
-@pytest.mark.parametrize("rule", [watched, configured])
-async def test_text_of_a_stream_under_way_is_dropped(
-    held: Held, rule: Callable[[Held], None]
-) -> None:
-    """What the model writes about a file that became private is not shown."""
-    held.backend.hold("stream")
-    asking = asyncio.create_task(held.shop.ask(invoked=True))
-    await soon()
-    rule(held)
-    await wait_judged(held.session)
-    held.backend.release()
-    assert await asking == []
-
-
 # -- what is on disk -------------------------------------------------------------------------------
 
 

@@ -111,18 +111,6 @@ async def again(
 
 
 @pytest.mark.engine
-async def test_the_first_completion_after_a_restart_costs_nothing(
-    real: Machine, root: Path
-) -> None:
-    """Ring, window and the model's state are all there, also after a second restart."""
-    assert await work(real, root) > 10 * FEW
-    for _ in range(2):
-        first = await again(real, root)
-        assert first["evaluated"] <= FEW
-        assert first["chunks"] > 0
-
-
-@pytest.mark.engine
 async def test_only_the_owner_may_read_what_is_kept(real: Machine, root: Path) -> None:
     """Everything lies in folders of mode 0700 and files of mode 0600, and forgetting leaves nothing."""
     await work(real, root)

@@ -12,9 +12,8 @@ from fim_lsp.session.session import Session
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Backend, Request
 from tests.asked import requests_to
-from tests.fuzz import in_turn
 from tests.server_bridge.waiting import until
-from tests.session.test_late_rules import OTHER, PRIVATE, RULES, switched_off
+from tests.session.test_late_rules import OTHER, PRIVATE, configured, switched_off, watched
 from tests.typist import QUICK, Typist, wait_judged
 
 pytestmark = pytest.mark.security
@@ -64,7 +63,7 @@ async def project(tmp_path: Path) -> AsyncIterator[Project]:
 
 
 @pytest.mark.parametrize(
-    ("change", "is_open"), [*in_turn(RULES, [True, False]), (switched_off, True)]
+    ("change", "is_open"), [(watched, True), (watched, False), (switched_off, True)]
 )
 async def test_what_was_saved_of_it_is_deleted(
     project: Project, change, is_open: bool, monkeypatch: pytest.MonkeyPatch
@@ -90,12 +89,11 @@ async def test_what_was_saved_of_it_is_deleted(
     await until(is_gone)
 
 
-@pytest.mark.parametrize("change", RULES)
-async def test_the_engine_holds_nothing_of_it_any_more(project: Project, change) -> None:
+async def test_the_engine_holds_nothing_of_it_any_more(project: Project) -> None:
     """The prompt of before the rule is evaluated from its beginning, not found in a slot or a copy of one."""
     connection, request = project.session.connection, project.requests[-1]
     assert (await (await connection.backend.connect()).measure(request.prompt)).cached > SEEN
-    change(project)
+    configured(project)
     await wait_judged(project.session)
     await connection.wait_ready()
     timings = (await (await connection.backend.connect()).complete(request)).timings

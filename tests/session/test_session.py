@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import dataclasses
 import inspect
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -19,7 +18,7 @@ from server_bridge.protocol import Backend, BackendUnavailable, Health
 from tests.asked import requests_to
 from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
-from tests.typist import BRIEF, QUICK, ROOT, Typist, embedded
+from tests.typist import BRIEF, QUICK, ROOT, Typist
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
 # Tokens: what was typed, and one a stream. The prompts have over a thousand; how it is split into requests differs.
@@ -28,24 +27,15 @@ KEYS = "\ndef total(items, rate):\n    price = sum(item."
 HALF = "\nclass Parser:\n    def __init__(self, na"  # the text goes on with `me`
 
 
-@pytest.fixture(params=["bundled", "plain"])
-async def real(request: pytest.FixtureRequest) -> AsyncIterator[Session]:
-    """Return a session on llama.cpp with the bundled model, and with one that has no tokens for a gap."""
-    is_plain = request.param == "plain"
-    models = request.getfixturevalue("unusual_models") if is_plain else {}
-    session = embedded(BRIEF, str(models.get(request.param, "")))
-    await session.connection.wait_ready()
-    yield session
-    await session.aclose()
-
-
 def no_server() -> Backend:
     return open_backend(BackendSettings(kind="llama-server", url="http://127.0.0.1:9"))
 
 
 @pytest.mark.engine
-async def test_a_key_costs_about_what_it_typed(real: Session) -> None:
+async def test_a_key_costs_about_what_it_typed(open_session: OpenSession) -> None:
     """After the first request the backend evaluates a few tokens per request, and we know how many."""
+    real = open_session(BRIEF, open_backend(BackendSettings("embedded")))
+    await real.connection.wait_ready()
     typist = Typist(real, CODE)
     await typist.ask()
     await real.wait_idle()

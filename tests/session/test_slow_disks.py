@@ -240,20 +240,6 @@ async def test_no_event_is_handled_by_a_look_at_git_s_configuration(
     assert threading.current_thread().name not in threads
 
 
-async def test_looks_at_a_disk_that_hangs_do_not_pile_up(
-    disks: Disks, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever changes, each document waits with one look."""
-    one, _ = disks.roots
-    disks.hang(monkeypatch, one)
-    disks.open(one / "a.py")
-    disks.open(one / "b.py")
-    for _ in range(20):
-        disks.session.handle(events.FilesChanged(((one / ".gitignore").as_uri(),), ()))
-        await asyncio.sleep(0.001)
-    assert disks.n_looks <= 2
-
-
 @pytest.mark.parametrize(("gap_s", "n_judgements"), [(0.0, 1), (0.001, 1), (0.02, 11)])
 def test_many_changes_of_rules_are_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gap_s: float, n_judgements: int

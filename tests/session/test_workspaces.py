@@ -129,22 +129,6 @@ async def test_a_deleted_file_leaves(project: Project) -> None:
     assert await project.shown() == ""
 
 
-async def test_a_file_that_becomes_private_leaves(project: Project) -> None:
-    """A new rule counts for what is known already, open or not."""
-    (project.root / "util.py").write_text("def tidy(shelf):\n    return sorted(shelf)\n")
-    await project.open()
-    await project.open("util.py")
-    await project.open("shop.py")
-    project.close("shop.py")
-    shown = await project.shown()
-    assert "shop.py" in shown
-    assert "util.py" in shown
-    (project.root / ".gitignore").write_text("shop.py\nutil.py\n")
-    project.tell(changed=(".gitignore",))
-    await project.open("util.py")  # the session judges all documents again
-    assert await project.shown() == ""
-
-
 async def test_a_file_with_another_spelling_of_its_uri_is_one_file(project: Project) -> None:
     """Shown once before it is opened again, and once after."""
     await project.open()
@@ -203,14 +187,6 @@ async def test_what_is_remembered_of_refusals_is_bounded(
     assert len(verdicts._refusals) == 2
     odd = {"gopher:x", f"{root}/gone.py"}
     assert verdicts.list_private(odd, project.config.privacy) == odd
-
-
-@pytest.mark.parametrize("name", [".gitignore", ".fimignore", ".fim-lsp.toml", ".git/info/exclude"])
-async def test_a_change_of_the_rules_is_told(project: Project, name: str) -> None:
-    """Then every open document is judged again; a change of code is none."""
-    assert project.workspaces.note_files([(project.root / name).as_uri()], [])
-    assert project.workspaces.note_files([], [(project.root / name).as_uri()])
-    assert not project.workspaces.note_files([(project.root / "a.py").as_uri()], [])
 
 
 async def test_what_could_not_be_judged_is_judged_again(

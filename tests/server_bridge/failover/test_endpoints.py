@@ -93,30 +93,6 @@ async def test_a_bad_day_costs_no_completion_where_there_are_two(
         await backend.aclose()
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-async def test_a_bad_day_of_the_only_server_is_survived(fault: str, url: str) -> None:
-    """
-    Without another server there are errors, each of them ours, and completions soon after it is back; one
-    that is deaf may compute, so a request waits for it.
-    """
-    async with fault_proxy(url) as proxy:
-        backend = open_backend(BackendSettings("llama-server", proxy.url))
-        await backend.complete(REQUEST)
-        await begin(proxy, fault)
-        asked = asyncio.create_task(backend.complete(REQUEST))
-        if fault == "hang":
-            assert not (await asyncio.wait({asked}, timeout=10.0))[0]
-        else:
-            with pytest.raises(BackendError):
-                await asked
-        await end(proxy, fault)
-        await asyncio.wait({asked})
-        _ = asked.exception()
-        await until(lambda: serves(backend, proxy.url))
-        assert backend.state.message == ""
-        await backend.aclose()
-
-
 async def test_a_name_that_is_unknown_is_an_endpoint_that_is_down(other_url: str) -> None:
     """A DNS failure is like any other: the next endpoint serves, and the message names the address."""
     nowhere = BackendSettings("llama-server", "http://no-such-host.invalid:8012")

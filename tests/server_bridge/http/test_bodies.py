@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, nullcontext, suppress
-from itertools import chain, repeat
+from itertools import repeat
 from typing import ClassVar
 
 import pytest
@@ -17,9 +17,7 @@ from server_bridge import patience
 from server_bridge.http.client import Http
 from server_bridge.http.events import DONE
 from server_bridge.http.responses import (
-    MOST_BRACKETS,
     MOST_BYTES,
-    SIGN,
     AnswerBounds,
     UnexpectedAnswer,
     body_of,
@@ -98,18 +96,21 @@ BODIES = {
     "of an error": ("HTTP/1.1 500 X\r\n\r\n", b" " * PIECE),
     "one line": (EVENTS, b" " * PIECE),
     "comments": (EVENTS, b": \n" * (PIECE // 3)),
-    "events": (EVENTS, b'data: {"content": "abcdefgh"}\n\n' * (PIECE // 32)),
+    "events": (EVENTS, b'data: {"content": "%s"}\n\n' % (b"a" * 1000) * (PIECE // 1024)),
 }
 
 
 @pytest.mark.parametrize("way", ["get", "stream"])
 @pytest.mark.parametrize("kind", BODIES)
-async def test_an_endless_answer_is_read_to_a_limit(kind: str, way: str) -> None:
+async def test_an_endless_answer_is_read_to_a_limit(
+    kind: str, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The connection is closed where no answer is so long, and the memory with it."""
+    # A stream may be longer the longer it takes: on a busy machine for ever.
+    monkeypatch.setattr("server_bridge.http.events.BYTES_PER_S", 0)
     head, piece = BODIES[kind]
     async with serving(Server(head, repeat(piece))) as server:
-        # A stream may be longer the longer it takes, as on a busy machine.
-        with pytest.raises(UnexpectedAnswer, match=r"more than [2-7] MB"):
+        with pytest.raises(UnexpectedAnswer, match="more than 2 MB"):
             await asked(Http(server.url, patience_s=60), way)
     assert server.n_sent < LIMIT
 
@@ -206,16 +207,6 @@ async def test_a_trickle_ends_with_our_patience(
     assert server.n_sent < 200
 
 
-async def test_a_comment_is_a_sign_of_life() -> None:
-    """A request in a queue, as gateways say it: for longer than our patience, and then there is an answer."""
-    waits = repeat(b": PROCESSING\n\n", 50)
-    async with serving(Server(EVENTS, chain(waits, [b"data: {}\n\n"]), wait_s=0.02)) as server:
-        http = Http(server.url, patience_s=0.3)
-        events = [event async for event in http.stream("/v1/completions", b"{}")]
-        assert (events[0], events[-1]) == (SIGN, {})
-        await http.aclose()
-
-
 async def test_a_long_stream_has_as_long_as_it_needs() -> None:
     """Patience is for one event: a text of many tokens may take minutes."""
     events = (b'data: {"content": "a"}\n\n' for _ in range(12))
@@ -268,22 +259,6 @@ def test_an_answer_has_bounds(
         for at, n_chars in events:
             now = 1000.0 + at
             bounds.note(n_chars)
-
-
-NO_OBJECTS = [
-    b"[" * 100_000,
-    b'{"a":' * 100_000,
-    b"[" + b"[]," * MOST_BRACKETS + b"[]]",
-    b"1" * 5000,
-    b'{"a": ' + b"1" * 5000 + b"}",
-]
-
-
-@pytest.mark.parametrize("content", NO_OBJECTS, ids=range(len(NO_OBJECTS)))
-def test_json_that_would_cost_too_much_is_none(content: bytes) -> None:
-    """Depth, brackets by the million, numbers of thousands of digits."""
-    with pytest.raises(UnexpectedAnswer):
-        object_in("http://a", 200, content)
 
 
 CODE = "def open_sesame(): pass"

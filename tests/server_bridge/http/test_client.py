@@ -23,8 +23,6 @@ from server_bridge.protocol import (
     PromptTooLong,
 )
 from tests.fault_proxy import fault_proxy
-from tests.llama_server import llama_server
-from tests.models import BUNDLED
 from tests.server_bridge.keys import giving
 from tests.server_bridge.recorder import recorder
 
@@ -228,49 +226,47 @@ async def turns(n: int) -> None:
 
 
 @pytest.mark.parametrize("again", [None, 0, 1, 2, 3])
-async def test_cancelled_at_any_moment_it_goes_on(again: int | None) -> None:
+async def test_cancelled_at_any_moment_it_goes_on(again: int | None, url: str) -> None:
     """Who types cancels requests at every moment of theirs, some twice; the next one is answered."""
-    with llama_server(BUNDLED) as url:
-        http = Http(url, patience_s=1.0)
-        for moment in range(80):
-            await http.get("/props")
-            task = asyncio.ensure_future(http.post("/tokenize", b'{"content": "weight"}'))
-            await turns(moment)
+    http = Http(url, patience_s=1.0)
+    for moment in range(80):
+        await http.get("/props")
+        task = asyncio.ensure_future(http.post("/tokenize", b'{"content": "weight"}'))
+        await turns(moment)
+        task.cancel()
+        if again is not None:
+            await turns(again)
             task.cancel()
-            if again is not None:
-                await turns(again)
-                task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-        assert "build_info" in await http.get("/props")
-        await http.aclose()
+        await asyncio.gather(task, return_exceptions=True)
+    assert "build_info" in await http.get("/props")
+    await http.aclose()
 
 
 @pytest.mark.parametrize("how", ["closed", "cancelled"])
-async def test_a_stream_ended_at_any_moment_leaves_the_next_one_alone(how: str) -> None:
+async def test_a_stream_ended_at_any_moment_leaves_the_next_one_alone(how: str, url: str) -> None:
     """A text that is not wanted any more is closed at every moment of its stream; the next one comes whole."""
     body = json.dumps({"prompt": "def area(", "n_predict": 24, "stream": True}).encode()
-    with llama_server(BUNDLED) as url:
-        http = Http(url, patience_s=5.0)
+    http = Http(url, patience_s=5.0)
 
-        async def read(n_events: int) -> int:
-            n = 0
-            async with contextlib.aclosing(http.stream("/completion", body)) as events:
-                async for _ in events:
-                    n += 1
-                    if n == n_events:
-                        break
-            return n
+    async def read(n_events: int) -> int:
+        n = 0
+        async with contextlib.aclosing(http.stream("/completion", body)) as events:
+            async for _ in events:
+                n += 1
+                if n == n_events:
+                    break
+        return n
 
-        for moment in range(60):
-            if how == "closed":
-                await read(moment % 20 + 1)
-            else:
-                task = asyncio.ensure_future(read(0))
-                await turns(3 * moment)
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
-        assert await read(0) > 1
-        await http.aclose()
+    for moment in range(60):
+        if how == "closed":
+            await read(moment % 20 + 1)
+        else:
+            task = asyncio.ensure_future(read(0))
+            await turns(3 * moment)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+    assert await read(0) > 1
+    await http.aclose()
 
 
 @pytest.mark.parametrize("way", ["get", "stream"])

@@ -6,6 +6,7 @@ import pytest
 
 from server_bridge.http.responses import (
     LABEL,
+    MOST_BRACKETS,
     UnexpectedAnswer,
     label,
     object_in,
@@ -18,6 +19,8 @@ from server_bridge.protocol import BackendError, BackendUnavailable
 
 HOSTILE = {
     "too many digits": b'{"a": ' + b"9" * 5000 + b"}",
+    "digits alone": b"1" * 5000,
+    "brackets by the million": b"[" + b"[]," * MOST_BRACKETS + b"[]]",
     "deep lists": b'{"a": ' + b"[" * 100_000,
     "deep objects": b'{"a":' * 100_000,
     "deep and closed": b'{"a": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
