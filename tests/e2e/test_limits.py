@@ -224,9 +224,8 @@ def test_a_root_that_is_no_uri_is_no_root(editor: Editor, tmp_path: Path) -> Non
 
 
 ODD_ROOTS: list[dict[str, object]] = [
-    *({"rootUri": root} for root in ("file://[::1/home/me", "", 7)),
-    {"rootPath": "relative"},
-]
+    {"rootUri": "file://[::1/home/me"}, {"rootUri": ""}, {"rootUri": 7}, {"rootPath": "relative"},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("root", ODD_ROOTS)

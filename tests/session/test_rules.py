@@ -89,11 +89,12 @@ async def test_what_was_saved_of_it_is_deleted(
     await until(is_gone)
 
 
-async def test_the_engine_holds_nothing_of_it_any_more(project: Project) -> None:
+@pytest.mark.parametrize("change", [configured])
+async def test_the_engine_holds_nothing_of_it_any_more(project: Project, change) -> None:
     """The prompt of before the rule is evaluated from its beginning, not found in a slot or a copy of one."""
     connection, request = project.session.connection, project.requests[-1]
     assert (await (await connection.backend.connect()).measure(request.prompt)).cached > SEEN
-    configured(project)
+    change(project)
     await wait_judged(project.session)
     await connection.wait_ready()
     timings = (await (await connection.backend.connect()).complete(request)).timings
