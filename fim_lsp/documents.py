@@ -212,8 +212,7 @@ def minimal(document: Document, edit: Edit) -> Edit:
     old, new = document.between(start, document.clamp(edit.end)), edit.text
     head, tail = alike(old, new)
     start = after(start, old[:head])
-    end = after(start, old[head : len(old) - tail])
-    return Edit(start, end, new[head : len(new) - tail])
+    return Edit(start, after(start, old[head : len(old) - tail]), new[head : len(new) - tail])
 
 
 def alike(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:

@@ -224,8 +224,7 @@ def _fetch(offer: Offer, mirror: str) -> str:
     connecting = (
         f"Connecting to {redact_url(mirror)}; if there is no answer, this takes half a minute …"
     )
-    show_wait = screen.status if screen.live else screen.line
-    show_wait(connecting)
+    (screen.status if screen.live else screen.line)(connecting)
     try:
         path = download.fetch(offer.model, folder(), show, mirror)
     finally:

@@ -185,8 +185,7 @@ def _auto(settings: BackendSettings) -> Endpoints:
     endpoints = []
     if settings.url:
         # If it is there but cannot do the work, the user should see why.
-        named = _one(replace(settings, kind="llama-server"))
-        endpoints.append(Endpoint(named, strict=True))
+        endpoints.append(Endpoint(_one(replace(settings, kind="llama-server")), strict=True))
     servers = _local_servers(settings)
     model = _choose_model(settings)
     endpoints += [

@@ -31,8 +31,7 @@ def list_offers(offers: Sequence[Offer], width: int) -> list[str]:
     if width < TABLE_WIDTH:
         return [line for offer in offers for line in _lines(offer)]
     costs = f"{'GB':>5} {'ms a token':>11} {'first look':>11}"
-    head = f"  {'':<10} {costs} {'lines':>6} {'across':>7}  licence"
-    return [head, *map(_offer_row, offers)]
+    return [f"  {'':<10} {costs} {'lines':>6} {'across':>7}  licence", *map(_offer_row, offers)]
 
 
 def choose_offer(screen: Screen, offers: Sequence[Offer], best: Offer, ask: Ask) -> Offer | None:

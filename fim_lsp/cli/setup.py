@@ -28,8 +28,6 @@ from fim_lsp.settings.keys import flatten
 from fim_lsp.settings.merge import SCHEMA
 from server_bridge.machine.addresses import port_of
 
-MEGABYTE = 1e6
-
 
 def forget(cache: Path) -> int:
     """Delete, and print how much; returns the exit code."""
@@ -39,7 +37,7 @@ def forget(cache: Path) -> int:
     if left := [*state_file.list_kept(cache)]:
         screen.line(f"{len(left)} files could not be deleted: {left[0]}, …")
         return 1
-    deleted = f"Deleted {n_bytes / MEGABYTE:.1f} MB" if n_bytes else "Nothing was kept"
+    deleted = f"Deleted {n_bytes / 1e6:.1f} MB" if n_bytes else "Nothing was kept"
     screen.line(f"{deleted} in {cache}.")
     screen.line("A llama-server with --slot-save-path keeps files of its own, fim-lsp-*.bin.")
     return 0

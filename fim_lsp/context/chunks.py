@@ -128,8 +128,7 @@ class ContextChunk:
     @property
     def size(self) -> int:
         """Characters in the prompt, heading included."""
-        texts = sum(len(piece.text) + 1 for piece in self.pieces)
-        return texts + len(self.name) + HEADING
+        return sum(len(piece.text) + 1 for piece in self.pieces) + len(self.name) + HEADING
 
     @property
     def n_lines(self) -> int:
@@ -227,8 +226,7 @@ def without(
     lines = piece.text.split("\n")
     taken = {n - piece.start for other in others for n in range(other.start, other.end)}
     out = [n in taken or _telling(line) in doubled for n, line in enumerate(lines)]
-    runs = itertools.groupby(range(len(lines)), key=out.__getitem__)
-    for is_doubled, run in runs:
+    for is_doubled, run in itertools.groupby(range(len(lines)), key=out.__getitem__):
         if not is_doubled:
             yield from _part(piece, lines, list(run))
 

@@ -65,8 +65,7 @@ def patterns(data: bytes, *, fold: bool) -> Iterator[Pattern]:
     """
     for line in data.removeprefix(_BOM).split(b"\n"):
         if line[:1] != b"#":
-            text = _trim(line.removesuffix(b"\r").partition(b"\0")[0])
-            yield from _pattern(text, fold=fold)
+            yield from _pattern(_trim(line.removesuffix(b"\r").partition(b"\0")[0]), fold=fold)
 
 
 def _trim(line: bytes) -> bytes:

@@ -140,8 +140,7 @@ class Interest:
         latest last.
         """
         ranks = self._surroundings.files
-        rank = ranks.get(piece.uri, len(ranks))
-        return -rank, piece.name, piece.start
+        return -ranks.get(piece.uri, len(ranks)), piece.name, piece.start
 
     def _chance(self, word: str) -> float:
         place = self._surroundings

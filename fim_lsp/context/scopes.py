@@ -144,8 +144,7 @@ class ScopedText:
     def places(self, name: str, row: int = -1) -> list[Place]:
         """Return the places of *name*, in the whole text or on one *row*."""
         size = len(name.encode("utf-8", "replace"))
-        places = (self._place(at, size) for at in self.find(name, row))
-        return [place for place in places if place]
+        return [place for at in self.find(name, row) if (place := self._place(at, size))]
 
     def find(self, name: str, row: int = -1) -> list[int]:
         """Return where *name* stands, in bytes; nowhere if that is too often."""

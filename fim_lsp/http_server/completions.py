@@ -93,8 +93,7 @@ class Completions:
             if pending is not None:
                 pending.task.cancel()
             listeners: list[OnText] = []
-            work = self._text(place, limits, listeners)
-            task = asyncio.create_task(work, name="http completion")
+            task = asyncio.create_task(self._text(place, limits, listeners), name="http completion")
             pending = self._pending[uri] = PendingCompletion(question, task, listeners)
         if on_text is not None:
             pending.listeners.append(on_text)

@@ -239,8 +239,7 @@ async def _event(connection: ClientConnection) -> Any:
     http, reader, writer = connection
     while (event := http.next_event()) is h11.NEED_DATA:
         if http.they_are_waiting_for_100_continue:
-            go_on = h11.InformationalResponse(status_code=100, headers=[])
-            writer.write(http.send(go_on) or b"")
+            writer.write(http.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
         http.receive_data(await reader.read(READ_BYTES))
     return event
 

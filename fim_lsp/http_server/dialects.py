@@ -182,8 +182,7 @@ def write_completion(text: str, cost: Timings, model: str) -> dict[str, Any]:
         "total_tokens": n_prompt + cost.predicted_n,
         "prompt_tokens_details": {"cached_tokens": cost.cache_n},
     }  # fmt: skip
-    answer = write_completion_piece(text, model, "stop")
-    return answer | {"usage": usage, "timings": _timings(cost)}
+    return write_completion_piece(text, model, "stop") | {"usage": usage, "timings": _timings(cost)}
 
 
 def insertion(text: str, replaced: str) -> str:

@@ -63,8 +63,7 @@ class Page:
     async def live(self, request: HttpRequest) -> Response | None:
         """Return what the page shows now, or act on its one button; None for another path."""
         if request.method == "POST" and request.target == SNOOZE:
-            is_quiet = self._session.status().quiet_until
-            self._session.handle(Snoozed(0) if is_quiet else Snoozed())
+            self._session.handle(Snoozed(0) if self._session.status().quiet_until else Snoozed())
             return respond({"until": self._session.status().quiet_until})
         if request.method != "GET" or request.target != STATE:
             return None

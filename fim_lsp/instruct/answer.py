@@ -55,8 +55,7 @@ def place_lines(selection: Selection, lines: Sequence[str]) -> tuple[str, ...]:
     with its secrets.
     """
     first = next((line for line in selection.clean if line.strip()), "")
-    new_first = next((line for line in lines if line.strip()), "")
-    old, new = indent(first), indent(new_first)
+    old, new = indent(first), indent(next((line for line in lines if line.strip()), ""))
     shift = old.removesuffix(new) if old.endswith(new) else ""  # of lines that are indented less
     secrets = defaultdict[str, list[str]](list)  # by what was shown, the last one first
     for shown, line in zip(reversed(selection.clean), reversed(selection.lines), strict=True):
@@ -103,8 +102,7 @@ def edits(document: Document, first: int, last: int, lines: Sequence[str]) -> li
     inner, fresh = old[head : len(old) - tail], new[head : len(new) - tail]
     first += head
     if _n_steps(inner, fresh) > MOST_STEPS:
-        end = _start(document, first + len(inner))
-        return [Edit(_start(document, first), end, "".join(fresh))]
+        return [Edit(_start(document, first), _start(document, first + len(inner)), "".join(fresh))]
     matcher = SequenceMatcher(None, inner, fresh, autojunk=False)
     return [
         Edit(_start(document, first + a), _start(document, first + b), "".join(fresh[c:d]))

@@ -135,8 +135,7 @@ async def _insert(editor: Editor, edit: types.WorkspaceEdit | None, text: str, n
     if edit is not None and not await apply_edit(editor, edit, "text by fim-lsp"):
         message = "fim-lsp inserted nothing: the text was changed meanwhile"
     else:
-        n_lines = text.count("\n") + 1
-        wrote = editor.messages.count_lines(n_lines) if text else "nothing"
+        wrote = editor.messages.count_lines(text.count("\n") + 1) if text else "nothing"
         message = f"fim-lsp wrote {wrote}" + (f": {note}" if note else "")
     editor.messages.show(message)
 
@@ -168,8 +167,7 @@ def resume(editor: Editor, *_: object) -> str:
 
 def dismiss(editor: Editor, *arguments: object) -> None:
     """Note that the user hid the suggestion in a document (its URI)."""
-    uri = editor.notebooks.place(convert.first_text(arguments))[0]
-    editor.session.handle(Dismissed(uri))
+    editor.session.handle(Dismissed(editor.notebooks.place(convert.first_text(arguments))[0]))
 
 
 def parse_snooze(arguments: tuple[object, ...]) -> Snoozed:

@@ -51,8 +51,7 @@ def column(line: str, units: int, encoding: str) -> int:
     if line.isascii():
         return min(units, len(line))
     codec, width = _UNITS[encoding]  # U+FFFD takes as many units as a lone surrogate
-    whole = well_formed(line[:units]).encode(codec)
-    return len(whole[: units * width].decode(codec, "ignore"))
+    return len(well_formed(line[:units]).encode(codec)[: units * width].decode(codec, "ignore"))
 
 
 def units(line: str, column: int, encoding: str) -> int:

@@ -221,8 +221,7 @@ class Editor(LanguageServer):
         if config.log != self._log:
             self._log = config.log
             problems += (problem,) if (problem := log_to(config.log)) else ()
-        ways = config.remote_servers
-        problems += tuple(way.warning for way in ways if way.warning)
+        problems += tuple(way.warning for way in config.remote_servers if way.warning)
         self.messages.show_problems(problems)
         return config
 
@@ -284,8 +283,7 @@ class Editor(LanguageServer):
         if not self._shown_large:
             self._shown_large = True
             name = unquote(uri).rpartition("/")[2][:NAME_CHARS]
-            message = f"fim-lsp: {name} is large; {Outcome.LARGE.words}."
-            self.messages.show(message)
+            self.messages.show(f"fim-lsp: {name} is large; {Outcome.LARGE.words}.")
 
     async def ask(  # noqa: PLR0913 (what a request may say)
         self,
@@ -337,8 +335,7 @@ class Editor(LanguageServer):
             mine.release()
 
     def _show_status(self) -> None:
-        notify = self.session.config.status.notify
-        self.messages.show_status(self.session.status(), notify=notify)
+        self.messages.show_status(self.session.status(), notify=self.session.config.status.notify)
         self.on_state()
 
 

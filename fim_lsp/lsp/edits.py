@@ -89,8 +89,7 @@ async def prepare(editor: Editor, *arguments: object) -> None:
     """Have all of the prompt but the instruction evaluated while the user types that."""
     place = _place(editor, convert.read_params(arguments))
     if place is not None:
-        work = editor.session.prepare_edit(place.uri, place.start, place.end)
-        editor.later(work, "prepare edit")
+        editor.later(editor.session.prepare_edit(place.uri, place.start, place.end), "prepare edit")
 
 
 async def _edit(editor: Editor, params: Params, goes_on: Callable[[], bool]) -> Params:
@@ -128,7 +127,6 @@ async def _apply(
         types.TextEdit(convert.client_range(cell, edit.start, edit.end, encoding), edit.text)
         for edit in answer.edits(cell, first, last, lines)
     ]
-    tokens = result.tokens
     if preview:
         return {
             "uri": cell.uri,
@@ -136,12 +134,12 @@ async def _apply(
             **_text(editor, cell, first, last, lines),
             "edits": edits,
             "note": result.note,
-            "tokens": tokens,
+            "tokens": result.tokens,
         }
     whole = workspace_edit(editor, cell.uri, cell.version, *edits)
     if not await apply_edit(editor, whole, "edit by fim-lsp"):
         return _answer_unchanged(editor, result._replace(note=CHANGED), preview=False)
-    return {"applied": True, "note": result.note, "tokens": tokens}
+    return {"applied": True, "note": result.note, "tokens": result.tokens}
 
 
 def _answer_unchanged(editor: Editor, result: Edited, *, preview: bool) -> Params:
@@ -149,12 +147,10 @@ def _answer_unchanged(editor: Editor, result: Edited, *, preview: bool) -> Param
     Return the answer where nothing is changed; a client that shows nothing itself has its user told
     why.
     """
-    tokens = result.tokens
     if preview:
-        return {"edits": [], "note": result.note, "tokens": tokens}
-    message = f"fim-lsp changed nothing: {result.note}."
-    editor.messages.show(message)
-    return {"applied": False, "note": result.note, "tokens": tokens}
+        return {"edits": [], "note": result.note, "tokens": result.tokens}
+    editor.messages.show(f"fim-lsp changed nothing: {result.note}.")
+    return {"applied": False, "note": result.note, "tokens": result.tokens}
 
 
 def _show(

@@ -119,8 +119,7 @@ async def code_action(
     """
     uri, wanted = params.text_document.uri, params.context.only
     if document := editor.document(uri):
-        end = convert.position(document, params.range.end, editor.encoding)
-        editor.rest_at(uri, end)
+        editor.rest_at(uri, convert.position(document, params.range.end, editor.encoding))
     actions = edits.code_actions(editor, params)  # of this text: a wait may bring another
     if _is_among(types.CodeActionKind.RefactorRewrite, wanted):
         actions = [*await inline_edits.code_actions(editor, uri), *actions]
@@ -135,8 +134,7 @@ def _is_among(kind: str, wanted: Sequence[str] | None) -> bool:
 async def did_open(editor: Editor, params: types.DidOpenTextDocumentParams) -> None:
     """Keep the text from now on."""
     opened = convert.parse_open(params.text_document)
-    lines = await _in_slices(split_stepwise(opened.text))
-    editor.forward(opened._replace(lines=tuple(lines)))
+    editor.forward(opened._replace(lines=tuple(await _in_slices(split_stepwise(opened.text)))))
 
 
 async def did_change(editor: Editor, params: types.DidChangeTextDocumentParams) -> None:

@@ -185,9 +185,6 @@ def _solid(text: str) -> list[str]:
 
 def _same(one: Sequence[str], other: Sequence[str]) -> int:
     """Return how many tokens are the same from the beginning; all count where both end."""
-    for n in range(NEAR):
-        if n >= len(one) or n >= len(other):
-            return NEAR if len(one) == len(other) else n
-        if one[n] != other[n]:
-            return n
-    return NEAR
+    pairs = zip(one, other, strict=False)
+    n = next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+    return NEAR if n == len(one) == len(other) else min(n, NEAR)

@@ -84,8 +84,7 @@ class EditLog:
 
     def list_finished(self, now: float) -> tuple[FinishedEdit, ...]:
         """Return the edits, oldest first; the newest only if the user paused since."""
-        n_unsettled = int(self.seconds_unsettled(now) > 0)
-        return tuple(self._edits[: len(self._edits) - n_unsettled])
+        return tuple(self._edits[: len(self._edits) - int(self.seconds_unsettled(now) > 0)])
 
     def seconds_unsettled(self, now: float, uri: str = "", cursor: Position | None = None) -> float:
         """
@@ -149,9 +148,8 @@ def _find_touched(
     uri: str, old: Sequence[str], new: Sequence[str], edit: Edit, now: float
 ) -> FinishedEdit | None:
     """Return the lines that one edit changed; None where they are as they were."""
-    first = min(edit.start.line, len(old) - 1)
+    first = max(0, min(edit.start.line, len(old) - 1) - 1)  # its end may be joined to that above
     last = min(edit.end.line, len(old) - 1)
-    first = max(0, first - 1)  # a line end may have been joined to one above
     before = tuple(map(body, old[first : last + 1]))
     after = tuple(map(body, new[first : last + 1 + len(new) - len(old)]))
     return _trim(FinishedEdit(uri, first, before, after, at=now)) if before != after else None

@@ -254,8 +254,7 @@ class Rule:
 
 def needle_of(parts: Iterable[Part]) -> str:
     """Return the longest literal, which is what to search for."""
-    literals = [part.strip() for part in parts if isinstance(part, str)]
-    return max(literals, key=len, default="")
+    return max([part.strip() for part in parts if isinstance(part, str)], key=len, default="")
 
 
 def join_parts(parts: Iterable[Part]) -> tuple[Part, ...]:

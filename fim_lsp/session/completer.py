@@ -328,8 +328,7 @@ class Completer:
         self, request: CompletionRequest, doc: OpenDocument, so_far: Candidate
     ) -> None:
         """Send the client of *request* what there is before the answer."""
-        candidate = polish(so_far, request.cursor, request.sure)
-        suggested = self._suggest(request, candidate)
+        suggested = self._suggest(request, polish(so_far, request.cursor, request.sure))
         if request.client.on_progress is None or suggested is None:
             return
         if request.client.offers and request.selected is None:

@@ -77,8 +77,7 @@ class Dispatcher:
             return  # the suggestion may come between a secret and the name that tells it is one
         generation = self._new(after, doc, frame)
         delay_s = AHEAD_TOKENS * request.state.decode_ms / 1000
-        step = partial(self._step, generation, doc)
-        self._lane.background("decode ahead", step, delay=delay_s)
+        self._lane.background("decode ahead", partial(self._step, generation, doc), delay=delay_s)
 
     async def aclose(self) -> None:
         """End all generations."""
@@ -103,8 +102,7 @@ class Dispatcher:
             return candidates, cost
         for sample in range(1, request.n_wanted):
             another = await self._start(request, doc, sample)
-            whole = wait._replace(early=wait.until)
-            _, more = await self._wait(another, doc, request, whole)
+            _, more = await self._wait(another, doc, request, wait._replace(early=wait.until))
             cost = cost.plus(more)
         kept = doc.view.known.kept.find(request.cursor, self._lane.connection.state.model)
         return kept[: request.n_wanted] or candidates, cost

@@ -213,8 +213,7 @@ class Lane(Scheduler):
         """
         effort, warmed = Effort(), Warmed(1, 1)
         while warmed.evaluated and warmed.left:
-            step = partial(self.step, prompt, effort, to_end=to_end)
-            warmed = await self.run(permit, step)
+            warmed = await self.run(permit, partial(self.step, prompt, effort, to_end=to_end))
         return effort.n_tokens
 
     async def ahead(self, kind: str, prompt: Prompt, model: PermittedModel) -> Warmed:

@@ -57,8 +57,7 @@ class Prefill:
         self._lane.stir()
         step, delay = (self._rest_step, IDLE_S) if self._open.rests else (self._cursor_step, REST_S)
         self._lane.background(CURSOR, partial(step, doc), delay=delay)
-        choose = partial(self._choose_chunks, doc)
-        self._lane.background("choose chunks", choose, delay=IDLE_S)
+        self._lane.background("choose chunks", partial(self._choose_chunks, doc), delay=IDLE_S)
         self._lane.background(NEXT, partial(self._next_step, doc), delay=IDLE_S)
 
     async def restore(self, doc: OpenDocument, frame: Frame, typed: str) -> bool:
@@ -75,8 +74,7 @@ class Prefill:
             measure = await model.measure(prompt)
             return measure.total - measure.cached
 
-        left = await self._lane.run(doc.permit(), load)
-        if left > step_tokens(self._lane.connection.state):
+        if (await self._lane.run(doc.permit(), load)) > step_tokens(self._lane.connection.state):
             return False
         doc.workspace.note_evaluated(frame.header.chunks)
         return True
@@ -125,8 +123,7 @@ class Prefill:
         model = await self._lane.model(doc.permit())
         if (here := doc.place) is None:
             return False
-        end = here._replace(position=here.document.end_of(here.position.line))
-        for place in (here, end):
+        for place in (here, here._replace(position=here.document.end_of(here.position.line))):
             frame = await self._framing.best(doc, place, model)
             prompt = frame.prompt(place)
             if missing := await self._missing_rest(prompt, model):

@@ -235,8 +235,7 @@ class Session:
         if self._waking is not None:
             self._waking.cancel()
         if remaining_s := self._quiet.remaining_s:
-            loop = asyncio.get_running_loop()
-            self._waking = loop.call_later(remaining_s, self._report_quiet)
+            self._waking = asyncio.get_running_loop().call_later(remaining_s, self._report_quiet)
 
     async def complete(
         self,

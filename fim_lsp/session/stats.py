@@ -54,8 +54,7 @@ class LastAnswer(NamedTuple):
         match edits:
             case [Edit() as edit] if not edit.text and self.version == document.version:
                 if not document.between(edit.start, edit.end).strip(" \t"):
-                    position = carry(self.position, edit)
-                    return self._replace(version=version, position=position)
+                    return self._replace(version=version, position=carry(self.position, edit))
         return self
 
 

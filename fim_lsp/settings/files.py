@@ -193,8 +193,7 @@ def _read(path: Path) -> _Reading:
     """Return what the file says, or why it is not known; None where there is none."""
     layer, stamp = _make_layer(path), _stamp(path)
     try:
-        folder = layer.folder and os.path.realpath(layer.folder)
-        layer = layer._replace(folder=folder)
+        layer = layer._replace(folder=layer.folder and os.path.realpath(layer.folder))
         data = read_rules(path, _MOST_BYTES, follow=layer.trusted)
         if data is not None:
             layer = layer._replace(text=_decode(path, data))
@@ -215,8 +214,7 @@ def _decode(path: Path, data: bytes) -> str:
     """Return the text of a settings file. Raises Wrong."""
     for number, line in enumerate(data.splitlines(), 1):
         if line.count(b".") > _MOST_DOTS:
-            what = f"line {number}: has more than {_MOST_DOTS} dots"
-            raise Wrong(path, what, "use sections")
+            raise Wrong(path, f"line {number}: has more than {_MOST_DOTS} dots", "use sections")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

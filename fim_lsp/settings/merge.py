@@ -60,8 +60,7 @@ def make_config(values: Mapping[str, object]) -> Config:
         *section, name = SCHEMA[key].path
         changed: dict[str, Any] = {name: value}
         if section:
-            whole = getattr(config, section[0])
-            changed = {section[0]: dataclasses.replace(whole, **changed)}
+            changed = {section[0]: dataclasses.replace(getattr(config, section[0]), **changed)}
         config = dataclasses.replace(config, **changed)
     return config
 

@@ -71,8 +71,7 @@ def strength(judged: Iterable[PastReaction], now: float, wanted: str = "normal")
 
 def wait_ms(usual_ms: float, strong: float) -> float:
     """Return how long to wait after a key in place of *usual_ms*."""
-    longer = (usual_ms + STEP_MS) * strong - STEP_MS
-    return max(usual_ms, min(longer, MOST_WAIT_MS))
+    return max(usual_ms, min((usual_ms + STEP_MS) * strong - STEP_MS, MOST_WAIT_MS))
 
 
 def describe_refused(counts: Mapping[Reaction, int]) -> str:

@@ -186,8 +186,7 @@ def why_disabled(entries: tuple[str, ...], uri: str, language: str, path: str) -
     One of *entries* (`fim.completion.disabledFor`) is a language, or a pattern of file names as in
     a `.gitignore`; what begins with `!` takes back what an entry before it said.
     """
-    scheme = uri.partition(":")[0].lower()
-    if scheme in PROMPT_SCHEMES or language in PROMPT_LANGUAGES:
+    if uri.partition(":")[0].lower() in PROMPT_SCHEMES or language in PROMPT_LANGUAGES:
         return Outcome.IN_PROMPT, ""
     last = ""
     for entry in entries:

@@ -150,14 +150,12 @@ class LocalServers:
 
     def notice(self) -> str:
         """Return a message about servers that another user runs, "" where there are none."""
-        verdicts = self._verdicts.values()
-        return next((one.problem for one in verdicts if one.is_another_users), "")
+        return next((one.problem for one in self._verdicts.values() if one.is_another_users), "")
 
     def server(self, url: str, model: str, slots_dir: str) -> LlamaServer:
         """Return the server at one of the addresses, as a `Backend`."""
         trust = Trust(guard=lambda: only_ours(url))
-        http = Http(url, self._keys[url], model=model, trust=trust)
-        return _LocalServer(self, http, slots_dir)
+        return _LocalServer(self, Http(url, self._keys[url], model=model, trust=trust), slots_dir)
 
     async def admit(self, url: str) -> None:
         """Raise BackendUnavailable unless a llama.cpp server of this user answers at *url*."""

@@ -23,8 +23,7 @@ def read(text: str) -> Prompt | None:
 
 
 def _is_in(text: str, family: Family) -> bool:
-    tokens = (family.prefix, family.suffix, family.middle)
-    return all(token.lstrip("▁") in text for token in tokens)
+    return all(token.lstrip("▁") in text for token in (family.prefix, family.suffix, family.middle))
 
 
 def _parts(text: str, family: Family) -> Prompt:

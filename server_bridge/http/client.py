@@ -243,15 +243,17 @@ class Http:
         async with exchange as response:
             self.readers = response.headers.get("access-control-allow-origin", "")
             self._socket = response.extensions.get("network_stream")
-            body = await body_of(self.url + path, response)
-            return response.status_code, body, response.headers
+            return (
+                response.status_code,
+                (await body_of(self.url + path, response)),
+                response.headers,
+            )
 
     async def _events(self, client: Any, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         """Send one request, and yield the events of its answer."""
         exchange = self._ask(client, "POST", path, self._add_tags(body), self._check_connection)
         async with AsyncExitStack() as stack:
-            beginning = stack.enter_async_context(exchange)
-            response = await self._within(self.patience_s, beginning)
+            response = await self._within(self.patience_s, stack.enter_async_context(exchange))
             seconds = self.patience_s if self.watch else None
             events = events_in(self.url + path, response, self.patience_s)
             await stack.enter_async_context(aclosing(events))

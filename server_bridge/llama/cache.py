@@ -66,8 +66,7 @@ class Cache:
         self, document: str, whole: Ids, options: dict[str, Any]
     ) -> AsyncGenerator[Told, None]:
         """Evaluate a prompt in the slot that serves it best, and decode; see `SlotClient`."""
-        slot = await self._prepare(document, whole)
-        decoded = self.client.decode(document, whole, options, slot)
+        decoded = self.client.decode(document, whole, options, await self._prepare(document, whole))
         async with aclosing(decoded) as events:
             async for event in events:
                 yield event
@@ -177,8 +176,7 @@ class Cache:
         return is_whole and persistence.agrees(state.next, evaluated.next)
 
     async def _identity(self) -> str:
-        server = self.client.server
-        return await asyncio.to_thread(persistence.identify, server, self.engine)
+        return await asyncio.to_thread(persistence.identify, self.client.server, self.engine)
 
     async def _prepare(self, document: str, whole: Ids, *, ahead: bool = False) -> int | None:
         """
@@ -200,8 +198,7 @@ class Cache:
         before = await self.client.tokens_by_slot(idle=True) if slots.is_learning else None
         evaluated = await self.client.run("", ids([self.foreign]), PREFILL, slot)
         if before is not None:
-            after = await self.client.tokens_by_slot(idle=True)
-            slots.learn(before, after or {}, evaluated.slot)
+            slots.learn(before, (await self.client.tokens_by_slot(idle=True)) or {}, evaluated.slot)
 
     def _count_held(self, whole: Ids, step: int, slot: int | None, *, moves: bool) -> int:
         """

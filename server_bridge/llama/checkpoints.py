@@ -127,8 +127,7 @@ def learn_memory(
         return memory
     back = count_resumable(points, compared)
     if memory.kind is Kind.RECURRENT and n_reused != back:
-        closer = CLOSE_STEP if n_reused > back else ModelMemory().min_step
-        memory = memory._replace(min_step=closer)
+        memory = memory._replace(min_step=CLOSE_STEP if n_reused > back else ModelMemory().min_step)
     kind = _read_sign(points, compared, n_reused)
     is_near = kind is Kind.PLAIN and compared.n_held - compared.n_shared <= NEAR
     if is_near and Kind.SLIDING in (memory.kind, memory.sign[0]):

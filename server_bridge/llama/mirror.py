@@ -201,8 +201,7 @@ class Mirror:
             self._save(idle)
         if self.unified:
             self.held.clear()
-        points = self._points(source.content, prompt, n_reused)
-        self.held[slot] = Content(held, points, open_end)
+        self.held[slot] = Content(held, self._points(source.content, prompt, n_reused), open_end)
 
     def unify(self, slot: int) -> None:
         """Note that the server has emptied all but *slot*."""

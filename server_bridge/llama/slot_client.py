@@ -219,8 +219,7 @@ class SlotClient:
             async for told in events:
                 entries += told.event.completion_probabilities
         cost = told.event.timings or SlotCost(0, 0, 0)
-        likeliest = completion.next_tokens(entries)
-        return Evaluated(told.event.id_slot, cost, likeliest, told.outlook)
+        return Evaluated(told.event.id_slot, cost, completion.next_tokens(entries), told.outlook)
 
     async def _wait_closed(self, slot: int | None, whole: Ids) -> ClosedStream:
         """Wait until what was closed has left its slot."""

@@ -41,8 +41,7 @@ def options(request: Request, held: str, *, is_mlx: bool, guides: bool = False) 
     Return the options of decoding, where *held* comes before what was asked for; *guides*: the
     server can force a text.
     """
-    n_spare = 1 if is_mlx else 0
-    fields: dict[str, Any] = {"max_tokens": request.n_predict + len(held) + n_spare}
+    fields: dict[str, Any] = {"max_tokens": request.n_predict + len(held) + (1 if is_mlx else 0)}
     fields["temperature"] = TEMPERATURE if request.sample else 0
     if request.sample:
         fields["seed"] = request.sample

@@ -116,8 +116,7 @@ class ModelInUse:
         """The path and the fields of a request for one token, with nothing in it."""
         named = {name: self.fields[name] for name in ("model",) if name in self.fields}
         if self.is_chat:
-            message = {"role": "user", "content": "."}
-            return CHATS, {**named, "messages": [message], "max_tokens": 1}
+            return CHATS, {**named, "messages": [{"role": "user", "content": "."}], "max_tokens": 1}
         return COMPLETIONS, {**named, "prompt": " ", "max_tokens": 1}
 
 

@@ -135,8 +135,7 @@ class InstructedEdits:
         with contextlib.suppress(Withdrawn, BackendError), self._start(uri, PREPARE) as why_over:
             doc = await self._admit(uri)
             document, last = doc.document, doc.view.dialogue
-            selection = _select(document, start, end)
-            dialogue = await self._begin(doc, document, selection, "")
+            dialogue = await self._begin(doc, document, _select(document, start, end), "")
             if last is None or dialogue.context is not last.context:
                 doc.view.keep_dialogue(dialogue)  # else the last one may still be asked for again
             permit = doc.permit(document, why_over)
@@ -208,8 +207,7 @@ class InstructedEdits:
         Return the question: the next turn of the last dialogue where that goes on, else the first
         of a new one.
         """
-        last = self._last(doc)
-        if dialogue := continue_dialogue(last, wanted, selection.lines):
+        if dialogue := continue_dialogue(self._last(doc), wanted, selection.lines):
             return dialogue
         instruction = wanted.instruction
         if not instruction and wanted.problems:

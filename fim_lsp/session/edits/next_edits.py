@@ -144,8 +144,7 @@ class NextEdits:
         for other in self._open:
             if other.view.verdict not in (Verdict.USABLE, Verdict.UNJUDGED):
                 edits.log.forget(other.uri)
-        finished = edits.log.list_finished(self._clock())
-        mine = tuple(edit for edit in finished if edit.uri in usable)
+        mine = tuple(edit for edit in edits.log.list_finished(self._clock()) if edit.uri in usable)
         if not mine:
             return None
         if edits.offered is not None and edits.is_followed(edits.offered, mine):
@@ -155,8 +154,7 @@ class NextEdits:
         if config.ring.files:
             workspace.files.explore(doc.file.path, config)
             index = workspace.files.index
-        documents = tuple(usable[uri] for uri in order)
-        return Question(mine, documents, edits.answers.refused, index)
+        return Question(mine, tuple(usable[uri] for uri in order), edits.answers.refused, index)
 
     async def _search(
         self, workspace: Workspace, question: Question, *, unopened: bool
@@ -249,8 +247,7 @@ class NextEdits:
         if example is None:
             return why(edit.proposal, self._model.name)
         doc = self._open.by_uri.get(example.uri)
-        name = doc.file.path if doc else "a file that was closed"
-        return why(edit.proposal, name, edit.path)
+        return why(edit.proposal, doc.file.path if doc else "a file that was closed", edit.path)
 
     def _offering(self, number: str) -> EditHistory | None:
         """Return the history in which a proposal was offered last."""

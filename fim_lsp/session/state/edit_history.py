@@ -91,8 +91,7 @@ class EditHistory:
         None, too, where the search failed, and where it was stopped because the text changed: that
         cancels no request that waits for it.
         """
-        key = source, question
-        same = (s for s in self._searches if (s.source, s.question) == key)
+        same = (s for s in self._searches if (s.source, s.question) == (source, question))
         if (shared := next(same, None)) is None:
             task = self._start(search(), f"next edit from {source}")
             task.add_done_callback(self._drop_failed)

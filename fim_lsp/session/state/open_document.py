@@ -271,8 +271,7 @@ class OpenDocument:
         shown = self.view.ladder.current.window
         if self._position.line < shown.anchor:
             return False
-        typed = self.document.before(self._position, shown.anchor)
-        return generation.is_on_the_way(shown, typed)
+        return generation.is_on_the_way(shown, self.document.before(self._position, shown.anchor))
 
 
 def source(document: Document, file: FileLocation) -> Source:
