@@ -21,8 +21,8 @@ import logging
 import math
 import re
 import time
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from types import MappingProxyType
@@ -191,6 +191,20 @@ def state_after(state: State, error: BackendError) -> State:
         (health for kind, health in causes.items() if isinstance(error, kind)), None
     )
     return replace(state, health=health_after, message=str(error)) if health_after else state
+
+
+class Stateful:
+    """A backend that keeps what its failures say about the server."""
+
+    _state: State
+
+    @contextmanager
+    def _noting_failures(self) -> Iterator[None]:
+        try:
+            yield
+        except BackendError as error:
+            self._state = state_after(self._state, error)
+            raise
 
 
 def is_good(status: int) -> bool:

@@ -12,8 +12,8 @@ import asyncio
 import functools
 import itertools
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import aclosing, contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from server_bridge.fim.chat import CHAT
 from server_bridge.fim.layout import Ids, Kind, ids, join_runs, layout, split_tape
 from server_bridge.fim.tokens import FILLS_ONLY, PLAIN, Family, Specials, is_base_model
 from server_bridge.http.client import Http
-from server_bridge.http.responses import state_after
+from server_bridge.http.responses import Stateful
 from server_bridge.llama import completion
 from server_bridge.llama.cache import Cache
 from server_bridge.llama.checkpoints import ModelMemory, unfit
@@ -33,7 +33,6 @@ from server_bridge.llama.slots import ASIDE
 from server_bridge.llama.tokenizer import Tokenizer
 from server_bridge.protocol import (
     NO_ID,
-    BackendError,
     BackendRejected,
     BackendUnavailable,
     BackendUnusable,
@@ -108,7 +107,7 @@ class Own(NamedTuple):
     is_shared: Callable[[], bool] = lambda: False
 
 
-class LlamaServer:
+class LlamaServer(Stateful):
     """
     One llama.cpp server that runs already, as a `Backend` and its own `Model`.
 
@@ -260,8 +259,7 @@ class LlamaServer:
         is_exclusive = not own.is_shared()
         client = SlotClient(self._link, met.identity, speeds, own.memory, exclusive=is_exclusive)
         cache = Cache(client, await tokenizer.foreign(), self._state_dir, own.engine)
-        speculates = await client.speculates()
-        self._connected = Connected(met, tokenizer, specials, cache, speculates)
+        self._connected = Connected(met, tokenizer, specials, cache, await client.speculates())
         self._state = replace(
             self._state,
             health=Health.READY,
@@ -285,15 +283,6 @@ class LlamaServer:
                 "to use it anyway, or start llama-server --fim-qwen-1.5b-default"
             )
         return await tokenizer.chat(turn) if turn else await tokenizer.plain()
-
-    @contextmanager
-    def _noting_failures(self) -> Iterator[None]:
-        """Keep what a failure says about the server."""
-        try:
-            yield
-        except BackendError as error:
-            self._state = state_after(self._state, error)
-            raise
 
     async def _encode(self, prompt: Prompt) -> tuple[Connected, Encoded]:
         """

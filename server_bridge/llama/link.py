@@ -314,15 +314,10 @@ class Link:
                     raise
                 was_lost = True
             except BackendRejected as error:
-                if is_begun:
+                is_final = is_begun or isinstance(error, PromptTooLong)
+                if is_final or not self._fields.take_back(taken, error):
                     raise
-                self._take_back(taken, error)
-
-    def _take_back(self, taken: Object, refusal: BackendRejected) -> None:
-        """Leave out what the *refusal* is about, a field more each time; raises it for nothing."""
-        if isinstance(refusal, PromptTooLong) or not self._fields.take_back(taken, refusal):
-            raise refusal
-        log.info("llama.refused url=%s reason=%s", self.url, refusal)
+                log.info("llama.refused url=%s reason=%s", self.url, error)
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -22,13 +22,13 @@ whole all the same, its last word is held back and forced likewise.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import replace
 
 from server_bridge.fim.layout import Part, render
 from server_bridge.http.client import Http
-from server_bridge.http.responses import Object, ServerError, state_after
+from server_bridge.http.responses import Object, ServerError, Stateful
 from server_bridge.openai import completion
 from server_bridge.openai.models import choose_model
 from server_bridge.openai.text_client import TextClient, cut, last_word
@@ -75,7 +75,7 @@ NOT_FOUND = 404  # the status of a path that a server does not have, or of a mod
 TAIL = 16  # tokens; fewer cost no more than the request that would evaluate them ahead
 
 
-class OpenAiServer:
+class OpenAiServer(Stateful):
     """
     One server that the user named; *template* names the family where its model's name does not.
 
@@ -110,10 +110,10 @@ class OpenAiServer:
             await self._wait_awake()
             if not self._state.is_ready:
                 try:
-                    await self._meet()
-                except BackendError as error:
-                    self._state = state_after(self._state, error)
-                    if not (self._client and isinstance(error, (ServerError, BackendTimeout))):
+                    with self._noting_failures():
+                        await self._meet()
+                except (ServerError, BackendTimeout):
+                    if not self._client:
                         raise
                     self._state = replace(self._state, health=Health.READY, message="")
         return self
@@ -130,8 +130,7 @@ class OpenAiServer:
         client, text = await self._text(prompt)
         estimate = client.estimate
         held = estimate.count_held(text)
-        chars_per_token = estimate.speeds.chars_per_token.value
-        part = cut(text, held, held + max(1, int(step * chars_per_token)))
+        part = cut(text, held, held + max(1, int(step * estimate.speeds.chars_per_token.value)))
         part = part[:-1] if _is_fatal(client, part) else part
         is_short = estimate.tokens(len(text) - held) <= TAIL or len(part) <= held
         # What a template makes of half a message is not what it makes of all of it.
@@ -291,15 +290,6 @@ class OpenAiServer:
                 else:
                     return
         raise BackendTimeout("mlx_lm.server cannot continue here; type one more key")
-
-    @contextmanager
-    def _noting_failures(self) -> Iterator[None]:
-        """Keep what a failure says about the server."""
-        try:
-            yield
-        except BackendError as error:
-            self._state = state_after(self._state, error)
-            raise
 
 
 def _options(
