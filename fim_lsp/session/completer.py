@@ -82,7 +82,7 @@ class Completer:
         selected: Edit | None = None,
         client: Requester = EDITOR,
     ) -> Answer:
-        """Return the suggestions at *position*; only raises `CancelledError`."""
+        """Return suggestions at *position*, or why there are none; only raises `CancelledError`."""
         started, is_in_word = time.perf_counter(), False
         mine = self._newest.claim(uri)
         self._open.last_uri = uri

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from fim_lsp import events
-from fim_lsp.documents import Document, Edit, Position
+from fim_lsp.documents import Document, Position
 from fim_lsp.instruct.dialogue import Edited, Instruction
 from fim_lsp.prompt.report import PromptReport
 from fim_lsp.session.completer import Completer
@@ -35,9 +35,8 @@ from fim_lsp.session.state.edit_history import NextEdit
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import Workspaces
-from fim_lsp.session.stats import Answer, Answered, LastAnswer, Stats
+from fim_lsp.session.stats import Answered, LastAnswer, Stats
 from fim_lsp.settings.config import Config
-from fim_lsp.suggest.request import EDITOR, Requester
 from server_bridge.protocol import Backend, TextModel
 
 BACKGROUND = ("prefill cursor", "decode ahead", "choose chunks", "prefill next")
@@ -91,6 +90,7 @@ class Session:
             self.connection, self._counters, self._open, self._judging, self._persistence,
             self._dispatcher, self._prefill, self._quiet,
         )  # fmt: skip
+        self.complete = self._completer.complete
 
     @property
     def answers(self) -> Sequence[Answered]:
@@ -236,20 +236,6 @@ class Session:
             self._waking.cancel()
         if remaining_s := self._quiet.remaining_s:
             self._waking = asyncio.get_running_loop().call_later(remaining_s, self._report_quiet)
-
-    async def complete(
-        self,
-        uri: str,
-        position: Position,
-        *,
-        invoked: bool,
-        selected: Edit | None = None,
-        client: Requester = EDITOR,
-    ) -> Answer:
-        """Return the suggestions at *position*, or why there are none."""
-        return await self._completer.complete(
-            uri, position, invoked=invoked, selected=selected, client=client
-        )
 
     async def edit(self, uri: str, wanted: Instruction, on_progress: OnProgress) -> Edited:
         """Return the lines that come of *wanted*, or why there are none."""

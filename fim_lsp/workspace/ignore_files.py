@@ -119,27 +119,18 @@ def _by_disk(path: PurePath, root: PurePath | None, privacy: PrivacyConfig) -> s
 
 def _why(file: Path, root: Path | None, privacy: PrivacyConfig) -> str:
     """Return why a file must stay private, by this path."""
+    folder = file.parent
+    top: tuple[Path | None, Repository | None] = (None, None)
     if root is not None and file != root and file.is_relative_to(root):
-        rules = _rules_at(file.parent, root, privacy, *_top(root))
+        top = _top(root)
     elif is_installed(encode_name(file.as_posix())):
-        rules = _rules_at(file.parent, None, privacy, None)
+        root = None
     elif root is not None:
         return OUTSIDE
     else:
-        rules = _rules_at(file.parent, None, privacy, *_top(file.parent))
+        top = _top(folder)
+    *_, (_, rules) = _descend(folder, root, privacy, *top)
     return why_refused(rules, encode_name(file.name))
-
-
-def _rules_at(
-    folder: Path,
-    root: Path | None,
-    privacy: PrivacyConfig,
-    top: Path | None,
-    around: Repository | None = None,
-) -> Folder:
-    """Return the rules for *folder*, as `_descend` yields them last."""
-    *_, (_, rules) = _descend(folder, root, privacy, top, around)
-    return rules
 
 
 def _descend(

@@ -137,7 +137,7 @@ class Play:
             self.answers[mine] = answer = await real(uri, *args, **kwargs)
             return answer
 
-        session.complete = complete  # type: ignore[method-assign]
+        session.complete = complete
         return session
 
     def open_backend(self, config: Config) -> Server:
