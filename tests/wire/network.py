@@ -59,7 +59,8 @@ class Connection(httpcore.AsyncNetworkStream):
         network.n_open += 1
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
-        if self._is_over or self.get_extra_info("is_readable"):
+        self._is_over = self._is_over or self.get_extra_info("is_readable")
+        if self._is_over:  # httpcore reads all the same: the server may have said why
             raise httpcore.WriteError("closed")
         self._asked += buffer
         head, end, body = self._asked.partition(b"\r\n\r\n")
