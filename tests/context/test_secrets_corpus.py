@@ -69,12 +69,18 @@ def test_secrets_of_fresh_shapes_are_blotted(section: str, at_least: int, found:
 
 @pytest.mark.parametrize(
     ("section", "found", "touched"),
-    [("seen", 0.99, 0.0), ("unseen", 1.0, 0.01), ("later", 1.0, 0.0), ("last", 0.99, 0.0)],
+    [
+        ("seen", 0.99, 0.0),
+        ("unseen", 1.0, 0.01),
+        ("later", 1.0, 0.0),
+        ("last", 0.99, 0.0),
+        ("stranger", 1.0, 0.0),
+    ],
 )
 def test_examples_of_the_documentation_of_formats(
     section: str, found: float, touched: float
 ) -> None:
-    """Secrets and harmless lines; of the last, new to the rules, 6.9 % were missed and 2 % changed."""
+    """Secrets and harmless lines. Before these were mended, a set of 402 and 309 missed 4.0 % and changed 2.6 %."""
     shapes = read_shapes("documented_shapes.txt", Maker(64), section)
     missed = [shape for shape in shapes if shown(shape.secret, scrub_text(shape.text))]
     lines = harmless_lines.documented(section)

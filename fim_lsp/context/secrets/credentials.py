@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fim_lsp.context.secrets.values import (
+    MARKS,
     NAMES,
     PLACES,
     Span,
@@ -141,8 +142,9 @@ def _is_long_secret(value: str, lower: str, start: int, end: int) -> bool:
     long = odd >= 2 * _ALONE or _HEXADECIMAL.search(value) is not None
     quoted = before.endswith(('"', "'", "`", "=")) and "://" not in before
     bare = long and len(value) >= _BARE and "/" not in value and before[-1:] in {"", " ", "\t", ">"}
-    if not (before.strip() or behind.strip()):  # maybe a line of a certificate, below another one
-        above = lower[max(0, start - len(before) - 2) : start]
+    # Maybe a line of a certificate, below another one.
+    if not (before.strip(MARKS) or behind.strip()):
+        above = lower[max(0, start - len(before) - 2) : start - len(before)]
         bare = bare and not (above + lower[end : end + len(behind) + 2]).strip()
     return (near and long) or ((near or quoted or bare) and is_mixed(value, kinds=3))
 

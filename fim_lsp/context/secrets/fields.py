@@ -30,6 +30,7 @@ from fim_lsp.context.secrets.forms import (
     rank,
 )
 from fim_lsp.context.secrets.values import (
+    MARKS,
     Span,
     is_mixed,
     is_password,
@@ -192,7 +193,6 @@ _ITEMS_CHARS = 1_000  # of a list or a map that are looked at
 
 _MORE = re.compile(f"{BARE}*")
 _LINE = 100  # characters of a line in front of a name
-_MARKS = " \t>+*;#-"  # of comments, lists and differences
 
 
 def fields(text: str, lower: str) -> Iterator[Span]:
@@ -267,7 +267,7 @@ def _is_set(text: str, at: int) -> bool:
     """
     line = text[max(0, at - _LINE, text.rfind("\n", max(0, at - _LINE), at) + 1) : at]
     head = line.rstrip(NAME_CHARS)
-    words = head.lstrip(_MARKS).split()
+    words = head.lstrip(MARKS).split()
     if not words or head.endswith((";", "?", "&")):
         return True
     alone = len(words) == 1 and words[0].isalpha()

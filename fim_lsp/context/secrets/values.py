@@ -156,12 +156,12 @@ _PART = re.compile(
 )
 _BETWEEN = re.compile(r"\A[,;:+)\]}]{0,3}\s|\s[+(\[{,]{0,3}\Z")  # between two strings of a line
 _PHRASE = re.compile(
-    r"[a-z]{3,12}(?: [a-z]{3,12}){2,22}(?: [a-z]{3,12}| \d{1,6}[!?.]?)"
+    r"[a-z]{3,12}(?: (?:[a-z]{3,12}|\d{1,4})){2,22}(?: [a-z]{3,12}| \d{1,6}[!?.]?)"
     r"|[A-Z][a-z]{2,11}(?: [A-Z][a-z]{2,11}){3,11}(?: \d{1,6}[!?.]?)?"
 )
-# Fewer words: a blank between them, or hyphens and a year.
+# Fewer words: a blank between them, or hyphens and a number.
 _CHOSEN = re.compile(
-    r"[a-z]{3,12}(?: [a-z]{3,12}){1,2}|[a-z]{3,12}(?:-[a-z]{3,12}){1,4}-(?:19|20)\d\d[!?.]?"
+    r"[a-z]{3,12}(?: [a-z]{3,12}){1,2}|[a-z]{3,12}(?:-[a-z]{3,12}){1,4}-\d{4,6}[!?.]?"
 )
 _MNEMONIC = 11  # blanks between words that stand for a key, at least
 _PROSE = frozenset(NAMES["prose"])
@@ -257,8 +257,11 @@ _ENCODED = re.compile(r"[\w+/-]{20,4000}={0,2}\Z")  # in base64
 _NAMED = re.compile(rf"(?:{'|'.join(NAMES['of_hash'])})\Z", re.IGNORECASE)
 _BEGINNING = re.compile("|".join(NAMES["public_beginnings"]))
 _PUBLIC_VALUE = re.compile("|".join(NAMES["public_values"]))
+MARKS = " \t>+*;#/|-"
+"""Of comments, lists and differences, in front of what a line says."""
+
 # behind a hash at a line's beginning
-_OF_A_FILE = re.compile(r"[ \t]{1,2}\*?[\w./-]{1,200}\.\w{1,8}\Z")
+_OF_A_FILE = re.compile(r"[ \t]{1,2}\*?[\w./-]{1,200}\.\w{1,8}\r?\Z")
 
 
 def is_public(text: str, start: int, end: int) -> bool:
@@ -276,7 +279,7 @@ def is_public(text: str, start: int, end: int) -> bool:
     return bool(
         _NAMED.search(before)
         or _BEGINNING.search(before + value)
-        or (not before and _OF_A_FILE.match(behind))
+        or (not before.strip(MARKS) and _OF_A_FILE.match(behind))
     )
 
 
