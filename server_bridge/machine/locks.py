@@ -6,7 +6,8 @@ Files by which the processes of a user share another one: their locks tell which
 
 A lock ends with its process, however that ends. Files are made and deleted by one process at a
 time, which has locked their folder: so a locked file lies where it is looked for, and holds what
-its own process wrote. Windows has no such locks, and some network disks have none.
+its own process wrote. Windows has no such locks, and some network disks have none. What another
+program has locked or put there is an OSError after a moment: each has a process of its own then.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +24,8 @@ from server_bridge.machine import private_files, processes
 
 if sys.platform != "win32":
     import fcntl
+
+HELD_S = 0.5  # of ours, none has locked the folder longer
 
 
 def take(path: Path) -> int | None:
@@ -45,10 +49,17 @@ def release(file: int) -> None:
 
 def find(path: Path) -> bytes | None:
     """Return what the living process of *path* wrote, "" while it starts; None without one."""
-    with suppress(OSError), path.open("rb") as file:  # one that others may read is none of ours
+    with suppress(OSError), os.fdopen(private_files.open_private(path), "rb") as file:
         if not _lock(file.fileno(), shared=True):
-            return private_files.read(path)
+            return file.read(private_files.MOST_BYTES)
     return None
+
+
+def is_there(path: Path, lock: int) -> bool:
+    """Return whether *path* is still the file that was taken as *lock*."""
+    with suppress(OSError):
+        return os.path.samestat(path.stat(), os.fstat(lock))
+    return False
 
 
 def list_shared(folder: Path) -> list[tuple[str, int, int]]:
@@ -58,8 +69,8 @@ def list_shared(folder: Path) -> list[tuple[str, int, int]]:
     """
     found = []
     for path in sorted(folder.glob("engine-*.json")):
-        if said := find(path):
-            answer, users = json.loads(said), str(users_file(path))
+        with suppress(ValueError, LookupError, TypeError):  # it starts, or is of another version
+            answer, users = json.loads(find(path) or b""), str(users_file(path))
             n_users = sum(users in processes.list_open(pid) for pid in processes.list_all())
             found.append((answer["model"], processes.memory(int(answer["pid"])), n_users))
     return found
@@ -69,7 +80,7 @@ def join(path: Path) -> int:
     """Return the lock of a user of the process of *path*. Raises OSError."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _alone(path.parent):
-        users = os.open(users_file(path), os.O_RDWR | os.O_CREAT, 0o600)
+        users = private_files.open_private(users_file(path), os.O_RDWR | os.O_CREAT)
         _lock(users, shared=True, waits=True)
         return users
 
@@ -92,13 +103,13 @@ def is_alone(path: Path, users: int) -> bool:
 
 def is_used(path: Path) -> bool:
     """Return whether a process uses the one of *path*."""
-    with suppress(FileNotFoundError), users_file(path).open("rb") as file:
+    with suppress(OSError), os.fdopen(private_files.open_private(users_file(path))) as file:
         return not _lock(file.fileno())
     return False
 
 
 def delete_unused(path: Path) -> bool:
-    """Delete the files, unless a process uses the one of *path*; return whether they are gone."""
+    """Delete the files, where that can be, and return True; unless one uses that of *path*."""
     with suppress(OSError), _alone(path.parent):
         if is_used(path):
             return False
@@ -125,10 +136,16 @@ def _lock(file: int, *, shared: bool = False, waits: bool = False) -> bool:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Keep other processes from making or deleting files in *folder*, for some microseconds."""
-    descriptor = os.open(folder, os.O_RDONLY)
+    """
+    Keep other processes from making or deleting files in *folder*, for some microseconds. Raises
+    TimeoutError where another one does not give it free.
+    """
+    descriptor, until = os.open(folder, os.O_RDONLY), time.monotonic() + HELD_S
     try:
-        _lock(descriptor, waits=True)
+        while not _lock(descriptor):
+            if time.monotonic() >= until:
+                raise TimeoutError(f"another program has locked {folder}")
+            time.sleep(0.001)
         yield
     finally:
         os.close(descriptor)

@@ -108,11 +108,18 @@ def read(path: Path, most: int = MOST_BYTES) -> bytes:
     """
     Read *path*, *most* bytes of it. Raises NotPrivate, or OSError where there is no such file.
     """
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    with os.fdopen(os.open(path, flags), "rb") as file:
-        if problem := _problem(os.fstat(file.fileno())):
-            raise NotPrivate(f"{path} {problem}")
+    with os.fdopen(open_private(path), "rb") as file:
         return file.read(most)
+
+
+def open_private(path: Path, flags: int = os.O_RDONLY) -> int:
+    """Open a file of ours, no link; it may be a new one. Raises NotPrivate, or OSError."""
+    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    file = os.open(path, flags, 0o600)
+    if problem := _problem(os.fstat(file)):
+        os.close(file)
+        raise NotPrivate(f"{path} {problem}")
+    return file
 
 
 def _problem(status: os.stat_result) -> str:

@@ -42,6 +42,7 @@ SLOW = f"{NAME} does not start: it took longer than two minutes"
 GONE = "the bundled model answers: {} is not there; get another one with `fim-lsp setup`"
 
 Answer = dict[str, str]  # what an engine says of itself, see `embedded_child`
+SAID = ("url", "key", "engine", "not_saved", "model", "pid")
 
 log = logging.getLogger(__name__)
 
@@ -120,10 +121,14 @@ class Embedded:
             self._watching.cancel()
         if server is not None:
             await server.aclose()
+        self._leave_shared()
+        await self._supervisor.end()
+
+    def _leave_shared(self) -> None:
+        """Be no user of the engine that editors share."""
         if self._shared is not None:
             locks.leave(*self._shared)
         self._shared = None
-        await self._supervisor.end()
 
     async def _watch(self, pid: int, server: LlamaServer) -> None:
         """Note that the process has ended: `connect` starts another, at once the first time."""
@@ -142,15 +147,12 @@ class Embedded:
         self._settings = self._wanted if is_there else bundled
         self._state = State(Health.LOADING, "embedded", model=Path(self._settings.model).name)
         try:
-            async with asyncio.timeout(START_S):
-                answer = await self._meet()
-        except (BackendError, OSError) as failure:
+            answer = await self._meet()
+        except BackendError as failure:
             await self._leave()
             health = Health.UNUSABLE if isinstance(failure, BackendUnusable) else Health.DOWN
-            self._state = replace(self._state, health=health, message=str(failure) or SLOW)
-            if isinstance(failure, BackendError):
-                raise
-            raise BackendUnavailable(self._state.message) from None
+            self._state = replace(self._state, health=health, message=str(failure))
+            raise
         self._server, self.pid = self._server_at(answer), int(answer["pid"])
         watch = self._watch(self.pid, self._server)
         self._watching = asyncio.create_task(watch, name="watch the engine")
@@ -165,36 +167,50 @@ class Embedded:
 
     async def _meet(self) -> Answer:
         """Return what the engine says of itself: one that editors share, else a child of ours."""
-        file = await asyncio.to_thread(self._settings.find_file)
         try:
-            self._shared = (file, locks.join(file)) if file else None
-        except OSError as error:
+            if file := await asyncio.to_thread(self._settings.find_file):
+                return await self._meet_shared(file)
+        except (OSError, ValueError, LookupError, TypeError) as error:
             log.warning("this editor has an engine of its own: %s", error)
-        if file is None or self._shared is None:
-            return await self._new_child()
-        while not (said := locks.find(file)):
-            if (lock := locks.take(file)) is None:
-                await asyncio.sleep(LOOK_S)
-                continue
-            try:
-                await self._new_child(lock)
-            finally:
-                os.close(lock)
+        self._leave_shared()
+        return await self._new_child()
+
+    async def _meet_shared(self, file: Path) -> Answer:
+        """
+        Return what the engine of *file* says. Raises what tells that it cannot be shared: OSError,
+        also where it says nothing in time, or the errors of what is not written by one of ours.
+        """
+        self._shared = (file, locks.join(file))
+        async with asyncio.timeout(START_S) as limit:
+            while not (said := locks.find(file)):
+                if (lock := locks.take(file)) is None:
+                    await asyncio.sleep(LOOK_S)
+                    continue
+                limit.reschedule(None)  # a start has its own
+                try:
+                    await self._new_child(lock)
+                finally:
+                    os.close(lock)
         self._said, answer = said, json.loads(said)
-        return dict[str, str](answer)
+        return {name: str(answer[name]) for name in SAID}
 
     async def _new_child(self, lock: int | None = None) -> Answer:
         """Start a child, which goes on apart from us with a *lock*; what it says of itself."""
         program = programs.embedded(self._settings, secrets.token_urlsafe(), lock=lock)
         try:
-            child = await self._supervisor.start(program)
-            assert child.stdout is not None
-            answer: Answer = json.loads(await child.stdout.readline())
-        except (ValueError, OSError):
+            async with asyncio.timeout(START_S):
+                child = await self._supervisor.start(program)
+                assert child.stdout is not None
+                answer: Answer = json.loads(await child.stdout.readline())
+        except (ValueError, OSError) as error:
             await self._supervisor.fail()
-            raise BackendUnavailable("llama.cpp did not start") from None
+            is_slow = isinstance(error, TimeoutError)
+            raise BackendUnavailable(SLOW if is_slow else "llama.cpp did not start") from None
         if "url" not in answer:
             await self._supervisor.fail()
+        if "unshared" in answer:
+            raise OSError(answer["unshared"])
+        if "error" in answer:
             raise BackendUnusable(_why_not(self._settings.model, answer["error"]))
         return answer
 

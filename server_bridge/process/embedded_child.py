@@ -8,6 +8,7 @@ stdout.
            "lock": …, "file": …, "unused_s": …}
     out   {"url": "http://127.0.0.1:…", "engine": version, "not_saved": why,
            "model": name, "key": …, "pid": …}   or   {"error": …}
+           or, where its file cannot be written,   {"unshared": …}
 
 With `--list-devices` it prints the GPUs that it would use, as llama-server does.
 
@@ -63,15 +64,24 @@ def main() -> None:
         watcher = threading.Thread(target=_end_with_stdin)
     watcher.start()
     answer, _server = _start_server(settings)  # it stops when it is no longer referred to
-    said = json.dumps(answer)
     if lock is not None:
-        locks.release(lock) if "error" in answer else os.write(lock, said.encode())
+        answer = _share(lock, answer)
     with suppress(BrokenPipeError), out:  # who started one that is shared may be gone
-        print(said, file=out)
-    if "error" in answer:
-        os.write(2, f"error: {answer['error']}\n".encode())
+        print(json.dumps(answer), file=out)
+    if "url" not in answer:
+        os.write(2, f"error: {', '.join(answer.values())}\n".encode())
         os._exit(1)
     watcher.join()
+
+
+def _share(lock: int, answer: dict[str, str]) -> dict[str, str]:
+    """Write *answer* for other editors; where there is none, or no place for it, unlock."""
+    said = json.dumps(answer).encode()
+    with suppress(OSError):
+        if "url" in answer and os.write(lock, said) == len(said):
+            return answer
+    locks.release(lock)
+    return answer if "error" in answer else {"unshared": "what it says cannot be written"}
 
 
 def _start_server(settings: dict[str, Any]) -> tuple[dict[str, str], Any]:
@@ -174,16 +184,16 @@ def _end_with_stdin() -> None:
 
 def _end_unused(settings: dict[str, Any]) -> None:
     """
-    End once no editor has used it for a while, and leave no file; at once where its file is gone:
-    then it is to forget what it holds.
+    End once no editor has used it for a while, and leave no file; at once where its file is gone or
+    another one: then it is to forget what it holds.
     """
     file, used = Path(settings["file"]), time.monotonic()
-    while os.fstat(settings["lock"]).st_nlink:
+    while locks.is_there(file, settings["lock"]):
         time.sleep(LOOK_S)
         if locks.is_used(file):
             used = time.monotonic()
-        elif time.monotonic() >= used + settings["unused_s"]:
-            locks.delete_unused(file)
+        elif time.monotonic() >= used + settings["unused_s"] and locks.delete_unused(file):
+            break
     os._exit(0)
 
 

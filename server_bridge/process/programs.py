@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import re
 import secrets
 import socket
@@ -22,7 +21,7 @@ from typing import NoReturn
 from xxhash import xxh3_64_hexdigest
 
 from server_bridge.http.api_key import ServedKey
-from server_bridge.machine import private_files
+from server_bridge.machine import private_files, processes
 from server_bridge.machine.executables import (
     PACKAGES,
     become,
@@ -83,7 +82,7 @@ class EmbeddedSettings:
         if not self.shared or sys.platform == "win32" or self.model == str(BUNDLED):
             return None
         model, alike = Path(self.model).stat(), asdict(replace(self, log=""))
-        words = [alike, model.st_size, model.st_mtime_ns, platform.node()]
+        words = [alike, model.st_size, model.st_mtime_ns, *processes.place()]
         return Path(f"{self.shared}-{xxh3_64_hexdigest(json.dumps(words).encode())}.json")
 
 

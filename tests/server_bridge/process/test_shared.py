@@ -20,13 +20,17 @@ import pytest
 
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.slots import ExclusiveSlots, SharedSlots
-from server_bridge.machine import locks
+from server_bridge.machine import locks, processes
 from server_bridge.machine.addresses import port_of
+from server_bridge.process import embedded
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import BUNDLED, EmbeddedSettings
 from server_bridge.protocol import BackendUnavailable, BackendUnusable, Request
 from tests.server_bridge.prompts import prompt
 from tests.test_tidy import ROOT
+
+if sys.platform != "win32":
+    import fcntl
 
 pytestmark = [
     pytest.mark.engine,
@@ -284,12 +288,88 @@ async def test_a_model_that_cannot_be_loaded_leaves_nothing(settings: EmbeddedSe
         await backend.aclose()
 
 
+def hold(path: Path, flags: int = os.O_RDWR | os.O_CREAT, data: bytes = b"") -> int:
+    """Have another program lock *path*, with *data* in it."""
+    file = os.open(path, flags, 0o600)
+    if data:
+        os.write(file, data)
+    fcntl.flock(file, fcntl.LOCK_EX)
+    return file
+
+
+LOCKED = {"silent": b"", "no JSON": b"{", "another version": b'{"url": "", "port": 1}'}
+LINKS = {"the users are a link": ".users", "a full disk": ".json"}
+IN_THE_WAY = ("no folder", "its folder is locked", "a folder", "a FIFO", *LOCKED, *LINKS)
+
+
+def put_in_the_way(what: str, path: Path) -> int | None:
+    """Do what *what* says; return what is to be closed."""
+    if what == "no folder":
+        path.parent.write_text("")
+        return None
+    path.parent.mkdir()
+    if what == "a folder":
+        path.mkdir()
+    elif what == "a FIFO":
+        os.mkfifo(locks.users_file(path))
+    elif what in LINKS:
+        target = "/dev/full" if what == "a full disk" else path.parent / "none"
+        path.with_suffix(LINKS[what]).symlink_to(target)
+    elif what in LOCKED:
+        return hold(path, data=LOCKED[what])
+    else:
+        return hold(path.parent, os.O_RDONLY)
+    return None
+
+
+@pytest.mark.parametrize("what", IN_THE_WAY)
 async def test_without_a_place_for_its_file_each_has_its_own(
-    settings: EmbeddedSettings, tmp_path: Path
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a home that is read-only it works as before."""
-    (tmp_path / "file").write_text("")
-    backend = Embedded(replace(settings, shared=str(tmp_path / "file" / "engine")))
+    """It works as before, whatever lies there; nothing is made elsewhere."""
+    monkeypatch.setattr(embedded, "START_S", 5.0)
+    model = tmp_path / "model.gguf"
+    shutil.copy(BUNDLED, model)
+    settings = EmbeddedSettings(str(model), shared=str(tmp_path / "cache" / "engine"), unused_s=0.5)
+    path = settings.find_file()
+    assert path
+    held = put_in_the_way(what, path)
+    if what == "a full disk":
+        monkeypatch.setattr(locks, "take", lambda path: os.open(path, os.O_WRONLY))
+    backend = Embedded(settings)
     await backend.connect()
     assert psutil.Process(backend.pid).ppid() == os.getpid()
+    assert not (tmp_path / "cache" / "none").exists()
     await backend.aclose()
+    if held is not None:
+        os.close(held)
+
+
+@pytest.mark.parametrize("change", ["renamed", "linked", "read-only"])
+def test_no_engine_stays_when_its_folder_changes(
+    change: str, settings: EmbeddedSettings, start: Callable[[], Editor], tmp_path: Path
+) -> None:
+    """A user moves the cache, a backup links to the file and it is deleted, a disk becomes read-only."""
+    editor = start()
+    engine = editor.ask().engine()
+    path = settings.find_file()
+    assert path
+    if change == "renamed":
+        path.parent.rename(tmp_path / "old")
+    elif change == "linked":
+        (tmp_path / "copy").hardlink_to(path)
+        path.unlink()
+    else:
+        path.parent.chmod(0o500)
+    editor.end()
+    engine.wait(PATIENCE_S)
+    shutil.rmtree(path.parent, ignore_errors=True)
+
+
+async def test_what_is_elsewhere_is_another(
+    settings: EmbeddedSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container with the same home has other processes behind the same numbers and ports."""
+    here = settings.find_file()
+    monkeypatch.setattr(processes, "PROCESSES", Path("/none"))
+    assert settings.find_file() != here
