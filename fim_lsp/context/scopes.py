@@ -28,22 +28,11 @@ PLACES = 1_000
 DEPTH = 400  # nodes within nodes; code has some 60
 NAME_BYTES = 200  # of what is called, or of a method's receiver
 SELVES = types("self this cls Self super static parent")
-CALLS = {  # what has arguments or fields with names, and which child says what it is
-    "call": "function",
-    "composite_literal": "type",
-    "struct_expression": "name",
-    "struct_pattern": "type",
-    "object_creation_expression": "type",
-    "invocation_expression": "function",
-    "function_call_expression": "function",
-}
 # what stands before a member, read backwards: its sign, and the name that it is a member of
 _RECEIVER = re.compile(r"(?:\.[?&]?(?!\.)|::|>-\??|(:))\s*[\])]*(\w*)")
 # bytes of other alphabets are parts of words, too
 _IN_WORD = frozenset(n for n in range(256) if not chr(n).isascii() or re.match(r"[\w$]", chr(n)))
-# of an owner, and none themselves
-FUNCTIONS = types("function_declaration method_declaration function_definition")
-_VISIBLE = types("accessibility_modifier visibility_modifier")  # of a parameter that is a field
+_TYPE = re.compile(rb"[^\[{(|<]*?(\w+)[\s*&?]*(?:<|$)")  # of no list, no structure, no choice
 _LOCALS = (["local"], ["declare"], ["typeset"])  # of a function in Bash
 _SORTS = {
     "private_property_identifier": "#",
@@ -51,20 +40,16 @@ _SORTS = {
     "class_variable": "@",
     "word": "()",
 }
-_TEXTS = types("preproc_arg simple_symbol")
 _CALLABLE = "'"  # the sort of a whole text, which may name a function
 _MAKER = "initializer_expression"  # C#: `new A { b = 1 }`
 _KEYS = types("property_identifier field_identifier statement_identifier")
-_LABELS = types("label lifetime labeled_statement break_statement continue_statement")
-_LABELS |= types("goto_statement label_statement namespace_name")
 _DIRECT, _KEY_DEPTH = 4, 8  # from a key up to what is made, or to a list of it
-_TYPED = types("type_pattern record_pattern_component")  # whose first child may be a type
-_LISTS = types("map_type slice_type array_type implicit_length_array_type")
 _GENERIC = ("type_parameter", "const_parameter")
 _NAMES = ("identifier", "identifier_pattern")
 _KINDS = types(
     "scopes closed owners names binders patterns members methods assigned keys outer outside"
-    " hoisted blocks leaves sealed plain qualified own alike pairs traits"
+    " hoisted blocks leaves sealed plain qualified own alike pairs traits calls lists functions"
+    " visible texts labels typed values constants namespaces"
 )
 
 Table = dict[str, frozenset[str]]
@@ -156,6 +141,21 @@ class ScopedText:
         offsets = [*islice(_find_word(self._data, word, start, end, in_word), PLACES + 1)]
         return offsets if len(offsets) <= PLACES else []
 
+    def type_of(self, name: str) -> str:
+        """Return the type that all declarations of a name say, or ""."""
+        roles = (Role.BINDS, Role.DEFINES_MEMBER)
+        all_types = {self._declared_type(p.way) for p in self.places(name) if p.role in roles}
+        return all_types.pop() if len(all_types) == 1 else ""
+
+    def _declared_type(self, way: Sequence[Step]) -> str:
+        for node, _ in way[-2:0:-1]:
+            if declared := node.child_by_field_name("type"):
+                named = _TYPE.match((declared.text or b"")[:NAME_BYTES])
+                return named[1].decode() if named else ""
+            if node.type in self.table["scopes"]:
+                break
+        return ""
+
     def position(self, at: int) -> tuple[int, int]:
         """Return the row and the column of byte *at*."""
         row = bisect_right(self._starts, at) - 1
@@ -170,13 +170,16 @@ class ScopedText:
         """Return what a name of so many bytes at byte *at* is; None for what is not to be named."""
         way = self.walk(at)
         leaf, edge = way[-1]
-        if "comment" in leaf.type or "string" in leaf.type or leaf.type in _TEXTS:
+        if "comment" in leaf.type or "string" in leaf.type or leaf.type in self.table["texts"]:
             is_whole = "callables" in self.table["traits"] and leaf.end_byte == at + size
             is_whole &= at - leaf.start_byte == (leaf.type == "simple_symbol")
             return Place(at, way, self._read_text(at, size, way), sort=_CALLABLE * is_whole)
         is_name = leaf.type.endswith(_NAMES)
         is_name |= not self.table["leaves"].isdisjoint((leaf.type, edge))
-        if edge in _LABELS or not is_name or leaf.end_byte != at + size:
+        if edge == "command.argument":  # Bash: `read a`, `log a "$a"`
+            command, name = way[-2].node.text or b"", self._data[at : at + size]
+            is_name = bool(re.search(rb"^read |\$\{?%b\b" % name, command))
+        if edge in self.table["labels"] or not is_name or leaf.end_byte != at + size:
             return None
         receiver, sort = self._read(at, way)
         if edge == "keyword_pattern":
@@ -196,7 +199,7 @@ class ScopedText:
     def _refer(self, at: int, way: tuple[Step, ...], sort: str) -> Place:
         """Return a use of a name, or the key of what is made (`new A { b = 1 }`)."""
         is_key = way[-1].edge == "assignment_expression.left" and way[-3].node.type == _MAKER
-        if made := _find_callee(way) if is_key else None:
+        if made := _find_callee(way, self.table) if is_key else None:
             return Place(at, way, Role.KEY, made)
         owner = self._owner(way, "self") if self.table["qualified"] else ""
         return Place(at, way, Role.REFERS, owner, sort=sort)
@@ -223,7 +226,7 @@ class ScopedText:
         receiver = match[2][::-1] if match and is_member else None
         if written.endswith("::") and receiver in words(leaf):
             receiver = None  # C++: the class of its constructor, `A::A`
-        sort = _SORTS.get(leaf.type, "")
+        sort = _SORTS.get(leaf.type, "") if edge != "command.argument" else ""
         if edge == "qualified_name" and not outer.startswith("namespace_use_clause"):
             sort = "\\"  # PHP: of another namespace
         if around.type == "variable_name" and receiver is None:
@@ -242,13 +245,13 @@ class ScopedText:
         if edge in table["members"] or is_own:
             owner = self._owner(way[:-1], "self" if receiver is None else receiver)
             return Place(at, way, Role.DEFINES_MEMBER, owner)
-        is_type = edge in _TYPED and way[-1].node.type == "type_identifier"
+        is_type = edge in table["typed"] and way[-1].node.type == "type_identifier"
         if edge in table["names"] or (
             edge in table["binders"] and receiver is None and not is_type
         ):
             return self._bind(at, way)
         if edge in table["keys"] and self._data[at - 1 : at] != b"[":  # Lua: `{ [a] = b }`
-            callee = _find_callee(way)
+            callee = _find_callee(way, table)
             return None if callee is None else Place(at, way, Role.KEY, callee)
         if edge in table["outer"]:
             return Place(at, way, Role.UNBINDS, scope=self._innermost(way[:-1]))
@@ -280,15 +283,16 @@ class ScopedText:
         if not table["hoisted"].isdisjoint((edge, way[-2].edge)) and not is_local:
             around = tuple(step for step in around if step.node.type not in table["blocks"])
         scope = self._innermost(around)
-        is_owner = scope.type in table["owners"] and scope.type not in FUNCTIONS
+        holder = scope if scope.type in table["owners"] else scope.parent or scope
+        is_owner = holder.type in table["owners"] and holder.type not in table["functions"]
         is_owner &= not edge.startswith(_GENERIC)
-        owner, since = name_of(scope) if is_owner else "", 0
+        owner, since = name_of(holder) if is_owner else "", 0
         counts = scope.parent is not None or "repeats" in table["traits"]
         if "ordered" in table["traits"] and counts and not is_name and not is_owner:
             is_arm = declaring.type == "match_pattern"
             since = at if declaring == scope else declaring.end_byte
             since = declaring.start_byte if is_arm else since  # it has the guard, too
-        is_field = any(child.type in _VISIBLE for child in declaring.children[:1])
+        is_field = any(child.type in table["visible"] for child in declaring.children[:1])
         if is_field or edge == "enumerator.name":
             owner = self._owner(way, "self")  # `constructor(private name: string)`
         return Place(at, way, Role.BINDS, owner, scope, since)
@@ -348,15 +352,16 @@ def _is_value(name: Step) -> bool:
     return name.node.named_child_count > 1 and name.edge.endswith("_pattern")
 
 
-def _find_callee(way: Sequence[Step]) -> str | None:
+def _find_callee(way: Sequence[Step], table: Table) -> str | None:
     """
     Return the name of the function, or of the type, whose arguments a key is among; None for one
     that is a value, in a Go map.
     """
+    fields = {node: field for node, _, field in (edge.partition(".") for edge in table["calls"])}
     for depth in range(2, min(_KEY_DEPTH, len(way)) + 1):
         node = way[-depth].node
-        made = node.child_by_field_name(CALLS.get(node.type, ""))
+        made = node.child_by_field_name(fields.get(node.type, ""))
         if made is not None:
-            is_value = depth == _DIRECT and made.type in _LISTS
+            is_value = depth == _DIRECT and made.type in table["lists"]
             return None if is_value else ["", *words(made)][-1]
     return ""

@@ -17,17 +17,7 @@ from tree_sitter import Node
 
 from fim_lsp.context.alike import find_alike, find_partner
 from fim_lsp.context.grammars import parse_text, types
-from fim_lsp.context.scopes import (
-    FUNCTIONS,
-    TABLES,
-    Place,
-    Role,
-    ScopedText,
-    Step,
-    Table,
-    name_of,
-    words,
-)
+from fim_lsp.context.scopes import TABLES, Place, Role, ScopedText, Step, Table, name_of, words
 
 HEADS = ("#", "//", "/*", "*", "--", "@")
 """What lines above a definition begin with that belong to it: comments and decorators."""
@@ -36,10 +26,6 @@ _MARKED = re.compile(r"@\w+ (\{[^@]*\} )?\[?$|:\w+ (\w+ )?$|`$")  # `@param name
 _ENTRY_MARK = re.compile(r"\s*(?:[*#/-]+\s*)?")
 _ENTRY_TYPE = re.compile(r"( \(.*\))?:")  # `name (int): …`
 _METHODS = types("method_declaration.name method.name function_definition.name")
-_VALUES = types(  # what binds a variable
-    "variable_declarator.name parameter.name formal_parameter.name declaration.declarator"
-    " parameter_declaration.declarator for_range_loop.declarator"
-)
 _HEAD = re.compile(r"\b(?:def|function) (\w+)")
 _NO_WORD = re.compile(r"[^_]_[^_]|[a-z][A-Z]|\d")  # names that are no words of a language
 
@@ -133,7 +119,7 @@ def _find(text: ScopedText, renaming: Renaming, rows: Collection[int]) -> Rename
     if "repeats" not in text.table["traits"] and _is_bound(definition, there):
         return None  # its uses would be of another thing
     variables = _same_variable(text.table, definition, places, taken)
-    members = _same_member(text.table, definition, places)
+    members = _same_member(text, definition, places)
     if variables is None or members is None:
         return None
     is_only = function and count_heads(text.lines, function) <= 1
@@ -162,7 +148,7 @@ def _same_variable(
     if definition.role is not Role.BINDS:
         return []
     places = [place for place in places if place.sort == definition.sort]
-    if definition.way[-1].edge in _VALUES:
+    if definition.way[-1].edge in table["values"]:
         places = [place for place in places if not _is_type(place)]
     binders, others = _binders([definition, *places]), _binders(taken)
     is_declared = definition.way[-1].edge in table["names"]
@@ -279,9 +265,11 @@ def _is_further(clause: Node) -> bool:
     return before is not None and before.type in ("for_in_clause", "if_clause")
 
 
-def _same_member(table: Table, definition: Place, places: Sequence[Place]) -> list[Place] | None:
+def _same_member(
+    text: ScopedText, definition: Place, places: Sequence[Place]
+) -> list[Place] | None:
     """Return the places of a member; None if it is not the first, or only, one of its name."""
-    owner, traits = definition.owner, table["traits"]
+    owner, table, traits = definition.owner, text.table, text.table["traits"]
     if not owner:
         return []
     binders = _binders([definition, *places])
@@ -294,15 +282,18 @@ def _same_member(table: Table, definition: Place, places: Sequence[Place]) -> li
     if is_second and "redeclares" not in traits:
         return None
     is_only = len(same) == len(defining) and "tables" not in traits and sort != "@"
-    is_only &= definition.scope is None or definition.scope.type != "namespace_definition"
+    is_only &= definition.scope is None or definition.scope.type not in table["namespaces"]
     is_only &= (
-        definition.way[-2].node.type not in table["owners"] - FUNCTIONS
+        definition.way[-2].node.type not in table["owners"] - table["functions"]
     )  # no value has a type
+    members = {p.owner for p in places if p.role is Role.MEMBER and not p.is_of_type}
+    known = {name for name in members if is_only or text.type_of(name) == owner}
+    is_constant = is_only and definition.way[-1].edge in table["constants"]
     for place in places:
-        is_elsewhere = place.role is Role.MEMBER and is_only and not place.is_of_type
+        is_elsewhere = place.role is Role.MEMBER and not place.is_of_type and place.owner in known
         if place.role in (Role.MEMBER, Role.KEY) and (place.owner == owner or is_elsewhere):
             same.append(place)
-        if place.role is Role.REFERS and place.owner == owner:
+        if place.role is Role.REFERS and (place.owner == owner or is_constant):
             same += [place] * (_binding(place, binders, table) is None)
     return same
 

@@ -135,9 +135,13 @@ def _renamings(example: Example, name: re.Pattern[str]) -> Iterator[Renaming]:
     names = [(old[0], new[0]) for old, new in pairs if old[0] != new[0]]
     if {old for old, _ in names} & {new for _, new in names}:
         return  # two were swapped
+    kept = set[tuple[int, str]]()  # the first place of a name on its row is the definition, if any
     for old, new in pairs:
-        if old[0] != new[0]:
-            yield Renaming(example.line + after.count("\n", 0, new.start()), old[0], new[0])
+        row = example.line + after.count("\n", 0, new.start())
+        if old[0] == new[0]:
+            kept.add((row, new[0]))
+        elif (row, new[0]) not in kept:
+            yield Renaming(row, old[0], new[0])
 
 
 def _without_others(

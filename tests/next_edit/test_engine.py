@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fim_lsp.context.grammars import grammar_of
+from fim_lsp.context.scopes import TABLES
 from fim_lsp.next_edit.answers import Answers
 from fim_lsp.next_edit.edits import EditedText, FinishedEdit, count_here
 from fim_lsp.next_edit.engine import Proposal, proposals, propose
@@ -228,6 +230,14 @@ CODE = {
     "css": ".a { --b: red; }\n.a > .c { color: var(--b); }\n",
     "html": '<div class="a">\n  <p>b</p>\n</div>\n<div>c</div>\n',
 }
+
+
+def test_every_grammar_with_names_has_code() -> None:
+    """So the law below is tried in each."""
+    grammars = [grammar_of(language) for language in CODE]
+    assert {grammar.module for grammar in grammars if grammar} == TABLES.keys()
+
+
 WORDS = st.sampled_from(
     ["new", "a", "b", " as z", "(", ")", "{", ",", "<b>", " x", "1", ";", "$", "'"]
 )

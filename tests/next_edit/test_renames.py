@@ -93,6 +93,10 @@ CASES = [
         [2, 3],
     ),
     Renamed(
+        "no type that its own line declares", "typescript", 0, "Base)", "T)",
+        "function f<T>(a: Base) {\n  const b: Base = a;\n}\n", [],
+    ),
+    Renamed(
         "a class in C++ with its constructor", "cpp", 0, "Greeter", "Welcomer",
         "class Greeter {\n public:\n  Greeter();\n  int Greeter_;\n};\nGreeter::Greeter() {}\n",
         [2, 5],
