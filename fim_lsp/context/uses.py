@@ -7,7 +7,6 @@ what refers to another definition of that name is none.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
@@ -162,8 +161,7 @@ def _same_variable(
     is_only = is_one and isinstance(_key(definition.scope), str) and len(binders) == 1
     meant = {bound, None} if is_only else {bound}
     same = [place for place in variables if _binding(place, binders, table) in meant]
-    first = min((p.at for p in same if _key(p.scope) in binders), default=math.inf)
-    is_first = is_one or definition.at < first
+    is_first = is_one or all(definition.at < p.at for p in same if _key(p.scope) in binders)
     bound = _binding(definition, others, table)
     meant = {bound, None} if is_only else {bound}
     return [p for p in same if _binding(p, others, table) in meant] if is_first else None
