@@ -39,10 +39,10 @@ class CodeFiles:
         self._repository, self._most_chars = repository, most_chars
         self._texts: dict[str, Lines] = {}
 
-    def at(self, tree: str) -> dict[str, Lines]:
-        """Return the files of a tree by path, but for those with too many characters."""
+    def at(self, tree: str, *paths: str) -> dict[str, Lines]:
+        """Return the files of a tree, or those of *paths*, but for those with too many characters."""
         blobs = {}
-        for row in git(self._repository, "ls-tree", "-r", tree).splitlines():
+        for row in git(self._repository, "ls-tree", "-r", tree, "--", *paths).splitlines():
             meta, path = row.split("\t", 1)
             _, kind, blob = meta.split()
             if is_code(path) and kind == "blob":

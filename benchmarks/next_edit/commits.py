@@ -45,9 +45,9 @@ class History:
         self._code = CodeFiles(path, MAX_CHARS)
         self.commits = _commits(path, n_commits)
 
-    def files(self, commit: Commit) -> dict[str, Lines]:
-        """Return the code files before *commit*, by path."""
-        return self._code.at(f"{commit.id}^")
+    def files(self, commit: Commit, *paths: str) -> dict[str, Lines]:
+        """Return the code files before *commit*, or those of *paths*, by path."""
+        return self._code.at(f"{commit.id}^", *paths)
 
 
 def _commits(path: Path, n_commits: int) -> list[Commit]:

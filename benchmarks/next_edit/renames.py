@@ -3,10 +3,10 @@ Renames in git histories: after a definition alone was changed by hand, which of
 
     python -m benchmarks.next_edit.renames --commits 400 ~/src/flask ~/src/bat
 
-In each file that a commit changed, each name that became another at two places or more. Where one of these, changed
-alone, is a definition, and nothing else of its line changed, the truth is what the commit changed in the function around
-it, up to the next definition of that name. *Offered* are those of these uses that are; *wrong* is the share of offers in
-code where the commit left the old name. What it rewrote or removed counts neither way, nor do comments and strings.
+In each file of a commit, each name that became another at two places or more. Where one of these, changed alone, is a
+definition, and nothing else of its line changed, the truth is what the commit changed in the function around it (in the
+declaration whose own type it is), up to the next definition of that name. *Offered* are those of these uses that are;
+*wrong* is the share of offers in code where the commit left the old name; comments, strings and what went do not count.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from fim_lsp.next_edit.renames import find_here, find_renames
 from fim_lsp.next_edit.rule import is_word, token_changes, tokens
 
 MOST_LINES = 3_000  # of a file: each place is parsed
-MOST_PLACES = 40  # of one name; more is a formatter's, or generated
+PLACES = 40  # of one name; more is a formatter's, or generated
 FUNCTION = re.compile(
-    r"(local_|generator_)?function_(declaration|definition|expression|item|statement)"
-    r"|(singleton_)?method(_declaration|_definition)?|constructor_declaration|arrow_function"
-    r"|anonymous_function|func_literal|closure_expression|lambda(_expression)?"
+    r"(local_|generator_)?function_(signature(_item)?|declaration|definition|expression|item|statement|type)"
+    r"|(singleton_|abstract_)?method(_declaration|_definition|_signature)?|constructor_declaration"
+    r"|anonymous_function|func_literal|closure_expression|lambda(_expression)?|arrow_function"
 )
 PROSE = re.compile("comment|string")
 Place = tuple[int, int]  # row and column in the text before a commit
@@ -49,11 +49,10 @@ def main() -> None:
     for path in options.histories:
         history = History(path, options.commits)
         for commit in history.commits:
-            files = history.files(commit)
-            for name in {hunk.path for hunk in commit.hunks} & files.keys():
-                if len(files[name]) <= MOST_LINES:
+            for name, lines in history.files(commit, *{hunk.path for hunk in commit.hunks}).items():
+                if len(lines) <= MOST_LINES:
                     mine = [hunk for hunk in commit.hunks if hunk.path == name]
-                    count_uses(mine, name, files[name], counts[language_of(name)])
+                    count_uses(mine, name, lines, counts[language_of(name)])
     counts["all"] = sum(counts.values(), Counter[str]())
     shares = (
         (language, n["definitions"], n["uses"], f"{n['right'] / n['uses']:.0%}",
@@ -71,9 +70,7 @@ def count_uses(hunks: Sequence[Hunk], name: str, lines: Lines, n: Counter[str]) 
             if old.isidentifier() and new.isidentifier():
                 by_names[old, new].append((row, column))
     for names, places in by_names.items():
-        if not 2 <= len(places) <= MOST_PLACES:
-            continue
-        tried = [(place, _offered(name, lines, names, place)) for place in places]
+        tried = [(p, _offered(name, lines, names, p)) for p in places if 2 <= len(places) <= PLACES]
         defined = [(place, uses) for place, uses in tried if uses is not None]
         ends = [*(place for place, _ in defined[1:]), (len(lines), 0)]
         for (place, uses), end in zip(defined, ends, strict=False):
@@ -83,6 +80,7 @@ def count_uses(hunks: Sequence[Hunk], name: str, lines: Lines, n: Counter[str]) 
             others = {
                 p for p in others if (node := _node(name, lines, p)) and not PROSE.search(node.type)
             }
+            others -= {p for at, its in defined if at != place for p in its if p[0] == place[0]}
             if others and {named[:2] for named in rows[place[0]]} == {names}:
                 n["definitions"] += 1
                 n["uses"] += len(others)
@@ -112,7 +110,9 @@ def _function(name: str, lines: Lines, place: Place) -> range:
     """Return the rows of the function around a place, those of the text where there is none."""
     node = _node(name, lines, place)
     at = node.start_point if node else place
-    while node and not (FUNCTION.fullmatch(node.type) and not _is_name(node, at)):
+    is_type = node and node.parent and node.parent.type == "type_parameter"
+    kinds = FUNCTION.pattern + "|.*_declaration" * bool(is_type)
+    while node and not (re.fullmatch(kinds, node.type) and not _is_name(node, at)):
         node = node.parent
     return range(node.start_point[0], node.end_point[0] + 1) if node else range(len(lines))
 

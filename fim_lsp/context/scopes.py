@@ -144,10 +144,10 @@ class ScopedText:
     def type_of(self, name: str) -> str:
         """Return the type that all declarations of a name say, or ""."""
         roles = (Role.BINDS, Role.DEFINES_MEMBER)
-        all_types = {self._declared_type(p.way) for p in self.places(name) if p.role in roles}
+        all_types = {self._find_type(p.way) for p in self.places(name) if p.role in roles}
         return all_types.pop() if len(all_types) == 1 else ""
 
-    def _declared_type(self, way: Sequence[Step]) -> str:
+    def _find_type(self, way: Sequence[Step]) -> str:
         for node, _ in way[-2:0:-1]:
             if declared := node.child_by_field_name("type"):
                 named = _TYPE.match((declared.text or b"")[:NAME_BYTES])
