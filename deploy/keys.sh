@@ -3,6 +3,7 @@
 # /secrets has changed, with a reload that cuts no stream. A line of keys.txt is a name and a key, or begins with #. The
 # servers behind nginx get $SERVER_KEY in its place: no editor's key goes further than nginx.
 # The shell alone does it, and writes to memory: a key is in no argument of a program, in no message and on no disk.
+# nginx compares keys without regard to case, and refuses a table with one twice, with the key in its message.
 set -eu
 umask 077
 keys=${1:-/secrets/keys.txt}
@@ -20,12 +21,16 @@ make_tables() {
 	carriage=$(printf '\r')
 	n_lines=0
 	n_keys=0
+	seen=
 	: >"$members.new"
 	while read -r name key || [ -n "$name" ]; do
 		n_lines=$((n_lines + 1))
 		key=${key%"$carriage"}
 		case ${name%"$carriage"} in '' | '#'*) continue ;; *[!A-Za-z0-9._@-]*) key= ;; esac
 		check "keys.txt, line $n_lines, a name and a key" "$key"
+		small=$(printf %s "$key" | tr '[:upper:]' '[:lower:]')
+		case $seen in *" $small "*) check "keys.txt, line $n_lines, the key of another line" '' ;; esac
+		seen="$seen $small "
 		n_keys=$((n_keys + 1))
 		printf '"Bearer %s" "Bearer %s";\n' "$key" "$SERVER_KEY"
 		printf '"Bearer %s" "%s";\n' "$key" "$name" >>"$members.new"
@@ -44,7 +49,8 @@ watch() { # one that is wrong changes nothing
 		now=$(cksum "${keys%/*}"/*)
 		[ "$now" != "$before" ] || continue
 		before=$now
-		(make_tables) && nginx -s reload || true
+		(make_tables) || continue
+		nginx -s reload || echo "nginx does not take the changed tables: the old keys go on" >&2
 	done
 }
 

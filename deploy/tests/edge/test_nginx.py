@@ -249,11 +249,23 @@ def test_a_greedy_member_is_limited_and_the_others_are_not(
         answers = []
         for session in ("a", "a", "b", "c", "a", "b"):
             connection = stack.enter_context(closing(front.connection()))
-            headers = {**LOGIN, "X-Session-ID": session}
+            headers = {**LOGIN, "X-Session-ID": session * 300}
             connection.request("POST", path, b'{"stream": true}', headers)
             answers.append(connection.getresponse().status)
         assert answers == [200, 429, 200, 429, 429, 429]
         assert front.ask("POST", path, OTHER_LOGIN, b"{}")[0] == 200
+
+
+def test_half_requests_of_a_stranger_leave_places(kind: str, front: Edge) -> None:
+    """More of them than one worker of nginx takes by default; none has a key."""
+    with ExitStack() as stack:
+        for _ in range(600):
+            plain = socket.create_connection(("127.0.0.1", front.port))
+            half = stack.enter_context(
+                front.context.wrap_socket(plain, server_hostname="127.0.0.1")
+            )
+            half.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n")
+        assert front.ask("GET", "/health")[0] == 200
 
 
 def test_a_revoked_key_ends_without_cutting_a_stream(
