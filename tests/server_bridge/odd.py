@@ -15,13 +15,13 @@ ODD: tuple[Any, ...] = (
     {"a": {}}, [None], [-1], ["x"],
 )  # fmt: skip
 
-SHARE = 9
+SHARE = len(ODD)
 
 Place = tuple[Any, ...]
 
 
 def some(n: int) -> tuple[Any, ...]:
-    """Return values for the *n*-th place: one in `SHARE`, others in the next place; all with FIM_FUZZ, see scripts/test-security."""
+    """Return values for the *n*-th place: one in `SHARE`, another in the next place; all with FIM_FUZZ, see scripts/test-security."""
     return ODD if FUZZ > 1 else ODD[n % SHARE :: SHARE]
 
 

@@ -23,6 +23,7 @@ SAMPLED = Request(prompt("    def f(self"), n_predict=4, stop=("\n\n",), sample=
 GREEDY = Request(SAMPLED.prompt, n_predict=4)
 CHOICE = {"samplers", "temperature", "top_k"}  # without these another token is taken
 NAMED = "Field '%s': not supported"
+SOME = OPTIONAL[::3]  # each is left out in the same way
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ class Refusing(Wrapped):
 
 @pytest.mark.parametrize(
     ("field", "says"),
-    [*((field, NAMED) for field in OPTIONAL), (OPTIONAL[0], "no"), (OPTIONAL[-1], "no")],
+    [*((field, NAMED) for field in SOME), (OPTIONAL[0], "no"), (OPTIONAL[-1], "no")],
 )
 async def test_a_field_that_is_refused_is_left_out_from_then_on(
     url: str, field: str, says: str

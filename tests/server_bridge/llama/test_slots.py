@@ -7,8 +7,8 @@ What is decided is seen on a server that does what `Mirror` says llama.cpp does;
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any, cast
 
 import pytest
@@ -245,11 +245,6 @@ async def test_what_is_evaluated_aside_is_there_and_takes_nothing_away(kind: str
 engine = pytest.mark.engine
 patient = pytest.mark.usefixtures("patient")
 RING = tuple(Chunk(f"lib/m{n}.py", "".join(LINES[n * 15 : n * 15 + 15])) for n in range(6))
-REAL: dict[str, dict[str, Any]] = {
-    "separate": {"n_parallel": 2},
-    "unified": {"n_parallel": 4, "kv_unified": True},
-    "four": {"n_parallel": 4, "n_ctx": 16384},
-}
 
 
 def in_document(n: int, middle: str = "") -> Prompt:
@@ -257,23 +252,6 @@ def in_document(n: int, middle: str = "") -> Prompt:
     at = 700 + 100 * n
     prefix, suffix = "".join(LINES[at - 24 : at]), "".join(LINES[at : at + 8])
     return Prompt("demo", RING, f"app/d{n}.py", prefix, suffix, middle)
-
-
-@asynccontextmanager
-async def running(kind: str, n: int = 1) -> AsyncIterator[list[Endpoints | LlamaServer]]:
-    """A number of backends, each as if it was another editor's, on one server of this kind."""
-    async with AsyncExitStack() as stack:
-        if kind == "ours":
-            backends: list[Endpoints | LlamaServer] = [
-                open_backend(BackendSettings(kind="embedded"))
-            ]
-        else:
-            settings = {"endpoint_slots": True, **REAL[kind]}
-            url = stack.enter_context(llama_server(BUNDLED, **settings))
-            backends = [LlamaServer(url) for _ in range(n)]
-        for backend in backends:
-            stack.push_async_callback(backend.aclose)
-        yield backends
 
 
 async def visit(backend: Model, n_document: int, middle: str) -> int:
@@ -292,15 +270,17 @@ def typed(n_round: int) -> str:
     return TYPED[: TYPED.index(" ", 12 * n_round + 12)]
 
 
-@engine
-@patient
-@pytest.mark.parametrize(
-    ("kind", "n_documents", "most"),
-    [("ours", 4, FEW), ("separate", 2, FEW), ("unified", 3, WINDOW)],
-)
-async def test_real_servers_do_as_the_mirror_says(kind: str, n_documents: int, most: int) -> None:
-    """Documents take turns on them; what each costs was foretold (`visit`)."""
-    async with running(kind) as [backend]:
+async def take_turns(backend: Endpoints | LlamaServer, n_documents: int, most: int) -> None:
+    async with aclosing(backend):
         for n_round in range(3):
             costs = [await visit(backend, n, typed(n_round)) for n in range(n_documents)]
             assert n_round == 0 or max(costs) <= most
+
+
+@engine
+@patient
+async def test_real_servers_do_as_the_mirror_says() -> None:
+    """Documents take turns on our engine, and on a server; what each costs was foretold (`visit`)."""
+    await take_turns(open_backend(BackendSettings(kind="embedded")), 4, FEW)
+    with llama_server(BUNDLED, endpoint_slots=True, n_parallel=4, kv_unified=True) as url:
+        await take_turns(LlamaServer(url), 3, WINDOW)
