@@ -10,17 +10,18 @@ import pytest
 
 # By what they compute and wait, end of November 2026, the longest first: `scripts/test --durations=0` tells.
 LONGEST = (
-    "tests/e2e/test_rest.py", "tests/server_bridge/test_contract.py",
-    "tests/e2e/test_watchdog.py", "tests/e2e/test_leaving.py", "tests/cli/test_commands.py",
-    "tests/test_readers.py", "tests/test_patterns.py", "tests/server_bridge/test_memories.py",
-    "tests/e2e/test_next_edit.py", "tests/session/test_canary.py",
-    "tests/server_bridge/llama/test_backend.py", "tests/session/test_late_rules.py",
-    "tests/benchmarks/test_tokens_per_key.py", "tests/workspace/test_syntax_process.py",
-    "tests/session/test_session.py", "tests/session/test_soak.py",
-    "tests/server_bridge/llama/test_persistence.py",
-    "tests/server_bridge/failover/test_endpoints.py",
-    "tests/server_bridge/failover/test_odd_servers.py", "tests/e2e/test_unloading.py",
-    "tests/e2e/test_restart.py", "tests/e2e/test_commands.py", "tests/e2e/test_suggestions.py",
+    "tests/e2e/test_rest.py", "tests/e2e/test_windows.py", "tests/server_bridge/test_contract.py",
+    "tests/e2e/test_watchdog.py", "tests/session/test_convergence.py",
+    "tests/server_bridge/process/test_shared.py", "tests/e2e/test_leaving.py",
+    "tests/cli/test_commands.py", "tests/server_bridge/test_memories.py",
+    "tests/wire/test_laws.py", "tests/test_patterns.py", "tests/e2e/test_next_edit.py",
+    "tests/lsp/test_rule_files.py", "tests/session/test_canary.py", "tests/wire/test_memory.py",
+    "tests/server_bridge/llama/test_persistence.py", "tests/test_readers.py",
+    "tests/server_bridge/llama/test_backend.py", "tests/benchmarks/test_tokens_per_key.py",
+    "tests/e2e/test_restart.py", "tests/server_bridge/failover/test_order.py",
+    "tests/workspace/test_ignore_files.py", "tests/workspace/test_syntax_process.py",
+    "tests/session/test_session.py", "tests/test_starts.py", "tests/e2e/test_commands.py",
+    "tests/e2e/test_unloading.py", "tests/e2e/test_settings.py", "tests/e2e/test_suggestions.py",
     "tests/e2e/test_limits.py", "tests/context/test_secrets_growing.py",
 )  # fmt: skip
 

@@ -187,15 +187,6 @@ def test_notifications_may_be_nonsense(editor: Editor) -> None:
     assert editor.messages("window/showMessage") == []
 
 
-def test_headers_are_read_as_http_has_them(editor: Editor) -> None:
-    """Any case, any order, other headers, and one without a length is skipped."""
-    hello = b'{"jsonrpc": "2.0", "id": "a", "method": "initialize", "params": {"capabilities": {}}}'
-    editor.write(b"", "Content-Type: x\r\n\r\n")
-    editor.write(hello, "content-type: utf-8\r\nCONTENT-LENGTH:{}\r\n\r\n")
-    assert "Content-Length" in editor.answer(None)["error"]["message"]
-    assert "result" in editor.answer("a")
-
-
 def test_nothing_heavy_is_imported_while_the_editor_waits() -> None:
     """Start-up is imports; these come when they are needed, after the answer to `initialize`."""
     code = "import sys, fim_lsp.lsp.run, server_bridge.bridge; print(*sys.modules)"

@@ -5,11 +5,9 @@ on.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -121,16 +119,6 @@ def test_a_deep_request_gets_one_answer(editor: Editor) -> None:
             editor.write(body.replace("%s", nested).encode())
             editor.answer(id_)
             del editor.answers[id_]
-
-
-def test_deep_settings_are_one_problem(editor: Editor) -> None:
-    """Named in a message, and everything else works."""
-    nested: Any = json.loads(DEEP)
-    editor.initialize(
-        initializationOptions={"fim": {"ring": {"chunks": nested}, "x": {"y": nested}}}
-    )
-    said = editor.shown()
-    assert "fim.ring.chunks" in said[0]
 
 
 ODD_IDS = [b"[1]", b"{}", b"true", b"1.5", b"NaN", b"null", b"-1e400", b"9" * 4301]

@@ -13,7 +13,6 @@ from fim_lsp.events import (
     Changed,
     Closed,
     FoldersChanged,
-    NextEditDismissed,
     NextEditShown,
     NextEditTaken,
     Opened,
@@ -194,15 +193,6 @@ async def test_the_model_is_asked_once_for_all(monkeypatch: pytest.MonkeyPatch) 
     desk.now += 1
     assert await asyncio.gather(*map(desk.next_edits.propose, (A, B, A))) == [None] * 3
     assert len(asked) == 1
-
-
-async def test_a_dismissed_pattern_is_not_proposed_again(desk: Desk) -> None:
-    """At no other place either."""
-    assert await desk.proposed()
-    desk.next_edits.mark(NextEditDismissed(A))
-
-    again = await desk.proposed()
-    assert again is None or "height" not in again[2]
 
 
 async def test_what_was_applied_is_counted_where_the_editor_does_not_say_so(desk: Desk) -> None:

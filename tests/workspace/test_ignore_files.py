@@ -69,20 +69,6 @@ def test_an_ignore_file_beyond_the_limits_hides_its_folder(
     assert str(root / "sub/.gitignore") in record.getMessage()
 
 
-def test_50_000_rules_are_read(root: Path) -> None:
-    """Long, but within the limits."""
-    write(root / ".gitignore", "".join(f"{n:x}\n" for n in range(50_000)))
-    assert why_private(root / "a00", root, BARE)
-    assert why_private(root / "a.py", root, BARE) == ""
-
-
-def test_rules_that_froze_the_server_are_read(root: Path) -> None:
-    """Stars and a long name of the letter between them."""
-    write(root / ".gitignore", "*a" * 100 + "b\n" + "**/a*" * 50 + "b\n")
-    assert why_private(root / ("a" * 250), root, BARE) == ""
-    assert why_private(root / ("a" * 250), root, PrivacyConfig(("*a" * 100 + "b",))) == ""
-
-
 # -- git's own files ------------------------------------------------------------------------------
 
 
@@ -158,12 +144,6 @@ def test_configuration_that_is_no_file_is_not_read(root: Path, home: Path, what:
     write(root / ".git/config", "")
     (home / ".gitconfig").symlink_to(path)
     assert (why_private(root / "a.py", root, BARE) == "") == is_known
-
-
-def test_includes_that_go_round_end(root: Path, home: Path) -> None:
-    """Ten levels, as in git."""
-    write(home / ".gitconfig", "[include]\npath = .gitconfig\npath = .gitconfig\n")
-    assert why_private(root / "a.py", root, BARE) == ""
 
 
 @pytest.mark.parametrize(
@@ -376,13 +356,6 @@ def test_temporary_files_of_programs_are_private(
         assert "temporary" in why_private(tmp_path / name, root, BARE)
     assert why_private(tmp_path / "w/a.py", tmp_path / "w", BARE) == ""
     assert why_private(tmp_path / "w/a.py", None, BARE) == ""
-
-
-@pytest.mark.parametrize("path", ["/etc/passwd", "/proc/self/environ", "/dev/shm/pass.x/y.txt"])
-def test_files_of_the_system_are_private_with_and_without_a_workspace(path: str) -> None:
-    """The folder of the file is no workspace that makes it public."""
-    for root in (None, Path(path).parent, Path("/")):
-        assert "system" in why_private(Path(path), root, BARE)
 
 
 def test_installed_packages_are_public_wherever_a_link_leads(root: Path) -> None:

@@ -17,7 +17,7 @@ from server_bridge.http.responses import Object, object_in
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.protocol import BackendError, BackendTimeout, Request, append_text
 from tests.server_bridge.odd import ODD, places, some, with_odd
-from tests.server_bridge.prompts import prompt, warm_all
+from tests.server_bridge.prompts import prompt
 
 REQUEST = Request(prompt("    def f(self", " ret"), n_predict=4, stop=("\n",))
 USAGE = {
@@ -131,25 +131,6 @@ class Reporting(Http):
 
 
 LONG = prompt("    def f(self", at=900)
-REPORTS = [
-    (0,), ("none",), (-1,), (10**6,), (2**31,), ("x",), (0, 900, 0), (10**6, 0, "none", -1),
-    (1.5, None),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("told", REPORTS)
-@pytest.mark.parametrize("step", [7, 100, 4096])
-async def test_steps_end_whatever_is_said_to_be_cached(told: Sequence[object], step: int) -> None:
-    """A server that reuses nothing, or reports what cannot be, is asked to decode at last."""
-    wire = Reporting(told)
-    server = OpenAiServer(wire)
-    assert (await server.measure(LONG)).total > 700
-    for asked in (LONG, LONG, replace(LONG, middle="x" * 3000), replace(LONG, turns=("do it",))):
-        outcomes = await warm_all(server, asked, step)
-        assert all(warmed.evaluated >= 0 for warmed in outcomes)
-    n_asked = wire.n_asked
-    await server.complete(replace(REQUEST, prompt=LONG))
-    assert wire.n_asked > n_asked
 
 
 async def test_a_server_that_keeps_nothing_leaves_no_step() -> None:
