@@ -34,8 +34,8 @@ from fim_lsp.suggest.lines import is_word_sign
 from server_bridge.protocol import Token
 
 NOT_SURE = "not sure"
-# What drafts are worth at most: repetitive text goes on as drafted, and then does not
-# (test_speculation).
+# What drafts are worth at most: a server accepts repetitive text as drafted until it is wrong, and
+# tells no odds of it.
 DRAFTED = math.log(0.6)
 
 # The odds are too high: their square is nearer to how often a text is right (above).

@@ -11,8 +11,8 @@ does not look there. The other slots are saved, too, and with a unified cache (`
 The last token of a prompt is always evaluated, for its logits; a model's memory may have to go back
 further (`checkpoints`). A stream that was closed may have left a token or two more than it told:
 what goes on behind a content with an *open* end is not sure. These are the rules of llama.cpp's
-tools/server (server-context.cpp, server-task.cpp); on mixed traces of 750 requests over five files
-they predicted every `cache_n` exactly.
+tools/server (server-context.cpp, server-task.cpp); each answer tells whether they still hold:
+`Timings.expected_n` is what they say of its `cache_n`.
 
 Sequences are packed ids compared as bytes: a `memcmp` is faster than any hash of them, and exact.
 What a failed request left behind is unknown; then the mirror forgets everything and predicts

@@ -4,7 +4,7 @@ The policy for the slots of a llama.cpp server, by document: what both variants 
 Theory of operation. Left to itself the server gives a prompt to the slot that shares most with it.
 With a ring all documents share thousands of tokens, so all go to one slot, and because that slot
 keeps more than half of its content it is not saved first: coming back to a document costs its
-window again (measured: 127 tokens per request in a session over several files, 873 at most).
+window again, 1,536 tokens by default.
 
 So a document gets a slot, and comes back to what it left there. Where that serves it badly (it has
 none yet, another document took it, the ring was evaluated elsewhere) the slot is *cleared* first: a
