@@ -128,9 +128,7 @@ def _one(settings: BackendSettings, patience_s: float = LOOK_S) -> Server:
         _key(settings),
         patience_s,
         trust=Trust(settings.ca_file),
-        model=""
-        if is_openai
-        else _choose_model(settings),  # which one it is, that kind finds out itself
+        model="" if is_openai else _choose_model(settings),  # that kind finds out itself
         tags=_tags(settings),
     )
     if is_openai:

@@ -129,7 +129,7 @@ class LspClient:
         )
         started = time.perf_counter()
         request = self._client.text_document_inline_completion_async(params)
-        result = await self._answer(self._while_it_works(request, progress), longest_s=None)
+        result = await self.answer(self._while_it_works(request, progress), longest_s=None)
         ms = (time.perf_counter() - started) * 1000
         items = result.items if isinstance(result, types.InlineCompletionList) else result or ()
         parse = partial(_parse_suggestion, document, position)
@@ -149,13 +149,13 @@ class LspClient:
             self._client.protocol.notify("textDocument/didPartiallyAcceptCompletion", params)
         elif command is not None:
             request = types.ExecuteCommandParams(command.command, command.arguments)
-            await self._answer(self._client.workspace_execute_command_async(request))
+            await self.answer(self._client.workspace_execute_command_async(request))
         return cursor
 
     async def stats(self) -> dict[str, Any]:
         """Return the server's own counts."""
         request = self._client.protocol.send_request_async("fim/stats", {})
-        return cast("dict[str, Any]", await self._answer(request))
+        return cast("dict[str, Any]", await self.answer(request))
 
     async def wait_settled(self, progress: Callable[[float], None]) -> dict[str, Any]:
         """Wait until the backend is ready or not likely to be; returns `stats()["backend"]`."""
@@ -191,11 +191,14 @@ class LspClient:
             progress(n_evaluated, now - started)
         return answer.result()
 
-    async def _answer(self, request: Any, longest_s: float | None = ANSWER_SECONDS) -> Any:
+    async def answer(
+        self, request: Any, longest_s: float | None = ANSWER_SECONDS, failure: str = "no answer"
+    ) -> Any:
+        """Return the answer to *request*. Raises EditorError with *failure* and the server's log."""
         try:
             return await asyncio.wait_for(request, longest_s)
         except (TimeoutError, JsonRpcException, RuntimeError, ConnectionError) as error:
-            raise EditorError("\n".join((*self._last_lines, f"no answer: {error!r}"))) from error
+            raise EditorError("\n".join((*self._last_lines, f"{failure}: {error!r}"))) from error
 
 
 @asynccontextmanager
@@ -214,9 +217,12 @@ async def editor(root: Path, settings: Mapping[str, object]) -> AsyncIterator[Ls
     assert process.stderr is not None
     # This pipe must be read: a full one stops the server.
     listener = asyncio.create_task(_listen(process.stderr, last_lines))
+    server = LspClient(client, last_lines)
     try:
-        await _initialize(client, root, settings, last_lines)
-        yield LspClient(client, last_lines)
+        started = client.initialize_async(_hello(root, settings))
+        await server.answer(started, START_SECONDS, "the server did not start")
+        client.initialized(types.InitializedParams())
+        yield server
         await asyncio.wait_for(client.shutdown_async(None), EXIT_SECONDS)
         client.exit(None)
     except BaseException:
@@ -234,11 +240,9 @@ async def editor(root: Path, settings: Mapping[str, object]) -> AsyncIterator[Ls
         await listener
 
 
-async def _initialize(
-    client: LanguageClient, root: Path, settings: Mapping[str, object], last_lines: deque[str]
-) -> None:
+def _hello(root: Path, settings: Mapping[str, object]) -> types.InitializeParams:
     uri = root.as_uri()
-    params = types.InitializeParams(
+    return types.InitializeParams(
         capabilities=types.ClientCapabilities(
             text_document=types.TextDocumentClientCapabilities(
                 inline_completion=types.InlineCompletionClientCapabilities()
@@ -252,12 +256,6 @@ async def _initialize(
         workspace_folders=[types.WorkspaceFolder(uri, root.name)],
         initialization_options={"fim": dict(settings)},
     )
-    try:
-        await asyncio.wait_for(client.initialize_async(params), START_SECONDS)
-    except (TimeoutError, JsonRpcException, RuntimeError, ConnectionError) as error:
-        last_words = f"the server did not start: {error!r}"
-        raise EditorError("\n".join((*last_lines, last_words))) from error
-    client.initialized(types.InitializedParams())
 
 
 async def _listen(stderr: asyncio.StreamReader, last_lines: deque[str]) -> None:

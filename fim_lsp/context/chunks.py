@@ -251,15 +251,11 @@ def group(chosen: Iterable[Piece], max_lines: int) -> tuple[ContextChunk, ...]:
     chunks: list[ContextChunk] = []
     for piece in chosen:
         last = chunks[-1] if chunks else None
-        if last is not None and _joins(last, piece, max_lines):
+        if last and last.uri == piece.uri and last.n_lines + piece.n_lines <= max_lines:
             chunks[-1] = ContextChunk((*last.pieces, piece))
         else:
             chunks.append(ContextChunk((piece,)))
     return tuple(chunks)
-
-
-def _joins(chunk: ContextChunk, piece: Piece, max_lines: int) -> bool:
-    return chunk.uri == piece.uri and chunk.n_lines + piece.n_lines <= max_lines
 
 
 def _part(piece: Piece, lines: Sequence[str], run: Sequence[int]) -> Iterator[Piece]:

@@ -129,26 +129,19 @@ def _change(
     ring: Ring, scored: Sequence[Scored], interest: Interest, limits: RingLimits, cut: int
 ) -> tuple[Ring, float]:
     """Return the ring cut before chunk *cut* and filled up again, and what that is worth."""
-    kept = [piece for chunk in ring.chunks[:cut] for piece in chunk.pieces]
-    gone = {_key(piece) for chunk in ring.chunks[cut:] for piece in chunk.pieces}
-    room = Room(
-        limits.n_chars - sum(chunk.size for chunk in ring.chunks[:cut]),
-        limits.n_chunks - cut,
-        limits.chunk_lines,
-        ring.credit,
-        share_of(limits.n_chars),
-    )
-    chosen = choose(scored, interest, kept, room, gone)
+    kept, old = Ring(ring.chunks[:cut]), ring.chunks[cut:]
+    gone = {_key(piece) for chunk in old for piece in chunk.pieces}
+    n_chars, share = limits.n_chars - kept.size, share_of(limits.n_chars)
+    room = Room(n_chars, limits.n_chunks - cut, limits.chunk_lines, ring.credit, share)
+    pieces = (piece for chunk in kept.chunks for piece in chunk.pieces)
+    chosen = choose(scored, interest, pieces, room, gone)
     written = group(sorted(chosen.pieces, key=interest.order), limits.chunk_lines)
     evaluated = sum(chunk.size for chunk in written)
     carried = sum(_count_carried(chunk, gone) for chunk in written)
     shown = {_key(piece) for chunk in written for piece in chunk.pieces}
-    left = sum(not any(_key(p) in shown for p in chunk.pieces) for chunk in ring.chunks[cut:])
-    fresh = Ring(
-        chunks=ring.chunks[:cut] + written,
-        credit=ring.credit + evaluated - 2 * carried,
-        evicted=ring.evicted + left,
-    )
+    left = sum(shown.isdisjoint(map(_key, chunk.pieces)) for chunk in old)
+    credit = ring.credit + evaluated - 2 * carried
+    fresh = Ring(kept.chunks + written, credit, ring.evicted + left)
     return fresh, chosen.worth - PRICE * evaluated
 
 

@@ -52,12 +52,8 @@ def describe(prompt: Prompt, measure: Measure | None, ring: Iterable[ContextChun
     reasons = {(chunk.name, chunk.text): _reason(chunk) for chunk in ring}
     parts = [("repository", "its name never changes", prompt.repo)]
     parts += [
-        (
-            f"chunk of {chunk.name}",
-            reasons.get((chunk.name, chunk.text), "evaluated already"),
-            chunk.text,
-        )
-        for chunk in prompt.chunks
+        (f"chunk of {name}", reasons.get((name, text), "evaluated already"), text)
+        for name, text in prompt.chunks
     ]
     parts += [
         ("path", "the file at work", prompt.path),

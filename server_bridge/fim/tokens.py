@@ -94,11 +94,11 @@ class Specials(NamedTuple):
 
     family: Family
     start: tuple[int, ...]  # before all of it: what this model's texts begin with, if anything
-    repo: tuple[int, ...]
-    file: tuple[int, ...]
-    prefix: tuple[int, ...]
-    suffix: tuple[int, ...]
-    middle: tuple[int, ...]
+    repo: tuple[int, ...] = ()
+    file: tuple[int, ...] = ()
+    prefix: tuple[int, ...] = ()
+    suffix: tuple[int, ...] = ()
+    middle: tuple[int, ...] = ()
     ask: tuple[int, ...] = ()
     again: tuple[int, ...] = ()
     answer: tuple[int, ...] = ()

@@ -143,7 +143,7 @@ class Tokenizer:
 
     async def plain(self) -> Specials:
         """Return the family for a model that has no tokens for a gap: its text goes on."""
-        return Specials(PLAIN, self._start, (), (), (), (), ())
+        return Specials(PLAIN, self._start)
 
     async def add_instructions(self, fills: Specials, turn: Turn) -> Specials:
         """
@@ -161,15 +161,11 @@ class Tokenizer:
         start = self._start if tuple(before[:1]) != self._start else ()
         gap = await self._numbers(GAP)
         task, ask = await self._numbers(TASK), await self._numbers(ASK)
-        begun = await self._numbers(OPEN)
         return Specials(
             CHAT,
             start=(*start, *before, *task),
-            repo=(),
-            file=(),
-            prefix=(),
             suffix=tuple(gap),
-            middle=(*ask, *between, *begun),
+            middle=(*ask, *between, *await self._numbers(OPEN)),
             again=tuple(await self._tokenize(turn.again, parse_special=True)),
             answer=tuple(between) if turn.again else (),
         )

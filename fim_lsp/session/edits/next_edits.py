@@ -180,16 +180,12 @@ class NextEdits:
     async def _repeat(self, workspace: Workspace, question: Question) -> NextEdit | None:
         """Repeat an earlier edit in an open document."""
         edits, documents, refused = question[:3]
-        proposal = await asyncio.to_thread(
-            lambda: propose(
-                edits,
-                [*map(text_of, documents)],
-                refused,
-                workspace.find_uses,
-                count=workspace.count_errors,
-            )
-        )
-        return _edit_of(documents, proposal)
+        find, count = workspace.find_uses, workspace.count_errors
+
+        def search() -> Proposal | None:
+            return propose(edits, [*map(text_of, documents)], refused, find, count=count)
+
+        return _edit_of(documents, await asyncio.to_thread(search))
 
     async def _repeat_elsewhere(self, workspace: Workspace, question: Question) -> NextEdit | None:
         """
