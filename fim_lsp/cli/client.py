@@ -194,7 +194,7 @@ class LspClient:
     async def answer(
         self, request: Any, longest_s: float | None = ANSWER_SECONDS, failure: str = "no answer"
     ) -> Any:
-        """Return the answer to *request*. Raises EditorError with *failure* and the server's log."""
+        """Return the answer to *request*. Raises EditorError with *failure* and the log."""
         try:
             return await asyncio.wait_for(request, longest_s)
         except (TimeoutError, JsonRpcException, RuntimeError, ConnectionError) as error:

@@ -138,8 +138,7 @@ class Completions:
         best = answer.suggestions[0]
         accepted, start = (selected.text, selected.end) if selected else ("", best.start)
         replaced = document.between(start, best.end)
-        text = dialects.insertion(best.text.removeprefix(accepted), replaced)
-        text = limits.cut_at_stop(text)
+        text = limits.cut_at_stop(dialects.insertion(best.text.removeprefix(accepted), replaced))
         if selected is None:
             place.text.suggested = text
         return Insertion(text, answer.cost)

@@ -185,12 +185,8 @@ def parse_snooze(arguments: tuple[object, ...]) -> Snoozed:
 def _show_until(editor: Editor) -> str:
     """Tell the user, who may have no status line."""
     until = editor.session.status().quiet_until
-    words = (
-        f"No automatic suggestions until {until}; you can still ask by hand."
-        if until
-        else "Automatic suggestions are on again."
-    )
-    editor.messages.show(words)
+    off = f"No automatic suggestions until {until}; you can still ask by hand."
+    editor.messages.show(off if until else "Automatic suggestions are on again.")
     return until
 
 

@@ -247,12 +247,8 @@ def parse_yank(params: object) -> Yanked | None:
     them.
     """
     match params:
-        case {"text": str(text)} if len(text) > YANK_CHARS:
-            return None
-        case {"text": str(text), "textDocument": {"uri": str(uri)}}:
-            return Yanked(uri, text)
-        case {"text": str(text)}:
-            return Yanked("", text)
+        case {"text": str(text)} if len(text) <= YANK_CHARS:
+            return Yanked(parse_focus(params).uri, text)
     return None
 
 

@@ -69,12 +69,8 @@ def is_followed(proposal: Proposal, edits: Sequence[FinishedEdit], since: float)
 
 def _contradicts(edit: FinishedEdit, proposal: Proposal) -> bool:
     """Return whether something else was made of the lines that the proposal was for."""
-    return (
-        edit.uri == proposal.uri
-        and edit.before == proposal.before
-        and edit.after != proposal.after
-        and edit.line == proposal.line
-    )
+    asked = (proposal.uri, proposal.line, proposal.before)
+    return (edit.uri, edit.line, edit.before) == asked and edit.after != proposal.after
 
 
 def why(proposal: Proposal, name: str, unopened: str = "") -> str:

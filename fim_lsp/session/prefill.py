@@ -8,7 +8,7 @@ and load it again.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from fim_lsp.documents import TextPlace
@@ -27,19 +27,17 @@ SHORTEST_S = 1e-3  # less is no reason to look again
 REST_S = 0.1  # the user stays at a place where the cursor rests this long
 
 
+@dataclass(eq=False, repr=False)
 class Prefill:
     """
     Evaluates ahead, in steps, what the next requests will need in the document where the user is;
     again each time that the backend was reached.
     """
 
-    def __init__(
-        self, lane: Lane, stats: Stats, framing: Framing, open_documents: OpenDocuments
-    ) -> None:
-        self._lane = lane
-        self._stats = stats
-        self._framing = framing
-        self._open = open_documents
+    _lane: Lane
+    _stats: Stats
+    _framing: Framing
+    _open: OpenDocuments
 
     def prefill(self, doc: OpenDocument) -> None:
         """

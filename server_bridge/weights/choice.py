@@ -36,11 +36,8 @@ def offers(machine: Machine, paths: Mapping[str, str]) -> list[Offer]:
     """
     all_offers = [_offer(model, machine, paths.get(model.name, "")) for model in MODELS]
     worth = [offer for offer in all_offers if offer.model.is_free and _pays(offer, machine)]
-    return (
-        [offer._replace(is_best=offer is worth[-1]) for offer in all_offers]
-        if worth
-        else all_offers
-    )
+    best = worth[-1] if worth else None
+    return [offer._replace(is_best=offer is best) for offer in all_offers]
 
 
 def find_offer(offers: list[Offer], name: str) -> Offer | None:

@@ -247,13 +247,12 @@ class InstructedEdits:
         """Have the model answer, shown less where all of the context is too long for it."""
         context = work.dialogue.context
         bare = replace(context, chunks=(), prefix="", suffix="")
+        n_chars = sum(map(len, work.dialogue.selection.clean))
+        per_token = self._lane.connection.state.chars_per_token
+        n_predict = LEAST_TOKENS + int(GROWTH * n_chars / per_token)
         for shown in dict.fromkeys((context, replace(context, chunks=()), bare)):
             dialogue = replace(work.dialogue, context=shown)
             prompt = _prompt(dialogue, document)
-            n_chars = sum(map(len, dialogue.selection.clean))
-            n_predict = LEAST_TOKENS + int(
-                GROWTH * n_chars / self._lane.connection.state.chars_per_token
-            )
             request = Request(prompt, n_predict, (f"\n{FENCE}",), dialogue.sample)
             try:
                 work.begin(dialogue, await self._lane.evaluate(permit, prompt))
