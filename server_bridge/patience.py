@@ -18,7 +18,9 @@ LATE_S = 2.0  # an answer that takes longer is late: our steps are to take a qua
 CALM_S = 8.0  # without a late one answers come in time again
 HURRIED_S = 1.2  # where another server waits: two fit into a completion's deadline
 HUNG_S = 60.0  # a process of ours that computes nothing for so long does not begin again
-LOAD_S = 600.0  # 70 GB from a disk; a prompt that ik_llama.cpp evaluates, and answers nothing else
+# 70 GB from a disk; a prompt that ik_llama.cpp evaluates, and answers nothing else; a queue before
+# our steps, each a quarter of a second, of a server that may lie
+LOAD_S = 600.0
 TWICE_S = 1.0  # less than there is between two looks
 
 
@@ -61,13 +63,13 @@ RULES: dict[tuple[ServerKind, Seen], Allowance] = {
     (ServerKind.ENGINE, Seen.IDLE): Allowance(TWICE_S, NextStep.ASK_AGAIN),
     (ServerKind.ENGINE, Seen.DEAF): Allowance(HUNG_S, NextStep.END),
     (ServerKind.ENGINE, Seen.GONE): Allowance(0.0, NextStep.ASK_AGAIN),
-    (ServerKind.LLAMA, Seen.WORKING): Allowance(math.inf, NextStep.WAIT),
+    (ServerKind.LLAMA, Seen.WORKING): Allowance(LOAD_S, NextStep.LEAVE),
     (ServerKind.LLAMA, Seen.IDLE): Allowance(TWICE_S, NextStep.ASK_AGAIN),
     (ServerKind.LLAMA, Seen.DEAF): Allowance(LOAD_S, NextStep.LEAVE),
     (ServerKind.LLAMA, Seen.GONE): Allowance(0.0, NextStep.LEAVE),
     (ServerKind.TEXT, Seen.WORKING): Allowance(LOAD_S, NextStep.LEAVE),  # a queue that never ends
     (ServerKind.TEXT, Seen.DEAF): Allowance(0.0, NextStep.LEAVE),  # `openai.waking` asks it again
-    (ServerKind.HURRIED, Seen.WORKING): Allowance(math.inf, NextStep.WAIT),
+    (ServerKind.HURRIED, Seen.WORKING): Allowance(LOAD_S, NextStep.LEAVE),
     (ServerKind.HURRIED, Seen.IDLE): Allowance(TWICE_S, NextStep.LEAVE),
     (ServerKind.HURRIED, Seen.DEAF): Allowance(0.0, NextStep.LEAVE),
     (ServerKind.HURRIED, Seen.GONE): Allowance(0.0, NextStep.LEAVE),

@@ -30,20 +30,25 @@ def accept(editor: Editor, *arguments: object) -> None:
 
 def toggle(editor: Editor, *_: object) -> bool:
     """
-    Switch suggestions while typing off or on, until the server ends; returns whether they are on.
+    Switch suggestions while typing off or on, until the server ends; returns whether they are on
+    where the user is: a project may keep them off.
     """
-    on = not editor.session.config.completion.auto
-    editor.sources.say(TOGGLE, {"completion": {"auto": on}})
+    editor.sources.say(TOGGLE, {"completion": {"auto": (wanted := not _is_auto(editor))}})
     editor.configure()
-    word = "on" if on else "off; you can still ask by hand"
+    where = ", as this project's .fim-lsp.toml says" if wanted and not _is_auto(editor) else ""
+    word = "on" if _is_auto(editor) else f"off{where}; you can still ask by hand"
     editor.messages.show(f"Automatic suggestions are {word}.")
-    return on
+    return _is_auto(editor)
+
+
+def _is_auto(editor: Editor) -> bool:
+    return editor.session.config_of(editor.session.last_uri).completion.auto
 
 
 def status(editor: Editor, *_: object) -> str:
     """Return the state of the session in one line."""
     session, now = editor.session, status_now(editor, None)
-    auto, counts = session.config.completion.auto, session.stats()
+    auto, counts = _is_auto(editor), session.stats()
     line = ", ".join((
         f"{now['model'] or 'no model'}: {now['message']}",
         f"automatic suggestions {'on' if auto else 'off'}",

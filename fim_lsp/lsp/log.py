@@ -4,6 +4,7 @@ The log: to stderr, which editors keep, or to a file; never to stdout, which bel
 Ours says what `fim.log.level` asks for; libraries only warn, and pygls says nothing: it would log
 messages with the user's text in them. A record is one line, whatever names and errors are in it,
 and a file is only appended to if it is a log of ours: a setting must not write into other files.
+One that is too long loses its older half.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import stat
+from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from typing import Any
 from fim_lsp.display import escape
 from fim_lsp.settings.config import LogConfig
 
+MOST_BYTES = 10_000_000  # of a file
 MOST_CHARS = 2000  # of a record: what is foreign in it may have any length
 _FIRST_LINE = b"# log of fim-lsp\n"
 _OURS = ("fim_lsp", "server_bridge")
@@ -53,6 +56,16 @@ class OwnFile(logging.FileHandler):
         except BaseException:
             os.close(file)
             raise
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Append *record*."""
+        with suppress(OSError):
+            if self.stream and os.fstat(file := self.stream.fileno()).st_size > MOST_BYTES:
+                os.lseek(file, -MOST_BYTES // 2, os.SEEK_END)
+                kept = os.read(file, MOST_BYTES)
+                os.ftruncate(file, 0)
+                os.write(file, _FIRST_LINE + kept.partition(b"\n")[2])
+        super().emit(record)
 
 
 def log_to(config: LogConfig) -> str | None:

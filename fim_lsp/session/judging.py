@@ -230,9 +230,8 @@ class Judging:
 
 def _was_used(doc: OpenDocument) -> bool:
     """Return whether text of it may be in the engine, in the ring, or on disk."""
-    workspace, uri = doc.workspace, doc.uri
-    is_saved = workspace.saved is not None and uri in workspace.saved.documents
-    return workspace.memory.knows(uri) or is_saved
+    saved, uri = doc.workspace.saved, doc.uri
+    return doc.workspace.memory.knows(uri) or (saved is not None and uri in saved.documents)
 
 
 def _now() -> float:

@@ -85,8 +85,6 @@ class Explorer:
         self.index = EMPTY
         if self._listing is not None:
             self._listing.cancel()
-        if self._listing is not None:
-            self._listing.cancel()
 
     async def _grow(self, folder: Path, near: str, privacy: PrivacyConfig) -> None:
         loop = asyncio.get_running_loop()

@@ -36,6 +36,17 @@ def test_switching_off_and_on(editor: Editor) -> None:
     assert [message["type"] for message in editor.messages("window/showMessage")] == [3, 3, 3]
 
 
+def test_a_project_keeps_them_off(editor: Editor, tmp_path: Path) -> None:
+    """What counts where the user is, is shown; the user is told whose word it is."""
+    (tmp_path / ".fim-lsp.toml").write_text("[completion]\nauto = false\n")
+    (tmp_path / "a.py").write_text("x = 1\n")
+    editor.initialize(rootUri=tmp_path.as_uri(), initializationOptions=EMBEDDED)
+    editor.open((tmp_path / "a.py").as_uri(), "x = 1\n")
+    assert "automatic suggestions off" in str(editor.command("fim.status"))
+    assert editor.command("fim.toggle") is False
+    assert ".fim-lsp.toml" in editor.messages("window/showMessage")[-1]["message"]
+
+
 def test_not_now(editor: Editor) -> None:
     """Quiet for some minutes: nothing while typing, something by hand; the status says until when, and that it is over."""
     options = {"fim.backend.kind": "embedded", "fim.status.notify": True}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp.lsp.log import log_to
+from fim_lsp.lsp.log import OwnFile, log_to
 from fim_lsp.settings.config import LogConfig
 
 log = logging.getLogger("fim_lsp.test")
@@ -48,6 +48,25 @@ def test_a_log_is_for_its_owner_and_goes_on_where_it_ended(tmp_path: Path) -> No
     assert first == "# log of fim-lsp"
     assert [record.split(": ")[1] for record in records] == ["one", "two"]
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_log_that_is_too_long_loses_its_older_half(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two sessions write to it, as long as they like."""
+    monkeypatch.setattr("fim_lsp.lsp.log.MOST_BYTES", 1000)
+    file, other = tmp_path / "fim.log", OwnFile(tmp_path / "fim.log")
+    assert written(file) is None
+    for n in range(200):
+        log.info("number %d %s", n, "x" * 50)
+        other.emit(logging.LogRecord("other", logging.INFO, "", 0, "other %d", (n,), None))
+        assert file.stat().st_size < 1200
+    other.close()
+    first, *records = file.read_text("utf-8").splitlines()
+    assert first == "# log of fim-lsp"
+    numbers = [record.split()[-2] for record in records if "number" in record]
+    assert numbers == [str(n) for n in range(200)][-len(numbers) :]
+    assert len(numbers) > 1
 
 
 def test_an_empty_file_becomes_a_log(tmp_path: Path) -> None:

@@ -284,6 +284,13 @@ def replaced(folder: Path) -> None:
     (folder / "secret.py").write_text("")
 
 
+def remade(folder: Path) -> None:
+    """As by a build: the new one may have the number of the old one, and the file that of the old file."""
+    shutil.rmtree(folder)
+    folder.mkdir()
+    (folder / "secret.py").write_text("")
+
+
 def linked(folder: Path) -> None:
     shutil.rmtree(folder)
     folder.with_name("other").mkdir()
@@ -322,7 +329,7 @@ async def twice(disks: Disks, file: Path) -> None:
 
 
 @pytest.mark.parametrize("again", [watched, deleted_rule, opened_again, folders_changed, twice])
-@pytest.mark.parametrize("spoil", [deleted, emptied, replaced, linked, a_file])
+@pytest.mark.parametrize("spoil", [deleted, emptied, replaced, remade, linked, a_file])
 @pytest.mark.parametrize("where", ["root", "sub"])
 async def test_what_was_private_stays_so_when_its_folder_goes(
     disks: Disks, where: str, spoil, again
@@ -353,7 +360,7 @@ SPELLINGS = {
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-@pytest.mark.parametrize("spoil", [deleted, emptied, replaced, linked, a_file])
+@pytest.mark.parametrize("spoil", [deleted, emptied, replaced, remade, linked, a_file])
 async def test_another_name_for_it_stays_private_too(disks: Disks, spelling: str, spoil) -> None:
     """A cell of a notebook, a new one, and other spellings of the URI, when the folder went."""
     root = disks.roots[0]

@@ -137,11 +137,8 @@ class OpenDocuments:
         Return the lines of this file, of others that are open, and of the ring, that may be said
         again.
         """
-        others = {
-            other.file.path: other.document.lines
-            for other in self.of(doc.workspace)
-            if other is not doc and other.current is not None
-        }
+        beside = [d for d in self.of(doc.workspace) if d is not doc and d.current is not None]
+        others = {other.file.path: other.document.lines for other in beside}
         frame = doc.view.ladder.current
         shown = frame.header.chunks if frame else ()
         open_paths = {doc.file.path, *others}

@@ -24,7 +24,9 @@ from fim_lsp.workspace.files import has_lines
 from fim_lsp.workspace.ignore_files import UNSURE, list_rule_files, why_private
 
 T = TypeVar("T")
-FolderId = tuple[int, int]  # what tells a folder from another one in its place
+# What tells a folder from another one in its place, which may have its number (inode): there the
+# file is another one, too, and was changed at another time.
+PlaceId = tuple[int, int, int, int]
 
 LIMIT_S = 1.0  # for what a disk is asked: after that a request goes on without it
 CALM_S = 0.05  # without another change of the rules, before the disk is asked because of one
@@ -46,14 +48,14 @@ class Refusal(NamedTuple):
     """The reason why a file is private, and the place where it was found."""
 
     why: str
-    place: FolderId | None
+    place: PlaceId | None
 
 
 class _Seen(NamedTuple):
     """A verdict; where the file is, None if nowhere; whether the editor shows what is in it."""
 
     why: str
-    place: FolderId | None
+    place: PlaceId | None
     is_shown: bool
 
 
@@ -106,7 +108,7 @@ class Verdicts:
     ) -> tuple[_Seen, tuple[Path, ...]]:
         """Return the verdict, and the user's files of rules."""
         rule_files, place, why = list_rule_files(), _place(uri), self._judge(uri, privacy)
-        if _place(uri) != place:
+        if (_place(uri) or ())[:2] != (place or ())[:2]:
             place, why = None, f"{UNSURE}: its folder was replaced meanwhile"
         is_shown = refused is not None and has_lines(_file(uri), refused)
         return _Seen(why, place, is_shown), rule_files
@@ -150,11 +152,11 @@ def _name(uri: str) -> str:
     return os.path.normpath(file) if file else ""
 
 
-def _place(uri: str) -> FolderId | None:
+def _place(uri: str) -> PlaceId | None:
     """Return the place of a file; None where it is not there."""
     file = _file(uri)
     with suppress(OSError, ValueError):  # a name with a NUL
-        if file is not None and Path(file).is_file():
-            about = Path(file).parent.stat()
-            return about.st_dev, about.st_ino
+        if file is not None and stat.S_ISREG((about := Path(file).stat()).st_mode):
+            folder = Path(file).parent.stat()
+            return folder.st_dev, folder.st_ino, about.st_ino, about.st_ctime_ns
     return None

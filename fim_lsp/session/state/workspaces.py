@@ -158,11 +158,8 @@ class Workspace:
 
     def ring_to_save(self) -> Ring:
         """Return the ring as far as it is true and judged."""
-        shown = (
-            chunk
-            for chunk in self.memory.ring.chunks
-            if self.may_show(chunk.uri) and all(piece.fresh for piece in chunk.pieces)
-        )
+        judged = (chunk for chunk in self.memory.ring.chunks if self.may_show(chunk.uri))
+        shown = (chunk for chunk in judged if all(piece.fresh for piece in chunk.pieces))
         return replace(self.memory.ring, chunks=tuple(shown))
 
     def restore_ring(self, ring: Ring) -> None:
@@ -205,11 +202,8 @@ class Workspace:
         unsure = {source.uri for source in self.memory.unsure()}
         self._unjudged |= unsure
         # The caller has those that are open judged again, and what is forgotten is never judged.
-        self._shown = {
-            name: uri
-            for name, uri in self._shown.items()
-            if uri in unsure or self.memory.knows(uri)
-        }
+        known = {uri for uri in self._shown.values() if uri in unsure or self.memory.knows(uri)}
+        self._shown = {name: uri for name, uri in self._shown.items() if uri in known}
         self.edits.stop()  # a question that waits for its model has text of files
         self.files.forget()
 
