@@ -71,7 +71,7 @@ def map_errors(url: str) -> Iterator[None]:
         if "CERTIFICATE_VERIFY_FAILED" in (why := str(error)):
             fault = next(says for part, says in _UNTRUSTED.items() if part in why)
             raise BackendUnusable(f"the certificate of {url} {fault}") from error
-        raise BackendUnavailable(f"cannot connect to {url}: {error}") from error
+        raise BackendUnavailable(f"cannot connect to {url}: {why or 'no answer'}") from error
     except (httpx.RemoteProtocolError, httpx.NetworkError) as error:
         # The server closed an idle connection just as we wrote (or died): prove it again.
         raise Unproven(f"{url} closed the connection") from error

@@ -124,7 +124,8 @@ class Served:
         port already: editors would take that for it.
         """
         with suppress(ConnectionRefusedError):
-            socket.create_connection((command_line.HOST, self.port)).close()
+            with suppress(TimeoutError):  # one that hangs
+                socket.create_connection((command_line.HOST, self.port), 1.0).close()
             raise OSError(f"something listens at {self.url}: end it, or choose another --port")
         if self.slots_dir:
             Path(self.slots_dir).mkdir(0o700, parents=True, exist_ok=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
@@ -73,9 +74,15 @@ def test_what_cannot_be_a_key_is_refused(
         make(Plan(port=free_port()))
 
 
-def test_a_taken_port_is_told(make: Make, tmp_path: Path) -> None:
+@pytest.mark.parametrize("n_waiting", [0, 3], ids=["it answers", "it hangs"])
+def test_a_taken_port_is_told(make: Make, tmp_path: Path, n_waiting: int) -> None:
     """Editors would take the other server for this one; its key stays as it is."""
-    with socket.create_server(("127.0.0.1", 0)) as other:
+    with ExitStack() as stack:
+        other = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(n_waiting):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(other.getsockname())
         served = make(Plan(port=other.getsockname()[1]))
         with pytest.raises(OSError, match=r"something listens at .* choose another --port"):
             served.run()
