@@ -32,7 +32,7 @@ SELVES = types("self this cls Self super static parent")
 _RECEIVER = re.compile(r"(?:\.[?&]?(?!\.)|::|>-\??|(:))\s*[\])]*(\w*)")
 # bytes of other alphabets are parts of words, too
 _IN_WORD = frozenset(n for n in range(256) if not chr(n).isascii() or re.match(r"[\w$]", chr(n)))
-_TYPE = re.compile(rb"[^\[{(|<]*?(\w+)[\s*&?]*(?:<|$)")  # of no list, no structure, no choice
+_TYPE = re.compile(rb"[^\[{(|<]*?(?<!\w)(\w++)[\s*&?]*+(?:<|$)")  # of no list, structure or choice
 _LOCALS = (["local"], ["declare"], ["typeset"])  # of a function in Bash
 _SORTS = {
     "private_property_identifier": "#",
@@ -178,7 +178,8 @@ class ScopedText:
         is_name |= not self.table["leaves"].isdisjoint((leaf.type, edge))
         if edge == "command.argument":  # Bash: `read a`, `log a "$a"`
             command, name = way[-2].node.text or b"", self._data[at : at + size]
-            is_name = bool(re.search(rb"^read |\$\{?%b\b" % name, command))
+            used = re.findall(rb"\$\{?(\w+)", command)
+            is_name = command.startswith(b"read ") or name in used
         if edge in self.table["labels"] or not is_name or leaf.end_byte != at + size:
             return None
         receiver, sort = self._read(at, way)

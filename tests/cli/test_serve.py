@@ -184,22 +184,6 @@ def test_get_without_a_name_shows_the_table(
     assert all(head in out for head in ("first look", "across", "ms a token:", "as published"))
 
 
-@pytest.mark.parametrize(
-    ("gone", "use"),
-    [
-        (["models", "get", "qwen-7b"], "fim-lsp setup --get NAME\n"),
-        (["serve", "--get"], "fim-lsp setup --get NAME, then fim-lsp serve\n"),
-    ],
-)
-def test_what_got_a_model_before_names_what_does_now(
-    gone: list[str], use: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """An old command line ends with one sentence."""
-    with pytest.raises(SystemExit):
-        main(gone)
-    assert capsys.readouterr().err.endswith(f"is gone: use {use}")
-
-
 @pytest.mark.usefixtures("alone")
 def test_a_download_says_that_it_connects(
     hub: Hub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
