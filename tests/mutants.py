@@ -6,9 +6,9 @@ A guard is found by rule, in functions: a condition under which one ends, one pa
 condition or of a filter, and a statement that forgets or ends something. The tests are collected
 and run once as everything is; then, for each guard, a process that is forked gets the code without
 it, and runs those of them that run its lines, until one fails. A test that computes for longer than
-`SLOW_S` is none of them: a guard is worth a small test. `mutants.toml` names tests and modules, and
-says why a guard that no test notices may live. Arguments are parts of the paths of modules;
-`--list` prints the guards alone.
+`SLOW_S` is none of them, and all that one guard gets compute for `MOST_S`: a guard is worth a small
+test. `mutants.toml` names tests and modules, and says why a guard that no test notices may live.
+Arguments are parts of the paths of modules; `--list` prints the guards alone.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ import signal
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from time import process_time
 from types import CodeType, FunctionType
@@ -37,7 +38,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 KNOWN: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 LIMIT_S = 30  # for one test; what hangs has noticed
-SLOW_S = 2.0
+SLOW_S = 0.5
+MOST_S = 10.0
 N_AT_ONCE = int(os.environ.get("FIM_AT_ONCE", "2"))
 WITHOUT = "not engine and not timed and not server"
 HOW = ("-q", "-s", "-n", "0", "-p", "no:cacheprovider", "-m", WITHOUT)
@@ -172,17 +174,37 @@ class Runs(NamedTuple):
 
     def list_for(self, mutant: Mutant, items: Sequence[pytest.Item]) -> list[pytest.Item]:
         """Return the tests that run the guard, in the order of `mutants.toml`."""
-        lines = self.reach[mutant.path]
+        lines = self.reach.get(mutant.path, {})
         names = {name for line in mutant.lines for name in lines.get(str(line), ())}
         names = {name for name in names if self.seconds.get(name, SLOW_S) < SLOW_S}
         chosen = [item for item in items if item.nodeid in names.difference(self.failed)]
-        return sorted(chosen, key=lambda item: (_rank(item), self.seconds[item.nodeid]))
+        chosen.sort(key=lambda item: (_rank(item), self.seconds[item.nodeid]))
+        sums = accumulate(self.seconds[item.nodeid] for item in chosen)
+        return [item for item, seconds in zip(chosen, sums, strict=True) if seconds < MOST_S]
 
 
 def _rank(item: pytest.Item) -> int:
     """Return the place of the test's file, or folder, in `mutants.toml`."""
     name = item.nodeid.removeprefix("tests/")
     return next(n for n, prefix in enumerate(KNOWN["tests"]) if name.startswith(prefix))
+
+
+def _split(items: Sequence[pytest.Item]) -> Iterator[list[pytest.Item]]:
+    """Yield the tests of some files, in as many parts as run at once."""
+    files = [*dict.fromkeys(item.path for item in items)]
+    for n in range(min(N_AT_ONCE, len(files))):
+        yield [item for item in items if item.path in files[n::N_AT_ONCE]]
+
+
+def _join(parts: Iterable[Any]) -> Runs:
+    runs = Runs({}, [], {})
+    for seconds, failed, reach in parts:
+        runs.seconds.update(seconds)
+        runs.failed.extend(failed)
+        for path, lines in reach.items():
+            for line, names in lines.items():
+                runs.reach.setdefault(path, {}).setdefault(line, []).extend(names)
+    return runs
 
 
 class Taking:
@@ -201,9 +223,12 @@ class Taking:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Print what notices each mutant."""
-        whole = self._folder / "whole"
-        self._wait({self._start(session, partial(self._run_whole, session.items, whole)): "whole"})
-        runs = Runs(*json.loads(whole.read_text()))
+        parts = {self._folder / f"part{n}": part for n, part in enumerate(_split(session.items))}
+        work = [partial(self._run_part, items, note) for note, items in parts.items()]
+        running = dict.fromkeys(self._start(session, each) for each in work)
+        while running:
+            self._wait(running)
+        runs = _join(json.loads(note.read_text()) for note in parts)
         for name in runs.failed:
             self.n_wrong += 1
             print(f"{name}\n    fails with every guard in place")
@@ -260,9 +285,10 @@ class Taking:
         shutil.rmtree(self._folder / f"tmp{pid}", ignore_errors=True)
         return running.pop(pid), status
 
-    def _run_whole(self, items: Sequence[pytest.Item], note: Path) -> NoReturn:
+    def _run_part(self, items: Sequence[pytest.Item], note: Path) -> NoReturn:
         files = [str(ROOT / path) for path in self._paths]
         measured = coverage.Coverage(data_file=None, config_file=False, include=files)
+        measured.set_option("run:disable_warnings", ["no-data-collected"])  # of a part, perhaps
         measured.start()
         seconds: dict[str, float] = {}
         for item, following in zip(items, [*items, None][1:], strict=True):

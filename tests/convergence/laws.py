@@ -31,7 +31,7 @@ from tests.convergence.steps import EQUALS, EXCURSIONS, Steps, draw_story
 from tests.convergence.waits import Delays, Wait, new_world
 
 TRIES = 200  # of a shrink
-LAWS = ("order", "return", "order", "return", "equal")
+LAWS = (*("order", "order", "return") * 4, "equal")
 AFTER = ("0.5", "3.0", "12.0")  # seconds behind a step that leaves no trace
 # These fields tell of a cause once more; of a server only one that is known can tell (`Server`).
 FOLLOWS = (

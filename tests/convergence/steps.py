@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 from fim_lsp import events
@@ -346,6 +347,27 @@ THEMES = (
 ALWAYS = "key key ask ask ask ask move move above above"
 
 
+# What meets where it matters, one soon after the other: H may be private, S is short.
+MEETINGS = (
+    "ask F hand S; ignore H S; ask F hand 4.0", "ask F hand S; exclude H S; ask F hand 4.0",
+    "close H 4.0; ask F hand 4.0; exclude H S; ask F hand S; open H S",
+    "close H S; ignore H S; move F 0.3 4.0; ask F hand 4.0",
+    "ignore H S; open H S; ask H hand S; ignore H S; ask H hand 4.0",
+    "delete H S; rules S; ask F hand S; close H S; ask F hand 4.0",
+    "settings broken S; ask F hand S; settings mended S; ask F hand 4.0",
+    "folders two S; ask F hand S; folders one S; ask F hand 4.0",
+    "move F 0.5 1.2; move H 0.5 S; above H S; move F 0.3 4.0",
+    "ask H hand S; above H S; key H x S; ask H typing S", "close H S; open H S; ask H hand S",
+    "instruct H first S; instruct H first S; key H x S; instruct H again S",
+    "gone S; ask F hand S; back S; move F 0.3 4.0",
+    "set 1 S; ask F hand S; set 2 S; ask F hand 4.0",
+    "set auto S; set ring S; set auto S", "move F 0.3 4.0; gone S; wait 4.0; back 4.0",
+    "ask F hand 45.0; restart S; ask F hand S",
+    "rules S; ask F typing S; key F sum S; rename F 2 S",
+)  # fmt: skip
+SOON = PAUSES[:4]
+
+
 def draw_story(rng: random.Random) -> list[str]:
     """Return a story in a few documents."""
     mine = rng.sample("abc", 2) + ["d"] * (rng.random() < 0.3)
@@ -353,7 +375,22 @@ def draw_story(rng: random.Random) -> list[str]:
     story = [f"before {rng.choice('bc')} 0"] * (rng.random() < 0.1)
     story += [f"open {name} {rng.choice(PAUSES[:4])}" for name in mine[: rng.choice((1, 2, 2))]]
     kinds = [*ALWAYS.split(), *first, *first, *second]
-    return story + [_draw(rng, kind, mine) for kind in rng.choices(kinds, k=rng.randrange(4, 16))]
+    n = len(story) + rng.randrange(4, 16)
+    while len(story) < n:
+        if rng.random() < 0.2:
+            story += _draw_meeting(rng, mine)
+        else:
+            story.append(_draw(rng, rng.choice(kinds), mine))
+    return story
+
+
+def _draw_meeting(rng: random.Random, mine: list[str]) -> Iterator[str]:
+    may_hide, other = rng.sample(mine[:2], 2)
+    if may_hide == "a":
+        may_hide, other = other, may_hide
+    for step in rng.choice(MEETINGS).split("; "):
+        *words, pause = step.replace("H", may_hide).replace("F", other).split()
+        yield " ".join((*words, str(rng.choice(SOON)) if pause == "S" else pause))
 
 
 def _draw(rng: random.Random, kind: str, mine: list[str]) -> str:
