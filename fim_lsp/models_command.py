@@ -84,7 +84,7 @@ def _describe_shared() -> str:
     """Return which engines editors share now, as part of a sentence."""
     words = ""
     for model, memory, n_users in locks.list_shared(files.cache_folder()):
-        words += f"; {model} takes {memory / GIGABYTE:.1f} GB, for users: {n_users}"
+        words += f"; {model} takes {memory / GIGABYTE:.1f} GB; editors that use it: {n_users}"
     return words
 
 

@@ -158,13 +158,13 @@ class LspClient:
         return cast("dict[str, Any]", await self.answer(request))
 
     async def wait_settled(self, progress: Callable[[float], None]) -> dict[str, Any]:
-        """Wait until the backend is ready or not likely to be; returns `stats()["backend"]`."""
+        """Wait until it can be asked, or will not be soon; returns `stats()["backend"]`."""
         started = up = time.perf_counter()
         while True:
             backend: dict[str, Any] = (await self.stats())["backend"]
             now = time.perf_counter()
             up = up if backend["state"] == "down" else now
-            settled = backend["state"] in {"ready", "unusable"}
+            settled = backend["state"] in {"ready", "busy", "unusable"}
             if settled or now - up > DOWN_SECONDS or now - started > ANSWER_SECONDS:
                 return backend
             progress(now - started)

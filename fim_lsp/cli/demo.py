@@ -113,13 +113,12 @@ async def _start(server: LspClient, screen: Screen) -> None:
     backend = await server.wait_settled(
         lambda seconds: screen.status(f"starting llama.cpp with its model … {seconds:.1f} s")
     )
-    waited = time.perf_counter() - started
     screen.status("")
-    if backend["state"] != "ready":
+    if backend["state"] not in {"ready", "busy"}:
         raise EditorError(backend.get("message") or f"the backend is {backend['state']}")
     screen.say(
-        f"{backend['model']} is ready after {waited:.1f} s: llama.cpp inside this package, "
-        f"nothing leaves this machine"
+        f"{backend['model']} is ready after {time.perf_counter() - started:.1f} s: llama.cpp "
+        "inside this package, nothing leaves this machine"
     )
 
 

@@ -283,6 +283,7 @@ def test_the_statusline_names_the_model(typed: Neovim) -> None:
     typed.wait_for("FIM bundled model ready")
     phase = "require('fim.status').phase({{ kind = 'Normal', busy = {}, firstLookS = {} }})"
     assert typed.lua(phase.format("true", 0)) == "loading"
+    assert typed.lua(phase.format("true, late = true", 0)) == "busy"
     assert typed.lua(phase.format("false", 6)) == "first look: 6 s"
 
 

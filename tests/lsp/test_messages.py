@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from fim_lsp.lsp.convert import status
 from fim_lsp.lsp.messages import Messages
 from fim_lsp.lsp.rpc import LanguageServer, types
 from fim_lsp.session.connection import SessionStatus
@@ -86,6 +87,15 @@ def test_a_first_look_is_told_to_those_who_want_it(
     assert [(each["firstLookS"], each["message"], each["busy"]) for each in told] == [
         (6, "first look: 6 s", False)
     ][:wants]
+
+
+def test_a_busy_machine_is_told_and_no_trouble() -> None:
+    """Answers come late, and come: since when is in the message, which is shown nowhere else."""
+    told = status(replace(REAL, health=Health.BUSY, message="busy since 9:41"))
+    assert (told["busy"], told["late"], told["kind"]) == (True, True, "Normal")
+    assert (told["message"], told["trouble"]) == ("busy since 9:41", "")
+    told = status(replace(REAL, health=Health.LOADING))
+    assert (told["busy"], told["late"]) == (True, False)
 
 
 @pytest.mark.parametrize(

@@ -28,27 +28,35 @@ def test_each_server_has_a_rule_for_all_that_is_seen_of_it() -> None:
     assert sorted(works) == [LOAD_S, LOAD_S, LOAD_S, math.inf]
 
 
-@pytest.mark.parametrize(
-    ("server", "looks", "step", "n_looks"),
-    [
-        (ServerKind.ENGINE, [WORKING] * 1000, NextStep.WAIT, 1000),
-        (ServerKind.ENGINE, [DEAF] * 100, NextStep.END, 1 + HUNG_S / LOOK_S),
-        (ServerKind.ENGINE, [*[DEAF] * 12, WORKING] * 9, NextStep.WAIT, 117),
-        (ServerKind.ENGINE, [GONE], NextStep.ASK_AGAIN, 1),
-        (ServerKind.ENGINE, [WORKING, IDLE, IDLE], NextStep.ASK_AGAIN, 3),
-        (ServerKind.LLAMA, [IDLE, WORKING, IDLE, WORKING], NextStep.WAIT, 4),
-        (ServerKind.LLAMA, [IDLE, IDLE], NextStep.ASK_AGAIN, 2),
-        (ServerKind.LLAMA, [DEAF] * 200, NextStep.LEAVE, 1 + LOAD_S / LOOK_S),
-        (ServerKind.LLAMA, [GONE], NextStep.LEAVE, 1),
-        (ServerKind.TEXT, [DEAF], NextStep.LEAVE, 1),
-        (ServerKind.TEXT, [WORKING] * 200, NextStep.LEAVE, 1 + LOAD_S / LOOK_S),
-        (ServerKind.LLAMA, [WORKING] * 200, NextStep.LEAVE, 1 + LOAD_S / LOOK_S),
-        (ServerKind.HURRIED, [WORKING] * 200, NextStep.LEAVE, 1 + LOAD_S / LOOK_S),
-        (ServerKind.HURRIED, [DEAF], NextStep.LEAVE, 1),
-        (ServerKind.HURRIED, [IDLE, IDLE], NextStep.LEAVE, 2),
-    ],
-)
-def test_what_follows(server: ServerKind, looks: list[Seen], step: NextStep, n_looks: int) -> None:
+RUNS: list[tuple[ServerKind, list[Seen], NextStep, float]] = [
+    (ServerKind.ENGINE, [WORKING] * 1000, NextStep.WAIT, 1000),
+    (ServerKind.ENGINE, [DEAF] * 100, NextStep.END, 1 + HUNG_S / LOOK_S),
+    (ServerKind.ENGINE, [*[DEAF] * 12, WORKING] * 9, NextStep.WAIT, 117),
+    (ServerKind.ENGINE, [GONE], NextStep.ASK_AGAIN, 1),
+    (ServerKind.ENGINE, [WORKING, IDLE, IDLE], NextStep.ASK_AGAIN, 3),
+    (ServerKind.LLAMA, [IDLE, WORKING, IDLE, WORKING], NextStep.WAIT, 4),
+    (ServerKind.LLAMA, [WORKING] * 200, NextStep.LEAVE, 1 + LOAD_S / LOOK_S),
+    (ServerKind.LLAMA, [IDLE, IDLE], NextStep.ASK_AGAIN, 2),
+    (ServerKind.LLAMA, [DEAF] * 200, NextStep.LEAVE, 1 + LOAD_S / LOOK_S),
+    (ServerKind.LLAMA, [GONE], NextStep.LEAVE, 1),
+    (ServerKind.TEXT, [DEAF], NextStep.LEAVE, 1),
+    (ServerKind.TEXT, [WORKING] * 200, NextStep.LEAVE, 1 + LOAD_S / LOOK_S),
+    (ServerKind.HURRIED, [WORKING] * 200, NextStep.LEAVE, 1 + LOAD_S / LOOK_S),
+    (ServerKind.HURRIED, [DEAF], NextStep.LEAVE, 1),
+    (ServerKind.HURRIED, [IDLE, IDLE], NextStep.LEAVE, 2),
+    (ServerKind.HURRIED, [GONE], NextStep.LEAVE, 1),
+]
+
+
+def test_each_rule_is_tried() -> None:
+    """A row of the table without a run below would be a guess."""
+    assert {(server, seen) for server, looks, *_ in RUNS for seen in looks} == {*RULES}
+
+
+@pytest.mark.parametrize(("server", "looks", "step", "n_looks"), RUNS)
+def test_what_follows(
+    server: ServerKind, looks: list[Seen], step: NextStep, n_looks: float
+) -> None:
     """A look every five seconds, until there is something to do."""
     watch, n_seen, follows = Watch(server), 0, NextStep.WAIT
     while follows is NextStep.WAIT and n_seen < len(looks):

@@ -12,6 +12,7 @@ import { switchedOn } from "./settings";
 export interface Status {
   kind: "Normal" | "Warning" | "Error" | "Inactive";
   busy: boolean;
+  late?: boolean; // answers come late, on a busy machine
   message: string;
   model: string;
   bundled: boolean;
@@ -89,11 +90,11 @@ export class StatusBar implements vscode.Disposable {
   }
 }
 
-/** What the model does: it is loading, it reads a place for the first time, or it is ready. */
-function phase({ kind, busy, firstLookS = 0, quietUntil = "" }: Status): string {
+/** What the model does: it is loading, reads a place for the first time, is busy or ready. */
+function phase({ kind, busy, late = false, firstLookS = 0, quietUntil = "" }: Status): string {
   if (quietUntil !== "") return `quiet until ${quietUntil}`;
   if (firstLookS > 0) return `first look: ${firstLookS} s`;
-  return busy ? "loading" : kind === "Normal" ? "ready" : "";
+  return late ? "busy" : busy ? "loading" : kind === "Normal" ? "ready" : "";
 }
 
 /** A model's name: a path or a repository's name ends with it. */
