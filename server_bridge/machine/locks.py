@@ -38,7 +38,7 @@ def take(path: Path) -> int | None:
             return None
         path.unlink(missing_ok=True)
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        _lock(file, waits=True)  # another process may just look at it
+        _lock(file, waits_s=HELD_S)  # another process may just look at it
         return file
 
 
@@ -81,8 +81,10 @@ def join(path: Path) -> int:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _alone(path.parent):
         users = private_files.open_private(users_file(path), os.O_RDWR | os.O_CREAT)
-        _lock(users, shared=True, waits=True)
-        return users
+        if _lock(users, shared=True, waits_s=HELD_S):
+            return users
+        os.close(users)
+    raise TimeoutError(f"another program has locked {users_file(path)}")
 
 
 def leave(path: Path, users: int) -> None:
@@ -94,10 +96,9 @@ def leave(path: Path, users: int) -> None:
 
 def is_alone(path: Path, users: int) -> bool:
     """Return whether *users* is the lock of the only user; it is given up for a moment to see."""
-    with suppress(OSError), _alone(path.parent):
-        is_only = _lock(users)
-        _lock(users, shared=True, waits=True)
-        return is_only
+    with suppress(OSError), _alone(path.parent, waits_s=0.0):
+        # Both are done: the second one takes back the lock of a user.
+        return _lock(users) & _lock(users, shared=True, waits_s=HELD_S)
     return False
 
 
@@ -123,29 +124,29 @@ def users_file(path: Path) -> Path:
     return path.with_suffix(".users")
 
 
-def _lock(file: int, *, shared: bool = False, waits: bool = False) -> bool:
-    """Lock an open file; return whether no other process has locked it."""
-    if sys.platform != "win32":
-        try:
-            how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-            fcntl.flock(file, how if waits else how | fcntl.LOCK_NB)
-        except BlockingIOError:
+def _lock(file: int, *, shared: bool = False, waits_s: float = 0.0) -> bool:
+    """Lock an open file; return whether no other process has locked it for *waits_s*."""
+    until = time.monotonic() + waits_s
+    while sys.platform != "win32":
+        with suppress(BlockingIOError):
+            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+            return True
+        if time.monotonic() >= until:
             return False
+        time.sleep(0.001)
     return True
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _alone(folder: Path, waits_s: float = HELD_S) -> Iterator[None]:
     """
     Keep other processes from making or deleting files in *folder*, for some microseconds. Raises
     TimeoutError where another one does not give it free.
     """
-    descriptor, until = os.open(folder, os.O_RDONLY), time.monotonic() + HELD_S
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        while not _lock(descriptor):
-            if time.monotonic() >= until:
-                raise TimeoutError(f"another program has locked {folder}")
-            time.sleep(0.001)
+        if not _lock(descriptor, waits_s=waits_s):
+            raise TimeoutError(f"another program has locked {folder}")
         yield
     finally:
         os.close(descriptor)

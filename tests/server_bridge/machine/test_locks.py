@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,21 @@ def test_the_only_user_knows_that_it_is(path: Path) -> None:
     assert locks.is_alone(path, first)
     assert locks.is_used(path)
     locks.leave(path, first)
+
+
+def test_what_another_program_has_locked_is_waited_for_a_moment_only(path: Path) -> None:
+    """The file of the users by one that joins, and the folder by a request not at all."""
+    users = locks.join(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    assert locks._lock(folder)
+    began = time.monotonic()
+    assert not locks.is_alone(path, users)
+    assert time.monotonic() - began < locks.HELD_S / 2
+    os.close(folder)
+    os.close(users)
+    held = os.open(locks.users_file(path), os.O_RDWR)
+    assert locks._lock(held)
+    with pytest.raises(TimeoutError):
+        locks.join(path)
+    os.close(held)
+    locks.leave(path, locks.join(path))
