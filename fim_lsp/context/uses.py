@@ -285,7 +285,7 @@ def _same_member(
         definition.way[-2].node.type not in table["owners"] - table["functions"]
     )  # no value has a type
     members = {p.owner for p in places if p.role is Role.MEMBER and not p.is_of_type}
-    known = {name for name in members if is_only or text.type_of(name) == owner}
+    known = {name for name in members if is_only or (name and text.type_of(name) == owner)}
     is_constant = is_only and definition.way[-1].edge in table["constants"]
     for place in places:
         is_elsewhere = place.role is Role.MEMBER and not place.is_of_type and place.owner in known
