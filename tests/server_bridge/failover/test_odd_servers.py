@@ -11,6 +11,7 @@ from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Request
 from tests.fault_proxy import FaultProxy, fault_proxy
 from tests.fuzz import FUZZ, in_turn
+from tests.models import BUNDLED
 from tests.server_bridge.prompts import short
 from tests.server_bridge.waiting import until
 
@@ -45,13 +46,16 @@ def n_probes(proxy: FaultProxy) -> int:
 async def test_an_odd_server_costs_no_completion_and_is_told_of_once(
     odd: str, named: bool, url: str
 ) -> None:
-    """The embedded engine answers the same request; when the server is well again it serves."""
+    """
+    The embedded engine answers the same request, for a server that was named only with a model that was; when the server
+    is well again it serves.
+    """
     path, status, body = ODD[odd]
     async with fault_proxy(url) as proxy:
         proxy.odd[path] = (status, body)
-        settings = BackendSettings(
-            url=proxy.url if named else "", usual_urls=(proxy.url,) * (not named)
-        )
+        settings = BackendSettings(usual_urls=(proxy.url,))
+        if named:
+            settings = BackendSettings(url=proxy.url, model=str(BUNDLED))
         backend = open_backend(settings)
         messages = set()
         while n_probes(proxy) < 4:
