@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from fim_lsp.context.grammars import GRAMMARS, Parse, parse_bytes
+from fim_lsp.suggest import syntax_errors
 from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, Cursor
 from fim_lsp.suggest.syntax_errors import SyntaxErrors
 
@@ -54,3 +58,28 @@ def test_a_block_that_is_partly_out_of_sight_is_not_judged(
     errors = SyntaxErrors(Cursor("javascript", above=(DEEP,) * n_above, below=(DEEP,) * n_below))
     assert errors.n(here) == 0 or is_known
     assert errors.is_known == is_known
+
+
+HOSTILE = ("(", "{", "a<", "`${", "/*", "'", "if (a) ", "#if\n", "%w(", "$(")
+
+
+@pytest.mark.parametrize("language", GRAMMARS)
+def test_a_hostile_source_takes_few_operations(
+    language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However it nests: those of one call are bounded, on the event loop, and so is what it costs."""
+    used = list[int]()
+
+    def note(*arguments: Any) -> Parse:
+        parse = parse_bytes(*arguments)
+        used.append(parse.operations)
+        return parse
+
+    monkeypatch.setattr(syntax_errors, "parse_bytes", note)
+    for unit in HOSTILE:
+        used.clear()
+        lines = ((unit * 80)[:80],) * 25
+        errors = SyntaxErrors(Cursor(language, above=lines, below=lines[:9]))
+        errors.n((unit * 400)[:400])
+        assert sum(used) <= 20_000, unit
+        assert len(used) <= 8, unit
