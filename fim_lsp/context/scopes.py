@@ -49,7 +49,7 @@ _NAMES = ("identifier", "identifier_pattern")
 _KINDS = types(
     "scopes closed owners names binders patterns members methods assigned keys outer outside"
     " hoisted blocks leaves sealed plain qualified own alike pairs traits calls lists functions"
-    " visible texts labels typed values constants namespaces"
+    " visible texts labels typed values constants namespaces described"
 )
 
 Table = dict[str, frozenset[str]]

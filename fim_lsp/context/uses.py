@@ -287,8 +287,10 @@ def _same_member(
     members = {p.owner for p in places if p.role is Role.MEMBER and not p.is_of_type}
     known = {name for name in members if is_only or (name and text.type_of(name) == owner)}
     is_constant = is_only and definition.way[-1].edge in table["constants"]
+    is_key = is_only and definition.way[-1].edge in table["described"]
     for place in places:
         is_elsewhere = place.role is Role.MEMBER and not place.is_of_type and place.owner in known
+        is_elsewhere |= is_key and place.role is Role.KEY and not place.owner
         if place.role in (Role.MEMBER, Role.KEY) and (place.owner == owner or is_elsewhere):
             same.append(place)
         if place.role is Role.REFERS and (place.owner == owner or is_constant):
