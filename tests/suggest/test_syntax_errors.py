@@ -67,7 +67,7 @@ HOSTILE = ("(", "{", "a<", "`${", "/*", "'", "if (a) ", "#if\n", "%w(", "$(")
 def test_a_hostile_source_takes_few_operations(
     language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However it nests: those of one call are bounded, on the event loop, and so is what it costs."""
+    """However it nests: those of one call are bounded, and so is what it costs on the loop."""
     used = list[int]()
 
     def note(*arguments: Any) -> Parse:

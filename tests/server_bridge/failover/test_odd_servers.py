@@ -46,7 +46,7 @@ def n_probes(proxy: FaultProxy) -> int:
 async def test_an_odd_server_costs_no_completion_and_is_told_of_once(
     odd: str, named: bool, url: str
 ) -> None:
-    """The engine answers the same request (with the user's model); well again, the server serves."""
+    """The engine answers the same request (with the user's model); then the server serves."""
     path, status, body = ODD[odd]
     async with fault_proxy(url) as proxy:
         proxy.odd[path] = (status, body)
