@@ -17,7 +17,7 @@ from tests.test_tidy import PATHS, name_of, parsed
 
 # By module and function: why the loop ends.
 ENDS = {
-    "server_bridge.machine.locks._alone": "sleeps a millisecond, `HELD_S` of them at most",
+    "server_bridge.machine.locks._lock": "sleeps a millisecond each time, for `waits_s`",
     "server_bridge.machine.sockets._query_kernel": "the kernel ends its list, or a timeout",
     "server_bridge.process.embedded_child._end_unused": "sleeps between two looks",
     "server_bridge.weights.download._append_all": "takes one of `WAITS_S`, or enough bytes",

@@ -126,14 +126,15 @@ def users_file(path: Path) -> Path:
 
 def _lock(file: int, *, shared: bool = False, waits_s: float = 0.0) -> bool:
     """Lock an open file; return whether no other process has locked it for *waits_s*."""
-    until = time.monotonic() + waits_s
-    while sys.platform != "win32":
-        with suppress(BlockingIOError):
-            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-            return True
-        if time.monotonic() >= until:
-            return False
-        time.sleep(0.001)
+    if sys.platform != "win32":
+        until, how = time.monotonic() + waits_s, fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        while True:
+            with suppress(BlockingIOError):
+                fcntl.flock(file, how | fcntl.LOCK_NB)
+                break
+            if time.monotonic() >= until:
+                return False
+            time.sleep(0.001)
     return True
 
 
