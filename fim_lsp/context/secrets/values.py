@@ -261,7 +261,7 @@ MARKS = " \t>+*;#/|-"
 """Of comments, lists and differences, in front of what a line says."""
 
 # behind a hash at a line's beginning
-_OF_A_FILE = re.compile(r"[ \t]{1,2}\*?[\w./-]{1,200}\.\w{1,8}\r?\Z")
+_OF_A_FILE = re.compile(r"(?:[ \t]{1,2}\*?[\w./-]{1,200}\.\w{1,8}|:[\w./:-]{1,200}:\d{1,6})\r?\Z")
 
 
 def is_public(text: str, start: int, end: int) -> bool:
