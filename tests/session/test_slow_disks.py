@@ -339,6 +339,7 @@ async def test_what_was_private_stays_so_when_its_folder_goes(
     file = root / "sub/secret.py"
     (root / "sub/.gitignore").write_text("secret.py\n")
     secret = disks.open(file)
+    await wait_judged(disks.session)
     assert "private" in await answer(secret)
     if spoil is not deleted or where == "sub":
         (root / "keep").touch()
