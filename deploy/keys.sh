@@ -2,7 +2,7 @@
 # From keys.txt the tables of nginx.conf; nginx's image runs this before nginx starts, and then each time a file in
 # /secrets has changed, with a reload that cuts no stream. A line of keys.txt is a name and a key, or begins with #. The
 # servers behind nginx get $SERVER_KEY in its place: no editor's key goes further than nginx.
-# The shell alone does it, and writes to memory: a key is in no argument of a program, in no message and on no disk.
+# The shell does it, with tr, and writes to memory: a key is in no argument of a program, in no message and on no disk.
 # nginx compares keys without regard to case, and refuses a table with one twice, with the key in its message.
 set -eu
 umask 077
@@ -29,7 +29,11 @@ make_tables() {
 		case ${name%"$carriage"} in '' | '#'*) continue ;; *[!A-Za-z0-9._@-]*) key= ;; esac
 		check "keys.txt, line $n_lines, a name and a key" "$key"
 		small=$(printf %s "$key" | tr '[:upper:]' '[:lower:]')
-		case $seen in *" $small "*) check "keys.txt, line $n_lines, the key of another line" '' ;; esac
+		case $seen in *" $small "*)
+			echo "keys.txt, line $n_lines: another line has this key; openssl rand -hex 32 makes one" >&2
+			exit 1
+			;;
+		esac
 		seen="$seen $small "
 		n_keys=$((n_keys + 1))
 		printf '"Bearer %s" "Bearer %s";\n' "$key" "$SERVER_KEY"
