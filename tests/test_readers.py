@@ -240,6 +240,7 @@ def run(reader: Reader, text: str) -> None:
         reader(text)
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     ("name", "unit"), [(name, unit) for name, (_, units) in READERS.items() for unit in units]
 )
