@@ -33,12 +33,14 @@ def toggle(editor: Editor, *_: object) -> bool:
     Switch suggestions while typing off or on, until the server ends; returns whether they are on
     where the user is: a project may keep them off.
     """
-    editor.sources.say(TOGGLE, {"completion": {"auto": (wanted := not _is_auto(editor))}})
+    wanted = not _is_auto(editor)
+    editor.sources.say(TOGGLE, {"completion": {"auto": wanted}})
     editor.configure()
-    where = ", as this project's .fim-lsp.toml says" if wanted and not _is_auto(editor) else ""
-    word = "on" if _is_auto(editor) else f"off{where}; you can still ask by hand"
+    on = _is_auto(editor)
+    off = "off, as this project's .fim-lsp.toml says" if wanted else "off"
+    word = "on" if on else f"{off}; you can still ask by hand"
     editor.messages.show(f"Automatic suggestions are {word}.")
-    return _is_auto(editor)
+    return on
 
 
 def _is_auto(editor: Editor) -> bool:

@@ -191,7 +191,7 @@ def _reads(params: object, name: str) -> bool:
 
 def _find_replaced(offer: NextEdit) -> tuple[Position, Position, str]:
     lines, eol = offer.document.lines, offer.document.eol
-    line, n_lines, after = (offer.proposal.line, len(offer.proposal.before), offer.proposal.after)
+    line, n_lines, after = offer.proposal.line, len(offer.proposal.before), offer.proposal.after
     if n_lines and after:  # from the beginning of the first to the end of the last, without its end
         last = line + n_lines - 1
         return Position(line, 0), Position(last, body_length(lines[last])), eol.join(after)

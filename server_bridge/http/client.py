@@ -243,11 +243,8 @@ class Http:
         async with exchange as response:
             self.readers = response.headers.get("access-control-allow-origin", "")
             self._socket = response.extensions.get("network_stream")
-            return (
-                response.status_code,
-                (await body_of(self.url + path, response)),
-                response.headers,
-            )
+            body = await body_of(self.url + path, response)
+            return response.status_code, body, response.headers
 
     async def _events(self, client: Any, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         """Send one request, and yield the events of its answer."""

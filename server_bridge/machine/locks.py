@@ -97,8 +97,9 @@ def leave(path: Path, users: int) -> None:
 def is_alone(path: Path, users: int) -> bool:
     """Return whether *users* is the lock of the only user; it is given up for a moment to see."""
     with suppress(OSError), _alone(path.parent, waits_s=0.0):
-        # Both are done: the second one takes back the lock of a user.
-        return _lock(users) & _lock(users, shared=True, waits_s=HELD_S)
+        is_only = _lock(users)
+        _lock(users, shared=True, waits_s=HELD_S)
+        return is_only
     return False
 
 

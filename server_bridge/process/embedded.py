@@ -154,8 +154,7 @@ class Embedded:
             self._state = replace(self._state, health=health, message=str(failure))
             raise
         self._server, self.pid = self._server_at(answer), int(answer["pid"])
-        watch = self._watch(self.pid, self._server)
-        self._watching = asyncio.create_task(watch, name="watch the engine")
+        self._watching = asyncio.create_task(self._watch(self.pid, self._server), name="watch")
 
     def _check_wait(self) -> None:
         """Raise what the last start raised while it is too early for another."""
