@@ -168,3 +168,19 @@ async def test_by_hand_more_is_shown(session: Session, backend: FakeBackend) -> 
     await typist.ask(invoked=True)
     assert size(backend.seen[-1].prompt) > 1.8 * size(automatic)
     assert typist.counted("tokens", "evaluated") <= 1.3 * SLOWLY * (FIRST_S + BY_HAND_S)
+
+
+async def test_by_hand_a_line_more_is_not_evaluated_for(
+    session: Session, backend: FakeBackend
+) -> None:
+    """What was evaluated serves, where the server turns out to be a little faster."""
+    typist = at_rest(session, backend, SLOWLY)
+    typist.cursor = Position(300, len(typist.document.lines[300].rstrip("\n")))
+    typist.type("\n        total = pri")
+    await typist.ask(invoked=True)
+    before, n_asked = typist.counted("tokens", "evaluated"), len(backend.seen)
+    backend.state = dataclasses.replace(backend.state, prefill_per_s=SLOWLY * 1.15)
+    typist.type("zzz")
+    await typist.ask(invoked=True)
+    assert len(backend.seen) > n_asked
+    assert typist.counted("tokens", "evaluated") <= before + FEW
