@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from server_bridge.machine import executables
+from tests.fuzz import FUZZ
 from tests.test_tidy import PATHS, ROOT, name_of, parsed
 
 PYTHON = "server_bridge.machine.executables"
@@ -160,7 +161,8 @@ def repository(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "command", [("complete", "shop.py:3"), ("doctor",), ("serve", "--dry-run")]
+    "command",
+    [("complete", "shop.py:3"), ("doctor",), ("serve", "--dry-run")][: 1 if FUZZ == 1 else 3],
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="scripts with a mode")
 def test_the_server_runs_nothing_of_the_folder_it_is_in(

@@ -20,6 +20,7 @@ from tests.context.shapes import (
     seen_places,
     tuned,
 )
+from tests.fuzz import FUZZ
 
 MISSED = {"hard": 0.01, "blanks": 0.01, "phrase5": 0.0, "alnum": 0.01}
 TELLING = 6  # characters of a long secret that say too much; of a short one, half
@@ -126,10 +127,11 @@ def test_what_stands_around_a_secret_stays(shape: Shape) -> None:
 def test_harmless_lines_are_left_alone(lines: Callable[[], list[str]], at_least: int) -> None:
     """Of each kind at most one in a hundred is touched; those are printed."""
     all_of_them = lines()
-    touched = [line for line in all_of_them if scrub_text(line) != line]
+    some = all_of_them[:: 1 if FUZZ > 1 else 4]
+    touched = [line for line in some if scrub_text(line) != line]
     print(*touched, sep="\n")
     assert len(set(all_of_them)) >= at_least
-    assert len(touched) <= 0.01 * len(all_of_them)
+    assert len(touched) <= 0.01 * len(some)
 
 
 def test_real_code_is_left_alone() -> None:

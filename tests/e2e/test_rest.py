@@ -35,7 +35,7 @@ from tests.e2e.client import GHOST_TEXT, INLINE, Editor, at, insertion
 from tests.e2e.forked import Template
 from tests.models import BUNDLED
 
-SESSIONS = int(os.environ.get("FIM_SESSIONS", "4"))  # scripts/test-security sets more
+SESSIONS = int(os.environ.get("FIM_SESSIONS", "2"))  # scripts/test-security sets more
 AT_ONCE = 4  # sessions: they mostly wait
 STEPS = 24 if SESSIONS > 6 else 12
 WINDOW_S, REST_CPU_S = 4.0, 0.08  # as 0.4 s in 20; a resting server takes 0.1

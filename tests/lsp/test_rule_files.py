@@ -22,7 +22,7 @@ from fim_lsp import events, regular_files
 from fim_lsp.documents import Position
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.rpc import JsonRpcException
-from fim_lsp.session import judging
+from fim_lsp.session import judging, prefill
 from fim_lsp.session.session import Session
 from fim_lsp.session.state import verdicts
 from fim_lsp.settings import files, merge
@@ -75,6 +75,7 @@ class Cell:
             return data
 
         patch.setattr(regular_files, "read_beginning", read)
+        patch.setattr(prefill, "IDLE_S", 0.02)
         self.client = Client(self)
 
     def write(self, text: str | bytes | None = None) -> None:

@@ -145,7 +145,7 @@ async def test_greedy_is_repeatable_and_spelled_by_its_tokens(backend: Model) ->
         assert all(t.logprob is not None and t.logprob <= 0 for t in first.tokens)
 
 
-@pytest.mark.parametrize("portion", [1, 3, 7])
+@pytest.mark.parametrize("portion", [1, 7])
 async def test_short_requests_give_the_text_of_one(backend: Model, portion: int) -> None:
     """Decoding in short requests changes no token."""
     if backend.state.model == RANDOM:
@@ -192,7 +192,7 @@ async def test_a_stream_gives_the_text_of_one_request(backend: Model) -> None:
         assert sum(r.timings.predicted_n for r in replies) == whole.timings.predicted_n
 
 
-@pytest.mark.parametrize("n_pieces", [1, 2, 3])
+@pytest.mark.parametrize("n_pieces", [1, 3])
 async def test_a_closed_stream_is_gone_on_with(backend: Model, n_pieces: int) -> None:
     """What came before it was closed is in the cache, and the text that follows is the same."""
     if backend.state.model == RANDOM:
@@ -333,7 +333,7 @@ async def test_typing_evaluates_what_was_typed(backend: Model) -> None:
     prompt_n = []
     # Few keys show how long the tokens of another vocabulary are, and that text is estimated.
     usual = backend.state.model in ("fim-tiny-q8_0.gguf", fake_backend.MODEL)
-    every = 6 if usual and counts(backend) else 9
+    every = 9 if usual and counts(backend) else 18
     for middle, half in keystrokes(every):
         typed = prompt(middle, half, at=300)
         reply = await backend.complete(Request(typed, n_predict=2))
@@ -342,7 +342,7 @@ async def test_typing_evaluates_what_was_typed(backend: Model) -> None:
         if counts(backend):
             assert (await backend.measure(typed)).total == timings.cache_n + timings.prompt_n
         prompt_n.append(timings.prompt_n)
-    assert len(prompt_n) > 300 // every
+    assert len(prompt_n) > 250 // every
     assert sorted(prompt_n[1:])[len(prompt_n) // 2] <= 2 + partial_block(backend)
     assert max(prompt_n[1:]) <= 12 + partial_block(backend)
 

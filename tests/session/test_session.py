@@ -18,7 +18,7 @@ from server_bridge.protocol import Backend, BackendUnavailable, Health
 from tests.asked import requests_to
 from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
-from tests.typist import BRIEF, QUICK, ROOT, Typist
+from tests.typist import QUICK, ROOT, Typist
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
 # Tokens: what was typed, and one a stream. The prompts have over a thousand; how it is split into requests differs.
@@ -29,24 +29,6 @@ HALF = "\nclass Parser:\n    def __init__(self, na"  # the text goes on with `me
 
 def no_server() -> Backend:
     return open_backend(BackendSettings(kind="llama-server", url="http://127.0.0.1:9"))
-
-
-@pytest.mark.engine
-async def test_a_key_costs_about_what_it_typed(open_session: OpenSession) -> None:
-    """After the first request the backend evaluates a few tokens per request, and we know how many."""
-    real = open_session(BRIEF, open_backend(BackendSettings("embedded")))
-    await real.connection.wait_ready()
-    typist = Typist(real, CODE)
-    await typist.ask()
-    await real.wait_idle()
-    n_shown = 0
-    for key in KEYS:
-        before = typist.counted("tokens", "evaluated")
-        typist.type(key)
-        n_shown += len(await typist.ask())
-        assert typist.counted("tokens", "evaluated") - before <= FEW, key
-    assert typist.counted("mirror", "wrong") == 0
-    assert n_shown > len(KEYS) // 8
 
 
 async def test_a_place_looked_at_is_evaluated_before_the_first_key(

@@ -24,7 +24,7 @@ from tests.session.test_prefill import Slow
 from tests.typist import QUICK, ROOT, Typist
 
 DEEP = FUZZ > 1  # scripts/test-security: the whole hour, and another one
-HOUR_S, REST_S = 3600.0 if DEEP else 300.0, 600.0
+HOUR_S, REST_S = 3600.0 if DEEP else 120.0, 600.0
 PAUSES_S = (0.05, 0.3, 1.0, 3.0, 10.0, 30.0)
 FILES = 12
 CODE = inspect.getsource(optparse).splitlines()

@@ -32,7 +32,7 @@ from tests.fake_backend import FakeBackend
 from tests.typist import QUICK, Typist
 
 PATIENCE_S = 5.0  # of a request
-KEY_S = 0.2  # between keys
+KEY_S = 0.5  # between keys
 
 
 class Troubled(FakeBackend):

@@ -10,7 +10,6 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import pytest
@@ -23,6 +22,7 @@ from fim_lsp.session.stats import Answer, LastAnswer
 from fim_lsp.settings.config import RingConfig
 from tests.clock import run
 from tests.fake_backend import FakeBackend
+from tests.fuzz import in_turn
 from tests.typist import QUICK, ROOT, Typist
 
 TEXT = "".join(f"def area_{n}(width, height):\n    return width * height\n\n\n" for n in range(14))
@@ -147,6 +147,7 @@ CASES = [
 ]
 
 
+@pytest.mark.security  # there each change is made at each place
 @pytest.mark.parametrize("call", CASES)
 def test_no_change_makes_a_call_fail(
     call: Call, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -154,7 +155,7 @@ def test_no_change_makes_a_call_fail(
     """
     It returns, with a reason in words where it has nothing else; no exception, no error in the log.
     """
-    for held, name in product(HELD, CHANGES):
+    for held, name in in_turn(HELD, CHANGES):
         caplog.clear()
         result = run(call_and_change(call, held, CHANGES[name]), monkeypatch)
         errors = [record for record in caplog.records if record.levelno >= logging.ERROR]
