@@ -34,6 +34,8 @@ from fim_lsp.context.chunks import (
 from fim_lsp.context.ring import Ring, RingLimits, Snapshot, Viewport, judge, visible
 from fim_lsp.documents import FOLLOWED_EDITS, Document, Edit, alike, split
 
+UNREAD = -1
+"""The version of a text that is to be read again, whatever the disk has."""
 MIN_LINES = 3
 """A shorter yank is being moved, not studied (llama.vim's limit, too)."""
 
@@ -135,12 +137,15 @@ class Memory:
         self._n_events += 1
         if source is None or len(split(text.strip("\r\n"))) < MIN_LINES:
             return
-        fresh = read_yank(source, text)
-        if fresh is None:
+        if (fresh := read_yank(source, text)) is None:
             return
         kept = [piece for piece in self._yanks if similarity(text, piece.text) < SAME]
         self._yanks = (*kept, fresh)[-_YANKS:]
         self._news(uri)
+
+    def yanks(self, uri: str) -> list[str]:
+        """Return what was copied in this file."""
+        return [piece.text for piece in self._yanks if piece.uri == uri]
 
     def knows(self, uri: str) -> bool:
         """Return whether its text is remembered."""
@@ -179,7 +184,7 @@ class Memory:
         shown = {chunk.uri for chunk in self.ring.chunks} | {piece.uri for piece in self._yanks}
         for uri in {*self._sources, *self._queued, *shown}.intersection(gone):
             self._forget(uri)
-            self._remap(uri, lambda piece: replace(piece, fresh=False))
+            self._remap(uri, lambda piece: replace(piece, fresh=False, version=UNREAD))
         self._n_events += 1
 
     def visible(self, viewport: Viewport) -> tuple[ContextChunk, ...]:

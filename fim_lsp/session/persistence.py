@@ -57,7 +57,9 @@ class Persistence:
     _rest: asyncio.TimerHandle | None = None
     _saving: asyncio.Task[None] | None = None
     _auditing: asyncio.Task[None] | None = None
-    _due: set[str] | None = None  # the roots of which what is on disk is to be judged
+    _is_due: bool = False  # what is on disk is to be judged
+    # whose rules this session knows, or knew
+    _roots: set[str] = field(default_factory=set)
     # at the files of a root that have no answer yet
     _looks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     # how often all was deleted: what was begun before is not written after it
@@ -65,8 +67,7 @@ class Persistence:
 
     async def restore_ring(self, workspace: Workspace) -> None:
         """Load the ring of *workspace*, once."""
-        config = workspace.settings(self._connection.config)
-        if self._cache is None or not config.state.save:
+        if self._cache is None or not self._keeps(workspace):
             return
         work = partial(self._restore_ring, self._cache, workspace)
         await asyncio.wait([workspace.begin_loading(work)])
@@ -166,7 +167,8 @@ class Persistence:
         of what is private changed; a folder that the user closed since is looked at, too. One that
         is under way is done again for all that comes until its end, and after a save.
         """
-        self._due = {*(self._due or ()), *self._open_documents.workspaces.roots}
+        self._is_due = True
+        self._roots |= {*self._open_documents.workspaces.roots}
         if self._cache is not None and (self._auditing is None or self._auditing.done()):
             self._auditing = self._tasks.start(self._audit_while_due(self._cache), "audit")
 
@@ -178,17 +180,15 @@ class Persistence:
             await asyncio.wait(self._looks.values(), timeout=LIMIT_S)
 
     async def _audit_while_due(self, cache: Path) -> None:
-        while self._due is not None:
-            roots = set[str]()
+        while self._is_due:
             for _ in range(BURST):
-                if self._due is not None:
-                    roots, self._due = roots | self._due, None
+                if self._is_due:
+                    self._is_due = False
                     await asyncio.sleep(CALM_S)
             if self._saving is not None and not self._saving.done():
                 self._saving.add_done_callback(lambda _: self.begin_audit())
-            look = partial(_list_kept, cache, tuple(sorted(roots)))
             try:
-                kept, by_root = await judge_apart(look)
+                kept, by_root = await judge_apart(partial(_list_kept, cache, tuple(self._roots)))
             except OSError as error:
                 log.warning("text on disk is not judged: %s", error)
                 return
@@ -278,8 +278,11 @@ class Persistence:
 
 
 def _list_kept(cache: Path, roots: tuple[str, ...]) -> tuple[Kept, dict[str, set[str]]]:
-    """Return what is on disk, and by root the files of which there is text."""
-    kept, by_root = state_file.list_kept(cache), dict[str, set[str]]()
+    """
+    Return what is on disk, but what is being written, and by root the files of which there is text.
+    """
+    found, by_root = state_file.list_kept(cache).items(), dict[str, set[str]]()
+    kept = {path: of for path, of in found if of != notes.NAMELESS or not notes.is_new(path)}
     for uri in {*chain(*kept.values())}:
         if root := locate(uri, roots).root:
             by_root.setdefault(root, set()).add(uri)

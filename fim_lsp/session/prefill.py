@@ -178,8 +178,7 @@ class Prefill:
 
     def _place_of(self, doc: OpenDocument) -> TextPlace | None:
         """Return the cursor, if the user is in *doc* and the backend is ready."""
-        is_of_use = self._open.here is doc and self._lane.connection.is_ready
-        return doc.place if is_of_use else None
+        return doc.place if self._open.here is doc and self._lane.connection.is_ready else None
 
     def go_on(self) -> None:
         """Begin where the user is: the backend is ready now."""

@@ -16,9 +16,8 @@ from fim_lsp.suggest import back_off
 from fim_lsp.suggest.back_off import PastReaction, Reaction
 
 MOST_MINUTES = 24 * 60.0
-REMEMBERED = (
-    16  # reactions: five are enough for all that they do, and each costs half a microsecond
-)
+# reactions: five are enough for all that they do, and each costs half a microsecond
+REMEMBERED = 16
 
 
 class Quietness:

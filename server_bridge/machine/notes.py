@@ -13,6 +13,7 @@ import contextlib
 import json
 import logging
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
@@ -24,6 +25,7 @@ from server_bridge.machine import private_files
 Note = TypeVar("Note")
 
 MOST_BYTES = 1 << 24  # of a note: a hundred times one on 32,000 tokens
+WRITE_S = 60.0  # longer than a file takes to be written
 NAMELESS: tuple[str, ...] = ("",)  # what is of no file that can be judged
 
 log = logging.getLogger(__name__)
@@ -60,6 +62,11 @@ def list_files(folders: Iterable[Path]) -> dict[Path, tuple[str, ...]]:
     notes = {path for path in here if path.suffix == ".json" and not path.name.startswith(".")}
     noted = {path.with_suffix("") for path in notes}
     return {path: _read_files(path) if path in notes else NAMELESS for path in here - noted}
+
+
+def is_new(path: Path) -> bool:
+    """Return whether *path* may be about to have its name: it is being written."""
+    return abs(time.time() - _read_last_use(path)) < WRITE_S
 
 
 def drop(path: Path) -> bool:

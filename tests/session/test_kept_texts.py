@@ -103,7 +103,8 @@ def kept(tmp_path: Path) -> Kept:
 @contextmanager
 def snapshots(cache: Path, to: Path) -> Iterator[list[Path]]:
     """
-    Copy *cache* before each change of a file in it: what a process leaves that is killed then.
+    Copy *cache* before each change of a file in it: what a process leaves that is killed then, as
+    it is found a while later.
     """
     taken: list[Path] = []
     is_on = True
@@ -117,6 +118,8 @@ def snapshots(cache: Path, to: Path) -> Iterator[list[Path]]:
             is_on = False
             taken.append(to / str(len(taken)))
             shutil.copytree(cache, taken[-1])
+            for path in taken[-1].rglob("*.*"):
+                os.utime(path, (0, 0))
             is_on = True
 
     sys.addaudithook(see)
@@ -300,8 +303,17 @@ async def test_what_has_no_name_goes(kept: Kept, name: str) -> None:
     """A state without a note, what was half written, a note of an earlier version."""
     _store(kept.cache, kept.write("w/a.py"), "w")
     (kept.cache / name).write_text("{}")
+    os.utime(kept.cache / name, (0, 0))
     await kept.judge()
     assert _list_stored(kept) == _names("w")
+
+
+async def test_what_is_being_written_stays(kept: Kept) -> None:
+    """An audit of this window, or another one, takes no file from under a save."""
+    _store(kept.cache, kept.write("w/a.py"), "w")
+    (kept.cache / "workspaces/.y.json.abc").write_text("{")
+    await kept.judge()
+    assert _list_stored(kept) == {*_names("w"), ".y.json.abc"}
 
 
 async def test_what_cannot_be_deleted_is_told(

@@ -47,8 +47,7 @@ class FrameLadder:
 
     def usable(self, place: TextPlace, budget: Budget) -> list[Frame]:
         """Return the frames at hand that serve *place*, the newest first."""
-        fits = [window.fit(frame.window, *place, budget) for frame in self.at_hand]
-        return [frame for frame, fit in zip(self.at_hand, fits, strict=True) if fit is not Fit.LOST]
+        return [f for f in self.at_hand if window.fit(f.window, *place, budget) is not Fit.LOST]
 
     def climb(self, place: TextPlace, budget: Budget, share: float, ring: ChunksOf) -> Frame:
         """

@@ -207,8 +207,11 @@ class OpenDocument:
             self.workspace.suspend(self.uri)
 
     def show_in(self, view: ModelView) -> None:
-        """Begin again with a new *view* of it."""
+        """
+        Begin again with a new *view* of it; what was copied in it is remembered where it is now.
+        """
         self.view.known.end()
+        self._yanks.extend(self.workspace.memory.yanks(self.uri))
         self.workspace.suspend(self.uri)
         self.workspace.memory.note_close(self.uri)
         self.view = view
@@ -266,12 +269,11 @@ class OpenDocument:
 
     def leads_to(self, generation: Generation) -> bool:
         """Return whether the cursor may still come to what *generation* says."""
-        if self.view.ladder.current is None or self._position is None:
+        frame, at = self.view.ladder.current, self._position
+        if frame is None or at is None or at.line < frame.window.anchor:
             return False
-        shown = self.view.ladder.current.window
-        if self._position.line < shown.anchor:
-            return False
-        return generation.is_on_the_way(shown, self.document.before(self._position, shown.anchor))
+        typed = self.document.before(at, frame.window.anchor)
+        return generation.is_on_the_way(frame.window, typed)
 
 
 def source(document: Document, file: FileLocation) -> Source:

@@ -14,7 +14,7 @@ from itertools import takewhile
 from pathlib import PurePath
 
 from fim_lsp.context.chunks import Source
-from fim_lsp.context.memory import Memory
+from fim_lsp.context.memory import UNREAD, Memory
 from fim_lsp.context.ring import Ring, RingLimits, Viewport, update_ring
 from fim_lsp.prompt.frame import Chunks, scrub_name
 from fim_lsp.session.state.edit_history import EditHistory
@@ -32,7 +32,6 @@ from server_bridge.protocol import Chunk
 NO_ROOM = RingLimits(0, 1, 0)
 CHOICE_S = 5.0  # for a choice of chunks: after that other work in the background goes on
 NEVER = -1
-UNREAD = -1  # the version of a text that is to be read again
 
 
 class Workspace:
@@ -225,13 +224,12 @@ class Workspace:
         known = [s if self.may_show(s.uri) else replace(s, version=UNREAD) for s in unsure]
         check = partial(_reread, folder=self.files.folder, privacy=privacy)
         checked: list[Source | None] = await judge_apart(partial(list, map(check, known)))
-        on_disk = {source.uri for source in self.memory.unsure()}  # not opened meanwhile
-        looked = [(o, n) for o, n in zip(known, checked, strict=True) if o.uri in on_disk]
+        now = self.memory.unsure()  # what was opened, or is gone, meanwhile is another or not there
+        looked = [(old, new) for old, new in zip(unsure, checked, strict=True) if old in now]
         for old, new in looked:
             if new is None:
                 self.withdraw(old.uri)
-                continue
-            if new is not old:
+            elif new is not old:
                 self.memory.note_change(new)
             if n_rules == self._n_rules:
                 self._unjudged.discard(old.uri)
