@@ -32,6 +32,7 @@ RING_S = 0.5  # for the files in the ring: without their verdicts a document is 
 BY_HAND_S = 10.0  # a machine that is busy, and not a disk that does not answer
 BURST_S = 0.5  # of changes that follow each other, until all is judged in spite of them
 SOON_S = 0.1  # for what is judged at the same time: most is, in some milliseconds
+SLICE_S = 0.02  # of documents that are begun, without a look at what else is to be done
 AT_ONCE, TURN_S = 4, 0.02  # looks; most take a moment, and one that takes longer has its own thread
 
 Key = str | Workspace  # a document by its URI, or what a workspace remembers
@@ -57,9 +58,11 @@ class Judging:
     _open: OpenDocuments
     _persistence: Persistence
     _looks: dict[Key, Look] = field(default_factory=dict)
+    _unbegun: OrderedDict[OpenDocument, None] = field(default_factory=OrderedDict)
     _due: OrderedDict[Key, None] = field(default_factory=OrderedDict)  # those that have no turn yet
     _turns: Tasks = field(default_factory=Tasks)
     _looking: Tasks = field(default_factory=Tasks)
+    _beginning: asyncio.Task[None] | None = None
     _forgetting: Tasks = field(default_factory=Tasks)
     _forgets_soon: bool = False
     _burst_at: float = 0.0  # when changes of the rules began that follow each other (loop time)
@@ -73,13 +76,30 @@ class Judging:
         self.begin(documents)
 
     def begin(self, documents: Collection[OpenDocument]) -> None:
-        """Judge *documents*; what is too large is not used at all."""
-        for doc in [doc for doc in documents if doc.view.verdict is Verdict.UNJUDGED]:
-            if why := self._open.workspaces.verdicts.find_quickly(doc.uri):
-                self._decide(doc, why)
-            else:
-                self.begin_look(doc.workspace)
-                self.begin_look(doc.uri)
+        """Judge *documents*, in slices; what is too large is not used at all."""
+        self._unbegun.update(dict.fromkeys(documents))
+        ends = _now() + SLICE_S
+        while self._unbegun:
+            self._begin(self._unbegun.popitem(last=False)[0])
+            if _now() > ends:
+                break
+        if self._unbegun and (self._beginning is None or self._beginning.done()):
+            self._beginning = self._looking.start(self._begin_rest(), "judge")
+
+    async def _begin_rest(self) -> None:
+        while self._unbegun:
+            await asyncio.sleep(0)
+            self.begin(())
+
+    def _begin(self, doc: OpenDocument) -> None:
+        """Judge *doc*, unless it is closed, or judged already."""
+        if self._open.place(doc.uri) is not doc or doc.view.verdict is not Verdict.UNJUDGED:
+            return
+        if why := self._open.workspaces.verdicts.find_quickly(doc.uri):
+            self._decide(doc, why)
+        else:
+            self.begin_look(doc.workspace)
+            self.begin_look(doc.uri)
 
     def begin_look(self, key: Key) -> None:
         """Look at *key* when it is its turn; a look under way is had again if that is needed."""
@@ -96,22 +116,23 @@ class Judging:
         """
         doc = self._open.by_uri.get(uri)
         if doc is not None and uri not in self._looks:
-            self.begin([doc])  # where it could not be judged
+            self._begin(doc)  # where it could not be judged, or many others come first
         until = _now() + LIMIT_S
         for key in (uri, doc.workspace) if doc else ():
             if key in self._due:
                 self._due.move_to_end(key, last=False)
                 self._looks[key] = self._looks[key]._replace(since=_now())
         while looks := [*self._list_awaited(uri, until)]:
-            left_s = min(left_s for _, left_s in looks)
-            await asyncio.wait([ended for ended, _ in looks], timeout=left_s)
+            for ended, at in looks:
+                if not ended.done() and (left_s := at - _now()) > 0:
+                    await asyncio.wait([ended], timeout=left_s)
         if invoked and (look := self._looks.get(uri)):
             left_s = look.since + BY_HAND_S - _now()
             await asyncio.wait([look.ended], timeout=max(0.0, left_s))
 
     async def wait_settled(self) -> None:
         """Wait until all is judged and what is private is forgotten; for tests and benchmarks."""
-        while tasks := {*(look.ended for look in self._looks.values()), *self._forgetting}:
+        while tasks := {k.ended for k in self._looks.values()} | self._looking | self._forgetting:
             await asyncio.wait(tasks)
         await self._persistence.wait_audited()
 
@@ -150,7 +171,7 @@ class Judging:
 
     def _list_awaited(self, uri: str, until: float) -> Iterator[tuple[asyncio.Future[None], float]]:
         """
-        Yield the looks that a request in the document waits for, and for how long: at what a prompt
+        Yield the looks that a request in the document waits for, and until when: at what a prompt
         for it holds, and for a moment at what one may hold next.
         """
         if (doc := self._open.by_uri.get(uri)) is None:
@@ -159,14 +180,14 @@ class Judging:
         for key, look in self._looks.items():
             is_held = key in (uri, doc.workspace) or doc.workspace.memory.knows(str(key))
             if is_held or key in of_here:
-                left_s = min(until, look.since + (LIMIT_S if is_held else SOON_S)) - _now()
-                if left_s > 0 and not look.ended.done():
-                    yield look.ended, left_s
+                at = min(until, look.since + (LIMIT_S if is_held else SOON_S))
+                if at > _now() and not look.ended.done():
+                    yield look.ended, at
 
     async def _judge(self, uri: str) -> None:
         """Judge the document *uri*; again where it was begun again meanwhile."""
         last: object = None
-        while (doc := self._open.by_uri.get(uri)) and (question := doc.view.question) is not last:
+        while (doc := self._open.place(uri)) and (question := doc.view.question) is not last:
             last = question
             if doc.view.verdict is Verdict.UNJUDGED:
                 why = await self._why_private(doc)
@@ -219,7 +240,7 @@ class Judging:
             self._forgetting.start(self._forget_soon(), "forget")
 
     async def _forget_soon(self) -> None:
-        if looks := [look.ended for look in self._looks.values()]:
+        if looks := [*self._looking, *(look.ended for look in [*self._looks.values()][-1:])]:
             await asyncio.wait(looks, timeout=SOON_S)
         self._forgets_soon = False
         self._persistence.end_engines()

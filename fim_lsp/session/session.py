@@ -141,7 +141,7 @@ class Session:
             case events.FoldersChanged(roots):
                 self._workspaces.roots = roots
                 self._persistence.begin_audit()
-                self._judging.begin(self._open.change_folders())
+                self._judging.begin(self._open.suspend())
             case events.FilesChanged():
                 self._change_files(event)
             case events.Shown() | events.Accepted() | events.PartlyAccepted() | events.Dismissed():

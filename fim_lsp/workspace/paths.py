@@ -24,6 +24,7 @@ SCHEMES = ("file", "untitled", "vscode-notebook-cell")  # others are output pane
 
 _RULES = (*IGNORE_FILES, ".fim-lsp.toml", ".git", ".gitconfig")
 _RULES_AT = (("info", "exclude"), ("git", "ignore"), ("git", "config"), (".git", "config"))
+_IN_RULES = ("ignore", ".fim-lsp", ".git", "exclude", "config")  # one is in each of these names
 
 
 class FileLocation(NamedTuple):
@@ -80,6 +81,7 @@ def identity(uri: str) -> tuple[object, ...]:
     return path.is_absolute(), posixpath.normpath(path).lstrip("/"), *others
 
 
+@lru_cache(maxsize=1 << 14)
 def locate(uri: str, roots: tuple[str, ...]) -> FileLocation:
     """
     Return the innermost of *roots* that holds *uri*; outside of all, the file's own folder lends
@@ -126,7 +128,7 @@ def changes_rules(uri: str, excludes_files: Collection[PurePath] = ()) -> bool:
     *excludes_files* are the files of rules that the user's configuration of git names.
     """
     text = unquote(uri, errors="surrogateescape").casefold()  # a checkout changes thousands
-    names = *_RULES, *(at[1] for at in _RULES_AT), *(at.name.casefold() for at in excludes_files)
+    names = *_IN_RULES, *(at.name.casefold() for at in excludes_files)
     path = local_path(uri) if any(name in text for name in names) else None
     if path is None:
         return False

@@ -185,6 +185,7 @@ async def test_documents_of_one_folder_share_its_workspace(session: Session) -> 
     for n in range(4 * OUTSIDE):
         session.handle(events.Opened(f"{ROOT}/{n % (2 * OUTSIDE)}/{n}.py", "python", 1, TEXT))
     session.handle(events.FoldersChanged(()))
+    await wait_judged(session)
     assert len({doc.workspace for doc in session._open}) == 2 * OUTSIDE
     assert {*session._workspaces} >= {doc.workspace for doc in session._open}
 
@@ -217,3 +218,40 @@ def test_what_is_kept_of_no_file_goes(tmp_path: Path) -> None:
     file, other = (tmp_path / "a.py").as_uri(), "git:/w/a.py"
     late = PrivacyConfig(unknown="late")
     assert Verdicts(lambda: ()).list_private({file, other}, late) == {other}
+
+
+@pytest.mark.parametrize(
+    "event", [events.RulesChanged(), events.FoldersChanged((f"{ROOT}/app",))], ids=["rules", "root"]
+)
+async def test_many_documents_are_begun_in_slices(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch, event: events.Event
+) -> None:
+    """Between two of them the loop does other work; nothing is shown of those that come later."""
+    monkeypatch.setattr(judging, "SLICE_S", -1.0)  # one document
+    documents = [await disk.open(f"{ROOT}/app/{n}.py") for n in range(9)]
+    for look in disk.looks:
+        look.set_result("")
+    await wait_judged(disk.session)
+    looks = disk.session._judging._looks
+    disk.session.handle(event)
+    assert not any(doc.current for doc in documents)
+    begun = [0]
+    while begun[-1] < 9:
+        begun.append(sum(doc.uri in looks for doc in documents))
+        assert begun[-1] - begun[-2] <= 1
+        await asyncio.sleep(0)
+
+
+async def test_a_verdict_counts_in_the_folder_of_now(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also on a document of a later slice, which was looked at before the folders changed."""
+    documents = [await disk.open(uri) for uri in (f"{ROOT}/app/a.py", f"{ROOT}/app/b.py")]
+    monkeypatch.setattr(judging, "SLICE_S", -1.0)
+    monkeypatch.setattr(disk.session._judging, "_beginning", asyncio.Future[None]())  # never comes
+    disk.session.handle(events.FoldersChanged((f"{ROOT}/app",)))
+    for n in range(1, 5):
+        await disk.until(n)
+        disk.looks[n - 1].set_result("")
+        await disk.rest()
+    assert [doc.current and doc.workspace.root for doc in documents] == [f"{ROOT}/app"] * 2

@@ -8,7 +8,7 @@ Nothing here waits. A new document is private until it is judged.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from fim_lsp import events
 from fim_lsp.documents import Document, open_document
@@ -62,29 +62,24 @@ class OpenDocuments:
             acceptance = before.acceptance  # what the user was shown of it stays on screen
         else:
             acceptance = Acceptance(self._stats, self._quiet, says_shown=self._says_shown)
-        doc = OpenDocument(document, self._place(uri, self._in_use), acceptance, len(text))
+        doc = OpenDocument(document, self._view(uri), acceptance, len(text))
         self.by_uri[uri] = doc
         doc.refuse_large()
         return doc
 
     def suspend(self) -> list[OpenDocument]:
-        """Show nothing of the documents until each is judged again: the rules changed."""
+        """Show nothing of the documents until each is judged again: rules or folders changed."""
         for doc in self:
             doc.suspend()
         return [*self]
 
-    def change_folders(self) -> list[OpenDocument]:
-        """Do the same where the folders changed; a document that is in another one begins again."""
-        in_use = self._in_use()
-        for doc in self:
-            view = self._place(doc.uri, lambda: in_use)
-            in_use.add(view.workspace)
-            if (view.file, view.workspace) == (doc.file, doc.workspace):
-                doc.suspend()
-            else:
-                doc.show_in(view)
-                doc.refuse_large()
-        return [*self]
+    def place(self, uri: str) -> OpenDocument | None:
+        """Return the document, begun again if the folders changed and it is in another one."""
+        doc = self.by_uri.get(uri)
+        if doc and paths.locate(uri, self.workspaces.roots) != doc.file:
+            doc.show_in(self._view(uri))
+            doc.refuse_large()
+        return doc
 
     def change(self, doc: OpenDocument, event: events.Changed) -> bool:
         """
@@ -149,7 +144,7 @@ class OpenDocuments:
     def _in_use(self) -> set[Workspace]:
         return {doc.workspace for doc in self}
 
-    def _place(self, uri: str, in_use: Callable[[], set[Workspace]]) -> ModelView:
+    def _view(self, uri: str) -> ModelView:
         """Return a new view of the document, in the folder that it is in now, to be judged."""
         location = paths.locate(uri, self.workspaces.roots)
-        return ModelView(location, self.workspaces.of(location, in_use))
+        return ModelView(location, self.workspaces.of(location, self._in_use))

@@ -124,10 +124,11 @@ class Workspace:
         """Return the URIs of the files whose text *chunks* are, "" where it may not be shown."""
         return tuple(self._shown[c.name] if self.shows(c.name) else "" for c in chunks)
 
-    def withdraw(self, *gone: str) -> None:
+    def withdraw(self, *uris: str) -> None:
         """Show nothing of these files from now on, and remember nothing: gone, or private."""
+        gone = {*uris}
         self.edits.stop()
-        self._unjudged.difference_update(gone)
+        self._unjudged -= gone
         self.memory.note_deletion(*gone)
         self._shown = {name: uri for name, uri in self._shown.items() if uri not in gone}
 
