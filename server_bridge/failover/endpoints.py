@@ -72,8 +72,10 @@ class Endpoints:
         something, or why it is not a better one.
         """
         serving = self._serving
-        if not (serving.named or serving.is_ready) and (coming := self._endpoints[-1]).attempt:
-            return coming.state  # that a usual port has no server is not reported
+        if not (serving.named or serving.is_ready or serving.is_loading):
+            coming = self._endpoints[-1]
+            if coming.attempt or not coming.error:
+                return coming.state  # that a usual port has no server is not reported
         state, error = serving.state, serving.error
         if state.is_ready:
             message, cause = self._detour()
