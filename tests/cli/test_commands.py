@@ -209,19 +209,6 @@ def test_complete_says_that_the_server_of_the_settings_is_not_there(
     assert "is used meanwhile" in said
 
 
-def test_a_model_that_is_gone_is_named_and_the_bundled_one_answers(
-    run: Callable[..., Said],
-) -> None:
-    """With the command that gets another."""
-    code, out, err = run("models", settings='[backend]\nmodel = "/models/gone.gguf"\n')
-    said = " ".join((out + err).split())
-    assert code == 0
-    assert "/models/gone.gguf" in said
-    assert "is not there" in said
-    assert "the bundled model" in said
-    assert "fim-lsp setup" in said
-
-
 @pytest.mark.parametrize("is_toy", [True, False])
 def test_the_demo_calls_a_toy_what_is_one(*, is_toy: bool) -> None:
     """At its end, where the model that answered is the bundled one."""

@@ -53,15 +53,6 @@ def test_silence_has_a_reason(report, tmp_path: Path) -> None:
     assert "fim.completion.auto" in found[TYPING]
 
 
-def test_a_model_that_is_away_is_named(report, tmp_path: Path) -> None:
-    """And the rest is reported all the same."""
-    (tmp_path / "a.py").write_text("total = width * height\n")
-    found, code = report("a.py:1", "", "--url", "http://127.0.0.1:9")
-    assert "the model could not be asked" in found[TYPING]
-    assert "127.0.0.1:9" in found["the model"]
-    assert code == 1
-
-
 @pytest.mark.parametrize(("by_hand", "hint"), [(False, True), (True, False)])
 def test_asking_by_hand_is_named_where_it_may_help(*, by_hand: bool, hint: bool) -> None:
     """Not to a user who did that."""

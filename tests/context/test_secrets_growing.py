@@ -125,5 +125,5 @@ def test_harmless_lines_stay_whole_while_they_are_typed() -> None:
         cut for cut in cuts if scrub_parts(cut) != cut and scrub_text("".join(cut)) == "".join(cut)
     ]
     print(*touched, sep="\n")
-    assert len(cuts) > 5_000
+    assert len(cuts) > 2_500
     assert len(touched) <= 0.01 * len(cuts)

@@ -98,18 +98,18 @@ def test_the_clients_first_encoding_is_taken(
     assert editor.initialize(capabilities={"general": general})["positionEncoding"] == chosen
 
 
-def test_leaving_before_hello_is_1(started: Editor) -> None:
+def test_leaving_before_hello_is_1(editor: Editor) -> None:
     """`exit` without `shutdown` is an error, whenever it comes."""
-    started.notify("exit")
-    assert started.wait() == 1
+    editor.notify("exit")
+    assert editor.wait() == 1
 
 
 @pytest.mark.parametrize("leave", [Editor.hang_up, Editor.terminate])
-def test_a_lost_editor_is_1(started: Editor, leave: Callable[[Editor], int]) -> None:
+def test_a_lost_editor_is_1(editor: Editor, leave: Callable[[Editor], int]) -> None:
     """Stdin ends, or a signal comes: no process stays behind."""
-    started.initialize()
-    started.open("file:///a.py", "x = 1\n")
-    assert leave(started) == 1
+    editor.initialize()
+    editor.open("file:///a.py", "x = 1\n")
+    assert leave(editor) == 1
 
 
 def test_out_of_order_is_refused(editor: Editor) -> None:

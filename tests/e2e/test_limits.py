@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.client import AUTOMATIC, GHOST_TEXT, INLINE, Editor, at, insertion
+from tests.e2e.client import AUTOMATIC, GHOST_TEXT, INLINE, Editor, at
 from tests.places import SHOP
 
 psutil = pytest.importorskip("psutil")
@@ -83,20 +83,6 @@ def test_a_huge_message_is_read_past(editor: Editor, method: str) -> None:
     assert said_large(editor) == ["a.py"]
     editor.open(A, "x = 1\n")
     assert is_open(editor, A)
-
-
-def test_a_large_document_is_followed_and_gets_nothing(editor: Editor) -> None:
-    """It says so once; when most of it is deleted, it is a document like any other."""
-    editor.initialize()
-    line = "x = 1" * 20 + "\n"
-    editor.open(A, line * 100_000)
-    editor.open(B, line * 100_000)
-    assert editor.request(INLINE, at(A, 0, 0, AUTOMATIC)) == {"items": []}
-    assert not is_open(editor, A)
-    editor.change(A, 2, insertion(1, 0, "", end=(99_999, 0)))
-    assert is_open(editor, A)
-    assert not is_open(editor, B)
-    assert said_large(editor) == ["a.py"]
 
 
 DEEP_MESSAGES: list[tuple[str, str]] = [

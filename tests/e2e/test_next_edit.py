@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fim_lsp.next_edit.log import NAMED
 from tests.e2e.client import GHOST_TEXT, Editor, insertion, wait_until
 from tests.places import SHOP
 
@@ -219,21 +217,3 @@ def test_the_editor_opens_the_file_and_applies_it(editor: Editor, shop: Path) ->
     editor.request("workspace/executeCommand", item["command"])
 
     assert editor.request("fim/stats")["nextEdit"]["taken"] == 1
-
-
-def test_a_name_is_typed_to_its_end(editor: Editor) -> None:
-    """A pause within it, with the cursor behind it, is no end; what came of it later is renamed."""
-    editor.initialize()
-    editor.open(A, "def area(hight):\n    return hight\n")
-    whole = {"start": {"line": 0, "character": 9}, "end": {"line": 0, "character": 14}}
-    editor.change(A, 2, {"range": whole, "text": "hei"})
-    started = time.monotonic()
-    position = {"line": 0, "character": 12}
-    params = {"textDocument": {"uri": A}, "position": position}
-    (item,) = editor.request(COPILOT, params)["edits"]
-    assert time.monotonic() - started > NAMED - 0.1
-    assert item["text"] == "    return hei"
-    editor.change(A, 3, insertion(0, 12, "ght"))
-    position["character"] = 14  # in the name: Escape
-    (item,) = editor.request(COPILOT, params)["edits"]
-    assert item["text"] == "    return height"

@@ -114,23 +114,6 @@ def test_status_is_told_to_those_who_want_it(editor: Editor, tmp_path: Path) -> 
     assert status["message"] in file.read_text("utf-8")
 
 
-def test_the_next_endpoint_completes_and_is_named_once(editor: Editor) -> None:
-    """The first of several servers is not there: suggestions come all the same, and one sentence says so."""
-    absent = {"url": "http://127.0.0.1:9", "kind": "llama-server"}
-    editor.initialize(
-        capabilities=GHOST_TEXT,
-        initializationOptions={"fim.backend.endpoints": [absent, {"kind": "embedded"}]},
-    )
-    text = "class Box:\n    def __init__(self, width):\n        self.width = wid"
-    editor.open(f"{SHOP}/box.py", text)
-    for _ in range(2):
-        items = editor.request(INLINE, at(f"{SHOP}/box.py", 2, 24))["items"]
-        assert items[0]["insertText"].startswith("th")
-    messages = editor.shown()
-    assert len(messages) == 1, messages
-    assert "127.0.0.1:9" in messages[0]
-
-
 def test_a_model_that_is_gone_is_named_once_and_the_bundled_one_answers(editor: Editor) -> None:
     """The status says that it is the bundled one, and that it is ready: menus offer another by that."""
     file = "/models/gone.gguf"
@@ -236,39 +219,6 @@ def test_the_log_is_no_other_file(editor: Editor, tmp_path: Path) -> None:
     assert "is not a log of fim-lsp" in said
     assert editor.bye() == 0
     assert file.read_text("utf-8") == "alias ls=ls\n"
-
-
-BROKEN = {
-    ".fim-lsp.toml": ("exclude = ]\n", ["/one/.fim-lsp.toml: ", "line 1", "until it is mended"]),
-    ".gitignore": ("\0a\0.\0p\0y\0", ["/one/.gitignore: is text in UTF-16: save it as UTF-8"]),
-    ".fimignore": (None, ["/one/.fimignore: is a folder: put a file in its place, or delete it"]),
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_what_is_wrong_in_a_project_stops_its_own_folder(
-    editor: Editor, tmp_path: Path, name: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """Where, and how to mend it, is said there; once it is mended, suggestions are back."""
-    text, sentence = BROKEN[name]
-    for folder in ("one", "two"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "a.py").write_text("x = 1\n", "utf-8")
-    wrong = tmp_path / "one" / name
-    wrong.write_text(text, "utf-8") if text else wrong.mkdir()
-    folders = [{"uri": (tmp_path / name).as_uri(), "name": name} for name in ("one", "two")]
-    editor.initialize(workspaceFolders=folders, rootUri=folders[0]["uri"])
-    one, two = (f"{folder['uri']}/a.py" for folder in folders)
-    for uri in (one, two):
-        editor.open(uri, "x = 1\n")
-    assert "private" not in why_nothing(editor, two)
-    told = " ".join([why_nothing(editor, one), *editor.shown(), capfd.readouterr().err])
-    assert "private" in told
-    assert [part for part in sentence if part not in told] == []
-    wrong.unlink() if text else wrong.rmdir()
-    event = {"uri": wrong.as_uri(), "type": 3}
-    editor.notify("workspace/didChangeWatchedFiles", {"changes": [event]})
-    assert "private" not in why_nothing(editor, one)
 
 
 def test_what_a_project_sets_counts_in_its_folder(editor: Editor, tmp_path: Path) -> None:

@@ -205,18 +205,6 @@ def events_of(text: str) -> list[str]:
     return [line.removeprefix("data: ") for line in text.split("\n") if line]
 
 
-async def test_the_client_says_how_long_an_answer_may_be(at_port: Served) -> None:
-    """In tokens, and by the texts that end it."""
-    body = {"prompt": BLOCK, "suffix": "\n"}
-    whole = (await at_port.post("/v1/completions", body))["choices"][0]["text"]
-    stop = whole.strip()[2:6]
-    stopped = await at_port.post("/v1/completions", body | {"stop": [stop]})
-    other = body | {"prompt": BLOCK.replace("Cart", "Crate"), "max_tokens": 4}
-    short = await at_port.post("/v1/completions", other)
-    assert stopped["choices"][0]["text"] == whole[: whole.index(stop)]
-    assert 0 < short["usage"]["completion_tokens"] <= 4
-
-
 async def test_other_files_that_a_client_shows(at_port: Served) -> None:
     """Its ring becomes part of ours, as documents that are open; a request without a text only shows it."""
     extra = {"filename": "prices.py", "text": "def price(item):\n    return item.cost * 2\n" * 3}

@@ -235,17 +235,6 @@ async def test_a_stream_ends_before_a_stop_string(backend: Model) -> None:
     assert replies[-1].stop is whole.stop
 
 
-@pytest.mark.parametrize("forced", FORCED)
-async def test_output_begins_with_the_forced_text(backend: Model, forced: str) -> None:
-    """Any half word at all is the beginning of the text, also over several requests."""
-    start, text = prompt("    x = ", forced), ""
-    while len(text) < len(forced):
-        reply = await backend.complete(Request(start, n_predict=4))
-        text, start = text + reply.text, append_text(start, reply.text, reply.tokens)
-        assert b"".join(t.text for t in reply.tokens).decode() == reply.text
-    assert text.startswith(forced)
-
-
 async def test_a_stop_string_is_not_in_the_text(backend: Model) -> None:
     """Decoding ends before a stop string, and the tokens spell no more than the text."""
     request = Request(prompt("    def error(self"), n_predict=40)

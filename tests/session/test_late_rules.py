@@ -142,20 +142,6 @@ async def test_nothing_is_sent_after_the_verdict(
     assert CANARY not in repr(held.sent)
 
 
-@pytest.mark.parametrize("rule", RULES)
-async def test_the_verdict_does_not_wait_for_the_model(
-    held: Held, rule: Callable[[Held], None]
-) -> None:
-    """While a server takes its time, a new rule is judged at once."""
-    held.backend.hold()
-    held.begin(held.shop.ask(invoked=True))
-    await soon()
-    rule(held)
-    await asyncio.wait_for(wait_judged(held.session), 2.0)
-    report = await held.session.report(held.uri)
-    assert "private" in repr(report)
-
-
 async def test_the_verdict_does_not_wait_for_other_threads(held: Held) -> None:
     """All threads are busy, with a name that does not resolve, or with long texts: a rule is judged at once."""
     released = threading.Event()

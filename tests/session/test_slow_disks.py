@@ -18,6 +18,7 @@ from fim_lsp.session.state import state_file, verdicts, workspaces
 from fim_lsp.workspace import explorer, files, git_files
 from tests.clock import run
 from tests.fake_backend import FakeBackend
+from tests.fuzz import FUZZ, in_turn
 from tests.typist import QUICK, Typist, wait_explored, wait_judged
 
 pytestmark = pytest.mark.security
@@ -114,7 +115,7 @@ async def test_by_hand_a_busy_machine_is_waited_for(
     assert await asked == "backend"
 
 
-@pytest.mark.parametrize("n_hanging", [1, 40, 300])
+@pytest.mark.parametrize("n_hanging", [40] if FUZZ == 1 else [1, 40, 300])
 async def test_a_disk_that_hangs_stops_its_own_documents(
     disks: Disks, monkeypatch: pytest.MonkeyPatch, n_hanging: int
 ) -> None:
@@ -328,9 +329,14 @@ async def twice(disks: Disks, file: Path) -> None:
         assert await answer(disks.typist(file))
 
 
-@pytest.mark.parametrize("again", [watched, deleted_rule, opened_again, folders_changed, twice])
-@pytest.mark.parametrize("spoil", [deleted, emptied, replaced, remade, linked, a_file])
-@pytest.mark.parametrize("where", ["root", "sub"])
+SPOILS = [deleted, emptied, replaced, remade, linked, a_file]
+AGAIN = [watched, deleted_rule, opened_again, folders_changed, twice]
+
+
+@pytest.mark.parametrize(
+    ("where", "spoil", "again"),
+    [*in_turn(["root"], SPOILS, AGAIN), *in_turn(["sub"], SPOILS, AGAIN[1:])],
+)
 async def test_what_was_private_stays_so_when_its_folder_goes(
     disks: Disks, where: str, spoil, again
 ) -> None:
@@ -360,8 +366,7 @@ SPELLINGS = {
 }
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS)
-@pytest.mark.parametrize("spoil", [deleted, emptied, replaced, remade, linked, a_file])
+@pytest.mark.parametrize(("spelling", "spoil"), in_turn(SPELLINGS, SPOILS))
 async def test_another_name_for_it_stays_private_too(disks: Disks, spelling: str, spoil) -> None:
     """A cell of a notebook, a new one, and other spellings of the URI, when the folder went."""
     root = disks.roots[0]

@@ -5,18 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server_bridge.fim.layout import common_prefix
 from server_bridge.openai.text_client import N_TEXTS, CacheEstimate, cut
 from server_bridge.protocol import Health, State
 from server_bridge.speeds import Speeds
-
-
-@given(st.text("ab\n"), st.text("ab\n"), st.text("ab\n"))
-def test_common_is_the_longest_common_beginning(same: str, a: str, b: str) -> None:
-    """It counts characters up to the first that differs."""
-    n = common_prefix(same + a, same + b)
-    assert (same + a)[:n] == (same + b)[:n]
-    assert (same + a)[n : n + 1] != (same + b)[n : n + 1] or n == len(same + a) == len(same + b)
 
 
 @given(st.text("ab\n", min_size=2), st.data())
