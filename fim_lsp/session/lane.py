@@ -157,10 +157,15 @@ class Lane(Scheduler):
         """
         await asyncio.sleep(0)  # a loop over steps lets the event loop run, whatever the steps do
 
-        async def step() -> T:
+        def check(*prompts: Prompt) -> None:
             if self._tasks.are_over:
                 raise Withdrawn("the session ends")
-            return await self._do(permit, work)
+            for prompt in prompts:
+                permit(prompt)
+
+        async def step() -> T:
+            check()
+            return await self._do(check, work)
 
         return await self.foreground(step)
 

@@ -75,13 +75,9 @@ class FrameLadder:
         Return the next frame, with *share* of the budget, behind the chunks of the one in use, or
         of the ring where it becomes the largest; the one under way if it serves.
         """
-        share, frame, under_way = min(1.0, share), self.current, self.next
-        if (
-            under_way
-            and under_way.window.share == share
-            and window.fit(under_way.window, *place, budget) is Fit.FITS
-        ):
-            return under_way
+        share, frame, top = min(1.0, share), self.current, self.next
+        if top and top.window.share == share and window.fit(top.window, *place, budget) is Fit.FITS:
+            return top
         old = frame.window if frame and frame.window.share == share else None
         new = window.place_window(*place, budget, old, share)
         chunks = frames.beside(frame.header.chunks, self.file.path, new) if frame else ()
