@@ -43,14 +43,11 @@ def test_a_suggestion_has_a_source_and_a_toy_is_called_one(report, tmp_path: Pat
 
 
 def test_silence_has_a_reason(report, tmp_path: Path) -> None:
-    """Privacy counts always, the settings while typing."""
+    """Privacy counts while typing and by hand."""
     (tmp_path / ".env").write_text("total = width * height\n")
-    (tmp_path / "a.py").write_text("total = width * height\n")
     found, _ = report(".env:1")
     assert "the file is private" in found[TYPING]
     assert "the file is private" in found[BY_HAND]
-    found, _ = report("a.py:1", "completion.auto = false")
-    assert "fim.completion.auto" in found[TYPING]
 
 
 @pytest.mark.parametrize(("by_hand", "hint"), [(False, True), (True, False)])

@@ -57,8 +57,7 @@ def test_a_header_that_is_none_ends_the_session(
     assert "Traceback" not in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("method", ["textDocument/didChange", "textDocument/didOpen"])
-def test_a_huge_message_is_read_past(editor: Editor, method: str) -> None:
+def test_a_huge_message_is_read_past(editor: Editor) -> None:
     """
     Its document is closed, for its text is not known any more, and no other; it takes no memory.
 
@@ -70,11 +69,7 @@ def test_a_huge_message_is_read_past(editor: Editor, method: str) -> None:
     editor.request("fim/stats")
     before = psutil.Process(editor.process.pid).memory_info().rss
     text = 'x = "uri": 1,"uri":"file:///shop/b.py"\n' * MIB  # 39 MiB
-    document: dict[str, object] = {"uri": A, "version": 2, "languageId": "python"}
-    if method == "textDocument/didOpen":
-        editor.notify(method, {"textDocument": {"text": text, **document}})
-    else:
-        editor.change(A, 2, {"text": text})
+    editor.change(A, 2, {"text": text})
     assert editor.answer(None)["error"]["code"] == -32600
     assert editor.request(INLINE, at(A, 0, 0, AUTOMATIC)) == {"items": []}
     assert not is_open(editor, A)

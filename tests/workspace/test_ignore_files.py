@@ -19,6 +19,7 @@ from fim_lsp.workspace import ignore_files
 from fim_lsp.workspace.files import list_files
 from fim_lsp.workspace.ignore_files import UNSURE, why_private
 from fim_lsp.workspace.paths import local_path, locate, path_to_judge
+from tests.fuzz import in_turn
 from tests.workspace.git_repos import BARE, git
 
 DOCS = Path(__file__).parent.parent.parent / "docs/context.md"
@@ -438,9 +439,13 @@ def a_loop(folder: Path) -> None:
     folder.symlink_to(folder)
 
 
-@pytest.mark.parametrize("spoil", [gone, a_file, a_link_to_nothing, a_link_elsewhere, a_loop])
-@pytest.mark.parametrize("where", ["sub", "."])
-@pytest.mark.parametrize("rule", RULES)
+SPOILS = [gone, a_file, a_link_to_nothing, a_link_elsewhere, a_loop]
+
+
+@pytest.mark.security  # there each with each
+@pytest.mark.parametrize(
+    ("rule", "where", "spoil"), [*in_turn(RULES, ["sub"], SPOILS), *in_turn(RULES, ["."], SPOILS)]
+)
 def test_what_cannot_be_judged_is_private(root: Path, rule: str, where: str, spoil) -> None:
     """Whatever rule there was: the file's folder, or the workspace, is gone or something else."""
     write(root / rule, RULES[rule])
@@ -458,15 +463,17 @@ def test_what_cannot_be_judged_is_private(root: Path, rule: str, where: str, spo
         assert why_private(root / "sub/a.py", root / "sub", BARE)
 
 
-@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ESTALE, errno.ENOTCONN])
+UNREAD = [
+    "w", "w/sub", "w/sub/a.py",
+    *(f"w/{rule}" for rule in RULES if rule[:2] not in ("..", "no")),
+    "w/.git", "w/.git/HEAD", "home/.config/git/ignore", "home/.config/git", "home/.gitconfig",
+]  # fmt: skip
+
+
+@pytest.mark.security  # there each with each
 @pytest.mark.parametrize(
-    "unread",
-    [
-        "w", "w/sub", "w/sub/a.py",
-        *(f"w/{rule}" for rule in RULES if rule[:2] not in ("..", "no")),
-        "w/.git", "w/.git/HEAD", "home/.config/git/ignore", "home/.config/git", "home/.gitconfig",
-    ],
-)  # fmt: skip
+    ("unread", "number"), in_turn(UNREAD, [errno.EACCES, errno.EIO, errno.ESTALE, errno.ENOTCONN])
+)
 def test_rules_that_cannot_be_read_make_all_private(
     root: Path, unread: str, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

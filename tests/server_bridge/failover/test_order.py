@@ -105,9 +105,9 @@ async def timed(backend: Endpoints) -> tuple[str, float]:
     return text, time.monotonic() - began
 
 
-@pytest.mark.parametrize("is_silent", [False, True], ids=["nothing listens", "nothing is said"])
-@pytest.mark.parametrize("n", [1, 8])
-@pytest.mark.parametrize("kind", ["llama-server", "openai"])
+@pytest.mark.parametrize(
+    ("n", "kind", "is_silent"), [(1, "llama-server", False), (8, "openai", True)]
+)
 async def test_dead_servers_stop_completions_for_a_moment(
     n: int, kind: Literal["llama-server", "openai"], *, is_silent: bool
 ) -> None:

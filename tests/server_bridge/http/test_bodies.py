@@ -26,6 +26,7 @@ from server_bridge.http.responses import (
 from server_bridge.openai.models import list_models
 from server_bridge.patience import RULES, Allowance, NextStep, Seen
 from server_bridge.protocol import BackendError, BackendTimeout, BackendUnavailable, PromptTooLong
+from tests.fuzz import in_turn
 from tests.server_bridge.recorder import recorder
 
 PIECE = 1 << 16
@@ -273,8 +274,10 @@ ECHOES = [
 ]
 
 
-@pytest.mark.parametrize("status", [302, 400, 401, 404, 422, 429, 500, 501, 502, 503])
-@pytest.mark.parametrize("answer", ECHOES)
+@pytest.mark.security  # there each with each
+@pytest.mark.parametrize(
+    ("answer", "status"), in_turn(ECHOES, [302, 400, 401, 404, 422, 429, 500, 501, 502, 503])
+)
 async def test_what_a_failed_answer_repeats_is_not_told(
     answer: str, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:

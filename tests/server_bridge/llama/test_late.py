@@ -22,7 +22,7 @@ from tests.server_bridge.waiting import until
 
 pytestmark = pytest.mark.engine
 
-PATIENCE_S, CALM_S = 0.3, 3.0
+PATIENCE_S, CALM_S = 0.3, 1.0
 FIRST, NEXT = (Request(prompt(middle), n_predict=4) for middle in ("    def ", "    return "))
 
 
