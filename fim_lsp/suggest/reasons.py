@@ -122,8 +122,8 @@ def source(outcome: Outcome, backend: Mapping[str, Any]) -> str:
     """Return the source of a suggestion with this outcome."""
     if outcome is Outcome.LOCAL:
         return "a line in sight that begins as this one does"
-    is_inside = backend.get("kind") == "embedded"  # its address says nothing to a user
-    where = "inside this package" if is_inside else backend.get("url")
+    ours = "inside this package" if backend.get("bundled") else "on this machine"
+    where = ours if backend.get("kind") == "embedded" else backend.get("url")
     return f"{backend.get('model') or 'the model'} ({where})"
 
 

@@ -13,6 +13,7 @@ READY = {
     "model": "qwen.gguf",
     "url": "http://127.0.0.1:8080",
 }
+OURS = {"kind": "embedded", "bundled": True}
 DOWN = {"state": "down", "message": "nothing answers at http://127.0.0.1:8080"}
 
 
@@ -53,7 +54,8 @@ def test_an_outcome_is_counted_by_its_name(outcome: Outcome, rule: str, key: str
     [
         (Outcome.LOCAL, READY, "a line in sight that begins as this one does"),
         (Outcome.BACKEND, READY, "qwen.gguf (http://127.0.0.1:8080)"),
-        (Outcome.BACKEND, {**READY, "kind": "embedded"}, "qwen.gguf (inside this package)"),
+        (Outcome.BACKEND, {**READY, "kind": "embedded"}, "qwen.gguf (on this machine)"),
+        (Outcome.BACKEND, {**READY, **OURS}, "qwen.gguf (inside this package)"),
         (Outcome.BACKEND, {**READY, "model": ""}, "the model (http://127.0.0.1:8080)"),
     ],
 )
