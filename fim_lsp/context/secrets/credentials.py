@@ -58,6 +58,7 @@ _FORMS = tuple(_form(*row) for row in PLACES["places"])
 # hash, letters in one case or a word of a sentence only where the line names what has a secret.
 _RUN = re.compile(r"[A-Za-z0-9+/_.~-]{20,}+={0,2}")
 _DIGIT = re.compile(r"\d")
+_PATH = re.compile(r"(?=[^/]*/)[^._~-]*[._~-]")  # no alphabet has both
 _START = r"(?<![^\s\"'`=:,(\[{>|;])"
 _LONG = re.compile(
     rf"(?!//)(?:{_START}|(?<=/token/)|(?<=/key/)|(?<=/secret/)|(?<=webhook/))"
@@ -136,7 +137,7 @@ def _is_long_secret(value: str, lower: str, start: int, end: int) -> bool:
     behind = lower[end : end + _AROUND if line_end < 0 else line_end]
     # Of a literal in a line of its own, the line above may tell.
     above = lower[max(0, start - _AROUND) : start] if before.strip() in {'"', "'", "`"} else before
-    if odd < _ALONE or is_uuid(value) or _PUBLIC.search(above):
+    if odd < _ALONE or is_uuid(value) or _PATH.match(value) or _PUBLIC.search(above):
         return False
     near = any(map(_NEAR.search, (above, lower[start:end], behind)))
     long = odd >= 2 * _ALONE or _HEXADECIMAL.search(value) is not None

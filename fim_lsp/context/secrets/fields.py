@@ -231,7 +231,7 @@ def _find(
         named = name and rank(text, word.start(), word.end(), name["rest"])
         if name is None or named is None:
             continue
-        telling = text[word.start() : word.end()].isupper() or word[0] == "secret"
+        telling = text[word.start() : word.end()].isupper() or word[0] in {"secret", "psk"}
         field = partial(Field, named, name=word.start(), rest=name["rest"], telling=telling)
         is_list = word[0].endswith(_PLURALS)
         for kind, value in _values(lower, name.end(), forms) if not is_list else ():
@@ -311,7 +311,7 @@ def is_secret(field: Field, value: str) -> bool:
     if spaced:
         return named and (is_spaced(value) or (whole and is_phrase(value)))
     if field.rank is Rank.PASSWORD:
-        loose = field.kind in {ValueKind.LOOSE, ValueKind.PASSED}
+        loose = field.kind is ValueKind.LOOSE
         loose |= field.kind is ValueKind.FALLBACK and _LABEL.fullmatch(value) is not None
         odd = not loose or oddities(value) > 0
         return (is_password(value) and odd) or (

@@ -56,6 +56,7 @@ _LONG = 12
 _FEWER_LETTERS = 2.4
 # letters of a word, on the average: names have 5, random ones in two cases have 2.5
 _WORD_LETTERS = 3.4
+_NAME_LETTERS = 5  # of a word of names
 
 
 def is_random(value: str) -> bool:
@@ -67,6 +68,8 @@ def is_random(value: str) -> bool:
         word[at : at + 2] in _RARE for word in map(str.lower, words) for at in range(len(word) - 1)
     )
     n_letters = (_WORD_LETTERS if rare else _FEWER_LETTERS) * len(words)
+    if 1 < len(words) <= len(value) // _NAME_LETTERS:
+        return False
     return rare >= max(SOME, len(value) // _OFTEN) or _LONG <= len(value) < n_letters
 
 
@@ -137,12 +140,8 @@ def is_password(value: str) -> bool:
     if is_random(rest.strip("-")):
         return True
     mixed = any(map(str.isdigit, rest)) or _SIGN.search(rest) is not None
-    return (
-        mixed
-        and (part == value or _ODD.search(rest) is not None)
-        and any(map(str.isalpha, rest))
-        and _n_alnum(rest) > _SHORT
-    )
+    whole = part == value or _ODD.search(rest) is not None
+    return mixed and whole and any(map(str.isalpha, rest)) and _n_alnum(rest) > _SHORT
 
 
 # other characters are signs
@@ -161,8 +160,9 @@ _PHRASE = re.compile(
 )
 # Fewer words: a blank between them, or hyphens and a number.
 _CHOSEN = re.compile(
-    r"[a-z]{3,12}(?: [a-z]{3,12}){1,2}|[a-z]{3,12}(?:-[a-z]{3,12}){1,4}-\d{4,6}[!?.]?"
+    r"[a-z]{3,12}(?: [a-z]{3,12}){1,2}(?: \d{1,6})?|[a-z]{3,12}(?:-[a-z]{3,12}){1,4}-\d{4,6}[!?.]?"
 )
+_JOINED = re.compile(r"[A-Za-z][a-z]{2,12}(?:[-_.][A-Z][A-Za-z]{2,12}){1,3}")
 _MNEMONIC = 11  # blanks between words that stand for a key, at least
 _PROSE = frozenset(NAMES["prose"])
 _CHANGES = 0.2  # of the characters of a random value, at least
@@ -175,13 +175,8 @@ def is_strange(value: str, *, least: int = 3) -> bool:
     """
     value = value[:JUDGED]
     rest = _without_words(value)
-    changes = len(_CHANGE.findall(rest.translate(_KINDS)))
-    return (
-        changes >= max(least, _CHANGES * len(rest))
-        and _n_alnum(rest) > 1
-        and len(rest) > _SHORT
-        and _CLOSED.search(value) is None
-    )
+    odd = len(_CHANGE.findall(rest.translate(_KINDS))) >= max(least, _CHANGES * len(rest))
+    return odd and _n_alnum(rest) > 1 and len(rest) > _SHORT and not _CLOSED.search(value)
 
 
 def is_spaced(value: str) -> bool:
@@ -209,15 +204,21 @@ def is_given(value: str) -> bool:
     """Return whether *value* is a password where only a password can stand."""
     if len(value.split()) > 1:
         return is_spaced(value) or is_phrase(value)
-    return is_password(value) or is_strange(value)
+    return is_password(value) or is_strange(value) or _is_joined(value)
 
 
 def is_word(value: str) -> bool:
     """
-    Return whether *value* is letters only, and no placeholder: the password of a user who chose a
-    word.
+    Return whether *value* is letters only, or two words that no name joins so, and no placeholder:
+    the password of a user who chose a word.
     """
-    return value.rstrip("!$#*@%^&").isalpha() and _n_alnum(_without_words(value[:JUDGED])) > _SHORT
+    word = value.rstrip("!$#*@%^&")
+    return _is_joined(word) or (word.isalpha() and _n_alnum(_without_words(word)) > _SHORT)
+
+
+def _is_joined(value: str) -> bool:
+    """Return whether a sign joins words, the last with a capital, and there is no placeholder."""
+    return _JOINED.fullmatch(value) is not None and _WORDS.search(value.lower()) is None
 
 
 def is_mixed(value: str, *, kinds: int = 2) -> bool:
