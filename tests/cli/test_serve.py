@@ -162,8 +162,11 @@ def _served_model() -> str:
 
 
 @pytest.mark.usefixtures("alone")
-def test_what_is_here_is_served_without_a_question(hub: Hub) -> None:
+def test_what_is_here_is_served_without_a_question(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What was downloaded last, unless the settings name another; nothing is asked or downloaded."""
+    monkeypatch.setattr(__main__, "_doctor", lambda _: 0)
     assert _served_model() == str(BUNDLED)
     assert main(["setup", "--get", "qwen-0.5b", "--yes", "--mirror", hub.url]) == 0
     user_file().unlink()

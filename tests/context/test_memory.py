@@ -89,8 +89,8 @@ def characters(editor: Editor, uri: str) -> int:
 
 
 def test_one_large_file_does_not_fill_the_ring() -> None:
-    """A file of 10,000 lines has a third of the characters, however many words are in it."""
-    editor = Editor(big=generated(10_000), a=functions("one", "two"), b=functions("three"))
+    """A file of 3,000 lines has a third of the characters, however many words are in it."""
+    editor = Editor(big=generated(3_000), a=functions("one", "two"), b=functions("three"))
     editor.update_ring(B, 0)
     assert characters(editor, A) > 0
     assert 0 < characters(editor, "file:///w/big.py") <= LIMITS.n_chars / 3 * 1.1  # headings

@@ -188,15 +188,3 @@ def test_windows_share_an_engine_that_keeps_what_each_needs(
     assert second.editor.bye() == 0
     engine.wait(60)
     assert [*(tmp_path / "home/cache/fim-lsp").glob("engine-*")] == []
-
-
-def test_a_restart_of_all_editors_is_warm(window: Callable[[int], Window], tmp_path: Path) -> None:
-    """Of the engine, too: it has what was saved, and the next editor goes on."""
-    for is_cold in (True, False):
-        one = window(0)
-        one.ask()
-        assert (one.counted() > 80) == is_cold
-        one.rest()
-        [engine] = engines(tmp_path)
-        one.editor.bye()
-        engine.wait(60)

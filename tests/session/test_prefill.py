@@ -22,7 +22,7 @@ from server_bridge.protocol import BackendUnavailable, Health, Prompt, Warmed
 from tests.clock import run
 from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
-from tests.typist import QUICK, ROOT, Typist, embedded
+from tests.typist import QUICK, ROOT, Typist
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
 OTHER = inspect.getsource(optparse)  # one file has a third of the ring at most
@@ -141,14 +141,6 @@ def test_after_a_rest_little_is_evaluated_where_a_line_ends(
         return cost
 
     assert run(evaluate(), monkeypatch) <= 8
-
-
-async def test_a_real_server_keeps_what_is_evaluated_for_a_key() -> None:
-    """Beside what it holds for the others: by its own rules for slots."""
-    session = embedded()
-    assert (await session.connection.wait_ready()).health is Health.READY
-    assert await _cost_after_rest(session, "o", 235, session.wait_idle()) <= 8
-    await session.aclose()
 
 
 async def _cost_after_rest(session: Session, key: str, line: int, rest: Awaitable[None]) -> int:

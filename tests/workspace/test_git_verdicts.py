@@ -23,7 +23,7 @@ from tests.context.test_ignore_rules import CASES
 from tests.fuzz import FUZZ
 from tests.workspace.git_repos import BARE, Repository, git, git_verdicts, repository, write_rules
 
-REPOSITORIES = 38 * FUZZ
+REPOSITORIES = 38 * FUZZ if FUZZ > 1 else 15
 PATHS = 40  # in each
 NESTED = 5 * FUZZ
 

@@ -19,7 +19,7 @@ from server_bridge.llama.link import Identity
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import EmbeddedSettings
 from server_bridge.protocol import Backend, Request, Timings
-from tests.llama_server import llama_server
+from tests.llama_server import PROGRAM, llama_server
 from tests.models import BUNDLED, write_model
 from tests.server_bridge.prompts import prompt
 
@@ -144,6 +144,8 @@ async def test_a_damaged_file_costs_nothing_but_the_time(
     await backend.aclose()
 
 
+@pytest.mark.server
+@pytest.mark.skipif(not PROGRAM, reason="run by scripts/test-server")
 async def test_a_server_of_the_users_saves_in_its_own_folder(tmp_path: Path) -> None:
     """With --slot-save-path a restarted llama-server goes on where it was; without, nothing happens."""
     folder = tmp_path / "server"

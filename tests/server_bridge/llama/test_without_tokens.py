@@ -19,10 +19,9 @@ pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("patient")]
 N_KEYS = 24
 
 
-@pytest.mark.parametrize("kind", ["plain", "chat"])
-async def test_a_key_costs_what_it_types(unusual_models: dict[str, Path], kind: str) -> None:
+async def test_a_key_costs_what_it_types(unusual_models: dict[str, Path]) -> None:
     """The prompt only grows: after the first request a few tokens are evaluated per key, as foretold."""
-    with llama_server(unusual_models[kind]) as url:
+    with llama_server(unusual_models["chat"]) as url:
         server, costs = LlamaServer(url), []
         for middle, half in [*keystrokes()][:N_KEYS]:
             reply = await server.complete(Request(prompt(middle, half), 8))
