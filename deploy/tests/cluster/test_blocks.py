@@ -8,7 +8,7 @@ import os
 import secrets
 import subprocess
 import sys
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 
 import httpx
@@ -19,10 +19,12 @@ from benchmarks.metrics import SAMPLE
 from deploy.tests import vllm_server
 from deploy.tests.vllm_server import Running, running
 from server_bridge.http.client import Http
+from server_bridge.http.responses import Loading
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.protocol import Request
 from tests.llama_server import free_port
 from tests.server_bridge.prompts import prompt
+from tests.server_bridge.waiting import until
 
 
 @pytest.mark.parametrize(("block", "most"), [(32, 24), (128, 80)])
@@ -51,6 +53,13 @@ def test_a_completion_evaluates_half_a_block_and_what_was_typed(
 async def test_a_stream_that_is_closed_ends_the_work(pair: list[Running]) -> None:
     """vLLM stops within moments, not after the 3,000 tokens that it could have made."""
     backend = OpenAiServer(Http(pair[0].url, patience_s=600))
+
+    async def is_awake() -> bool:
+        with suppress(Loading):  # a busy machine is late with the first word
+            return bool((await (await backend.connect()).complete(Request(prompt(), 1))).text)
+        return False
+
+    await until(is_awake)
     before = await counted(pair[0], "vllm:generation_tokens_total")
     async with aclosing(backend.stream(Request(prompt(), n_predict=3000))) as replies:
         await anext(replies)

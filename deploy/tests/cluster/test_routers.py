@@ -80,7 +80,8 @@ async def test_sglangs_gateway_needs_the_models_name(pair: list[Running]) -> Non
 
 
 async def measured(name: str, pair: list[Running], n_clients: int = 1) -> Found:
-    options = Namespace(requests=40 if n_clients == 1 else 10, pace=1.0, patient=True)
+    n_requests = 40 if n_clients == 1 else 10
+    options = Namespace(keystrokes="", requests=n_requests, pace=1.0, patient=True)
     with cluster.front(ROWS[name], pair) as url:
         return await cluster.measure(ROWS[name], url, pair, n_clients, options)
 

@@ -24,7 +24,7 @@ class Worker:
 
     def __init__(self, url: str, header: str = "", model: str = MODEL) -> None:
         settings = BackendSettings(
-            "openai", url, model, headers=((header, "{session}"),),
+            "openai", url, model, headers=((header, "{session}"),) if header else (),
             body=(("cache_salt", secrets.token_hex(16)),),
             context_tokens=4096,
         )  # fmt: skip
