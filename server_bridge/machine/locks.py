@@ -26,6 +26,8 @@ if sys.platform != "win32":
     import fcntl
 
 HELD_S = 0.5  # of ours, none has locked the folder longer
+# Programs that clean up delete what is some days old, and so do we.
+FRESH_S, OLD_S = 3600.0, 7 * 86400.0
 
 
 def take(path: Path) -> int | None:
@@ -36,7 +38,10 @@ def take(path: Path) -> int | None:
     with _alone(path.parent):
         if find(path) is not None:
             return None
-        path.unlink(missing_ok=True)
+        for left in path.parent.glob("engine-*"):
+            with suppress(OSError):  # of an earlier start of the machine, or of another machine
+                if left == path or time.time() > left.stat().st_mtime + OLD_S:
+                    left.unlink()
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         _lock(file, waits_s=HELD_S)  # another process may just look at it
         return file
@@ -104,10 +109,14 @@ def is_alone(path: Path, users: int) -> bool:
 
 
 def is_used(path: Path) -> bool:
-    """Return whether a process uses the one of *path*."""
+    """Return whether a process uses the one of *path*; then its files do not look old."""
+    is_used = False
     with suppress(OSError), os.fdopen(private_files.open_private(users_file(path))) as file:
-        return not _lock(file.fileno())
-    return False
+        is_used = not _lock(file.fileno())
+        if is_used and time.time() > os.fstat(file.fileno()).st_mtime + FRESH_S:
+            os.utime(users_file(path))
+            os.utime(path)
+    return is_used
 
 
 def delete_unused(path: Path) -> bool:

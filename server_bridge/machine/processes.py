@@ -7,6 +7,7 @@ import os
 import platform
 import signal
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,12 +16,18 @@ LOOK_S = 1.0  # between two looks, where the system does not tell when a process
 
 
 def cpu_s(pid: int) -> float | None:
-    """Return the seconds that the process *pid* has computed; None where there is none."""
+    """
+    Return the seconds that the process *pid* has computed; None where there is none. Where the
+    system does not tell, one that is there computes.
+    """
     try:
         if sys.platform != "linux":
             import psutil  # noqa: PLC0415 (not installed on Linux)
 
             return float(sum(psutil.Process(pid).cpu_times()[:2]))
+        if not (PROCESSES / "self").exists():
+            os.kill(pid, 0)
+            return time.monotonic()
         stat = (PROCESSES / str(pid) / "stat").read_text("utf-8", "replace")
     except Exception:  # noqa: BLE001 (psutil's errors, OSError: it has ended)
         return None
@@ -80,7 +87,9 @@ def place() -> list[str]:
     may be in several containers, and on several machines.
     """
     kinds = (PROCESSES / "self/ns" / kind for kind in ("pid", "net"))
-    return [platform.node(), *(str(kind.stat().st_ino) for kind in kinds if kind.exists())]
+    boot = PROCESSES / "sys/kernel/random/boot_id"  # others may have the host's name, and its nodes
+    machine = boot.read_text("ascii") if os.access(boot, os.R_OK) else platform.node()
+    return [machine, *(str(kind.stat().st_ino) for kind in kinds if kind.exists())]
 
 
 def list_all() -> list[int]:

@@ -169,15 +169,15 @@ class Embedded:
         try:
             if file := await asyncio.to_thread(self._settings.find_file):
                 return await self._meet_shared(file)
-        except (OSError, ValueError, LookupError, TypeError) as error:
+        except OSError as error:
             log.warning("this editor has an engine of its own: %s", error)
         self._leave_shared()
         return await self._new_child()
 
     async def _meet_shared(self, file: Path) -> Answer:
         """
-        Return what the engine of *file* says. Raises what tells that it cannot be shared: OSError,
-        also where it says nothing in time, or the errors of what is not written by one of ours.
+        Return what the engine of *file* says. Raises OSError where it cannot be shared, also where
+        it says nothing in time, or what none of ours of this version writes.
         """
         self._shared = (file, locks.join(file))
         async with asyncio.timeout(START_S) as limit:
@@ -190,8 +190,12 @@ class Embedded:
                     await self._new_child(lock)
                 finally:
                     os.close(lock)
-        self._said, answer = said, json.loads(said)
-        return {name: str(answer[name]) for name in SAID}
+        self._said = said
+        try:
+            answer = json.loads(said)
+            return {name: str(answer[name]) for name in SAID} | {"pid": str(int(answer["pid"]))}
+        except (ValueError, LookupError, TypeError) as error:
+            raise OSError(f"{file} is of another version: {error}") from None
 
     async def _new_child(self, lock: int | None = None) -> Answer:
         """Start a child, which goes on apart from us with a *lock*; what it says of itself."""

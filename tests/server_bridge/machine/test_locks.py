@@ -129,3 +129,19 @@ def test_what_another_program_has_locked_is_waited_for_a_moment_only(path: Path)
         locks.join(path)
     os.close(held)
     locks.leave(path, locks.join(path))
+
+
+def test_files_in_use_do_not_grow_old(path: Path) -> None:
+    """Programs that clean up delete old files; those of machines that are gone, the next start does."""
+    users, file = locks.join(path), take(path)
+    left = path.with_name("engine-0.users")
+    left.touch()
+    files = path, locks.users_file(path), left
+    for each in files:
+        os.utime(each, (1.0, 1.0))
+    assert locks.is_used(path)
+    assert [time.time() - each.stat().st_mtime < 60 for each in files] == [True, True, False]
+    os.close(file)
+    os.close(take(path))
+    assert (left.exists(), locks.users_file(path).exists()) == (False, True)
+    locks.leave(path, users)

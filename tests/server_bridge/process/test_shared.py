@@ -382,3 +382,28 @@ async def test_what_is_elsewhere_is_another(
     here = settings.find_file()
     monkeypatch.setattr(processes, "PROCESSES", Path("/none"))
     assert settings.find_file() != here
+
+
+async def test_machines_of_one_name_have_their_own(
+    settings: EmbeddedSettings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Their homes may lie on one disk; what tells them apart is made at each start of a machine."""
+    boot = tmp_path / "sys/kernel/random/boot_id"
+    boot.parent.mkdir(parents=True)
+    monkeypatch.setattr(processes, "PROCESSES", tmp_path)
+    boot.write_text("one\n")
+    here = settings.find_file()
+    boot.write_text("two\n")
+    assert settings.find_file() != here
+
+
+async def test_it_serves_where_the_system_tells_nothing_of_processes(
+    settings: EmbeddedSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some sandboxes have no /proc."""
+    monkeypatch.setattr(processes, "PROCESSES", Path("/none"))
+    backend = Embedded(settings)
+    model = await backend.connect()
+    assert (await model.complete(REQUEST)).text
+    assert backend.state.is_ready
+    await backend.aclose()
