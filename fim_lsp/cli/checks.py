@@ -121,7 +121,8 @@ async def model(target: Target) -> list[Finding]:
     try:
         state = (await target.backend.connect()).state
     except BackendError as error:
-        return [Finding("model", "bad", str(error), "fim-lsp setup, or docs/configuration.md")]
+        says = target.backend.state.message or str(error)
+        return [Finding("model", "bad", says, "fim-lsp setup, or docs/configuration.md")]
     where = state.url or target.config.backend.url
     if not state.is_ready:
         fix = "start one: fim-lsp serve; or set fim.backend.kind to embedded"

@@ -69,7 +69,7 @@ class Endpoints:
     def state(self) -> State:
         """
         That of the endpoint in use; its message says what was wrong with it until it has completed
-        something, or why it is not a better one.
+        something, or why it is not a better one; where none serves, the trouble of each.
         """
         serving = self._serving
         if not (serving.named or serving.is_ready or serving.is_loading):
@@ -81,11 +81,15 @@ class Endpoints:
             message, cause = self._detour()
             message = message or state.message or (self._notice() if serving.last else "")
             return replace(state, message=message, cause=cause)
-        if error is None:
+        state = replace(state, cause=serving.cause)
+        if error is None or state.health is Health.LOADING:
             return state
-        if state.health is Health.UNKNOWN:
-            state = replace(state, health=Health.DOWN, message=str(error))
-        return replace(state, cause=serving.cause)
+        others = [each.error for each in self._endpoints if each.named and each is not serving]
+        if None in others and not serving.is_unusable:  # one may serve that was not tried yet
+            return replace(state, health=Health.UNKNOWN, message="")
+        health = Health.DOWN if state.health is Health.UNKNOWN else state.health
+        troubles = dict.fromkeys((state.message or str(error), *map(str, filter(None, others))))
+        return replace(state, health=health, message="; ".join(troubles))
 
     async def connect(self) -> Model:
         """Find one that works, if the one in use does not."""

@@ -137,7 +137,8 @@ async def test_the_first_in_order_is_used_again_when_it_is_back() -> None:
     backend = Endpoints([endpoint(first), endpoint(second)])
     completion = asyncio.create_task(backend.complete(REQUEST))
     await asyncio.sleep(0.1)
-    before = backend.state.cause  # told while the second starts, and not once more with it
+    before = backend.state.cause
+    assert backend.state.health is Health.UNKNOWN  # the second may serve soon
     second.may_connect.set()
     assert (await completion).text == "b"
     assert backend.state.message == "gone; b is used meanwhile"
@@ -157,6 +158,27 @@ async def test_the_first_in_order_is_used_again_when_it_is_back() -> None:
 
     await until(serves)
     assert (first.n_connects, backend.state.message) == (2, "")
+    await backend.aclose()
+
+
+async def test_where_none_serves_the_trouble_of_each_is_told() -> None:
+    """Also where the user has to change something for one of them only; once all were tried."""
+    wrong, gone = Fake("a", BackendUnusable("the certificate has expired")), Fake("b")
+    gone.error = BackendUnavailable("gone")
+    wrong.may_connect.set()
+    endpoints = [endpoint(wrong), endpoint(gone)]
+    backend = Endpoints(endpoints)
+    asked = asyncio.create_task(backend.complete(REQUEST))
+
+    async def has_failed() -> bool:
+        assert backend.state.health is Health.UNKNOWN
+        return endpoints[0].error is not None and gone.n_connects == 1
+
+    await until(has_failed)
+    gone.may_connect.set()
+    with pytest.raises(BackendUnusable):
+        await asked
+    assert backend.state.message == "the certificate has expired; gone"
     await backend.aclose()
 
 
