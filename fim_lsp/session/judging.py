@@ -62,7 +62,6 @@ class Judging:
     _due: OrderedDict[Key, None] = field(default_factory=OrderedDict)  # those that have no turn yet
     _turns: Tasks = field(default_factory=Tasks)
     _looking: Tasks = field(default_factory=Tasks)
-    _beginning: asyncio.Task[None] | None = None
     _forgetting: Tasks = field(default_factory=Tasks)
     _forgets_soon: bool = False
     _burst_at: float = 0.0  # when changes of the rules began that follow each other (loop time)
@@ -77,14 +76,15 @@ class Judging:
 
     def begin(self, documents: Collection[OpenDocument]) -> None:
         """Judge *documents*, in slices; what is too large is not used at all."""
+        is_beginning = bool(self._unbegun)
         self._unbegun.update(dict.fromkeys(documents))
         ends = _now() + SLICE_S
         while self._unbegun:
             self._begin(self._unbegun.popitem(last=False)[0])
             if _now() > ends:
                 break
-        if self._unbegun and (self._beginning is None or self._beginning.done()):
-            self._beginning = self._looking.start(self._begin_rest(), "judge")
+        if self._unbegun and not is_beginning:
+            self._looking.start(self._begin_rest(), "judge")
 
     async def _begin_rest(self) -> None:
         while self._unbegun:
@@ -95,11 +95,8 @@ class Judging:
         """Judge *doc*, unless it is closed, or judged already."""
         if self._open.place(doc.uri) is not doc or doc.view.verdict is not Verdict.UNJUDGED:
             return
-        if why := self._open.workspaces.verdicts.find_quickly(doc.uri):
-            self._decide(doc, why)
-        else:
-            self.begin_look(doc.workspace)
-            self.begin_look(doc.uri)
+        self.begin_look(doc.workspace)
+        self.begin_look(doc.uri)
 
     def begin_look(self, key: Key) -> None:
         """Look at *key* when it is its turn; a look under way is had again if that is needed."""
@@ -114,8 +111,7 @@ class Judging:
         Wait for the verdicts on what a prompt for the document may hold: what has none in time is
         left out of it. A user who asks by hand waits longer, for that on the document alone.
         """
-        doc = self._open.by_uri.get(uri)
-        if doc is not None and uri not in self._looks:
+        if (doc := self._open.by_uri.get(uri)) and uri not in self._looks:
             self._begin(doc)  # where it could not be judged, or many others come first
         until = _now() + LIMIT_S
         for key in (uri, doc.workspace) if doc else ():

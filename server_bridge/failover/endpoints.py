@@ -76,12 +76,11 @@ class Endpoints:
             coming = self._endpoints[-1]
             if coming.attempt or not coming.error:
                 return coming.state  # that a usual port has no server is not reported
-        state, error = serving.state, serving.error
+        state, error = replace(serving.state, cause=serving.cause), serving.error
         if state.is_ready:
             message, cause = self._detour()
             message = message or state.message or (self._notice() if serving.last else "")
             return replace(state, message=message, cause=cause)
-        state = replace(state, cause=serving.cause)
         if error is None or state.health is Health.LOADING:
             return state
         others = [each.error for each in self._endpoints if each.named and each is not serving]

@@ -38,10 +38,9 @@ def take(path: Path) -> int | None:
     with _alone(path.parent):
         if find(path) is not None:
             return None
-        for left in path.parent.glob("engine-*"):
-            with suppress(OSError):  # of an earlier start of the machine, or of another machine
-                if left == path or time.time() > left.stat().st_mtime + OLD_S:
-                    left.unlink()
+        for left in path.parent.glob("engine-*"):  # also by another machine, or before a restart
+            if left == path or time.time() > left.lstat().st_mtime + OLD_S:
+                left.unlink()
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         _lock(file, waits_s=HELD_S)  # another process may just look at it
         return file

@@ -248,7 +248,7 @@ async def test_a_verdict_counts_in_the_folder_of_now(
     """Also on a document of a later slice, which was looked at before the folders changed."""
     documents = [await disk.open(uri) for uri in (f"{ROOT}/app/a.py", f"{ROOT}/app/b.py")]
     monkeypatch.setattr(judging, "SLICE_S", -1.0)
-    monkeypatch.setattr(disk.session._judging, "_beginning", asyncio.Future[None]())  # never comes
+    disk.session._judging._unbegun[documents[0]] = None  # as if it came: it never does
     disk.session.handle(events.FoldersChanged((f"{ROOT}/app",)))
     for n in range(1, 5):
         await disk.until(n)

@@ -165,10 +165,7 @@ async def test_texts_without_a_file_are_judged_by_their_path(
     """As private as the file they are to be, or a part of."""
     (project.root / ".gitignore").write_text("ignored.*\n")
     uri = uri.format(root=project.root.as_posix())
-    verdicts = project.workspaces.verdicts
-    verdict = verdicts.find_quickly(uri)
-    if verdict is None:
-        verdict = await verdicts.find(uri, (), project.config)
+    verdict = await project.workspaces.verdicts.find(uri, (), project.config)
     assert verdict.startswith(reason)
     assert bool(verdict) == bool(reason)
 

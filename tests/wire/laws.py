@@ -16,7 +16,7 @@ import asyncio
 import logging
 import random
 import sys
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -70,10 +70,10 @@ class Run:
 
     def __init__(self, story: Story) -> None:
         self.story = story
-        self.server: LlamaCpp | OpenAi = SERVERS[story.kind]()
+        self.server: LlamaCpp | OpenAi = SERVERS[story.kind.split()[0]]()
         self.rng = random.Random(str(story))
         self.attack: tuple[str, str, float] | None = None
-        self.network = Network(self.serve)
+        self.network: Any = Network(self.serve)
         self.troubles: dict[Trouble, None] = {}
         self.asked: list[asyncio.Task[Any]] = []
         self.n_texts = self.n_attacks = self.n_asked = self.n_lines = self._n = 0
@@ -81,10 +81,10 @@ class Run:
     def blame(self, law: str, what: str) -> None:
         self.troubles[law, what] = None
 
-    async def serve(self, asked: Asked) -> AsyncGenerator[bytes, None]:
-        """Yield the bytes that the server answers."""
-        answer, attack = self.server.answer(asked), None
-        if self.attack is not None:
+    async def serve(self, asked: Asked, second: Any = None) -> AsyncGenerator[bytes, None]:
+        """Yield the bytes that the server answers, or a *second* one, which attacks nothing."""
+        answer, attack = (second or self.server).answer(asked), None
+        if self.attack is not None and second is None:
             name, scope, share = self.attack
             is_meant = scope == "all" or (scope == "stream") is (answer.events is not None)
             attack = ATTACKS[name] if is_meant and self.rng.random() < share else None
@@ -100,9 +100,7 @@ class Run:
 
     async def play(self) -> None:
         """Play the story, and see what holds at its end."""
-        url = "http://127.0.0.1:9"
-        settings: Any = BackendSettings(self.story.kind, url)  # type: ignore[arg-type]
-        self.session = Session(CONFIG, lambda _: open_backend(settings))
+        self.session = Session(CONFIG, lambda _: open_backend(self.settings()))
         self.typists = dict[str, Typist]()
         self.open("a")
         self.open("b")
@@ -112,6 +110,9 @@ class Run:
             await asyncio.sleep(float(pause))
         await self.see_free()
         await self.see_rest()
+
+    def settings(self) -> BackendSettings:
+        return BackendSettings(self.story.kind, "http://127.0.0.1:9")  # type: ignore[arg-type]
 
     def open(self, name: str) -> None:
         text = f"{ABOVE}def total(price, rate):\n    value_of = "
@@ -277,14 +278,14 @@ def kind_of(trouble: Trouble) -> str:
     return f"{trouble[0]}: {trouble[1]}"[:60]
 
 
-def shrink(story: Story, wanted: str) -> Story:
+def shrink(story: Story, wanted: str, kind: type[Run] = Run) -> Story:
     """Return the smallest story that was found to go wrong in the same way."""
     tries, before = 0, None
 
     def holds(smaller: Story) -> bool:
         nonlocal tries
         tries += 1
-        return tries <= TRIES and any(kind_of(t) == wanted for t in play(smaller).troubles)
+        return tries <= TRIES and any(kind_of(t) == wanted for t in play(smaller, kind).troubles)
 
     while before != story:
         before = story
@@ -294,15 +295,17 @@ def shrink(story: Story, wanted: str) -> Story:
     return story
 
 
-def find(seeds: range) -> Iterator[tuple[int, str, Story]]:
+def find(
+    seeds: range, kind: type[Run] = Run, draw: Callable[[int], Story] = draw
+) -> Iterator[tuple[int, str, Story]]:
     """Yield each kind of trouble once: the seed, what it is, and its smallest story."""
     known = set[str]()
     for seed in seeds:
         story = draw(seed)
-        for what in map(kind_of, play(story).troubles):
+        for what in map(kind_of, play(story, kind).troubles):
             if what not in known:
                 known.add(what)
-                yield seed, what, shrink(story, what)
+                yield seed, what, shrink(story, what, kind)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ class Asked(NamedTuple):
     method: str
     path: str
     body: bytes
+    head: str = ""
 
 
 class Reset(Exception):
@@ -32,13 +33,14 @@ Serve = Callable[[Asked], AsyncGenerator[bytes, None]]  # a pause before a piece
 
 
 class Network(httpcore.AsyncNetworkBackend):
-    """The way to one server. *n_open* are the connections that stand."""
+    """The way to one server. *n_open* are the connections that stand; *fault* is its certificate's."""
 
     def __init__(self, serve: Serve) -> None:
-        self.serve, self.n_open, self.is_down = serve, 0, False
+        self.serve, self.n_open, self.is_down, self.fault = serve, 0, False, ""
+        self.way_s = 0.001
 
     async def connect_tcp(self, *_: Any, **__: Any) -> Connection:
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(self.way_s)
         if self.is_down:
             raise httpcore.ConnectError("refused")
         return Connection(self)
@@ -68,7 +70,13 @@ class Connection(httpcore.AsyncNetworkStream):
         if end and len(body) >= size:
             method, path, _ = head.decode().split(" ", 2)
             self._asked = b""
-            self._answer = self._network.serve(Asked(method, path, body))
+            self._answer = self._network.serve(Asked(method, path, body, head.decode()))
+
+    async def start_tls(self, *_: Any, **__: Any) -> Connection:
+        if self._network.fault:
+            await self.aclose()
+            raise httpcore.ConnectError(f"[SSL: CERTIFICATE_VERIFY_FAILED] {self._network.fault}")
+        return self
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
         if not self._left and not self._is_over:

@@ -49,8 +49,7 @@ class OpenDocuments:
 
     def document(self, uri: str) -> Document | None:
         """Return the text of *uri*, None if it is not open."""
-        doc = self.by_uri.get(uri)
-        return None if doc is None else doc.document
+        return doc.document if (doc := self.by_uri.get(uri)) else None
 
     def open(
         self, uri: str, language: str, version: int, text: str, lines: tuple[str, ...] | None = None
@@ -75,8 +74,7 @@ class OpenDocuments:
 
     def place(self, uri: str) -> OpenDocument | None:
         """Return the document, begun again if the folders changed and it is in another one."""
-        doc = self.by_uri.get(uri)
-        if doc and paths.locate(uri, self.workspaces.roots) != doc.file:
+        if (doc := self.by_uri.get(uri)) and paths.locate(uri, self.workspaces.roots) != doc.file:
             doc.show_in(self._view(uri))
             doc.refuse_large()
         return doc
@@ -141,10 +139,8 @@ class OpenDocuments:
         line = doc.place.position.line if doc.place else 0
         return lines_in_sight(doc.document.lines, line, others.values(), unseen)
 
-    def _in_use(self) -> set[Workspace]:
-        return {doc.workspace for doc in self}
-
     def _view(self, uri: str) -> ModelView:
         """Return a new view of the document, in the folder that it is in now, to be judged."""
         location = paths.locate(uri, self.workspaces.roots)
-        return ModelView(location, self.workspaces.of(location, self._in_use))
+        workspace = self.workspaces.of(location, lambda: {doc.workspace for doc in self})
+        return ModelView(location, workspace)

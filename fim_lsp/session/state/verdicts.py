@@ -67,16 +67,13 @@ class Verdicts:
         self.rule_files: tuple[Path, ...] = ()  # that the user's configuration of git names
         self._refusals: dict[str, Refusal] = {}  # by path, the latest last
 
-    @staticmethod
-    def find_quickly(uri: str) -> str | None:
-        """Return why *uri* is private, None where that needs a look at the disk."""
-        return "not a file" if paths.path_to_judge(uri) is None else None
-
     async def find(self, uri: str, lines: Sequence[str], config: Config) -> str:
         """Return why *uri*, of which the editor shows *lines*, is private, "" when it is not."""
+        if (file := paths.path_to_judge(uri)) is None:
+            return "not a file"
         if uri.startswith(paths.UNNAMED) and config.remote_servers:
             return "it has no name, so that only a model of this machine may see it"
-        if (file := paths.path_to_judge(uri)) and (why := config.privacy.why_unknown(file)):
+        if why := config.privacy.why_unknown(file):
             return f"{UNSURE}: {why}"
         name = _name(uri)
         refused = lines if name in self._refusals else None
@@ -115,7 +112,7 @@ class Verdicts:
 
     def _judge(self, uri: str, privacy: PrivacyConfig) -> str:
         roots, path = self._roots(), paths.path_to_judge(uri)
-        assert path is not None, "see find_quickly"
+        assert path is not None, "see find"
         root = paths.local_path(paths.root_of(path, roots))
         places = [(path, root), *paths.list_places(path, roots)]
         return next(filter(None, (why_private(*place, privacy) for place in places)), "")
