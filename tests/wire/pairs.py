@@ -1,5 +1,6 @@
 """
-Stories of two servers: each comes and goes, or has a certificate that is not trusted; the first one attacks, too.
+Stories of two servers: each comes and goes, or has a certificate that is not trusted; the first one
+attacks, too.
 
 The laws are those of `tests.wire.laws`, and *key*: no server ever sees the key of the other one.
 

@@ -1,4 +1,4 @@
-"""Failover over the wire (`tests.wire.pairs`): random stories, and a first server in each kind of trouble."""
+"""Failover over the wire (`tests.wire.pairs`): random stories, and each kind of trouble first."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("first", range(0, N_SEEDS, N_AT_ONCE))
 def test_random_stories(first: int) -> None:
-    """Each request has its answer in time, the wire is free afterwards, and each key stays where it belongs."""
+    """Each request has its answer in time, and each key stays where it belongs."""
     wrong = find(range(first, first + N_AT_ONCE), Pair, draw)
     assert [f"seed {seed}, {what}: {story}" for seed, what, story in wrong] == []
 

@@ -132,7 +132,7 @@ def test_what_another_program_has_locked_is_waited_for_a_moment_only(path: Path)
 
 
 def test_files_in_use_do_not_grow_old(path: Path) -> None:
-    """Programs that clean up delete old files; those of machines that are gone, the next start does."""
+    """Programs that clean up delete old files; the next start those of machines that are gone."""
     users, file = locks.join(path), take(path)
     left = path.with_name("engine-0.users")
     left.touch()
