@@ -23,7 +23,6 @@ from server_bridge.http.responses import (
     body_of,
     object_in,
 )
-from server_bridge.openai.models import list_models
 from server_bridge.patience import RULES, Allowance, NextStep, Seen
 from server_bridge.protocol import BackendError, BackendTimeout, BackendUnavailable, PromptTooLong
 from tests.fuzz import in_turn
@@ -137,15 +136,6 @@ async def test_another_word_there_compresses_nothing(word: str) -> None:
         server.headers["Content-Encoding"] = word
         async with aclosing(Http(server.url)) as http:
             assert await http.get("/x") == {"a": 1}
-
-
-async def test_a_compressed_list_of_models_says_so() -> None:
-    """And not that there is none."""
-    with recorder(answer=gzip.compress(b'{"data": [{"id": "x"}]}')) as server:
-        server.headers["Content-Encoding"] = "gzip"
-        async with aclosing(Http(server.url)) as http:
-            with pytest.raises(BackendError, match="compresses"):
-                await list_models(http)
 
 
 async def test_pieces_of_a_byte_leave_others_their_turn() -> None:

@@ -81,17 +81,6 @@ async def test_after_a_failure_the_connection_begins_again(status: int, is_kept:
         await http.aclose()
 
 
-async def test_a_port_where_nothing_listens() -> None:
-    """A port where nothing listens is a server to wait for."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    http = Http(f"http://127.0.0.1:{port}")
-    with pytest.raises(BackendUnavailable, match="cannot connect"):
-        await http.get("/props")
-    await http.aclose()
-
-
 @pytest.mark.parametrize(
     "url", ["", "nonsense", "ftp://127.0.0.1", "http://", "http://[::1", "http://a:b"]
 )

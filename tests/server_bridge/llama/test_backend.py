@@ -154,21 +154,6 @@ async def test_a_server_that_takes_a_stopped_ones_port_is_told_nothing() -> None
     assert {(method, path) for method, path, *_ in other.heard} == {("GET", "/props")}
 
 
-async def test_a_restarted_server_is_used_again() -> None:
-    """After a restart, even with another model, the next request goes through with new ids."""
-    with llama_server(BUNDLED) as url:
-        server = LlamaServer(url)
-        before = await server.complete(REQUEST)
-    with pytest.raises(BackendError):
-        await server.complete(REQUEST)
-    assert server.state.health is Health.DOWN
-    with llama_server(BUNDLED, port=urlsplit(url).port, n_parallel=1):
-        await server.connect()
-        after = await server.complete(REQUEST)
-        assert (after.text, after.timings.cache_n, server.state.slots) == (before.text, 0, 1)
-        await server.aclose()
-
-
 async def test_a_cold_request_encodes_its_prompt_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is measured, evaluated in steps, measured again and decoded; a further key is another prompt."""
     spelled: list[str] = []

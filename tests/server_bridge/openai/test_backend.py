@@ -274,14 +274,3 @@ async def test_mlx_is_not_told_to_load_another_model(lists: bool) -> None:
         assert "model" not in json.loads(server.heard[-1][2])
         assert backend.state.model == ("qwen-tiny" if lists else "")
         await backend.aclose()
-
-
-@pytest.mark.parametrize("answer", [b"<html>", b'{"models": []}', b'{"data": 1}'])
-async def test_a_server_without_models_is_told_nothing(answer: bytes) -> None:
-    """Without a list of models no text goes out."""
-    with recorder(404, {"/v1/models": answer, "/health": b"no"}) as server:
-        backend = OpenAiServer(Http(server.url))
-        with pytest.raises(BackendUnusable, match=r"fim\.backend\.url"):
-            await backend.complete(REQUEST)
-        await backend.aclose()
-    assert {method for method, *_ in server.heard} == {"GET"}

@@ -21,7 +21,6 @@ from server_bridge.process.programs import BUNDLED, EmbeddedSettings
 from server_bridge.protocol import (
     BackendError,
     BackendTimeout,
-    BackendUnavailable,
     BackendUnusable,
     Health,
     Request,
@@ -150,23 +149,6 @@ async def test_the_key_is_nowhere_to_be_read() -> None:
     with pytest.raises(BackendUnusable, match="key"):
         await client.connect()
     await client.aclose()
-    await backend.aclose()
-
-
-async def test_a_dead_child_is_replaced() -> None:
-    """When the process is killed the request at hand fails and the next one starts another."""
-    backend = Embedded(EmbeddedSettings())
-    model = await backend.connect()
-    before, pid = await model.complete(REQUEST), backend.pid
-    assert pid is not None
-    child = psutil.Process(pid)  # before it is gone
-    child.terminate()
-    child.wait(5)
-    with pytest.raises(BackendUnavailable):
-        await model.complete(REQUEST)
-    after = await (await backend.connect()).complete(REQUEST)
-    assert after.text == before.text
-    assert backend.pid not in (None, pid)
     await backend.aclose()
 
 
