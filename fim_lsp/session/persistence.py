@@ -187,8 +187,9 @@ class Persistence:
                     await asyncio.sleep(CALM_S)
             if self._saving is not None and not self._saving.done():
                 self._saving.add_done_callback(lambda _: self.begin_audit())
+            roots = self._open_documents.workspaces.roots, tuple(self._roots)
             try:
-                kept, by_root = await judge_apart(partial(_list_kept, cache, tuple(self._roots)))
+                kept, by_root = await judge_apart(partial(_list_kept, cache, *roots))
             except OSError as error:
                 log.warning("text on disk is not judged: %s", error)
                 return
@@ -277,14 +278,15 @@ class Persistence:
         return self._saving
 
 
-def _list_kept(cache: Path, roots: tuple[str, ...]) -> tuple[Kept, dict[str, set[str]]]:
+def _list_kept(cache: Path, *roots: tuple[str, ...]) -> tuple[Kept, dict[str, set[str]]]:
     """
-    Return what is on disk, but what is being written, and by root the files of which there is text.
+    Return what is on disk, but what is being written, and by root the files of which there is text:
+    the first of *roots* that have one count.
     """
     found, by_root = state_file.list_kept(cache).items(), dict[str, set[str]]()
     kept = {path: of for path, of in found if of != notes.NAMELESS or not notes.is_new(path)}
     for uri in {*chain(*kept.values())}:
-        if root := locate(uri, roots).root:
+        if root := next(filter(None, (locate(uri, each).root for each in roots)), ""):
             by_root.setdefault(root, set()).add(uri)
     return kept, by_root
 

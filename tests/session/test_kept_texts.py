@@ -255,6 +255,21 @@ async def test_a_project_that_wants_nothing_kept_deletes_its_own(kept: Kept) -> 
     assert _list_stored(kept) == _names("w")
 
 
+async def test_the_settings_of_a_folder_count_where_a_part_of_it_was_open_before(
+    kept: Kept,
+) -> None:
+    """The folder of a project takes the place of one in it, in the same window."""
+    _store(kept.cache, kept.write("w/part/a.py"), "w")
+    own = dataclasses.replace(QUICK, state=StateConfig(save=False))
+    config = dataclasses.replace(QUICK, projects=((str(kept.folder / "w"), own),))
+    session = Session(config, lambda _: FakeBackend(), kept.cache)
+    for root in ("w/part", "w"):
+        session.handle(events.FoldersChanged(((kept.folder / root).as_uri(),)))
+        await session.wait_judged()
+    assert not _list_stored(kept)
+    await session.aclose()
+
+
 async def test_half_an_emoji_keeps_no_other_workspace_from_disk(kept: Kept) -> None:
     """A client may send one; JSON has no place for it."""
 

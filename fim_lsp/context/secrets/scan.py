@@ -62,8 +62,7 @@ _SET = re.compile(
 # Names of tokens that are none of a login, and those that say nothing but `token`.
 _PLAIN = re.compile(
     r"(?:^|[^\w-])(?:token|auth(?:orization)?)\W|(?:pad|eos|bos|unk|mask|sep|cls|stop|next|last|end"
-    r"|start)_token"
-    r"|(?:storage|client|session|user|root|app|service|server)[_-]?key",
+    r"|start)_token|(?:storage|client|session|user|root|app|service|server)[_-]?key",
     re.IGNORECASE,
 )
 
