@@ -364,6 +364,10 @@ MEETINGS = (
     "set auto S; set ring S; set auto S", "move F 0.3 4.0; gone S; wait 4.0; back 4.0",
     "ask F hand 45.0; restart S; ask F hand S",
     "rules S; ask F typing S; key F sum S; rename F 2 S",
+    "move F 0.5 4.0; ask F hand S; exclude H S; ask F hand 4.0",
+    "key H x S; move F 0.3 4.0; above F S; ask F hand S; ignore H S",
+    "move H 0.5 S; move F 0.9 1.2; ignore H S; ask F hand 4.0",
+    "exclude H S; exclude H S; ask F hand 4.0", "exclude H S; settings gone S; key F x 4.0",
 )  # fmt: skip
 SOON = PAUSES[:4]
 
@@ -377,17 +381,18 @@ def draw_story(rng: random.Random) -> list[str]:
     kinds = [*ALWAYS.split(), *first, *first, *second]
     n = len(story) + rng.randrange(4, 16)
     while len(story) < n:
-        if rng.random() < 0.2:
-            story += _draw_meeting(rng, mine)
+        if rng.random() < 0.3:
+            story += _draw_meeting(rng, mine, {step.split()[1] for step in story})
         else:
             story.append(_draw(rng, rng.choice(kinds), mine))
     return story
 
 
-def _draw_meeting(rng: random.Random, mine: list[str]) -> Iterator[str]:
+def _draw_meeting(rng: random.Random, mine: list[str], known: set[str]) -> Iterator[str]:
     may_hide, other = rng.sample(mine[:2], 2)
     if may_hide == "a":
         may_hide, other = other, may_hide
+    yield from (f"open {name} 0.2" for name in (may_hide, other) if name not in known)
     for step in rng.choice(MEETINGS).split("; "):
         *words, pause = step.replace("H", may_hide).replace("F", other).split()
         yield " ".join((*words, str(rng.choice(SOON)) if pause == "S" else pause))

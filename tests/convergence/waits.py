@@ -25,6 +25,7 @@ from tests.clock import Loop
 
 PLAYER = "player"  # the task that plays the story: its pauses are as they are written
 SCALES = (0, 0, 0, 0.05, 0.4, 0.9, 3.0)  # seconds that one kind of wait may take
+READS = (0, 0.4, 0.9, 3.0)  # that a settings file may: within `LIMIT_S` it is not late
 TIMERS = (0, 0, 0, 0, 0.02, 0.3)  # that one kind of timer may be late
 EPOCH = 1e9
 
@@ -143,7 +144,7 @@ class Readers:
     def submit(self, func: Callable[..., Any], *args: Any) -> concurrent.futures.Future[Any]:
         """Read one file."""
         future: concurrent.futures.Future[Any] = concurrent.futures.Future()
-        seconds = self._world.delays(_name(func, args))
+        seconds = self._world.delays(_name(func, args), READS)
         is_late = abs(seconds) > files.LIMIT_S
         self._world.work(is_late * seconds, future, functools.partial(func, *args))
         return future
