@@ -10,13 +10,14 @@ import pytest
 
 # By what they compute and wait, end of November 2026, the longest first: `scripts/test --durations=0` tells.
 LONGEST = (
-    "tests/e2e/test_rest.py", "tests/e2e/test_windows.py", "tests/server_bridge/test_contract.py",
-    "tests/e2e/test_watchdog.py", "tests/session/test_convergence.py",
-    "tests/server_bridge/process/test_shared.py", "tests/e2e/test_leaving.py",
-    "tests/cli/test_commands.py", "tests/server_bridge/test_memories.py",
-    "tests/wire/test_laws.py", "tests/test_patterns.py", "tests/e2e/test_next_edit.py",
-    "tests/lsp/test_rule_files.py", "tests/session/test_canary.py", "tests/wire/test_memory.py",
-    "tests/server_bridge/llama/test_persistence.py", "tests/test_readers.py",
+    "tests/wire/test_memory.py", "tests/server_bridge/process/test_shared.py",
+    "tests/cli/test_commands.py", "tests/e2e/test_watchdog.py",
+    "tests/session/test_canary.py", "tests/session/test_convergence.py",
+    "tests/e2e/test_next_edit.py", "tests/e2e/test_leaving.py",
+    "tests/lsp/test_rule_files.py", "tests/e2e/test_rest.py",
+    "tests/server_bridge/test_contract.py", "tests/wire/test_laws.py", "tests/e2e/test_windows.py",
+    "tests/server_bridge/test_memories.py", "tests/server_bridge/llama/test_persistence.py",
+    "tests/test_readers.py", "tests/test_patterns.py",
     "tests/server_bridge/llama/test_backend.py", "tests/benchmarks/test_tokens_per_key.py",
     "tests/e2e/test_restart.py", "tests/server_bridge/failover/test_order.py",
     "tests/workspace/test_ignore_files.py", "tests/workspace/test_syntax_process.py",

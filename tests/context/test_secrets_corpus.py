@@ -23,6 +23,7 @@ from tests.context.shapes import (
 from tests.fuzz import FUZZ
 
 MISSED = {"hard": 0.01, "blanks": 0.01, "phrase5": 0.0, "alnum": 0.01}
+N_LINES = 20_000 if FUZZ > 1 else 6_000
 TELLING = 6  # characters of a long secret that say too much; of a short one, half
 
 
@@ -135,12 +136,12 @@ def test_harmless_lines_are_left_alone(lines: Callable[[], list[str]], at_least:
 
 
 def test_real_code_is_left_alone() -> None:
-    """Of 20,000 lines of whole files of the standard library and of packages, at most one in 2,000 is touched."""
+    """Of 20,000 lines, or some of them, of whole files of the standard library and of packages, at most one in 2,000 is touched."""
     touched: list[str] = []
     n_lines = 0
-    for text in harmless_lines.files(20_000):
+    for text in harmless_lines.files(N_LINES):
         n_lines += text.count("\n") + 1
         touched += [text[span.start : span.end] for span in secrets(text)]
     print(*touched, sep="\n")
-    assert n_lines >= 20_000
+    assert n_lines >= N_LINES
     assert len(touched) <= 0.0005 * n_lines

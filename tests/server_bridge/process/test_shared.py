@@ -37,6 +37,8 @@ pytestmark = [
     pytest.mark.engine,
     pytest.mark.skipif(sys.platform == "win32", reason="there are no such locks"),
 ]
+# By default tests/e2e/test_windows.py kills editors and their engine.
+with_the_security_tests = pytest.mark.skipif(FUZZ == 1, reason="run by scripts/test-security")
 
 REQUEST = Request(prompt("    def "), n_predict=4)
 PATIENCE_S = 60.0  # only a test that fails waits so long
@@ -151,13 +153,14 @@ def test_the_first_may_go(start: Callable[[], Editor]) -> None:
     engine.wait(PATIENCE_S)
 
 
-@pytest.mark.security  # there at more moments
+@pytest.mark.security
+@with_the_security_tests
 def test_one_that_is_killed_while_the_engine_loads_leaves_it_to_the_other(
     settings: EmbeddedSettings, start: Callable[[], Editor]
 ) -> None:
     """At whatever moment: the engine goes on, or the other editor starts one."""
     file = settings.find_file()
-    for wait_s in (0.0, 0.05, 0.1, 0.2)[:: 1 if FUZZ > 1 else 2]:
+    for wait_s in (0.0, 0.05, 0.1, 0.2):
         first, second = start().ask(), start().ask()
         wait_until(file.exists, "the file of an engine that starts")
         threading.Event().wait(wait_s)
@@ -168,7 +171,8 @@ def test_one_that_is_killed_while_the_engine_loads_leaves_it_to_the_other(
         engine.wait(PATIENCE_S)
 
 
-@pytest.mark.security  # there in every order
+@pytest.mark.security
+@with_the_security_tests
 def test_killed_in_any_order_there_is_one_or_none(
     settings: EmbeddedSettings, start: Callable[[], Editor]
 ) -> None:
@@ -176,7 +180,7 @@ def test_killed_in_any_order_there_is_one_or_none(
     Each process in turn, in every order; those that are left are answered by one engine, three
     seconds later than it takes to start one here and now.
     """
-    for order in [*permutations("abe")][:: 1 if FUZZ > 1 else 3]:
+    for order in permutations("abe"):
         began = time.monotonic()
         editors = {name: start() for name in "ab"}
         [engine] = {editor.ask().engine() for editor in editors.values()}
