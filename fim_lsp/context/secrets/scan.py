@@ -161,7 +161,7 @@ _MARK = re.compile(
     r"-----? ?(?:(?:BEGIN [A-Z0-9 ]{0,40}PRIVATE |(?P<end>END) [A-Z0-9 ]{0,40})KEY(?: BLOCK)?"
     r"|(?:BEGIN|(?P<last>END)) OpenVPN Static key V1) ?-----?"
     # code that knows the mark
-    r"(?(end)|(?!-|(?:\\{1,2}[nr])?[\"'`](?!(?:\W|\\[nr]){0,60}[A-Za-z0-9+/]{16})))"
+    r"(?(end)|(?!-|(?:\\{1,2}[nr])?[\"'`](?!(?:\W|\\[nr]){0,60}(?:[A-Za-z0-9+/]{16}|[DP]\w+-))))"
 )
 _LONGEST = 20_000  # characters of a block; that of an RSA key of 16,384 bits has 12,500
 
