@@ -4,6 +4,6 @@ wire is free afterwards.
 
 In reading order: `network` (connections in memory, on a virtual clock, below the real HTTP
 client), `servers` (what a llama.cpp and an OpenAI-style server answer), `attacks` (what a hostile
-one does instead), `laws` (a session plays a story, and what must hold).
-`python -m tests.wire.laws FIRST N` tries seeds.
+one does instead), `laws` (a session plays a story, and what must hold), `pairs` (the same with two
+servers, of which one may serve for the other). `python -m tests.wire.laws FIRST N` tries seeds.
 """
