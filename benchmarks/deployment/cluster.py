@@ -82,14 +82,8 @@ class Found(NamedTuple):
 
 class ToTheEnd(Wire):
     """
-    A wire that reads streams to their end, also those that its client closes.
-
-    State: besides the calls their *texts*, prompt and answer.
+    A wire that reads streams to their end, also those that its client closes, and notes their texts.
     """
-
-    def __init__(self, url: str, tags: Tags) -> None:
-        super().__init__(url, tags)
-        self.texts: list[tuple[str, str]] = []
 
     async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         """See `Wire`."""

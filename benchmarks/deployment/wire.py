@@ -40,12 +40,16 @@ class Call(NamedTuple):
 
 
 class Wire(Http):
-    """The bridge's HTTP client; keeps a `Call` of every completion and counts round trips."""
+    """
+    The bridge's HTTP client; keeps a `Call` of every completion and counts round trips. *texts*: prompts
+    and answers, where it reads them.
+    """
 
     def __init__(self, url: str, tags: Tags = UNTAGGED, **more: Any) -> None:
         super().__init__(url, patience_s=PATIENCE_S, tags=tags, **more)
-        self._more = more
+        self._more = {"tags": tags, **more}
         self.calls: list[Call] = []
+        self.texts: list[tuple[str, str]] = []
         self.counts = Counter[str]()
 
     async def post(self, path: str, body: bytes) -> Object:
@@ -59,8 +63,8 @@ class Wire(Http):
 
     def another(self, *guards: Callable[[], Awaitable[object]]) -> Wire:  # noqa: ARG002
         """Return the second connection of a client; its calls are noted here."""
-        other = Wire(self.url, **self._more)
-        other.calls, other.counts = self.calls, self.counts
+        other = type(self)(self.url, **self._more)
+        other.calls, other.counts, other.texts = self.calls, self.counts, self.texts
         return other
 
     async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
