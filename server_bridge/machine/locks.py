@@ -39,8 +39,10 @@ def take(path: Path) -> int | None:
         if find(path) is not None:
             return None
         for left in path.parent.glob("engine-*"):  # also by another machine, or before a restart
-            if left == path or time.time() > left.lstat().st_mtime + OLD_S:
-                left.unlink()
+            with suppress(OSError):  # it is a folder, or gone already
+                is_old = time.time() > left.lstat().st_mtime + OLD_S
+                if left == path or (is_old and not is_used(left)):
+                    left.unlink()
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         _lock(file, waits_s=HELD_S)  # another process may just look at it
         return file

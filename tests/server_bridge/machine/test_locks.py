@@ -141,7 +141,10 @@ def test_files_in_use_do_not_grow_old(path: Path) -> None:
         os.utime(each, (1.0, 1.0))
     assert locks.is_used(path)
     assert [time.time() - each.stat().st_mtime < 60 for each in files] == [True, True, False]
+    (folder := path.with_name("engine-3.json")).mkdir()
+    for each in (*files, folder):
+        os.utime(each, (1.0, 1.0))
+    os.close(take(path.with_name("engine-2.json")))  # after a week of the machine's sleep, too
+    assert [each.exists() for each in files] == [True, True, False]
     os.close(file)
-    os.close(take(path))
-    assert (left.exists(), locks.users_file(path).exists()) == (False, True)
     locks.leave(path, users)
