@@ -86,9 +86,10 @@ class Endpoints:
         others = [each.error for each in self._endpoints if each.named and each is not serving]
         if None in others and not serving.is_unusable:  # one may serve that was not tried yet
             return replace(state, health=Health.UNKNOWN, message="")
-        health = Health.DOWN if state.health is Health.UNKNOWN else state.health
-        troubles = dict.fromkeys((state.message or str(error), *map(str, filter(None, others))))
-        return replace(state, health=health, message="; ".join(troubles))
+        if state.health is Health.UNKNOWN:
+            state = replace(state, health=Health.DOWN, message=str(error))
+        troubles = dict.fromkeys([state.message, *map(str, filter(None, others))])
+        return replace(state, message="; ".join(filter(None, troubles)))
 
     async def connect(self) -> Model:
         """Find one that works, if the one in use does not."""

@@ -58,7 +58,7 @@ _FORMS = tuple(_form(*row) for row in PLACES["places"])
 # hash, letters in one case or a word of a sentence only where the line names what has a secret.
 _RUN = re.compile(r"[A-Za-z0-9+/_.~-]{20,}+={0,2}")
 _DIGIT = re.compile(r"\d")
-_PATH = re.compile(r"(?=[^/]*/)[^._~-]*[._~-]")  # no alphabet has both
+_PATH = re.compile(r"(?:[a-z0-9]{2,6}[._])?+(?=[^/]*/)[^._~-]*[._~-]")  # no alphabet has both
 _START = r"(?<![^\s\"'`=:,(\[{>|;])"
 _LONG = re.compile(
     rf"(?!//)(?:{_START}|(?<=/token/)|(?<=/key/)|(?<=/secret/)|(?<=webhook/))"
