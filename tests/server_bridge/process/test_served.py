@@ -60,8 +60,9 @@ async def used_by_an_editor(program: Served) -> str:
     cache = str(program.key_file.parent)
     backend = open_backend(BackendSettings(usual_urls=(program.url,), keys_dir=cache))
     assert (await backend.complete(Request(short("    def "), 2))).text
+    url = backend.state.url
     await backend.aclose()
-    return backend.state.url
+    return url
 
 
 @pytest.mark.parametrize("key", ["#sesame", "open sesame", "s\u00e9same", "a\nb"])
