@@ -30,6 +30,7 @@ def of_document(play: Steps, doc: OpenDocument) -> dict[str, object]:
     values: dict[str, object] = {
         "OpenDocument.document": unix("".join(doc.document.lines)),
         "ModelView.verdict": doc.view.verdict.value,
+        "refused": "which was private" in doc.view.why_private,
         "OpenDocument._position": doc._position,
         "OpenDocument.last_answer": play.newest.get(uri) is not None and last is not None,
         "OpenDocument.deleted": doc.deleted,

@@ -39,6 +39,9 @@ FOLLOWS = (
     "Evaluated.line_end", "EditLog._edits", "Memory._sources", "Memory._yanks",
 )  # fmt: skip
 CAUSES = ("OpenDocument._position", "ModelView.verdict", "OpenDocument.document")
+# A text that was private once stays so while its file is gone; but whether a rule was seen that
+# stood for a moment is a matter of time.
+SEEN = ("refused", "ModelView.verdict", "Workspace._unjudged", "Memory._sources")
 NOT_IN = {
     # A request that was overtaken asked no model: nothing is to be saved.
     "order": ("OpenDocument.used", "saved", "answer"),
@@ -86,12 +89,15 @@ class Pair:
             name for name in first.keys() | second.keys() if first.get(name) != second.get(name)
         }
         moved = {name.split()[0] for name in differ if name.endswith(CAUSES)}
+        refused = {name for name in [*first, *second] if name.endswith(" refused")}
+        seen = {name.split()[0] for name in refused if first.get(name) or second.get(name)}
         wrong = dict[Trouble, object]()
         for name in sorted(differ):
             field = name.split()[-1]
             lacks = name not in first or name not in second  # where the server is not ready
             follows = field in FOLLOWS and (lacks or name.split()[0] in moved)
-            if field not in out and not follows:
+            is_seen = field in SEEN and name.split()[0] in seen
+            if field not in out and not follows and not is_seen:
                 wrong[self.law, name] = first.get(name), second.get(name)
         return wrong
 

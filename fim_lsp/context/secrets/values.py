@@ -213,7 +213,8 @@ def is_word(value: str) -> bool:
     the password of a user who chose a word.
     """
     word = value.rstrip("!$#*@%^&")
-    return _is_joined(word) or (word.isalpha() and _n_alnum(_without_words(word)) > _SHORT)
+    rest = _without_words(word[:JUDGED])
+    return _is_joined(word) or (word.isalpha() and _n_alnum(rest) > _SHORT)
 
 
 def _is_joined(value: str) -> bool:

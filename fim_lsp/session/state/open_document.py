@@ -61,7 +61,7 @@ class OpenDocument:
     displayed: Displayed | None = None
     last_answer: LastAnswer | None = None
     used: float = 0.0
-    _yanks: deque[str] = field(default_factory=lambda: deque(maxlen=YANKS))
+    yanks: deque[str] = field(default_factory=lambda: deque(maxlen=YANKS))
     is_closed: bool = False
 
     @property
@@ -177,21 +177,21 @@ class OpenDocument:
         if self.workspace.memory.knows(self.uri):
             self.workspace.memory.note_yank(self.uri, text)
         elif self.view.verdict is Verdict.UNJUDGED:
-            self._yanks.append(text)
+            self.yanks.append(text)
 
     def allow(self) -> None:
         """Let it inform others: it is not private."""
         self.view.allow()
         self.workspace.open(source(self.document, self.file))
-        for text in self._yanks:
+        for text in self.yanks:
             self.workspace.memory.note_yank(self.uri, text)
-        self._yanks.clear()
+        self.yanks.clear()
 
     def refuse(self, reason: str, verdict: Verdict = Verdict.PRIVATE) -> None:
         """Use and remember nothing of it: it is private, or too large."""
         self.show_in(ModelView(self.file, self.workspace, verdict, reason))
         self.workspace.withdraw(self.uri)
-        self._yanks.clear()
+        self.yanks.clear()
 
     def refuse_large(self) -> None:
         """Use nothing of it, if it is too large."""
@@ -211,7 +211,7 @@ class OpenDocument:
         Begin again with a new *view* of it; what was copied in it is remembered where it is now.
         """
         self.view.known.end()
-        self._yanks.extend(self.workspace.memory.yanks(self.uri))
+        self.yanks.extend(self.workspace.memory.yanks(self.uri))
         self.workspace.suspend(self.uri)
         self.workspace.memory.note_close(self.uri)
         self.view = view

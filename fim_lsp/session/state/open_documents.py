@@ -8,6 +8,7 @@ Nothing here waits. A new document is private until it is judged.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator
 
 from fim_lsp import events
@@ -39,6 +40,7 @@ class OpenDocuments:
         self.rests = False
         self._stats, self._quiet = stats, quiet
         self._says_shown = False  # the client, of each suggestion
+        self._yanks: dict[str, deque[str]] = {}  # of closed documents that were not judged yet
 
     def __iter__(self) -> Iterator[OpenDocument]:
         return iter(self.by_uri.values())
@@ -62,6 +64,7 @@ class OpenDocuments:
         else:
             acceptance = Acceptance(self._stats, self._quiet, says_shown=self._says_shown)
         doc = OpenDocument(document, self._view(uri), acceptance, len(text))
+        doc.yanks.extend(before.yanks if before else self._yanks.pop(uri, ()))
         self.by_uri[uri] = doc
         doc.refuse_large()
         return doc
@@ -97,6 +100,8 @@ class OpenDocuments:
     def close(self, doc: OpenDocument) -> None:
         """Know a document no longer."""
         doc.close()
+        if doc.yanks:
+            self._yanks[doc.uri] = doc.yanks
         del self.by_uri[doc.uri]
         self.here = None if self.here is doc else self.here
 
