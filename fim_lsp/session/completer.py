@@ -107,7 +107,7 @@ class Completer:
                 doc.offer(request, answer.suggestions)
             return answer
         finally:
-            if mine.is_newest and (doc := self._open.by_uri.get(uri)):
+            if mine.is_newest and doc and self._open.by_uri.get(uri) is doc:
                 doc.note_answer(LastAnswer(version, position, invoked, answer))
             mine.release()
             ms = (time.perf_counter() - started) * 1e3
