@@ -79,17 +79,19 @@ class Judging:
         is_beginning = bool(self._unbegun)
         self._unbegun.update(dict.fromkeys(documents))
         ends = _now() + SLICE_S
-        while self._unbegun:
-            self._begin(self._unbegun.popitem(last=False)[0])
-            if _now() > ends:
-                break
-        if self._unbegun and not is_beginning:
-            self._looking.start(self._begin_rest(), "judge")
+        try:
+            while self._unbegun:
+                self._begin(self._unbegun.popitem(last=False)[0])
+                if _now() > ends:
+                    break
+        finally:  # one that fails leaves the others to be begun
+            if self._unbegun and not is_beginning:
+                self._looking.start(self._begin_rest(), "judge")
 
     async def _begin_rest(self) -> None:
-        while self._unbegun:
-            await asyncio.sleep(0)
-            self.begin(())
+        await asyncio.sleep(0)
+        documents, self._unbegun = self._unbegun, OrderedDict()
+        self.begin(documents)
 
     def _begin(self, doc: OpenDocument) -> None:
         """Judge *doc*, unless it is closed, or judged already."""

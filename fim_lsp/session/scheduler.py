@@ -188,7 +188,5 @@ class Scheduler:
             del self._jobs[kind]
 
     async def _wait_change(self, longest_s: float | None) -> None:
-        try:
+        with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._changed.wait(), longest_s)
-        except TimeoutError:
-            return

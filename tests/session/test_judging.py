@@ -255,3 +255,28 @@ async def test_a_verdict_counts_in_the_folder_of_now(
         disk.looks[n - 1].set_result("")
         await disk.rest()
     assert [doc.current and doc.workspace.root for doc in documents] == [f"{ROOT}/app"] * 2
+
+
+async def test_one_that_fails_leaves_the_others_to_be_begun(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the first slice as in a later one, from the event and from the work that follows it."""
+    monkeypatch.setattr(judging, "SLICE_S", -1.0)
+    documents = [await disk.open(f"{ROOT}/{n}.py") for n in range(4)]
+    for look in disk.looks:
+        look.set_result("")
+    await wait_judged(disk.session)
+    place = disk.session._open.place
+
+    def fail(uri: str) -> OpenDocument | None:
+        if uri in (documents[0].uri, documents[2].uri):
+            raise ZeroDivisionError
+        return place(uri)
+
+    disk.session._open.suspend()
+    with monkeypatch.context() as patch:
+        patch.setattr(disk.session._open, "place", fail)
+        with pytest.raises(ZeroDivisionError):
+            disk.session._judging.begin(documents)
+        await disk.rest()
+    assert {doc.uri for doc in documents[1::2]} <= {*disk.session._judging._looks}
