@@ -64,7 +64,7 @@ def _quietly(given: argparse.Namespace) -> int:
         return CANNOT_WRITE
 
 
-def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each)
+def _command(given: argparse.Namespace) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a console of another code page shows ? for an error
             stream.reconfigure(errors="replace")
@@ -76,11 +76,7 @@ def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each
         from fim_lsp.cli import demo
 
         return demo.run(given)
-    if given.command == "forget":
-        from fim_lsp.cli import setup
-
-        return setup.forget(files.cache_folder())
-    if given.command in ("models", "serve"):
+    if given.command in ("forget", "models", "serve"):
         from fim_lsp import models_command
 
         return models_command.run(given)
@@ -112,9 +108,8 @@ def _doctor(given: argparse.Namespace) -> int:
 
     config, problems = files.read((given.root.resolve(),))
     machine, best = models_command.describe_machine()
-    model = open_model(config)
     target = checks.Target(
-        config, problems, open_backend(config), open_to_pages, machine, model, best
+        config, problems, open_backend(config), open_to_pages, machine, open_model(config), best
     )
     return doctor.run(given, target)
 

@@ -1,6 +1,6 @@
 """
-`fim-lsp models`, `fim-lsp serve` and the download of `fim-lsp setup`: flags, settings, this machine
-and the bridge, joined.
+`fim-lsp models`, `forget`, `serve` and the download of `fim-lsp setup`: flags, settings, this
+machine and the bridge, joined.
 
 Which model is served, the first that there is: the one that a flag names, the one of the settings,
 the one that was downloaded last, one that another program downloaded and that fits; the bundled
@@ -92,9 +92,12 @@ TOO_SMALL = "this machine has too little memory for these models: name a smaller
 
 
 def run(given: Namespace) -> int:
-    """List the models, or serve as the flags say, to the end; returns the exit code."""
+    """List the models, forget, or serve as the flags say; returns the exit code."""
     if given.command == "models":
         return _show_models()
+    if given.command == "forget":
+        programs.forget_keys(files.cache_folder())
+        return setup.forget(files.cache_folder())
     try:
         served = _choose_server(given)
         if given.dry_run:
@@ -174,7 +177,6 @@ def _choose_server(given: Namespace) -> programs.Served:
     if (server := program_path(program)) is None:
         missing = f"there is no program {given.program}"
         raise BackendUnusable(serve.INSTALL if given.program == "llama-server" else missing)
-    build = programs.build(server)
     machine = programs.machine(server)
     if given.draft and not machine.gpu and not given.dry_run:
         screen_on(sys.stdout).say(serve.SLOW_DRAFT)
@@ -188,7 +190,7 @@ def _choose_server(given: Namespace) -> programs.Served:
         unload_s=config.backend.unload_after_minutes * 60,
         slots_dir=str(cache / "slots") if config.state.save else "",
     )
-    return programs.outside(server, machine, build, plan, cache)
+    return programs.outside(server, machine, programs.build(server), plan, cache)
 
 
 def _model(given: Namespace, config: Config, machine: Machine) -> str:
@@ -221,9 +223,7 @@ def _choose(offers: list[Offer], given: Namespace) -> Offer | None:
 def _fetch(offer: Offer, mirror: str) -> str:
     screen = screen_on(sys.stdout)
     show = models.progress(screen, offer.model.name)
-    connecting = (
-        f"Connecting to {redact_url(mirror)}; if there is no answer, this takes half a minute …"
-    )
+    connecting = f"Connecting to {redact_url(mirror)}; without an answer it takes half a minute …"
     (screen.status if screen.live else screen.line)(connecting)
     try:
         path = download.fetch(offer.model, folder(), show, mirror)

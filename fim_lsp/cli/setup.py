@@ -163,10 +163,10 @@ def run(arguments: Namespace, path: Path, get: Get, try_out: Try) -> int:
         return 1
     try:
         _write(path, values, screen)
+        problem = _why_ignored(values)
     except (OSError, ValueError, CannotEdit) as error:
-        screen.say(f"fim-lsp: {path}: {error}")
-        return 1
-    if problem := _why_ignored(values):
+        problem = str(error)
+    if problem:
         screen.say(f"fim-lsp: {path}: {problem}")
         return 1
     if NEXT[choice]:

@@ -85,11 +85,8 @@ def _find_alike(language: str, text: ScopedText, renaming: Renaming) -> Renamed 
     is_alike = text.table["alike"] or text.table["pairs"]
     if not is_alike or not 0 <= row < len(text.lines):
         return None
-    is_local = bool(text.table["pairs"])
-    if is_local:
-        places = find_partner(language, text, row, old, new)
-    else:
-        places = find_alike(text, row, old, new)
+    is_local, at = bool(text.table["pairs"]), (text, row, old, new)
+    places = find_partner(language, *at) if is_local else find_alike(*at)
     if places is None:
         return None
     return Renamed(tuple(Use(*place, new, is_code=True) for place in places), is_local)

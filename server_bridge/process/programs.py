@@ -7,13 +7,13 @@ Looks at the machine and asks llama-server about itself; starts nothing that sta
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
 import secrets
 import socket
 import sys
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
@@ -123,14 +123,26 @@ class Served:
         Have it take the place of this process. Raises OSError, also where something listens at its
         port already: editors would take that for it.
         """
-        with suppress(ConnectionRefusedError):
-            with suppress(TimeoutError):  # one that hangs
-                socket.create_connection((command_line.HOST, self.port), 1.0).close()
+        if _is_taken(self.port):
             raise OSError(f"something listens at {self.url}: end it, or choose another --port")
         if self.slots_dir:
             Path(self.slots_dir).mkdir(0o700, parents=True, exist_ok=True)
         private_files.write(self.key_file, self.key.encode() + b"\n")
         become(self.argv, neutral_folder(), make_environment())
+
+
+def _is_taken(port: int) -> bool:
+    """Return whether something listens at a port of this machine, also what hangs."""
+    with socket.socket() as asking:
+        asking.settimeout(1.0)
+        return asking.connect_ex((command_line.HOST, port)) != errno.ECONNREFUSED
+
+
+def forget_keys(cache: Path) -> None:
+    """Delete the keys of servers that are gone: editors need that of one that runs."""
+    for path in cache.glob("serve-*.key"):
+        if not _is_taken(int(path.stem[6:])):
+            path.unlink(missing_ok=True)
 
 
 def make_environment() -> dict[str, str]:

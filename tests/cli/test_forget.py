@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
 
+from fim_lsp.__main__ import main
 from fim_lsp.cli import setup
 from fim_lsp.settings import files
+from tests.llama_server import free_port
 
 
 def test_everything_kept_is_deleted(
@@ -42,4 +45,23 @@ def test_everything_kept_is_deleted(
     left = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
     assert left == ["c.txt"]
     assert setup.forget(tmp_path) == 0
+    assert "Nothing was kept" in capsys.readouterr().out
+
+
+def test_the_key_of_a_server_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Editors need that of one that runs."""
+    monkeypatch.setattr(files, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(files, "client_key_file", lambda: tmp_path / "client-key")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        running, gone = (
+            tmp_path / f"serve-{port}.key" for port in (server.getsockname()[1], free_port())
+        )
+        for key in (running, gone):
+            key.write_text("secret")
+        assert main(["forget"]) == 0
+        assert (running.exists(), gone.exists()) == (True, False)
+    assert main(["forget"]) == 0
+    assert not running.exists()
     assert "Nothing was kept" in capsys.readouterr().out
