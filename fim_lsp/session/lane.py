@@ -127,8 +127,7 @@ class Effort:
 
     def is_enough(self, total: int, size: int) -> bool:
         """Return whether a prompt of *total* tokens, *size* a step, is to take no more."""
-        n_steps = TWICE * (total // size + SEAMS)
-        return self.n_tokens >= TWICE * total or self.n_steps >= n_steps
+        return self.n_tokens >= TWICE * total or self.n_steps >= TWICE * (total // size + SEAMS)
 
     def add(self, warmed: Warmed) -> None:
         """Count one step more."""

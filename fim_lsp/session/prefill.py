@@ -25,19 +25,21 @@ CURSOR, NEXT = "prefill cursor", "prefill next"  # kinds of background work
 IDLE_S = 0.3  # quiet before background work: longer than a pause between two keys of fast typing
 SHORTEST_S = 1e-3  # less is no reason to look again
 REST_S = 0.1  # the user stays at a place where the cursor rests this long
+TRIES = 8  # at a backend that is reached and fails at each prompt
 
 
 @dataclass(eq=False, repr=False)
 class Prefill:
     """
     Evaluates ahead, in steps, what the next requests will need in the document where the user is;
-    again each time that the backend was reached.
+    again each time that the backend was reached, until that was of no use *_tries* times.
     """
 
     _lane: Lane
     _stats: Stats
     _framing: Framing
     _open: OpenDocuments
+    _tries: int = 0
 
     def prefill(self, doc: OpenDocument) -> None:
         """
@@ -170,8 +172,7 @@ class Prefill:
         takes costs at most twice the least possible, whatever comes (ski rental: Karlin et al.
         1988).
         """
-        state = self._lane.connection.state
-        measure = await model.measure(prompt)
+        state, measure = self._lane.connection.state, await model.measure(prompt)
         seconds = (measure.total - measure.cached) / max(1.0, state.prefill_per_s)
         missing = seconds - self._lane.quiet_s
         return missing if missing > SHORTEST_S else 0.0
@@ -182,7 +183,8 @@ class Prefill:
 
     def go_on(self) -> None:
         """Begin where the user is: the backend is ready now."""
-        if self._open.here is not None:
+        self._tries += 1
+        if self._open.here is not None and self._tries <= TRIES:
             self.prefill(self._open.here)
 
     async def _step(
@@ -190,5 +192,6 @@ class Prefill:
     ) -> int:
         """Evaluate a step of *prompt*; how many tokens are left."""
         warmed = await self._lane.ahead(kind, prompt, model)
+        self._tries = 0
         self._stats.count_warm(warmed, waited_for=False, is_first=is_first)
         return warmed.left

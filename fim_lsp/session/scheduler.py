@@ -163,9 +163,7 @@ class Scheduler:
             await asyncio.sleep(0)  # a step may wait for nothing
             self._changed.clear()
             now = asyncio.get_running_loop().time()
-            due = [
-                kind for kind in self._kinds if kind in self._jobs and self._jobs[kind].due <= now
-            ]
+            due = [k for k in self._kinds if (job := self._jobs.get(k)) and job.due <= now]
             kind = min(due, key=self._rounds.__getitem__, default=None)
             if kind is not None and not self._n_due:
                 await self._serve(kind, self._jobs[kind])

@@ -99,7 +99,7 @@ def of_session(play: Steps) -> dict[str, object]:
         "OpenDocuments.last_uri": play.name(session.last_uri),
         "Workspaces.roots": [*map(play.name, session._workspaces.roots)],
         "Connection.config": (config.completion, config.ring, config.backend, sorted(excludes)),
-        "Connection._reported": play.machine.is_gone or play.shown.value,
+        "Connection._reported": play.machine.is_gone or play.machine.is_sick or play.shown.value,
         "Quietness._until": session._quiet.is_snoozed,
     }
 

@@ -50,7 +50,7 @@ NOT_IN = {
     "equal": ("OpenDocument.used", "saved", "EditLog._edits", "Evaluated.line_end"),
 }
 EACH = ("error", "private", "frame", "newest", "rest", *NOT_IN)
-SERVER = {"gone", "back", "context", "model", "set"}  # what it held may be lost
+SERVER = {"gone", "sick", "back", "context", "model", "set"}  # what it held may be lost
 
 
 @dataclass(frozen=True)

@@ -198,7 +198,8 @@ class Play:
         """Check that the server is shown as it is, once that can be known."""
         is_due = asyncio.get_running_loop().time() > self.true_at + TRUE_S
         health = self.shown, self.session.status().state.health
-        if is_due and not self.machine.is_gone and Health.DOWN in health:
+        is_well = not (self.machine.is_gone or self.machine.is_sick)
+        if is_due and is_well and Health.DOWN in health:
             self.blame("rest", "a server that is back is shown as down")
 
     def note_health(self, health: Health) -> None:

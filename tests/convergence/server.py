@@ -34,10 +34,13 @@ def say(prompt: Prompt, sample: int) -> str:
 
 
 class Machine:
-    """What runs at an address: whether it is there, its model, its context."""
+    """
+    What runs at an address: whether it is there, its model, its context. One that is sick answers
+    who connects, and fails at each prompt.
+    """
 
     def __init__(self) -> None:
-        self.is_gone, self.model, self.n_ctx = False, "fake", N_CTX
+        self.is_gone, self.is_sick, self.model, self.n_ctx = False, False, "fake", N_CTX
 
 
 class Server(FakeBackend):
@@ -99,12 +102,12 @@ class Server(FakeBackend):
 
     async def _see(self, call: str, prompt: Prompt) -> None:
         self._look(prompt)
-        await self._wait(self._delays(call))
+        await self._wait(self._delays(call), "it fails" if self.machine.is_sick else "")
 
-    async def _wait(self, seconds: float) -> None:
+    async def _wait(self, seconds: float, why: str = "") -> None:
         """Take time; then the machine may be gone, or another model may be there."""
         await asyncio.sleep(abs(seconds))
-        why = "it is gone" if self.machine.is_gone else ""
+        why = "it is gone" if self.machine.is_gone else why
         if not why and self.state.is_ready and self.state.model != self.machine.model:
             why = "it has another model now"
         if why:

@@ -295,8 +295,13 @@ class Steps(Play):
         if self.server.machine is self.machine:
             self.server.end()
 
+    def do_sick(self) -> None:
+        """It fails at each prompt, and is there for who connects."""
+        self.do_gone()
+        self.machine.is_gone, self.machine.is_sick = False, True
+
     def do_back(self) -> None:
-        self.machine.is_gone = False
+        self.machine.is_gone = self.machine.is_sick = False
         self.true_at = asyncio.get_running_loop().time()
 
     def do_context(self, n: str) -> None:
@@ -329,8 +334,8 @@ KINDS = {
     "instruct": "F ahead|first|first|again|more", "long": "F", "next_edit": "F", "explain": "F",
     "snooze": "0|1", "wait": "", "save": "F", "delete": "F", "ignore": "b|c", "rules": "",
     "exclude": "b|c", "settings": "broken|gone|mended", "folders": "one|one,two|two",
-    "set": "auto|ring|1|2", "pull": "", "gone": "", "back": "", "context": "500|2048|2048",
-    "model": "fake|other", "restart": "",
+    "set": "auto|ring|1|2", "pull": "", "gone": "", "sick": "", "back": "",
+    "context": "500|2048|2048", "model": "fake|other", "restart": "",
 }  # fmt: skip
 # A story takes two of these, so that a few kinds of steps meet often (swarm testing).
 THEMES = (
@@ -338,7 +343,7 @@ THEMES = (
     "settings exclude settings exclude pull folders key",
     "rename rename rename next_edit next_edit rules ignore",
     "set pull set ask folders rules",
-    "gone back context model wait key ask",
+    "gone sick back context model wait key ask",
     "move move wait backspace",
     "cancel ask ask report instruct instruct explain snooze backspace",
     "instruct instruct long key cancel ask",
@@ -359,7 +364,7 @@ MEETINGS = (
     "move F 0.5 1.2; move H 0.5 S; above H S; move F 0.3 4.0",
     "ask H hand S; above H S; key H x S; ask H typing S", "close H S; open H S; ask H hand S",
     "instruct H first S; instruct H first S; key H x S; instruct H again S",
-    "gone S; ask F hand S; back S; move F 0.3 4.0",
+    "gone S; ask F hand S; back S; move F 0.3 4.0", "sick S; move F 0.3 4.0; back S; ask F hand S",
     "set 1 S; ask F hand S; set 2 S; ask F hand 4.0",
     "set auto S; set ring S; set auto S", "move F 0.3 4.0; gone S; wait 4.0; back 4.0",
     "ask F hand 45.0; restart S; ask F hand S",
@@ -409,6 +414,7 @@ EXCURSIONS = (
     "settings broken P; settings mended P",
     "context 500 0.5; = ask F hand 3; context 2048 12; = ask F hand 3",
     "gone 0.5; = ask F hand 3; back 12; = ask F hand 3", "gone 0.5; back 12; = ask F hand 3",
+    "sick 0.5; = ask F hand 3; back 12; = ask F hand 3",
     "snooze 10 P; snooze 0 P",
 )  # fmt: skip
 # What is the same text, and the same place, another way.
