@@ -194,7 +194,7 @@ def test_a_download_says_that_it_connects(
     """Before the first byte: a host that does not answer takes half a minute."""
     monkeypatch.setattr(__main__, "_doctor", lambda _: 0)
     assert main(["setup", "--get", "qwen-0.5b", "--yes", "--mirror", hub.url]) == 0
-    assert capsys.readouterr().out.startswith(f"Connecting to {hub.url}; if there is no answer")
+    assert capsys.readouterr().out.startswith(f"Connecting to {hub.url}; without an answer")
 
 
 def test_progress_is_a_bar_or_ten_lines(
