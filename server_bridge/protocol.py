@@ -219,6 +219,7 @@ class Health(enum.Enum):
     LOADING = "loading"  # it is there, its model is not yet
     READY = "ready"
     BUSY = "busy"  # it can be asked, and answers late
+    ASLEEP = "asleep"  # its model is out of memory; a request loads it
     DOWN = "down"  # it does not answer; it is asked again from time to time
     UNUSABLE = "unusable"  # it answers, and the user must change something: see `State.message`
 
@@ -262,7 +263,7 @@ class State:
     @property
     def is_ready(self) -> bool:
         """Return whether its model can be asked."""
-        return self.health in (Health.READY, Health.BUSY)
+        return self.health in (Health.READY, Health.BUSY, Health.ASLEEP)
 
     @property
     def is_bundled(self) -> bool:

@@ -164,7 +164,7 @@ class LspClient:
             backend: dict[str, Any] = (await self.stats())["backend"]
             now = time.perf_counter()
             up = up if backend["state"] == "down" else now
-            settled = backend["state"] in {"ready", "busy", "unusable"}
+            settled = backend["ready"] or backend["state"] == "unusable"
             if settled or now - up > DOWN_SECONDS or now - started > ANSWER_SECONDS:
                 return backend
             progress(now - started)

@@ -202,7 +202,7 @@ async def _wait_ready(server: LspClient, screen: Screen, *, needed: bool) -> boo
         )
     finally:  # Ctrl-C, too
         screen.status("")
-    is_ready: bool = backend["state"] in {"ready", "busy"}
+    is_ready: bool = backend["ready"]
     if needed and not is_ready:
         reason = backend.get("message") or f"the model server is {backend['state']}"
         raise EditorError(f"{reason} (fim-lsp doctor says more)")

@@ -114,7 +114,7 @@ async def _start(server: LspClient, screen: Screen) -> None:
         lambda seconds: screen.status(f"starting llama.cpp with its model … {seconds:.1f} s")
     )
     screen.status("")
-    if backend["state"] not in {"ready", "busy"}:
+    if not backend["ready"]:
         raise EditorError(backend.get("message") or f"the backend is {backend['state']}")
     screen.say(
         f"{backend['model']} is ready after {time.perf_counter() - started:.1f} s: llama.cpp "

@@ -232,7 +232,7 @@ def status(state: State, look_s: int = 0, quiet_until: str = "") -> dict[str, ob
     return {
         "kind": kind.get(state.health, "Normal"),
         "busy": state.health in (Health.LOADING, Health.BUSY),
-        "late": state.health is Health.BUSY,
+        "state": state.health.value,
         "message": sanitize(message, MESSAGE_CHARS),
         "trouble": "" if state.health is Health.BUSY else sanitize(state.message, MESSAGE_CHARS),
         "firstLookS": look_s,

@@ -208,6 +208,7 @@ def describe(state: State) -> dict[str, object]:
     """Return the backend as `fim/stats` has it."""
     return {
         "state": state.health.value,
+        "ready": state.is_ready,
         "kind": state.kind,
         "url": state.url,
         "model": state.model,

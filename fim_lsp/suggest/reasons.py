@@ -113,7 +113,7 @@ def reason(outcome: Outcome, rule: str, backend: Mapping[str, Any]) -> str:
     """Return why a request with this outcome, by this *rule*, got nothing."""
     if outcome is Outcome.NO_MODEL and backend.get("message"):
         return str(backend["message"])
-    if outcome is Outcome.MODEL and backend.get("state") not in {"ready", "busy"}:
+    if outcome is Outcome.MODEL and not backend.get("ready"):
         outcome = Outcome.LOCAL
     return outcome.words.format(rule)
 

@@ -33,6 +33,7 @@ from server_bridge.llama.slots import ASIDE
 from server_bridge.llama.tokenizer import Tokenizer
 from server_bridge.protocol import (
     NO_ID,
+    BackendError,
     BackendRejected,
     BackendUnavailable,
     BackendUnusable,
@@ -51,6 +52,9 @@ from server_bridge.protocol import (
 )
 
 LATE = "the machine is busy since {}: suggestions come late"
+REST_S = (
+    60.0  # between two looks at a server: one that sleeps or is gone is known without a request
+)
 N_ENCODED = 4  # prompts that are kept in token ids: those that one request compares
 
 
@@ -133,6 +137,7 @@ class LlamaServer(Stateful):
         self._state = State(Health.UNKNOWN, kind, http.address)
         self._connecting = asyncio.Lock()
         self._connected: Connected | None = None
+        self._looking: asyncio.Task[None] | None = None
         # The last `state`, behind what it was made of: it is read dozens of times per request.
         self._told: tuple[State, dict[str, Any], State] = (self._state, {}, self._state)
         self._must_fill = must_fill
@@ -146,6 +151,8 @@ class LlamaServer(Stateful):
         state = self._state
         if state.is_ready and self._link.late_since:
             state = replace(state, health=Health.BUSY, message=LATE.format(self._link.late_since))
+        elif state.is_ready and self._link.is_asleep:
+            state = replace(state, health=Health.ASLEEP)
         if (connected := self._connected) is None:
             return state
         client = connected.cache.client
@@ -236,6 +243,8 @@ class LlamaServer(Stateful):
 
     async def disconnect(self) -> None:
         """Close the connection."""
+        if self._looking is not None:
+            self._looking.cancel()
         await self._link.aclose()
         self._state = replace(self._state, health=Health.UNKNOWN)
 
@@ -270,6 +279,19 @@ class LlamaServer(Stateful):
             second_best=_second_best(specials.family, met.identity.model),
             fills_only="" if specials.answer else FILLS_ONLY.format(met.identity.model),
         )
+        if self._looking is not None:
+            self._looking.cancel()
+        self._looking = asyncio.create_task(self._look_on(), name=f"look at {self._link.url}")
+
+    async def _look_on(self) -> None:
+        """Look at the server once a minute as long as it is ready, and tell what has changed."""
+        while self._state.is_ready:
+            before = self.state.health
+            await asyncio.sleep(REST_S)
+            with suppress(BackendError), self._noting_failures():
+                await self._link.look()
+            if self.state.health is not before:
+                self.on_change()
 
     async def _specials(self, tokenizer: Tokenizer, met: MetServer) -> Specials:
         model = met.identity.model

@@ -213,7 +213,7 @@ class Link:
         self._is_hurried = hurried or http.patience_s < LOOK_S
         self._met: MetServer | None = None
         self._was_met = False
-        self._is_waking = False  # it slept when it was looked at last
+        self.is_asleep = False  # so it was when it was looked at, and its slots are empty since
         self._fields = OptionalFields(OPTIONAL)
 
     @property
@@ -239,14 +239,19 @@ class Link:
         except Unproven:  # the connection had served its hundred requests
             met = await self._identify()
         except BackendTimeout:
-            if self._is_waking:  # a server that loads its model answers nothing
+            if self.is_asleep:  # a server that loads its model answers nothing
                 raise self._loading() from None
             raise
-        self._met, self._is_waking, self._was_met = met, False, True
+        self._met, self.is_asleep, self._was_met = met, False, True
         return met
 
+    async def look(self) -> None:
+        """Learn whether it is there, and whether its model is in memory; this wakes nothing."""
+        if (await self._looks.get("/props", named=False)).get("is_sleeping") is True:
+            self._note_sleep()
+
     def _note_sleep(self) -> None:
-        self._is_waking = True
+        self.is_asleep = True
 
     def _loading(self) -> Loading:
         return Loading(f"{self.url} loads its model again, after a rest")
@@ -257,7 +262,7 @@ class Link:
         are empty since it slept.
         """
         proved, met = await proof(http, self._note_sleep), self._met
-        if self._is_waking:
+        if self.is_asleep:
             raise self._loading()
         if proved is None and met is not None:
             return  # a router closes the connection behind a probe, before what it is to prove

@@ -281,10 +281,10 @@ def test_health_and_help(typed: Neovim) -> None:
 def test_the_statusline_names_the_model(typed: Neovim) -> None:
     """The model that answers stands in the statusline, from the state that the server sent, and what it does."""
     typed.wait_for("FIM bundled model ready")
-    phase = "require('fim.status').phase({{ kind = 'Normal', busy = {}, firstLookS = {} }})"
-    assert typed.lua(phase.format("true", 0)) == "loading"
-    assert typed.lua(phase.format("true, late = true", 0)) == "busy"
-    assert typed.lua(phase.format("false", 6)) == "first look: 6 s"
+    phase = "require('fim.status').phase({{ kind = '{}', state = '{}', firstLookS = {} }})"
+    assert typed.lua(phase.format("Normal", "asleep", 0)) == "asleep"
+    assert typed.lua(phase.format("Warning", "down", 0)) == ""
+    assert typed.lua(phase.format("Normal", "ready", 6)) == "first look: 6 s"
 
 
 def test_numbers_are_shown_without_a_prompt(typed: Neovim) -> None:

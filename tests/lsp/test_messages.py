@@ -92,10 +92,10 @@ def test_a_first_look_is_told_to_those_who_want_it(
 def test_a_busy_machine_is_told_and_no_trouble() -> None:
     """Answers come late, and come: since when is in the message, which is shown nowhere else."""
     told = status(replace(REAL, health=Health.BUSY, message="busy since 9:41"))
-    assert (told["busy"], told["late"], told["kind"]) == (True, True, "Normal")
+    assert (told["busy"], told["state"], told["kind"]) == (True, "busy", "Normal")
     assert (told["message"], told["trouble"]) == ("busy since 9:41", "")
     told = status(replace(REAL, health=Health.LOADING))
-    assert (told["busy"], told["late"]) == (True, False)
+    assert (told["busy"], told["state"]) == (True, "loading")
 
 
 @pytest.mark.parametrize(

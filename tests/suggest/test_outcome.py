@@ -9,6 +9,7 @@ from fim_lsp.suggest.reasons import TOY, Outcome, notice, reason, report, source
 
 READY = {
     "state": "ready",
+    "ready": True,
     "kind": "llama-server",
     "model": "qwen.gguf",
     "url": "http://127.0.0.1:8080",
@@ -23,10 +24,10 @@ DOWN = {"state": "down", "message": "nothing answers at http://127.0.0.1:8080"}
         (Outcome.PRIVATE, READY, "the file is private, nothing of it is used (*.{a,b})"),
         (Outcome.DISABLED, READY, "fim.completion.disabledFor names *.{a,b}"),
         (Outcome.NO_MODEL, DOWN, DOWN["message"]),
-        (Outcome.NO_MODEL, {"state": "ready"}, "the model server could not answer"),
+        (Outcome.NO_MODEL, {"state": "ready", "ready": True}, "the model server could not answer"),
         (Outcome.FAILED, READY, Outcome.FAILED.words),
         (Outcome.MODEL, READY, "the model wrote nothing here"),
-        (Outcome.MODEL, {"state": "busy"}, "the model wrote nothing here"),
+        (Outcome.MODEL, {"state": "busy", "ready": True}, "the model wrote nothing here"),
         (Outcome.MODEL, DOWN, Outcome.LOCAL.words),
         (Outcome.LONG_LINE, READY, "the line is too long"),
     ],
@@ -76,6 +77,7 @@ def test_where_a_suggestion_comes_from(
         ({"state": "busy", "message": "busy since 9:41"}, "busy since 9:41"),
         (DOWN, DOWN["message"]),
         ({"state": "down"}, "the model server is down"),
+        ({"state": "asleep", "ready": True}, "the model server is asleep"),
     ],
 )
 def test_what_else_is_to_be_known(backend: dict[str, object], words: str) -> None:

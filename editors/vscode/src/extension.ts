@@ -21,7 +21,7 @@ import { inTurn } from "./turns";
 // What the status bar shows for the server's process. The server itself reports on its backend, as
 // soon as a document is open.
 const LIFE: Record<State, Status> = {
-  [State.Starting]: { kind: "Normal", busy: true, message: "Starting", model: "", bundled: false },
+  [State.Starting]: { kind: "Normal", busy: true, state: "loading", message: "Starting", model: "", bundled: false },
   [State.Running]: { kind: "Inactive", busy: false, message: "", model: "", bundled: false },
   [State.StartFailed]: trouble("The server did not start."),
   [State.Stopped]: trouble("The server has ended."),

@@ -12,7 +12,7 @@ import { switchedOn } from "./settings";
 export interface Status {
   kind: "Normal" | "Warning" | "Error" | "Inactive";
   busy: boolean;
-  late?: boolean; // answers come late, on a busy machine
+  state?: string; // what the model's server does: loading, ready, busy, asleep …
   message: string;
   model: string;
   bundled: boolean;
@@ -90,11 +90,11 @@ export class StatusBar implements vscode.Disposable {
   }
 }
 
-/** What the model does: it is loading, reads a place for the first time, is busy or ready. */
-function phase({ kind, busy, late = false, firstLookS = 0, quietUntil = "" }: Status): string {
+/** What the model does: it is loading, reads a place for the first time, is busy, asleep or ready. */
+function phase({ kind, state = "", firstLookS = 0, quietUntil = "" }: Status): string {
   if (quietUntil !== "") return `quiet until ${quietUntil}`;
   if (firstLookS > 0) return `first look: ${firstLookS} s`;
-  return late ? "busy" : busy ? "loading" : kind === "Normal" ? "ready" : "";
+  return kind === "Normal" ? state : "";
 }
 
 /** A model's name: a path or a repository's name ends with it. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,7 +12,7 @@ import pytest
 from server_bridge.http import client
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Lost
-from server_bridge.llama import link
+from server_bridge.llama import backend, link
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import BackendTimeout, Health, Request
 from tests.fault_proxy import FaultProxy, fault_proxy
@@ -74,6 +75,29 @@ async def test_a_request_that_the_server_lost_is_asked_again() -> None:
         assert n_sent(proxy) == before + 2
         await until_calm(told)
         assert [*dict.fromkeys(told)] == [Health.BUSY, Health.READY]
+
+
+async def test_one_that_ends_while_the_user_rests_is_not_called_ready(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is looked at without a request: a look that it answers late says nothing, no answer all."""
+    monkeypatch.setattr(backend, "REST_S", 0.2)
+    async with connected() as (proxy, server, told):
+        proxy.swallowed["/props"] = 2
+
+        async def is_over() -> bool:
+            return proxy.swallowed["/props"] == 0
+
+        await until(is_over)
+        assert Health.DOWN not in told
+        await proxy.stop()
+
+        async def is_told() -> bool:
+            return Health.DOWN in told
+
+        await until(is_told)
+        await server.aclose()
+        assert not [task for task in asyncio.all_tasks() if "look at" in task.get_name()]
 
 
 async def test_one_that_loses_all_is_given_up_and_the_next_is_sent() -> None:

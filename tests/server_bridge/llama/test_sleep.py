@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from server_bridge.http.client import Http
+from server_bridge.llama import backend
 from server_bridge.llama.backend import LlamaServer, Own
 from server_bridge.llama.checkpoints import ModelMemory
 from server_bridge.llama.link import open_to_pages
@@ -63,16 +64,23 @@ async def is_asleep(look: Http) -> bool:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-async def test_a_server_that_slept_gets_its_slots_back(engine: str, tmp_path: Path) -> None:
+async def test_a_server_that_slept_gets_its_slots_back(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """
-    The request that finds it asleep wakes nothing and says so; then nothing is evaluated again.
+    It is told that it sleeps. The request that finds it so wakes nothing and says so; then nothing
+    is evaluated again.
     """
+    monkeypatch.setattr(backend, "REST_S", 0.5)
+    told: list[Health] = []
     async with sleeping(engine, tmp_path) as (server, look):
+        server.on_change = lambda: told.append(server.state.health)
         model = await server.connect()
         whole = (await model.complete(Request(PROMPT, 2))).timings
         assert await model.save(PROMPT) == whole.prompt_n + whole.cache_n
-        while not await is_asleep(look):
+        while not told:
             await asyncio.sleep(0.2)
+        assert told == [Health.ASLEEP]
 
         await open_to_pages(server.state.url)  # the doctor's look, and the page's
         assert await server.connect() is model

@@ -39,7 +39,7 @@ local function check_server(client)
     health.info(line)
   end
   local backend, status = reply.result.backend, require('fim.status').of(client.id) or {}
-  if backend.state ~= 'ready' and backend.state ~= 'busy' then
+  if not backend.ready then
     health.warn(('the backend is %s. %s'):format(backend.state, backend.message), { 'run :Fim doctor' })
   elseif status.bundled then
     health.warn('the bundled model answers: a toy that knows a little Python', { 'get a real one: :Fim setup' })

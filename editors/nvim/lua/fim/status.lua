@@ -7,7 +7,7 @@ local TOLD = vim.fs.joinpath(vim.fn.stdpath('state'), 'fim-bundled-model-told')
 
 ---@class fim.Status `didChangeStatus`
 ---@field busy boolean
----@field late? boolean whether answers come late, on a busy machine
+---@field state string what the model's server does: loading, ready, busy, asleep …
 ---@field kind 'Normal'|'Warning'|'Error'|'Inactive'
 ---@field message string
 ---@field model string '' when not known
@@ -68,7 +68,7 @@ function M.line()
   end):join(' ')
 end
 
---- What the model does: it is loading, reads a place for the first time, is busy or ready.
+--- What the model does: it is loading, reads a place for the first time, is busy, asleep or ready.
 ---@param status fim.Status
 ---@return string
 function M.phase(status)
@@ -78,7 +78,7 @@ function M.phase(status)
   if (status.firstLookS or 0) > 0 then
     return ('first look: %d s'):format(status.firstLookS)
   end
-  return status.late and 'busy' or status.busy and 'loading' or status.kind == 'Normal' and 'ready' or ''
+  return status.kind == 'Normal' and status.state or ''
 end
 
 --- A model's name as short as it can be: a path or a repository's name ends with it.
