@@ -30,8 +30,8 @@ PHRASE = re.compile(r"\b((?:[^\W\d_]+ ){3,12})\1")
 TYPED_AGAIN_CHARS = 4
 MARK_CHARS = 8  # of marks at the end of a line
 MARK = re.compile(
-    r"(?:(#{1,6}['!]?|/{2,3}!?|--{1,2}|;{1,3}|%{1,3}|/\*{1,2}!?|<!--|[-*+>]|\d{1,3}[.)]"
-    r"|\[[ xX]\])(?=\s|$)|(\"{3}|'{3}))[ \t]*"
+    r"(?:(#{1,6}['!:]?|/{2,3}!?|--{1,2}|;{1,3}|%{1,3}|/\*{1,2}!?|<!--|[-*+>]|\d{1,3}[.)]"
+    r"|\(\*|\{#|\.\.|::|\[[ xX]\])(?=\s|$)|(\"{3}|'{3}))[ \t]*"
 )
 
 # No style closes two brackets on two lines at the same depth.
@@ -51,8 +51,8 @@ def typed_again(candidate: Candidate, cursor: Cursor) -> Candidate:
     typed, text = cursor.before.lstrip(), candidate.text.lstrip(" \t")
     if typed[-1:].isspace() and len(candidate.text) - len(text) == 1 and text[:1] not in "#/-=:|":
         return candidate.change(text, "begins with the space that was typed")
-    n_again = len(typed) if text.startswith(typed) and len(typed) >= TYPED_AGAIN_CHARS else 0
-    n_again = n_again or _find_marks_again(cursor, text)
+    is_again = text.startswith(typed) and len(typed) >= TYPED_AGAIN_CHARS
+    n_again = len(typed) if is_again else _find_marks_again(cursor, text)
     return candidate.change(text[n_again:], "begins with what was typed") if n_again else candidate
 
 

@@ -23,7 +23,8 @@ from fim_lsp.suggest.lines import (
 VISIBLE_CHARS = 2
 
 # Languages with braces and no grammar here, and those whose blocks are opened by other signs.
-BRACES = types("kotlin swift dart groovy zig perl r powershell objective-c scss less")
+BRACES = types("""kotlin swift dart groovy zig perl r powershell objective-c scss less
+    proto terraform toml""")
 MARKUP = types("html json jsonc")
 # The line above a body without braces, a line that goes on in the next one, an item of a list.
 HEAD = re.compile(r"\s*(?:\}\s*)?(?:else|if|for|foreach|while|do|case|default|with)\b(?!.*;\s*$)")
@@ -51,6 +52,8 @@ def _lift(parts: list[str], cursor: Cursor) -> list[str]:
     """Return lines of which the first is no deeper than it may be, and its block neither."""
     language, unit = cursor.language, width(f"{cursor.unit}|")
     depth, deepest = width(cursor.before + parts[0]), _deepest(cursor, unit)
+    if language == "python" and deepest and depth % unit:
+        deepest = width(f"{cursor.before}|")  # what stands between two levels does not run
     if deepest is None or depth <= deepest or parts[0].lstrip()[0] in ".?":  # of a chain
         return parts
     white = indent(parts[0])
@@ -60,8 +63,7 @@ def _lift(parts: list[str], cursor: Cursor) -> list[str]:
     inner = unit if opens_block(first, language) else 0
     if width(first_visible(tuple(parts[1:]))) != depth + inner:
         return [first, *parts[1:]]  # they stand where they belong
-    spare = white if inner else ""
-    surplus = indent(parts[0]).removeprefix(spare)
+    surplus = indent(parts[0]).removeprefix(white if inner else "")
     return [first, *(part.removeprefix(surplus) for part in parts[1:])]
 
 
@@ -70,18 +72,17 @@ def _deepest(cursor: Cursor, unit: int) -> int | None:
     Return the column in which a first line may begin; None where nothing tells: the language has
     other blocks, it is inside a long string, or the line above goes on.
     """
-    language, here = cursor.language, width(f"{cursor.before}|")
-    above = first_visible(cursor.above[::-1])
+    language, above = cursor.language, first_visible(cursor.above[::-1])
     is_known = language in OPENING or language in BRACES or grammar_of(language) is not None
     if not is_known or language in MARKUP or len(open_quote("\n".join(cursor.above), language)) > 1:
         return None
+    here = width(f"{cursor.before}|")
     if opens_block(above, language) or HEAD.match(above):
         return max(here, width(above) + unit)
-    is_open = bool(find_unclosed(above, language)) or GOES_ON.search(above.rstrip())
-    if here <= width(above) and is_open:
+    if here <= width(above) and (find_unclosed(above, language) or GOES_ON.search(above.rstrip())):
         return None  # what goes on may be aligned
     item = LIST_ITEM.match(above)
-    return here or (item.end() if item else width(above) - width(above) % unit)
+    return here or (item.end() if item else width(above) // unit * unit)
 
 
 def trailing_space(candidate: Candidate, cursor: Cursor) -> Candidate:
@@ -100,10 +101,9 @@ def too_short(candidate: Candidate, cursor: Cursor) -> Candidate:
     Drop a text whose acceptance saves no key, but for what the user asked for and for the bracket
     that closes a block on a line of its own.
     """
-    n_visible = len("".join(candidate.text.split()))
     is_wanted = cursor.by_hand or _closes_block(candidate.text, cursor)
-    is_worth = n_visible >= (1 if is_wanted else VISIBLE_CHARS)
-    return candidate if is_worth else candidate.cut(0, "too short")
+    is_short = len("".join(candidate.text.split())) < (1 if is_wanted else VISIBLE_CHARS)
+    return candidate.cut(0, "too short") if is_short else candidate
 
 
 def _closes_block(text: str, cursor: Cursor) -> bool:
