@@ -372,6 +372,8 @@ MEETINGS = (
     "move F 0.5 4.0; ask F hand S; exclude H S; ask F hand 4.0",
     "key H x S; move F 0.3 4.0; above F S; ask F hand S; ignore H S",
     "move H 0.5 S; move F 0.9 1.2; ignore H S; ask F hand 4.0",
+    "ask H hand S; ask F hand S; restart S; ask H hand 4.0", "key H x S; ask F typing S; restart S",
+    "rules S; restart S; ask F hand 4.0", "move F 0.5 S; move H 0.9 S",
     "exclude H S; exclude H S; ask F hand 4.0", "exclude H S; settings gone S; key F x 4.0",
 )  # fmt: skip
 SOON = PAUSES[:4]
