@@ -8,7 +8,7 @@ tried only there; every repeat is bounded, so a word costs the same at most.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from fim_lsp.context.secrets.values import (
@@ -27,15 +27,16 @@ from fim_lsp.context.secrets.values import (
 
 
 class CredentialForm(NamedTuple):
-    """Behind one of *words* stands the secret, group 1; *named*: a password by its place."""
+    """Behind one of *words* stands the secret, group 1; *is_given*: what is not random, and one."""
 
     name: str
     words: tuple[str, ...]
     whole: re.Pattern[str]
     growing: re.Pattern[str]
-    named: bool
+    is_given: Callable[[str], bool]
 
 
+_GIVEN = {"token": str.isspace, "password": is_given, "bytes": str.isascii}
 _RANDOM = 2  # oddities of a token that has no name
 
 
@@ -48,7 +49,7 @@ def _form(kind: str, words: list[str], *parts: str) -> CredentialForm:
         tuple(words),
         re.compile(f"(?i){before}({value}{{{count}}}){end}"),
         re.compile(rf"(?i){before}({value}{{{typed}}})\Z"),
-        kind == "password",
+        _GIVEN[kind],
     )
 
 
@@ -104,7 +105,7 @@ def credentials(text: str, lower: str) -> Iterator[Span]:
     """
     for form in _FORMS:
         for match in _matches(form.words, form.whole, text, lower):
-            if oddities(match[1]) >= _RANDOM or (form.named and is_given(match[1])):
+            if oddities(match[1]) >= _RANDOM or form.is_given(match[1]):
                 yield Span(*match.span(1), form.name)
     for match in _URL_PASSWORD.finditer(text):
         user, password = match.groups()
@@ -137,7 +138,7 @@ def _is_long_secret(value: str, lower: str, start: int, end: int) -> bool:
     behind = lower[end : end + _AROUND if line_end < 0 else line_end]
     # Of a literal in a line of its own, the line above may tell.
     above = lower[max(0, start - _AROUND) : start] if before.strip() in {'"', "'", "`"} else before
-    if odd < _ALONE or is_uuid(value) or _PATH.match(value) or _PUBLIC.search(above):
+    if odd < _ALONE or is_uuid(value[-36:]) or _PATH.match(value) or _PUBLIC.search(above):
         return False
     near = any(map(_NEAR.search, (above, lower[start:end], behind)))
     long = odd >= 2 * _ALONE or _HEXADECIMAL.search(value) is not None

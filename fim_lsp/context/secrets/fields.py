@@ -32,6 +32,7 @@ from fim_lsp.context.secrets.forms import (
 from fim_lsp.context.secrets.values import (
     MARKS,
     Span,
+    is_given,
     is_mixed,
     is_password,
     is_phrase,
@@ -158,7 +159,7 @@ _TOKEN_ODD, _KEY_ODD = 2, 4  # likewise its oddities: 0.7 % and 0.2 % of other s
 class Field(NamedTuple):
     """
     The value from *start* to *end* of a text, the word at *name* that tells, the *rest* of the
-    name; *telling*: in capitals, or `secret`, so that two words are enough.
+    name; *telling*: in capitals, `secret` or `key`, so that two words are enough.
     """
 
     rank: Rank
@@ -231,7 +232,7 @@ def _find(
         named = name and rank(text, word.start(), word.end(), name["rest"])
         if name is None or named is None:
             continue
-        telling = text[word.start() : word.end()].isupper() or word[0] in {"secret", "psk"}
+        telling = text[word.start() : word.end()].isupper() or word[0] in {"secret", "psk", "key"}
         field = partial(Field, named, name=word.start(), rest=name["rest"], telling=telling)
         is_list = word[0].endswith(_PLURALS)
         for kind, value in _values(lower, name.end(), forms) if not is_list else ():
@@ -286,7 +287,7 @@ def _values(
                 return
 
 
-_CHOSEN = {ValueKind.LITERAL, ValueKind.GIVEN, ValueKind.FALLBACK}
+_CHOSEN = {ValueKind.LITERAL, ValueKind.GIVEN, ValueKind.FALLBACK, ValueKind.PASSED}
 _LABEL = re.compile(r"[a-z]{1,20}(?:-[a-z]{1,20}){1,5}-\d{1,3}")  # of a class of CSS, a thing
 _SAME = {"", "_base", "_key", "_key_base", "_value"}  # behind a word that tells as much as without
 
@@ -305,7 +306,7 @@ def is_secret(field: Field, value: str) -> bool:
     whole, chosen = field.rest.lower() in _SAME, field.kind in _CHOSEN
     named, spaced = field.rank is not Rank.KEY, len(value.split()) > 1
     quoted = field.kind in {ValueKind.LITERAL, ValueKind.PASSED}
-    short = field.telling and whole and chosen and is_phrase(value, short=True)
+    short = field.telling and named and whole and chosen and is_phrase(value, short=True)
     if short or (quoted and named and not spaced and is_clear(field, value)):
         return True
     if spaced:
@@ -314,9 +315,9 @@ def is_secret(field: Field, value: str) -> bool:
         loose = field.kind is ValueKind.LOOSE
         loose |= field.kind is ValueKind.FALLBACK and _LABEL.fullmatch(value) is not None
         odd = not loose or oddities(value) > 0
-        return (is_password(value) and odd) or (
-            field.kind in {ValueKind.LITERAL, ValueKind.GIVEN, ValueKind.ELEMENT} and is_word(value)
-        )
+        words = is_given if field.kind is ValueKind.PASSED else is_word
+        set_so = field.kind in {*_CHOSEN, ValueKind.ELEMENT} - {ValueKind.FALLBACK}
+        return (is_password(value) and odd) or (set_so and words(value))
     if field.rank is Rank.TOKEN:
         plain = quoted and not field.rest and value.isalnum()
         odd = oddities(value) >= _TOKEN_ODD or (plain and is_password(value))

@@ -154,14 +154,7 @@ _PART = re.compile(
     r"|[-–—=+*&|/.…]{1,3}"
 )
 _BETWEEN = re.compile(r"\A[,;:+)\]}]{0,3}\s|\s[+(\[{,]{0,3}\Z")  # between two strings of a line
-_PHRASE = re.compile(
-    r"[a-z]{3,12}(?: (?:[a-z]{3,12}|\d{1,4})){2,22}(?: [a-z]{3,12}| \d{1,6}[!?.]?)"
-    r"|[A-Z][a-z]{2,11}(?: [A-Z][a-z]{2,11}){3,11}(?: \d{1,6}[!?.]?)?"
-)
-# Fewer words: a blank between them, or hyphens and a number.
-_CHOSEN = re.compile(
-    r"[a-z]{3,12}(?: [a-z]{3,12}){1,2}(?: \d{1,6})?|[a-z]{3,12}(?:-[a-z]{3,12}){1,4}-\d{4,6}[!?.]?"
-)
+_PHRASE, _CHOSEN = (re.compile("|".join(NAMES[name])) for name in ("phrases", "chosen"))
 _JOINED = re.compile(r"[A-Za-z][a-z]{2,12}(?:[-_.][A-Z][A-Za-z]{2,12}){1,3}")
 _MNEMONIC = 11  # blanks between words that stand for a key, at least
 _PROSE = frozenset(NAMES["prose"])
