@@ -42,11 +42,11 @@ def test_each_story_that_was_wrong(fault: str) -> None:
 
 def test_a_story_does_something() -> None:
     """Stories in which nothing is asked, or all is private, would always agree."""
-    ends = [play(draw_story(random.Random(seed)), Delays()) for seed in range(20)]
+    ends = [play(draw_story(random.Random(seed)), Delays()) for seed in range(8)]
     answers = [[*filter(None, run.answers.values())] for _, run in ends]
     assert sum(run.n_prompts for _, run in ends) > 400
-    assert sum(any(answer.suggestions for answer in each) for each in answers) >= 8
-    assert sum(any("Evaluated" in name for name in values) for values, _ in ends) >= 8
+    assert sum(any(answer.suggestions for answer in each) for each in answers) >= 3
+    assert sum(any("Evaluated" in name for name in values) for values, _ in ends) >= 3
 
 
 def test_each_field_of_the_state_has_its_line() -> None:

@@ -15,7 +15,7 @@ from tests.wire.laws import HOW, Run, Story, draw, find, play
 from tests.wire.servers import SERVERS
 
 pytestmark = pytest.mark.security
-N_AT_ONCE, N_SEEDS = 20, 40 * FUZZ
+N_AT_ONCE, N_SEEDS = 20, 20 if FUZZ == 1 else 40 * FUZZ
 
 STORIES = tomllib.loads(Path(laws.__file__).with_name("stories.toml").read_text("utf-8"))
 
@@ -56,8 +56,8 @@ def test_a_queue_is_waited_for(kind: str) -> None:
 
 def test_random_stories_do_something() -> None:
     """Each attack is drawn; where nothing is answered or attacked nothing could be wrong."""
-    runs = [play(draw(seed)) for seed in range(8)]
-    assert sum(run.n_texts for run in runs) >= 10
-    assert sum(run.n_attacks for run in runs) >= 40
+    runs = [play(draw(seed)) for seed in range(4)]
+    assert sum(run.n_texts for run in runs) >= 5
+    assert sum(run.n_attacks for run in runs) >= 20
     stories = " ".join(step for seed in range(500) for step in draw(seed).steps)
     assert {name for name in ATTACKS if f"attack {name} " in stories} == {*ATTACKS}

@@ -69,8 +69,8 @@ def sizes(kind: str, steps: list[str]) -> list[int]:
 def test_what_a_server_names_is_not_kept(kind: str, attack: str) -> None:
     """Cookies, and tokens without end."""
     asked = ["text a 0.0", "ask a hand 1.0"]
-    some = ["honest 0.0", *asked * 3, f"attack {attack} all 1 0.0", *asked * 8, "measure 0.0"]
-    *_, before, after = sizes(kind, ["honest 1.0", *some * 4])
+    some = ["honest 0.0", *asked * 2, f"attack {attack} all 1 0.0", *asked * 6, "measure 0.0"]
+    *_, before, after = sizes(kind, ["honest 1.0", *some * 3])
     assert after - before < FEW, (before, after)
 
 

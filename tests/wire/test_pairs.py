@@ -9,7 +9,7 @@ from tests.wire.laws import Story, find, play
 from tests.wire.pairs import Pair, draw, prepare
 
 pytestmark = pytest.mark.security
-N_AT_ONCE, N_SEEDS = 10, 20 * FUZZ
+N_AT_ONCE, N_SEEDS = 10, 10 if FUZZ == 1 else 20 * FUZZ
 
 TROUBLES = {
     "nothing listens": "gone 0 0.0",
@@ -42,8 +42,8 @@ def test_the_second_serves_from_the_first_request_on(trouble: str) -> None:
 
 def test_random_stories_do_something() -> None:
     """Both servers serve, and both have trouble."""
-    runs = [play(draw(seed), Pair) for seed in range(6)]
-    assert sum(run.n_texts for run in runs) >= 8
+    runs = [play(draw(seed), Pair) for seed in range(3)]
+    assert sum(run.n_texts for run in runs) >= 4
     steps = " ".join(step for seed in range(100) for step in draw(seed).steps)
     assert all(f"{what} {n}" in steps for what in ("gone", "fault", "well") for n in (0, 1))
 
