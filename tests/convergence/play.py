@@ -36,6 +36,7 @@ LETTERS = {file: letter for letter, file in FILES.items()}
 WORDS = {"a": "kilo", "b": "lima", "c": "mike", "d": "nova", "e": "oskar", "f": "papa"}
 LONG, SHORT = 60, 12  # functions in a file
 LATE_S, REST_S = 20.0, 150.0  # after the last message: while waits still take long, and then
+MOST_PROMPTS = 4000  # of a story; most have some hundred
 TRUE_S = 4.0  # after the server is back, what is shown of it is true
 BASE = {
     "completion": {"debounceMs": 0, "minConfidence": 0.0, "candidates": 1, "longTokens": 300},
@@ -174,6 +175,9 @@ class Play:
     def look(self, prompt: Prompt) -> None:
         """Look at what the server is shown."""
         self.n_prompts += 1
+        if self.n_prompts > MOST_PROMPTS:
+            self.blame("rest", "the model is asked without end")
+            raise RuntimeError
         texts = (*(c.text for c in prompt.chunks), prompt.prefix, prompt.suffix, prompt.middle)
         shown = "".join((*texts, *prompt.turns))
         for name in self.private():

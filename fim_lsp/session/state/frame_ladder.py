@@ -153,6 +153,5 @@ class FrameLadder:
         else:
             self.scale /= 2
         self.next = None
-        if self.current is long:
-            self.current = None
+        self._change(lambda frame: None if frame == long else frame)
         return self.scale > SMALLEST
