@@ -4,12 +4,11 @@ How good the next edit is without a model: commits of git histories, replayed hu
     python -m benchmarks.next_edit ~/src/requests ~/src/gin
     python -m benchmarks.next_edit --commits 50 --jobs 1 ~/src/gin
 
-After each hunk the engine is asked. A proposal is right when place and text are exactly one of the
-commit's remaining changes. Reported are the share of right ones among those shown (precision), the
-share of asks with a proposal among those where more changes follow (coverage), and the share of
-commits without a recurring change in which nothing was shown (quiet); then the curves over the
-confidence from which on it is shown: of all, and of those in files that are not open (`replay` says
-which are).
+After each hunk the engine is asked. A proposal is right when place and text are exactly one of the commit's remaining
+changes. Reported are the share of right ones among those shown (precision), the share of asks with a proposal among
+those where more changes follow (coverage), and the share of commits without a recurring change in which nothing was
+shown (quiet); then the curves over the confidence from which on it is shown: of all, and of those in files that are not
+open (`replay` says which are).
 """
 
 from __future__ import annotations
@@ -56,8 +55,7 @@ def main() -> None:
 def _played(n_commits: int, path: Path) -> list[JudgedAsk]:
     """Return the asks of a history, and what the engine had for them."""
     history = History(path, n_commits)
-    all_asks = (ask for c in history.commits for ask in asks(c, history.files(c)))
-    return [judge(ask, _ranked(ask)) for ask in all_asks]
+    return [judge(a, _ranked(a)) for c in history.commits for a in asks(c, history.files(c))]
 
 
 def _ranked(ask: Ask) -> Ranked:
@@ -75,8 +73,7 @@ def _ranked(ask: Ask) -> Ranked:
 
 def _likely(all_proposals: Sequence[Proposal], texts: Sequence[EditedText]) -> list[Proposal]:
     surest = sorted(all_proposals, key=lambda proposal: -proposal.confidence)[:RANKED]
-    likely = (proposal for proposal in surest if proposal.confidence >= LEVELS[0])
-    return [proposal for proposal in likely if not breaks(proposal, texts)]
+    return [p for p in surest if p.confidence >= LEVELS[0] and not breaks(p, texts)]
 
 
 def _total(

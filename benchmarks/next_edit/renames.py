@@ -5,8 +5,9 @@ Renames in git histories: after a definition alone was changed by hand, which of
 
 In each file of a commit, each name that became another at two places or more. Where one of these, changed alone, is a
 definition, and nothing else of its line changed, the truth is what the commit changed in the function around it (in the
-declaration whose own type it is), up to the next definition of that name. *Offered* are those of these uses that are;
-*wrong* is the share of offers in code where the commit left the old name; comments, strings and what went do not count.
+declaration whose own type it is), up to the next definition of that name, where it is one of its sort: a property is no
+variable, and `@a` not `a`. *Offered* are those of these uses that are; *wrong* is the share of offers in code where the
+commit left the old name; comments, strings and what went do not count.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ def main() -> None:
         for commit in history.commits:
             for name, lines in history.files(commit, *{hunk.path for hunk in commit.hunks}).items():
                 if len(lines) <= MOST_LINES:
-                    mine = [hunk for hunk in commit.hunks if hunk.path == name]
-                    count_uses(mine, name, lines, counts[language_of(name)])
+                    mine = (hunk for hunk in commit.hunks if hunk.path == name)
+                    count_uses([*mine], name, lines, counts[language_of(name)])
     counts["all"] = sum(counts.values(), Counter[str]())
     shares = (
         (language, n["definitions"], n["uses"], f"{n['right'] / n['uses']:.0%}",
@@ -77,9 +78,8 @@ def count_uses(hunks: Sequence[Hunk], name: str, lines: Lines, n: Counter[str]) 
             start = place if place != defined[0][0] else (0, 0)
             around = _function(name, lines, place)
             others = {p for p in places if p != place and start <= p < end and p[0] in around}
-            others = {
-                p for p in others if (node := _node(name, lines, p)) and not PROSE.search(node.type)
-            }
+            sort = _sort(name, lines, place)
+            others = {p for p in others if _sort(name, lines, p) == sort}
             others -= {p for at, its in defined if at != place for p in its if p[0] == place[0]}
             if others and {named[:2] for named in rows[place[0]]} == {names}:
                 n["definitions"] += 1
@@ -97,12 +97,9 @@ def _offered(name: str, lines: Lines, names: tuple[str, str], place: Place) -> s
     edit = FinishedEdit(name, row, (before,), (after,))
     for change, renamed in find_renames([edit], [text], find_here).definitions:
         if change.renaming[1:3] == names:
-            uses = [use for use in renamed.uses if use.is_code]
+            uses = [(at, start) for at, start, _, is_code in renamed.uses if is_code]
             shift = len(new) - len(old)
-            return {
-                (use.row, use.column - shift * (use.row == row and use.column > column))
-                for use in uses
-            }
+            return {(at, start - shift * (at == row and start > column)) for at, start in uses}
     return None
 
 
@@ -122,6 +119,13 @@ def _node(name: str, lines: Lines, place: Place) -> Node | None:
     tree = parse_text(language_of(name), "\n".join(lines)).tree
     at = place[0], len(lines[place[0]][: place[1]].encode())
     return tree.root_node.descendant_for_point_range(at, at) if tree else None
+
+
+def _sort(name: str, lines: Lines, place: Place) -> tuple[bytes, bool] | None:
+    """Return a name with its signs (Ruby's `@a`, `a?`), and whether a property of a script has it; None in prose."""
+    node = _node(name, lines, place)
+    text = node.text if node and not PROSE.search(node.type) else None
+    return (text.lstrip(b":"), node.type == "property_identifier") if node and text else None
 
 
 def _is_name(function: Node, at: Place) -> bool:

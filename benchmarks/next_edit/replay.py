@@ -1,10 +1,9 @@
 """
 A commit made hunk by hunk; after each one an engine is asked for the next edit.
 
-An ask knows the hunks made so far and the texts as they are: the files changed in this commit first,
-the last one at the front, then all other code files. The former count as open, the others as files of
-the workspace that are not. What is left to do is the truth: whole hunks, and their parts, single
-lines that became others.
+An ask knows the hunks made so far and the texts as they are: the files changed in this commit first, the last one at
+the front, then all other code files. The former count as open, the others as files of the workspace that are not. What
+is left to do is the truth: whole hunks, and their parts, single lines that became others.
 """
 
 from __future__ import annotations

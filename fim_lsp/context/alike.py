@@ -84,8 +84,7 @@ def _partner(text: ScopedText, at: int) -> int | None:
 
 def _is_tag_of(way: tuple[Step, ...], pairs: frozenset[str]) -> bool:
     """Return whether *way* goes from a tag to its name, and not to what is within it."""
-    tag, inner = way[0].node, [step.node.type for step in way[1:]]
-    return tag.type in pairs and bool(inner) and way[1].node == _name(tag)
+    return way[0].node.type in pairs and len(way) > 1 and way[1].node == _name(way[0].node)
 
 
 def _name(tag: Node) -> Node:

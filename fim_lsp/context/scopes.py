@@ -49,7 +49,7 @@ _NAMES = ("identifier", "identifier_pattern")
 _KINDS = types(
     "scopes closed owners names binders patterns members methods assigned keys outer outside"
     " hoisted blocks leaves sealed plain qualified own alike pairs traits calls lists functions"
-    " visible texts labels typed values constants namespaces described"
+    " visible texts labels typed values constants namespaces described splits"
 )
 
 Table = dict[str, frozenset[str]]
@@ -221,9 +221,8 @@ class ScopedText:
         written = self.lines[row][:column]
         written = written.removesuffix("$") if written.endswith("::$") else written
         match = _RECEIVER.match(written[::-1])
-        is_member = match and (not match[1] or edge == "method_index_expression.method")
-        if "sigils" in self.table["traits"] and written.endswith("."):  # it joins strings
-            is_member = False
+        is_joined = "sigils" in self.table["traits"] and written.endswith(".")  # strings
+        is_member = not is_joined and match and (not match[1] or edge.startswith("method_index"))
         receiver = match[2][::-1] if match and is_member else None
         if written.endswith("::") and receiver in words(leaf):
             receiver = None  # C++: the class of its constructor, `A::A`

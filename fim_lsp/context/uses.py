@@ -26,6 +26,7 @@ _ENTRY_MARK = re.compile(r"\s*(?:[*#/-]+\s*)?")
 _ENTRY_TYPE = re.compile(r"( \(.*\))?:")  # `name (int): …`
 _METHODS = types("method_declaration.name method.name function_definition.name")
 _HEAD = re.compile(r"\b(?:def|function) (\w+)")
+_LOOP = re.compile("for_|while_|do_")
 _NO_WORD = re.compile(r"[^_]_[^_]|[a-z][A-Z]|\d")  # names that are no words of a language
 
 
@@ -103,16 +104,14 @@ def _find(text: ScopedText, renaming: Renaming, rows: Collection[int]) -> Rename
     if row < 0:
         keys = [p for p in text.places(old) if p.role is Role.KEY and p.owner == function]
         return Renamed(_uses(text, keys, renaming), is_local=False)
-    if row >= len(text.lines):
-        return None
-    roles = (Role.BINDS, Role.DEFINES_MEMBER)
-    definition = next((p for p in text.places(new, row) if p.role in roles), None)
+    here = text.places(new, row) if row < len(text.lines) else ()
+    definition = next((p for p in here if p.role in (Role.BINDS, Role.DEFINES_MEMBER)), None)
     if definition is None:
         return None
-    places, function = text.places(old), _function_of(definition)
-    taken = text.places(new)
+    places, taken, function = text.places(old), text.places(new), _function_of(definition)
     there = [place for place in taken if text.position(place.at)[0] not in rows]
-    if "repeats" not in text.table["traits"] and _is_bound(definition, there):
+    is_again = definition.role is Role.BINDS and _key(definition.scope) in _binders(there)
+    if is_again and "repeats" not in text.table["traits"]:
         return None  # its uses would be of another thing
     variables = _same_variable(text.table, definition, places, taken)
     members = _same_member(text, definition, places)
@@ -143,9 +142,8 @@ def _same_variable(
     """
     if definition.role is not Role.BINDS:
         return []
-    places = [place for place in places if place.sort == definition.sort]
-    if definition.way[-1].edge in table["values"]:
-        places = [place for place in places if not _is_type(place)]
+    is_value = definition.way[-1].edge in table["values"]
+    places = [p for p in places if p.sort == definition.sort and not (is_value and _is_type(p))]
     binders, others = _binders([definition, *places]), _binders(taken)
     is_declared = definition.way[-1].edge in table["names"]
     is_one = "redeclares" in table["traits"]
@@ -161,7 +159,24 @@ def _same_variable(
     is_first = is_one or all(definition.at < p.at for p in same if _key(p.scope) in binders)
     bound = _binding(definition, others, table)
     meant = {bound, None} if is_only else {bound}
-    return [p for p in same if _binding(p, others, table) in meant] if is_first else None
+    same = [p for p in same if _binding(p, others, table) in meant]
+    if any(step.node.type in table["splits"] for step in definition.way):
+        same = _until_split(same, taken, table)
+    return same if is_first else None
+
+
+def _until_split(places: list[Place], new: Sequence[Place], table: Table) -> list[Place]:
+    """
+    Return places up to where a parameter, *new* by now, gets a value made of its own, outside of
+    loops (`done = done || none`): most who rename it above keep the old name from there on.
+    """
+    for n, place in enumerate(places):
+        (around, _), (_, edge) = place.way[-2:]
+        value = around.child_by_field_name("right") if edge in table["assigned"] else None
+        read = [p for p in (*places, *new) if value and value.start_byte <= p.at < value.end_byte]
+        if read and not any(_LOOP.match(step.node.type) for step in place.way):
+            return [*places[:n], *(p for p in read if p in places)]
+    return places
 
 
 def _is_type(place: Place) -> bool:
@@ -173,11 +188,6 @@ def _is_type(place: Place) -> bool:
 def _has_body(place: Place) -> bool:
     """Return whether a place names a function or a type where that is written."""
     return place.way[-2].node.child_by_field_name("body") is not None
-
-
-def _is_bound(definition: Place, places: Sequence[Place]) -> bool:
-    """Return whether one of *places* binds the same name as a definition, in its scope."""
-    return definition.role is Role.BINDS and _key(definition.scope) in _binders(places)
 
 
 def _key(scope: Node | None) -> Scope:
@@ -278,9 +288,8 @@ def _same_member(
         return None
     is_only = len(same) == len(defining) and "tables" not in traits and sort != "@"
     is_only &= definition.scope is None or definition.scope.type not in table["namespaces"]
-    is_only &= (
-        definition.way[-2].node.type not in table["owners"] - table["functions"]
-    )  # no value has a type
+    types_only = table["owners"] - table["functions"]  # no value has a type
+    is_only &= definition.way[-2].node.type not in types_only
     members = {p.owner for p in places if p.role is Role.MEMBER and not p.is_of_type}
     known = {name for name in members if is_only or (name and text.type_of(name) == owner)}
     is_constant = is_only and definition.way[-1].edge in table["constants"]
@@ -301,9 +310,8 @@ def _function_of(definition: Place) -> str:
     is_parameter = any(step.edge == "function_definition.parameters" for step in definition.way)
     if not is_parameter or definition.scope not in around:
         return ""
-    name = name_of(around[-1])
-    is_made = name == "__init__" and len(around) > 1
-    return name_of(around[-2]) if is_made else name
+    *_, maker, name = "", *map(name_of, around)
+    return maker if name == "__init__" and maker else name
 
 
 def _rows_of(lines: Sequence[str], scope: Node) -> tuple[int, int]:
@@ -318,10 +326,9 @@ def _is_meant(text: ScopedText, place: Place, old: str) -> bool:
     """Return whether a comment, or a documentation string, names what is in code."""
     row, column = text.position(place.at)
     before, behind = text.lines[row][:column], text.lines[row][column + len(old) :]
-    if place.way[-1].node.type == "simple_symbol":
-        return False
+    kind = place.way[-1].node.type
     is_statement = any(step.node.type == "expression_statement" for step in place.way[-3:])
-    if "string" in place.way[-1].node.type and not is_statement:
+    if kind == "simple_symbol" or ("string" in kind and not is_statement):
         return False
     is_entry = _ENTRY_MARK.fullmatch(before) and _ENTRY_TYPE.match(behind)
     return bool(_NO_WORD.search(old) or _MARKED.search(before) or is_entry)

@@ -92,10 +92,8 @@ def find_renames(
     places = [(change.uri, change, renamed) for change, renamed in definitions]
     for change, renamed in definitions:
         places += _keys(change, renamed, texts, find)
-    if not places:
-        return NO_RENAMES
-    last = examples(edits, 1)[0]
-    lines = sorted(_lines(places, by_uri), key=lambda line: _distance(line, last))
+    last = examples(edits, 1)
+    lines = sorted(_lines(places, by_uri), key=lambda line: _distance(line, *last))
     return Renames(tuple(lines), tuple(definitions))
 
 

@@ -69,6 +69,19 @@ CASES = [
         "const f = row => row + 1\nf(row)\n", [0],
     ),
     Renamed(
+        "up to where a parameter of a script gets a value made of its own", "javascript", 0,
+        "done", "callback",
+        "function f(done) {\n  if (!done) g();\n  done = done || h;\n  done();\n}\n", [1, 2],
+    ),
+    Renamed(
+        "… unless it goes from one to the next", "javascript", 0, "node", "child",
+        "function f(node) {\n  while (node) node = node.parent;\n  return node;\n}\n", [1, 2],
+    ),
+    Renamed(
+        "… or is no parameter", "javascript", 1, "path", "file",
+        "function f() {\n  let path = g();\n  path = h(path);\n  return path;\n}\n", [2, 3],
+    ),
+    Renamed(
         "an import that gets an alias", "python", 0, "import numpy", "import numpy as np",
         "import numpy\n\n# `numpy` is quick\ndef total(data, numpy_like):\n"
         "    return numpy.sum(data) + data.numpy()\n\ndef other(numpy):\n    return numpy\n"
@@ -268,3 +281,14 @@ def test_what_else_changed_in_the_line(
     text = EditedText("a", language, (after, use, "}" if language == "rust" else ""))
     proposal = propose([FinishedEdit("a", 0, (before,), (after,))], [text])
     assert (proposal is not None) is follows
+
+
+def test_once_the_value_is_renamed_too_all_follow() -> None:
+    """A parameter of a script that gets a value made of its own was two things, or is one."""
+    lines = ["function f(done) {", "  done = done || h;", "  done();", "}"]
+    edits = [edit_of("a", lines, 0, "done", "callback")]
+    lines[1] = lines[1].replace("done", "callback")
+    edits.append(FinishedEdit("a", 1, ("  done = done || h;",), (lines[1],)))
+    proposal = propose(edits, [text_of("a", lines, "javascript")])
+    assert proposal is not None
+    assert (proposal.line, proposal.after) == (2, ("  callback();",))
