@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from fim_lsp.documents import Edit, Position, apply_edits, open_document
 from fim_lsp.events import Changed, Closed, Opened, RulesChanged, Saved, Yanked
+from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.session import Session
 from fim_lsp.session.state import open_document as limits
+from server_bridge.protocol import Prompt
 from tests.fake_backend import FakeBackend
 from tests.typist import QUICK, ROOT, wait_judged
 
@@ -65,6 +67,23 @@ async def test_a_document_that_grows_is_left_and_one_that_shrinks_is_used(sessio
     session.handle(Changed(A, 4, (Edit(Position(1, 0), Position(6, 0), ""),)))
     assert session.documents[A].text == LINE
     assert await outcome(session, A, 0) not in ("too large", "")
+
+
+async def test_work_under_way_shows_nothing_of_what_grew(session: Session) -> None:
+    """A permit from before it does not count, whatever text it is for, nor once it is small."""
+    start(session, A, SMALL)
+    await wait_judged(session)
+    doc, at = session._open.by_uri[A], Position(2, 0)
+    permit, prompt = doc.permit(), Prompt("repo", (), "a.py", SMALL, "", "")
+    permit(prompt)
+    session.handle(Changed(A, 2, (Edit(at, at, LARGE),)))
+    with pytest.raises(Withdrawn, match="too large"):
+        permit(prompt)
+    session.handle(Changed(A, 3, (Edit(Position(1, 0), Position(6, 0), ""),)))
+    await wait_judged(session)
+    doc.permit()(prompt)
+    with pytest.raises(Withdrawn):
+        permit(prompt)
 
 
 async def test_what_is_inserted_and_deleted_again_does_not_count(session: Session) -> None:
