@@ -151,6 +151,12 @@ class Memory:
         """Return whether its text is remembered."""
         return uri in self._sources
 
+    @property
+    def uris(self) -> set[str]:
+        """The files of which anything is remembered."""
+        shown = {chunk.uri for chunk in self.ring.chunks} | {piece.uri for piece in self._yanks}
+        return {*self._sources, *self._queued, *shown}
+
     def is_open(self, uri: str) -> bool:
         """Return whether its text is remembered, and that of the editor."""
         return uri in self._sources and uri not in self._closed
@@ -181,8 +187,7 @@ class Memory:
 
     def note_deletion(self, *gone: str) -> None:
         """Note that the files are gone, or private now: nothing of them is shown again."""
-        shown = {chunk.uri for chunk in self.ring.chunks} | {piece.uri for piece in self._yanks}
-        for uri in {*self._sources, *self._queued, *shown}.intersection(gone):
+        for uri in self.uris.intersection(gone):
             self._forget(uri)
             self._remap(uri, lambda piece: replace(piece, fresh=False, version=UNREAD))
         self._n_events += 1

@@ -181,7 +181,9 @@ class Editor(LanguageServer):
 
     def reread_settings(self, uris: Iterable[str]) -> None:
         """Read the settings files again if one of them is among *uris*."""
-        files = filter(None, map(_file, uris))
+        names = PROJECT_FILE, user_file().name  # a path of each of thousands takes too long
+        near = (uri for uri in uris if any(name in unquote(uri) for name in names))
+        files = filter(None, map(_file, near))
         if any(file.name == PROJECT_FILE or file == user_file() for file in files):
             self.read_settings()
 

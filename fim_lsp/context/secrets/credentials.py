@@ -14,6 +14,7 @@ from typing import NamedTuple
 from fim_lsp.context.secrets.values import (
     MARKS,
     NAMES,
+    PIECES,
     PLACES,
     Span,
     fill,
@@ -81,9 +82,7 @@ _TABLE = re.compile(
     r"|][\w \"'-]{0,40}){1,20}\r?$"
 )
 _CELL = re.compile(r"\"([^\"\n]{0,300})\"(?=[,;\t|]|\Z)|([^,;\t|]{0,300})")
-_SECRET_COLUMN = re.compile(
-    r"[\w -]{0,30}(?:passw(?:or)?d|passwort|secret|token|pwd|api[_ -]?key|access[_ -]?key)"
-)
+_SECRET_COLUMN = re.compile(PIECES["<secret column>"])
 _URL_PASSWORD = re.compile(r"://([^\s:/@\"'<>]{0,64}):([^\s/\"'<>]{2,255})@")
 _ADDRESS = re.compile(r"@(?:tcp|udp|unix)\(")
 _ROW, _CELLS = 2_000, 21  # characters and cells of a row
@@ -92,11 +91,7 @@ _IN_FRONT = re.compile(r"([\w.+-]{1,64}):([^\s\"'`]{2,200})\Z")
 _URL_PASSWORD_GROWING = re.compile(  # a port has no other characters than digits
     r"://[^\s:/@\"'<>]{0,64}:(?![$%*])(?=\d{0,255}[^\d\s/\"'<>{}])([^\s/\"'<>{}]{1,255})\Z"
 )
-_PLACEHOLDER = re.compile(
-    r"(?i)user(?:name)?|(?:[a-z]{1,20}_){0,4}pass(?:w(?:or)?d)?\W?|pw|pwd|secret|token|redacted"
-    r"|[x*.]+|\W.*"
-    r"|.{0,255}?(?:\[\^|\(\?).*"
-)
+_PLACEHOLDER = re.compile(PIECES["<no password>"])
 
 
 def credentials(text: str, lower: str) -> Iterator[Span]:

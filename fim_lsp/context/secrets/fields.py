@@ -31,6 +31,7 @@ from fim_lsp.context.secrets.forms import (
 )
 from fim_lsp.context.secrets.values import (
     MARKS,
+    PIECES,
     Span,
     is_given,
     is_mixed,
@@ -73,12 +74,9 @@ _NEUTRAL = re.compile(
     r"(?:default|fallback|initial|std|string)?_?-?(?:default|fallback|initial|value|val|def|string)"
     r"s?"
 )
-_FALLBACK = re.compile(  # `x or "v"`, `x.or_else("v")`, `f("x", "v")`
-    r"(?:\bor|\belse|\|\||\?\??|\?:|//|:-|\|_\||\w[(\[][\"'][\w.:-]{1,40}[\"'],|"
-    r"(?:coalesce|nvl|if|ifnull|or)\([\w.]{1,40},|"
-    r"(?:default|fallback|initial|or_?else|_or|secret|str|string|some|password|bytes|from|encode"
-    r"|sensitive)\w{0,10}\()" + _PREFIX
-)
+_FALLBACK = re.compile(
+    PIECES["<fallback>"] + _PREFIX
+)  # `x or "v"`, `x.or_else("v")`, `f("x", "v")`
 
 
 _MAY_TELL = re.compile(r"\d|[a-z][!@#%^*?~$&][a-z]")  # a secret that is not letters only
@@ -182,12 +180,7 @@ _ITEMS = re.compile(
     r"[ \t]{0,8}(?:(?::[ \t]?[\w\[\], ]{1,40}?=|:?=>?|:)[ \t]{0,8}(?:[\w.]{0,24}[\[({]{1,2}|%w\[)"
     r"(?=\s{0,40}[\"'`])|\{(?=\s{0,40}\w{1,40}\s{0,8}=\s{0,8}\"))"
 )
-_ITEM = re.compile(
-    r"\"(?![a-z_]{1,20}\.)([^\"\n]{4,300})\"(?!\s{0,4}(?::|=>))|'(?![a-z_]{1,20}\.)([^'\n]{4,300})"
-    r"'(?!\s{0,4}(?::|=>))"
-    r"|`([^`\n]{4,300})`(?!\s{0,4}:)|(?P<end>[\])}])"
-    r"|\"[^\"\n]{0,300}\"|'[^'\n]{0,300}'"
-)
+_ITEM = re.compile(PIECES["<item>"])
 _PLURALS = ("words", "tokens", "secrets", "phrases", "ñas", "nas", "has", "örter")
 _LISTS = re.compile(r"_?(?:list|map|dict|table|by_?\w{1,20})", re.IGNORECASE)
 _ITEMS_CHARS = 1_000  # of a list or a map that are looked at

@@ -124,6 +124,11 @@ class Workspace:
         """Return the URIs of the files whose text *chunks* are, "" where it may not be shown."""
         return tuple(self._shown[c.name] if self.shows(c.name) else "" for c in chunks)
 
+    @property
+    def uris(self) -> set[str]:
+        """The files of which anything is known here."""
+        return {*self._unjudged, *self._shown.values(), *self.memory.uris}
+
     def withdraw(self, *uris: str) -> None:
         """Show nothing of these files from now on, and remember nothing: gone, or private."""
         gone = {*uris}
@@ -292,13 +297,15 @@ class Workspaces:
         """
         Note that files changed on disk; return whether the rules did, and all is to be judged.
         """
+        gone = {*deleted}  # of 10,000 files a folder knows a few
         for workspace in self:
             workspace.files.invalidate_listing()
-            are_open = {uri for uri in deleted if workspace.memory.is_open(uri)}
+            known = workspace.uris & gone
+            are_open = {uri for uri in known if workspace.memory.is_open(uri)}
             for uri in are_open:  # its text is judged again
                 workspace.suspend(uri)
-            if deleted:
-                workspace.withdraw(*{*deleted} - are_open)
+            if gone:
+                workspace.withdraw(*known - are_open)
         return self.changes_rules(*changed, *deleted)
 
     def changes_rules(self, *uris: str) -> bool:
