@@ -22,6 +22,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from server_bridge.fim.tokens import n_common as n_common  # noqa: PLC0414 (for others)
+
 DOCUMENT_CHARS = 10_000_000
 """Characters of a document that gets suggestions and informs others. sqlite3.c, the longest source
 file that people are known to edit, has 9 million."""
@@ -221,18 +223,6 @@ def alike(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
     """
     head = n_common(old, new)
     return head, n_common(old[head:][::-1], new[head:][::-1])
-
-
-def n_common(a: Sequence[str], b: Sequence[str]) -> int:
-    """Return how many characters, or lines, two texts have in common at the beginning."""
-    low, high = 0, min(len(a), len(b))
-    while low < high:  # halving compares slices in C: 10 million characters in 10 ms
-        middle = (low + high + 1) // 2
-        if a[low:middle] == b[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def split(text: str) -> list[str]:

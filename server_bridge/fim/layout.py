@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeVar
 
-from server_bridge.fim.tokens import CONTROLS, Family, Specials, specials
+from server_bridge.fim.tokens import CONTROLS, Family, Specials, n_common, specials
 from server_bridge.protocol import Prompt, Token
 
 
@@ -108,6 +108,11 @@ def head(run: Ids, n: int) -> Ids:
     return ids(array("i", run.packed[: n * WIDTH])) if n < run.n else run
 
 
+def count_shared(a: bytes, b: bytes) -> int:
+    """Return how many ids two packed sequences have in common at their beginning."""
+    return n_common(a, b) // WIDTH
+
+
 def layout(prompt: Prompt, fim: Specials) -> list[Segment]:
     """
     Return the prompt in the order the model was trained on, as far as that leaves stable parts
@@ -177,24 +182,3 @@ def find_spelling(
 def _inside_character(data: bytes, at: int) -> bool:
     """Return whether UTF-8 goes on with a continuation byte (10xxxxxx) here."""
     return at < len(data) and data[at] & 0xC0 == 0x80  # noqa: PLR2004
-
-
-S = TypeVar("S", str, bytes)
-
-
-def common_prefix(a: S, b: S) -> int:
-    """
-    Return how many characters (bytes) *a* and *b* share at their beginning.
-
-    By bisection: comparing slices is a `memcmp`, many times faster than a loop over characters.
-    """
-    low, high = 0, min(len(a), len(b))
-    if a[:high] == b[:high]:
-        return high
-    while low < high:  # invariant: the first *low* agree, the first *high* + 1 do not
-        middle = (low + high + 1) // 2
-        if a[low:middle] == b[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from server_bridge.fim.layout import WIDTH, common_prefix
+from server_bridge.fim.layout import WIDTH, count_shared
 from server_bridge.llama import checkpoints
 from server_bridge.llama.checkpoints import Checkpoints, Compared, Kind, ModelMemory
 
@@ -311,8 +311,3 @@ def count_moved(held: bytes, prompt: bytes) -> int:
         at = held.find(run, at + 1)
     n_run = count_shared(held[at:], prompt[start:]) if at > 0 else 0
     return min(start // WIDTH + n_run, n_tokens(prompt) - 1)
-
-
-def count_shared(a: bytes, b: bytes) -> int:
-    """Return how many ids two packed sequences have in common at their beginning."""
-    return common_prefix(a, b) // WIDTH

@@ -23,9 +23,8 @@ from typing import Any
 from msgspec import Struct, structs
 from xxhash import xxh3_64_hexdigest
 
-from server_bridge.fim.layout import WIDTH
+from server_bridge.fim.layout import WIDTH, count_shared
 from server_bridge.llama.link import Identity
-from server_bridge.llama.mirror import count_shared
 from server_bridge.machine import notes
 
 VERSION = 4

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 
-from server_bridge.fim.layout import common_prefix
+from server_bridge.fim.tokens import n_common
 from server_bridge.http.client import Http
 from server_bridge.http.fields import OptionalFields
 from server_bridge.http.responses import REFUSALS, Object, label
@@ -60,7 +60,7 @@ class CacheEstimate:
 
     def count_held(self, text: str) -> int:
         """Return how many characters of *text* the server should hold."""
-        return max((common_prefix(text, sent) for sent in self._texts), default=0)
+        return max((n_common(text, sent) for sent in self._texts), default=0)
 
     def count_reused(self, n_held: int) -> int:
         """

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from server_bridge.fim.layout import common_prefix
+from server_bridge.fim.tokens import n_common
 
 CHARS = 4  # per token
 MODEL = {"object": "list", "data": [{"id": "coder", "owned_by": "vllm", "max_model_len": 8192}]}
@@ -71,7 +71,7 @@ class Batching:
     async def working_on(self, session: str, prompt: str, n_tokens: int) -> AsyncIterator[Job]:
         """Put a request in line; it leaves with the block."""
         known = self._prompts.setdefault(session, [])
-        cached = max((common_prefix(prompt, other) for other in known), default=0)
+        cached = max((n_common(prompt, other) for other in known), default=0)
         self._prompts[session] = [*known[-3:], prompt]
         text = self._continuation(prompt)[: n_tokens * CHARS]
         wanted = [text[at : at + CHARS] for at in range(0, len(text), CHARS)]

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server_bridge.fim.layout import (
-    common_prefix,
     find_spelling,
     head,
     ids,
@@ -17,7 +16,7 @@ from server_bridge.fim.layout import (
     layout,
     split_tape,
 )
-from server_bridge.fim.tokens import FAMILIES, Family, Specials, families, specials
+from server_bridge.fim.tokens import FAMILIES, Family, Specials, families, n_common, specials
 from server_bridge.protocol import Token
 from tests.server_bridge.fim.templates import PROMPT, TEMPLATES
 
@@ -99,5 +98,5 @@ def test_what_two_texts_have_in_common_is_found(same: str, a: str, b: str) -> No
     a, b = same + a, same + b
     n = next((n for n, pair in enumerate(zip(a, b, strict=False)) if len({*pair}) == 2), None)
     expected = min(len(a), len(b)) if n is None else n
-    assert common_prefix(a, b) == expected
-    assert common_prefix(a.encode(), b.encode()) == expected
+    assert n_common(a, b) == expected
+    assert n_common(a.encode(), b.encode()) == expected

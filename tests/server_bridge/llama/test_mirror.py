@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server_bridge.fim.layout import count_shared
 from server_bridge.llama.checkpoints import Kind, ModelMemory
-from server_bridge.llama.mirror import Mirror, Outlook, count_shared
+from server_bridge.llama.mirror import Mirror, Outlook
 from server_bridge.llama.slots import ExclusiveSlots
 
 small = st.lists(st.integers(0, 2), max_size=40)
