@@ -8,6 +8,7 @@ and what is shown of the server is true.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 from collections.abc import Coroutine, Iterator
 from datetime import UTC, datetime
@@ -250,9 +251,16 @@ class Play:
                     self.blame("private", f"{name} is on disk in {path.name}")
 
     def check_end(self, ours: set[asyncio.Task[Any] | None]) -> None:
-        """Check that no task is alive but *ours*."""
+        """Check that no task is alive but *ours*, and those that are cancelled before they begin."""
         for task in asyncio.all_tasks() - ours:
-            coro = getattr(task.get_coro(), "__qualname__", "?")
+            work = task.get_coro()
+            is_begun = (
+                not inspect.iscoroutine(work)
+                or inspect.getcoroutinestate(work) != inspect.CORO_CREATED
+            )
+            if task.cancelling() and not is_begun:
+                continue
+            coro = getattr(work, "__qualname__", "?")
             name = coro if task.get_name().startswith("Task-") else task.get_name()
             self.blame("rest", f"alive after aclose: {name}")
 
