@@ -166,7 +166,7 @@ class Session:
         if self._workspaces.note_files(*event):
             self._judge_again()
         else:
-            self._judging.begin(self._open.suspend_unknown(event.changed + event.deleted))
+            self._judging.begin(self._open.suspend_changed(event.changed + event.deleted))
 
     def _handle_in(self, doc: OpenDocument, event: events.InDocument) -> None:
         """Record what happened to, or in, a document that is open."""

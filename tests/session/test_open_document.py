@@ -87,7 +87,7 @@ def test_a_view_that_is_left_shows_nothing(
     else:
         doc.retire()
     assert ended == [view.known]
-    assert not doc.workspace.informs(doc.uri)
+    assert not doc.workspace.may_show(doc.uri)
     assert doc.acceptance._stats.fates["ignored"] == (how == "closed")
 
 

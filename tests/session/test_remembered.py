@@ -217,8 +217,9 @@ def test_what_is_deleted_is_shown_no_more(workspace: Workspace, *, is_open: bool
         workspace.memory.note_open(Source(uri(A), A, "python", 2, ("x = 1\n",)))
     all_.note_files([], [uri(A)])
     assert workspace.memory.knows(uri(A)) is is_open
-    assert not workspace.informs(uri(A))
-    assert workspace.informs(uri(B))
+    assert not (workspace.may_show(uri(A)) and workspace.memory.knows(uri(A)))
+    assert workspace.may_show(uri(B))
+    assert workspace.memory.knows(uri(B))
     all_._reader.close()
 
 

@@ -499,3 +499,36 @@ async def test_a_folder_that_is_made_again_without_the_rule(
     assert "private" in await answer(disks.open(file))
     outcomes = await story(disks, file)
     assert all(map(str.startswith, outcomes, wanted)), outcomes
+
+
+def a_link(file: Path) -> None:
+    file.unlink()
+    file.symlink_to("secret.py")
+
+
+def a_folder_with_a_rule(file: Path) -> None:
+    made_again(file, CODE.format("secret"), rule="*\n")
+
+
+def a_link_to_a_folder(file: Path) -> None:
+    file.parent.rename(file.parent.with_name("old"))
+    file.parent.symlink_to("hidden")
+
+
+@pytest.mark.parametrize("become", [a_link, a_folder_with_a_rule, a_link_to_a_folder])
+@pytest.mark.parametrize("told", [0, 1])
+async def test_what_becomes_a_way_to_a_private_file_is_judged_again(
+    disks: Disks, become: Callable[[Path], None], told: int
+) -> None:
+    """It was not private; the client tells of the file, or of its folder, and loads its text."""
+    root = disks.roots[0]
+    made_again(root / "hidden/open.py", CODE.format("secret"))
+    (root / ".gitignore").write_text("secret.py\nhidden\n")
+    file = root / "sub/open.py"
+    assert await answer(disks.open(file)) == "backend"
+    become(file)
+    disks.session.handle(events.FilesChanged(((file, file.parent)[told].as_uri(),), ()))
+    end = Position(len(disks.typist(file).document.lines), 0)
+    disks.typist(file).replace(Position(0, 0), end, CODE.format("secret"))
+    assert "private" in await answer(disks.typist(file))
+    assert "secret" not in disks.sent

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 
 from fim_lsp import events
 from fim_lsp.documents import Document, open_document
@@ -105,16 +106,16 @@ class OpenDocuments:
         del self.by_uri[doc.uri]
         self.here = None if self.here is doc else self.here
 
-    def suspend_unknown(self, changed: Iterable[str]) -> list[OpenDocument]:
+    def suspend_changed(self, changed: Iterable[str]) -> list[OpenDocument]:
         """
-        Have the documents of files that changed on disk judged again, where they are gone or not
-        remembered: their verdict may be another now.
+        Have the documents of files that changed on disk judged again, also where a folder did: a
+        link, or another folder, may stand in its place.
         """
-        documents = [self.by_uri[uri] for uri in self.by_uri.keys() & {*changed}]
-        unknown = [doc for doc in documents if not doc.workspace.informs(doc.uri)]
-        for doc in unknown:
+        at = {*changed}
+        documents = [doc for doc in self if doc.uri in at or at & {*_list_folders(doc.uri)}]
+        for doc in documents:
             doc.suspend()
-        return unknown
+        return documents
 
     def note_report(self, event: events.OfSuggestion) -> None:
         """Record what the client says of a suggestion."""
@@ -149,3 +150,8 @@ class OpenDocuments:
         location = paths.locate(uri, self.workspaces.roots)
         workspace = self.workspaces.of(location, lambda: {doc.workspace for doc in self})
         return ModelView(location, workspace)
+
+
+def _list_folders(uri: str) -> Iterator[str]:
+    """Yield the URIs of the folders that a file is in, and its own."""
+    return accumulate(uri.split("/"), "{}/{}".format)

@@ -89,10 +89,6 @@ class Workspace:
         """Return whether what is remembered of this file is judged by the rules of now."""
         return uri not in self._unjudged
 
-    def informs(self, uri: str) -> bool:
-        """Return whether this file is remembered, and may be shown."""
-        return self.may_show(uri) and self.memory.knows(uri)
-
     def chunks(self, viewport: Viewport) -> tuple[Chunk, ...]:
         """Return the chunks to show with a window: none of a file with a secret in its name."""
         judged = takewhile(lambda chunk: self.may_show(chunk.uri), self.memory.visible(viewport))
