@@ -246,7 +246,8 @@ class Play:
         self.check_end({asyncio.current_task()})
         if n_prompts != self.n_prompts:
             self.blame("rest", "a prompt is sent after aclose")
-        late = [s for (name, _), s in self.delays.used.items() if name == "list_private"]
+        asks_disk = ("list_private", "_read ")  # whether a file is private, what settings are
+        late = [s for (name, _), s in self.delays.used.items() if name.startswith(asks_disk)]
         if not self.delays.are_over and any(abs(seconds) > LIMIT_S for seconds in late):
             return  # a disk that did not answer while the session ended: the next one judges
         for path, text in self._saved_files():
