@@ -17,10 +17,12 @@ import asyncio
 import logging
 import os
 import random
+import re
 import shutil
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,6 +44,7 @@ CAUSES = ("OpenDocument._position", "ModelView.verdict", "OpenDocument.document"
 # A text that was private once stays so while its file is gone; but whether a rule was seen that
 # stood for a moment is a matter of time.
 SEEN = ("refused", "ModelView.verdict", "Workspace._unjudged", "Memory._sources")
+RULED = re.compile("exclude|ignore")
 NOT_IN = {
     # A request that was overtaken asked no model: nothing is to be saved.
     "order": ("OpenDocument.used", "saved", "answer"),
@@ -91,12 +94,15 @@ class Pair:
         moved = {name.split()[0] for name in differ if name.endswith(CAUSES)}
         refused = {name for name in [*first, *second] if name.endswith(" refused")}
         seen = {name.split()[0] for name in refused if first.get(name) or second.get(name)}
+        ruled = Counter(step.split()[1] for step in self.story if RULED.match(step))
+        brief = {file for file, n in ruled.items() if n > 1}  # a rule came and went
         wrong = dict[Trouble, object]()
         for name in sorted(differ):
             field = name.split()[-1]
             lacks = name not in first or name not in second  # where the server is not ready
             follows = field in FOLLOWS and (lacks or name.split()[0] in moved)
             is_seen = field in SEEN and name.split()[0] in seen
+            is_seen = is_seen or (field == "Memory._yanks" and name.split()[0] in brief)
             if field not in out and not follows and not is_seen:
                 wrong[self.law, name] = first.get(name), second.get(name)
         return wrong

@@ -246,10 +246,13 @@ class Play:
         self.check_end({asyncio.current_task()})
         if n_prompts != self.n_prompts:
             self.blame("rest", "a prompt is sent after aclose")
-        asks_disk = ("list_private", "_read ")  # whether a file is private, what settings are
-        late = [s for (name, _), s in self.delays.used.items() if name.startswith(asks_disk)]
-        if not self.delays.are_over and any(abs(seconds) > LIMIT_S for seconds in late):
-            return  # a disk that did not answer while the session ended: the next one judges
+        waits = self.delays.used.items()
+        is_late = any(
+            name.startswith("_read ") or (name == "list_private" and abs(seconds) > LIMIT_S)
+            for (name, _), seconds in waits
+        )
+        if is_late and not self.delays.are_over:
+            return  # settings or a disk that did not answer before the end: the next one judges
         for path, text in self._saved_files():
             for name in self.private():
                 if WORDS[name] in text:
