@@ -172,7 +172,8 @@ class Prefill:
         takes costs at most twice the least possible, whatever comes (ski rental: Karlin et al.
         1988).
         """
-        state, measure = self._lane.connection.state, await model.measure(prompt)
+        state = self._lane.connection.state
+        measure = await model.measure(prompt)
         seconds = (measure.total - measure.cached) / max(1.0, state.prefill_per_s)
         missing = seconds - self._lane.quiet_s
         return missing if missing > SHORTEST_S else 0.0

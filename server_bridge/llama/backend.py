@@ -52,9 +52,8 @@ from server_bridge.protocol import (
 )
 
 LATE = "the machine is busy since {}: suggestions come late"
-REST_S = (
-    60.0  # between two looks at a server: one that sleeps or is gone is known without a request
-)
+# between two looks at a server: one that sleeps or is gone is known without a request
+REST_S = 60.0
 N_ENCODED = 4  # prompts that are kept in token ids: those that one request compares
 
 

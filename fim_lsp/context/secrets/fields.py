@@ -74,9 +74,8 @@ _NEUTRAL = re.compile(
     r"(?:default|fallback|initial|std|string)?_?-?(?:default|fallback|initial|value|val|def|string)"
     r"s?"
 )
-_FALLBACK = re.compile(
-    PIECES["<fallback>"] + _PREFIX
-)  # `x or "v"`, `x.or_else("v")`, `f("x", "v")`
+# `x or "v"`, `x.or_else("v")`, `f("x", "v")`
+_FALLBACK = re.compile(PIECES["<fallback>"] + _PREFIX)
 
 
 _MAY_TELL = re.compile(r"\d|[a-z][!@#%^*?~$&][a-z]")  # a secret that is not letters only
