@@ -82,7 +82,7 @@ async def test_one_that_ends_while_the_user_rests_is_not_called_ready(
 ) -> None:
     """It is looked at without a request: a look that it answers late says nothing, no answer all."""
     monkeypatch.setattr(backend, "REST_S", 0.2)
-    async with connected() as (proxy, server, told):
+    async with connected() as (proxy, _, told):
         proxy.swallowed["/props"] = 2
 
         async def is_over() -> bool:
@@ -96,7 +96,13 @@ async def test_one_that_ends_while_the_user_rests_is_not_called_ready(
             return Health.DOWN in told
 
         await until(is_told)
+
+
+async def test_one_that_is_left_is_looked_at_no_more() -> None:
+    """Nothing waits for the next look once its connection is closed."""
+    async with connected() as (_, server, _):
         await server.aclose()
+        await asyncio.sleep(0)
         assert not [task for task in asyncio.all_tasks() if "look at" in task.get_name()]
 
 
