@@ -268,6 +268,7 @@ FILES: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     ("name", "unit"), [(name, unit) for name, (_, units) in FILES.items() for unit in units]
 )

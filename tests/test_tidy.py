@@ -295,6 +295,21 @@ def test_no_code_of_a_test_is_too_long() -> None:
     assert found == []
 
 
+def test_what_compares_times_is_marked() -> None:
+    """`scripts/coverage` leaves such tests out, and a busy machine may fail them once."""
+    clock = re.compile(r"\btimeit\.|\btime\.(thread|process)_time\b")
+    found = list[str]()
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        if "e2e" in path.parts or "pytestmark = pytest.mark.timed" in path.read_text("utf-8"):
+            continue  # tests/e2e is never measured, and may be run again as a whole
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                marks = [ast.unparse(mark) for mark in node.decorator_list]
+                if clock.search(ast.unparse(node)) and "pytest.mark.timed" not in marks:
+                    found.append(f"{path.relative_to(ROOT)}: {node.name}")
+    assert found == []
+
+
 FACADE = {
     "handle", "configure", "config", "config_of", "documents", "document", "last_uri",
     "complete", "explain", "report", "continue_long", "edit", "prepare_edit",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import timeit
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -221,6 +222,7 @@ def test_what_is_shown_stands_in_the_files_outside_the_window(history: list) -> 
             assert piece.uri != uri or piece.end <= 8 or piece.start >= 14
 
 
+@pytest.mark.timed
 def test_an_event_in_a_large_file_takes_microseconds() -> None:
     """A key in 10,000 lines takes well under a millisecond; ten are allowed to a busy machine."""
     editor = Editor(a=functions(*(f"name{n}" for n in range(2500))), b=functions("two"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import timeit
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +40,7 @@ def test_a_light_edit_is_the_same_piece_and_a_rewrite_is_not() -> None:
     assert similarity("\n".join(lines), half) < SAME <= similarity("\n".join(lines), light)
 
 
+@pytest.mark.timed
 def test_one_chunk_against_a_full_ring_takes_less_than_a_millisecond() -> None:
     """Issue 4: dedup of a new chunk against a full ring of 16 (llama.vim: 36 ms)."""
 

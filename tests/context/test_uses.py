@@ -180,6 +180,7 @@ def test_any_text_will_do(text: str) -> None:
                 assert lines[use.row][use.column :].startswith("old")
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     ("language", "text"),
     [
@@ -198,6 +199,7 @@ def test_many_definitions_take_no_long_time(language: str, text: str) -> None:
     assert time.process_time() - start < CPU_S
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("language", ["python", "typescript", "lua"])
 def test_a_long_text_takes_no_long_time(language: str) -> None:
     """10,000 lines with the name in 900 of them, mostly parsing."""
@@ -211,6 +213,7 @@ def test_a_long_text_takes_no_long_time(language: str) -> None:
     assert len(found.uses) == 450
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("use", ["        self.old = old", "        g(old=1)"])
 def test_many_members_and_keys_take_no_long_time(use: str) -> None:
     """The names of their classes and functions are read once for each, in a text of some length."""
