@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, starmap
 from pathlib import Path
@@ -85,7 +85,7 @@ class Persistence:
         shown = saved.frame.window if saved else NOWHERE
         chunks = workspace.chunks(doc.viewport(shown, shown.anchor))
         header = doc.view.ladder.header(chunks)
-        if saved is not None and _same_file(saved.frame.header, header):
+        if saved and replace(saved.frame.header, chunks=header.chunks) == header:
             doc.view.ladder.install(still_true(saved.frame, chunks))
             typed = saved.typed
         if chunks or doc.view.ladder.current:
@@ -261,7 +261,9 @@ class Persistence:
             saved = documents[doc]
             if not await self._prefill.save(doc, saved.frame, saved.typed):
                 places[doc] = doc.view.saved  # what an earlier save wrote is of use still
-        documents = {doc: saved for doc, saved in places.items() if saved and _may_keep(doc, saved)}
+        documents = {  # those as public as they were, with what is shown beside them
+            doc: s for doc, s in places.items() if s and doc.current and all(_list_files(doc, s))
+        }
         if fresh and documents and n_forgotten == self._n_forgotten:
             for doc, saved in documents.items():
                 doc.view.note_saved(saved)
@@ -308,11 +310,6 @@ def _to_save(doc: OpenDocument) -> SavedDocument | None:
     return SavedDocument(frame, typed)
 
 
-def _may_keep(doc: OpenDocument, saved: SavedDocument) -> bool:
-    """Return whether the document is as public as it was, and what is shown beside it."""
-    return doc.current is not None and all(_list_files(doc, saved))
-
-
 def _state_of(workspace: Workspace, documents: dict[OpenDocument, SavedDocument]) -> SavedWorkspace:
     """Return the state to save, with the names of all files in it."""
     ring = workspace.ring_to_save()
@@ -323,7 +320,3 @@ def _state_of(workspace: Workspace, documents: dict[OpenDocument, SavedDocument]
 
 def _list_files(doc: OpenDocument, saved: SavedDocument) -> tuple[str, ...]:
     return (doc.uri, *doc.workspace.uris_of(saved.frame.header.chunks))
-
-
-def _same_file(saved: Header, header: Header) -> bool:
-    return (saved.repo, saved.path) == (header.repo, header.path)

@@ -54,6 +54,8 @@ class Prefill:
         disabled_for = self._lane.connection.config.completion.disabled_for
         if self._open.here is not doc or doc.why_disabled(disabled_for):
             return
+        if not self._lane.connection.is_ready:
+            self._tries = 0  # the server was away: what comes back is asked again
         self._lane.stir()
         step, delay = (self._rest_step, IDLE_S) if self._open.rests else (self._cursor_step, REST_S)
         self._lane.background(CURSOR, partial(step, doc), delay=delay)

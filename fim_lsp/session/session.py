@@ -182,6 +182,8 @@ class Session:
             case events.Closed():
                 self._open.close(doc)
                 self._judging.begin_look(doc.workspace)
+                if self._open.here:  # what it sees of that one may be evaluated no more
+                    self._prefill.prefill(self._open.here)
             case events.Saved(uri):
                 memory.note_focus(uri)  # to save a file says that it matters now
             case events.Focused(uri):

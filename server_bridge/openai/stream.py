@@ -214,13 +214,9 @@ async def growing(
             yield answer
     if not answer.ended and not answer.is_all:
         raise BackendUnavailable(f"{url} broke off in the middle of an answer")
-    answer.ended = answer.ended or _guess_end(answer, n_predict)
+    is_long = (answer.n_made or len(answer.pieces)) >= n_predict
+    answer.ended = answer.ended or ("length" if is_long else "stop")
     yield answer
-
-
-def _guess_end(answer: StreamedAnswer, n_predict: int) -> str:
-    """Return why an answer ended of which the server does not say it."""
-    return "length" if (answer.n_made or len(answer.pieces)) >= n_predict else "stop"
 
 
 def _take(answer: StreamedAnswer, event: CompletionEvent, url: str) -> None:

@@ -114,7 +114,8 @@ def bytes_per_token(facts: Facts) -> int:
     """
     try:
         n_layers, width = facts["block_count"], facts["embedding_length"]
-        n_heads = _largest(facts["attention.head_count"])
+        heads = facts["attention.head_count"]  # of some models one number per layer
+        n_heads = max(heads) if isinstance(heads, list) else int(heads)
         n_kv = facts.get("attention.head_count_kv", n_heads)
         n_with = n_layers // facts.get("full_attention_interval", 1)
         n_all = sum(n_kv) if isinstance(n_kv, list) else n_with * n_kv
@@ -217,8 +218,3 @@ def _value(file: BinaryIO, kind: int) -> Any:
     if kind not in _PLAIN:
         raise ValueError(f"no such type: {kind}")
     return struct.unpack(f"<{_PLAIN[kind]}", file.read(struct.calcsize(f"<{_PLAIN[kind]}")))[0]
-
-
-def _largest(value: Any) -> int:
-    """Return the largest number: some models have one per layer."""
-    return max(value) if isinstance(value, list) else int(value)

@@ -102,6 +102,7 @@ class Play:
         self.n_prompts, self.disk = 0, list[Ids]()
         self.machines: dict[str, Machine] = {}
         self.roots: tuple[str, ...] = (self.uri("one"),)
+        self.opened = set[str]()  # folders whose rules this session knows, or knew
         self.asked: list[asyncio.Task[Any]] = []
         self.newest: dict[str, object] = {}  # request by URI
         self.answers: dict[object, Answer | None] = {}
@@ -123,7 +124,7 @@ class Play:
 
     def begin(self) -> None:
         """Start an editor and its session."""
-        self.editor = Client(self)
+        self.editor, self.opened = Client(self), {*self.roots}
         self.editor.start(self.roots)
 
     def open_session(self, config: Config) -> Session:
@@ -253,8 +254,9 @@ class Play:
         )
         if is_late and not self.delays.are_over:
             return  # settings or a disk that did not answer before the end: the next one judges
+        known = {name for name in self.private() if self.uri(name).startswith((*self.opened,))}
         for path, text in self._saved_files():
-            for name in self.private():
+            for name in known:  # the next session with its folder judges another one
                 if WORDS[name] in text:
                     self.blame("private", f"{name} is on disk in {path.name}")
 

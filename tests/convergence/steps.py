@@ -271,6 +271,7 @@ class Steps(Play):
 
     def do_folders(self, names: str) -> None:
         self.roots = tuple(map(self.uri, names.split(",")))
+        self.opened |= {*self.roots}
         self.editor.open_folders(self.roots)
 
     # What the client sets, and the server.
