@@ -165,19 +165,13 @@ def unreadable(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "stat", refuse)
 
 
-def _unknown_in_w(kept: Kept) -> PrivacyConfig:
-    folder = os.path.realpath(kept.folder / "w")
-    return PrivacyConfig(projects=(ProjectRules(folder, (), ".fim-lsp.toml is wrong"),))
-
-
-def _no_rules_in_w(kept: Kept) -> PrivacyConfig:
-    (kept.folder / "w/.fimignore").mkdir()
-    return PrivacyConfig()
-
-
 EVENTS: dict[str, Callable[[Kept, pytest.MonkeyPatch], object]] = {
     "nothing": lambda kept, _: None,
     "ignored": lambda kept, _: kept.ignore(),
+    "both ignored": lambda kept, _: (kept.ignore("w"), kept.ignore("x")),
+    "both ignored, no rules in w": lambda kept, _: (
+        kept.ignore("w"), kept.ignore("x"), (kept.folder / "w/.fimignore").mkdir()
+    ),
     "deleted": lambda kept, _: (kept.folder / "w/a.py").unlink(),
     "renamed": lambda kept, _: (kept.folder / "w/a.py").rename(kept.folder / "w/b.py"),
     "a folder": lambda kept, _: kept.replace_by_folder("w/a.py"),
@@ -186,84 +180,72 @@ EVENTS: dict[str, Callable[[Kept, pytest.MonkeyPatch], object]] = {
     "slots behind a link": lambda kept, _: kept.move_behind_link("slots"),
     "notes behind a link": lambda kept, _: kept.move_behind_link("workspaces"),
     "all behind a link": lambda kept, _: kept.move_behind_link("."),
+}  # fmt: skip
+HIDDEN = PrivacyConfig(exclude=("*",))
+UNKNOWN = PrivacyConfig(unknown="late")
+
+
+def unknown_in_w(folder: Path) -> Config:
+    rules = ProjectRules(os.path.realpath(folder / "w"), (), ".fim-lsp.toml is wrong")
+    return dataclasses.replace(QUICK, privacy=PrivacyConfig(projects=(rules,)))
+
+
+def keeps_nothing_of_x(folder: Path) -> Config:
+    own = dataclasses.replace(QUICK, state=StateConfig(save=False))
+    return dataclasses.replace(QUICK, projects=((str(folder / "x"), own),))
+
+
+CONFIGS: dict[str, Callable[[Path], Config]] = {
+    "": lambda _: QUICK,
+    "all is hidden": lambda _: dataclasses.replace(QUICK, privacy=HIDDEN),
+    "not known": lambda _: dataclasses.replace(QUICK, privacy=UNKNOWN),
+    "not known in w": unknown_in_w,
+    "x keeps nothing": keeps_nothing_of_x,
 }
 
 
 @pytest.mark.parametrize(
-    ("event", "roots", "left"),
+    ("event", "config", "roots", "left"),
     [
-        ("nothing", "w x", "w x"),
-        ("ignored", "w x", "x"),
-        ("ignored", "w", "x"),
-        ("ignored", "x", "w x"),  # what counts in other projects is not known
-        ("deleted", "w x", "x"),
-        ("deleted", "x", "w x"),
-        ("renamed", "w x", "x"),
-        ("a folder", "w x", "x"),
-        ("unreadable", "w x", "w x"),
-        ("ignored, and its ring aged out", "w x", "x"),
-        ("slots behind a link", "w x", "x"),
-        ("notes behind a link", "w x", "x"),
-        ("all behind a link", "w x", "x"),
+        ("nothing", "", "w x", "w x"),
+        ("ignored", "", "w x", "x"),
+        ("ignored", "", "w", "x"),
+        ("ignored", "", "x", "w x"),  # what counts in other projects is not known
+        ("deleted", "", "w x", "x"),
+        ("deleted", "", "x", "w x"),
+        ("renamed", "", "w x", "x"),
+        ("a folder", "", "w x", "x"),
+        ("unreadable", "", "w x", "w x"),
+        ("ignored, and its ring aged out", "", "w x", "x"),
+        ("slots behind a link", "", "w x", "x"),
+        ("notes behind a link", "", "w x", "x"),
+        ("all behind a link", "", "w x", "x"),
+        ("nothing", "all is hidden", "x", "w"),  # what the settings of a clone hide is its own
+        ("nothing", "all is hidden", "w x", ""),
+        ("both ignored", "not known", "w x", "w x"),
+        ("both ignored", "not known in w", "w x", "w"),
+        ("both ignored, no rules in w", "", "w x", "w"),
+        ("nothing", "x keeps nothing", "w x", "w"),  # the user's `fim.state.save` is another matter
     ],
 )
 async def test_what_is_private_or_gone_goes_alone(
-    kept: Kept, event: str, roots: str, left: str, monkeypatch: pytest.MonkeyPatch
+    kept: Kept, event: str, config: str, roots: str, left: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ring, state and note of a file, where its project is open and its disk answers; all else begins warm."""
+    """Ring, state and note of a file, where its project is open, its rules are known and its disk answers."""
     for root in ("w", "x"):
         _store(kept.cache, kept.write(f"{root}/a.py"), root)
     EVENTS[event](kept, monkeypatch)
-    await kept.judge(None, *roots.split())
+    await kept.judge(None, *roots.split(), config=CONFIGS[config](kept.folder))
     assert _list_stored(kept) == {name for root in left.split() for name in _names(root)}
-
-
-async def test_a_clone_deletes_nothing_of_other_projects(kept: Kept) -> None:
-    """What its settings hide is its own."""
-    for root in ("w", "clone"):
-        _store(kept.cache, kept.write(f"{root}/a.py"), root)
-    hidden = dataclasses.replace(QUICK, privacy=PrivacyConfig(exclude=("*",)))
-    await kept.judge(None, "clone", config=hidden)
-    assert _list_stored(kept) == _names("w")
-    await kept.judge(None, "w", config=hidden)
-    assert not _list_stored(kept)
-
-
-@pytest.mark.parametrize(
-    ("unknown", "left"),
-    [(lambda _: PrivacyConfig(unknown="late"), "w x"), (_unknown_in_w, "w"), (_no_rules_in_w, "w")],
-)
-async def test_where_settings_or_rules_are_not_known_nothing_is_deleted(
-    kept: Kept, unknown: Callable[[Kept], PrivacyConfig], left: str
-) -> None:
-    """All files are ignored; it is judged where it is known what that means."""
-    for root in ("w", "x"):
-        _store(kept.cache, kept.write(f"{root}/a.py"), root)
-        kept.ignore(root)
-    config = dataclasses.replace(QUICK, privacy=unknown(kept))
-    await kept.judge(None, "w", "x", config=config)
-    assert _list_stored(kept) == {name for root in left.split() for name in _names(root)}
-
-
-async def test_a_project_that_wants_nothing_kept_deletes_its_own(kept: Kept) -> None:
-    """And nothing of others; the user's `fim.state.save` is another matter."""
-    for root in ("w", "clone"):
-        _store(kept.cache, kept.write(f"{root}/a.py"), root)
-    own = dataclasses.replace(QUICK, state=StateConfig(save=False))
-    config = dataclasses.replace(QUICK, projects=((str(kept.folder / "clone"), own),))
-    await kept.judge(None, "w", "clone", config=config)
-    assert _list_stored(kept) == _names("w")
 
 
 async def test_the_settings_of_a_folder_count_where_a_part_of_it_was_open_before(
     kept: Kept,
 ) -> None:
     """The folder of a project takes the place of one in it, in the same window."""
-    _store(kept.cache, kept.write("w/part/a.py"), "w")
-    own = dataclasses.replace(QUICK, state=StateConfig(save=False))
-    config = dataclasses.replace(QUICK, projects=((str(kept.folder / "w"), own),))
-    session = Session(config, lambda _: FakeBackend(), kept.cache)
-    for root in ("w/part", "w"):
+    _store(kept.cache, kept.write("x/part/a.py"), "x")
+    session = Session(keeps_nothing_of_x(kept.folder), lambda _: FakeBackend(), kept.cache)
+    for root in ("x/part", "x"):
         session.handle(events.FoldersChanged(((kept.folder / root).as_uri(),)))
         await session.wait_judged()
     assert not _list_stored(kept)
@@ -312,23 +294,20 @@ async def test_workspaces_not_opened_for_longest_age_out(
 
 
 @pytest.mark.parametrize(
-    "name", ["slots/x.bin", "slots/.x.bin.json.abc", "workspaces/.y.json.abc", "slots/z.bin.json"]
-)
-async def test_what_has_no_name_goes(kept: Kept, name: str) -> None:
-    """A state without a note, what was half written, a note of an earlier version."""
+    ("name", "is_old"),
+    [
+        ("slots/x.bin", True), ("slots/.x.bin.json.abc", True), ("workspaces/.y.json.abc", True),
+        ("slots/z.bin.json", True), ("workspaces/.y.json.abc", False),
+    ],
+)  # fmt: skip
+async def test_what_has_no_name_goes(kept: Kept, name: str, *, is_old: bool) -> None:
+    """A state without a note, what was half written, a note of an earlier version; not what is being written."""
     _store(kept.cache, kept.write("w/a.py"), "w")
     (kept.cache / name).write_text("{}")
-    os.utime(kept.cache / name, (0, 0))
+    if is_old:
+        os.utime(kept.cache / name, (0, 0))
     await kept.judge()
-    assert _list_stored(kept) == _names("w")
-
-
-async def test_what_is_being_written_stays(kept: Kept) -> None:
-    """An audit of this window, or another one, takes no file from under a save."""
-    _store(kept.cache, kept.write("w/a.py"), "w")
-    (kept.cache / "workspaces/.y.json.abc").write_text("{")
-    await kept.judge()
-    assert _list_stored(kept) == {*_names("w"), ".y.json.abc"}
+    assert _list_stored(kept) == {*_names("w"), *(() if is_old else [Path(name).name])}
 
 
 async def test_what_cannot_be_deleted_is_told(
