@@ -75,8 +75,10 @@ class Kept:
         await session.aclose()
         return [*state_file.list_kept(cache or self.cache)]
 
-    def ignore(self, root: str = "w") -> None:
-        (self.folder / root / ".gitignore").write_text("a.py\n")
+    def ignore(self, *roots: str, fimignore: Callable[[Path], object] = bool) -> None:
+        for root in roots or ("w",):
+            (self.folder / root / ".gitignore").write_text("a.py\n")
+        fimignore(self.folder / "w/.fimignore")
 
     def lose_ring(self) -> None:
         """Ignore the file after the workspace's own was replaced: the state is still there."""
@@ -168,10 +170,8 @@ def unreadable(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
 EVENTS: dict[str, Callable[[Kept, pytest.MonkeyPatch], object]] = {
     "nothing": lambda kept, _: None,
     "ignored": lambda kept, _: kept.ignore(),
-    "both ignored": lambda kept, _: (kept.ignore("w"), kept.ignore("x")),
-    "both ignored, no rules in w": lambda kept, _: (
-        kept.ignore("w"), kept.ignore("x"), (kept.folder / "w/.fimignore").mkdir()
-    ),
+    "both ignored": lambda kept, _: kept.ignore("w", "x"),
+    "both ignored, no rules in w": lambda kept, _: kept.ignore("w", "x", fimignore=Path.mkdir),
     "deleted": lambda kept, _: (kept.folder / "w/a.py").unlink(),
     "renamed": lambda kept, _: (kept.folder / "w/a.py").rename(kept.folder / "w/b.py"),
     "a folder": lambda kept, _: kept.replace_by_folder("w/a.py"),
@@ -180,7 +180,7 @@ EVENTS: dict[str, Callable[[Kept, pytest.MonkeyPatch], object]] = {
     "slots behind a link": lambda kept, _: kept.move_behind_link("slots"),
     "notes behind a link": lambda kept, _: kept.move_behind_link("workspaces"),
     "all behind a link": lambda kept, _: kept.move_behind_link("."),
-}  # fmt: skip
+}
 HIDDEN = PrivacyConfig(exclude=("*",))
 UNKNOWN = PrivacyConfig(unknown="late")
 
