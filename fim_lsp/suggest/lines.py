@@ -25,6 +25,7 @@ COMMENT_MARKS = {
     "%": "latex tex matlab erlang prolog bibtex",
     ";": "lisp clojure scheme commonlisp emacs-lisp ini asm",
     '"': "vim",
+    "'": "vb",
     "": "plaintext markdown html xml json css text restructuredtext git-commit",
 }
 MARK_OF = {language: mark for mark, names in COMMENT_MARKS.items() for language in names.split()}

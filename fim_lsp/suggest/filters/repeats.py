@@ -30,8 +30,8 @@ PHRASE = re.compile(r"\b((?:[^\W\d_]+ ){3,12})\1")
 TYPED_AGAIN_CHARS = 4
 MARK_CHARS = 8  # of marks at the end of a line
 MARK = re.compile(
-    r"(?:(#{1,6}['!:]?|/{2,3}!?|--{1,2}|;{1,3}|%{1,3}|/\*{1,2}!?|<!--|[-*+>]|\d{1,3}[.)]"
-    r"|\(\*|\{#|\.\.|::|\[[ xX]\])(?=\s|$)|(\"{3}|'{3}))[ \t]*"
+    r"(?:(#{1,6}['!:]?|/{2,3}!?|--{1,2}|;{1,3}|%{1,3}|/\*{1,2}!?|<!--|[-+>!]|\*{1,6}|={1,6}|#="
+    r"|<#|(?:\d{1,3}|[a-z#])[.)]|\(\*|\{#|\.\.|::|\[[ xX]\])(?=\s|$)|[fru]?(\"{3}|'{3}))[ \t]*"
 )
 
 # No style closes two brackets on two lines at the same depth.
@@ -49,11 +49,11 @@ def typed_again(candidate: Candidate, cursor: Cursor) -> Candidate:
     an operator does.
     """
     typed, text = cursor.before.lstrip(), candidate.text.lstrip(" \t")
-    if typed[-1:].isspace() and len(candidate.text) - len(text) == 1 and text[:1] not in "#/-=:|":
-        return candidate.change(text, "begins with the space that was typed")
+    is_space = typed[-1:].isspace() and len(candidate.text) - len(text) == 1
     is_again = text.startswith(typed) and len(typed) >= TYPED_AGAIN_CHARS
     n_again = len(typed) if is_again else _find_marks_again(cursor, text)
-    return candidate.change(text[n_again:], "begins with what was typed") if n_again else candidate
+    is_again = n_again > 0 or (is_space and text[:1] not in "#/-=:|")
+    return candidate.change(text[n_again:], "begins with what was typed") if is_again else candidate
 
 
 def _find_marks_again(cursor: Cursor, text: str) -> int:
@@ -62,28 +62,25 @@ def _find_marks_again(cursor: Cursor, text: str) -> int:
     line = cursor.before.lstrip()
     if comment and f" {comment}" in line[-MARK_CHARS:]:  # behind code
         line = line[line.rindex(f" {comment}") + 1 :]
+    if comment and line.startswith(comment) and text.startswith(line) and not LETTER.search(line):
+        return len(line)  # `#Return`, where a space need not follow
     typed, said = _list_marks(line), _list_marks(text)
-    if not typed or typed[-1].end() < len(line) or (line == "#" and not comment):
+    if not typed or typed[-1][1] < len(line) or (line == "#" and not comment):
         return 0  # what stands there is more than marks; `##` is a heading
     for n in range(min(len(typed), len(said)), 0, -1):
-        if [*map(_kind, typed[-n:])] == [*map(_kind, said[:n])]:
-            end = said[n - 1].end()
+        if [kind for kind, _ in typed[-n:]] == [kind for kind, _ in said[:n]]:
+            end = said[n - 1][1]
             return end if line[-1:].isspace() else len(text[:end].rstrip(" \t"))
     return 0
 
 
-def _list_marks(text: str) -> list[re.Match[str]]:
-    """Return the marks that *text* begins with."""
-    marks: list[re.Match[str]] = []
-    while len(marks) < MARK_CHARS and (found := MARK.match(text, marks[-1].end() if marks else 0)):
-        marks.append(found)
+def _list_marks(text: str) -> list[tuple[str, int]]:
+    """Return the marks that *text* begins with and their ends; `//` and `///` are of one kind."""
+    marks: list[tuple[str, int]] = []
+    while len(marks) < MARK_CHARS and (found := MARK.match(text, marks[-1][1] if marks else 0)):
+        sign = found[0].strip()
+        marks.append((sign if sign[-1] in ".)" else sign.lstrip("fru")[0], found.end()))
     return marks
-
-
-def _kind(found: re.Match[str]) -> str:
-    """Return what is the same for `//` and `///`."""
-    sign = found[0].strip()
-    return sign if sign[0].isalnum() else sign[0]
 
 
 def looping_lines(candidate: Candidate, cursor: Cursor) -> Candidate:

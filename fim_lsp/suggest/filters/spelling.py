@@ -12,6 +12,7 @@ from fim_lsp.suggest.lines import (
     find_unclosed,
     first_visible,
     indent,
+    mark,
     open_quote,
     opens_block,
     width,
@@ -23,9 +24,8 @@ from fim_lsp.suggest.lines import (
 VISIBLE_CHARS = 2
 
 # Languages with braces and no grammar here, and those whose blocks are opened by other signs.
-BRACES = types("""kotlin swift dart groovy zig perl r powershell objective-c scss less
-    proto terraform toml""")
-MARKUP = types("html json jsonc")
+BLOCKS = OPENING.keys() | types("""kotlin swift dart groovy zig perl r powershell objective-c scss
+    less proto terraform toml""")
 # The line above a body without braces, a line that goes on in the next one, an item of a list.
 HEAD = re.compile(r"\s*(?:\}\s*)?(?:else|if|for|foreach|while|do|case|default|with)\b(?!.*;\s*$)")
 GOES_ON = re.compile(r"[-=+*/%&|^~?:\\.]$|[-=]>$|^\s*<[^/]((?!</).)*[^/]>$")
@@ -51,7 +51,7 @@ def reindented(candidate: Candidate, cursor: Cursor) -> Candidate:
 def _lift(parts: list[str], cursor: Cursor) -> list[str]:
     """Return lines of which the first is no deeper than it may be, and its block neither."""
     language, unit = cursor.language, width(f"{cursor.unit}|")
-    depth, deepest = width(cursor.before + parts[0]), _deepest(cursor, unit)
+    deepest = _deepest(cursor, unit, depth := width(cursor.before + parts[0]))
     if language == "python" and deepest and depth % unit:
         deepest = width(f"{cursor.before}|")  # what stands between two levels does not run
     if deepest is None or depth <= deepest or parts[0].lstrip()[0] in ".?":  # of a chain
@@ -67,16 +67,18 @@ def _lift(parts: list[str], cursor: Cursor) -> list[str]:
     return [first, *(part.removeprefix(surplus) for part in parts[1:])]
 
 
-def _deepest(cursor: Cursor, unit: int) -> int | None:
+def _deepest(cursor: Cursor, unit: int, depth: int) -> int | None:
     """
-    Return the column in which a first line may begin; None where nothing tells: the language has
-    other blocks, it is inside a long string, or the line above goes on.
+    Return the column in which a first line that is so deep may begin; None where nothing tells: it
+    is inside a long string, the line above goes on, or the language has other blocks and the line
+    is as deep as one of them may be.
     """
     language, above = cursor.language, first_visible(cursor.above[::-1])
-    is_known = language in OPENING or language in BRACES or grammar_of(language) is not None
-    if not is_known or language in MARKUP or len(open_quote("\n".join(cursor.above), language)) > 1:
-        return None
+    is_known = language in BLOCKS or (grammar_of(language) is not None and language != "html")
     here = width(f"{cursor.before}|")
+    is_odd = depth % unit > here % unit == 0 and (here or depth == 1) and mark(language)
+    if not (is_known or is_odd) or len(open_quote("\n".join(cursor.above), language)) > 1:
+        return None
     if opens_block(above, language) or HEAD.match(above):
         return max(here, width(above) + unit)
     if here <= width(above) and (find_unclosed(above, language) or GOES_ON.search(above.rstrip())):
@@ -134,6 +136,4 @@ def _respell_indent(line: str, unit: str, n_spaces: int) -> str:
     if unit == "\t" and white.startswith(" "):
         n_levels, rest = divmod(len(white.replace("\t", " " * n_spaces)), n_spaces)
         return "\t" * n_levels + " " * rest + line[len(white) :]
-    if unit != "\t" and "\t" in white:
-        return white.replace("\t", unit) + line[len(white) :]
-    return line
+    return line if unit == "\t" else white.replace("\t", unit) + line[len(white) :]
