@@ -1,9 +1,5 @@
 """
 Several windows of one user: one engine, a few tokens a key, and nothing that closing one changes.
-
-With a real model, and the figures printed:
-
-    FIM_TEST_MODEL=0.5b.gguf python -m pytest -n 0 -s tests/e2e/test_windows.py
 """
 
 from __future__ import annotations
@@ -12,10 +8,8 @@ import argparse
 import configparser
 import inspect
 import json
-import os
 import shutil
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,26 +35,6 @@ from server_bridge import bridge
 ending.LEAVE_S = server.CLOSE_S = 60.0
 bridge.EmbeddedSettings = functools.partial(bridge.EmbeddedSettings, unused_s=1.0)
 """
-# It writes down when each part of the way to a first suggestion was done.
-NOTING = """
-import functools, os, pathlib, time
-from fim_lsp.session import generation, judging, prefill
-home = pathlib.Path(os.environ["HOME"])
-home.mkdir(exist_ok=True)
-parts = (home / f"parts-{os.getpid()}").open("w", 1)
-def note(part, owner, name):
-    call = getattr(owner, name)
-    def noted(*arguments):
-        result = call(*arguments)
-        print(part, time.monotonic(), file=parts)
-        return result
-    setattr(owner, name, noted)
-note("judged", judging.Judging, "_decide")
-note("connected", prefill.Prefill, "go_on")
-note("evaluated", generation.Generation, "count_step")
-note("written", generation.Generation, "take")
-"""
-PARTS = ("judged", "connected", "evaluated", "written")
 LINE = "\ndef add(a, b):\n    return a"
 TYPED = "\n\ndef parse_line(line):\n    key, value = line.split('=')\n    return key, value"
 
@@ -102,6 +76,13 @@ class Window:
         n: int = self.editor.request("fim/stats")["tokens"]["evaluated"]
         return n
 
+    def wait_answered(self, who: str) -> None:
+        """Ask until the model answered, which may be that there is nothing to say."""
+        wait_until(
+            lambda: self.ask() or self.editor.request("fim/stats")["last"]["outcome"] == "model",
+            who,
+        )
+
     def rest(self) -> None:
         wait_until(lambda: not self.editor.request("fim/status")["busy"], "the model")
 
@@ -109,30 +90,15 @@ class Window:
 @pytest.fixture
 def window(launch: Callable[..., Editor], tmp_path: Path) -> Callable[[int], Window]:
     """Opens windows; with one number, the same folder."""
-    model = Path(os.environ.get("FIM_TEST_MODEL") or tmp_path / "model.gguf")
-    if not model.exists():
-        shutil.copy(BUNDLED, model)
+    model = tmp_path / "model.gguf"
+    shutil.copy(BUNDLED, model)
 
     def open_window(n: int) -> Window:
         source = inspect.getsource([argparse, configparser][n % 2])[: 9000 + 500 * n]
         text = source.rpartition("\n")[0] + "\n"
-        return Window(launch(before=SOON + NOTING), model, tmp_path / f"shop{n}", text)
+        return Window(launch(before=SOON), model, tmp_path / f"shop{n}", text)
 
     return open_window
-
-
-def find_parts(one: Window, tmp_path: Path) -> dict[str, float]:
-    """Return when each part of the way to the first text was done, from the verdict on."""
-    lines = (tmp_path / f"home/parts-{one.editor.process.pid}").read_text().splitlines()
-    noted = [(part, float(when)) for part, when in map(str.split, lines)]
-    done = {
-        part: min((when for name, when in noted if name == part), default=0.0) for part in PARTS
-    }
-    steps = [when for part, when in noted if part == "evaluated" and when <= done["written"]]
-    done["evaluated"] = max(steps, default=0.0)
-    return (
-        {part: when - done["judged"] for part, when in done.items()} if all(done.values()) else {}
-    )
 
 
 def engines(tmp_path: Path) -> list[psutil.Process]:
@@ -149,27 +115,17 @@ def test_windows_share_an_engine_that_keeps_what_each_needs(
     first = window(0)
     assert first.ask()
     [engine] = engines(tmp_path)
-    one = engine.memory_info().rss
-    began = time.monotonic()
     second = window(1)
     second.insert(LINE)
-    # a busy machine may need longer to judge than a request waits
-    wait_until(lambda: second.ask(AUTOMATIC) or find_parts(second, tmp_path), "a text")
-    parts = find_parts(second, tmp_path)
-    took_s, n_first = time.monotonic() - began, second.counted()
+    second.wait_answered(
+        "the engine of the first"
+    )  # a busy machine may need longer to judge than a request waits
     third = window(2)
     third.ask()
     assert engines(tmp_path) == [engine]
     for each in (first, second, third):
         each.rest()
     costs = sorted(each.type(key) for key in TYPED for each in (first, second))
-    memory = engine.memory_info().rss / one
-    print(
-        f"\nsecond window's first text, {n_first} tokens, after {took_s:.1f} s, from the verdict: "
-        + ", ".join(f"{part} {s:.2f} s" for part, s in parts.items())
-        + f"; memory {memory:.2f} of one; tokens a "
-        f"key: median {costs[len(costs) // 2]}, 95 % {costs[int(0.95 * len(costs))]}, all {costs}"
-    )
     assert costs[len(costs) // 2] <= 2
     assert costs[int(0.95 * len(costs))] <= 8
 
@@ -178,10 +134,7 @@ def test_windows_share_an_engine_that_keeps_what_each_needs(
     assert second.type("\n") <= 8
     assert engines(tmp_path) == [engine]
     engine.kill()
-    wait_until(
-        lambda: second.ask() or second.editor.request("fim/stats")["last"]["outcome"] == "model",
-        "an answer of the next engine",  # which may be that there is nothing to say
-    )
+    second.wait_answered("the next engine")
     [engine] = engines(tmp_path)
     assert all("No suggestion" in text for text in second.editor.shown())
     second.rest()

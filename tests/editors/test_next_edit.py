@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -135,26 +133,6 @@ def test_one_key_goes_there_and_applies_it(renamed: Neovim) -> None:
     renamed.send("u")
     renamed.wait_until(lambda: "total = hight + 1" in renamed.buffer, "the last one undone")
     assert "area = height * width" in renamed.buffer
-
-
-def test_a_renamed_definition(editor: Neovim, tmp_path: Path) -> None:
-    """The first example of the documentation: after one change, all uses of it, and no others."""
-    page = Path(__file__).parent.parent.parent / "docs/next-edit.md"
-    example = page.read_text("utf-8").split("```python\n", 1)[1].split("```")[0]
-    code = re.sub(r" *#.*", "", example)
-    opened(editor, tmp_path, code + "\ndef other(hight):\n    return hight\n")
-
-    def is_in(line: str) -> bool:
-        return line in editor.buffer
-
-    editor.send(f":1\r0/hight\rcwtallness{ESCAPE}")
-    for line in ("    check(tallness)", "    return tallness * width"):
-        editor.wait_until(lambda: editor.lua(MARKS) > 0, "a mark")
-        editor.send(TAB + TAB)
-        editor.wait_until(partial(is_in, line), "the use")
-    editor.settle(1.0)
-    assert editor.lua(MARKS) == 0
-    assert editor.buffer.endswith("def other(hight):\n    return hight")
 
 
 def test_escape_dismisses(renamed: Neovim) -> None:

@@ -19,8 +19,6 @@ from tests.editors.conftest import (
     SHOP,
     TYPED,
     furnish,
-    hang_at,
-    shop_in,
 )
 from tests.editors.vscode import ACCEPT_LINE, Workbench
 
@@ -146,29 +144,6 @@ def test_a_server_that_dies_comes_back(typed: Workbench) -> None:
     typed("press", "Backspace")
     typed("type", "w")
     typed.wait_for_ghost(REST_OF_WORD)
-
-
-def test_a_server_that_hangs_is_replaced(project: Path, tmp_path: Path) -> None:
-    """What is typed meanwhile is kept, suggestions come back, and the reason says where."""
-    file = shop_in(tmp_path)
-    hang = hang_at(tmp_path)
-    with closing(Workbench(tmp_path, file, SETTINGS, VSIX)) as workbench:
-        workbench.wait_until_ready()
-        workbench.open(file)
-        workbench("type", TYPED)
-        workbench.wait_for_ghost(REST_OF_WORD)
-        hang.touch()
-        workbench("type", "e")
-        workbench.wait_until(lambda: not hang.exists(), "a server that hangs")
-        workbench("type", "i")
-        stacks = tmp_path / ".cache/fim-lsp/stacks.txt"
-        workbench.wait_until(lambda: stacks.exists() and stacks.read_text(), "its end")
-        workbench.wait_until_ready()
-        workbench("type", "g")
-        workbench.wait_for_ghost(REST_OF_WORD[3:])
-        words = (SHOP + TYPED + "eig").split()  # VS Code may indent by itself
-        assert workbench.saved().split() == words
-        workbench.why("a server did not come back for 10 s")
 
 
 def test_cuts_reach_the_ring_and_the_clipboard(tmp_path: Path) -> None:

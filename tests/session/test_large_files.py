@@ -55,20 +55,6 @@ async def test_nothing_of_a_large_document_is_used(session: Session, backend: Fa
     assert await outcome(session, A) == "not open"
 
 
-async def test_a_document_that_grows_is_left_and_one_that_shrinks_is_used(session: Session) -> None:
-    """Its text is that of the editor all the time."""
-    start(session, A, SMALL)
-    assert await outcome(session, A) not in ("too large", "")
-    at = Position(2, 0)
-    session.handle(Changed(A, 2, (Edit(at, at, LARGE),)))
-    assert await outcome(session, A) == "too large"
-    session.handle(Changed(A, 3, (Edit(at, at, "x"),)))
-    assert await outcome(session, A) == "too large"
-    session.handle(Changed(A, 4, (Edit(Position(1, 0), Position(6, 0), ""),)))
-    assert session.documents[A].text == LINE
-    assert await outcome(session, A, 0) not in ("too large", "")
-
-
 async def test_work_under_way_shows_nothing_of_what_grew(session: Session) -> None:
     """A permit from before it does not count, whatever text it is for, nor once it is small."""
     start(session, A, SMALL)
@@ -84,16 +70,6 @@ async def test_work_under_way_shows_nothing_of_what_grew(session: Session) -> No
     doc.permit()(prompt)
     with pytest.raises(Withdrawn):
         permit(prompt)
-
-
-async def test_what_is_inserted_and_deleted_again_does_not_count(session: Session) -> None:
-    """The length is counted before a document is taken for large."""
-    start(session, A, LINE)
-    at = Position(0, 0)
-    for number in range(2 * MOST):
-        session.handle(Changed(A, number, (Edit(at, at, "x"),)))
-        session.handle(Changed(A, number, (Edit(at, Position(0, 1), ""),)))
-    assert await outcome(session, A) != "too large"
 
 
 async def test_a_change_of_the_rules_does_not_make_it_usable(session: Session) -> None:

@@ -19,6 +19,7 @@ from fim_lsp.settings.config import PrivacyConfig, StateConfig
 from server_bridge.protocol import Prompt
 from tests.fake_backend import FakeBackend
 from tests.fuzz import in_turn
+from tests.server_bridge.waiting import until
 from tests.typist import QUICK, Typist, wait_judged
 
 pytestmark = [pytest.mark.security, pytest.mark.usefixtures("short_rests")]
@@ -32,7 +33,7 @@ class Held:
     """A session with two files, *main* and the *other*, whose model can be held; all that it was sent."""
 
     def __init__(self, root: Path, cache: Path) -> None:
-        self.root = root
+        self.root, self.cache = root, cache
         self.backend = FakeBackend()
         self.session = Session(QUICK, lambda _: self.backend, cache)
         (root / "shop.py").write_text(PRIVATE)
@@ -164,24 +165,34 @@ def switched_off(held: Held) -> None:
     held.session.configure(dataclasses.replace(QUICK, state=StateConfig(save=False)))
 
 
+@pytest.mark.parametrize("when", ["it is being saved", "it is saved", "it is saved and closed"])
 @pytest.mark.parametrize("rule", [watched, configured, switched_off])
 async def test_a_save_under_way_leaves_nothing(
-    held: Held, rule: Callable[[Held], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    held: Held, rule: Callable[[Held], None], when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The model takes its time to save; meanwhile the user wants nothing kept, or the file became private."""
+    """The model takes its time to save, or has; then the user wants nothing kept, or the file became private."""
     monkeypatch.setattr("fim_lsp.session.persistence.REST_S", 0.05)
     monkeypatch.setattr(held.backend, "save", _save_all(held.backend))
     await held.shop.ask(invoked=True)
     held.backend.hold("save")
     await asyncio.wait_for(held.backend.until_held(), 5.0)
+    if when != "it is being saved":
+        held.backend.release()
+        await until(lambda: _is_kept(held))
+    if when == "it is saved and closed":
+        held.session.handle(events.Closed(held.uri))
     rule(held)
     await wait_judged(held.session)
     await soon()
     held.backend.release()
     await soon()
     await held.session.wait_idle()
-    kept = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
-    assert [path for path in kept if CANARY in path.read_text("utf-8", "replace")] == []
+    assert not await _is_kept(held)
+
+
+async def _is_kept(held: Held) -> bool:
+    kept = [path for path in held.cache.rglob("*") if path.is_file()]
+    return any(CANARY in path.read_text("utf-8", "replace") for path in kept)
 
 
 def _save_all(backend: FakeBackend) -> Callable[[Prompt], Coroutine[Any, Any, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -33,6 +34,7 @@ from tests.places import place
 from tests.session.conftest import OpenSession
 from tests.typist import wait_explored
 
+PAGE = Path(__file__).parents[2] / "docs/next-edit.md"
 W, X = place("w"), place("x")
 A, B, OUT = f"{W}/a.py", f"{W}/b.py", f"{X}/c.py"
 TEXT = "print(hight)\ncheck(hight)\narea = hight * width\ntotal = hight + 1\n"
@@ -114,15 +116,16 @@ async def test_what_was_done_twice_is_proposed_at_the_next_place(desk: Desk) -> 
 
 
 async def test_a_definition_that_was_renamed_once_asks_for_its_uses() -> None:
-    """In its scope, one after the other; the text is parsed in a process of its own."""
+    """In its scope, one after the other, as in the example of the page; a process of its own parses."""
     desk = Desk()
-    code = "def area(hight):\n    check(hight)\n    return hight\n\n\ndef other(hight):\n    pass\n"
-    desk.open.open(A, "python", 1, code).allow()
+    example = PAGE.read_text("utf-8").split("```python\n", 1)[1].split("```")[0]
+    code = re.sub(r" *#.*", "", example)
+    desk.open.open(A, "python", 1, code + "\n\ndef other(hight):\n    pass\n").allow()
     desk.rename(A, 0)
     assert await desk.proposed() == (A, 1, "    check(height)")
     desk.next_edits.mark(NextEditTaken("1"))
     desk.rename(A, 1)
-    assert await desk.proposed() == (A, 2, "    return height")
+    assert await desk.proposed() == (A, 2, "    return height * width")
     desk.rename(A, 2)
     assert await desk.proposed() is None
 

@@ -163,21 +163,6 @@ async def test_a_document_that_is_opened_again_begins_from_nothing(session: Sess
     assert typist.counted("streams") == streams + 1
 
 
-async def test_other_open_files_stand_in_the_prompt(session: Session) -> None:
-    """While idle, chunks of what was opened and edited join the prompt; the window's own lines never."""
-    other = "class Freight:\n    def __init__(self, name, weight):\n        self.weight = weight\n"
-    Typist(session, other, f"{ROOT}/app/freight.py")
-    typist = Typist(session, f"{CODE}\nfreight = Freight('box', 3){HALF}")
-    await typist.ask(invoked=True)
-    await session.wait_idle()
-    parts = (await session.report(typist.uri)).segments
-    chunks = [part for part in parts if part.part.startswith("chunk of ")]
-    assert {part.part for part in chunks} == {"chunk of app/freight.py", "chunk of app/cart.py"}
-    assert typist.counted("ring", "chunks") == len(chunks)
-    window = "".join(part.text for part in parts if part.part in ("prefix", "suffix"))
-    assert not [part for part in chunks if part.text.strip() in window]
-
-
 async def test_what_follows_a_suggestion_is_there_when_it_is_accepted(session: Session) -> None:
     """While a suggestion is on screen the next one is decoded: accepting it costs no wait."""
     typist = Typist(session, CODE + HALF)

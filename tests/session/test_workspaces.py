@@ -119,16 +119,6 @@ async def test_a_file_that_changes_on_disk_is_shown_as_it_is(project: Project) -
     assert "rate = 3" not in shown
 
 
-async def test_a_deleted_file_leaves(project: Project) -> None:
-    """Told or not."""
-    await project.open()
-    await project.open("shop.py")
-    project.close("shop.py")
-    assert "shop.py" in await project.shown()
-    (project.root / "shop.py").unlink()
-    assert await project.shown() == ""
-
-
 async def test_a_file_with_another_spelling_of_its_uri_is_one_file(project: Project) -> None:
     """Shown once before it is opened again, and once after."""
     await project.open()
