@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
 
-import psutil
 import pytest
 
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.failover.endpoints import Endpoints
 from server_bridge.http.api_key import Key
-from server_bridge.process.embedded import Embedded
 from server_bridge.protocol import BackendUnavailable, BackendUnusable, Health, Request
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 from tests.server_bridge.prompts import short
 from tests.server_bridge.recorder import recorder
-from tests.server_bridge.waiting import until
 
 NO_SERVER = "http://127.0.0.1:1"
 REQUEST = Request(short("    def "), n_predict=4)
@@ -101,30 +96,6 @@ async def test_auto_sends_the_key_to_the_named_server_only(tmp_path: Path) -> No
         await backend.aclose()
     assert {key for *_, key in named.heard} == {"Bearer s3cret"}
     assert {key for *_, key in other.heard} == {None}
-
-
-async def test_auto_takes_the_server_that_comes_up_later() -> None:
-    """The embedded engine serves until a real server is started, and ends then."""
-    with llama_server(BUNDLED) as url:
-        port = urlsplit(url).port
-    backend = open_backend(BackendSettings(usual_urls=(url,)))
-    await backend.complete(REQUEST)
-    assert isinstance(backend, Endpoints)
-    embedded = backend._serving.backend
-    assert isinstance(embedded, Embedded)
-    child = psutil.Process(embedded.pid)
-    with llama_server(BUNDLED, port=port):
-
-        async def is_used() -> bool:
-            await backend.complete(REQUEST)
-            return backend.state.url == url
-
-        async def is_ended() -> bool:
-            return not child.is_running()
-
-        await until(is_used)
-        await until(is_ended)  # no call waits for it
-        await backend.aclose()
 
 
 async def test_auto_waits_for_a_server_that_loads() -> None:

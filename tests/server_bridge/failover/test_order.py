@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import pytest
 
@@ -26,7 +26,6 @@ from server_bridge.protocol import (
     Timings,
     Warmed,
 )
-from tests.llama_server import free_port
 from tests.server_bridge.prompts import short
 from tests.server_bridge.waiting import until
 
@@ -92,41 +91,6 @@ async def test_silent_servers_cost_nothing_where_another_is_well(n: int, url: st
         backend = open_backend(BackendSettings(usual_urls=(*urls, url)))
         assert (await backend.complete(REQUEST)).text
         assert (backend.state.url, backend.state.message) == (url, "")
-        await backend.aclose()
-
-
-LIMIT_S = 5.0  # no dead server may stop completions for longer
-
-
-async def timed(backend: Endpoints) -> tuple[str, float]:
-    """Return the text of a completion, and the seconds that it took."""
-    began = time.monotonic()
-    text = (await backend.complete(REQUEST)).text
-    return text, time.monotonic() - began
-
-
-@pytest.mark.parametrize(
-    ("n", "kind", "is_silent"), [(1, "llama-server", False), (8, "openai", True)]
-)
-async def test_dead_servers_stop_completions_for_a_moment(
-    n: int, kind: Literal["llama-server", "openai"], *, is_silent: bool
-) -> None:
-    """However many stand before the one that is well; the next completions wait for none of them."""
-    well = Fake("well")
-    well.may_connect.set()
-    async with silent(n) as urls:
-        if not is_silent:
-            urls[:] = [f"http://127.0.0.1:{free_port()}" for _ in range(n)]
-        dead = open_backend(
-            BackendSettings(endpoints=tuple(BackendSettings(kind, url) for url in urls))
-        )
-        backend = Endpoints([*dead._endpoints, endpoint(well)])
-        text, seconds = await timed(backend)
-        assert (text, seconds < LIMIT_S) == ("well", True)
-        for _ in range(20):
-            text, seconds = await timed(backend)
-            assert (text, seconds < 0.5) == ("well", True)
-            await asyncio.sleep(0.05)
         await backend.aclose()
 
 

@@ -13,7 +13,6 @@ from server_bridge.openai.backend import OpenAiServer
 from server_bridge.protocol import (
     BackendUnavailable,
     BackendUnusable,
-    Health,
     Request,
     Stop,
 )
@@ -183,6 +182,20 @@ async def test_a_broken_answer_is_no_answer(answer: bytes, says: str) -> None:
         await reply_to(answer)
 
 
+async def test_a_server_that_keeps_nothing_leaves_no_step() -> None:
+    """Once a long prompt was evaluated again, the next one is decoded at once, in one request."""
+    usage = {"prompt_tokens": 900, "prompt_tokens_details": {"cached_tokens": 0}}
+    answer = events(said("x", "length"), {"choices": [], "usage": usage})
+    with recorder(answer=server_with(answer)) as server:
+        async with aclosing(OpenAiServer(Http(server.url))) as backend:
+            for _ in range(2):
+                await backend.complete(REQUEST)
+            longer = replace(REQUEST.prompt, middle="x = 1\n" * 500)
+            measured = await backend.measure(longer)
+            assert measured.total - measured.cached > 100
+            assert await backend.warm(longer, 100) == (0, 0)
+
+
 async def test_half_a_word_is_filtered_or_asked_for() -> None:
     """An answer that begins with the half word is taken; else it is asked for with it in the prompt."""
     half = replace(REQUEST, prompt=prompt("    x = ", "retur"))
@@ -214,33 +227,6 @@ async def test_vllm_behind_a_router_is_known_by_its_answers() -> None:
         await backend.aclose()
         bodies = [json.loads(body) for method, _, body, _ in server.heard if method == "POST"]
     assert ["structured_outputs" in body for body in bodies] == [False, True]
-
-
-async def test_a_gateway_that_does_not_know_its_model_needs_the_name() -> None:
-    """The message names the setting; with it the gateway is not taken for mlx_lm.server."""
-    unknown = {"id": "unknown", "owned_by": "local"}
-    with recorder(answer=server_with(events(said("x", "stop")), unknown)) as server:
-        with pytest.raises(BackendUnusable, match=r"set fim\.backend\.model to the model's name"):
-            await OpenAiServer(Http(server.url)).connect()
-        backend = OpenAiServer(Http(server.url), "Qwen/Qwen2.5-Coder-7B")
-        assert (await backend.complete(REQUEST)).text == "x"
-        assert backend.state.streams
-        assert json.loads(server.heard[-1][2])["model"] == "Qwen/Qwen2.5-Coder-7B"
-        await backend.aclose()
-
-
-async def test_which_of_several_models_is_for_the_user_to_say() -> None:
-    """Ollama has whatever was pulled: the message lists what there is, and a setting chooses."""
-    models = [{"id": name, "owned_by": "library"} for name in ("llama3:8b", "qwen2.5-coder:7b")]
-    with recorder(answer=server_with(events(said("x", "stop")), *models)) as server:
-        backend = OpenAiServer(Http(server.url))
-        with pytest.raises(BackendUnusable, match=r"fim\.backend\.model .* qwen2\.5-coder:7b"):
-            await backend.complete(REQUEST)
-        assert backend.state.health is Health.UNUSABLE
-        backend = OpenAiServer(Http(server.url), "qwen2.5-coder:7b")
-        assert (await backend.complete(REQUEST)).text == "x"
-        assert json.loads(server.heard[-1][2])["model"] == "qwen2.5-coder:7b"
-        await backend.aclose()
 
 
 async def test_a_template_decides_where_a_name_says_nothing() -> None:

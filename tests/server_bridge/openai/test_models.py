@@ -35,6 +35,11 @@ LISTS: dict[str, tuple[int, bytes, bool]] = {
         b'{"data": [{"id": "%s", "owned_by": 7, "meta": [], "max_model_len": "x"}]}',
         True,
     ),
+    "a gateway that knows no name": (
+        200,
+        b'{"data": [{"id": "unknown", "owned_by": "local"}]}',
+        False,
+    ),
     "an empty list": (200, b'{"object": "list", "data": []}', False),
     "an empty bare list": (200, b"[]", False),
     "a number": (200, b'{"data": [{"id": 7}]}', False),

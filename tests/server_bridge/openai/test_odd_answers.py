@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -107,38 +106,3 @@ async def test_what_odd_details_spoil_is_done_without() -> None:
         for odd in ODD:
             server = OpenAiServer(Replay("vllm", place, odd))
             assert (await server.complete(REQUEST)).text == " return x"
-
-
-class Reporting(Http):
-    """A vLLM that reports the numbers of cached tokens *told*, over and over; "none" for no report."""
-
-    def __init__(self, told: Sequence[object]) -> None:
-        super().__init__("http://127.0.0.1:1")
-        self._told = itertools.cycle(told)
-        self.n_asked = 0
-
-    async def get(self, path: str, *, named: bool = True, opens: bool = True) -> Object:
-        return object_in(path, 200, json.dumps(ANSWERS[path]).encode())
-
-    async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
-        await asyncio.sleep(0)
-        self.n_asked += 1
-        n_cached = next(self._told)
-        details = {} if n_cached == "none" else {"cached_tokens": n_cached}
-        n_prompt = len(json.loads(body)["prompt"]) // 3
-        usage = {"prompt_tokens": n_prompt, "prompt_tokens_details": details}
-        yield {"choices": [{"text": " x", "finish_reason": "length"}], "usage": usage}
-
-
-LONG = prompt("    def f(self", at=900)
-
-
-async def test_a_server_that_keeps_nothing_leaves_no_step() -> None:
-    """Once a long prompt was evaluated again, the next one is decoded at once, in one request."""
-    server = OpenAiServer(Reporting([0]))
-    await server.complete(replace(REQUEST, prompt=LONG))
-    await server.complete(replace(REQUEST, prompt=LONG))
-    longer = replace(LONG, middle="x = 1\n" * 500)
-    measured = await server.measure(longer)
-    assert measured.total - measured.cached > 100
-    assert await server.warm(longer, 100) == (0, 0)
