@@ -20,6 +20,9 @@ ENDS = [
     "<tool_call>", "</tool_call>", "<tool_response>", "<function_call>", "<function_calls>",
     "<function=get_weather>", "<start_function_call>", "<minimax:tool_call>", "[TOOL_CALL]",
     "[TOOL_REQUEST]", "[END_TOOL_REQUEST]", "<thinking>", "<|tool_call|>", "<｜tool▁calls▁begin｜>",
+    "<｜end of sentence｜>", "<start_of_image>", "<unused0>", "<extra_id_0>", "<gh_stars>", "[THINK]",
+    "<empty_output>", "<jupyter_code>", "<issue_start>", "[MIDDLE]", "[/THINK]", "<seed:think>",
+    "◁/think▷", "</arg_key>",
 ]  # fmt: skip
 SPELLINGS = sorted({s.strip("▁") for family in FAMILIES for s in family.spellings})
 
@@ -44,6 +47,8 @@ KEPT = [
     ("python", "▮\n", "usage = 'tool [ARGS] [OPTIONS] <NAME> <KEY> <commit_hash> [MASK]'"),
     ("python", "PAD = '<pad>'\n▮\n", "text = text + '<pad>' * 2 + x.replace('a<pad>', '')"),
     ("xml", "▮\n", "<mask>1</mask>"),
+    ("xml", "▮\n", "<answer>1</answer>"),
+    ("python", "▮\n", "usage = 'tool <commit_msg> <issue_comment>'"),
     ("cpp", "▮\n", "std::vector<pr> x;"),
 ]
 
