@@ -371,12 +371,9 @@ def _version(params: types.InitializeParams) -> str:
 
 
 def _roots(params: types.InitializeParams) -> tuple[str, ...]:
-    if params.workspace_folders:
-        return tuple(folder.uri for folder in params.workspace_folders)
-    if params.root_uri:
-        return (params.root_uri,)
     root = Path(params.root_path or "")
-    return (root.as_uri(),) if root.is_absolute() else ()
+    only = params.root_uri or (root.as_uri() if root.is_absolute() else "")
+    return tuple(folder.uri for folder in params.workspace_folders or ()) or (only,)
 
 
 def _on_disk(roots: tuple[str, ...]) -> tuple[str, ...]:

@@ -74,9 +74,15 @@ def fill_in(method: str, params: Any) -> Any:
 def _root(raw: object) -> object:
     """Return None for a root that is no URI: pygls reads it before our handler can."""
     try:
-        return raw if isinstance(raw, str) and urlsplit(raw) else None
+        return raw if isinstance(raw, str) and urlsplit(raw) and raw.encode() else None
     except ValueError:
         return None
+
+
+def _folders(raw: object) -> list[object]:
+    """Return the folders that are some, and have a URI."""
+    items = raw if isinstance(raw, list) else ()
+    return [item for item in items if isinstance(item, dict) and _root(item.get("uri"))]
 
 
 def _inline_context(raw: object) -> dict[str, Any]:
@@ -98,7 +104,7 @@ def _menu_context(raw: object) -> object:
 
 # Fields that are read again, by method.
 _READ: dict[str, tuple[tuple[str, Callable[[object], object]], ...]] = {
-    types.INITIALIZE: (("rootUri", _root), ("rootPath", _root)),
+    types.INITIALIZE: (("rootUri", _root), ("rootPath", _root), ("workspaceFolders", _folders)),
     types.TEXT_DOCUMENT_INLINE_COMPLETION: (("context", _inline_context),),
     types.TEXT_DOCUMENT_COMPLETION: (("context", _menu_context),),
 }

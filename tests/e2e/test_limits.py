@@ -194,10 +194,12 @@ def test_a_root_that_is_no_uri_is_no_root(editor: Editor, tmp_path: Path) -> Non
 
 ODD_ROOTS: list[dict[str, object]] = [
     {"rootUri": "file://[::1/home/me"}, {"rootUri": ""}, {"rootUri": 7}, {"rootPath": "relative"},
+    {"rootPath": "/\ud800"}, {"workspaceFolders": "x"}, {"workspaceFolders": [None]},
+    {"workspaceFolders": [{}]}, {"workspaceFolders": ["file:///tmp"]},
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("root", ODD_ROOTS)
 def test_a_single_root_that_is_no_uri_is_no_root(root: dict[str, object], editor: Editor) -> None:
     """The session begins without it, whatever it is."""
-    editor.initialize(workspaceFolders=None, **root)
+    editor.initialize(**{"workspaceFolders": None, **root})
