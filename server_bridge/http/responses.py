@@ -147,7 +147,7 @@ TOO_LONG = {"exceed_context_size_error", "context_length_exceeded"}  # llama.cpp
 # The codings that are registered, and private ones (RFC 9110, 8.4.1). Servers write other words
 # there, which compress nothing: `none`, `UTF-8`.
 COMPRESSION = re.compile(
-    r"\b(?:gzip|deflate|compress|br|zstd|dc[bz]|exi|x-[\w-]+)\b", re.IGNORECASE
+    r"(?i)(?<!no-)\b(?:gzip|deflate|compress|br|zstd|lz4|xz|dc[bz]|exi|x-(?!identity)[\w-]+)\b"
 )
 
 SILENT_S = 60.0  # an answer without new text for so long

@@ -116,7 +116,7 @@ async def test_an_endless_answer_is_read_to_a_limit(
 
 
 @pytest.mark.parametrize("way", ["get", "stream"])
-@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "x-unheard-of"])
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "x-unheard-of", "lz4", "xz"])
 async def test_what_is_compressed_is_not_unpacked(encoding: str, way: str) -> None:
     """A megabyte of gzip may hold a gigabyte; we ask for none, and take none."""
     body = gzip.compress(b" " * (1 << 20))
@@ -128,7 +128,8 @@ async def test_what_is_compressed_is_not_unpacked(encoding: str, way: str) -> No
 
 
 @pytest.mark.parametrize(
-    "word", ["identity", "none", "UTF-8", "", "aws-chunked", "text/plain", "8bit"]
+    "word",
+    ["identity", "none", "UTF-8", "", "aws-chunked", "text/plain", "8bit", "no-gzip", "x-identity"],
 )
 async def test_another_word_there_compresses_nothing(word: str) -> None:
     """Servers write it where they mean a charset, or that there is no compression."""
