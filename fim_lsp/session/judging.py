@@ -122,7 +122,7 @@ class Judging:
                 self._looks[key] = self._looks[key]._replace(since=_now())
         while looks := [*self._list_awaited(uri, until)]:
             for ended, at in looks:
-                if not ended.done() and (left_s := at - _now()) > 0:
+                if (left_s := at - _now()) > 0:
                     await asyncio.wait([ended], timeout=left_s)
         if invoked and (look := self._looks.get(uri)):
             left_s = look.since + BY_HAND_S - _now()

@@ -19,7 +19,7 @@ from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.state_file import SavedWorkspace
 from fim_lsp.session.state.verdicts import Verdicts
 from fim_lsp.session.state.workspaces import OUTSIDE
-from fim_lsp.settings.config import Config, PrivacyConfig
+from fim_lsp.settings.config import BackendConfig, Config, PrivacyConfig
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.ignore_files import UNSURE
 from tests.typist import ROOT, wait_judged
@@ -93,6 +93,38 @@ async def test_a_verdict_on_what_was_closed_does_not_count(disk: Disk) -> None:
     await disk.say("")
     assert doc.current is None
     assert not doc.workspace.memory.knows(URI)
+
+
+async def test_nothing_is_judged_after_the_end(disk: Disk) -> None:
+    """A request that waits for a verdict ends at once, and a later one does not begin to wait."""
+    judging = disk.session._judging
+    await disk.open()
+    disk.session.handle(events.RulesChanged())  # is looked at later
+    waits = [asyncio.create_task(judging.wait_judged(URI, invoked=True))]
+    await disk.rest()
+    await judging.aclose()
+    disk.session.handle(events.Opened(OTHER, "python", 1, TEXT))
+    waits.append(asyncio.create_task(judging.wait_judged(OTHER)))
+    await disk.rest()
+    assert [task.done() for task in waits] == [True, True]
+    assert "judge" not in {task.get_name() for task in asyncio.all_tasks()}
+    assert len(disk.looks) == 1
+
+
+@pytest.mark.parametrize(
+    ("uri", "host", "is_private"),
+    [
+        (f"{paths.UNNAMED}a.py", "llm.example.org", True),
+        (f"{paths.UNNAMED}a.py", "127.0.0.1", False),
+        (f"{ROOT}/a.py", "llm.example.org", False),
+    ],
+)
+async def test_a_text_without_a_name_is_shown_to_this_machine_only(
+    uri: str, host: str, *, is_private: bool
+) -> None:
+    """It is not known which file it is from, and so not whether that is private."""
+    config = Config(backend=BackendConfig(url=f"http://{host}:8012"))
+    assert bool(await Verdicts(lambda: (ROOT,)).find(uri, [TEXT], config)) is is_private
 
 
 async def test_what_could_not_be_judged_is_judged_at_the_next_request(disk: Disk) -> None:

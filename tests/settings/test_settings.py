@@ -350,6 +350,20 @@ def test_what_names_something_of_this_machine_is_not_for_tcp(option) -> None:
         assert at(merge_layers([Layer("editor", raw)])[0], _field(option.key)) == "x"
 
 
+def test_a_project_tunes_its_own_folder() -> None:
+    """What one project says counts in no other, whichever was read first."""
+    said = [Layer("user", {})] + [
+        Layer(
+            f"/p/{name}/.fim-lsp.toml", {"ring": {"chunks": n}}, trusted=False, folder=f"/p/{name}"
+        )
+        for name, n in (("a", 3), ("b", 5))
+    ]
+    config, _ = merge_layers(said)
+    chunks = {folder: config.of(PurePosixPath(folder)).ring.chunks for folder in ("/p/a", "/p/b")}
+    assert chunks == {"/p/a": 3, "/p/b": 5}
+    assert config.of(None).ring.chunks == Config().ring.chunks
+
+
 def _field(key: str) -> str:
     """`backend.apiKeyEnv` as it is called here."""
     return re.sub("[A-Z]", lambda letter: "_" + letter[0].lower(), key)
