@@ -8,27 +8,21 @@ hybrid one runs always, the others with scripts/test-server.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import configparser
 import inspect
-import json
-import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 
-from server_bridge.llama.backend import LlamaServer
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import EmbeddedSettings
 from server_bridge.protocol import Chunk, Model, Prompt, Request
 from tests import architectures
 from tests.architectures import RECURRENT, SLIDING
-from tests.llama_server import PROGRAM, llama_server
-from tests.models import BUNDLED
+from tests.llama_server import PROGRAM
 from tests.server_bridge.serving import served
 
 pytestmark = pytest.mark.usefixtures("patient")
@@ -134,48 +128,3 @@ async def test_a_restored_state_is_believed(name: str, tmp_path: Path) -> None:
         cost = (await backend.complete(Request(at, 1))).timings
         assert cost.prompt_n <= 10
         assert cost.expected_n == cost.cache_n
-
-
-# By model, what may be believed of its memory: a sliding window gives back a little as a plain
-# one does.
-MODELS = {
-    "": {"", "plain"},
-    RECURRENT[0]: {"", "recurrent"},
-    SLIDING[0]: {"", "plain", "sliding window"},
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "n_slots"),
-    [
-        pytest.param(name, n_slots, marks=[] if at == n == 1 else server)
-        for n, name in enumerate(MODELS)
-        for at, n_slots in enumerate((4, 2, 1))
-    ],
-)
-async def test_another_client_teaches_nothing_wrong(
-    name: str, n_slots: int, tmp_path: Path
-) -> None:
-    """What it leaves in the slots is not taken for what the model's memory gave back of ours."""
-    model = architectures.write(tmp_path / "model.gguf", name) if name else BUNDLED
-    rng = random.Random(n_slots)
-    with llama_server(model, n_parallel=n_slots, n_ctx=4096 * n_slots) as url:
-        backend = LlamaServer(url)
-        await backend.connect()
-        for _ in range(6):
-            at = window(rng.choice((200, 700, 1200)))
-            at = replace(at, chunks=at.chunks[:2], middle="x = 1\n" * rng.randrange(3))
-            steps = await warm(backend, at)
-            assert len(steps) <= 2 * (await backend.measure(at)).total / STEP + 8
-            await backend.complete(Request(at, 6))
-            shown = "".join(LINES[: rng.choice((3, 60, 200))])
-            body = {"prompt": at.chunks[0].text + shown, "n_predict": 4, "cache_prompt": True}
-            await asyncio.to_thread(complete_as_another_client, url, body)
-            assert backend.state.memory in MODELS[name]
-        await backend.aclose()
-
-
-def complete_as_another_client(url: str, body: dict[str, object]) -> None:
-    """Complete without a connection or a slot of its own."""
-    with urlopen(f"{url}/completion", json.dumps(body).encode()) as answer:
-        assert answer.read()

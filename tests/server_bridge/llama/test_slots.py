@@ -25,17 +25,11 @@ from server_bridge.llama.link import Body, Identity, Link
 from server_bridge.llama.mirror import Mirror, n_tokens
 from server_bridge.llama.slot_client import Evaluated, SlotClient
 from server_bridge.llama.slots import ASIDE
-from server_bridge.protocol import (
-    BackendUnusable,
-    Chunk,
-    Model,
-    Prompt,
-    Request,
-)
+from server_bridge.protocol import BackendUnusable, Chunk, Prompt, Request
 from server_bridge.speeds import Speeds
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
-from tests.server_bridge.prompts import LINES, TYPED
+from tests.server_bridge.prompts import LINES
 
 FEW = 12  # tokens: what was typed and the marks behind it, or the end of a window
 WINDOW = 320  # tokens: all but the ring, which has three times as many
@@ -240,47 +234,26 @@ async def test_what_is_evaluated_aside_is_there_and_takes_nothing_away(kind: str
         await see(cache, 1, n_round)
 
 
-# -- real servers
-
-engine = pytest.mark.engine
-patient = pytest.mark.usefixtures("patient")
 RING = tuple(Chunk(f"lib/m{n}.py", "".join(LINES[n * 15 : n * 15 + 15])) for n in range(6))
 
 
-def in_document(n: int, middle: str = "") -> Prompt:
-    """Return a prompt in the n-th document, all of which share the ring: some 1,200 tokens."""
-    at = 700 + 100 * n
-    prefix, suffix = "".join(LINES[at - 24 : at]), "".join(LINES[at : at + 8])
-    return Prompt("demo", RING, f"app/d{n}.py", prefix, suffix, middle)
-
-
-async def visit(backend: Model, n_document: int, middle: str) -> int:
-    """Ask twice in a document; returns the tokens evaluated at first. Everything must be foretold."""
-    costs = []
-    for typed in (middle, middle + "x"):
-        reply = await backend.complete(Request(in_document(n_document, typed), n_predict=2))
-        assert reply.timings.expected_n in (None, reply.timings.cache_n)
-        costs.append(reply.timings.prompt_n)
-    assert costs[1] <= FEW
-    return costs[0]
-
-
-def typed(n_round: int) -> str:
-    """Return what stands after the anchor in this round: a word more than in the one before."""
-    return TYPED[: TYPED.index(" ", 12 * n_round + 12)]
+@pytest.mark.engine
+@pytest.mark.usefixtures("patient")
+async def test_real_servers_do_as_the_mirror_says() -> None:
+    """Documents take turns on our engine, and on a server; what each costs was foretold."""
+    await take_turns(open_backend(BackendSettings(kind="embedded")), 4, FEW)
+    with llama_server(BUNDLED, endpoint_slots=True, n_parallel=4, kv_unified=True) as url:
+        await take_turns(LlamaServer(url), 3, WINDOW)
 
 
 async def take_turns(backend: Endpoints | LlamaServer, n_documents: int, most: int) -> None:
     async with aclosing(backend):
-        for n_round in range(3):
-            costs = [await visit(backend, n, typed(n_round)) for n in range(n_documents)]
+        for n_round, middle in enumerate(("    def f(", "    def f(self, ", "    def f(self, x, ")):
+            costs = []
+            for n in range(n_documents):
+                above, below = LINES[676 + 100 * n : 700 + 100 * n], LINES[700 + 100 * n :][:8]
+                gap = Prompt("demo", RING, f"{n}.py", "".join(above), "".join(below), middle)
+                timings = (await backend.complete(Request(gap, n_predict=2))).timings
+                assert timings.expected_n in (None, timings.cache_n)
+                costs.append(timings.prompt_n)
             assert n_round == 0 or max(costs) <= most
-
-
-@engine
-@patient
-async def test_real_servers_do_as_the_mirror_says() -> None:
-    """Documents take turns on our engine, and on a server; what each costs was foretold (`visit`)."""
-    await take_turns(open_backend(BackendSettings(kind="embedded")), 4, FEW)
-    with llama_server(BUNDLED, endpoint_slots=True, n_parallel=4, kv_unified=True) as url:
-        await take_turns(LlamaServer(url), 3, WINDOW)
