@@ -127,12 +127,11 @@ model
   4  a server, by its address
 1, 2, 3 or 4 [1]: """
 NEXT = {
-    MODEL: "Your editors use it from now on, and each loads it for itself; fim-lsp serve loads it "
-    "once for all. With llama.cpp and a GPU, larger models are fast, too: fim-lsp setup "
-    "--get NAME, then fim-lsp serve",
+    MODEL: "Your editors use it from now on, and share one engine. With llama.cpp and a GPU, "
+    "larger models are fast, too: fim-lsp setup --get NAME, then fim-lsp serve",
     FOUND: "To get a model and start a server with it: fim-lsp setup --get, then fim-lsp serve",
-    FILE: "The embedded engine runs it, one in each open editor; fim-lsp serve runs one for all, "
-    "which is faster with llama.cpp and a GPU.",
+    FILE: "The embedded engine runs it, one for all your editors; fim-lsp serve is faster with "
+    "llama.cpp and a GPU.",
     ADDRESS: "",
 }
 NO_TERMINAL = """\

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fim_lsp import __main__, models_command
-from fim_lsp.cli.setup import ask_user
+from fim_lsp.cli.setup import NEXT, ask_user
 from fim_lsp.settings import files
 from fim_lsp.settings.files import user_file
 from tests.llama_server import free_port
@@ -203,3 +203,9 @@ def test_a_file_that_is_a_link_stays_one(config: Path, tmp_path: Path) -> None:
     assert __main__.main(["setup", "--url", URL]) == 7
     assert config.is_symlink()
     assert theirs.read_text() == f'[backend]\nurl = "{URL}"\n'
+
+
+@pytest.mark.parametrize("said", NEXT.values())
+def test_all_editors_share_one_engine(said: str) -> None:
+    """What comes next says so."""
+    assert "each" not in said
