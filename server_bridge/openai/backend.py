@@ -71,7 +71,6 @@ async def stream_shortly(
         left = rest(left, reply)
 
 
-NOT_FOUND = 404  # the status of a path that a server does not have, or of a model
 TAIL = 16  # tokens; fewer cost no more than the request that would evaluate them ahead
 
 
@@ -236,7 +235,7 @@ class OpenAiServer(Stateful):
         """
         Return whether the server has another model now, which may be why it refused a request.
         """
-        is_about = isinstance(error, BackendRejected) and error.status == NOT_FOUND
+        is_about = isinstance(error, BackendRejected) and not isinstance(error, PromptTooLong)
         is_about = is_about or "model" in error.server_text.lower()
         if self._client is None or self._model or not is_about:
             return False

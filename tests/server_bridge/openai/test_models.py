@@ -184,7 +184,13 @@ async def test_a_list_without_a_model_is_read_again(empty: bytes) -> None:
     assert [heard.path for heard in server.heard if heard.method == "POST"] == ["/v1/completions"]
 
 
-@pytest.mark.parametrize(("status", "words"), [(404, "Not Found"), (400, "no such model: old")])
+SWAPPED = [
+    (404, "Not Found"), (400, "no such model: old"), (400, "Unknown deployment"), (405, "x"),
+    (422, "old is not loaded"), (410, "gone"), (400, "invalid engine id"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "words"), SWAPPED)
 async def test_a_model_that_was_swapped_is_asked_at_once(status: int, words: str) -> None:
     """The refused request finds the new one, in whatever words it is asked; no other is repeated."""
     there = ["starcoder2-3b"]

@@ -190,7 +190,7 @@ async def test_an_answer_that_has_begun_is_not_asked_for_again() -> None:
         async with aclosing(OpenAiServer(Http(running.url))) as backend:
             with pytest.raises(BackendRejected):
                 await backend.complete(HALF)
-    assert len(running.heard) == 2
+    assert [heard.method for heard in running.heard].count("POST") == 1
 
 
 async def test_a_length_is_no_reason_to_leave_out_fields() -> None:
