@@ -186,11 +186,7 @@ async def test_ctrl_c_is_answered_with_no_traceback(tmp_path: Path) -> None:
                 start_new_session=True,
                 preexec_fn=obey_ctrl_c,
             )
-
-            async def is_asked() -> bool:
-                return any(b"POST /completion" in request for request in proxy.heard)
-
-            await until(is_asked)
+            await until(lambda: any(b"POST /completion" in heard for heard in proxy.heard))
             proxy.fault = "hang"
             await asyncio.sleep(1)
             os.killpg(process.pid, signal.SIGINT)

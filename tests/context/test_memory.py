@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import timeit
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -220,21 +217,3 @@ def test_what_is_shown_stands_in_the_files_outside_the_window(history: list) -> 
             lines = [line.rstrip("\n") for line in editor.documents[piece.uri].lines]
             assert lines[piece.start : piece.end] == piece.text.split("\n")
             assert piece.uri != uri or piece.end <= 8 or piece.start >= 14
-
-
-@pytest.mark.timed
-def test_an_event_in_a_large_file_takes_microseconds() -> None:
-    """A key in 10,000 lines takes well under a millisecond; ten are allowed to a busy machine."""
-    editor = Editor(a=functions(*(f"name{n}" for n in range(2500))), b=functions("two"))
-    editor.update_ring(B, 0)
-    before = editor.documents[A]
-    edit = Edit(Position(5000, 0), Position(5000, 0), "x = 1\n")
-    after = apply_edits(before, [edit], 2)
-    assert (
-        min(
-            timeit.repeat(
-                lambda: editor.memory.note_edit(before, after, [edit]), number=1, repeat=20
-            )
-        )
-        < 0.01
-    )

@@ -200,15 +200,3 @@ def test_it_is_drawn_by_clients_of_copilots_protocol(editor: Editor) -> None:
     counted = {"offered": 1, "shown": 1, "taken": 1, "dismissed": 0}
     assert editor.request("fim/stats")["nextEdit"] == counted
     assert editor.request(COPILOT, {}) == {"edits": []}
-
-
-def test_the_editor_opens_the_file_and_applies_it(editor: Editor, shop: Path) -> None:
-    """As our plugins do: it counts, although the document is another one now."""
-    uri, other = renamed_in(editor, shop), shop / "b.py"
-    in_file(editor, uri)
-    (item,) = inline_edits(editor, uri, otherDocuments=True, closedDocuments=True)
-    editor.open(other.as_uri(), other.read_text())
-    rename(editor, 0, 9, 2, other.as_uri())
-    editor.request("workspace/executeCommand", item["command"])
-
-    assert editor.request("fim/stats")["nextEdit"]["taken"] == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
@@ -19,11 +18,17 @@ NO_SERVER = "http://127.0.0.1:1"
 REQUEST = Request(short("    def "), n_predict=4)
 
 
-@pytest.mark.parametrize("kind", ["llama-server", "openai"])
-def test_settings_that_cannot_work_say_what_to_set(kind: Literal["llama-server", "openai"]) -> None:
-    """A kind without its address names the setting to change."""
+@pytest.mark.parametrize(
+    "settings",
+    [
+        *(BackendSettings(kind) for kind in ("llama-server", "openai")),
+        BackendSettings(endpoints=(BackendSettings("openai"),)),
+    ],
+)
+def test_settings_that_cannot_work_say_what_to_set(settings: BackendSettings) -> None:
+    """A kind without its address names the setting to change, also in a list of endpoints."""
     with pytest.raises(BackendUnusable, match=r"fim\.backend"):
-        open_backend(BackendSettings(kind))
+        open_backend(settings)
 
 
 async def test_a_backend_starts_nothing_before_it_is_asked() -> None:
@@ -107,9 +112,3 @@ async def test_auto_waits_for_a_server_that_loads() -> None:
             await backend.connect()
         assert backend.state.health is Health.LOADING
         await backend.aclose()
-
-
-async def test_an_endpoint_without_its_address_is_said_to_lack_it() -> None:
-    """A list of endpoints is checked as one endpoint is."""
-    with pytest.raises(BackendUnusable, match=r"fim\.backend\.url"):
-        open_backend(BackendSettings(endpoints=(BackendSettings("openai"),)))

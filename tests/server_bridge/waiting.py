@@ -10,9 +10,12 @@ PATIENCE_S = 120.0  # only a test that fails waits so long
 PAUSE_S = 0.02
 
 
-async def until(done: Callable[[], Awaitable[bool]]) -> None:
+async def until(done: Callable[[], Awaitable[bool] | bool]) -> None:
     """Return as soon as *done* is true."""
     deadline = time.monotonic() + PATIENCE_S
-    while not await done():
+    while True:
+        is_done = done()
+        if is_done if isinstance(is_done, bool) else await is_done:
+            return
         assert time.monotonic() < deadline, "it never came true"
         await asyncio.sleep(PAUSE_S)

@@ -369,33 +369,27 @@ def _field(key: str) -> str:
     return re.sub("[A-Z]", lambda letter: "_" + letter[0].lower(), key)
 
 
-def test_one_of_several_servers_is_no_way_around() -> None:
-    """All of them are left out if one names something of this machine."""
-    servers = [{"url": "http://a"}, {"url": "http://b", "apiKeyCommand": "touch x"}]
-    raw = {"backend": {"endpoints": servers, "url": "http://c"}}
-    config, problems = merge_layers([Layer("editor", raw, over_tcp=True)])
-    assert config.backend.endpoints == ()
-    assert config.backend.url == "http://c"
-    assert problems == (
-        (
-            "editor: a client over TCP may not set fim.backend.apiKeyCommand: "
-            "write it into config.toml"
-        ),
-    )
+SEVERAL = [{"url": "http://a"}, {"url": "http://b", "apiKeyCommand": "touch x"}]
+KEYS = ("apiKeyEnv", "apiKeyFile", "apiKeyCommand", "caFile")
 
 
-@pytest.mark.parametrize("key", ["apiKeyEnv", "apiKeyFile", "apiKeyCommand", "caFile"])
-def test_the_server_of_a_next_edit_model_is_no_way_around(key: str) -> None:
-    """Over TCP it is left out if it names something of this machine."""
-    raw = {"nextEdit": {"server": {"url": "http://a", key: "x"}}}
-    config, problems = merge_layers([Layer("editor", raw, over_tcp=True)])
-    assert config == Config()
-    assert problems == (
-        (
-            f"editor: a client over TCP may not set fim.nextEdit.server.{key}: "
-            f"write it into config.toml"
+@pytest.mark.parametrize(
+    ("raw", "key"),
+    [
+        ({"backend": {"endpoints": SEVERAL, "url": "http://c"}}, "backend.apiKeyCommand"),
+        *(
+            ({"backend": {"url": "http://c"}, "nextEdit": {"server": {"url": "http://a", key: "x"}}},
+             f"nextEdit.server.{key}")
+            for key in KEYS
         ),
-    )
+    ],
+)  # fmt: skip
+def test_a_server_in_a_table_is_no_way_around(raw: object, key: str) -> None:
+    """Over TCP all of a list are left out if one names something of this machine, and nothing else."""
+    config, problems = merge_layers([Layer("editor", raw, over_tcp=True)])
+    assert config == merge_layers([Layer("editor", {"backend.url": "http://c"})])[0]
+    sentence = f"a client over TCP may not set fim.{key}: write it into config.toml"
+    assert problems == (f"editor: {sentence}",)
 
 
 TABLES: list[tuple[object, object]] = [

@@ -30,20 +30,10 @@ NESTED = 5 * FUZZ
 # Before 2.52 git does not see what stands before the first wildcard, later it does: `foo**/bar`.
 DIFFERS = re.compile(rb"^!?[^*?[\\\n]*[^*?[\\/\n]\*\*", re.MULTILINE)
 
-pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed: NO VERDICT")
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a user without settings of git's."""
-    home = tmp_path / "home"
-    home.mkdir()
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    for name in [name for name in os.environ if name.startswith("GIT_") and "NOSYSTEM" not in name]:
-        monkeypatch.delenv(name)
-    return home
+pytestmark = [
+    pytest.mark.skipif(not shutil.which("git"), reason="git is not installed: NO VERDICT"),
+    pytest.mark.usefixtures("home"),
+]
 
 
 def repositories(

@@ -26,17 +26,6 @@ DOCS = Path(__file__).parent.parent.parent / "docs/context.md"
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a user without settings of git's."""
-    for name in [name for name in os.environ if name.startswith(("GIT_", "XDG_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    (tmp_path / "home").mkdir()
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def root(tmp_path: Path, home: Path) -> Path:
     """Return a repository."""
     root = tmp_path / "w"

@@ -6,8 +6,7 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -98,45 +97,30 @@ async def test_another_user_in_earnest() -> None:
             assert connection.recv(100) == b""  # closed, and nothing was said
 
 
-class Silent:
-    """Listeners that accept and say nothing; *most* is how many were connected to at the same time."""
-
-    def __init__(self) -> None:
-        self.open = self.most = 0
-        self.tasks: set[asyncio.Task[None]] = set()
-
-    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.tasks.add(asyncio.ensure_future(self._hear(reader, writer)))
-
-    async def _hear(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.open += 1
-        self.most = max(self.most, self.open)
-        await reader.read()
-        self.open -= 1
-        writer.close()
-
-
-@asynccontextmanager
-async def silent(n: int) -> AsyncIterator[tuple[Silent, tuple[str, ...]]]:
-    listeners = Silent()
-    servers = [await asyncio.start_server(listeners.accept, "127.0.0.1") for _ in range(n)]
-    ports = [server.sockets[0].getsockname()[1] for server in servers]
-    yield listeners, tuple(f"http://127.0.0.1:{port}" for port in ports)
-    for server in servers:
-        server.close()
-    await asyncio.gather(*listeners.tasks)
-
-
 async def test_silent_ports_are_waited_for_once_and_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Three cost as much as one, before the first suggestion; the user hears nothing of them."""
     assert local_servers.PROBE_S <= 0.5
     monkeypatch.setattr(local_servers, "PROBE_S", 0.2)
-    async with silent(3) as (listeners, urls):
+    n_open, n_all, most = 0, 0, 0
+
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal n_open, n_all, most
+        n_open, n_all, most = n_open + 1, n_all + 1, max(most, n_open + 1)
+        await reader.read()  # it says nothing
+        n_open -= 1
+        writer.close()
+
+    async with AsyncExitStack() as stack:
+        servers = [await asyncio.start_server(hear, "127.0.0.1") for _ in range(3)]
+        for server in servers:
+            await stack.enter_async_context(server)
+        ports = [server.sockets[0].getsockname()[1] for server in servers]
+        urls = tuple(f"http://127.0.0.1:{port}" for port in ports)
         backend = open_backend(BackendSettings(usual_urls=urls))
         assert (await backend.complete(REQUEST)).text
-        assert (listeners.most, len(listeners.tasks)) == (3, 3)
+        assert (most, n_all) == (3, 3)
         assert (backend.state.kind, backend.state.message) == ("embedded", "")
         await backend.aclose()
 

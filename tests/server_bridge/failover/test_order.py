@@ -211,11 +211,7 @@ async def test_that_nothing_is_found_is_no_trouble_while_our_own_starts() -> Non
     assert endpoints[0].error is not None
     assert backend.state.health is Health.UNKNOWN
     asked = asyncio.create_task(backend.complete(REQUEST))
-
-    async def is_begun() -> bool:
-        return last.n_connects == 1
-
-    await until(is_begun)
+    await until(lambda: last.n_connects == 1)
     assert backend.state.health is Health.UNKNOWN
     last.may_connect.set()
     assert (await asked).text == "last"

@@ -55,11 +55,7 @@ async def connected(
 
 async def until_calm(told: list[Health]) -> None:
     """Return once answers came in time for a while."""
-
-    async def is_calm() -> bool:
-        return told[-1:] != [Health.BUSY]
-
-    await until(is_calm)
+    await until(lambda: told[-1:] != [Health.BUSY])
 
 
 def n_sent(proxy: FaultProxy) -> int:
@@ -84,18 +80,10 @@ async def test_one_that_ends_while_the_user_rests_is_not_called_ready(
     monkeypatch.setattr(backend, "REST_S", 0.2)
     async with connected() as (proxy, _, told):
         proxy.swallowed["/props"] = 2
-
-        async def is_over() -> bool:
-            return proxy.swallowed["/props"] == 0
-
-        await until(is_over)
+        await until(lambda: proxy.swallowed["/props"] == 0)
         assert Health.DOWN not in told
         await proxy.stop()
-
-        async def is_told() -> bool:
-            return Health.DOWN in told
-
-        await until(is_told)
+        await until(lambda: Health.DOWN in told)
 
 
 async def test_one_that_is_left_is_looked_at_no_more() -> None:
