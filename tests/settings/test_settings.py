@@ -376,17 +376,14 @@ KEYS = ("apiKeyEnv", "apiKeyFile", "apiKeyCommand", "caFile")
 @pytest.mark.parametrize(
     ("raw", "key"),
     [
-        ({"backend": {"endpoints": SEVERAL, "url": "http://c"}}, "backend.apiKeyCommand"),
-        *(
-            ({"backend": {"url": "http://c"}, "nextEdit": {"server": {"url": "http://a", key: "x"}}},
-             f"nextEdit.server.{key}")
-            for key in KEYS
-        ),
+        ({"backend.endpoints": SEVERAL}, "backend.apiKeyCommand"),
+        *(({"nextEdit.server": {"url": "a", key: "x"}}, f"nextEdit.server.{key}") for key in KEYS),
     ],
-)  # fmt: skip
-def test_a_server_in_a_table_is_no_way_around(raw: object, key: str) -> None:
+)
+def test_a_server_in_a_table_is_no_way_around(raw: dict[str, object], key: str) -> None:
     """Over TCP all of a list are left out if one names something of this machine, and nothing else."""
-    config, problems = merge_layers([Layer("editor", raw, over_tcp=True)])
+    whole = {**raw, "backend.url": "http://c"}
+    config, problems = merge_layers([Layer("editor", whole, over_tcp=True)])
     assert config == merge_layers([Layer("editor", {"backend.url": "http://c"})])[0]
     sentence = f"a client over TCP may not set fim.{key}: write it into config.toml"
     assert problems == (f"editor: {sentence}",)
