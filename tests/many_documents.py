@@ -15,7 +15,7 @@ from unittest import mock
 from fim_lsp import events
 from fim_lsp.lsp.run import GARBAGE
 from fim_lsp.session.session import Session
-from fim_lsp.session.state.verdicts import Verdicts
+from fim_lsp.session.state.verdicts import Judged, Verdicts
 from fim_lsp.settings.config import Config
 from tests.fake_backend import FakeBackend
 
@@ -45,8 +45,8 @@ async def measure(n: int) -> dict[str, float]:
         run(handle)
         longest[0] = max(longest[0], time.thread_time() - began)
 
-    async def find(*_: object) -> str:
-        return ""
+    async def find(*_: object) -> Judged:
+        return Judged("")
 
     async def handle(*wanted: events.Event) -> None:
         for event in wanted:

@@ -198,7 +198,8 @@ class Block:
         the new ones.
         """
         if not self.before:
-            if lines[line].strip() != self.above or self._is_there(lines, line + 1):
+            below = lines[line + 1 : line + 1 + len(self.after)]
+            if lines[line].strip() != self.above or _flush(below) == _flush(self.after):
                 return None
             return line + 1, (), _indent(self.after, indent(lines[line]))
         start = line - self.before.index(self.needle)
@@ -210,9 +211,6 @@ class Block:
     def is_missed(self, example: Example) -> bool:
         """Return whether it holds for what stood there, but something else was made of it."""
         return bool(self.before) and _flush(example.before) == self.before
-
-    def _is_there(self, lines: Lines, start: int) -> bool:
-        return _flush(lines[start : start + len(self.after)]) == _flush(self.after)
 
 
 def block(example: Example) -> Block | None:

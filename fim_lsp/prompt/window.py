@@ -121,7 +121,9 @@ def place_window(
 
     It has *share* of the budget, more where the old prefix can serve again.
     """
-    anchor = _anchor(document, position.line, budget)
+    # The middle begins a few lines above the cursor, in half of its budget.
+    highest = max(0, position.line - budget.lead)
+    anchor = _first_fresh(document, position.line, budget.middle // 2, highest)
     n_prefix, n_suffix = int(budget.prefix * share), int(budget.suffix * share)
     first = _find_shared_first(document, anchor, budget, old, n_prefix)
     if first is None:
@@ -204,11 +206,6 @@ def _near(window: Window, document: Document, position: Position) -> bool:
         return False
     below = "".join(split(window.suffix)[: NEAR_SUFFIX + 1])
     return _begins_with(_after_cursor(document, position), below)
-
-
-def _anchor(document: Document, line: int, budget: Budget) -> int:
-    """Return the line at which the middle begins: a few above the cursor, in half of its budget."""
-    return _first_fresh(document, line, budget.middle // 2, max(0, line - budget.lead))
 
 
 def _find_shared_first(

@@ -21,17 +21,16 @@ from typing import NamedTuple
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.persistence import Persistence
-from fim_lsp.session.state.model_view import UNJUDGED, Verdict
+from fim_lsp.session.state.model_view import UNJUDGED, Place, Verdict
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
-from fim_lsp.session.state.verdicts import CALM_S, LIMIT_S, is_unsure
+from fim_lsp.session.state.verdicts import CALM_S, LIMIT_S, SOON_S, Judged, is_elsewhere, is_unsure
 from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.tasks import Tasks
 
 RING_S = 0.5  # for the files in the ring: without their verdicts a document is used without them
 BY_HAND_S = 10.0  # a machine that is busy, and not a disk that does not answer
 BURST_S = 0.5  # of changes that follow each other, until all is judged in spite of them
-SOON_S = 0.1  # for what is judged at the same time: most is, in some milliseconds
 SLICE_S = 0.02  # of documents that are begun, without a look at what else is to be done
 AT_ONCE, TURN_S = 4, 0.02  # looks; most take a moment, and one that takes longer has its own thread
 
@@ -75,7 +74,10 @@ class Judging:
         self.begin(documents)
 
     def begin(self, documents: Collection[OpenDocument]) -> None:
-        """Judge *documents*, in slices; what is too large is not used at all."""
+        """
+        Judge *documents*, in slices; what is too large is not used at all. Work for one that is
+        judged goes on until it is found elsewhere.
+        """
         is_beginning = bool(self._unbegun)
         self._unbegun.update(dict.fromkeys(documents))
         ends = _now() + SLICE_S
@@ -94,11 +96,12 @@ class Judging:
         self.begin(documents)
 
     def _begin(self, doc: OpenDocument) -> None:
-        """Judge *doc*, unless it is closed, or judged already."""
-        if self._open.place(doc.uri) is not doc or doc.view.verdict is not Verdict.UNJUDGED:
-            return
-        self.begin_look(doc.workspace)
-        self.begin_look(doc.uri)
+        """Judge *doc*, unless it is closed; one that is judged, if it lies elsewhere by now."""
+        if self._open.place(doc.uri) is doc:
+            if doc.view.verdict is Verdict.UNJUDGED:
+                self.begin_look(doc.workspace)
+            doc.view.doubt()
+            self.begin_look(doc.uri)
 
     def begin_look(self, key: Key) -> None:
         """Look at *key* when it is its turn; a look under way is had again if that is needed."""
@@ -113,7 +116,8 @@ class Judging:
         Wait for the verdicts on what a prompt for the document may hold: what has none in time is
         left out of it. A user who asks by hand waits longer, for that on the document alone.
         """
-        if (doc := self._open.by_uri.get(uri)) and uri not in self._looks:
+        doc = self._open.by_uri.get(uri)
+        if doc and uri not in self._looks and doc.view.verdict is Verdict.UNJUDGED:
             self._begin(doc)  # where it could not be judged, or many others come first
         until = _now() + LIMIT_S
         for key in (uri, doc.workspace) if doc else ():
@@ -188,12 +192,15 @@ class Judging:
         while (doc := self._open.place(uri)) and (question := doc.view.question) is not last:
             last = question
             if doc.view.verdict is Verdict.UNJUDGED:
-                why = await self._why_private(doc)
+                seen = await self._see(doc)
                 if ring := self._looks.get(doc.workspace):
                     left_s = ring.since + RING_S - _now()
                     await asyncio.wait([ring.ended], timeout=max(0, left_s))
                 if doc.view.question is question and not doc.is_closed:
-                    self._decide(doc, why)
+                    self._decide(doc, seen.why, seen.place)
+                    last = doc.view.question
+            elif not doc.workspace.may_show(uri) or await is_elsewhere(uri, doc.view.place):
+                doc.suspend()
             await self._wait_calm()
             self._looks[uri] = self._looks[uri]._replace(since=_now())
 
@@ -201,13 +208,13 @@ class Judging:
         while (left_s := self._calm_at - _now()) > 0:
             await asyncio.sleep(left_s)
 
-    async def _why_private(self, doc: OpenDocument) -> str:
+    async def _see(self, doc: OpenDocument) -> Judged:
         try:
             config = self._connection.config
             return await self._open.workspaces.verdicts.find(doc.uri, doc.document.lines, config)
         except Exception:
             log.exception("%s is not judged: it counts as private", doc.file.path)
-            return UNJUDGED
+            return Judged(UNJUDGED)
 
     async def _judge_remembered(self, workspace: Workspace) -> None:
         """Judge what is remembered of files that are not open, of an earlier session, too."""
@@ -219,16 +226,19 @@ class Judging:
                 self._forget()
             await self._wait_calm()
 
-    def _decide(self, doc: OpenDocument, why: str) -> None:
-        """Act on the verdict *why*, the reason why nothing of *doc* may be used, "" if it may."""
+    def _decide(self, doc: OpenDocument, why: str, place: Place) -> None:
+        """
+        Act on the verdict *why*, the reason why nothing of *doc*, at *place*, may be used, "" if it
+        may.
+        """
         if why == UNJUDGED or is_unsure(why):
             doc.view.explain(why)
         elif why:
             if _was_used(doc):
                 self._forget()
-            doc.refuse(why)
+            doc.refuse(why, place=place)
         else:
-            doc.allow()
+            doc.allow(place)
             self._persistence.begin_restore(doc)
 
     def _forget(self) -> None:

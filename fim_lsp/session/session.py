@@ -166,7 +166,7 @@ class Session:
         if self._workspaces.note_files(*event):
             self._judge_again()
         else:
-            self._judging.begin(self._open.suspend_changed(event.changed + event.deleted))
+            self._judging.begin(self._open.at({*event.changed, *event.deleted}))
 
     def _handle_in(self, doc: OpenDocument, event: events.InDocument) -> None:
         """Record what happened to, or in, a document that is open."""
@@ -178,16 +178,17 @@ class Session:
                     self._judging.begin([doc])
                 else:
                     self._next_edits.follow(doc, before, event)
+                if any(len(e if isinstance(e, str) else e.text) > 1 for e in event.edits):
+                    self._judging.begin([doc])  # no key: it may be what the disk has now
                 self._prefill.prefill(doc)
             case events.Closed():
                 self._open.close(doc)
                 self._judging.begin_look(doc.workspace)
                 if self._open.here:  # what it sees of that one may be evaluated no more
                     self._prefill.prefill(self._open.here)
-            case events.Saved(uri):
+            case events.Saved(uri) | events.Focused(uri):
                 memory.note_focus(uri)  # to save a file says that it matters now
-            case events.Focused(uri):
-                memory.note_focus(uri)
+                self._judging.begin([doc])
             case events.Yanked(_, text):
                 self._open.go_to(doc, rests=self._open.rests)
                 doc.yank(text)

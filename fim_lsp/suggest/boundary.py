@@ -94,7 +94,8 @@ def end(text: str, cursor: Cursor) -> int | None:
     if allowed is Extent.LINE:
         return text.find("\n") if "\n" in text else None
     if allowed is Extent.BODY:
-        return _body_end(text, cursor, _header_width(cursor))
+        opening = cursor.before if cursor.before.strip() else first_visible(cursor.above[::-1])
+        return _body_end(text, cursor, width(opening))
     if allowed is Extent.STATEMENT and (at := _statement_end(text, cursor)) != 0:
         return at
     if allowed is Extent.STATEMENT and not cursor.by_hand and _has_next(cursor):
@@ -155,10 +156,6 @@ def _has_next(cursor: Cursor) -> bool:
 
 def _has_body(cursor: Cursor) -> bool:
     return width(first_visible(cursor.below)) > width(cursor.before)
-
-
-def _header_width(cursor: Cursor) -> int:
-    return width(cursor.before if cursor.before.strip() else first_visible(cursor.above[::-1]))
 
 
 def _split(text: str, first: str) -> Iterator[Line]:

@@ -62,7 +62,9 @@ def odds(tokens: Iterable[Token], skipped: str, text: str) -> tuple[Odds, ...]:
         if at <= begin:
             continue
         data = token.text[max(0, begin - starts) :]
-        n_characters += _n_characters(data) - data.count(b"\r\n")
+        # Characters that begin in it: a token may end inside one.
+        begun = sum(byte & 0xC0 != 0x80 for byte in data)  # noqa: PLR2004
+        n_characters += begun - data.count(b"\r\n")
         n_characters -= is_return and data.startswith(b"\n")
         is_return = data.endswith(b"\r")
         if n_characters > len(text):
@@ -165,8 +167,3 @@ def _cut(candidate: Candidate, end: int) -> Candidate:
             end -= 1
         end = text.rfind("_", end + 1, before) + 1 or end
     return replace(candidate, text=text[:end].rstrip(), whole=False, why=NOT_SURE)
-
-
-def _n_characters(data: bytes) -> int:
-    """Return characters that begin in *data*: a token may end inside one."""
-    return sum(byte & 0xC0 != 0x80 for byte in data)  # noqa: PLR2004

@@ -91,13 +91,10 @@ def on_disk(root: Path, root_uri: str, path: str, privacy: PrivacyConfig) -> Doc
 
     It is judged now: an index is older than the disk.
     """
-    # `Path.is_file` raises where a folder may not be read.
-    is_there = os.path.isfile(root / path)  # noqa: PTH113
-    text = _text(root / path) if is_there and not why_private(root / path, root, privacy) else None
-    if text is None:
-        return None
-    text = text.removeprefix("\ufeff")  # editors show no byte order mark
-    return open_document(uri_of(root_uri, path), language_of(path), 0, text)
+    text = _read_judged(root / path, root, privacy, is_known=False)
+    about = uri_of(root_uri, path), language_of(path), 0
+    # editors show no byte order mark
+    return None if text is None else open_document(*about, text.removeprefix("\ufeff"))
 
 
 def has_lines(file: PurePath | None, lines: Sequence[str]) -> bool:
@@ -116,11 +113,21 @@ def reread(
     stamp = _stamp(Path(file))
     if stamp is not None and stamp[0] == old.version:
         return old
-    private = stamp is None or why_private(file, root, privacy)
-    text = None if private else _text(Path(file), KNOWN_BYTES, follow=True)
+    text = _read_judged(Path(file), root, privacy, is_known=True)
     if stamp is None or text is None:
         return None
     return replace(old, version=stamp[0], lines=tuple(split(text)))
+
+
+def _read_judged(
+    file: Path, root: PurePath | None, privacy: PrivacyConfig, *, is_known: bool
+) -> str | None:
+    """Return the text of a file that is not private: of the one that was judged, no other."""
+    judged = _stamp(file)
+    if judged is None or why_private(file, root, privacy):
+        return None
+    text = _text(file, KNOWN_BYTES if is_known else FILE_BYTES, follow=is_known)
+    return text if _stamp(file) == judged else None
 
 
 def _stamp(file: Path | os.DirEntry[str]) -> Stamp | None:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from fim_lsp.context.ignore_rules import LONGEST
 from fim_lsp.context.privacy import Repository
-from fim_lsp.regular_files import is_folder, read_beginning, read_rules
+from fim_lsp.regular_files import Wrong, is_folder, read_beginning, read_rules
 
 _CONFIG_BYTES = 1_000_000  # bytes of a configuration file
 _DEPTH = 10  # of includes, as in git
@@ -272,6 +272,8 @@ def _git_folder(path: Path) -> Path | None:
         is_whole = is_folder(common / "objects") and is_folder(common / "refs")
         if is_whole and _HEAD.match(_head(private)):
             return private
+        if is_whole:  # after a power cut, as a rule; what it hides stays hidden
+            raise Wrong(private / "HEAD", "names no branch", "name one: ref: refs/heads/…")
         if private is not path:  # git ends there, too
             raise FileNotFoundError(errno.ENOENT, "leads to no repository", str(path))
         return None

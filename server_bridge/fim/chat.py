@@ -62,12 +62,9 @@ def parse_turn(question: str, answered: str) -> Turn | None:
     if not is_there:
         return None
     then, is_there, rest = answered.partition(QUESTION)[2].partition(ANSWER)
-    if is_there and (then.startswith(between) or _thinks(between)):
+    # Or it ends inside a thought.
+    thinks = between.rfind("<think>") > between.rfind("</think>")
+    if is_there and (then.startswith(between) or thinks):
         between = then
     again, is_known, _ = rest.partition(QUESTION)
     return Turn(before, between, again if is_known else "")
-
-
-def _thinks(text: str) -> bool:
-    """Return whether *text* ends inside a thought."""
-    return text.rfind("<think>") > text.rfind("</think>")

@@ -79,7 +79,8 @@ class Tokenizer:
         if (tokens := self._runs.get(text)) is not None or not text:
             return tokens or ()
         pieces = (await self._pieces_of(self._add_guard(text)))[self._n_guard :]
-        tokens = tuple(Token(piece.id, _encode(piece.piece)) for piece in pieces)
+        raw = (p.piece.encode() if isinstance(p.piece, str) else bytes(p.piece) for p in pieces)
+        tokens = tuple(map(Token, (piece.id for piece in pieces), raw))
         if b"".join(token.text for token in tokens) != text.encode():
             if SPACE not in text:
                 raise self._answer_error("its tokens do not spell the text")
@@ -240,10 +241,6 @@ class Tokenizer:
 
     def _answer_error(self, why: str) -> UnexpectedAnswer:
         return answer_error(f"{self._link.url}/tokenize", why)
-
-
-def _encode(piece: str | list[int]) -> bytes:
-    return piece.encode() if isinstance(piece, str) else bytes(piece)
 
 
 class Lru(Generic[V]):

@@ -78,11 +78,7 @@ def start(argv: Sequence[str], cwd: Path) -> Child:
 
 
 def read_output(
-    argv: Sequence[str],
-    cwd: Path,
-    environment: Mapping[str, str],
-    limit_s: float,
-    longest: int,
+    argv: Sequence[str], cwd: Path, environment: Mapping[str, str], limit_s: float, longest: int
 ) -> bytes:
     """
     Return the first *longest* bytes that a program prints; then it is ended. It gets no other

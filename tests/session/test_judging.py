@@ -17,7 +17,7 @@ from fim_lsp.session.state import verdicts
 from fim_lsp.session.state.model_view import Verdict
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.state_file import SavedWorkspace
-from fim_lsp.session.state.verdicts import Verdicts
+from fim_lsp.session.state.verdicts import Judged, Verdicts
 from fim_lsp.session.state.workspaces import OUTSIDE
 from fim_lsp.settings.config import BackendConfig, Config, PrivacyConfig
 from fim_lsp.workspace import paths
@@ -39,9 +39,9 @@ class Disk:
         monkeypatch.setattr(session._open.workspaces.verdicts, "find", self._find)
         monkeypatch.setattr(session.connection, "forget", self._forget)
 
-    async def _find(self, *_: object) -> str:
+    async def _find(self, *_: object) -> Judged:
         self.looks.append(asyncio.get_running_loop().create_future())
-        return await self.looks[-1]
+        return Judged(await self.looks[-1])
 
     def _forget(self) -> None:
         self.n_forgotten += 1
@@ -124,7 +124,8 @@ async def test_a_text_without_a_name_is_shown_to_this_machine_only(
 ) -> None:
     """It is not known which file it is from, and so not whether that is private."""
     config = Config(backend=BackendConfig(url=f"http://{host}:8012"))
-    assert bool(await Verdicts(lambda: (ROOT,)).find(uri, [TEXT], config)) is is_private
+    found = await Verdicts(lambda: (ROOT,)).find(uri, [TEXT], config)
+    assert bool(found.why) is is_private
 
 
 async def test_what_could_not_be_judged_is_judged_at_the_next_request(disk: Disk) -> None:
@@ -241,7 +242,7 @@ async def test_what_settings_may_hide_is_not_looked_at(monkeypatch: pytest.Monke
     """While they are not known."""
     monkeypatch.delattr(verdicts, "judge_apart")
     config = Config(privacy=PrivacyConfig(unknown="late"))
-    assert await Verdicts(lambda: (ROOT,)).find(URI, (), config) == f"{UNSURE}: late"
+    assert (await Verdicts(lambda: (ROOT,)).find(URI, (), config)).why == f"{UNSURE}: late"
 
 
 def test_what_is_kept_of_no_file_goes(tmp_path: Path) -> None:

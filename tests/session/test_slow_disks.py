@@ -515,20 +515,51 @@ def a_link_to_a_folder(file: Path) -> None:
     file.parent.symlink_to("hidden")
 
 
-@pytest.mark.parametrize("become", [a_link, a_folder_with_a_rule, a_link_to_a_folder])
-@pytest.mark.parametrize("told", [0, 1])
+WAYS = [a_link, a_folder_with_a_rule, a_link_to_a_folder]
+TELLS: dict[str, Callable[[Path], events.Event | None]] = {
+    "of the file": lambda file: events.FilesChanged((file.as_uri(),)),
+    "of its folder": lambda file: events.FilesChanged((file.parent.as_uri(),)),
+    "that it was saved": lambda file: events.Saved(file.as_uri()),
+    "of no change on disk": lambda _: None,
+}
+
+
+@pytest.mark.parametrize("become", WAYS)
+@pytest.mark.parametrize("told", TELLS)
 async def test_what_becomes_a_way_to_a_private_file_is_judged_again(
-    disks: Disks, become: Callable[[Path], None], told: int
+    disks: Disks, become: Callable[[Path], None], told: str
 ) -> None:
-    """It was not private; the client tells of the file, or of its folder, and loads its text."""
+    """It was not private; the client tells of the change, or not, and loads its text."""
     root = disks.roots[0]
     made_again(root / "hidden/open.py", CODE.format("secret"))
     (root / ".gitignore").write_text("secret.py\nhidden\n")
     file = root / "sub/open.py"
     assert await answer(disks.open(file)) == "backend"
     become(file)
-    disks.session.handle(events.FilesChanged(((file, file.parent)[told].as_uri(),), ()))
+    if (event := TELLS[told](file)) is not None:
+        disks.session.handle(event)
     end = Position(len(disks.typist(file).document.lines), 0)
     disks.typist(file).replace(Position(0, 0), end, CODE.format("secret"))
     assert "private" in await answer(disks.typist(file))
+    await disks.session.wait_idle()
     assert "secret" not in disks.sent
+
+
+@pytest.mark.parametrize("event", [events.Saved, lambda uri: events.FilesChanged((uri,))])
+async def test_what_is_generated_goes_on_while_its_file_is_saved(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch, event: Callable[[str], events.Event]
+) -> None:
+    """An editor that saves by itself, as another file, ends no text that is decoded."""
+    file = disks.roots[0] / "sub/open.py"
+    typist = disks.open(file)
+    await wait_judged(disks.session)
+    disks.backend.hold("stream")
+    asked = asyncio.create_task(answer(typist))
+    await disks.backend.until_held()
+    file.with_name("new").write_text(file.read_text())
+    file.with_name("new").rename(file)
+    disks.hang(monkeypatch, file)
+    disks.session.handle(event(typist.uri))
+    disks.backend.release()
+    assert await asked == "backend"
+    assert disks.n_looks == 0

@@ -141,7 +141,8 @@ async def test_a_key_that_agrees_makes_the_rest_certain_again(session: Session) 
     for _ in range(2):
         let.release()
     assert await asyncio.wait_for(asked, PATIENCE_S) == []
-    typist.type(TYPED)
+    for key in TYPED:
+        typist.type(key)
     asked = asyncio.create_task(typist.ask())
     for _ in range(2):
         let.release()

@@ -111,7 +111,7 @@ async def call_and_change(call: Call, held: str, changes: tuple[Change, ...]) ->
     await session.connection.wait_ready()
     judge, judged = session._workspaces.verdicts.find, asyncio.Event()
 
-    async def judge_late(*what: Any) -> str:
+    async def judge_late(*what: Any) -> Any:
         await judged.wait()
         return await judge(*what)
 

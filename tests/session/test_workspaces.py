@@ -40,7 +40,7 @@ class Project:
         document = open_document(uri, "python", 1, (self.root / name).read_text())
         location = paths.locate(uri, self.workspaces.roots)
         workspace = self.workspaces.of(location, tuple)
-        if await self.workspaces.verdicts.find(uri, document.lines, self.config):
+        if (await self.workspaces.verdicts.find(uri, document.lines, self.config)).why:
             workspace.memory.note_deletion(uri)
         else:
             workspace.open(source(document, location))
@@ -155,7 +155,7 @@ async def test_texts_without_a_file_are_judged_by_their_path(
     """As private as the file they are to be, or a part of."""
     (project.root / ".gitignore").write_text("ignored.*\n")
     uri = uri.format(root=project.root.as_posix())
-    verdict = await project.workspaces.verdicts.find(uri, (), project.config)
+    verdict = (await project.workspaces.verdicts.find(uri, (), project.config)).why
     assert verdict.startswith(reason)
     assert bool(verdict) == bool(reason)
 
@@ -167,10 +167,10 @@ async def test_what_is_remembered_of_refusals_is_bounded(
     monkeypatch.setattr(verdicts_module, "REFUSALS", 2)
     verdicts, root = project.workspaces.verdicts, project.root.as_uri()
     unknown = replace(project.config, privacy=PrivacyConfig(unknown="late"))
-    assert "late" in await verdicts.find(f"{root}/new.py", (), unknown)
-    assert await verdicts.find(f"{root}/new.py", (), project.config) == ""
+    assert "late" in (await verdicts.find(f"{root}/new.py", (), unknown)).why
+    assert (await verdicts.find(f"{root}/new.py", (), project.config)).why == ""
     for n in range(4):
-        assert await verdicts.find(f"{root}/.env{n}", (), project.config)
+        assert (await verdicts.find(f"{root}/.env{n}", (), project.config)).why
     assert len(verdicts._refusals) == 2
     odd = {"gopher:x", f"{root}/gone.py"}
     assert verdicts.list_private(odd, project.config.privacy) == odd

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.index import Index, holding
 from fim_lsp.context.privacy import DEPENDENCY_NAMES, Folder, is_installed
+from fim_lsp.regular_files import read
 from fim_lsp.settings.config import PrivacyConfig
 from fim_lsp.workspace import files, ignore_files
-from fim_lsp.workspace.files import grow, list_files, reread
+from fim_lsp.workspace.files import grow, list_files, on_disk, reread
 
 EXCLUDES = PrivacyConfig((".env*", "*.pem", "credentials.py"))
 
@@ -115,6 +118,44 @@ def test_a_known_file_is_read_again_when_it_changed(root: Path) -> None:
     (root / ".gitignore").write_text("a.py\n")
     assert again(old) is None
     assert again(replace(old, name="gone.py")) is None
+
+
+@pytest.mark.security
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_what_is_swapped_after_the_verdict_is_not_read(
+    root: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """A link to a private file, or to a folder of such, takes the place of what was judged."""
+    (root / "ignored/b.py").write_text("secret\n")
+
+    def swap(path: Path, *arguments: Any) -> str:
+        why = ignore_files.why_private(path, *arguments)
+        (root / "app").rename(root / "old")
+        if what == "file":
+            (root / "app").mkdir()
+            (root / "app/b.py").symlink_to(root / "ignored/b.py")
+        else:
+            (root / "app").symlink_to(root / "ignored")
+        return why
+
+    monkeypatch.setattr(files, "why_private", swap)
+    old = Source((root / "app/b.py").as_uri(), "app/b.py", "python", -1, ("old\n",))
+    assert reread(root / "app/b.py", root, EXCLUDES, old) is None
+    (root / "app").unlink() if what == "folder" else shutil.rmtree(root / "app")
+    (root / "old").rename(root / "app")
+    assert on_disk(root, root.as_uri(), "app/b.py", EXCLUDES) is None
+
+
+def test_what_is_opened_is_what_was_looked_at(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link that stands there only while the file is opened leads nowhere."""
+    (root / "ignored/b.py").write_text("secret\n")
+    real = os.open
+
+    def other(_: str, flags: int) -> int:
+        return real(root / "ignored/b.py", flags)
+
+    monkeypatch.setattr(os, "open", other)
+    assert read(root / "a.py", 99, follow=False) is None
 
 
 def test_a_file_that_is_a_pipe_by_now_is_not_read(root: Path) -> None:

@@ -218,6 +218,19 @@ def test_a_worktree_without_its_repository_cannot_be_judged(
         assert why_private(tree / "sub/a.py", folder, BARE).startswith(UNSURE)
 
 
+@pytest.mark.parametrize("head", ["", "x", None])
+@pytest.mark.parametrize("rules", [".gitignore", ".git/info/exclude"])
+def test_a_repository_whose_head_is_broken_hides_what_it_hid(
+    root: Path, rules: str, head: str | None
+) -> None:
+    """After a power cut it may be empty; the reason says what to mend."""
+    write(root / rules, "a.py\n")
+    (root / ".git/HEAD").write_text(head) if head is not None else (root / ".git/HEAD").unlink()
+    why = why_private(root / "sub/a.py", root / "sub", BARE)
+    assert why.startswith(UNSURE)
+    assert "HEAD" in why
+
+
 # -- links and odd names --------------------------------------------------------------------------
 
 

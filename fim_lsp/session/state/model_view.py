@@ -23,6 +23,8 @@ from fim_lsp.workspace.paths import FileLocation
 
 UNJUDGED = "not judged yet"
 
+Place = tuple[object, ...] | None  # where links led, and the folder there, when it was judged
+
 
 class Verdict(enum.Enum):
     """The verdict on a document: whether anything of it may be used."""
@@ -50,6 +52,7 @@ class ModelView:
     verdict: Verdict = Verdict.UNJUDGED
     why_private: str = UNJUDGED
     question: object = field(default_factory=object)
+    place: Place = None
     ladder: FrameLadder = field(init=False)
     known: KnownText = field(default_factory=KnownText)
     dialogue: Dialogue | None = None
@@ -75,13 +78,17 @@ class ModelView:
         is_early = self.why_private == UNJUDGED
         return Outcome.EARLY if is_early else Outcome.PRIVATE, self.why_private
 
-    def allow(self) -> None:
-        """Let it inform others: it is not private."""
-        self.verdict, self.why_private = Verdict.USABLE, ""
+    def allow(self, place: Place = None) -> None:
+        """Let it inform others: it is not private at *place*."""
+        self.verdict, self.why_private, self.place = Verdict.USABLE, "", place
 
     def suspend(self) -> None:
         """Show nothing of it until it is judged again."""
         self.verdict, self.why_private, self.question = Verdict.UNJUDGED, UNJUDGED, object()
+
+    def doubt(self) -> None:
+        """Have it looked at whether what was judged is still there."""
+        self.question = self.question if self.verdict is Verdict.UNJUDGED else object()
 
     def explain(self, why: str) -> None:
         """Note *why* it could not be judged; it is private until it can be."""

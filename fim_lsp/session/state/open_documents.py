@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import accumulate
 
 from fim_lsp import events
@@ -106,16 +106,9 @@ class OpenDocuments:
         del self.by_uri[doc.uri]
         self.here = None if self.here is doc else self.here
 
-    def suspend_changed(self, changed: Iterable[str]) -> list[OpenDocument]:
-        """
-        Have the documents of files that changed on disk judged again, also where a folder did: a
-        link, or another folder, may stand in its place.
-        """
-        at = {*changed}
-        documents = [doc for doc in self if doc.uri in at or at & {*_list_folders(doc.uri)}]
-        for doc in documents:
-            doc.suspend()
-        return documents
+    def at(self, places: set[str]) -> list[OpenDocument]:
+        """Return the documents of files, and below folders, at *places*."""
+        return [doc for doc in self if places & {*accumulate(doc.uri.split("/"), "{}/{}".format)}]
 
     def note_report(self, event: events.OfSuggestion) -> None:
         """Record what the client says of a suggestion."""
@@ -150,8 +143,3 @@ class OpenDocuments:
         location = paths.locate(uri, self.workspaces.roots)
         workspace = self.workspaces.of(location, lambda: {doc.workspace for doc in self})
         return ModelView(location, workspace)
-
-
-def _list_folders(uri: str) -> Iterator[str]:
-    """Yield the URIs of the folders that a file is in, and its own."""
-    return accumulate(uri.split("/"), "{}/{}".format)

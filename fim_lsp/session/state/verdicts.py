@@ -24,11 +24,12 @@ from fim_lsp.workspace.files import has_lines
 from fim_lsp.workspace.ignore_files import UNSURE, list_rule_files, why_private
 
 T = TypeVar("T")
-# What tells a folder from another one in its place, which may have its number (inode): there the
-# file is another one, too, and was changed at another time.
-PlaceId = tuple[int, int, int, int]
+# Where links lead, and what tells a folder from another one in its place, which may have its number
+# (inode): there the file is another one, too, and was changed at another time.
+PlaceId = tuple[str, int, int, int, int]
 
 LIMIT_S = 1.0  # for what a disk is asked: after that a request goes on without it
+SOON_S = 0.1  # for where a file is: a look at a disk that answers takes some milliseconds
 CALM_S = 0.05  # without another change of the rules, before the disk is asked because of one
 
 REFUSALS = 10_000  # that are remembered
@@ -44,19 +45,15 @@ async def judge_apart(look: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(_JUDGES, look)
 
 
-class Refusal(NamedTuple):
-    """The reason why a file is private, and the place where it was found."""
+class Judged(NamedTuple):
+    """
+    The reason why a file is private, "" where it is not; where it is, None if nowhere; whether the
+    editor shows what is in it.
+    """
 
     why: str
-    place: PlaceId | None
-
-
-class _Seen(NamedTuple):
-    """A verdict; where the file is, None if nowhere; whether the editor shows what is in it."""
-
-    why: str
-    place: PlaceId | None
-    is_shown: bool
+    place: PlaceId | None = None
+    is_shown: bool = False
 
 
 class Verdicts:
@@ -65,21 +62,21 @@ class Verdicts:
     def __init__(self, roots: Callable[[], tuple[str, ...]]) -> None:
         self._roots = roots
         self.rule_files: tuple[Path, ...] = ()  # that the user's configuration of git names
-        self._refusals: dict[str, Refusal] = {}  # by path, the latest last
+        self._refusals: dict[str, Judged] = {}  # by path, the latest last
 
-    async def find(self, uri: str, lines: Sequence[str], config: Config) -> str:
-        """Return why *uri*, of which the editor shows *lines*, is private, "" when it is not."""
+    async def find(self, uri: str, lines: Sequence[str], config: Config) -> Judged:
+        """Return why *uri*, of which the editor shows *lines*, is private, and where it is."""
         if (file := paths.path_to_judge(uri)) is None:
-            return "not a file"
+            return Judged("not a file")
         if uri.startswith(paths.UNNAMED) and config.remote_servers:
-            return "it has no name, so that only a model of this machine may see it"
+            return Judged("it has no name, so that only a model of this machine may see it")
         if why := config.privacy.why_unknown(file):
-            return f"{UNSURE}: {why}"
-        name = _name(uri)
+            return Judged(f"{UNSURE}: {why}")
+        name = "" if uri.startswith("untitled:") else os.path.normpath(file)  # noqa: ASYNC240
         refused = lines if name in self._refusals else None
         look = partial(self._look, uri, refused, config.privacy)
         seen, self.rule_files = await judge_apart(look)
-        return self._keep_refusal(name, seen) if name else seen.why
+        return seen._replace(why=self._keep_refusal(name, seen)) if name else seen
 
     def list_private(self, uris: Collection[str], privacy: PrivacyConfig) -> set[str]:
         """
@@ -102,13 +99,13 @@ class Verdicts:
 
     def _look(
         self, uri: str, refused: Sequence[str] | None, privacy: PrivacyConfig
-    ) -> tuple[_Seen, tuple[Path, ...]]:
+    ) -> tuple[Judged, tuple[Path, ...]]:
         """Return the verdict, and the user's files of rules."""
         rule_files, place, why = list_rule_files(), _place(uri), self._judge(uri, privacy)
-        if (_place(uri) or ())[:2] != (place or ())[:2]:
+        if _way(_place(uri)) != _way(place):
             place, why = None, f"{UNSURE}: its folder was replaced meanwhile"
         is_shown = refused is not None and has_lines(_file(uri), refused)
-        return _Seen(why, place, is_shown), rule_files
+        return Judged(why, place, is_shown), rule_files
 
     def _judge(self, uri: str, privacy: PrivacyConfig) -> str:
         roots, path = self._roots(), paths.path_to_judge(uri)
@@ -117,18 +114,18 @@ class Verdicts:
         places = [(path, root), *paths.list_places(path, roots)]
         return next(filter(None, (why_private(*place, privacy) for place in places)), "")
 
-    def _keep_refusal(self, file: str, seen: _Seen) -> str:
+    def _keep_refusal(self, file: str, seen: Judged) -> str:
         """Return the verdict, or that the last one still holds; remember it."""
         why, place, is_shown = seen
         last = self._refusals.get(file)
         if is_unsure(why):
-            self._refusals.setdefault(file, Refusal(why, place))
+            self._refusals.setdefault(file, Judged(why, place))
             return why
         if not why and last and not is_shown and (not place or last.place not in (None, place)):
             return f"{UNSURE}: the file is not there with this text, which was private: {last.why}"
         self._refusals.pop(file, None)
         if why:
-            self._refusals[file] = Refusal(why, place or (last.place if last else None))
+            self._refusals[file] = Judged(why, place or (last.place if last else None))
         if len(self._refusals) > REFUSALS:
             del self._refusals[next(iter(self._refusals))]
         return why
@@ -144,9 +141,16 @@ def _file(uri: str) -> PurePath | None:
     return None if uri.startswith("untitled:") else paths.path_to_judge(uri)
 
 
-def _name(uri: str) -> str:
-    file = _file(uri)
-    return os.path.normpath(file) if file else ""
+async def is_elsewhere(uri: str, place: tuple[object, ...] | None) -> bool:
+    """
+    Return whether *uri* leads to another folder than when *place* was found, as by a link, or the
+    disk does not say so soon. A file that is saved under its name stays where it is.
+    """
+    with suppress(TimeoutError):
+        return _way(await asyncio.wait_for(judge_apart(partial(_place, uri)), SOON_S)) != _way(
+            place
+        )
+    return True
 
 
 def _place(uri: str) -> PlaceId | None:
@@ -154,6 +158,10 @@ def _place(uri: str) -> PlaceId | None:
     file = _file(uri)
     with suppress(OSError, ValueError):  # a name with a NUL
         if file is not None and stat.S_ISREG((about := Path(file).stat()).st_mode):
-            folder = Path(file).parent.stat()
-            return folder.st_dev, folder.st_ino, about.st_ino, about.st_ctime_ns
+            at = Path(file).parent.stat()
+            return os.path.realpath(file), at.st_dev, at.st_ino, about.st_ino, about.st_ctime_ns
     return None
+
+
+def _way(place: tuple[object, ...] | None) -> tuple[object, ...]:
+    return (place or ())[:3]
