@@ -116,20 +116,24 @@ def test_another_user_is_refused(launch: Callable[..., Editor]) -> None:
         client.initialize()
 
 
+@pytest.mark.parametrize("place", ["the variable", "a file"])
 @pytest.mark.parametrize(
-    "options",
-    [{"fim": {"token": "s3cret"}}, {"token": "s3cret"}, {"fim.token": "s3cret"}],
-    ids=["nested", "bare", "dotted"],
+    "options", [{"fim": {"token": "s3cret"}}, {"token": "s3cret"}, {"fim.token": "s3cret"}]
 )
 def test_a_secret_is_asked_for_where_one_is_set(
     launch: Callable[..., Editor],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     options: dict[str, object],
+    place: str,
 ) -> None:
     """Without it, or with a wrong one, nothing is answered; with it nothing is said of it."""
-    monkeypatch.setenv("FIM_LSP_TOKEN", "s3cret")
-    server = launch("--tcp", "127.0.0.1:0")
+    (tmp_path / "token").touch(0o600)
+    (tmp_path / "token").write_text("s3cret\n", "utf-8")
+    if place == "the variable":
+        monkeypatch.setenv("FIM_LSP_TOKEN", "s3cret")
+    named = ("--token-file", str(tmp_path / "token")) if place == "a file" else ()
+    server = launch("--tcp", "127.0.0.1:0", *named)
     address = server.address()
     for wrong in (
         None,
@@ -149,17 +153,6 @@ def test_a_secret_is_asked_for_where_one_is_set(
         assert server.wait() == 0
     assert server.process.stderr
     assert b"s3cret" not in server.process.stderr.read()
-
-
-def test_a_secret_in_a_file(launch: Callable[..., Editor], tmp_path: Path) -> None:
-    """`--token-file` is the same as the variable."""
-    (tmp_path / "token").touch(0o600)
-    (tmp_path / "token").write_text("s3cret\n", "utf-8")
-    server = launch("--tcp", "127.0.0.1:0", "--token-file", str(tmp_path / "token"))
-    address = server.address()
-    assert answer(address, framed(HELLO)) == b""
-    with connected(server, address) as client:
-        client.initialize(initializationOptions={"token": "s3cret"})
 
 
 SECRETS: dict[str, tuple[Callable[[Path], object], str]] = {

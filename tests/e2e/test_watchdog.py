@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -76,18 +75,3 @@ def test_a_stuck_server_ends(launch: Callable[..., Editor], tmp_path: Path, how:
     assert str(stacks) in said
     assert again.request("fim/stats")["backend"]["state"] != "unusable"
     assert again.bye() == 0
-
-
-@pytest.mark.skipif(os.name != "posix", reason="no process is stopped so")
-def test_a_stopped_server_goes_on(launch: Callable[..., Editor]) -> None:
-    """Stopped for longer than a loop may be away, at rest and while it computes, it answers."""
-    computes = "end = time.thread_time() + 0.3\n    while time.thread_time() < end: pass"
-    editor = launch(before=SOON + "import time\n" + HANG.format(computes))
-    editor.initialize()
-    editor.open(A, TEXT)
-    for work in (lambda _: None, rest):
-        work(editor)
-        editor.process.send_signal(signal.SIGSTOP)
-        time.sleep(4.0)  # the clock of a stopped process cannot be another
-        editor.process.send_signal(signal.SIGCONT)
-        editor.request("fim/stats")

@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -16,7 +15,6 @@ from server_bridge.fim.tokens import FAMILIES, Family
 from server_bridge.http.responses import Object
 from server_bridge.llama.backend import Connected, Encoded, LlamaServer
 from server_bridge.protocol import (
-    BackendError,
     BackendUnavailable,
     BackendUnusable,
     Chunk,
@@ -139,19 +137,6 @@ async def test_a_server_that_is_not_llama_cpp_is_told_nothing(answer: bytes) -> 
     assert {(method, path, body) for method, path, body, _ in other.heard} == {
         ("GET", "/props", b"")
     }
-
-
-async def test_a_server_that_takes_a_stopped_ones_port_is_told_nothing() -> None:
-    """Also a server we knew must prove itself on every new connection."""
-    with llama_server(BUNDLED) as url:
-        server = LlamaServer(url)
-        await server.complete(REQUEST)
-    with recorder(port=urlsplit(url).port or 0) as other:
-        for _ in range(3):
-            with pytest.raises(BackendError):
-                await server.complete(REQUEST)
-        await server.aclose()
-    assert {(method, path) for method, path, *_ in other.heard} == {("GET", "/props")}
 
 
 async def test_a_cold_request_encodes_its_prompt_once(monkeypatch: pytest.MonkeyPatch) -> None:
