@@ -77,12 +77,13 @@ def test_secrets_of_fresh_shapes_are_blotted(section: str, at_least: int, found:
         ("later", 1.0, 0.0),
         ("last", 0.99, 0.0),
         ("stranger", 1.0, 0.0),
+        ("fifth", 0.99, 0.005),
     ],
 )
 def test_examples_of_the_documentation_of_formats(
     section: str, found: float, touched: float
 ) -> None:
-    """Secrets and harmless lines; two sets that were new to the rules missed 4 and 14 %, and changed 3 and 12 %."""
+    """Secrets and harmless lines; three sets that were new to the rules missed 4, 14 and 2 %, and changed 3, 12 and 2 %."""
     shapes = read_shapes("documented_shapes.txt", Maker(64), section)
     missed = [shape for shape in shapes if shown(shape.secret, scrub_text(shape.text))]
     lines = harmless_lines.documented(section)
