@@ -163,12 +163,14 @@ def _served_model() -> str:
 
 @pytest.mark.usefixtures("alone")
 def test_what_is_here_is_served_without_a_question(
-    hub: Hub, monkeypatch: pytest.MonkeyPatch
+    hub: Hub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What was downloaded last, unless the settings name another; nothing is asked or downloaded."""
     monkeypatch.setattr(__main__, "_doctor", lambda _: 0)
     assert _served_model() == str(BUNDLED)
     assert main(["setup", "--get", "qwen-0.5b", "--yes", "--mirror", hub.url]) == 0
+    # Before the first byte: a host that does not answer takes half a minute.
+    assert capsys.readouterr().out.startswith(f"Connecting to {hub.url}; without an answer")
     user_file().unlink()
     assert _served_model().endswith("models/small.gguf")
     assert len(hub.asked) == 1
@@ -185,16 +187,6 @@ def test_get_without_a_name_shows_the_table(
     out = capsys.readouterr().out
     assert "qwen-1.5b" in out
     assert all(head in out for head in ("first look", "across", "ms a token:", "as published"))
-
-
-@pytest.mark.usefixtures("alone")
-def test_a_download_says_that_it_connects(
-    hub: Hub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Before the first byte: a host that does not answer takes half a minute."""
-    monkeypatch.setattr(__main__, "_doctor", lambda _: 0)
-    assert main(["setup", "--get", "qwen-0.5b", "--yes", "--mirror", hub.url]) == 0
-    assert capsys.readouterr().out.startswith(f"Connecting to {hub.url}; without an answer")
 
 
 def test_progress_is_a_bar_or_ten_lines(

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from itertools import cycle
 from pathlib import Path
@@ -145,25 +144,3 @@ def test_a_client_that_does_not_read_does_not_keep_it(launch: Callable[..., Edit
         editor.ask("no/such/method", {})
     editor.process.send_signal(signal.SIGTERM)
     assert editor.wait(LATE_S) == 1
-
-
-@pytest.mark.skipif(os.name != "posix", reason="paths are of Unix")
-def test_a_settings_file_that_hangs_is_not_waited_for(
-    launch: Callable[..., Editor], tmp_path: Path
-) -> None:
-    """The disk of one folder does not answer: nothing of other folders waits for it."""
-    slow = tmp_path / "slow"
-    slow.mkdir()
-    before = (
-        "import os, time\nreal = os.open\ndef hang(path, *rest, **more):\n"
-        f"    while str(path).startswith({str(slow)!r}):\n        time.sleep(1)\n"
-        "    return real(path, *rest, **more)\nos.open = hang\n"
-    )
-    editor = launch(before=before)
-    (slow / ".fim-lsp.toml").write_text("[completion]\nauto = false\n")
-    began = time.monotonic()
-    editor.initialize(workspaceFolders=[{"uri": slow.as_uri(), "name": "slow"}])
-    editor.open(A, "def area(width, height):\n    return wi")
-    assert editor.request(INLINE, at(A, 1, 13))["items"]
-    assert time.monotonic() - began < LATE_S
-    assert left(editor) == 0

@@ -39,6 +39,7 @@ Thread 0x2 (most recent call first):
         ([0.0] * (N - 1), False),  # or was stopped: then there is one look, however long that was
         ([0.01] * N * 20, False),  # a busy machine gives it half a percent of a processor
         ([*[0.0] * (N - 1), 0.01] * 4, False),  # and sometimes none
+        ([*[0.01] * N, 0.0], False),
         ([*[0.0] * 3, *[0.4] * N], False),
         ([*[0.01] * N, *[0.0] * N], True),
         ([3.0, *[0.0] * (N - 1)], True),
