@@ -180,8 +180,8 @@ class Judging:
             return
         of_here = {other.uri for other in self._open.of(doc.workspace)}
         for key, look in self._looks.items():
-            is_held = key in (uri, doc.workspace) or doc.workspace.memory.knows(str(key))
-            if is_held or key in of_here:
+            if key in of_here:  # their own verdicts wait for the ring
+                is_held = key == uri or doc.workspace.memory.knows(str(key))
                 at = min(until, look.since + (LIMIT_S if is_held else SOON_S))
                 if at > _now() and not look.ended.done():
                     yield look.ended, at
