@@ -229,9 +229,9 @@ class SharedSlots(Slots):
             is_new = home is not None and home not in mirror.held
             if is_new and len(self._vacant) == self._n_slots:
                 return SlotChoice(None)  # any slot will do, and other clients may start right now
-            if is_new or (
-                self._finds_cleared(home) and mirror.expect_cleared(prompt) - here > self._price()
-            ):
+            # Whether the prompt would go where was cleared, as far as we know.
+            finds = home is not None or self._kind is not SlotKind.SEPARATE or self._n_slots == 1
+            if is_new or (finds and mirror.expect_cleared(prompt) - here > self._price()):
                 return SlotChoice(home, clear=True)
         if home is None or ahead:
             return SlotChoice(home)
@@ -277,7 +277,3 @@ class SharedSlots(Slots):
         else:
             self._kind = SlotKind.UNIFIED
             self._mirror.unify(cleared)
-
-    def _finds_cleared(self, home: int | None) -> bool:
-        """Return whether the prompt would go where was cleared, as far as we know."""
-        return home is not None or self._kind is not SlotKind.SEPARATE or self._n_slots == 1

@@ -30,7 +30,7 @@ from server_bridge.fim.layout import Part, render
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Object, ServerError, Stateful
 from server_bridge.openai import completion
-from server_bridge.openai.models import choose_model
+from server_bridge.openai.models import SMALL_CONTEXT, choose_model
 from server_bridge.openai.text_client import TextClient, cut, last_word
 from server_bridge.protocol import (
     BackendError,
@@ -71,6 +71,7 @@ async def stream_shortly(
         left = rest(left, reply)
 
 
+ASKS = 3  # for a context that the list did not say: most servers that never do have their default
 TAIL = 16  # tokens; fewer cost no more than the request that would evaluate them ahead
 
 
@@ -86,6 +87,7 @@ class OpenAiServer(Stateful):
         self._model = model
         self._template = template
         self._n_ctx = n_ctx
+        self._asks = ASKS
         self._state = State(Health.UNKNOWN, "openai", http.url)
         self._client: TextClient | None = None
         self._connecting = asyncio.Lock()
@@ -127,6 +129,12 @@ class OpenAiServer(Stateful):
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
         """See `Model`; one token is generated all the same."""
         client, text = await self._text(prompt)
+        # The list may have been odd, or without the model that the user named, just then.
+        if self._model and not self._n_ctx and self._asks and client.n_ctx == SMALL_CONTEXT:
+            self._asks -= 1
+            if await choose_model(self._http, self._model, self._template) != client.connected:
+                await self._meet()
+                client, text = await self._text(prompt)
         estimate = client.estimate
         held = estimate.count_held(text)
         part = cut(text, held, held + max(1, int(step * estimate.speeds.chars_per_token.value)))

@@ -66,14 +66,7 @@ class ListedModel(Struct):
     @property
     def known_as(self) -> str:
         """The name to ask for it by, "" where there is none."""
-        names = (name for name in (self.id, self.name) if isinstance(name, str))
-        return next(names, "")
-
-
-class LlamaMeta(Struct):
-    """`meta` of llama.cpp."""
-
-    n_ctx: Positive
+        return next((name for name in (self.id, self.name) if isinstance(name, str)), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +199,8 @@ def _read_entry(listed: object, *, is_usual: bool = True) -> ListedModel:
 
 def _choose_entry(listed: list[ListedModel], wanted: str, url: str) -> ListedModel:
     """Return the entry of the model to ask for."""
-    for model in listed:
-        if wanted and model.known_as == wanted:
-            return model
+    if wanted and (named := [model for model in listed if model.known_as == wanted]):
+        return named[0]
     if not (listed or wanted):
         raise _no_models(url)  # there may be one later
     is_mlx = bool(listed) and all(model.is_mlx for model in listed)
@@ -235,8 +227,8 @@ def short_name(path: str) -> str:
 
 def _context(model: ListedModel) -> int:
     """Return how many tokens fit, as far as the server says."""
-    meta = optional(LlamaMeta, model.meta)
-    told = (model.max_model_len, meta and meta.n_ctx, model.context_length)
+    of_llama = model.meta.get("n_ctx") if isinstance(model.meta, dict) else None
+    told = (model.max_model_len, of_llama, model.context_length)
     return next((n for each in told if (n := optional(Positive, each))), SMALL_CONTEXT)
 
 

@@ -215,3 +215,29 @@ async def test_a_model_that_was_swapped_is_asked_at_once(status: int, words: str
         async with aclosing(OpenAiServer(Http(server.url), "deepseek-coder")) as backend:
             with pytest.raises(BackendRejected):
                 await backend.complete(REQUEST)
+
+
+TOLD = json.dumps({"data": [{"id": QWEN, "owned_by": "vllm", "max_model_len": 32768}]}).encode()
+OTHER = b'{"data": [{"id": "other", "owned_by": "vllm"}]}'
+
+
+@pytest.mark.parametrize(
+    "odd", [OTHER, TOLD.replace(b"32768", b'"x"'), b'{"data": null}', b"<html>"]
+)
+@pytest.mark.parametrize("n_odd", [1, 2, 99])
+async def test_a_context_that_was_not_listed_is_asked_for_again(odd: bytes, n_odd: int) -> None:
+    """While the user rests, some times; a server that never says it is then left alone."""
+    listed = [*[odd] * n_odd, *[TOLD] * 9]
+
+    def answer(heard: Heard) -> tuple[int, bytes]:
+        if heard.path == "/v1/models":
+            return 200, listed.pop(0)
+        return 200, ANSWER if heard.method == "POST" else b'{"status": "ok"}'
+
+    with recorder(answer=answer) as server:
+        async with aclosing(OpenAiServer(Http(server.url), QWEN)) as backend:
+            await backend.connect()
+            for _ in range(9):
+                await backend.warm(REQUEST.prompt, 4096)
+            assert backend.state.n_ctx == (4096 if n_odd == 99 else 32768)
+    assert sum(heard.path == "/v1/models" for heard in server.heard) <= 5
