@@ -160,21 +160,22 @@ def _same_variable(
     bound = _binding(definition, others, table)
     meant = {bound, None} if is_only else {bound}
     same = [p for p in same if _binding(p, others, table) in meant]
-    if any(step.node.type in table["splits"] for step in definition.way):
-        same = _until_split(same, taken, table)
+    if any(step.edge in table["splits"] for step in definition.way):
+        same = _until_split(same, taken, table, definition)
     return same if is_first else None
 
 
-def _until_split(places: list[Place], new: Sequence[Place], table: Table) -> list[Place]:
+def _until_split(places: list[Place], new: Sequence[Place], table: Table, by: Place) -> list[Place]:
     """
-    Return places up to where a parameter, *new* by now, gets a value made of its own, outside of
-    loops (`done = done || none`): most who rename it above keep the old name from there on.
+    Return places up to where a parameter, or a loop's variable, defined *by* one and *new* by now,
+    gets a value made of its own, outside of further loops (`done = done || none`): most who rename
+    it above keep the old name from there on.
     """
     for n, place in enumerate(places):
         (around, _), (_, edge) = place.way[-2:]
         value = around.child_by_field_name("right") if edge in table["assigned"] else None
         read = [p for p in (*places, *new) if value and value.start_byte <= p.at < value.end_byte]
-        if read and not any(_LOOP.match(step.node.type) for step in place.way):
+        if read and not any(_LOOP.match(s.node.type) for s in {*place.way} - {*by.way}):
             return [*places[:n], *(p for p in read if p in places)]
     return places
 
@@ -182,7 +183,7 @@ def _until_split(places: list[Place], new: Sequence[Place], table: Table) -> lis
 def _is_type(place: Place) -> bool:
     """Return whether a name stands where only a type can."""
     leaf, edge = place.way[-1]
-    return leaf.type == "type_identifier" or edge.endswith(".type")
+    return leaf.type in ("type_identifier", "namespace_identifier") or edge.endswith(".type")
 
 
 def _has_body(place: Place) -> bool:

@@ -82,6 +82,26 @@ CASES = [
         "function f() {\n  let path = g();\n  path = h(path);\n  return path;\n}\n", [2, 3],
     ),
     Renamed(
+        "… in Python", "python", 0, "path", "name",
+        "def f(path):\n    check(path)\n    path = Path(path)\n    return path\n", [1, 2],
+    ),
+    Renamed(
+        "… and a loop's variable", "python", 0, "line", "row",
+        "for n, line in lines:\n    line = line.strip()\n    g(line)\n", [1],
+    ),
+    Renamed(
+        "… in a script", "javascript", 0, "line", "row",
+        "for (let line of lines) {\n  line = line.trim();\n  g(line);\n}\n", [1],
+    ),
+    Renamed(
+        "… unless a loop within goes from one to the next", "python", 0, "node", "child",
+        "for node in nodes:\n    while node:\n        node = node.up\n    g(node)\n", [1, 2, 3],
+    ),
+    Renamed(
+        "a variable in C++, and no namespace", "cpp", 1, "auto fmt", "auto sv",
+        "int f() {\n  auto fmt = fmt::view(s);\n  return fmt;\n}\n", [2],
+    ),
+    Renamed(
         "an import that gets an alias", "python", 0, "import numpy", "import numpy as np",
         "import numpy\n\n# `numpy` is quick\ndef total(data, numpy_like):\n"
         "    return numpy.sum(data) + data.numpy()\n\ndef other(numpy):\n    return numpy\n"
