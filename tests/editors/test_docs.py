@@ -13,14 +13,15 @@ from tests.editors import programs
 from tests.editors.conftest import REST_OF_WORD, TYPED, shop_in
 from tests.editors.neovim import Neovim
 from tests.editors.terminal import Terminal
+from tests.snippets import SNIPPETS
 
 pytestmark = programs.needs("nvim")
 
 
 def blocks(editor: str, language: str) -> list[str]:
     """Return the page's code in *language*."""
-    page = (programs.REPOSITORY / f"docs/editors/{editor}.md").read_text()
-    return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
+    here = (s for s in SNIPPETS if s.is_block and s.page == f"docs/editors/{editor}.md")
+    return [snippet.text for snippet in here if snippet.language == language]
 
 
 def follow(home: Path, editor: str) -> None:
