@@ -178,7 +178,7 @@ class Session:
                     self._judging.begin([doc])
                 else:
                     self._next_edits.follow(doc, before, event)
-                if any(len(e if isinstance(e, str) else e.text) > 1 for e in event.edits):
+                if any(isinstance(e, str) or "\n" in e.text.strip() for e in event.edits):
                     self._judging.begin([doc])  # no key: it may be what the disk has now
                 self._prefill.prefill(doc)
             case events.Closed():
