@@ -14,6 +14,8 @@ from tests.models import BUNDLED
 from tests.server_bridge.prompts import short
 from tests.server_bridge.recorder import recorder
 
+pytestmark = pytest.mark.engine  # it has half a second to tell what it is
+
 NO_SERVER = "http://127.0.0.1:1"
 REQUEST = Request(short("    def "), n_predict=4)
 
