@@ -47,4 +47,5 @@ def run(work: Coroutine[Any, Any, Result], monkeypatch: pytest.MonkeyPatch) -> R
         loop = runner.get_loop()
         monkeypatch.setattr(time, "perf_counter", loop.time)
         monkeypatch.setattr(time, "monotonic", loop.time)
+        monkeypatch.setattr(time, "monotonic_ns", lambda: int(loop.time() * 1e9))
         return runner.run(work)

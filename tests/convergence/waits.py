@@ -167,6 +167,7 @@ def new_world(delays: Delays) -> Iterator[World]:
     with pytest.MonkeyPatch.context() as patch:
         for clock in ("perf_counter", "monotonic"):
             patch.setattr(time, clock, world.time)
+        patch.setattr(time, "monotonic_ns", lambda: int(world.time() * 1e9))
         patch.setattr(time, "time", lambda: EPOCH + world.time())
         patch.setattr(files, "_READERS", Readers(world))
         patch.setattr(files, "wait", wait)
