@@ -140,9 +140,3 @@ async def test_the_page_may_load_nothing_from_elsewhere(at_port: Served) -> None
     assert "frame-ancestors 'none'" in policy
     assert "http" not in policy
     assert answer.headers["x-content-type-options"] == "nosniff"
-
-
-def test_no_secret_is_known_by_none() -> None:
-    """Where there were no token, no request would have it."""
-    assert not local_port._knows({"authorization": "Bearer "}, "")
-    assert local_port._knows({"authorization": "bearer s3cret "}, "s3cret")

@@ -21,7 +21,6 @@ from tests.typist import faked
 
 ABOVE = "def add(first, second):\n    return first + second\n\n\n"
 BLOCK = ABOVE + "class Cart:\n    def __init__(self, width, height):\n"
-N_AT_ONCE = 50
 KEY = "Authorization: Bearer secret\r\n"
 
 
@@ -80,35 +79,29 @@ async def test_a_client_that_hangs_up_ends_its_request(at_port: Served) -> None:
     assert at_port.session.stats()["outcomes"] == {"superseded": 1}
 
 
+def get(target: str, more: str = "") -> bytes:
+    return f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n{more}\r\n".encode()
+
+
 async def test_work_that_is_cancelled_is_answered() -> None:
-    """Whatever cancelled it, the client hears of it, and asks again on the same connection."""
-
-    async def handle(request: connections.HttpRequest) -> connections.Response:
-        if request.target == "/lost":
-            raise asyncio.CancelledError
-        return connections.Response(200, {}, b"found")
-
-    port = await connections.listen(0, lambda _: None, handle, lambda _: None)
-    head = "GET {} HTTP/1.1\r\nHost: 127.0.0.1\r\n{}\r\n"
-    requests = head.format("/lost", "") + head.format("/", "Connection: close\r\n")
-    answers = await answer_to(port.port, requests.encode())
-    assert answers.startswith(b"HTTP/1.1 503")
-    assert answers.endswith(b"found")
-    await port.aclose()
-
-
-async def test_a_stream_that_is_cancelled_ends_its_connection() -> None:
-    """What was begun is no whole answer, and says so: the last chunk is missing."""
+    """Whatever cancelled it, the client hears of it, and asks again on the same connection; a stream shows no end."""
 
     async def pieces() -> AsyncGenerator[bytes, None]:
         yield b"begun"
         raise asyncio.CancelledError
 
-    async def handle(_request: connections.HttpRequest) -> connections.Response:
-        return connections.Response(200, {}, pieces=pieces())
+    async def handle(request: connections.HttpRequest) -> connections.Response:
+        if request.target == "/lost":
+            raise asyncio.CancelledError
+        if request.target == "/stream":
+            return connections.Response(200, {}, pieces=pieces())
+        return connections.Response(200, {}, b"found")
 
     port = await connections.listen(0, lambda _: None, handle, lambda _: None)
-    answer = await answer_to(port.port, b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    answers = await answer_to(port.port, get("/lost") + get("/", "Connection: close\r\n"))
+    assert answers.startswith(b"HTTP/1.1 503")
+    assert answers.endswith(b"found")
+    answer = await answer_to(port.port, get("/stream"))
     assert b"begun" in answer
     assert not answer.endswith(b"0\r\n\r\n")
     assert not port.open_now
@@ -141,15 +134,6 @@ async def test_a_client_that_dawdles(at_port: Served, monkeypatch: pytest.Monkey
         writer.write(sent)
         assert (await at_port.client.get("/health")).status_code == 200
         assert await until_closed(reader) == b""
-        writer.close()
-
-
-async def test_too_many_connections(at_port: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The newest of a process is told so."""
-    monkeypatch.setattr(connections, "CONNECTIONS", 2)
-    ends = [await asyncio.open_connection("127.0.0.1", at_port.port.port) for _ in range(3)]
-    assert (await until_closed(ends[2][0])).startswith(b"HTTP/1.1 503")
-    for _, writer in ends:
         writer.close()
 
 
@@ -206,18 +190,16 @@ async def test_one_program_leaves_connections_to_the_others(
 
 async def test_a_text_that_would_hold_up_the_editor(at_port: Served) -> None:
     """It is refused, before it becomes a document."""
-    answer = await at_port.client.post(
-        "/infill", json=vim("x = 1\n" * 300_000, 1, 0, n_suffix=10**9)
-    )
+    body = vim("x = 1\n" * 300_000, 1, 0, n_suffix=10**9)
+    answer = await at_port.client.post("/infill", json=body)
     assert answer.status_code == 413
     assert not at_port.session.documents
 
 
 async def test_many_texts_at_once(at_port: Served) -> None:
     """More than are kept: each request is answered, and no more texts stay open than before."""
-    texts = [f"# file {n}\ndef price_{n}(item):\n    ret" for n in range(N_AT_ONCE)]
-    answers = await asyncio.gather(*(at_port.post("/infill", vim(text, 2, 7)) for text in texts))
-    assert len(answers) == N_AT_ONCE
+    texts = [f"# file {n}\ndef price_{n}(item):\n    ret" for n in range(50)]
+    await asyncio.gather(*(at_port.post("/infill", vim(text, 2, 7)) for text in texts))
     assert len(at_port.session.documents) <= 8
 
 

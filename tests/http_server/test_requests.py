@@ -28,37 +28,24 @@ ZETA = (
 )
 
 
-def test_llama_vim_at_a_line() -> None:
-    """Both halves of the line, its neighbours, and the chunks of its ring."""
-    asked = dialects.read_infill(VIM)
-    assert asked == ClientRequest(
-        Excerpt("import os\nx = str(", ")\n\nprint(x)\n"), (Chunk("a.py", "def f(x):\n"),)
-    )
+RING = (Chunk("a.py", "def f(x):\n"),)
+EMPTY = {"input_prefix": "", "input_suffix": "", "prompt": "", "response_fields": [""]}
+AT_LINE = Excerpt("import os\nx = str(", ")\n\nprint(x)\n")
 
 
-def test_llama_vim_ahead_of_its_user() -> None:
-    """The request for what would follow may take longer, and says so."""
-    asked = dialects.read_infill(VIM | {"t_max_predict_ms": 1000})
-    assert asked is not None
-    assert asked.ahead
-
-
-def test_a_warm_up() -> None:
-    """The ring alone: nothing is completed."""
-    empty = {"input_prefix": "", "input_suffix": "", "prompt": "", "n_predict": 0}
-    asked = dialects.read_infill(
-        empty | {"input_extra": VIM["input_extra"], "response_fields": [""]}
-    )
-    assert asked is not None
-    assert asked.is_warm_up
-    assert asked.extras == (Chunk("a.py", "def f(x):\n"),)
-
-
-def test_the_first_line_of_a_file() -> None:
-    """llama.vim puts a line end before it that is not in the file."""
-    asked = dialects.read_infill(VIM | {"input_prefix": "\n"})
-    assert asked is not None
-    assert asked.excerpt.before == "x = str("
+@pytest.mark.parametrize(
+    ("changed", "asked"),
+    [
+        ({}, ClientRequest(AT_LINE, RING)),
+        ({"t_max_predict_ms": 1000}, ClientRequest(AT_LINE, RING, ahead=True)),
+        (EMPTY | {"n_predict": 0}, ClientRequest(Excerpt("", ""), RING, is_warm_up=True)),
+        # The line end that it puts before the first line is not in the file.
+        ({"input_prefix": "\n"}, ClientRequest(AT_LINE._replace(before="x = str("), RING)),
+    ],
+)
+def test_llama_vim(changed: dict[str, Any], asked: ClientRequest) -> None:
+    """Both halves of the line and its neighbours; ahead of its user; its ring alone; at the first line."""
+    assert dialects.read_infill(VIM | changed) == asked
 
 
 @pytest.mark.parametrize(
@@ -81,14 +68,6 @@ def test_a_suffix_beside_the_prompt() -> None:
     head = "# language: python\n# indentation: use 4 spaces for a tab\n"
     asked = dialects.read_completion({"prompt": head + "def f(x):\n    ", "suffix": "\n"})
     assert asked == ClientRequest(Excerpt("def f(x):\n    ", "\n", language="python"))
-
-
-def test_special_tokens_in_the_prompt() -> None:
-    """minuet's recipe for llama.cpp, and Zed's templates."""
-    asked = dialects.read_completion(
-        {"prompt": "<|fim_prefix|>a = <|fim_suffix|>\nb<|fim_middle|>"}
-    )
-    assert asked == ClientRequest(Excerpt("a = ", "\nb"))
 
 
 def test_zeta2_is_no_completion() -> None:

@@ -6,6 +6,8 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
+import psutil
+
 PATIENCE_S = 120.0  # only a test that fails waits so long
 PAUSE_S = 0.02
 
@@ -19,3 +21,11 @@ async def until(done: Callable[[], Awaitable[bool] | bool]) -> None:
             return
         assert time.monotonic() < deadline, "it never came true"
         await asyncio.sleep(PAUSE_S)
+
+
+def has_ended(pid: int) -> bool:
+    """Return whether a process is over; the system takes a moment to end what was killed."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True

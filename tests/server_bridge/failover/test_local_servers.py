@@ -19,7 +19,7 @@ from server_bridge.protocol import BackendUnavailable, Health, Request
 from tests.llama_server import free_port, llama_server
 from tests.models import BUNDLED
 from tests.server_bridge.prompts import short
-from tests.server_bridge.recorder import Recorder, recorder
+from tests.server_bridge.recorder import recorder
 
 REQUEST = Request(short("    def "), n_predict=4)
 ODD = [
@@ -125,6 +125,7 @@ async def test_silent_ports_are_waited_for_once_and_together(
         await backend.aclose()
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize(("status", "answer"), ODD)
 async def test_what_is_no_model_server_is_left_alone(status: int, answer: bytes) -> None:
     """It is asked once in half a minute; it is gone, and what came in its place is asked at once."""
@@ -134,12 +135,12 @@ async def test_what_is_no_model_server_is_left_alone(status: int, answer: bytes)
         for passed, n_asked in [(0, 1), (1, 1), (AGAIN_S - 2, 1), (2, 2), (1, 2)]:
             seconds += passed
             await refused(servers, server.url)
-            assert count(server) == n_asked
+            assert len(server.heard) == n_asked
         assert server.heard[0][:3] == ("GET", "/props", b"")
     with recorder(status, answer, port=server.server_address[1]) as another:
         seconds += 1
         await refused(servers, server.url)
-        assert count(another) == 1
+        assert len(another.heard) == 1
 
 
 async def refused(servers: LocalServers, url: str) -> None:
@@ -147,17 +148,3 @@ async def refused(servers: LocalServers, url: str) -> None:
         await servers.admit(url)
     assert type(caught.value) is BackendUnavailable  # it may be another one in a moment
     assert servers.notice() == ""
-
-
-def count(server: Recorder) -> int:
-    return len(server.heard)
-
-
-async def test_a_server_in_place_of_an_odd_one_is_used_soon() -> None:
-    """An odd server goes away, llama.cpp takes its port, and the next question finds it."""
-    with recorder(200, b"[]") as odd:
-        servers = LocalServers((odd.url,))
-        await refused(servers, odd.url)
-    with llama_server(BUNDLED, port=odd.server_address[1]) as url:
-        await asyncio.sleep(local_servers.FRESH_S)
-        await servers.admit(url)

@@ -10,7 +10,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import psutil
 import pytest
 import trustme
 
@@ -23,6 +22,7 @@ from tests.fault_proxy import fault_proxy
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 from tests.server_bridge.prompts import prompt
+from tests.server_bridge.waiting import has_ended, until
 
 REQUEST = Request(prompt("    def "), n_predict=4)
 
@@ -138,20 +138,8 @@ async def test_a_command_that_hangs_ends_with_the_connection(tmp_path: Path) -> 
     )
     backend = LlamaServer(Http("http://127.0.0.1:1", Key(command=printing(code))))
     connecting = asyncio.create_task(backend.connect())
-    while not (tmp_path / "pids").exists() or not (tmp_path / "pids").read_text().count(" "):
-        await asyncio.sleep(0.01)
+    await until(lambda: (tmp_path / "pids").exists() and " " in (tmp_path / "pids").read_text())
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     await backend.aclose()
     await asyncio.gather(connecting, return_exceptions=True)
-    for _ in range(500):  # the system takes a moment to end what was killed
-        if not any(is_running(pid) for pid in pids):
-            return
-        await asyncio.sleep(0.01)
-    pytest.fail("it is still running")
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+    await until(lambda: all(map(has_ended, pids)))

@@ -21,17 +21,14 @@ from server_bridge.http.responses import (
     AnswerBounds,
     UnexpectedAnswer,
     body_of,
-    object_in,
 )
 from server_bridge.patience import RULES, Allowance, NextStep, Seen
-from server_bridge.protocol import BackendError, BackendTimeout, BackendUnavailable, PromptTooLong
+from server_bridge.protocol import BackendError, BackendTimeout, BackendUnavailable
 from tests.fuzz import in_turn
 from tests.server_bridge.recorder import recorder
 
 PIECE = 1 << 16
-LIMIT = (
-    8 * MOST_BYTES
-)  # more than that was never read: what is on the way fits into the sockets' buffers
+LIMIT = 8 * MOST_BYTES  # more was never read: what is on the way fits into the sockets' buffers
 ENDLESS = 1 << 30
 HEAD = "HTTP/1.1 200 OK\r\n"
 EVENTS = HEAD + "Content-Type: text/event-stream\r\n\r\n"
@@ -116,7 +113,7 @@ async def test_an_endless_answer_is_read_to_a_limit(
 
 
 @pytest.mark.parametrize("way", ["get", "stream"])
-@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "x-unheard-of", "lz4", "xz"])
+@pytest.mark.parametrize("encoding", ["gzip", "x-unheard-of"])
 async def test_what_is_compressed_is_not_unpacked(encoding: str, way: str) -> None:
     """A megabyte of gzip may hold a gigabyte; we ask for none, and take none."""
     body = gzip.compress(b" " * (1 << 20))
@@ -127,10 +124,7 @@ async def test_what_is_compressed_is_not_unpacked(encoding: str, way: str) -> No
     assert b"accept-encoding: identity\r\n" in server.asked.lower()
 
 
-@pytest.mark.parametrize(
-    "word",
-    ["identity", "none", "UTF-8", "", "aws-chunked", "text/plain", "8bit", "no-gzip", "x-identity"],
-)
+@pytest.mark.parametrize("word", ["identity", "none", "UTF-8", "", "text/plain", "no-gzip"])
 async def test_another_word_there_compresses_nothing(word: str) -> None:
     """Servers write it where they mean a charset, or that there is no compression."""
     with recorder(answer=b'{"a": 1}') as server:
@@ -274,31 +268,16 @@ async def test_what_a_failed_answer_repeats_is_not_told(
 ) -> None:
     """Servers repeat the request in their errors: no message has it, and no log but a developer's."""
     caplog.set_level(logging.INFO)
-    with recorder(status, answer.encode()) as server:
-        http = Http(server.url)
-        with pytest.raises(BackendError) as caught:
-            await http.get("/props")
-        await http.aclose()
-    assert (
-        "sesame" not in f"{caught.value} {caught.value!r} {caught.value.__cause__!r} {caplog.text}"
-    )
+    with recorder(status, answer.encode()) as server, pytest.raises(BackendError) as caught:
+        await asked(Http(server.url), "get")
+    told = f"{caught.value} {caught.value!r} {caught.value.__cause__!r} {caplog.text}"
+    assert "sesame" not in told
 
 
 async def test_a_developer_sees_the_beginning_of_it(caplog: pytest.LogCaptureFixture) -> None:
     """At the level `debug`, cut."""
     caplog.set_level(logging.DEBUG, "server_bridge")
-    with recorder(500, CODE.encode() * 100) as server:
-        http = Http(server.url)
-        with pytest.raises(BackendUnavailable):
-            await http.get("/props")
-        await http.aclose()
+    with recorder(500, CODE.encode() * 100) as server, pytest.raises(BackendUnavailable):
+        await asked(Http(server.url), "get")
     assert CODE in caplog.text
     assert len(caplog.text) < 1000
-
-
-async def test_the_servers_own_words_are_for_who_knows_them() -> None:
-    """vLLM tells the length of a prompt in words only."""
-    with pytest.raises(BackendError) as caught:
-        object_in("http://a", 400, b'{"error": {"message": "maximum context length is 9"}}')
-    assert not isinstance(caught.value, PromptTooLong)
-    assert caught.value.server_text == "maximum context length is 9"

@@ -23,13 +23,18 @@ from server_bridge.protocol import (
     PromptTooLong,
 )
 from tests.fault_proxy import fault_proxy
-from tests.server_bridge.keys import giving
 from tests.server_bridge.recorder import recorder
 
 
 def error(kind: str, message: str = "why", **more: object) -> bytes:
     """Return an error as llama.cpp says it."""
     return json.dumps({"error": {"type": kind, "message": message, **more}}).encode()
+
+
+async def ask(url: str, key: str = "") -> object:
+    """Return what a server answers on a connection of its own."""
+    async with contextlib.aclosing(Http(url, key)) as http:
+        return await http.get("/props")
 
 
 ANSWERS = [
@@ -60,11 +65,8 @@ async def test_answers_become_errors(
     status: int, answer: bytes, kind: type[Exception], says: str
 ) -> None:
     """Each status means one thing to do, and the message says what it was."""
-    with recorder(status, answer) as server:
-        http = Http(server.url)
-        with pytest.raises(kind, match=says) as caught:
-            await http.get("/props")
-        await http.aclose()
+    with recorder(status, answer) as server, pytest.raises(kind, match=says) as caught:
+        await ask(server.url)
     assert type(caught.value) is kind
 
 
@@ -86,19 +88,14 @@ async def test_after_a_failure_the_connection_begins_again(status: int, is_kept:
 )
 async def test_no_url_at_all(url: str) -> None:
     """A URL that cannot be one is said to be wrong, and how one looks."""
-    http = Http(url)
     with pytest.raises(BackendUnusable, match=r"fim\.backend\.url"):
-        await http.get("/props")
-    await http.aclose()
+        await ask(url)
 
 
 async def test_a_key_that_no_header_can_hold() -> None:
     """A key with a line break in it is a clear message that does not show it."""
-    with recorder() as server:
-        http = Http(server.url, giving("s3c\nret"))
-        with pytest.raises(BackendUnusable, match="apiKeyEnv") as caught:
-            await http.get("/props")
-        await http.aclose()
+    with recorder() as server, pytest.raises(BackendUnusable, match="apiKeyEnv") as caught:
+        await ask(server.url, "s3c\nret")
     assert "ret" not in str(caught.value)
     assert caught.value.__cause__ is None
 
@@ -116,13 +113,10 @@ async def test_posts_only_on_a_connection_that_was_proved() -> None:
 async def test_the_key_is_sent_and_never_shown(caplog: pytest.LogCaptureFixture) -> None:
     """The key goes into the header and into nothing a person could read."""
     caplog.set_level(logging.DEBUG)
-    with recorder(401) as server:
-        http = Http(server.url, giving("s3cret"))
-        with pytest.raises(BackendUnusable) as caught:
-            await http.get("/props")
-        await http.aclose()
+    with recorder(401) as server, pytest.raises(BackendUnusable) as caught:
+        await ask(server.url, "s3cret")
     assert [key for *_, key in server.heard] == ["Bearer s3cret"]
-    assert "s3cret" not in caplog.text + repr(caught.value) + repr(http)
+    assert "s3cret" not in caplog.text + repr(caught.value) + repr(Http(server.url, "s3cret"))
 
 
 @pytest.mark.parametrize(
@@ -137,9 +131,7 @@ async def test_proxies_have_no_business_on_this_machine(
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     with recorder() as server:
-        http = Http(f"HTTP://{host}:{server.server_address[1]}/")
-        assert await http.get("/props") == {"status": "ok"}
-        await http.aclose()
+        assert await ask(f"HTTP://{host}:{server.server_address[1]}/") == {"status": "ok"}
 
 
 async def test_a_password_in_the_address_is_sent_and_never_shown(
@@ -150,15 +142,13 @@ async def test_a_password_in_the_address_is_sent_and_never_shown(
     shown = []
     for status in (200, 404, 500):
         with recorder(status) as server:
-            http = Http(server.url.replace("//", "//me:s3cret@"))
+            url = server.url.replace("//", "//me:s3cret@")
             with contextlib.suppress(BackendError):
-                await http.get("/props")
-            await http.aclose()
+                await ask(url)
         with pytest.raises(BackendUnavailable) as caught:
-            await http.get("/props")
-        await http.aclose()
+            await ask(url)
         assert [key for *_, key in server.heard] == ["Basic bWU6czNjcmV0"]
-        shown += [http.url, str(caught.value)]
+        shown += [Http(url).url, str(caught.value)]
     assert "s3cret" not in caplog.text + "".join(shown)
     assert "***@127.0.0.1" in shown[0]
 
@@ -166,11 +156,9 @@ async def test_a_password_in_the_address_is_sent_and_never_shown(
 @pytest.mark.parametrize("url", ["http://me:s3cret@[::1", "me:s3cret@host", "http://me:s3/cret@a"])
 async def test_a_password_in_no_address_is_not_shown_either(url: str) -> None:
     """Nor by the library's error behind ours."""
-    http = Http(url)
     with pytest.raises(BackendError) as caught:
-        await http.get("/props")
-    assert "cret" not in f"{caught.value}{caught.value.__cause__!r}{http.url}"
-    await http.aclose()
+        await ask(url)
+    assert "cret" not in f"{caught.value}{caught.value.__cause__!r}{Http(url).url}"
 
 
 @pytest.mark.parametrize("scheme", ["https", "HTTPS"])
@@ -181,10 +169,8 @@ async def test_a_certificate_is_looked_at_however_the_scheme_is_written(
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
     async with fault_proxy(url, context) as proxy:
-        http = Http(proxy.url.replace("https", scheme))
         with pytest.raises(BackendUnusable, match=r"fim\.backend\.caFile"):
-            await http.get("/props")
-        await http.aclose()
+            await ask(proxy.url.replace("https", scheme))
     assert proxy.heard == []
 
 

@@ -16,7 +16,7 @@ from server_bridge.openai import stream
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.openai.completion import GUIDE, OPTIONAL
 from server_bridge.openai.text_client import TextServer
-from server_bridge.protocol import BackendRejected, BackendUnavailable, PromptTooLong, Request
+from server_bridge.protocol import BackendRejected, PromptTooLong, Request
 from tests.server_bridge.prompts import prompt
 from tests.server_bridge.recorder import Heard, Recorder, events, recorder
 
@@ -113,27 +113,35 @@ async def test_later_models_have_another_name_for_the_length() -> None:
         assert "max_completion_tokens" in json.loads(running.heard[-1].body)
 
 
-async def test_what_refuses_everything_is_not_asked_for_ever() -> None:
-    """Each field is tried once; then a refusal is one, at the first request."""
-    with server(lambda _: (400, "no")) as running:
+def error(words: str) -> str:
+    return json.dumps({"error": {"message": words}})
+
+
+FINAL = [  # what is asked again without a field, and what would be the same without one
+    (400, "no", True),
+    (404, "no such model", False),
+    (301, "no such model", False),
+    (400, error("CUDA out of memory"), True),
+    (400, error("no tokens left"), True),
+]
+
+
+@pytest.mark.parametrize(("status", "words", "is_tried"), FINAL)
+async def test_what_refuses_everything_is_not_asked_for_ever(
+    status: int, words: str, is_tried: bool
+) -> None:
+    """Each field is tried once; then a refusal is one, at the first request; a shorter prompt would not help."""
+    with server(lambda _: (status, words)) as running:
         async with aclosing(OpenAiServer(Http(running.url), QWEN)) as backend:
-            with pytest.raises(BackendRejected):
+            with pytest.raises(BackendRejected) as caught:
                 await backend.complete(HALF)
-            assert len(running.heard) <= 3 + len(OPTIONAL)
             n_asked = len(running.heard)
-            with pytest.raises(BackendRejected):
-                await backend.complete(HALF)
-            assert len(running.heard) == n_asked + 1
-
-
-@pytest.mark.parametrize("status", [404, 409, 301])
-async def test_another_refusal_is_no_reason_to_ask_again(status: int) -> None:
-    """A wrong path or name is the same without a field."""
-    with server(lambda _: (status, "no such model")) as running:
-        async with aclosing(OpenAiServer(Http(running.url), QWEN)) as backend:
-            with pytest.raises(BackendRejected):
-                await backend.complete(HALF)
-    assert len(running.heard) == 2
+            assert n_asked <= 3 + len(OPTIONAL) if is_tried else n_asked == 2
+            assert not isinstance(caught.value, PromptTooLong)
+            if status == 400:
+                with pytest.raises(BackendRejected):
+                    await backend.complete(HALF)
+                assert len(running.heard) == n_asked + 1
 
 
 async def test_the_model_of_next_edits_is_asked_so_too() -> None:
@@ -145,10 +153,6 @@ async def test_the_model_of_next_edits_is_asked_so_too() -> None:
         await model.aclose()
     assert "stream" not in json.loads(running.heard[-1].body)
     assert GUIDE not in json.loads(running.heard[-1].body)
-
-
-def error(words: str, **more: object) -> str:
-    return json.dumps({"error": {"message": words, **more}})
 
 
 class Queue(Http):
@@ -216,24 +220,6 @@ async def test_a_prompt_that_is_too_long_is_known(status: int, words: str, n_ctx
             known = backend.state.n_ctx
     assert caught.value.n_prompt > caught.value.n_ctx > 0
     assert known == (n_ctx or 4096)
-
-
-OTHERS = [
-    "CUDA out of memory",
-    "engine is dead",
-    "the prompt has a bad character",
-    "no tokens left",
-]
-
-
-@pytest.mark.parametrize("words", OTHERS)
-async def test_other_faults_are_not_about_the_length(words: str) -> None:
-    """A shorter prompt would not help."""
-    with server(lambda _: (400, error(words))) as running:
-        async with aclosing(OpenAiServer(Http(running.url), QWEN)) as backend:
-            with pytest.raises(BackendRejected) as caught:
-                await backend.complete(HALF)
-            assert not isinstance(caught.value, PromptTooLong | BackendUnavailable)
 
 
 SAYS: dict[str, tuple[int, int]] = {

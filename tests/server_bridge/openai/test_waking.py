@@ -65,6 +65,8 @@ async def test_a_request_of_our_own_waits_for_it(how: str, cold: ColdServer) -> 
         assert (backend.state.health, backend.state.message) == (Health.READY, "")
         assert (await backend.complete(REQUEST)).text == TEXT
     assert (cold.n_begun, cold.n_given_up) == (2, 1)
+    # What may be shown to a model can change while it loads.
+    assert cold.bodies[1] == {"model": "qwen2.5-coder-7b", "prompt": " ", "max_tokens": 1}
 
 
 async def test_one_that_says_that_it_waits_its_turn_does_not_load(cold: ColdServer) -> None:
@@ -77,17 +79,6 @@ async def test_one_that_says_that_it_waits_its_turn_does_not_load(cold: ColdServ
         assert (cold.n_begun, backend.state.health) == (1, Health.READY)
         cold.finish_loading()
         assert (await asked).text == TEXT
-
-
-async def test_the_request_holds_nothing_of_the_user(cold: ColdServer) -> None:
-    """What may be shown to a model can change while it loads."""
-    async with aclosing(OpenAiServer(Http(cold.url))) as backend:
-        await ask_in_vain(backend)
-        while cold.n_begun < 2:
-            await asyncio.sleep(0)
-        cold.finish_loading()
-        await backend.connect()
-    assert cold.bodies[1] == {"model": "qwen2.5-coder-7b", "prompt": " ", "max_tokens": 1}
 
 
 async def test_a_model_that_fell_asleep_is_woken_again(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from server_bridge.process import command_line, programs, sizing
-from server_bridge.process.command_line import Machine, Plan, arguments, build, gpu, usual_threads
+from server_bridge.process.command_line import Machine, Plan, arguments, build, gpu
 
 GIB = 1 << 30
 LAPTOP = Machine(16 * GIB, 8)
@@ -54,10 +54,7 @@ HELP = """\
                                         models, -1 - no limit, 0 - disable)
 -kvu,  --kv-unified, -no-kvu, --no-kv-unified
                                         use single unified KV buffer shared across all sequences
---context-shift, --no-context-shift     whether to use context shift on infinite text generation (default:
-                                        disabled)
 -np,   --parallel N                     number of server slots (default: -1, -1 = auto)
---log-colors [on|off|auto]              Set colored logging ('on', 'off', or 'auto', default: 'auto')
 --host HOST                             IP addresses to listen on, comma-separated, or UNIX socket paths
 --port PORT                             port to listen (default: 9931)
 --api-key-file FNAME                    path to file containing API keys, one per line
@@ -65,11 +62,10 @@ HELP = """\
 --cache-reuse N                         min chunk size to attempt reusing from the cache via KV shifting
 --sleep-idle-seconds SECONDS            number of seconds of idleness after which the server will sleep
 --slot-save-path PATH                   path to save slot kv cache (default: disabled)
---fim-qwen-1.5b-default                 use default Qwen 2.5 Coder 1.5B (note: can download weights from the
-                                        internet)
 --fim-qwen-7b-default                   use default Qwen 2.5 Coder 7B (note: can download weights from the
                                         internet)
 """
+DRAFT = "--spec-draft-model d.gguf --spec-type"
 BUILD = build(HELP)
 WITHOUT_SPEC = build(re.sub(r"(?m)^--spec-.*\n", "-md,   --model-draft FNAME  draft\n", HELP))
 BARE = build(
@@ -99,12 +95,6 @@ def test_a_build_is_known_by_its_help(*, name: str, understood: bool) -> None:
     assert (name in BUILD.options) == understood
 
 
-def test_the_kinds_of_speculation_are_read_from_the_help() -> None:
-    """They stand where other options have the name of their value."""
-    assert BUILD.drafters == {"none", "draft-simple", "draft-eagle3", "ngram-simple", "ngram-mod"}
-    assert WITHOUT_SPEC.drafters == set()
-
-
 def test_the_whole_line() -> None:
     """What a laptop with 16 GB and 8 cores gets for a model of 1.5B parameters."""
     assert line() == (
@@ -131,16 +121,8 @@ def test_the_whole_line() -> None:
         ({"unload_s": 600}, "--cache-reuse 0 --sleep-idle-seconds 600 --slot-save", "never"),
         ({"unload_s": 0}, "--cache-reuse 0", "--sleep-idle-seconds"),
         ({"speculate": False}, "--cache-reuse 0", "--spec"),
-        (
-            {"draft": "d.gguf"},
-            "--spec-draft-model d.gguf --spec-type ngram-mod,draft-simple --spec-ngram",
-            "--model-draft",
-        ),
-        (
-            {"draft": "d.gguf", "speculate": False},
-            "--spec-draft-model d.gguf --spec-type draft-simple",
-            "ngram",
-        ),
+        ({"draft": "d.gguf"}, f"{DRAFT} ngram-mod,draft-simple --spec-ngram", "--model-draft"),
+        ({"draft": "d.gguf", "speculate": False}, f"{DRAFT} draft-simple", "ngram"),
         ({"known": WITHOUT_SPEC}, "--slot-save-path", "--spec"),
         ({"known": WITHOUT_SPEC, "draft": "d.gguf"}, "--model-draft d.gguf", "--spec"),
         ({"known": BARE}, "--model model.gguf --host 127.0.0.1 --port 8012 --ctx-size", "--cache"),
@@ -168,12 +150,6 @@ def test_every_wish_and_every_machine_shows(changed: dict[str, Any], has: str, l
 def test_the_largest_gpu_counts(printed: str, size: int) -> None:
     """What is free on it, in bytes."""
     assert gpu(printed) == size
-
-
-@pytest.mark.parametrize(("cores", "n_threads"), [(1, 1), (2, 2), (3, 2), (4, 2), (8, 4), (64, 32)])
-def test_half_of_the_cores_compute(cores: int, n_threads: int) -> None:
-    """Two at least, where there are two."""
-    assert usual_threads(cores) == n_threads
 
 
 @pytest.mark.parametrize(

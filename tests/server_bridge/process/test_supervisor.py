@@ -14,6 +14,7 @@ import pytest
 
 from server_bridge.process.programs import Program
 from server_bridge.process.supervisor import Supervisor, restart_delay
+from tests.server_bridge.waiting import has_ended, until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are Unix's")
 
@@ -29,13 +30,6 @@ time.sleep(600)
 
 def program(source: str) -> Program:
     return Program((sys.executable, "-c", source), Path.cwd())
-
-
-def is_gone(process: psutil.Process) -> bool:
-    try:
-        return process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 @pytest.mark.parametrize(("n_deaths", "delay"), [(0, 0), (1, 0), (2, 1), (3, 2), (6, 16), (99, 30)])
@@ -54,11 +48,7 @@ async def test_an_end_is_made_where_it_is_not_heard(*, stopped: bool) -> None:
         os.kill(process.pid, signal.SIGSTOP)
     await one.end()
     assert process.returncode == -signal.SIGKILL
-    for _ in range(500):  # the system takes a moment to end what was killed
-        if is_gone(grandchild):
-            return
-        await asyncio.sleep(0.01)
-    pytest.fail("what the child had started is still running")
+    await until(lambda: has_ended(grandchild.pid))
 
 
 async def test_an_end_is_not_stopped_by_a_cancellation() -> None:

@@ -6,8 +6,10 @@ import errno
 import shutil
 import ssl
 import time
+from copy import copy
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import trustme
@@ -45,44 +47,29 @@ def test_a_file_that_is_there_is_not_asked_for(tmp_path: Path) -> None:
     assert fetch(SMALL, tmp_path, lambda *_: None, "http://127.0.0.1:1") == tmp_path / "small.gguf"
 
 
-def test_what_came_before_does_not_come_again(tmp_path: Path) -> None:
-    """An attempt that was ended is gone on with at its last byte."""
-    (tmp_path / PART).write_bytes(CONTENT[:1_000_000])
-    with serving(Hub()) as hub:
-        path = fetch(SMALL, tmp_path, lambda *_: None, hub.url)
-    assert hub.asked == [1_000_000]
-    assert path.read_bytes() == CONTENT
+MB = 1_000_000
 
 
-def test_a_cut_connection_is_gone_on_with(tmp_path: Path) -> None:
-    """As often as it brings something; nothing is sent twice."""
-    with serving(Hub(cuts=[3_000_000, 2_000_000, 1_000_000])) as hub:
-        path = fetch(SMALL, tmp_path, lambda *_: None, hub.url)
-    assert hub.asked == [0, 3_000_000, 5_000_000, 6_000_000]
-    assert path.read_bytes() == CONTENT
-
-
-def test_a_server_without_ranges_sends_all_of_it(tmp_path: Path) -> None:
-    """And the beginning that was there is not doubled."""
-    (tmp_path / PART).write_bytes(CONTENT[:1_000_000])
-    with serving(Hub(ranges=False)) as hub:
-        assert fetch(SMALL, tmp_path, lambda *_: None, hub.url).read_bytes() == CONTENT
-
-
-def test_the_beginning_of_another_file_is_begun_again(tmp_path: Path) -> None:
-    """What an older version left behind costs one more download, not a broken model."""
-    (tmp_path / PART).write_bytes(b"x" * 1_000_000)
-    with serving(Hub()) as hub:
-        assert fetch(SMALL, tmp_path, lambda *_: None, hub.url).read_bytes() == CONTENT
-    assert hub.asked == [1_000_000, 0]
-
-
-@pytest.mark.parametrize("begun", [b"", b"x" * len(CONTENT), b"x" * (len(CONTENT) + 1)])
-def test_a_complete_part_that_is_wrong_is_not_believed(tmp_path: Path, begun: bytes) -> None:
-    """Of the right length, or longer than the file."""
+@pytest.mark.parametrize(
+    ("begun", "hub", "asked"),
+    [
+        (CONTENT[:MB], {}, [MB]),  # an attempt that was ended is gone on with at its last byte
+        (b"", {"cuts": [3 * MB, 2 * MB, MB]}, [0, 3 * MB, 5 * MB, 6 * MB]),  # nothing comes twice
+        (CONTENT[:MB], {"ranges": False}, [MB]),  # the server sends all, which is not doubled
+        (b"x" * MB, {}, [MB, 0]),  # what an older version left costs one more download
+        (b"x" * len(CONTENT), {}, [0]),
+        (b"x" * (len(CONTENT) + 1), {}, [0]),
+    ],
+)
+def test_what_is_there_is_gone_on_with_or_begun_again(
+    begun: bytes, hub: dict[str, Any], asked: list[int], tmp_path: Path
+) -> None:
+    """A beginning of another file does not make a broken model."""
     (tmp_path / PART).write_bytes(begun)
-    with serving(Hub()) as hub:
-        assert fetch(SMALL, tmp_path, lambda *_: None, hub.url).read_bytes() == CONTENT
+    with serving(Hub(**{name: copy(value) for name, value in hub.items()})) as running:
+        path = fetch(SMALL, tmp_path, lambda *_: None, running.url)
+    assert path.read_bytes() == CONTENT
+    assert running.asked == asked
 
 
 @pytest.mark.parametrize(
