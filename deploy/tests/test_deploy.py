@@ -72,7 +72,6 @@ def series() -> set[str]:
 
 
 def alerts() -> list[dict[str, Any]]:
-    """Return the rules."""
     [group] = read(DEPLOY / "monitoring/alerts.yaml")["groups"]
     rules: list[dict[str, Any]] = group["rules"]
     return rules

@@ -21,11 +21,8 @@ def keys(tmp_path: Path, text: str, server_key: str = "s" * 32) -> subprocess.Co
     """Return what deploy/keys.sh makes of a key file."""
     (tmp_path / "keys.txt").write_text(text, "utf-8", newline="")
     command = [
-        "sh",
-        str(DEPLOY / "keys.sh"),
-        str(tmp_path / "keys.txt"),
-        str(tmp_path / "keys.conf"),
-    ]
+        "sh", str(DEPLOY / "keys.sh"), str(tmp_path / "keys.txt"), str(tmp_path / "keys.conf"),
+    ]  # fmt: skip
     environment = {"PATH": os.defpath, "SERVER_KEY": server_key}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
@@ -44,24 +41,15 @@ def test_the_table_of_keys(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "server_key"),
     [
-        ("", "s" * 32),
-        ("# none\n", "s" * 32),
-        ("ada short-key\n", "s" * 32),
-        (f"{'a' * 32}\n", "s" * 32),
-        (f"{'a' * 32} b\n", "s" * 32),
-        (f"ada {'a' * 32} {'a' * 32}\n", "s" * 32),
-        (f'ada";x {"a" * 32}\n', "s" * 32),
-        (f'ada {"a" * 32}" "x"; default "y\n', "s" * 32),
-        (f"ada {'a' * 32}$x\n", "s" * 32),
-        (f"ada {'a' * 32}\nbob {'A' * 32}", "s" * 32),
-        (f"ada {'a' * 32}", ""),
-        (f"ada {'a' * 32}", "short-key"),
-        (f"ada {'a' * 32}", "s" * 32 + ";"),
+        ("", "s" * 32), ("# none\n", "s" * 32), ("ada short-key\n", "s" * 32),
+        (f"{'a' * 32}\n", "s" * 32), (f"{'a' * 32} b\n", "s" * 32),
+        (f"ada {'a' * 32} {'a' * 32}\n", "s" * 32), (f'ada";x {"a" * 32}\n', "s" * 32),
+        (f'ada {"a" * 32}" "x"; default "y\n', "s" * 32), (f"ada {'a' * 32}$x\n", "s" * 32),
+        (f"ada {'a' * 32}\nbob {'A' * 32}", "s" * 32), (f"ada {'a' * 32}", ""),
+        (f"ada {'a' * 32}", "short-key"), (f"ada {'a' * 32}", "s" * 32 + ";"),
     ],
-)
-def test_a_key_file_that_opens_the_door_stops_nginx(
-    text: str, server_key: str, tmp_path: Path
-) -> None:
+)  # fmt: skip
+def test_a_key_file_that_opens_the_door_stops_nginx(text: str, server_key: str, tmp_path) -> None:
     """Its image does not start; the message has the line, and no key."""
     found = keys(tmp_path, text, server_key)
     assert found.returncode != 0
@@ -110,9 +98,7 @@ def test_a_changed_key_file_is_taken_within_a_second(tmp_path: Path) -> None:
         ("", b"", b""),
     ],
 )
-async def test_a_second_key_counts_for_vllm(
-    other: str, sent: bytes, taken: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_second_key_counts_for_vllm(other: str, sent: bytes, taken: bytes, monkeypatch):
     """It becomes the servers' own before vLLM looks; all others, and all else, stay as they are."""
     monkeypatch.setenv("VLLM_API_KEY", "s" * 32)
     monkeypatch.setenv("OTHER_SERVER_KEY", other)

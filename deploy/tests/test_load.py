@@ -59,13 +59,10 @@ async def test_typists_with_keys_load_an_openai_server(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("first", "second", "evaluated"),
     [
-        (range(40), range(40), 8),
-        (range(40), range(48), 16),
-        (range(32), range(32), 16),
-        (range(40), [0, 99, *range(2, 40)], 40),
-        (range(10), range(12), 12),
+        (range(40), range(40), 8), (range(40), range(48), 16), (range(32), range(32), 16),
+        (range(40), [0, 99, *range(2, 40)], 40), (range(10), range(12), 12),
     ],
-)
+)  # fmt: skip
 def test_blocks_are_reused_whole(first: list[int], second: list[int], evaluated: int) -> None:
     """A cache of blocks of 16 keeps whole ones, and the last token is always evaluated."""
     blocks = Blocks()

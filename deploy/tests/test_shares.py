@@ -6,16 +6,17 @@ Real sessions and a server that batches, on a clock of their own: the shares are
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import secrets
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deploy.tests.edge.batching import MODEL, Batching, Pace
-from deploy.tests.edge.test_fairness import ABOVE, GREEDY_CHARS, KEY_S, SOURCE, TYPED
+from deploy.tests.batching import MODEL, Batching, Pace
 from fim_lsp.session.session import Session
 from server_bridge.failover.endpoint import Endpoint
 from server_bridge.failover.endpoints import Endpoints
@@ -24,6 +25,10 @@ from server_bridge.protocol import BackendTimeout
 from tests import clock
 from tests.typist import QUICK, Typist
 
+SOURCE = Path(argparse.__file__).read_text("utf-8").splitlines(keepends=True)
+ABOVE, TYPED = "".join(SOURCE[:100]), "".join(SOURCE[100:103])
+KEY_S = 0.2  # between two keys
+GREEDY_CHARS = 8000  # some 2,000 tokens, new each time
 OTHERS = 5
 FIRST_LOOK_S = 3.0  # of the others, before the greedy member begins
 
@@ -105,6 +110,7 @@ LLAMA, VLLM = Pace(of_one=2048), Pace()  # a prompt may fill a step, or a part o
     ("pace", "n_at_once", "least", "most"),
     [
         (VLLM._replace(per_second=5000), 1, 0.9, 1.0),
+        (VLLM._replace(per_second=5000), 2, 0.9, 1.0),  # as many as nginx lets a member have
         (LLAMA._replace(per_second=2000), 1, 0.8, 1.0),
         (LLAMA._replace(per_second=2000), 8, 0.0, 0.5),
     ],

@@ -57,7 +57,6 @@ class Edge:
 
     @property
     def context(self) -> ssl.SSLContext:
-        """What trusts its certificate."""
         return ssl.create_default_context(cafile=self.authority)
 
     @property
@@ -66,7 +65,6 @@ class Edge:
         return (self.folder / "error.log").read_text("utf-8")
 
     def connection(self) -> http.client.HTTPSConnection:
-        """Return a connection that sends targets as they are written, and opens itself again."""
         return http.client.HTTPSConnection(
             "127.0.0.1", self.port, timeout=PATIENCE_S, context=self.context
         )

@@ -9,7 +9,7 @@ import signal
 import socket
 import ssl
 import time
-from contextlib import ExitStack, aclosing, closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -47,13 +47,11 @@ OTHER_LOGIN = {"Authorization": f"Bearer {OTHER_KEY}"}
 
 @pytest.fixture(params=ALLOWED)
 def kind(request: pytest.FixtureRequest) -> str:
-    """Return a deployment."""
     return str(request.param)
 
 
 @pytest.fixture
 def front(kind: str, fronts: dict[str, Edge], behind: Upstream) -> Edge:
-    """Return its nginx, with nothing asked yet."""
     behind.seen.clear()
     return fronts[kind]
 
@@ -134,11 +132,8 @@ HEAD = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\
     [
         HEAD + b"Content-Length: 2\r\n\r\n{}" + SMUGGLED,
         HEAD + b"Content-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + SMUGGLED,
-        HEAD + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" + SMUGGLED,
         HEAD + b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n" + SMUGGLED,
-        HEAD + b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n" + SMUGGLED,
         HEAD + b"Content-Length: 2\r\nContent-Length: 61\r\n\r\n{}" + SMUGGLED,
-        HEAD + b"Content-Length: +2\r\n\r\n{}" + SMUGGLED,
         HEAD + b"Transfer-Encoding: chunked\r\n\r\n2;x=\n\r\n{}\r\n0\r\n\r\n" + SMUGGLED,
         HEAD + b"X: y\r\n folded: z\r\nContent-Length: 2\r\n\r\n{}" + SMUGGLED,
         HEAD.replace(b" /v1", b" /list_workers /v1") + b"Content-Length: 0\r\n\r\n" + SMUGGLED,
@@ -146,10 +141,8 @@ HEAD = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\
         HEAD.replace(b"HTTP/1.1\r", b"HTTP/1.0\r") + b"Content-Length: 2\r\n\r\n{}" + SMUGGLED,
         HEAD + b"Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAA\r\n\r\n"
         + SMUGGLED,
-        HEAD + b"Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n" + SMUGGLED,
         b"GET /list_workers\r\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + SMUGGLED,
-        b"\r\n\r\n" + SMUGGLED,
     ],
 )  # fmt: skip
 def test_a_request_inside_another_does_not_pass(
@@ -162,9 +155,7 @@ def test_a_request_inside_another_does_not_pass(
     assert all(SMUGGLED not in each.body for each in behind.seen)
 
 
-def test_headers_that_a_router_may_obey_stay_outside(
-    front: Edge, kind: str, behind: Upstream
-) -> None:
+def test_headers_that_a_router_may_obey_stay_outside(front: Edge, kind: str, behind: Upstream):
     """The session's goes through, and the servers' own key in place of the editor's."""
     strange = {
         "X-SMG-Target-Worker": "http://192.0.2.1", "X-Data-Parallel-Rank": "1", "X-Request-ID": "1",
@@ -268,9 +259,7 @@ def test_half_requests_of_a_stranger_leave_places(kind: str, front: Edge) -> Non
         assert front.ask("GET", "/health")[0] == 200
 
 
-def test_a_revoked_key_ends_without_cutting_a_stream(
-    kind: str, behind: Upstream, tmp_path: Path
-) -> None:
+def test_a_revoked_key_ends_without_cutting_a_stream(kind: str, behind: Upstream, tmp_path) -> None:
     """By the script's own look at the file, within seconds (one, on a machine with nothing else to do)."""
     path = "/v1/completions" if kind == "vllm" else "/completion"
     with (
@@ -311,9 +300,7 @@ async def test_the_servers_key_is_changed_without_a_pause(kind: str, tmp_path: P
         await backend.aclose()
 
 
-def test_the_access_log_says_who_asked_for_what(
-    kind: str, behind: Upstream, tmp_path: Path
-) -> None:
+def test_the_access_log_says_who_asked_for_what(kind: str, behind: Upstream, tmp_path) -> None:
     """The member's name, a path of the table, status, seconds and bytes; nothing that was sent."""
     path = "/v1/completions" if kind == "vllm" else "/completion"
     rows = [
@@ -379,33 +366,9 @@ async def test_fim_lsp_completes_through_it(kind: str, tmp_path: Path) -> None:
             await backend.aclose()
 
 
-AIBRIX = (("X-AIBrix-Session-Key", "{session}"), ("routing-strategy", "session-affinity"))
-MOST = 256  # bytes of a key that AIBrix 0.8 reads (simple_session_affinity.go)
-
-
-async def test_aibrix_gets_the_headers_that_its_source_reads(
-    fronts: dict[str, Edge], behind: Upstream
-) -> None:
-    """A session's key, short enough and always the same, the rule, and no X-Session-ID, which would be an address."""
-    behind.seen.clear()
-    backend = backend_of(fronts["vllm"], "vllm", AIBRIX)
-    for _ in range(2):
-        async with aclosing(backend.stream(Request(short(), n_predict=4))) as replies:
-            await anext(replies)
-    await backend.aclose()
-    sent = [
-        {name.lower(): text for name, text in each.headers.items()} for each in behind.completions
-    ]
-    [key] = {headers["x-aibrix-session-key"] for headers in sent}
-    assert 0 < len(key) <= MOST
-    assert {headers["routing-strategy"] for headers in sent} == {"session-affinity"}
-    assert not any("x-session-id" in headers for headers in sent)
-
-
 def backend_of(
     front: Edge, kind: str, headers: tuple[tuple[str, str], ...] = (("X-Session-ID", "{session}"),)
 ) -> Endpoints:
-    """Return the backend of an editor with a key."""
     (front.folder / "key").write_text(KEY, "utf-8")
     settings = BackendSettings(
         "openai" if kind == "vllm" else "llama-server", front.url, key=Key(file=f"{front.folder}/key"),

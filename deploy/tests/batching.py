@@ -1,5 +1,5 @@
 """
-A slow model server on loopback that batches as vLLM and llama.cpp do, and knows the text that its users type.
+A slow model server that batches as vLLM and llama.cpp do, and knows the text that its users type.
 
 A step decodes a token of each request under way and evaluates new prompt tokens of the others; all of them wait for
 its end. What a session has sent before is cached. It computes nothing, so its speed is the same on a busy machine.
@@ -8,9 +8,8 @@ its end. What a session has sent before is cached. It computes nothing, so its s
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -45,7 +44,6 @@ class Batching:
     def __init__(self, pace: Pace, text: str) -> None:
         self.pace, self._text = pace, text
         self.jobs: list[Job] = []
-        self.under_way: set[asyncio.Task[None]] = set()
         self._prompts: dict[str, list[str]] = {}
         self._more = asyncio.Event()
 
@@ -88,59 +86,3 @@ class Batching:
         end = prompt.rpartition("<|fim_middle|>")[2][-40:]
         at = self._text.find(end) + len(end) if end and end in self._text else -1
         return self._text[at:].partition("\n")[0] if at >= 0 else "x" * 999
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one request of nginx, then close."""
-        task = asyncio.current_task()
-        assert task is not None
-        self.under_way.add(task)
-        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            head = (await reader.readuntil(b"\r\n\r\n")).decode()
-            headers = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if line)
-            body = await reader.readexactly(int(headers.get("content-length", 0)))
-            if not head.startswith("POST /v1/completions"):
-                writer.write(_head("application/json") + json.dumps(MODEL).encode())
-            else:
-                await self._stream(json.loads(body), headers, reader, writer)
-            await writer.drain()
-        writer.close()
-        with suppress(ConnectionError):
-            await writer.wait_closed()
-        self.under_way.discard(task)
-
-    async def _stream(
-        self, asked: dict[str, object], headers: dict[str, str],
-        reader: asyncio.StreamReader, writer: asyncio.StreamWriter,
-    ) -> None:  # fmt: skip
-        session, prompt = headers.get("x-session-id", ""), str(asked["prompt"])
-        writer.write(_head("text/event-stream"))
-        async with self.working_on(session, prompt, int(str(asked["max_tokens"]))) as job:
-            while (job.wanted or job.new) and not reader.at_eof():
-                writer.write(_event(await job.ready.get(), None))
-                await writer.drain()
-        writer.write(_event("", "stop") + b"data: [DONE]\n\n")
-
-
-def _head(kind: str) -> bytes:
-    return f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n".encode()
-
-
-def _event(text: str, reason: str | None) -> bytes:
-    event = {"choices": [{"index": 0, "text": text, "finish_reason": reason}]}
-    return b"data: %s\n\n" % json.dumps(event).encode()
-
-
-@asynccontextmanager
-async def batching(text: str, pace: Pace = Pace()) -> AsyncIterator[str]:  # noqa: B008
-    """Serve while the block runs; yields its address."""
-    server = Batching(pace, text)
-    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
-    steps = asyncio.create_task(server.run())
-    try:
-        yield f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-    finally:
-        listening.close()
-        ending = [steps, *server.under_way]
-        for task in ending:
-            task.cancel()
-        await asyncio.gather(*ending, return_exceptions=True)
