@@ -134,7 +134,6 @@ def shop_in(home: Path, name: str = "shop.py", text: str = SHOP) -> Path:
 
 @pytest.fixture(scope="module")
 def project(home: Path) -> Path:
-    """Return a project with two files."""
     folder = home / "shop"
     (folder / ".git").mkdir(parents=True)
     (folder / "shop.py").write_text(SHOP)

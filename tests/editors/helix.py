@@ -26,7 +26,6 @@ class Helix(Terminal):
         super().__init__(argv, env=programs.environment(home), cwd=file.parent, size=SIZE)
 
     def command(self, line: str) -> None:
-        """Run a typable command from normal mode."""
         self.send("\x1b")  # alone: with a key right behind it, it would be read as Alt
         self.settle()
         self.wait_for(" NOR ")
@@ -39,7 +38,6 @@ class Helix(Terminal):
         self.settle()
 
     def saved(self) -> str:
-        """Return the text of the file, as saved now."""
         before = self.file.stat().st_mtime_ns
         self.command("write")
         self.wait_until(lambda: programs.written(self.file, before, self.pid), "the file saved")

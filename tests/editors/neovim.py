@@ -52,12 +52,9 @@ class Neovim(Terminal):
         """Return the value of a Lua expression in the running editor, by way of JSON."""
         quoted = f"vim.json.encode({expression})".replace("'", "''")
         argv = [
-            self._program,
-            "--server",
-            str(self._socket),
-            "--remote-expr",
+            self._program, "--server", str(self._socket), "--remote-expr",
             f"luaeval('{quoted}')",
-        ]
+        ]  # fmt: skip
         with subprocess.Popen(
             argv, env=self._env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as asked:
@@ -88,9 +85,7 @@ class Neovim(Terminal):
 
     @property
     def buffer(self) -> str:
-        """The text of the current buffer."""
         return str(self.lua("table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, true), '\\n')"))
 
     def wait_for_buffer(self, ending: str) -> None:
-        """Until the buffer ends with *ending*."""
         self.wait_until(lambda: self.buffer.endswith(ending), f"a buffer that ends with {ending!r}")

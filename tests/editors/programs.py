@@ -41,19 +41,14 @@ def needs(*names: str) -> list[pytest.MarkDecorator]:
 def environment(home: Path, **more: str) -> dict[str, str]:
     """Return a home folder, the programs in it and on the real PATH, and nothing else of the caller's."""
     return {
-        "HOME": str(home),
-        "XDG_CACHE_HOME": str(home / ".cache"),
-        "XDG_CONFIG_HOME": str(home / ".config"),
-        "XDG_DATA_HOME": str(home / ".local/share"),
-        "XDG_RUNTIME_DIR": str(home),
-        "XDG_STATE_HOME": str(home / ".local/state"),
-        "PATH": f"{home / '.local/bin'}:{os.environ['PATH']}",
-        "LANG": "C.UTF-8",
+        "HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache"),
+        "XDG_CONFIG_HOME": str(home / ".config"), "XDG_DATA_HOME": str(home / ".local/share"),
+        "XDG_RUNTIME_DIR": str(home), "XDG_STATE_HOME": str(home / ".local/state"),
+        "PATH": f"{home / '.local/bin'}:{os.environ['PATH']}", "LANG": "C.UTF-8",
         "VIMRUNTIME": str(ROOT / "usr/share/nvim/runtime"),
         "HELIX_RUNTIME": str(ROOT / "usr/lib/hx/runtime"),
-        "KAKOUNE_RUNTIME": str(ROOT / "usr/share/kak"),
-        **more,
-    }
+        "KAKOUNE_RUNTIME": str(ROOT / "usr/share/kak"), **more,
+    }  # fmt: skip
 
 
 def processes(words: str, ancestor: int) -> list[psutil.Process]:

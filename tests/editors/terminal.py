@@ -84,7 +84,6 @@ class Terminal:
         return "\n".join(line.rstrip() for line in self.screen.display)
 
     def send(self, keys: str) -> None:
-        """Type."""
         os.write(self._fd, keys.encode())
 
     def pump(self, seconds: float = 0.0) -> bool:
@@ -99,7 +98,6 @@ class Terminal:
         return True
 
     def wait_until(self, seen: Callable[[], object], what: str, timeout: float = TIMEOUT_S) -> None:
-        """Read until *seen* holds."""
         end = time.monotonic() + timeout
         while not seen():
             if time.monotonic() > end:
@@ -107,7 +105,6 @@ class Terminal:
             self.pump(POLL_S)
 
     def wait_for(self, text: str, timeout: float = TIMEOUT_S) -> None:
-        """Read until *text* is on the screen."""
         self.wait_until(lambda: text in self.text, repr(text), timeout)
 
     def settle(self, quiet: float = 0.3) -> None:

@@ -19,7 +19,6 @@ pytestmark = programs.needs("nvim")
 
 
 def blocks(editor: str, language: str) -> list[str]:
-    """Return the page's code in *language*."""
     here = (s for s in SNIPPETS if s.is_block and s.page == f"docs/editors/{editor}.md")
     return [snippet.text for snippet in here if snippet.language == language]
 
@@ -29,11 +28,9 @@ def follow(home: Path, editor: str) -> None:
     [commands] = blocks(editor, "sh")
     commands = "".join(line for line in commands.splitlines(True) if "pipx" not in line)
     subprocess.run(
-        ["/bin/sh", "-euc", commands],
-        env=programs.environment(home),
-        cwd=programs.REPOSITORY,
+        ["/bin/sh", "-euc", commands], env=programs.environment(home), cwd=programs.REPOSITORY,
         check=True,
-    )
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -96,12 +93,9 @@ def test_neovim_with_lazy_itself(file: Path, tmp_path: Path) -> None:
     config.write_text(steps)
     installed = subprocess.run(
         [str(programs.program("nvim")), "--headless", "+Lazy! install", "+qa"],
-        env=programs.environment(tmp_path),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
+        env=programs.environment(tmp_path), cwd=tmp_path, capture_output=True, text=True,
         check=True,
-    )
+    )  # fmt: skip
     clone = tmp_path / ".local/share/nvim/lazy/fim-lsp"
     assert (clone / "editors/nvim/plugin/fim.lua").exists(), installed.stdout + installed.stderr
     assert (tmp_path / "pipx").read_text() == f"{clone}: install --force .\n"

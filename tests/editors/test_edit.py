@@ -37,7 +37,6 @@ def server() -> Iterator[Scripted]:
 
 @pytest.fixture(scope="module")
 def editor(home: Path, project: Path, server: Scripted) -> Iterator[Neovim]:
-    """One Neovim, and a chat model with one answer."""
     neovim = Neovim(home, project, INIT.format(server.url))
     yield neovim
     neovim.close()
@@ -86,9 +85,7 @@ def test_escape_sends_a_change_away(opened: Neovim) -> None:
     assert opened.lua("vim.fn.maparg('ga', 'n')") == ""
 
 
-def test_lines_are_edited_by_an_instruction_that_is_asked_for(
-    opened: Neovim, server: Scripted
-) -> None:
+def test_lines_are_edited_by_an_instruction_that_is_asked_for(opened: Neovim, server: Scripted):
     """With a range; a further instruction goes on with the answer, and another try says the same again."""
     opened.send(":4,6Fim edit\r")
     opened.wait_until(lambda: "Edit:" in opened.text, "the prompt")

@@ -42,19 +42,15 @@ EGLOT = """
 
 @contextmanager
 def emacs(home: Path, project: Path, init: str, text: str = SHOP) -> Iterator[Terminal]:
-    """An Emacs with *init* and a file of *text*."""
     folder = home / ".emacs.d"
     folder.mkdir(exist_ok=True)
     (folder / "early-init.el").write_text(EARLY_INIT)
     (folder / "init.el").write_text(init)
     image = next(LIBEXEC.glob("*.pdmp"))
     env = programs.environment(
-        home,
-        EMACSDATA=str(DATA / "etc"),
-        EMACSDOC=str(DATA / "etc"),
-        EMACSLOADPATH=str(DATA / "lisp"),
-        EMACSPATH=str(LIBEXEC),
-    )
+        home, EMACSDATA=str(DATA / "etc"), EMACSDOC=str(DATA / "etc"),
+        EMACSLOADPATH=str(DATA / "lisp"), EMACSPATH=str(LIBEXEC),
+    )  # fmt: skip
     file = project / "shop.py"
     file.write_text(text)
     argv = [str(programs.program("emacs-nox")), f"--dump-file={image}", str(file)]
@@ -70,7 +66,6 @@ def type_at_the_end(editor: Terminal, ready: str) -> None:
 
 
 def saved(editor: Terminal, file: Path) -> str:
-    """Return the text of *file* after `C-x C-s`."""
     editor.settle()
     editor.send("\x18\x13")
     editor.wait_until(lambda: file.read_text() not in {SHOP, ""}, "the file saved")  # "": half-way

@@ -77,7 +77,6 @@ def _preview(helix: Helix) -> None:
 
 def test_accepting_from_the_menu(editor: Helix) -> None:
     """Beside the other server's entry; moving to ours shows it in the text, Enter keeps all of its lines."""
-
     _preview(editor)
     editor.send("\r")
     text = editor.saved()
@@ -135,12 +134,6 @@ def test_a_key_asks_by_hand(editor: Helix, key: str) -> None:
     editor.wait_until(lambda: ENTRY not in editor.text, "no menu")
     editor.send(key)
     editor.wait_for(ENTRY)
-
-
-def test_a_restart_is_survived(editor: Helix) -> None:
-    """After :lsp-restart suggestions come again."""
-    editor.command("lsp-restart")
-    _type_until_offered(editor)
 
 
 def test_nothing_is_logged_as_an_error(editor: Helix) -> None:

@@ -79,7 +79,6 @@ MAIN_TS = 'import { Parcel } from "./ship";\n\nconsole.log(new Parcel());\n'
 
 @pytest.fixture(scope="module")
 def editor(home: Path, project: Path) -> Iterator[Neovim]:
-    """One Neovim with three servers."""
     for name, text in {"ship.py": SHIP, "ship.ts": SHIP_TS}.items():
         (project / name).write_text(text)
     options = {"strict": True, "module": "esnext", "moduleResolution": "bundler", "types": []}
@@ -96,7 +95,6 @@ def opened(editor: Neovim, file: Path, text: str) -> None:
 
 
 def accept(editor: Neovim) -> None:
-    """Go there, and apply it."""
     editor.send("\t")
     editor.wait_until(
         lambda: editor.lua("vim.api.nvim_win_get_cursor(0)")[0] < 5, "the cursor at the place"
@@ -164,9 +162,7 @@ def test_a_dismissed_import_is_not_proposed_again(editor: Neovim, project: Path)
     assert editor.lua("require('fim.next_edit').why()") is None
 
 
-def test_a_hostile_server_is_given_no_work_and_proposes_nothing(
-    editor: Neovim, project: Path
-) -> None:
+def test_a_hostile_server_is_given_no_work_and_proposes_nothing(editor: Neovim, project: Path):
     """Actions with no title, no text or no place, of other files, of commands, of 600 kB, and a thousand to resolve."""
     opened(editor, project / "list.txt", "one\n")
     editor.send("Gothing\x1b")

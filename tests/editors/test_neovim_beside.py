@@ -42,7 +42,6 @@ class Beside(Neovim):
     log: Path
 
     def heard(self, what: str) -> int:
-        """Return how often the second server heard it."""
         return self.log.read_text().count(what)
 
 
@@ -65,7 +64,6 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Beside]:
 
 
 def shown(editor: Beside) -> None:
-    """Ours and theirs are on screen."""
     editor.wait_until(lambda: f"for w{second_server.ITEM}\n" in editor.text, "theirs")
     editor.wait_until(lambda: f"fim: {OURS}" in editor.text, "ours, told apart")
 

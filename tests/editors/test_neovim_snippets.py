@@ -73,14 +73,9 @@ def start_neovim(home: Path, init: str, *, plugin: bool = True, check: str = "")
     if plugin and not installed.exists():
         shutil.copytree(ROOT / "editors/nvim", installed)
     done = subprocess.run(
-        [str(programs.program("nvim")), "--headless"],
-        env=programs.environment(home),
-        cwd=home,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+        [str(programs.program("nvim")), "--headless"], env=programs.environment(home), cwd=home,
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, ""), init
     said: dict[str, Any] = json.loads((home / "said.json").read_text())
     assert said.pop("wrong") == "", init

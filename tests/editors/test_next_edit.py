@@ -49,12 +49,6 @@ TAKEN_HERE = (
     "vim.lsp.get_clients({name='fim', bufnr=0})[1]:request_sync('fim/stats', vim.empty_dict(), 5000)"
     ".result.nextEdit.taken"
 )
-COUNT_REQUESTS = (
-    "asked = 0; vim.api.nvim_create_autocmd('LspRequest', { callback = function(args)"
-    " local request = args.data.request;"
-    " local is_one = request.type == 'pending' and request.method == 'textDocument/copilotInlineEdit';"
-    " asked = asked + (is_one and 1 or 0) end })"
-)
 CURSOR = "vim.api.nvim_win_get_cursor(0)"
 
 
@@ -104,18 +98,6 @@ def test_it_is_shown_and_moves_nothing(renamed: Neovim) -> None:
     assert renamed.lua(CURSOR)[0] == 2
     assert "total = hight + 1" in renamed.text  # one at a time
     renamed.wait_until(lambda: counted(renamed)["shown"] > 0, "it counted")
-
-
-def test_it_is_not_asked_for_at_every_key(editor: Neovim, tmp_path: Path) -> None:
-    """But when the user pauses."""
-    opened(editor, tmp_path, BOX)
-    editor.send(f":lua {COUNT_REQUESTS}\rA")
-    for _ in range(20):
-        editor.send("x")
-        editor.settle(0.03)
-    editor.wait_until(lambda: int(str(editor.lua("asked"))) > 0, "a request")
-    assert int(str(editor.lua("asked"))) <= 10
-    editor.send(ESCAPE)
 
 
 def test_one_key_goes_there_and_applies_it(renamed: Neovim) -> None:
@@ -193,13 +175,6 @@ def test_a_place_out_of_sight_is_named(editor: Neovim, tmp_path: Path) -> None:
     editor.wait_for("area = height * width")
     assert editor.lua(CURSOR)[0] == 63
     assert "→ line" not in editor.text
-
-
-def test_switched_off(renamed: Neovim) -> None:
-    """Off for the buffer: nothing is shown."""
-    renamed.send(":Fim toggle buffer\r")
-    renamed.wait_until(lambda: renamed.lua(MARKS) == 0, "no mark")
-    renamed.send(":Fim toggle buffer\r")
 
 
 def renamed_twice(editor: Neovim, file: Path, name: str) -> None:

@@ -34,11 +34,8 @@ def start_vim(home: Path, script: str, *before: str) -> dict[str, Any]:
     """Return what `VIM_REPORT` says of a Vim that runs *script* with coc.nvim and no server."""
     assert VIM is not None
     lines = [
-        "set nocompatible",
-        "let g:coc_start_at_startup = 0",
-        f"set runtimepath^={COC}",
-        *before,
-    ]
+        "set nocompatible", "let g:coc_start_at_startup = 0", f"set runtimepath^={COC}", *before,
+    ]  # fmt: skip
     (home / "rc.vim").write_text("\n".join([*lines, script, VIM_REPORT]))
     done = subprocess.run(
         [VIM, "-es", "-N", "-u", "NONE", "-i", "NONE", "-S", "rc.vim", "-c", "qall!"],

@@ -54,7 +54,6 @@ def workbench(tmp_path_factory: pytest.TempPathFactory, server: Scripted) -> Ite
 
 
 def instruct(workbench: Workbench, words: str) -> None:
-    """Press the key and say what is to be done."""
     workbench("press", "Alt+i")
     workbench.wait_until(lambda: workbench("exists", INPUT), "the box")
     workbench("type", words)

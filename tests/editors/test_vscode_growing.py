@@ -91,12 +91,10 @@ class Held:
         return self.workbench
 
     def asked(self) -> list[dict[str, Any]]:
-        """The server's requests for suggestions so far."""
         found = messages_in(self._sent)
         return [m for m in found if m.get("method") == "textDocument/inlineCompletion"]
 
     def is_cancelled(self, id: int) -> bool:
-        """Whether the client cancelled that request."""
         cancelled = [m for m in messages_in(self._sent) if m.get("method") == "$/cancelRequest"]
         return id in [m["params"]["id"] for m in cancelled]
 
@@ -189,11 +187,8 @@ def test_vs_code_asks_again_only_while_the_user_waits(tmp_path: Path) -> None:
     did = json.loads(run(QUESTION, tmp_path, tmp_path))
     waits = did.pop("the user waits")
     assert waits == {
-        f"{PART}|{WHOLE}": ["trigger", WHOLE, "showNext", WHOLE],
-        f"{PART}|{ANOTHER}": [],
-        f"{PART}|": [],
-        f"|{WHOLE}": ["trigger", WHOLE],
-        f"|{ANOTHER}": ["trigger", ANOTHER],
+        f"{PART}|{WHOLE}": ["trigger", WHOLE, "showNext", WHOLE], f"{PART}|{ANOTHER}": [],
+        f"{PART}|": [], f"|{WHOLE}": ["trigger", WHOLE], f"|{ANOTHER}": ["trigger", ANOTHER],
         "|": [],
-    }
+    }  # fmt: skip
     assert {name: ran for name, texts in did.items() for ran in texts.values() if ran} == {}

@@ -49,7 +49,6 @@ def notebook(*cells: str) -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def workbench(home: Path, project: Path) -> Iterator[Workbench]:
-    """One workbench on the project."""
     for name in ("apply", "dismiss"):
         (project / f"{name}.py").write_text(named(BOX, name))
     (project / "away.py").write_text("print(hight_away)\ncheck(hight_away)\n")

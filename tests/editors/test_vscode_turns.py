@@ -1,4 +1,4 @@
-"""The VS Code extension starts one server, however often and fast it is asked to: its part in Node."""
+"""Parts of the VS Code extension in Node: one server however often it is started, and parts of a suggestion."""
 
 from __future__ import annotations
 
@@ -36,3 +36,14 @@ def test_two_restarts_at_once_are_one_after_the_other(tmp_path: Path) -> None:
     said = json.loads(run(RESTARTS, tmp_path, tmp_path))
     assert (said["most"], said["n"]) == (1, 2)
     assert said["said"] == ["rejected", "fulfilled", "fulfilled"]
+
+
+PIECES = Path(__file__).with_name("partial.mjs").read_text("utf-8")
+
+
+def test_lines_are_accepted_one_by_one_with_either_line_end(tmp_path: Path) -> None:
+    """The length counts in the text that the server sent; the whole of it is no part."""
+    said = json.loads(run(PIECES, tmp_path, tmp_path))
+    assert said["lf"] == [" > 1:", " > 1:\n    stop()"]
+    assert said["crlf"] == said["lf"]
+    assert said["typed"] == [" > 1:"]  # the key Enter is one character

@@ -30,11 +30,8 @@ def test_nothing_is_left_but_models_and_settings(tmp_path: Path) -> None:
         f"--{name}-dir={home / at}" for name, at in (("user-data", "data"), ("extensions", "all"))
     ]
     command = [
-        str(node),
-        str(code / "out/node/entry.js"),
-        *folders,
-        f"--config={home / 'config.yaml'}",
-    ]
+        str(node), str(code / "out/node/entry.js"), *folders, f"--config={home / 'config.yaml'}",
+    ]  # fmt: skip
     environment = programs.environment(home)
 
     def run(*arguments: str) -> None:

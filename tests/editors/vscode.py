@@ -40,9 +40,8 @@ SETTINGS: dict[str, object] = {  # how the editor edits is as it comes
 }
 
 # What has no key of its own: the command palette would hide the suggestion.
-ACCEPT_LINE, ASK = "Control+Alt+l", "Control+Alt+k"
+ASK = "Control+Alt+k"
 KEYS = [
-    {"key": "ctrl+alt+l", "command": "editor.action.inlineSuggest.acceptNextLine"},
     {"key": "ctrl+alt+k", "command": "editor.action.inlineSuggest.trigger"},
 ]
 
@@ -78,11 +77,9 @@ class Workbench:
         assert installing.returncode == 0, (home / "code-server.log").read_text()
         port = _free_port()
         self._server = self._code(
-            "--auth=none",
-            f"--bind-addr=127.0.0.1:{port}",
-            "--disable-telemetry",
+            "--auth=none", f"--bind-addr=127.0.0.1:{port}", "--disable-telemetry",
             "--disable-update-check",
-        )
+        )  # fmt: skip
         try:
             _wait_until_up(f"http://127.0.0.1:{port}/healthz")
         except OSError:
@@ -100,10 +97,7 @@ class Workbench:
     def _code(self, *args: str) -> subprocess.Popen[bytes]:
         with (Path(self._env["HOME"]) / "code-server.log").open("ab") as log:
             return subprocess.Popen(
-                [*self._program, *self._folders, *args],
-                env=self._env,
-                stdout=log,
-                stderr=log,
+                [*self._program, *self._folders, *args], env=self._env, stdout=log, stderr=log
             )
 
     def __call__(self, command: str, argument: object = None) -> object:
@@ -118,7 +112,6 @@ class Workbench:
         return answer["value"]
 
     def wait_until(self, seen: Callable[[], object], what: str, timeout: float = TIMEOUT_S) -> None:
-        """Look at the page until *seen* holds."""
         end = time.monotonic() + timeout
         while not seen():
             if time.monotonic() > end:
@@ -127,7 +120,6 @@ class Workbench:
             time.sleep(POLL_S)
 
     def wait_for(self, text: str) -> None:
-        """Until *text* is on the page."""
         self.wait_until(lambda: text in str(self("text")), repr(text))
 
     def wait_until_ready(self) -> None:
@@ -258,14 +250,12 @@ class Workbench:
         return self._server.pid
 
     def saved(self) -> str:
-        """Return the text of the file in front, as saved now."""
         before = self.file.stat().st_mtime_ns
         self("press", "Control+s")
         self.wait_until(lambda: programs.written(self.file, before, self.pid), "the file saved")
         return self.file.read_text()
 
     def close(self) -> None:
-        """End browser and workbench."""
         assert self._driver.stdin is not None
         assert self._driver.stdout is not None
         self._driver.stdin.close()
