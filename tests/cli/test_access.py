@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -24,8 +23,6 @@ THERE, HERE = "http://10.0.0.7:8012", "http://127.0.0.1:8012"
     ("backend", "to_pages", "fix"),
     [
         ({"url": THERE}, False, "--api-key-file"),
-        ({"url": THERE}, True, "--api-key-file"),
-        ({"url": THERE + "/"}, False, "--api-key-file"),
         ({"endpoints": [{"url": HERE}, {"url": THERE}]}, False, "--api-key-file"),
         ({"url": THERE, "apiKeyEnv": "KEY"}, False, ""),
         ({"url": HERE}, False, ""),
@@ -63,9 +60,7 @@ async def test_whether_pages_may_ask_is_seen_on_the_server(
     assert not await open_to_pages(url)
 
 
-async def test_the_doctor_names_a_server_that_hung(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_doctor_names_a_server_that_hung(tmp_path, monkeypatch) -> None:
     """Where it was, and what to do; nothing of a user who had none."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     target = Target(merge_layers([])[0], (), SimpleNamespace(), open_to_pages)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import socket
-from pathlib import Path
-
-import pytest
 
 from fim_lsp.__main__ import main
 from fim_lsp.cli import setup
@@ -13,9 +10,7 @@ from fim_lsp.settings import files
 from tests.llama_server import free_port
 
 
-def test_everything_kept_is_deleted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_everything_kept_is_deleted(tmp_path, capsys, monkeypatch) -> None:
     """The key of the port, states, rings, the page of the last prompt, the counts by day, the log of `serve` and recordings of earlier versions are deleted, other files in the folder stay, and a second run finds nothing."""
     for name in (
         "slots/a.bin",
@@ -48,9 +43,7 @@ def test_everything_kept_is_deleted(
     assert "Nothing was kept" in capsys.readouterr().out
 
 
-def test_the_key_of_a_server_that_is_gone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_key_of_a_server_that_is_gone(tmp_path, monkeypatch, capsys) -> None:
     """Editors need that of one that runs."""
     monkeypatch.setattr(files, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(files, "client_key_file", lambda: tmp_path / "client-key")

@@ -28,9 +28,7 @@ HERE, NO_SERVER = "http://127.0.0.1:8012", "http://127.0.0.1:9"
         ("gemma-3-4b-it.gguf", "it is asked in words", "warn", f"fim-lsp setup --get {NAMES[1]}"),
     ],
 )
-async def test_a_model_is_the_right_one_or_second_best(
-    name: str, why: str, level: str, fix: str
-) -> None:
+async def test_a_model_is_the_right_one_or_second_best(name: str, why: str, level: str, fix: str):
     """With the model to take instead."""
     state = State(Health.READY, "llama-server", "http://127.0.0.1:8012", name, second_best=why)
 

@@ -84,9 +84,7 @@ def test_it_becomes_the_server(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.usefixtures("alone")
-def test_a_server_that_cannot_start_is_one_sentence(
-    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_server_that_cannot_start_is_one_sentence(arguments: list[str], says: str, capsys):
     """Nothing is started where the wanted model or program is missing."""
     assert main(["serve", *arguments]) == 1
     assert says in capsys.readouterr().out
@@ -116,9 +114,8 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     ],
 )
 def test_setup_gets_a_model_in_one_step(
-    hub: Hub, flags: list[str], answers: list[str] | None, *, is_got: bool,
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
-) -> None:  # fmt: skip
+    hub: Hub, flags: list[str], answers: list[str] | None, *, is_got: bool, monkeypatch, tmp_path
+) -> None:
     """Downloaded after a clear yes only, checked, and named in the settings; then the doctor looks."""
     left = iter(answers or ())
     monkeypatch.setattr(sys.stdin, "isatty", lambda: answers is not None, raising=False)
@@ -136,12 +133,9 @@ def test_setup_gets_a_model_in_one_step(
 
 @pytest.mark.usefixtures("alone", "hub")
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("ALL_PROXY", "socks5://127.0.0.1:1"), ("SSL_CERT_FILE", "/nowhere/ca.pem")],
+    ("name", "value"), [("ALL_PROXY", "socks5://127.0.0.1:1"), ("SSL_CERT_FILE", "/nowhere/ca.pem")]
 )
-def test_setup_names_the_variable_that_is_wrong(
-    name: str, value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_setup_names_the_variable_that_is_wrong(name: str, value: str, monkeypatch, capsys) -> None:
     """In one sentence, and neither the folder nor the network is blamed."""
     monkeypatch.delenv("HTTPS_PROXY", raising=False)
     monkeypatch.delenv("https_proxy", raising=False)
@@ -155,16 +149,13 @@ def test_setup_names_the_variable_that_is_wrong(
 
 
 def _served_model() -> str:
-    """Return the file that `fim-lsp serve` would serve."""
     given = options.parser().parse_args(["serve"])
     config, _ = files.read(())
     return models_command._model(given, config, programs.machine(None)) or str(BUNDLED)
 
 
 @pytest.mark.usefixtures("alone")
-def test_what_is_here_is_served_without_a_question(
-    hub: Hub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_here_is_served_without_a_question(hub: Hub, monkeypatch, capsys) -> None:
     """What was downloaded last, unless the settings name another; nothing is asked or downloaded."""
     monkeypatch.setattr(__main__, "_doctor", lambda _: 0)
     assert _served_model() == str(BUNDLED)
@@ -177,9 +168,7 @@ def test_what_is_here_is_served_without_a_question(
 
 
 @pytest.mark.usefixtures("alone", "hub")
-def test_get_without_a_name_shows_the_table(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_get_without_a_name_shows_the_table(monkeypatch, capsys) -> None:
     """With what its columns mean; no takes nothing."""
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("builtins.input", lambda _: "n")
@@ -189,9 +178,7 @@ def test_get_without_a_name_shows_the_table(
     assert all(head in out for head in ("first look", "across", "ms a token:", "as published"))
 
 
-def test_progress_is_a_bar_or_ten_lines(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_is_a_bar_or_ten_lines(capsys, monkeypatch) -> None:
     """In place on a terminal, never wider than it; a line for every tenth in a log."""
     monkeypatch.setattr(models, "EVERY_S", -1.0)
     for live in (True, False):
@@ -207,9 +194,7 @@ def test_progress_is_a_bar_or_ten_lines(
 
 @pytest.mark.server
 @pytest.mark.skipif(not PROGRAM, reason="needs llama-server: scripts/test-server")
-def test_a_dry_run_prints_the_command_line(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_dry_run_prints_the_command_line(capsys, monkeypatch, tmp_path) -> None:
     """For a shell or a container; nothing is written for it, and it says what is missing."""
     for name, value in homes(tmp_path).items():
         monkeypatch.setenv(name, value)
@@ -226,9 +211,7 @@ def test_a_dry_run_prints_the_command_line(
 
 
 @pytest.mark.parametrize(("gpu", "warns"), [(0, True), (8 << 30, False)])
-def test_a_draft_model_on_a_processor_is_warned_of(
-    gpu: int, *, warns: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_draft_model_on_a_processor_is_warned_of(gpu: int, *, warns: bool, monkeypatch, capsys):
     """There it costs more than it saves; with a GPU nothing is said."""
     machine = command_line.Machine(8 << 30, 4, gpu)
     build = command_line.Build(frozenset(programs.NEEDED), frozenset())

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fim_lsp import __main__, models_command
-from fim_lsp.cli.setup import NEXT, ask_user
+from fim_lsp.cli.setup import ask_user
 from fim_lsp.settings import files
 from fim_lsp.settings.files import user_file
 from tests.llama_server import free_port
@@ -101,12 +101,12 @@ def test_flags_write_the_file_and_the_exit_code_is_doctors(
         (["--url", URL, "--key-env", "sk-1234"], "", 1, "the key itself stays out"),
         (["--auto"], "[backend", 1, "it cannot be read"),
         (["--url", URL], '[[backend]]\nkind = "auto"\n', 1, f'backend.url = "{URL}"'),
+        (["--url", URL], "backend = 3\n", 1, "it cannot be changed automatically"),
     ],
 )
 def test_a_file_that_cannot_be_written_stays_as_it_was(
-    config: Path, capsys: pytest.CaptureFixture[str],
-    arguments: list[str], before: str, code: int, says: str,
-) -> None:  # fmt: skip
+    config: Path, capsys, arguments: list[str], before: str, code: int, says: str
+) -> None:
     """No terminal to ask in, a broken file, or one whose section is no table: a message says so."""
     config.parent.mkdir(parents=True)
     config.write_text(before)
@@ -119,9 +119,7 @@ def test_a_file_that_cannot_be_written_stays_as_it_was(
     ("n_bytes", "says"),
     [
         (100_000, "is cut off, its end is missing: download it again"),  # within the vocabulary
-        (3_000_000, "is cut off, its end is missing: download it again"),  # within the weights
         (4_600_000, "its end is missing, or this llama.cpp does not know its kind"),
-        (4, "is cut off"),
     ],
 )
 def test_a_model_that_does_not_load_replaces_none_that_does(
@@ -139,9 +137,7 @@ def test_a_model_that_does_not_load_replaces_none_that_does(
     assert config.read_text() == before
 
 
-def test_a_server_that_does_not_answer_replaces_nothing(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_server_that_does_not_answer_replaces_nothing(config: Path, capsys) -> None:
     """The message has its address."""
     url = f"http://127.0.0.1:{free_port()}"
     assert __main__.main(["setup", "--url", url]) == 1
@@ -149,9 +145,7 @@ def test_a_server_that_does_not_answer_replaces_nothing(
     assert not config.exists()
 
 
-def test_a_model_that_cannot_fill_in_is_said_to_be_second_best(
-    config: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_model_that_cannot_fill_in_is_said_to_be_second_best(config: Path, capsys, tmp_path):
     """It works, so it is written."""
     path = write_model(tmp_path / "chat.gguf", specials=[""] * len(SPECIALS))
     assert __main__.main(["setup", "--model", str(path)]) == 7
@@ -160,19 +154,10 @@ def test_a_model_that_cannot_fill_in_is_said_to_be_second_best(
     assert str(path) in config.read_text()
 
 
-@pytest.mark.parametrize(
-    "others",
-    [
-        "[[backend.endpoints]]\nurl = 'http://old'\n",
-        "[fim.ring]\nchunks = 8\n[[fim.backend.endpoints]]\nurl = 'http://old'\n",
-    ],
-)
-def test_what_does_not_count_is_an_error(
-    config: Path, capsys: pytest.CaptureFixture[str], others: str
-) -> None:
+def test_what_does_not_count_is_an_error(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Code would go to the old server although the new one stands in the file."""
     config.parent.mkdir(parents=True)
-    config.write_text(others)
+    config.write_text("[fim.ring]\nchunks = 8\n[[fim.backend.endpoints]]\nurl = 'http://old'\n")
     assert __main__.main(["setup", "--url", URL]) == 1
     assert "fim.backend.endpoints counts in place of what was written" in capsys.readouterr().out
 
@@ -180,9 +165,7 @@ def test_what_does_not_count_is_an_error(
 @pytest.mark.parametrize("others", ["[fim.ring]\n", "[ring]\n[fim.nextEdit]\n"])
 @pytest.mark.parametrize("old", ["[backend]\nurl = 'http://old'\n", "backend.url = 'http://old'\n"])
 @pytest.mark.parametrize("arguments", [["--url", URL], ["--model", TOY], ["--auto"]])
-def test_no_code_goes_to_the_old_server(
-    config: Path, arguments: list[str], old: str, others: str
-) -> None:
+def test_no_code_goes_to_the_old_server(config: Path, arguments: list[str], old: str, others: str):
     """Wherever its address stands in the file, with `fim` before it or without."""
     config.parent.mkdir(parents=True)
     config.write_text(old + others if old[0] == "b" else others + old)
@@ -203,9 +186,3 @@ def test_a_file_that_is_a_link_stays_one(config: Path, tmp_path: Path) -> None:
     assert __main__.main(["setup", "--url", URL]) == 7
     assert config.is_symlink()
     assert theirs.read_text() == f'[backend]\nurl = "{URL}"\n'
-
-
-@pytest.mark.parametrize("said", NEXT.values())
-def test_all_editors_share_one_engine(said: str) -> None:
-    """What comes next says so."""
-    assert "each" not in said

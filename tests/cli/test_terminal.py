@@ -37,13 +37,6 @@ def test_colour_is_for_terminals_and_for_those_who_ask(
     assert ("\x1b" in screen.paint("text", "ghost")) == colour
 
 
-def test_a_pipe_gets_no_progress() -> None:
-    """Progress is rewritten in place, so a log must not have it."""
-    stream = io.StringIO()
-    screen_on(stream, {}).status("working")
-    assert stream.getvalue() == ""
-
-
 @pytest.mark.parametrize(
     ("text", "width", "shown"),
     [("short", 5, "short"), ("longer", 5, "long…"), ("longer", 1, "…"), ("", 0, "")],
@@ -85,9 +78,10 @@ def test_a_terminal_obeys_nothing_but_our_own_colours() -> None:
 
 
 def test_progress_is_escaped_too() -> None:
-    stream = Terminal()
-    screen_on(stream, {}).status("loading \x1b]0;x\x07")
-    assert stream.getvalue() == ERASE_LINE + "loading \\x1b]0;x\\x07"
+    """A pipe gets none: it is rewritten in place."""
+    for stream, shown in ((Terminal(), f"{ERASE_LINE}loading \\x1b]0;x\\x07"), (io.StringIO(), "")):
+        screen_on(stream, {}).status("loading \x1b]0;x\x07")
+        assert stream.getvalue() == shown
 
 
 def test_the_text_of_a_model_is_as_it_is_in_a_pipe() -> None:
