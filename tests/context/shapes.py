@@ -68,12 +68,10 @@ class Maker:
                 return text
 
     def made(self, form: str) -> str:
-        """Return a text of this *form*."""
         parts = _PART.finditer(form)
         return "".join(self.of(ALPHABETS[p[1]], int(p[2])) if p[1] else p[3] or p[0] for p in parts)
 
     def some(self, alphabet: str, low: int, high: int) -> str:
-        """Return a text of one of these lengths."""
         return self.of(alphabet, self.rng.randint(low, high))
 
     def password(self, length: int) -> str:
@@ -87,7 +85,6 @@ class Maker:
 
 
 def encoded(text: str) -> str:
-    """Return *text* in base64."""
     return base64.b64encode(text.encode()).decode()
 
 

@@ -8,16 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.context.chunks import (
-    PIECE_LINES,
-    Piece,
-    Source,
-    Why,
-    group,
-    locate,
-    read,
-    read_yank,
-)
+from fim_lsp.context.chunks import PIECE_LINES, Piece, Source, Why, group, locate, read, read_yank
 from fim_lsp.documents import split
 
 LINES = ["", "def f(x):", "    return x", "class A:", "    def m(self): pass", "import os", "x = 1"]
@@ -101,12 +92,9 @@ def piece(uri: str, start: int, n_lines: int) -> Piece:
 def test_neighbours_of_one_file_share_a_heading() -> None:
     """A chunk holds pieces of one file up to its limit of lines."""
     chosen = [
-        piece("a", 0, 10),
-        piece("a", 20, 10),
-        piece("a", 40, 10),
-        piece("b", 0, 5),
+        piece("a", 0, 10), piece("a", 20, 10), piece("a", 40, 10), piece("b", 0, 5),
         piece("a", 90, 1),
-    ]
+    ]  # fmt: skip
     chunks = group(chosen, max_lines=20)
     assert [(c.name, c.n_lines) for c in chunks] == [("a", 20), ("a", 10), ("b", 5), ("a", 1)]
     assert [p for c in chunks for p in c.pieces] == chosen

@@ -28,16 +28,13 @@ ROWS: list[tuple[bytes, str, str]] = [  # rules, paths that are ignored, paths t
     (b"a/", "a/x x/a/y", "a x/a"),
     (b"/a/", "a/x", "a x/a/y"),
     (b"x/a", "x/a x/a/b", "a y/x/a"),
-    (b"x/a/", "x/a/b", "x/a"),
     (b"/", "", "a a/b"),
-    (b"//", "", "a a/b"),
     (b"a//b", "", "a/b"),
     (b"./a\n../a", "", "a"),
     # negation: the last rule wins, and below an ignored folder none does
     (b"*.log\n!keep.log", "x.log", "keep.log a/keep.log"),
     (b"!keep.log\n*.log", "x.log keep.log", "a"),
     (b"a/\n!a/b", "a/b a/c", "b"),
-    (b"a/*\n!a/b/", "a/c", "a/b/c"),
     (b"/*\n!/src/\n/src/*\n!/src/x.py", "a src/y.py", "src/x.py"),
     (b"*\n!*/\n!*.py", "a x/a.txt", "a.py x/y/a.py"),
     (b"secrets/\n!/src/", "src/secrets/x.py secrets/x.py", "src/x.py"),
@@ -46,20 +43,12 @@ ROWS: list[tuple[bytes, str, str]] = [  # rules, paths that are ignored, paths t
     # stars in a name, and across folders
     (b"*", "a a/b", ""),
     (b"a*b", "ab axb a*b", "axc a/b"),
-    (b"*a*b*", "ab xaxbx", "ba"),
-    (b"x/*", "x/a x/a/b", "x"),
     (b"x/*/y", "x/a/y", "x/y x/a/b/y"),
-    (b"**", "a a/b", ""),
     (b"**/a", "a x/a x/y/a", "b"),
     (b"a/**", "a/b a/b/c", "a x/a/b"),
     (b"a/**/b", "a/b a/x/b a/x/y/b", "ab a/bc x/a/b"),
-    (b"**/a/**", "a/b x/a/b", "a x/a"),
-    (b"/**/a", "a x/a", "b"),
-    (b"**/**/a", "a x/a x/y/a", "b"),
     (b"a/***/b", "a/b a/x/b", "ab"),
     (b"x/a**b", "x/ab x/a.b", "x/a/b"),
-    (b"x/**a", "x/a x/ba", "x/y/a"),
-    (b"**a/x", "a/x ba/x", "b/a/x"),
     (b"x/**\\/a", "x/y/a x/y/z/a", "x/a"),
     (b"a/?/b", "a/x/b", "a//b a/b"),
     # classes
@@ -68,9 +57,7 @@ ROWS: list[tuple[bytes, str, str]] = [  # rules, paths that are ignored, paths t
     (b"[^a]", "b", "a"),
     (b"[a-c]x", "ax bx cx", "dx -x"),
     (b"[a-]x", "ax -x", "bx"),
-    (b"[-a]x", "ax -x", "bx"),
     (b"[]a]x", "]x ax", "bx"),
-    (b"[!]a]x", "bx", "]x ax"),
     (b"[\\]]x", "]x", "\\x"),
     (b"[\\a-c]x", "ax bx", "\\x"),
     (b"[z-a]x", "zx", "ax -x"),
@@ -81,23 +68,17 @@ ROWS: list[tuple[bytes, str, str]] = [  # rules, paths that are ignored, paths t
     (b"[[:nothing:]]x", "", "ax :x"),
     (b"[[:alpha:]", "", "a ["),
     (b"[[:]x", "[x :x", "ax"),
-    (b"[[:a]x", "[x :x ax", "bx"),
     (b"[[=a=]]", "=] a] []", "a [=a=]"),
     (b"[a", "", "a [a [a]"),
-    (b"[", "", "["),
-    (b"[]", "", "[]"),
     (b"[a\\", "", "a [a\\"),
     (b"a[/]b", "", "a/b"),
     (b"x/[a/b]c", "x/ac x/bc", "a/bc x//c"),
     (b"[*]", "*", "a"),
     # escapes
     (b"\\#a", "#a", "a"),
-    (b"\\!a", "!a", "a"),
     (b"\\a\\b", "ab", "\\a\\b"),
-    (b"\\*", "*", "a"),
     (b"a\\?", "a?", "ab"),
     (b"\\[a]", "[a]", "a"),
-    (b"a\\\\b", "a\\b", "ab"),
     (b"a\\", "", "a a\\"),
     (b"a\\/", "", "a a/b"),
     (b"x\\/a", "x/a", "a"),
@@ -114,18 +95,12 @@ ROWS: list[tuple[bytes, str, str]] = [  # rules, paths that are ignored, paths t
     (b"*.py[cod]", "x.pyc a/x.pyo", "x.py"),
 ]
 SPACES: list[tuple[bytes, list[str], list[str]]] = [
-    (b"a b", ["a b"], ["a"]),
-    (b"a\\ ", ["a "], ["a", "a\\ "]),
-    (b"a\\  ", ["a "], ["a", "a  "]),
-    (b"a \\ ", ["a  "], ["a", "a "]),
-    (b" a", [" a"], ["a"]),
-    (b"a\\", [], ["a", "a\\"]),
-]
+    (b"a\\ ", ["a "], ["a", "a\\ "]), (b"a \\ ", ["a  "], ["a", "a "]), (b" a", [" a"], ["a"]),
+]  # fmt: skip
 CASES = [*((rules, yes.split(), no.split()) for rules, yes, no in ROWS), *SPACES]
 
 
 def verdict(rules: bytes, path: str, *, fold: bool = False) -> bool:
-    """Is the file ignored, all folders above it considered?"""
     here = scope([compile_rules(rules, ".gitignore", fold=fold)])
     *folders, name = path.encode().split(b"/")
     for each in folders:
@@ -280,11 +255,9 @@ def test_a_list_is_read_in_steps_by_its_length(name: str) -> None:
 def test_named_classes_are_those_of_ascii() -> None:
     """All twelve, against Python's own tables; git's spaces are four."""
     named = {
-        "alnum": string.ascii_letters + string.digits,
-        "punct": string.punctuation,
-        "xdigit": string.hexdigits,
-        "space": " \t\n\r",
-    }
+        "alnum": string.ascii_letters + string.digits, "punct": string.punctuation,
+        "xdigit": string.hexdigits, "space": " \t\n\r",
+    }  # fmt: skip
     for name, members in named.items():
         rules = b"[[:%s:]]\n" % name.encode()
         here = scope([compile_rules(rules, "")])

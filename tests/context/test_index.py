@@ -5,32 +5,20 @@ from __future__ import annotations
 import tracemalloc
 from array import array
 
-from fim_lsp.context.index import (
-    FILE_WORDS,
-    Index,
-    IndexEntry,
-    holding,
-    update_index,
-    words,
-)
+from fim_lsp.context.index import FILE_WORDS, Index, IndexEntry, holding, update_index, words
 
 
 def test_files_that_may_hold_a_text() -> None:
     """By their words, in any order; the first text counts first, then the folder, then the name."""
     texts = {
-        "a/one.py": "area = hight * width",
-        "b/two.py": "print(hight, width)",
-        "b/one.py": "(width)",
-        "b/near.py": "hight",
-        "c.py": "highth",
-    }
+        "a/one.py": "area = hight * width", "b/two.py": "print(hight, width)",
+        "b/one.py": "(width)", "b/near.py": "hight", "c.py": "highth",
+    }  # fmt: skip
     entries = {path: IndexEntry((0, 0), words(text)) for path, text in texts.items()}
     index = Index(entries)
     assert [*holding(index, ["hight", "width"], "b/near.py")] == [
-        "b/two.py",
-        "a/one.py",
-        "b/one.py",
-    ]
+        "b/two.py", "a/one.py", "b/one.py",
+    ]  # fmt: skip
     assert [*holding(index, ["width + hight"], "c.py")] == ["a/one.py", "b/two.py"]
     assert [*holding(index, ["x", "(", ""], "c.py")] == []  # nothing to look for
 

@@ -133,13 +133,6 @@ def test_pieces_move_with_their_lines_and_break_when_edited() -> None:
     assert "three_total = 3" in editor.memory.ring.chunks[0].text
 
 
-def test_a_window_that_reaches_a_piece_hides_it_at_once() -> None:
-    """Never the same lines twice in one prompt, also before the next update."""
-    editor = Editor(a=functions("one"), b=functions("two"))
-    editor.update_ring(A, 0)
-    assert editor.shown(Viewport(B, 0, 0, 5)) == []
-
-
 def test_a_deleted_file_leaves_and_a_changed_one_is_refreshed() -> None:
     """Nothing is shown that is not true; what is still true stays."""
     editor = Editor(a=functions("one"), b=functions("two"), c=functions("three"))
@@ -185,11 +178,9 @@ def test_stats_count_what_is_there_and_what_waits() -> None:
 
 PLACES = st.tuples(st.integers(0, 30), st.integers(0, 3))
 EDITS = st.tuples(
-    PLACES,
-    st.integers(0, 3),
-    st.integers(0, 4),
+    PLACES, st.integers(0, 3), st.integers(0, 4),
     st.sampled_from(["", "x", "\n", "y = 1\n", "a\nb\n"]),
-)
+)  # fmt: skip
 
 
 @given(

@@ -123,12 +123,9 @@ def test_the_front_is_evicted_in_bulk_when_interest_moves() -> None:
     ages = {word: 0 for p in new for word in p.words}
     ring = refill(Ring(), old, Interest(surroundings(set(), ["a"]), old), LIMITS, lambda _: False)
     full = refill(
-        ring,
-        old + new,
-        Interest(surroundings(set(), ["b", "a"], ages), old + new),
-        LIMITS,
+        ring, old + new, Interest(surroundings(set(), ["b", "a"], ages), old + new), LIMITS,
         lambda _: False,
-    )
+    )  # fmt: skip
     assert {chunk.uri for chunk in ring.chunks} == {"a"}
     assert "b" in {chunk.uri for chunk in full.chunks}
     assert full.evicted > 0

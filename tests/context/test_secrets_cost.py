@@ -69,7 +69,6 @@ SOME_OF_THEM = dict([*HOSTILE.items()][:: 1 if FUZZ > 1 else 3])
 
 
 def cost(parts: tuple[str, ...]) -> float:
-    """Return the processor time of a scan."""
     start = time.thread_time()
     scrub_parts(parts)
     return time.thread_time() - start

@@ -20,7 +20,6 @@ def made(form: str, maker: Maker) -> str:
 
 
 def is_found(token: str) -> bool:
-    """Return whether the whole *token* is, in a string."""
     spans = secrets(f'x = "{token}"')
     return (
         bool(spans)

@@ -27,7 +27,6 @@ def test_uses(language: str, name: str, marked: str) -> None:
     new = marked[marked.index("→") + 1 : marked.index("←")]
     old = new.replace("now", "old").replace("Now", "Old")
     (found,) = find_uses(language, text, [Renaming(row, old, new)])
-
     assert found is not None
     lines = text.split("\n")
     for use in reversed(found.uses):
@@ -41,17 +40,14 @@ def test_uses(language: str, name: str, marked: str) -> None:
     ("language", "text", "row"),
     [
         ("python", "f(now)\nold = 1\nf(old)", 0),
-        ("python", "# now\nf(old)", 0),
         ("python", "old = 1\nnow = 2\nf(old)", 1),
         ("python", "def f(now): return old", 7),
         ("python", "class A:\n    def old(self): ...\n    def now(self): ...\n    x.old", 2),
         ("java", "class A {\n void now(int a) {}\n void old(String a) { old(1); }\n}", 1),
         ("go", "package p\nfunc now() {}\nfunc old() { old() }", 1),
         ("plaintext", "now\nold", 0),
-        ("", "now = 1\nold", 0),
         ("python", "(" * 3000 + "now = 1\nold", 0),
         ("python", "def f(now):\n    now = 1\n    return old + now", 0),
-        ("python", "from a import now\nnow = 2\nold()", 0),
         ("go", "package p\nfunc f() {\n\tnow := 1\n\tnow, x := 2, 3\n\tg(old)\n}", 3),
     ],
 )  # fmt: skip
@@ -100,9 +96,7 @@ def test_a_constant_in_a_pattern_is_compared() -> None:
         ("go", "func f(now int) { if now := g(); now { h(old) }; h(old) }", [51]),
     ],
 )  # fmt: skip
-def test_a_use_where_another_thing_has_the_new_name(
-    language: str, text: str, columns: list[int]
-) -> None:
+def test_a_use_where_another_thing_has_the_new_name(language: str, text: str, columns: list[int]):
     """It would mean that one, so it is left alone."""
     lines = {"python": "def f(now):\n ", "go": "package p\n"}.get(language, "") + text
     row = 1 if language == "go" else 0

@@ -155,12 +155,10 @@ def test_an_answer_is_a_proposal(model: str) -> None:
         ("zeta-2", REWRITTEN.replace("class Box:\n", "class Box:\n" + "    check(color)\n" * 3)),
         ("zeta-2", REWRITTEN.replace("check(color)", "check(color")),  # a syntax error
         ("zeta-2.1", "<|marker_1|><|marker_1|>"),
-        ("zeta-2.1", "<|marker_2|><|marker_2|>"),
         ("zeta-2.1", f"<|marker_1|>{REWRITTEN}"),  # it was cut off
         ("zeta-2.1", f"<|marker_1|>{REWRITTEN}<|marker_3|>"),  # there is none
         ("zeta-2.1", REWRITTEN),
         ("sweep", ""),
-        ("sweep", "\n\n"),
         ("sweep", "x = 5\n\nclass Box:"),  # of another place
         ("sweep", "    print(color)\n    check(color)\n    ret"),  # it was cut off
         ("sweep", "    print(color)\n<|cursor|>\nclass Box:"),
@@ -180,9 +178,9 @@ def test_marks_in_the_users_text_are_not_sent(mark: str) -> None:
     )
 
 
-def test_names_that_are_not_known() -> None:
-    """Of such a model nothing is asked."""
-    assert format_of("qwen2.5-coder") is None
+def prompts(about: Ask | None) -> list[str]:
+    assert about is not None
+    return [prompt_of(found, about) or "" for model in RIGHT if (found := format_of(model))]
 
 
 SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
@@ -194,12 +192,7 @@ def test_secrets_are_not_sent() -> None:
     earlier = FinishedEdit(URI, 19, (f'KEY = "{SECRET}"',), lines[-1:], at=0.5)
     edits = (earlier, FIRST, NEWEST)
     begin = choose_shown(edits, lines, None)
-    about = ask(edits, lines, NAMES, begin)
-    assert about is not None
-    for model in RIGHT:
-        found = format_of(model)
-        assert found is not None
-        prompt = prompt_of(found, about) or ""
+    for prompt in prompts(ask(edits, lines, NAMES, begin)):
         assert "TOKEN" in prompt
         assert SECRET not in prompt
     for edit in (earlier, NEWEST._replace(line=18, before=(), after=lines[18:19], at=3.0)):
@@ -215,12 +208,7 @@ def test_the_line_above_an_edit_may_tell_of_a_secret() -> None:
         NEWEST,
     ]
     lines = (*NOW, *[""] * 9, "password: |", other)
-    about = ask(edits, lines, NAMES, choose_shown(edits, lines, None))
-    assert about is not None
-    for model in RIGHT:
-        found = format_of(model)
-        assert found is not None
-        prompt = prompt_of(found, about) or ""
+    for prompt in prompts(ask(edits, lines, NAMES, choose_shown(edits, lines, None))):
         assert "next: 1" in prompt
         assert not [each for each in (value, other) if each.strip()[:6] in prompt]
 

@@ -12,7 +12,6 @@ from fim_lsp.next_edit.rules import pair_rule, rules
 
 
 def of_kind(kind: TokenKind, before: str, after: str) -> list[Rule]:
-    """Return the rules of one kind that a change gives."""
     return [rule for rule in rules(before, after) if rule.kind is kind]
 
 
@@ -39,13 +38,11 @@ def test_a_rule(kind: TokenKind, before: str, after: str, line: str, result: str
     [
         (("f('a.txt')", "f(str(a))"), ("f('bc.txt')", "f(str(bc))"), "f('x.txt')", "f(str(x))"),
         (
-            ("my.x: int = 1", "my.x = 1"),
-            ("my.y: str = a.b", "my.y = a.b"),
-            "  my.z: T = f()",
+            ("my.x: int = 1", "my.x = 1"), ("my.y: str = a.b", "my.y = a.b"), "  my.z: T = f()",
             "  my.z = f()",
         ),
     ],
-)
+)  # fmt: skip
 def test_a_rule_of_two_examples(
     one: tuple[str, str], other: tuple[str, str], line: str, result: str
 ) -> None:
@@ -101,9 +98,7 @@ BLOCK = st.lists(LINE, max_size=5).map(tuple)
 
 
 @given(BLOCK, BLOCK)
-def test_the_changes_of_an_edit_add_up_to_it(
-    before: tuple[str, ...], after: tuple[str, ...]
-) -> None:
+def test_the_changes_of_an_edit_add_up_to_it(before: tuple[str, ...], after: tuple[str, ...]):
     """Made one after the other, they lead from the lines before to those after."""
     lines, shift = list(before), 0
     for change in changes(before, after):

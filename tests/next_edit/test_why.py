@@ -27,9 +27,7 @@ def words(before: tuple[str, ...], after: tuple[str, ...], n_examples: int = 1, 
         (("a", "b"), ("c",), "`a` … became `c`"),
     ],
 )
-def test_the_edit_that_is_repeated(
-    before: tuple[str, ...], after: tuple[str, ...], made: str
-) -> None:
+def test_the_edit_that_is_repeated(before: tuple[str, ...], after: tuple[str, ...], made: str):
     """By the first line that says something; lines count from 1."""
     assert words(before, after) == f"It repeats your edit in b.py, line 5: {made}."
 

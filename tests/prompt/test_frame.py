@@ -17,11 +17,9 @@ FRAME = Frame(Header("shop", CHUNKS, "a.py"), Window(4, 6, "def one():\n    pass
     ("cached", "n_chunks"),
     [
         (0, 0),  # nothing is held, not even the name of the workspace
-        (4, 0),
         (103, 0),  # a part of a chunk is of no use
         (104, 1),
         (304, 3),
-        (330, 3),
     ],
 )
 def test_a_request_that_waits_is_shown_the_chunks_that_are_held(cached: int, n_chunks: int) -> None:

@@ -1,4 +1,4 @@
-"""`healing.heal` against the tokenizer pattern it stands for."""
+"""Half-typed words: `half_words.heal` against the tokenizer pattern it stands for; what goes on inside a word."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.prompt.half_words import FRAGMENT_CHARS, heal
+from fim_lsp.prompt.half_words import FRAGMENT_CHARS, heal, resume
+from server_bridge.protocol import Prompt, Token
 
 # Qwen2's own pattern, as its tokenizer.json has it.
 QWEN2 = regex.compile(
@@ -35,36 +36,12 @@ def check(text: str, fragment: str) -> None:
 @pytest.mark.parametrize(
     ("text", "fragment"),
     [
-        ("", ""),
-        ("\n", ""),
-        ("def f():\n", ""),
-        ("    ret", " ret"),
-        ("ret", "ret"),
-        ("x = ", " "),
-        ("x =", " ="),
-        ("    ", "    "),
-        ("\t\t", "\t\t"),
-        ("if x:\n\t", "\t"),
-        ("self.max_le", "_le"),
-        ("self.", "."),
-        ("print(", "("),
-        ("print(va", "(va"),
-        ("getElementBy", "By"),
-        (" HTTPServer.getU", "U"),
-        (" HTTPSer", " HTTPSer"),
-        ("x1", "1"),
-        ("12", "2"),
-        ("don't", "'t"),
-        ('"se', '"se'),
-        ("# größe", " größe"),
-        ("# 你好世", " 你好世"),
-        ("e\u0301", "\u0301"),
-        ("🙂", "🙂"),
-        ("# " + "=" * 70, ""),
-        ("x" * FRAGMENT_CHARS, "x" * FRAGMENT_CHARS),
+        ("", ""), ("def f():\n", ""), ("    ret", " ret"), ("x = ", " "), ("self.max_le", "_le"),
+        ("getElementBy", "By"), (" HTTPServer.getU", "U"), ("x1", "1"), ("# größe", " größe"),
+        ("# " + "=" * 70, ""), ("x" * FRAGMENT_CHARS, "x" * FRAGMENT_CHARS),
         ("x" * (FRAGMENT_CHARS + 1), ""),
     ],
-)
+)  # fmt: skip
 def test_the_fragment_is_the_last_pretoken(text: str, fragment: str) -> None:
     """What was typed since the last pre-token boundary is forced, unless it is no half-typed name."""
     check(text, fragment)
@@ -98,3 +75,39 @@ def test_nothing_is_lost_and_no_line_end_is_forced(text: str) -> None:
     kept, fragment = heal(text)
     assert kept + fragment == text
     assert "\n" not in fragment
+
+
+PROMPT = Prompt("", (), "a.py", "", "", middle="x = f(", forced=" cha")
+
+
+def tokens(*texts: bytes) -> tuple[Token, ...]:
+    return tuple(Token(n, text) for n, text in enumerate(texts))
+
+
+@pytest.mark.parametrize(
+    ("made", "n_kept"),
+    [
+        ((), 0),
+        ((b" c", b"hat"), 2),
+        ((b" c", b"hat", b"_temp"), 1),
+        ((b" c", b"hat", b"_temp", b"late", b"):\n"), 0),
+        ((b" chat", b"\n    ret"), 1),
+        ((b" chat", b"Elem", b"By", b"I"), 4),  # a name is one word
+    ],
+)
+def test_only_the_last_word_keeps_its_tokens(made: tuple[bytes, ...], n_kept: int) -> None:
+    """Finished words are left to the tokenizer; a token that reaches before the last word stays whole."""
+    tape = tokens(*made)
+    prompt = resume(PROMPT, b"".join(made).decode(), tape)
+    assert prompt.tape == tape[len(tape) - n_kept :]
+    assert prompt.middle == PROMPT.middle + b"".join(made).decode()
+
+
+def test_what_is_left_of_the_half_word_is_still_forced() -> None:
+    """A generation that stopped inside it goes on to its end."""
+    assert resume(PROMPT, " c", tokens(b" c")).forced == "ha"
+
+
+def test_tokens_that_are_not_all_of_the_text_are_not_used() -> None:
+    """Some servers tell no ids for some characters; their text is spelled by the tokenizer."""
+    assert resume(PROMPT, " cha", tokens(b" c")).tape == ()

@@ -34,15 +34,9 @@ def test_every_part_says_its_price_and_reason() -> None:
     shown = report.describe(prompt, measure, [ring])
     assert shown.note == "60 tokens, of which the model has evaluated 58"
     assert [(part.part, part.tokens) for part in shown.segments] == [
-        ("repository", 3),
-        ("chunk of a.py", 20),
-        ("chunk of b.py", 10),
-        ("path", 4),
-        ("prefix", 5),
-        ("suffix", 1),
-        ("middle", 2),
-        ("forced", None),
-    ]
+        ("repository", 3), ("chunk of a.py", 20), ("chunk of b.py", 10), ("path", 4),
+        ("prefix", 5), ("suffix", 1), ("middle", 2), ("forced", None),
+    ]  # fmt: skip
     assert shown.segments[1].why == "lines 1 to 2 in a file you opened"
     assert "".join(part.text for part in shown.segments) == (
         "shop" + ring.text + old.text + "c.py" + "import a\n" + "\n" + "a." + "ar"

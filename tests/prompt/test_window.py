@@ -77,15 +77,10 @@ def test_typing_keeps_the_window() -> None:
 @pytest.mark.parametrize(
     ("line", "fitting"),
     [
-        (50, Fit.LOST),
-        (47, Fit.FITS),
-        (40, Fit.LOST),
-        (30, Fit.STALE),
-        (56, Fit.STALE),
-        (51, Fit.LOST),
-        (90, Fit.FITS),
+        (50, Fit.LOST), (47, Fit.FITS), (40, Fit.LOST), (30, Fit.STALE), (56, Fit.STALE),
+        (51, Fit.LOST), (90, Fit.FITS),
     ],
-)
+)  # fmt: skip
 def test_an_edit_elsewhere_counts_by_its_distance(line: int, fitting: Fit) -> None:
     """Near the cursor the window is lost, farther it is stale, outside of it nothing happens."""
     doc = document()

@@ -23,7 +23,6 @@ CURSOR, OPEN, CLOSE = "▮⟦⟧"
 
 
 def cases() -> dict[str, dict[str, Any]]:
-    """Return every case by its name."""
     paths = sorted(GOLDEN.rglob("*.toml"))
     return {
         path.relative_to(GOLDEN).with_suffix("").as_posix(): tomllib.loads(path.read_text("utf-8"))

@@ -29,10 +29,8 @@ def judged(*verdicts: Reaction) -> list[PastReaction]:
     ("verdicts", "strong"),
     [
         ((), 1.0),
-        ((D,), 1.5),
         ((D, D), 2.25),
         ((D, A), 1.2),
-        ((D, ALONG), 1.2),
         ((A, A, A), 1.0),  # never more than without a record
         ((A, A, A, D), 1.5),  # and nothing is saved up
         ((IGN, IGN), 1.44),

@@ -1,4 +1,4 @@
-"""Known continuations, by replaying what people do."""
+"""Known continuations, by replaying what people do; suggestions without a model."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fim_lsp.suggest.continuations import MAX_CHARS, MAX_PATHS, Continuations
 from fim_lsp.suggest.cursor import Candidate, Cursor
+from fim_lsp.suggest.lines_in_sight import continue_line
 from tests.suggest.golden_cases import parsed
 
 KEY = "model a"
@@ -41,27 +42,15 @@ def known() -> Continuations:
         ("x = ", ["open(path)\n    return x.read()"]),
         ("x = op", ["en(path)\n    return x.read()"]),
         ("x = open(path)\n    ret", ["urn x.read()"]),
-        ("x =", [" open(path)\n    return x.read()"]),
-        ("", []),
-        ("y = ", []),
-        ("x = close", []),
+        ("x =", [" open(path)\n    return x.read()"]), ("", []), ("y = ", []), ("x = close", []),
         ("x = open(path)\n    return x.read()", []),
-        ("x = open(path)\n    return x.read()\n    y", []),
-        ("n = 1", []),
+        ("x = open(path)\n    return x.read()\n    y", []), ("n = 1", []),
     ],
     ids=[
-        "there",
-        "typed",
-        "a line on",
-        "back",
-        "all deleted",
-        "other",
-        "against it",
-        "accepted",
-        "past it",
-        "a line is typed, and the next may follow",
+        "there", "typed", "a line on", "back", "all deleted", "other", "against it", "accepted",
+        "past it", "a line is typed, and the next may follow",
     ],
-)
+)  # fmt: skip
 def test_typing_along_a_path(known: Continuations, line: str, rests: list[str]) -> None:
     """A text that begins an entry gets its rest, any other text gets nothing."""
     assert found(known, line) == rests
@@ -163,3 +152,24 @@ def test_what_is_found_was_said(puts: list[tuple[str, str]], line: str) -> None:
     wholes = {before + said for before, said in puts}
     for rest in found(known, line):
         assert line + rest in wholes
+
+
+@pytest.mark.parametrize(
+    ("text", "elsewhere", "rest"),
+    [
+        ("return value\n\nretu▮", [], "rn value"),
+        ("return value\nretu▮", [], ""),
+        ("retu▮\nreturn value", [], "rn value"),
+        ("retu▮\n", ["  return value"], "rn value"),
+        ("return value\n\nreturn value▮", [], ""),
+        ("return a\nreturn b\n\nretu▮", [], "rn b"),
+        ("return a\nreturn b\nreturn c\n\nretu▮", [], ""),
+        ("return a\n\nretu▮\nreturn b", ["return a", "return c"], "rn a"),
+        ("print(a)\n\nprint(▮)", [], "a)"),
+        ("print(a)\n\nprint▮(b)", [], ""),
+        ("x = 1\n▮", [], ""),
+    ],
+)
+def test_continued(text: str, elsewhere: list[str], rest: str) -> None:
+    """The rest of the line that most lines beginning alike have, of equals the nearest; else nothing."""
+    assert continue_line(parsed(text)[0], elsewhere).text == rest

@@ -7,11 +7,10 @@ import pytest
 from fim_lsp.suggest.pace import MAX_WAIT_MS, PAUSE_MS, USUAL_MS, TypingPace
 from tests.suggest.golden_cases import parsed
 
-INSIDE, BEHIND_SIGN, LINE_START = "x = fo▮\n", "x = foo(▮)\n", "    ▮\n"
+INSIDE, BEHIND_SIGN = "x = fo▮\n", "x = foo(▮)\n"
 
 
 def typist(*intervals_ms: float) -> TypingPace:
-    """Return a user who typed with these intervals."""
     pace, now = TypingPace(), 0.0
     pace.key(now)
     for interval in intervals_ms:
@@ -27,12 +26,11 @@ def typist(*intervals_ms: float) -> TypingPace:
         (typist(100, 120, 110), INSIDE, 0, 55),
         (typist(100, PAUSE_MS + 1, 120), INSIDE, 0, 55),
         (typist(100, 100), BEHIND_SIGN, 0, 0),
-        (typist(100, 100), LINE_START, 0, 0),
         (typist(900, 900), INSIDE, 0, MAX_WAIT_MS),
         (typist(100, 100), INSIDE, 20, 30),
         (typist(100, 100), INSIDE, 75, 0),
     ],
-    ids=["new", "quick", "paused", "sign", "line start", "slow", "client", "patient client"],
+    ids=["new", "quick", "paused", "sign", "slow", "client", "patient client"],
 )
 def test_wait(pace: TypingPace, text: str, client_ms: float, wait_ms: float) -> None:
     """Half a key inside a word, nothing elsewhere; what the client has waited counts."""

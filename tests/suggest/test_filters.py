@@ -49,11 +49,9 @@ def squeezed(text: str) -> str:
 
 
 @given(
-    st.sampled_from(FILES),
-    raw_texts,
-    st.booleans(),
+    st.sampled_from(FILES), raw_texts, st.booleans(),
     st.sampled_from(["python", "c", "rust", "lua"]),
-)
+)  # fmt: skip
 @example("▮", "x" * 5000, True, "python")
 def test_a_suggestion_is_part_of_what_the_model_said(
     file: str, raw: str, whole: bool, language: str
@@ -87,4 +85,3 @@ def test_filters_can_be_left_out() -> None:
 def test_a_text_of_loose_ends_is_nothing(text: str) -> None:
     """However many there are, each behind another."""
     assert standing(text, Cursor("python")) == ""
-    assert len(FILTERS) == len(NAMES)

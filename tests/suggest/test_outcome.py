@@ -8,12 +8,9 @@ from fim_lsp.session.stats import Answer
 from fim_lsp.suggest.reasons import TOY, Outcome, notice, reason, report, source
 
 READY = {
-    "state": "ready",
-    "ready": True,
-    "kind": "llama-server",
-    "model": "qwen.gguf",
+    "state": "ready", "ready": True, "kind": "llama-server", "model": "qwen.gguf",
     "url": "http://127.0.0.1:8080",
-}
+}  # fmt: skip
 OURS = {"kind": "embedded", "bundled": True}
 DOWN = {"state": "down", "message": "nothing answers at http://127.0.0.1:8080"}
 
@@ -22,11 +19,9 @@ DOWN = {"state": "down", "message": "nothing answers at http://127.0.0.1:8080"}
     ("outcome", "backend", "words"),
     [
         (Outcome.PRIVATE, READY, "the file is private, nothing of it is used (*.{a,b})"),
-        (Outcome.DISABLED, READY, "fim.completion.disabledFor names *.{a,b}"),
         (Outcome.NO_MODEL, DOWN, DOWN["message"]),
         (Outcome.NO_MODEL, {"state": "ready", "ready": True}, "the model server could not answer"),
         (Outcome.FAILED, READY, Outcome.FAILED.words),
-        (Outcome.MODEL, READY, "the model wrote nothing here"),
         (Outcome.MODEL, {"state": "busy", "ready": True}, "the model wrote nothing here"),
         (Outcome.MODEL, DOWN, Outcome.LOCAL.words),
         (Outcome.LONG_LINE, READY, "the line is too long"),
@@ -60,9 +55,7 @@ def test_an_outcome_is_counted_by_its_name(outcome: Outcome, rule: str, key: str
         (Outcome.BACKEND, {**READY, "model": ""}, "the model (http://127.0.0.1:8080)"),
     ],
 )
-def test_where_a_suggestion_comes_from(
-    outcome: Outcome, backend: dict[str, str], words: str
-) -> None:
+def test_where_a_suggestion_comes_from(outcome: Outcome, backend: dict[str, str], words: str):
     """The model and its server, or no model at all."""
     assert source(outcome, backend) == words
 

@@ -41,16 +41,11 @@ NOT_PYTHON = dataclasses.replace(Config(), completion=CompletionConfig(disabled_
 @pytest.mark.parametrize(
     ("config", "invoked", "end"),
     [
-        (Config(), False, None),
-        (OFF, False, (Outcome.OFF, "")),
-        (OFF, True, None),
-        (NOT_PYTHON, False, (Outcome.DISABLED, "python")),
-        (NOT_PYTHON, True, None),
+        (Config(), False, None), (OFF, False, (Outcome.OFF, "")), (OFF, True, None),
+        (NOT_PYTHON, False, (Outcome.DISABLED, "python")), (NOT_PYTHON, True, None),
     ],
-)
-def test_automatic_requests_can_be_switched_off(
-    config: Config, invoked: bool, end: End | None
-) -> None:
+)  # fmt: skip
+def test_automatic_requests_can_be_switched_off(config: Config, invoked: bool, end: End | None):
     """By hand a suggestion comes all the same."""
     assert why_off(request(config, invoked=invoked)) == end
 

@@ -17,10 +17,8 @@ from fim_lsp.suggest.syntax_errors import SyntaxErrors
     [
         ("typescript", ("class Cart {", "  total() {"), "    if (a) {", ("}",)),
         ("typescript", ("class Cart {", "  total() {"), "    if (a) {", ("  }", "}")),
-        ("typescript", ("class Cart {", "  total() {"), "    return 1", ("  }", "}")),
         ("python", ("x = f(", "    1,"), "    2,", ("y = 1",)),
         ("python", ("x = f(", "    1,"), "    2,", (")",)),
-        ("lua", ("function f(a)", "  if a then"), "    return 1", ("end",)),
         ("lua", ("function f(a)",), "  return 1", ("", "function g() end")),
         ("shellscript", (), "if ! $FORCE; then", ()),
         ("sh", ("for f in *; do", '  if [ -f "$f" ]; then'), "    rm $f", ()),
@@ -66,9 +64,7 @@ MOST = {"python": 2_400, "ruby": 2_400}  # operations of one text, which may tak
 
 
 @pytest.mark.parametrize("language", GRAMMARS)
-def test_a_hostile_source_takes_few_operations(
-    language: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hostile_source_takes_few_operations(language: str, monkeypatch) -> None:
     """However it nests: those of one call are bounded, and so is what it costs on the loop."""
     used = list[int]()
 
