@@ -29,7 +29,6 @@ WIDTH, N_LAYERS = 64, 4
 
 
 def write(path: Path, name: str, *, n_ctx: int = 32768) -> Path:
-    """Write the model of this name."""
     words, rng = bytelevel(SPECIALS), np.random.default_rng(1)
     out = gguf.GGUFWriter(path, name)
     out.add_context_length(n_ctx)
@@ -41,11 +40,8 @@ def write(path: Path, name: str, *, n_ctx: int = 32768) -> Path:
     out.add_rope_freq_base(1e6)
     out.add_vocab_size(len(words.tokens))
     add: dict[type, Callable[[str, Any], None]] = {
-        bool: out.add_bool,
-        int: out.add_uint32,
-        float: out.add_float32,
-        list: out.add_array,
-    }
+        bool: out.add_bool, int: out.add_uint32, float: out.add_float32, list: out.add_array,
+    }  # fmt: skip
     for field, value in ARCHITECTURES[name]["fields"].items():
         add[type(value)](f"{name}.{field}", value)
     add_vocabulary(out, words)

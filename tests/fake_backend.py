@@ -96,15 +96,9 @@ class FakeBackend:
         disk: list[Ids] | None = None,
     ) -> None:
         self.state = State(
-            Health.READY,
-            "fake",
-            model=MODEL,
-            n_ctx=n_ctx,
-            slots=2,
-            chars_per_token=CHARS_PER_TOKEN,
-            prefill_per_s=PREFILL_PER_S,
-            decode_ms=DECODE_MS,
-        )
+            Health.READY, "fake", model=MODEL, n_ctx=n_ctx, slots=2,
+            chars_per_token=CHARS_PER_TOKEN, prefill_per_s=PREFILL_PER_S, decode_ms=DECODE_MS,
+        )  # fmt: skip
         self.on_change: Callable[[], None] = lambda: None
         self.seen: list[Request] = []
         self.warmed: list[Prompt] = []
@@ -183,12 +177,9 @@ class FakeBackend:
             slots[-1] += tuple(each.id for each in spelled)
             await asyncio.sleep(0)
             yield Reply(
-                "".join(each.text.decode() for each in spelled),
-                spelled,
-                middle,
-                stop if is_last else Stop.LIMIT,
-                dataclasses.replace(timings, predicted_n=1),
-            )
+                "".join(each.text.decode() for each in spelled), spelled, middle,
+                stop if is_last else Stop.LIMIT, dataclasses.replace(timings, predicted_n=1),
+            )  # fmt: skip
             middle += spelled
             timings = Timings()
 

@@ -104,7 +104,6 @@ class FaultProxy:
                     await asyncio.sleep(DRIP_S)
 
     async def _asked(self, request: bytes) -> bytes:
-        """Return the whole answer of the real server."""
         assert self._target.hostname
         there, back = await asyncio.open_connection(self._target.hostname, self._target.port)
         try:
@@ -116,7 +115,6 @@ class FaultProxy:
 
 
 async def _message(reader: asyncio.StreamReader) -> bytes:
-    """Return a request with its body."""
     head = await reader.readuntil(b"\r\n\r\n")
     length = 0
     for line in head.split(b"\r\n"):

@@ -21,12 +21,8 @@ from pathlib import Path
 from typing import Any
 
 DEFAULTS = {
-    "hostnames": ["127.0.0.1"],
-    "port": 0,
-    "n_ctx": 8192,
-    "n_parallel": 2,
-    "kv_unified": False,
-}
+    "hostnames": ["127.0.0.1"], "port": 0, "n_ctx": 8192, "n_parallel": 2, "kv_unified": False,
+}  # fmt: skip
 
 
 GIVEN = {0}  # ports

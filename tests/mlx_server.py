@@ -28,12 +28,9 @@ SPECIALS = (
     "<|fim_suffix|>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>",
 )  # fmt: skip
 SHAPE = {
-    "hidden_size": 64,
-    "intermediate_size": 128,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-}
+    "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
+    "num_attention_heads": 4, "num_key_value_heads": 2,
+}  # fmt: skip
 
 
 @contextmanager
@@ -72,16 +69,10 @@ def make_model(folder: Path) -> None:
     n_vocab = _write_tokenizer(folder)
     rng, width, n_kv = np.random.default_rng(0), SHAPE["hidden_size"], 32
     config = {
-        "architectures": ["Qwen2ForCausalLM"],
-        "model_type": "qwen2",
-        "rms_norm_eps": 1e-6,
-        "vocab_size": n_vocab,
-        "rope_theta": 1e6,
-        "max_position_embeddings": 32768,
-        "tie_word_embeddings": False,
-        "eos_token_id": n_vocab - len(SPECIALS),
-        **SHAPE,
-    }
+        "architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "rms_norm_eps": 1e-6,
+        "vocab_size": n_vocab, "rope_theta": 1e6, "max_position_embeddings": 32768,
+        "tie_word_embeddings": False, "eos_token_id": n_vocab - len(SPECIALS), **SHAPE,
+    }  # fmt: skip
     (folder / "config.json").write_text(json.dumps(config))
 
     def random(*size: int):
@@ -128,12 +119,9 @@ def _write_tokenizer(folder: Path) -> int:
     tokenizer.add_special_tokens([AddedToken(s, special=True, normalized=False) for s in SPECIALS])
     tokenizer.save(str(folder / "tokenizer.json"))
     config = {
-        "tokenizer_class": "Qwen2Tokenizer",
-        "eos_token": SPECIALS[0],
-        "pad_token": SPECIALS[0],
-        "add_bos_token": False,
-        "add_prefix_space": False,
-    }
+        "tokenizer_class": "Qwen2Tokenizer", "eos_token": SPECIALS[0], "pad_token": SPECIALS[0],
+        "add_bos_token": False, "add_prefix_space": False,
+    }  # fmt: skip
     (folder / "tokenizer_config.json").write_text(json.dumps(config))
     return tokenizer.get_vocab_size()
 

@@ -24,7 +24,6 @@ from fim_lsp.display import escape, redact, sanitize
         ("f(x)[0]", "f(x)[0]"),
         ("x" * 80, "x" * 80),
         ("x" * 81, "x" * 79 + "…"),
-        ("x" * 1_000_000, "x" * 79 + "…"),
         ("http://user:pw@host/path", "http://…@host/path"),
         ("x" * 70 + "http://user:" + "p" * 500 + "@host", "x" * 70 + "http://…@…"),
     ],

@@ -296,28 +296,21 @@ def test_all_functions_that_make_patterns_are_known() -> None:
         and "re.compile(" in "".join(text.splitlines()[node.lineno - 1 : node.end_lineno])
     }
     assert makers == {
-        "fim_lsp.context.secrets.credentials._form",
-        "fim_lsp.context.secrets.forms._forms",
-        "fim_lsp.context.secrets.tokens._form",
-        "fim_lsp.next_edit.declarations._declares",
-        "fim_lsp.next_edit.declarations._find_declared",
-        "fim_lsp.suggest.lines.scanner",
-        "server_bridge.fim.layout._looks_special",
-        "server_bridge.fim.tokens._is_named",
-    }
+        "fim_lsp.context.secrets.credentials._form", "fim_lsp.context.secrets.forms._forms",
+        "fim_lsp.context.secrets.tokens._form", "fim_lsp.next_edit.declarations._declares",
+        "fim_lsp.next_edit.declarations._find_declared", "fim_lsp.suggest.lines.scanner",
+        "server_bridge.fim.layout._looks_special", "server_bridge.fim.tokens._is_named",
+    }  # fmt: skip
 
 
 @pytest.mark.timed
 @pytest.mark.parametrize(
     ("pattern", "linear"),
     [
-        (r"(a+)+b", False),
-        (r"\s+$", False),
-        (r"[\w.+-]+: none", False),
-        (r"[\w.+-]{1,80}: none", True),
-        (r"(?<![\w.])\w+ =", True),
+        (r"(a+)+b", False), (r"\s+$", False), (r"[\w.+-]+: none", False),
+        (r"[\w.+-]{1,80}: none", True), (r"(?<![\w.])\w+ =", True),
     ],
-)
+)  # fmt: skip
 def test_the_attacks_tell_patterns_apart(pattern: str, linear: bool) -> None:
     """Exponential and quadratic ones are found; those that look at a text a bounded number of times are not."""
     used = Used(pattern, re.compile(pattern), ())

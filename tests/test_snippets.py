@@ -65,9 +65,7 @@ def flattened(raw: Mapping[str, Any], before: str = "") -> Iterator[str]:
 
 
 @each("toml")
-def test_the_server_reads_a_settings_file(
-    snippet: Snippet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_server_reads_a_settings_file(snippet: Snippet, tmp_path, monkeypatch) -> None:
     """As `config.toml`, without a complaint; a setting alone is in its section or named in full."""
     text = snippet.text if re.match(r"\[|fim\.", snippet.text) else f"[backend]\n{snippet.text}"
     file = tmp_path / "config.toml"
@@ -120,12 +118,9 @@ def test_an_example_is_python(snippet: Snippet) -> None:
 
 
 PLACEHOLDERS = {
-    "FILE:LINE": "app.py:12",
-    "~/src/shop": ".",
-    "HOST:PORT": "127.0.0.1:8012",
-    "[NAME]": "",
+    "FILE:LINE": "app.py:12", "~/src/shop": ".", "HOST:PORT": "127.0.0.1:8012", "[NAME]": "",
     "…": "1",
-}
+}  # fmt: skip
 
 
 def lines_of(snippet: Snippet) -> Iterator[list[str]]:

@@ -165,9 +165,7 @@ def repository(tmp_path: Path) -> Path:
     [("complete", "shop.py:3"), ("doctor",), ("serve", "--dry-run")][: 1 if FUZZ == 1 else 3],
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="scripts with a mode")
-def test_the_server_runs_nothing_of_the_folder_it_is_in(
-    command: tuple[str, ...], repository: Path
-) -> None:
+def test_the_server_runs_nothing_of_the_folder_it_is_in(command: tuple[str, ...], repository: Path):
     """Not its modules, for itself or its children, and not its programs, with any relative PATH."""
     program = Path(sys.executable).with_name("fim-lsp")
     if not program.exists():

@@ -33,9 +33,8 @@ def spin(clock, seconds):
     ],
 )
 def test_what_is_told(
-    folder: str, seconds: float, threaded: bool, is_told: bool, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    folder: str, seconds: float, threaded: bool, is_told: bool, tmp_path, monkeypatch
+) -> None:
     """Time of the processor, in the product; a test may compute, and so may what is for a thread."""
     code: dict[str, Any] = {}
     exec(compile(SPIN, f"{folder}/spin.py", "exec"), code)

@@ -42,7 +42,6 @@ async def wait_judged(session: Session) -> None:
 
 
 async def wait_explored(*explorers: Explorer) -> None:
-    """Wait until every index is whole."""
     for explorer in explorers:
         while explorer._listing and not explorer._listing.done():
             await asyncio.wait([explorer._listing])
