@@ -18,7 +18,7 @@ from fim_lsp.context import ignore_rules
 from fim_lsp.context.borders import find_borders
 from fim_lsp.documents import Document, Position
 from fim_lsp.instruct import answer as answered
-from fim_lsp.instruct import presets, selection
+from fim_lsp.instruct import dialogue
 from fim_lsp.next_edit import formats
 from fim_lsp.next_edit.window import Ask, NamedEdit
 from fim_lsp.regular_files import Wrong
@@ -150,9 +150,9 @@ def ask() -> Ask:
     )  # fmt: skip
 
 
-def chosen() -> selection.Selection:
+def chosen() -> dialogue.Selection:
     document = Document("file:///a.py", "python", 1, ("f()\n",))
-    return selection.select_lines(document, Position(0, 0), Position(0, 3))
+    return dialogue.select_lines(document, Position(0, 0), Position(0, 3))
 
 
 def placed(text: str) -> None:
@@ -165,7 +165,7 @@ def ignored(text: str) -> None:
 
 
 def fixed(text: str) -> None:
-    presets.fix([text])
+    dialogue.fix([text])
 
 
 def suggested(text: str) -> None:

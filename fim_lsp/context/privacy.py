@@ -15,7 +15,9 @@ our own rules a letter and its accent are one.
 
 from __future__ import annotations
 
+import pkgutil
 import re
+import tomllib
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
@@ -24,33 +26,10 @@ from typing import NamedTuple
 from fim_lsp.context.ignore_rules import RuleList, Scope, below, compile_rules, scope, why_ignored
 from fim_lsp.settings.config import SECRETS
 
-NEVER = (
-    "/proc/", "/sys/", "/dev/", "/etc/", "/run/*", "!/run/media/",  # drives are mounted in the last
-    "/var/run/", "/var/spool/", "/var/mail/", "/var/backups/",
-    "/private/etc/", "/private/var/run/", "/private/var/db/", "**/Library/Keychains/",  # macOS
-    "/System/Volumes/Data/private/", "/?:/Windows/",
-    # Files by their original names, as sudoedit copies them.
-    "/var/tmp/*", "!/var/tmp/*/", "/usr/tmp/*", "!/usr/tmp/*/",  # noqa: S108 (patterns)
-    "/private/var/tmp/*", "!/private/var/tmp/*/",
-    "**/.ansible/tmp/",  # ansible-vault's
-)  # fmt: skip
-"""Folders of the system and of its users' sessions; a workspace in one of them has no
-suggestions."""
-
-TEMPORARY = (
-    # A number is a folder of Go's: sops, kubectl. The others are mktemp's and Python's: a folder of
-    # such a name may hold anything, a file is a text that a program lets its user edit.
-    "/[0-9]*", "!/*[!0-9]*", "/tmp????????", "/tmp????????.*", "/tmp.*", "!/tmp*/",  # noqa: S108
-    "/pass.*", "/passage.*", "/gopass*", "/lpass*", "/keepass*", "/sops*", "/chezmoi*", "/agenix*",
-    # kubectl, oc, …
-    "/eyaml_edit*", "/ansible-local-*", "/ansible-tmp-*", "/*-edit-*", "/*-edit.*",
-    "/bash-fc*", "/zsh??????", "/zsh??????.*", "/fish.*", "/crontab.*", "/crontab*/", "/sudo*",
-    "/vipw*",
-    "/EdP.*", "/mutt-*", "/neomutt-*", "/aerc*", "/alpine*", "/pico.*", "/psql.edit.*",
-    "/sql??????",
-    "/screen-exchange", "/krb5cc*", "/ssh-*", "/gpg-*",
-)  # fmt: skip
-"""What programs write for an editor, or keep to themselves, in a folder of temporary files."""
+_PLACES: dict[str, list[str]] = tomllib.loads(
+    (pkgutil.get_data(__package__ or "", "private_places.toml") or b"").decode()
+)
+NEVER, TEMPORARY, DEPENDENCIES = (tuple(names) for names in _PLACES.values())
 
 _COPY = re.compile(
     rb"(?:~|\.~\d{1,9}|#|\.sw[a-z]|\.un|\.kate-swp|___jb_(?:tmp|old)___"
@@ -85,12 +64,6 @@ def originals(name: bytes) -> Iterator[bytes]:
 
 IGNORE_FILES = (".gitignore", ".fimignore")
 OUTSIDE = "it lies outside the workspace"
-
-DEPENDENCIES = (
-    "site-packages", "dist-packages", "node_modules", ".cargo/registry", "pkg/mod", "gems",
-    "lib/python3*", ".rustup/toolchains", "usr/include", ".m2/repository", "vendor/bundle",
-)  # fmt: skip
-"""Folders of installed packages, where an editor goes for a definition: public code by nature."""
 
 DEPENDENCY_NAMES = max(name.count("/") + 1 for name in DEPENDENCIES)
 _INSTALLED = tuple(f"**/{folder}/" for folder in DEPENDENCIES)

@@ -46,17 +46,13 @@ _KEYS = types("property_identifier field_identifier statement_identifier")
 _DIRECT, _KEY_DEPTH = 4, 8  # from a key up to what is made, or to a list of it
 _GENERIC = ("type_parameter", "const_parameter")
 _NAMES = ("identifier", "identifier_pattern")
-_KINDS = types(
-    "scopes closed owners names binders patterns members methods assigned keys outer outside"
-    " hoisted blocks leaves sealed plain qualified own alike pairs traits calls lists functions"
-    " visible texts labels typed values constants namespaces described splits"
-)
 
 Table = dict[str, frozenset[str]]
 
 _ROWS: dict[str, dict[str, str]] = tomllib.loads(
     (pkgutil.get_data(__package__ or "", "scopes.toml") or b"").decode()
 )
+_KINDS = {kind for row in _ROWS.values() for kind in row} - {"modules"}
 TABLES: dict[str, Table] = {
     f"tree_sitter_{module}": {kind: types(row.get(kind, "")) for kind in _KINDS}
     for language, row in _ROWS.items()

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from fim_lsp.context.secrets.scan import BLOT
 from fim_lsp.display import drop_invisible
 from fim_lsp.documents import Document, Edit, Position, alike, line_end
-from fim_lsp.instruct.selection import Selection
+from fim_lsp.instruct.dialogue import Selection
 from fim_lsp.suggest.lines import indent
 
 MOST_STEPS = 4_000_000  # of a comparison of lines: 0.4 s

@@ -24,12 +24,12 @@ from fim_lsp.lsp.log import log_to
 from fim_lsp.lsp.messages import Messages
 from fim_lsp.lsp.notebooks import Notebooks
 from fim_lsp.lsp.rpc import JsonRpcException, LanguageServer, types
-from fim_lsp.session.newest import Newest
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config, LogConfig
 from fim_lsp.settings.files import PAGE, PROJECT_FILE, Sources, cache_folder, user_file
 from fim_lsp.suggest.reasons import Outcome
 from fim_lsp.suggest.request import EDITOR, PLAIN_MENU, MenuClient, Requester, Suggestion
+from fim_lsp.tasks import Newest
 from fim_lsp.workspace import paths
 
 Ranged = TypeVar("Ranged", Edit, Suggestion)

@@ -15,9 +15,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from fim_lsp.documents import Document, Position, n_common
-from fim_lsp.instruct import answer, presets
-from fim_lsp.instruct.dialogue import Edited, Instruction
-from fim_lsp.instruct.selection import around
+from fim_lsp.instruct import answer
+from fim_lsp.instruct.dialogue import SELECTED, Edited, Instruction, around, fix
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.changes import apply_edit, workspace_edit
 from fim_lsp.lsp.editor import Editor
@@ -225,13 +224,13 @@ def code_actions(editor: Editor, params: types.CodeActionParams) -> list[types.C
             "range": types.Range(types.Position(first, 0), types.Position(last, 0)),
             "diagnostics": [{"message": message} for message in messages],
         }
-        title = presets.fix(messages).title
+        title, _ = fix(messages)
         actions.append(_action(title, types.CodeActionKind.QuickFix, place | asked))
     if params.range.start != params.range.end:
         kind, selected = types.CodeActionKind.RefactorRewrite, place | {"range": params.range}
         actions += [
             _action(title, kind, selected | {"instruction": words})
-            for title, words in presets.SELECTED
+            for title, words in SELECTED.items()
         ]
     return actions
 

@@ -3,7 +3,6 @@ One editor's session: open documents, generations, and all waiting for the model
 
 quietness: how quiet the session is: snoozed, and after dismissals
 stats: the answer to a request and its cost; the counters of `fim/stats`
-newest: the newest piece of work of each kind, which alone may write what outlives it
 connection: opens the backend, reconnects, and reports its state once
 scheduler: two lanes of short steps: foreground at once, background only while idle
 lane: the way to the model: work with a permit, which is asked before each call; steps and streams

@@ -22,7 +22,6 @@ from fim_lsp.session.connection import Connection
 from fim_lsp.session.dispatcher import Dispatcher
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.lane import Withdrawn
-from fim_lsp.session.newest import Newest
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.quietness import Quietness
@@ -44,6 +43,7 @@ from fim_lsp.suggest.request import (
     why_not,
     why_off,
 )
+from fim_lsp.tasks import Newest
 from server_bridge.protocol import BackendError, BackendUnavailable
 
 # A cursor that only moved may still be moving: the model is not asked for every stop.
@@ -129,7 +129,7 @@ class Completer:
         # What is taken off a line that is left empty may be indentation that the editor had made.
         is_told = (request.cursor.before + request.cursor.after).strip()
         deleted = bool(is_told) and doc.deleted == place.position
-        if end := self._why_off(request, doc) or why_not(request, deleted=deleted):
+        if end := self._why_none(request, doc, deleted=deleted):
             return self._explain(Answer([], *end))
         known = doc.find_known(request, connection.state.model)
         if not known.candidates:
@@ -205,9 +205,7 @@ class Completer:
         if not doc.view.refusal:
             doc.workspace.memory.note_move(doc.uri, request.position.line)
             self._prefill.prefill(doc)
-        if end := self._why_off(request, doc):
-            return Answer([], *end)
-        if end := why_not(request, deleted=doc.deleted == request.position):
+        if end := self._why_none(request, doc, deleted=doc.deleted == request.position):
             return Answer([], *end)
         known = doc.find_known(request, self._connection.state.model)
         candidates = [*known.candidates]
@@ -218,14 +216,17 @@ class Completer:
             return self._polish(request, doc, Outcome.CACHE, candidates[: request.n_wanted])
         return None
 
-    def _why_off(self, request: CompletionRequest, doc: OpenDocument) -> End | None:
+    def _why_none(
+        self, request: CompletionRequest, doc: OpenDocument, *, deleted: bool
+    ) -> End | None:
         """
-        Return why nothing of *doc* is suggested now, by a verdict, the settings or the user; None
-        for none.
+        Return why nothing of *doc* is suggested now, by a verdict, the settings, the user or the
+        place, see `why_not`; None for none.
         """
         is_snoozed = self._quiet.is_snoozed and not request.invoked
         why = doc.view.refusal or why_off(request)
-        return why or ((Outcome.NOT_NOW, "") if is_snoozed else None)
+        why = why or ((Outcome.NOT_NOW, "") if is_snoozed else None)
+        return why or why_not(request, deleted=deleted)
 
     async def _ask(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Answer:
         """Answer by the model, or else from the lines in sight."""

@@ -18,13 +18,12 @@ from fim_lsp.prompt.frame import Frame, compose
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.generation import Generation, Now, Phase
 from fim_lsp.session.lane import OVER, Lane, PermittedModel, Withdrawn
-from fim_lsp.session.newest import Newest
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.known import Known, Wait, is_answered
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, accept
-from fim_lsp.tasks import LAST_S, Tasks
+from fim_lsp.tasks import LAST_S, Newest, Tasks
 from server_bridge.protocol import BackendError, PromptTooLong, Stop, Timings
 
 # A stream continues for this long after a request was answered: the next key brings one that joins
@@ -205,7 +204,7 @@ class Dispatcher:
     async def _decode(
         self, generation: Generation, doc: OpenDocument, model: PermittedModel
     ) -> None:
-        self._stats.count_stream(waited_for=generation.waiting > 0)
+        self._stats.streams[generation.waiting > 0] += 1
         try:
             async with aclosing(model.stream(generation.next_request)) as replies:
                 async for reply in replies:

@@ -27,38 +27,14 @@ from typing import NamedTuple
 from fim_lsp.prompt.half_words import Tape, resume
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.lane import Effort
-from fim_lsp.session.newest import Claim
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.confidence import NOT_SURE, least, likely, odds
-from fim_lsp.suggest.continuations import Said
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters.repeats import looping_lines, stuttering
-from fim_lsp.suggest.known import Known
+from fim_lsp.suggest.known import Known, Said
 from fim_lsp.suggest.request import CompletionRequest
+from fim_lsp.tasks import Claim
 from server_bridge.protocol import Prompt, Reply, Request, Stop, Timings
-
-
-def goes_on(
-    n_waiting: int, *, lingers: bool, is_newest: bool, is_paused: bool, is_wire_wanted: bool
-) -> bool:
-    """
-    Return whether a stream goes on, after each piece of text, where so many requests wait for it.
-
-    It *lingers* for a moment after the last one, if more of it could be shown.
-
-    what it is for                           no other waits       another step waits
-    ---------------------------------------  -------------------  ------------------
-    the newest request waits for it          go on                go on
-    another request waits for it             go on                stop
-    none waits, more could be shown          go on for a moment   stop
-    none waits, no more can be shown         stop                 stop
-    contradicted by a key                    stop                 stop
-    """
-    if is_paused:
-        return False
-    if is_wire_wanted:
-        return n_waiting > 0 and is_newest
-    return n_waiting > 0 or lingers
 
 
 class Now(NamedTuple):
@@ -172,7 +148,7 @@ class Generation:
             (left,),
             is_over=is_over or self.is_paused,
             is_settled=unsure and likely(left, request.sure).why == NOT_SURE,
-            has_line=_has_line(left.text),
+            has_line="\n" in left.text.lstrip(),
             was_shown=self.is_shown,
         )
 
@@ -202,17 +178,24 @@ class Generation:
         return self.waiting > 0 or (is_free and now.leads and self._lingers(now))
 
     def goes_on(self, now: Now) -> bool:
-        """Return whether its stream goes on, being asked after each piece of text."""
+        """
+        Return whether its stream goes on, being asked after each piece of text.
+
+        what it is for                           no other waits       another step waits
+        ---------------------------------------  -------------------  ------------------
+        the newest request waits for it          go on                go on
+        another request waits for it             go on                stop
+        none waits, more could be shown          go on for a moment   stop
+        none waits, no more can be shown         stop                 stop
+        contradicted by a key                    stop                 stop
+        """
         if not now.leads:
             self.news.set()  # a request that joined it may need another
-        return goes_on(
-            self.waiting,
-            lingers=self._lingers(now),
-            is_newest=self.is_newest,
-            is_paused=self.is_paused or not (now.leads or self.waiting),
-            # perhaps by this very generation, if it began ahead
-            is_wire_wanted=now.is_wire_wanted,
-        )
+        if self.is_paused or not (now.leads or self.waiting):
+            return False
+        if now.is_wire_wanted:  # perhaps by this very generation, if it began ahead
+            return self.waiting > 0 and self.is_newest
+        return self.waiting > 0 or self._lingers(now)
 
     def _lingers(self, now: Now) -> bool:
         """Return whether it goes on for a key that may come, if more of it could be shown."""
@@ -309,11 +292,6 @@ class Generation:
         """End it; each request that waits raises *error*."""
         self.phase, self.error = Phase.FAILED, error
         self.news.set()
-
-
-def _has_line(text: str) -> bool:
-    line, newline, _ = text.lstrip().partition("\n")
-    return bool(line and newline)
 
 
 def enough(text: str, cursor: Cursor) -> bool:

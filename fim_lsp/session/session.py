@@ -16,12 +16,11 @@ from pathlib import Path
 
 from fim_lsp import events
 from fim_lsp.documents import Document, Position
-from fim_lsp.instruct.dialogue import Edited, Instruction
 from fim_lsp.prompt.report import PromptReport
 from fim_lsp.session.completer import Completer
 from fim_lsp.session.connection import Connection, SessionStatus
 from fim_lsp.session.dispatcher import Dispatcher
-from fim_lsp.session.edits.instructed_edits import InstructedEdits, OnProgress
+from fim_lsp.session.edits.instructed_edits import InstructedEdits
 from fim_lsp.session.edits.long_text import continue_long
 from fim_lsp.session.edits.model_edits import ModelEdits
 from fim_lsp.session.edits.next_edits import NextEdits
@@ -90,12 +89,14 @@ class Session:
             self.connection, self._counters, self._open, self._judging, self._persistence,
             self._dispatcher, self._prefill, self._quiet,
         )  # fmt: skip
+        self.answers: Sequence[Answered] = self._counters.answers  # each with its cost
         self.complete = self._completer.complete
-
-    @property
-    def answers(self) -> Sequence[Answered]:
-        """The last requests, each with its cost."""
-        return self._counters.answers
+        self.document = self._open.document
+        self.start_connecting = self.connection.start_connecting
+        self.edit, self.prepare_edit = self._edits.edit, self._edits.prepare
+        self.check_next_edit = self._next_edits.check
+        # for tests and benchmarks
+        self.wait_judged, self.wait_idle = self._judging.wait_settled, self._lane.wait_idle
 
     @property
     def backend(self) -> Backend:
@@ -121,14 +122,6 @@ class Session:
     def documents(self) -> Mapping[str, Document]:
         """The open documents, by URI."""
         return {doc.uri: doc.document for doc in self._open}
-
-    def document(self, uri: str) -> Document | None:
-        """Return the text of *uri*, None if it is not open."""
-        return self._open.document(uri)
-
-    def start_connecting(self) -> None:
-        """Begin to reach the backend, unless it is ready or that is under way."""
-        self.connection.start_connecting()
 
     def handle(self, event: events.Event) -> None:
         """Apply one event; never waits."""
@@ -240,14 +233,6 @@ class Session:
         if remaining_s := self._quiet.remaining_s:
             self._waking = asyncio.get_running_loop().call_later(remaining_s, self._report_quiet)
 
-    async def edit(self, uri: str, wanted: Instruction, on_progress: OnProgress) -> Edited:
-        """Return the lines that come of *wanted*, or why there are none."""
-        return await self._edits.edit(uri, wanted, on_progress)
-
-    async def prepare_edit(self, uri: str, start: Position, end: Position) -> None:
-        """Evaluate ahead what an edit from *start* to *end* will need."""
-        await self._edits.prepare(uri, start, end)
-
     async def report(self, uri: str) -> PromptReport:
         """Return the prompt at the cursor in *uri*, as far as it is known."""
         try:
@@ -316,22 +301,10 @@ class Session:
         edit = await self._next_edits.propose(uri, unopened=unopened)
         return None if unasked and edit and self._next_edits.is_covered(edit) else edit
 
-    async def check_next_edit(self, number: str) -> NextEdit | None:
-        """Return the proposal *number*, to be applied now; None if it does not hold any more."""
-        return await self._next_edits.check(number)
-
     def wants_next_edit(self, uri: str, *, unasked: bool = True) -> bool:
         """Return whether the settings and the user want one now."""
         is_on = self.config_of(uri).next_edit.enabled
         return is_on and not (unasked and self._quiet.is_snoozed)
-
-    async def wait_judged(self) -> None:
-        """Wait until all is judged and what is private is forgotten; for tests and benchmarks."""
-        await self._judging.wait_settled()
-
-    async def wait_idle(self) -> None:
-        """Wait until no background work is left; for tests and benchmarks."""
-        await self._lane.wait_idle()
 
     async def aclose(self) -> None:
         """End all work and let the backend go."""

@@ -59,6 +59,7 @@ class LastAnswer(NamedTuple):
 
 
 RECENT = 512  # latencies kept for the percentiles: some minutes of typing
+TOKENS = ("evaluated", "cached", "predicted", "background", "drafted", "draftsAccepted")
 N_KEYS = 120  # requests whose cost is kept one by one: as many as a plot can show
 
 
@@ -89,63 +90,46 @@ class Stats:
     next_edits: Counter[str] = field(default_factory=Counter)  # offered, shown, taken, dismissed
     accepted_chars: int = 0
     generations: int = 0  # completions asked of the backend
-    streams: int = 0  # requests for these; one each, unless it was left and taken up again
-    streams_ahead: int = 0  # while no request waited
+    # requests for these, while none of the editor waited and while one did; one each, unless it was
+    # left and taken up again
+    streams: Counter[bool] = field(default_factory=Counter)
     warm_steps: int = 0
-    background: int = 0  # tokens evaluated while no request waited
-    evaluated: int = 0
-    cached: int = 0
-    predicted: int = 0
-    drafted: int = 0
-    drafts_accepted: int = 0
-    expected_right: int = 0
-    expected_wrong: int = 0
+    tokens: Counter[str] = field(default_factory=Counter)  # in `background` while none waited
+    guesses: Counter[bool] = field(default_factory=Counter)  # of what is cached, wrong and right
     latencies_ms: tuple[deque[float], deque[float]] = field(  # elsewhere, and inside words
         default_factory=lambda: (deque(maxlen=RECENT), deque(maxlen=RECENT))
     )
     answers: deque[Answered] = field(default_factory=lambda: deque(maxlen=N_KEYS))
     on_left: Callable[[int], None] = field(default=lambda _: None, repr=False)
-    _counted: tuple[int, int] = (0, 0)  # evaluated and background at the last answer
-
-    def count_stream(self, *, waited_for: bool) -> None:
-        """
-        Count one request for text; without a request of the editor that waits it is background
-        work.
-        """
-        self.streams += waited_for
-        self.streams_ahead += not waited_for
+    _counted: Counter[str] = field(default_factory=Counter)  # the tokens at the last answer
 
     def count_reply(self, reply: Reply, *, waited_for: bool) -> None:
         """Count what a reply cost."""
         self.on_left(0)
         timings = reply.timings
-        self.evaluated += timings.prompt_n if waited_for else 0
-        self.background += 0 if waited_for else timings.prompt_n
-        self.cached += timings.cache_n
-        self.predicted += timings.predicted_n
-        self.drafted += timings.draft_n
-        self.drafts_accepted += timings.draft_accepted_n
+        self.tokens[_name_cost(waited_for)] += timings.prompt_n
+        self.tokens["cached"] += timings.cache_n
+        self.tokens["predicted"] += timings.predicted_n
+        self.tokens["drafted"] += timings.draft_n
+        self.tokens["draftsAccepted"] += timings.draft_accepted_n
         if timings.expected_n is not None:
-            right = timings.expected_n == timings.cache_n
-            self.expected_right += right
-            self.expected_wrong += not right
+            self.guesses[timings.expected_n == timings.cache_n] += 1
 
     def count_warm(self, warmed: Warmed, *, waited_for: bool, is_first: bool = False) -> None:
         """Count one step of prefill; *is_first*: of what the first request at a place needs."""
         self.on_left(warmed.left if waited_for or is_first else 0)
         self.warm_steps += 1
-        self.evaluated += warmed.evaluated if waited_for else 0
-        self.background += 0 if waited_for else warmed.evaluated
+        self.tokens[_name_cost(waited_for)] += warmed.evaluated
 
     def count_answer(self, answer: Answer, ms: float, *, is_in_word: bool = False) -> None:
         """Count one request; what was cancelled has no answer that took a time."""
         self.outcomes[answer.key] += 1
         if answer.outcome is not Outcome.SUPERSEDED:
             self.latencies_ms[is_in_word].append(ms)
-        evaluated, background = self._counted
-        self._counted = self.evaluated, self.background
-        cost = self.evaluated - evaluated, self.background - background
-        self.answers.append(Answered(answer.key, round(ms, 1), *cost))
+        cost, self._counted = self.tokens - self._counted, self.tokens.copy()
+        self.answers.append(
+            Answered(answer.key, round(ms, 1), cost["evaluated"], cost["background"])
+        )
 
     def snapshot(
         self, state: State, ring: dict[str, int], last: Answer | None
@@ -162,8 +146,8 @@ class Stats:
             "outcomes": dict(self.outcomes),
             "filters": dict(self.cuts),
             "completions": self.generations,
-            "streams": self.streams,
-            "streamsAhead": self.streams_ahead,
+            "streams": self.streams[True],
+            "streamsAhead": self.streams[False],
             "warmSteps": self.warm_steps,
             "last": last
             and {
@@ -175,17 +159,10 @@ class Stats:
                 "predicted": last.cost.predicted_n,
             },
             "backend": describe(state),
-            "tokens": {
-                "evaluated": self.evaluated,
-                "cached": self.cached,
-                "predicted": self.predicted,
-                "background": self.background,
-                "drafted": self.drafted,
-                "draftsAccepted": self.drafts_accepted,
-            },
+            "tokens": {name: self.tokens[name] for name in TOKENS},
             "mirror": {
-                "right": self.expected_right,
-                "wrong": self.expected_wrong,
+                "right": self.guesses[True],
+                "wrong": self.guesses[False],
                 "cause": state.cache_problem,
             },
             "latencyMs": {
@@ -202,6 +179,10 @@ class Stats:
                 name: self.next_edits[name] for name in ("offered", "shown", "taken", "dismissed")
             },
         }
+
+
+def _name_cost(waited_for: bool) -> str:
+    return "evaluated" if waited_for else "background"
 
 
 def describe(state: State) -> dict[str, object]:

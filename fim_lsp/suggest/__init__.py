@@ -8,11 +8,9 @@ boundary: where a suggestion may stand, and where it ends
 syntax_errors: counts the syntax errors around a cursor
 confidence: how sure a model is of its text, and the part of it that is likely enough to be shown
 filters: small functions that cut what must not be shown, and their order
-continuations: what a model said at a place, and what is left of it elsewhere
 lines_in_sight: a suggestion without a model: the line that begins as the typed one does
 request: a completion request, the reasons why it may get nothing, and what the editor inserts
-known: what is known at a cursor, and whether a request that waits is answered with it
+known: what a model said at a place, and what is left of it at a cursor, where a request may wait
 long_text: filters a long text while it is written
 pace: the wait between a key and the request, by the user's typing pace
-back_off: how much longer suggestions wait after some that were not wanted
 """

@@ -1,18 +1,163 @@
 """
-What is known at a cursor (`Known`), also of what stands on screen (`Displayed`), and whether a
-request that waits is answered with it. Pure.
+What a model said at a place (`Said`), and the known continuations of one document: what was said,
+found again wherever it still holds.
+
+Operations: put what was said at a place; find what is known at another place. Goal: typing through
+a suggestion, backspacing and retyping, undo and redo, cycling and the state after accepting are
+answered here, in well under a millisecond and without a request. Plan: a suggestion is a *path*:
+its line from the start, then what was said. Paths hang on their *root*: the lines around, which
+must be the same when it is found again. If the text before the cursor is a prefix of a path, the
+remainder is returned. A path may have begun some lines above, so a lookup tries a root per line,
+each a dictionary access. Warning: what is kept is the model's raw text. Filters look at the text
+around, which changes; run them on what is found. What is on screen, and what is still being
+decoded, is something said as well: one rule says what is left of it elsewhere (`Said.find_rest`).
+
+What is known at a cursor is one value (`Known`), also of what stands on screen (`Displayed`); it
+says whether a request that waits is answered with it. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from fim_lsp.suggest.continuations import Said
-from fim_lsp.suggest.cursor import Candidate, Cursor
+from fim_lsp.documents import closes_only
+from fim_lsp.suggest.boundary import may_follow
+from fim_lsp.suggest.confidence import behind
+from fim_lsp.suggest.cursor import Candidate, Cursor, Odds
 from fim_lsp.suggest.filters.spelling import too_short
+from fim_lsp.suggest.lines import first_visible
 from fim_lsp.suggest.request import CompletionRequest
+
+# The nearest lines decide what comes next; llama.vim hashes 256 + 64 lines and misses after any
+# edit there.
+ROOT_LINES = 3
+
+# How far above a path may begin: the lines of a long suggestion.
+PATH_LINES = 24
+
+# A user who deletes more than this of the typed text wants something else.
+BACKSPACES = 24
+
+# Enough for an hour of work in one file, in under a megabyte.
+MAX_PATHS = 1000
+MAX_CHARS = 500_000
+
+Root = tuple[str, ...]
+
+
+class Said(NamedTuple):
+    """
+    *text* is what stood before a cursor, its first *start* characters, and what was said there,
+    with the *odds* of that (ends count from the cursor). *whole*: no more comes.
+    """
+
+    text: str
+    start: int
+    whole: bool = False
+    odds: tuple[Odds, ...] = ()
+
+    def find_rest(self, typed: str) -> Candidate | None:
+        """
+        Return what is left of it behind *typed*, which may be less than stood before the cursor;
+        None where it says something else.
+        """
+        if not self.text.startswith(typed):
+            return None
+        odds = behind(self.odds, len(typed) - self.start)
+        return Candidate(self.text[len(typed) :], self.whole, odds)
+
+    def is_typed(self, typed: str, cursor: Cursor) -> bool:
+        """Return whether all of it was typed since, up to *cursor*, and more may follow there."""
+        return len(typed) > self.start and may_follow(self.text[len(typed) :], cursor)
+
+
+class Continuations:
+    """The paths of one document, the longest unused given up first."""
+
+    def __init__(self) -> None:
+        self._paths: OrderedDict[Root, list[Said]] = OrderedDict()
+        self._n_paths = 0
+        self._n_chars = 0
+
+    def put(self, cursor: Cursor, candidate: Candidate, key: str, sample: int = 0) -> None:
+        """
+        Keep the *candidate* for *cursor*, also an empty one.
+
+        *key* names the model that said it, and what of the prompt is not around the cursor. What is
+        put first is found first among equals. A text that goes on as a kept one does takes its place;
+        but another *sample* never does: `return x` is the answer, `return x + 1` a choice.
+        """
+        root, text = next(_roots(cursor, key)), cursor.before + candidate.text
+        path = Said(text, len(cursor.before), candidate.whole, candidate.odds)
+        paths = self._paths.setdefault(root, [])
+        self._paths.move_to_end(root)
+        for idx, other in enumerate(paths):
+            is_same = path.text == other.text if sample else path.text.startswith(other.text)
+            if is_same and path.start == other.start:
+                self._n_chars += len(path.text) - len(other.text)
+                paths[idx] = path
+                break
+        else:
+            paths.append(path)
+            self._n_paths += 1
+            self._n_chars += len(path.text)
+        self._forget()
+
+    def find(self, cursor: Cursor, key: str) -> list[Candidate]:
+        """
+        Return the known continuations at *cursor*, best first, each once.
+
+        Empty when nothing is known, also where all that was said is typed and more may follow. A
+        single empty candidate: it is known that nothing follows.
+        """
+        candidates: dict[str, Candidate] = {}
+        for path, typed in self._standing_on(cursor, key):
+            left = path.find_rest(typed)
+            if left is not None and not path.is_typed(typed, cursor):
+                candidates.setdefault(left.text, left)
+        if len(candidates) > 1:
+            candidates.pop("", None)
+        return [*candidates.values()]
+
+    def _standing_on(self, cursor: Cursor, key: str) -> Iterator[tuple[Said, str]]:
+        """Yield the paths that the cursor stands on, and what is typed; the nearest root first."""
+        typed = cursor.before
+        for n_lines, root in enumerate(_roots(cursor, key)):
+            if root in self._paths:
+                self._paths.move_to_end(root)
+                paths = sorted(self._paths[root], key=lambda path: -path.start)  # the best informed
+                yield from ((path, typed) for path in paths if _leads_on(path, typed))
+            if n_lines < len(cursor.above):
+                typed = f"{cursor.above[-1 - n_lines]}\n{typed}"
+
+    def _forget(self) -> None:
+        while self._n_paths > MAX_PATHS or self._n_chars > MAX_CHARS:
+            _, paths = self._paths.popitem(last=False)
+            self._n_paths -= len(paths)
+            self._n_chars -= sum(len(path.text) for path in paths)
+
+
+def _roots(cursor: Cursor, key: str) -> Iterator[Root]:
+    """
+    Yield the lines that must stand around a path that begins on the cursor's line, or so many lines
+    above it, the nearest first.
+    """
+    after = "" if closes_only(cursor.after) else cursor.after  # editors insert and remove closers
+    around, n = (key, after, first_visible(cursor.below)), len(cursor.above)
+    for until in range(n, max(0, n - PATH_LINES) - 1, -1):
+        yield (*around, *cursor.above[max(0, until - ROOT_LINES) : until])
+
+
+def _leads_on(path: Said, typed: str) -> bool:
+    """Return whether *path* says something behind *typed*, or says there that nothing comes."""
+    if len(typed) < path.start - BACKSPACES or not path.text.startswith(typed):
+        return False
+    if len(typed) == len(path.text):
+        return path.whole or path.start == len(path.text)
+    return len(typed) >= path.start or bool(typed.strip())
 
 
 class Known(NamedTuple):
@@ -41,18 +186,14 @@ class Displayed(NamedTuple):
     model: str
 
     def at(self, request: CompletionRequest, model: str) -> Known | None:
-        """Return what is left of it for *request*; None where nothing tells, or all is asked for."""
+        """
+        Return what is left of it for *request*, while the user types along, or takes that back: it
+        stays as it is, and no filter runs again. None where it does not tell: elsewhere, where all
+        is typed, and where all is asked for.
+        """
+        first, cursor = self.cursor, request.cursor
         if request.invoked or request.selected is not None:
             return None
-        left = self.find_rest(request.cursor, model)
-        return Known((left,), is_on_screen=True, has_line=True) if left else None
-
-    def find_rest(self, cursor: Cursor, model: str) -> Candidate | None:
-        """
-        Return what is left of it while the user types along, or takes that back: it stays as it is,
-        and no filter runs again. None where it does not tell: elsewhere, and where all is typed.
-        """
-        first = self.cursor
         around = (first.after, first.above, first.below, first.language, self.model)
         is_here = around == (cursor.after, cursor.above, cursor.below, cursor.language, model)
         if not is_here or not cursor.before.startswith(first.before):
@@ -61,7 +202,8 @@ class Displayed(NamedTuple):
         left = rest.find_rest(cursor.before)
         if left is None or (not left.text and cursor.before != first.before):
             return None
-        return too_short(replace(self.candidate, text=left.text, cuts=()), cursor)
+        shown = too_short(replace(self.candidate, text=left.text, cuts=()), cursor)
+        return Known((shown,), is_on_screen=True, has_line=True)
 
 
 class Wait(NamedTuple):

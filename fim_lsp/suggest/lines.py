@@ -8,7 +8,9 @@ takes time linear in the text (`tests/test_patterns.py`).
 
 from __future__ import annotations
 
+import pkgutil
 import re
+import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
@@ -18,44 +20,16 @@ TAB_COLUMNS = 4  # only compared with other widths of the same file, so any valu
 CLOSER = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = frozenset(CLOSER.values())
 
-COMMENT_MARKS = {
-    "#": "python ruby shellscript bash sh zsh fish yaml toml makefile perl r elixir dockerfile "
-    "julia nix cmake powershell coffeescript gdscript properties just",
-    "--": "lua sql haskell elm ada vhdl",
-    "%": "latex tex matlab erlang prolog bibtex",
-    ";": "lisp clojure scheme commonlisp emacs-lisp ini asm",
-    '"': "vim",
-    "'": "vb",
-    "": "plaintext markdown html xml json css text restructuredtext git-commit",
-}
-MARK_OF = {language: mark for mark, names in COMMENT_MARKS.items() for language in names.split()}
+_ROWS: dict[str, dict[str, str]] = tomllib.loads(
+    (pkgutil.get_data(__package__ or "", "languages.toml") or b"").decode()
+)
+MARK_OF = {name: sign for sign, names in _ROWS["comments"].items() for name in names.split()}
 DEFAULT_MARK = "//"  # C and its many descendants
-
-# A lone ' is a lifetime, a tick or an apostrophe here; only whole character literals are strings.
-TICK_LANGUAGES = frozenset(
-    {"rust", "ocaml", "haskell", "ada", "vhdl", "lisp", "clojure", "plaintext", "markdown", "latex"}
-)
-
-SHELLS = ("shellscript", "sh", "bash", "zsh")  # VS Code's name, and those of other editors
-
-# How a line ends, or looks, that opens a block.
 BRACE = re.compile(r"\{$")
-COLON = re.compile(r":$")
 OPENING = {  # by language; a `{` where it is not named here
-    "lua": re.compile(r"\b(?:then|do|else|repeat)$|\bfunction\b[^()]{0,100}\([^()]{0,300}\)$"),
-    "ruby": re.compile(
-        r"^\s*(?:def|class|module|if|unless|while|until|case|begin)\b(?!.*\bend$)"
-        r"|\b(?:do|then|else)(?:\s*\|[^|]*\|)?$"
-    ),
-    "elixir": re.compile(r"\b(?:do|else)$|->$"),
-    **dict.fromkeys(SHELLS, re.compile(r"\b(?:then|do|else)$|^\s*case\b.*\bin$|\{$")),
-    **dict.fromkeys(("python", "gdscript", "yaml"), COLON),
+    name: re.compile(how) for names, how in _ROWS["openings"].items() for name in names.split()
 }
-# Words that a block goes on or ends with, at its header's own depth.
-CONTINUING = frozenset(
-    {"else", "elif", "elsif", "elseif", "except", "finally", "catch", "rescue", "ensure"}
-    | {"end", "fi", "done", "esac", "until"}
-)
+TICK_LANGUAGES, SHELLS, CONTINUING = (frozenset(row.split()) for row in _ROWS["words"].values())
 WORD = re.compile(r"\w+")
 
 

@@ -220,14 +220,9 @@ def why_not(request: CompletionRequest, *, deleted: bool) -> End | None:
 
 def accept(request: CompletionRequest, suggestion: Suggestion) -> CompletionRequest:
     """Return the request that would follow if *suggestion* was accepted."""
-    edit = Edit(suggestion.start, suggestion.end, suggestion.text)
-    document = apply_edits(request.document, [edit], request.document.version)
-    position = after(suggestion.start, suggestion.text)
-    one_line = request.config.suggestions == ONE_LINE
-    cursor = cursor_at(document, position, request.path, one_line=one_line)
-    return replace(
-        request, document=document, position=position, cursor=cursor, invoked=False, selected=None
-    )
+    edit, state = Edit(suggestion.start, suggestion.end, suggestion.text), request.state
+    where = request.document, request.position, request.path, request.config, state
+    return replace(request_at(*where, selected=edit, client=request.client), selected=None)
 
 
 def suggestion(request: CompletionRequest, candidate: Candidate, id: str) -> Suggestion | None:

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fim_lsp.documents import Position
-from fim_lsp.instruct.dialogue import Dialogue, Instruction, continue_dialogue
-from fim_lsp.instruct.selection import Selection, further
+from fim_lsp.instruct.dialogue import Dialogue, Instruction, Selection, continue_dialogue, further
 from server_bridge.protocol import Prompt
 
 LINES = ("x = 1",)

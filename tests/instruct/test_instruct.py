@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 
 from fim_lsp.documents import Document, Position, apply_edits, open_document
 from fim_lsp.instruct.answer import block, edits, loses_secret, place_lines, span
-from fim_lsp.instruct.presets import MESSAGE_CHARS, fix
-from fim_lsp.instruct.selection import Selection, around, begin_answer, further, select_lines, turn
+from fim_lsp.instruct.dialogue import (
+    MESSAGE_CHARS,
+    Selection,
+    around,
+    begin_answer,
+    fix,
+    further,
+    select_lines,
+    turn,
+)
 
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 TEXT = "import os\n\n    def f(x):\n        return x\n\n    def g(y):\n        return y\n"
@@ -193,15 +201,15 @@ def test_edits_make_the_new_lines_of_the_old(
 def test_a_fix_tells_the_problem() -> None:
     """In a menu, cut, and to the model."""
     problem = 'Argument 1 to "price" has incompatible type "str"; expected "Money"'
-    told = fix([problem])
-    assert told.title.startswith('Fix: Argument 1 to "price"')
-    assert problem in told.instruction
+    title, told = fix([problem])
+    assert title.startswith('Fix: Argument 1 to "price"')
+    assert problem in told
 
 
 def test_a_fix_tells_no_part_of_a_secret() -> None:
     """A message is cut where it is long, and the beginning of a token is no token any more."""
     for n in range(MESSAGE_CHARS - len(KEY) - 2, MESSAGE_CHARS):
-        told = turn(selection(), "a.py", "python", fix([f"{'x' * n} '{KEY}' is none"]).instruction)
+        told = turn(selection(), "a.py", "python", fix([f"{'x' * n} '{KEY}' is none"])[1])
         assert KEY[:8] not in told
 
 

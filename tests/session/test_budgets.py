@@ -15,7 +15,6 @@ from fim_lsp.prompt.frame import NOWHERE, Frame, Header
 from fim_lsp.prompt.window import Window
 from fim_lsp.session import generation as generation_module
 from fim_lsp.session.generation import Generation, Phase
-from fim_lsp.session.newest import Newest
 from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.session import Session
 from fim_lsp.session.state.open_documents import OpenDocuments
@@ -23,6 +22,7 @@ from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.session.stats import Stats
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import request_at
+from fim_lsp.tasks import Newest
 from server_bridge.protocol import Chunk, Prompt
 from tests.asked import model_of
 from tests.fake_backend import FakeBackend

@@ -14,13 +14,12 @@ from fim_lsp.documents import Document, Position
 from fim_lsp.prompt.frame import Frame, Header, compose
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.generation import Generation, Phase
-from fim_lsp.session.newest import Newest
-from fim_lsp.session.state.known_text import KnownText
+from fim_lsp.session.state.model_view import KnownText
 from fim_lsp.settings.config import Config
-from fim_lsp.suggest.continuations import Said
 from fim_lsp.suggest.cursor import Candidate, Odds
-from fim_lsp.suggest.known import Displayed, Known
+from fim_lsp.suggest.known import Displayed, Known, Said
 from fim_lsp.suggest.request import CompletionRequest, request_at
+from fim_lsp.tasks import Newest
 from server_bridge.protocol import Health, State, Token
 
 MODEL = "qwen"
@@ -118,10 +117,10 @@ def test_what_is_on_screen_stays(typed: str, left: str | None) -> None:
 )
 def test_what_is_on_screen_stays_there_only(change: dict[str, Any]) -> None:
     """Other text around it, or a text of another language: the screen does not say."""
-    place = request("    ret").cursor
-    screen = Displayed(place, Candidate("urn total(1)"), MODEL)
-    assert screen.find_rest(place, MODEL) is not None
-    assert screen.find_rest(replace(place, **change), MODEL) is None
+    here = request("    ret")
+    screen = Displayed(here.cursor, Candidate("urn total(1)"), MODEL)
+    assert screen.at(here, MODEL) is not None
+    assert screen.at(replace(here, cursor=replace(here.cursor, **change)), MODEL) is None
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from fim_lsp.session.generation import Generation
-from fim_lsp.session.newest import Newest
 from fim_lsp.session.state.frame_ladder import FrameLadder
-from fim_lsp.session.state.known_text import KnownText
-from fim_lsp.session.state.model_view import ModelView
+from fim_lsp.session.state.model_view import KnownText, ModelView
 from fim_lsp.session.state.open_document import OpenDocument
+from fim_lsp.tasks import Newest
 
 ROOT = Path(__file__).parent.parent.parent / "fim_lsp"
 STATE = (OpenDocument, ModelView, FrameLadder, KnownText, Generation)

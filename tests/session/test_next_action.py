@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fim_lsp.session.generation import goes_on
+from fim_lsp.session.generation import Now
 from fim_lsp.suggest.known import Known, Wait, is_answered
+from fim_lsp.tasks import Newest
+from tests.session.test_known_text import decoding
 
 WAIT = Wait(0.0, early=1.0, until=2.0, grows=True, lasts=True)
 NOTHING = Known(is_over=False, is_settled=False, has_line=False, was_shown=False)
@@ -48,6 +50,11 @@ def test_a_stream_goes_on(
     n_waiting: int, lingers: bool, is_newest: bool, is_paused: bool, alone: bool, wanted: bool
 ) -> None:
     """For whom it is of use, and for a moment for the next key; never in the way of a newer request."""
-    rest = {"lingers": lingers, "is_newest": is_newest, "is_paused": is_paused}
-    assert goes_on(n_waiting, **rest, is_wire_wanted=False) is alone
-    assert goes_on(n_waiting, **rest, is_wire_wanted=True) is wanted
+    newest, generation = Newest[str](), decoding("    ret", "urn")
+    generation.claim = newest.claim("")
+    if not is_newest:
+        newest.claim("")
+    generation.waiting, generation.is_paused = n_waiting, is_paused
+    generation.until = 1.0 if lingers else 0.0
+    assert generation.goes_on(Now(0.5, leads=True, is_wire_wanted=False)) is alone
+    assert generation.goes_on(Now(0.5, leads=True, is_wire_wanted=True)) is wanted

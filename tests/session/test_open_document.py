@@ -13,8 +13,7 @@ from fim_lsp.prompt.window import Window
 from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.session import Session
-from fim_lsp.session.state.known_text import KnownText
-from fim_lsp.session.state.model_view import ModelView
+from fim_lsp.session.state.model_view import KnownText, ModelView
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import Workspaces

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.suggest.continuations import MAX_CHARS, MAX_PATHS, Continuations
 from fim_lsp.suggest.cursor import Candidate, Cursor
+from fim_lsp.suggest.known import MAX_CHARS, MAX_PATHS, Continuations
 from fim_lsp.suggest.lines_in_sight import continue_line
 from tests.suggest.golden_cases import parsed
 

@@ -18,13 +18,16 @@ from functools import partial
 from typing import Literal
 
 from fim_lsp.documents import Document, Position, TextPlace
-from fim_lsp.instruct import presets
 from fim_lsp.instruct.answer import REDACTED, AnswerBlock, block, loses_secret, place_lines
-from fim_lsp.instruct.dialogue import Dialogue, Edited, Instruction, continue_dialogue
-from fim_lsp.instruct.selection import (
+from fim_lsp.instruct.dialogue import (
     FENCE,
+    Dialogue,
+    Edited,
+    Instruction,
     Selection,
     begin_answer,
+    continue_dialogue,
+    fix,
     is_too_long,
     select_lines,
     turn,
@@ -32,9 +35,9 @@ from fim_lsp.instruct.selection import (
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.lane import Lane, Permit, Withdrawn
-from fim_lsp.session.newest import Newest
 from fim_lsp.session.state.open_document import CHANGED, OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
+from fim_lsp.tasks import Newest
 from server_bridge.protocol import (
     BackendError,
     Prompt,
@@ -211,7 +214,7 @@ class InstructedEdits:
             return dialogue
         instruction = wanted.instruction
         if not instruction and wanted.problems:
-            instruction = presets.fix(wanted.problems).instruction
+            _, instruction = fix(wanted.problems)
         if not instruction:
             raise Withdrawn("there is no instruction")
         return await self._begin(doc, document, selection, instruction)

@@ -7,8 +7,7 @@ edit_history: the next edits of one workspace: what was edited, proposed and ans
 verdicts: which files are private, by a look at the disk that holds up no other
 workspaces: all that is kept of one workspace; creates and drops them
 frame_ladder: the frames of one document: which serves, which is next
-known_text: what models say behind its cursor: kept, or being decoded
-model_view: what a model may see of it, and these: what a verdict ends
+model_view: what a model may see of it and says behind its cursor: what a verdict ends
 open_document: its text and what the user did there, which outlive a verdict, and its view
 open_documents: creates and drops open documents
 """
