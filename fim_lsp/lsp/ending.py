@@ -9,7 +9,6 @@ is written; and a watchdog that needs no lock of the interpreter ends it where e
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import faulthandler
 import functools
@@ -21,8 +20,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
+from server_bridge.machine import processes
+
 LEAVE_S = 0.9  # from the end of the client to the watchdog's: an editor's restart waits a second
-POLL_S = 2.0  # between two looks at a client whose end the system does not tell
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # as far as the system has them
 _NOWHERE = os.open(os.devnull, os.O_WRONLY)
 
@@ -43,31 +43,16 @@ def on_signals(leave: Callable[[], None]) -> None:
             signal.signal(number, lambda *_: leave())
 
 
-def on_death(pid: int | None, leave: Callable[[], None]) -> None:
+async def on_death(pid: int | None, leave: Callable[[], None]) -> None:
     """
-    Call *leave*, on the event loop, when the process *pid* has ended.
+    Call *leave* when the process *pid* has ended.
 
     A client in another container has a process id that means nothing here; so one that is not
-    there at the beginning is not waited for.
+    there at the beginning is not waited for. Windows tells by the end of our input.
     """
-    loop = asyncio.get_running_loop()
-    if pid is None or pid <= 1:
-        return
-
-    def look() -> None:
-        if _is_alive(pid):
-            loop.call_later(POLL_S, look)
-        else:
-            leave()
-
-    def end() -> None:
-        loop.remove_reader(death)
+    if os.name == "posix" and pid is not None and pid > 1 and processes.cpu_s(pid) is not None:
+        await processes.wait_ended(pid)
         leave()
-
-    if (death := _death_of(pid)) >= 0:
-        loop.add_reader(death, end)
-    elif os.name == "posix" and _is_alive(pid):
-        look()
 
 
 def leave(code: int) -> NoReturn:
@@ -85,24 +70,6 @@ def end_children() -> None:
         for pid in _descendants(os.getpid()):
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-
-
-def _death_of(pid: int) -> int:
-    """Return a descriptor that can be read when *pid* has ended; -1 where there is none."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, OverflowError):
-            return os.pidfd_open(pid)
-    return -1
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except PermissionError:
-        return True
-    except (OSError, OverflowError):
-        return False
-    return True
 
 
 def _descendants(pid: int) -> Iterator[int]:

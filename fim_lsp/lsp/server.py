@@ -37,7 +37,7 @@ def add_methods(editor: Editor) -> None:
 def initialize(editor: Editor, params: types.InitializeParams) -> None:
     """Open the session; pygls answers with our capabilities afterwards."""
     editor.begin(params)
-    ending.on_death(params.process_id, editor.leave)
+    editor.later(ending.on_death(params.process_id, editor.leave), "wait for the client's end")
     if editor.wants_menu(params):
         options = types.CompletionOptions(trigger_characters=TRIGGERS, resolve_provider=False)
         editor.feature(types.TEXT_DOCUMENT_COMPLETION, options)(completion)
