@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from fim_lsp import __version__, events
 from fim_lsp.documents import Document, Edit, Position
-from fim_lsp.lsp import omissions, quirks
+from fim_lsp.lsp import quirks
 from fim_lsp.lsp.local_page import LocalPage
 from fim_lsp.lsp.log import log_to
 from fim_lsp.lsp.messages import Messages
@@ -229,7 +229,7 @@ class Editor(LanguageServer):
 
     def amend(self, call: dict[str, Any]) -> dict[str, Any]:
         """Return *call* with what clients leave out, and the URIs of open documents as opened."""
-        method, params = call["method"], omissions.fill_in(call["method"], call.get("params"))
+        method, params = call["method"], quirks.fill_in(call["method"], call.get("params"))
         match params:
             case {"textDocument": dict(named)} if method != types.TEXT_DOCUMENT_DID_OPEN:
                 self._respell(named)

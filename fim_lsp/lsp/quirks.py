@@ -1,28 +1,25 @@
-"""What some editors do without declaring it, by their names."""
+"""
+What clients do that LSP does not say: some by their names, and what they leave out of params, or
+send null for, though LSP requires it. Pure.
+
+Without what is filled in a message would be refused whole for a field that nothing depends on, and
+a `didOpen` refused once leaves the document without suggestions for ever. No position and no URI is
+made up.
+"""
 
 from __future__ import annotations
 
 import math
+import pkgutil
+import tomllib
+from collections.abc import Callable
+from copy import copy
+from typing import Any
+from urllib.parse import urlsplit
 
-# How long editors wait after a key before they ask for ghost text. Neovim: runtime/lua/vim/lsp/
-# inline_completion.lua; IntelliJ: its inline completion's debounce; VS Code: measured, 67 ms from
-# change to request; Emacs: lsp-mode's idle delay is 2 s, and 0.2 s as its documentation advises.
-# The Neovim plugin's own ghost text asks at once and counts like Neovim's all the same: a wait of
-# half a key inside words delays what is read in each pause (benchmarks/HISTORY.md).
-_WAITS_MS = {
-    "neovim": 200.0,
-    "emacs": 200.0,
-    "visual studio code": 50.0,
-    "code-server": 50.0,
-    "vscodium": 50.0,
-    "cursor": 50.0,
-} | dict.fromkeys(
-    (
-        "android studio", "clion", "datagrip", "goland", "intellij", "phpstorm", "pycharm", "rider",
-        "rubymine", "rustrover", "webstorm",
-    ),
-    300.0,
-)  # fmt: skip
+from fim_lsp.lsp.rpc import types
+
+_TABLE = tomllib.loads((pkgutil.get_data(__package__ or "", "clients.toml") or b"").decode())
 
 
 def waits_ms(name: str) -> float:
@@ -31,7 +28,7 @@ def waits_ms(name: str) -> float:
     known.
     """
     lower = name.lower()
-    return next((ms for editor, ms in _WAITS_MS.items() if lower.startswith(editor)), 0.0)
+    return next((ms for editor, ms in _TABLE["waits_ms"].items() if lower.startswith(editor)), 0.0)
 
 
 # VS Code since 1.121: while a word is typed its list waits for ghost text, for 750 ms (`editor.
@@ -71,3 +68,66 @@ def reads_snippets(name: str) -> bool:
     Return whether the editor reads a plain menu item as a snippet where filter and text differ.
     """
     return name.lower() == "kakoune-lsp"
+
+
+def fill_in(method: str, params: Any) -> Any:
+    """Return *params*, changed, with what is missing."""
+    whole = {"": params}
+    for path, default in _TABLE["omissions"].get(method, {}).items():
+        _fill(whole, f".{path}".rstrip("."), default)
+    params = whole[""]
+    for name, read in _READ.get(method, ()) if isinstance(params, dict) else ():
+        params[name] = read(params.get(name))
+    return params
+
+
+def _root(raw: object) -> object:
+    """Return None for a root that is no URI: pygls reads it before our handler can."""
+    try:
+        return raw if isinstance(raw, str) and urlsplit(raw) and raw.encode() else None
+    except ValueError:
+        return None
+
+
+def _folders(raw: object) -> list[object]:
+    """Return the folders that are some, and have a URI."""
+    items = raw if isinstance(raw, list) else ()
+    return [item for item in items if isinstance(item, dict) and _root(item.get("uri"))]
+
+
+def _inline_context(raw: object) -> dict[str, Any]:
+    """Return the context of a request by hand, where it does not say its kind."""
+    context = raw if isinstance(raw, dict) else {}
+    if context.get("triggerKind") not in tuple(types.InlineCompletionTriggerKind):
+        context["triggerKind"] = types.InlineCompletionTriggerKind.Invoked.value
+    match context.get("selectedCompletionInfo"):
+        case {"text": str(), "range": dict()}:
+            return context
+    return {**context, "selectedCompletionInfo": None}
+
+
+def _menu_context(raw: object) -> object:
+    """Return None, which is allowed, for a context that does not say its kind."""
+    kind = raw.get("triggerKind") if isinstance(raw, dict) else None
+    return raw if kind in tuple(types.CompletionTriggerKind) else None
+
+
+# Fields that are read again, by method.
+_READ: dict[str, tuple[tuple[str, Callable[[object], object]], ...]] = {
+    types.INITIALIZE: (("rootUri", _root), ("rootPath", _root), ("workspaceFolders", _folders)),
+    types.TEXT_DOCUMENT_INLINE_COMPLETION: (("context", _inline_context),),
+    types.TEXT_DOCUMENT_COMPLETION: (("context", _menu_context),),
+    types.WORKSPACE_DID_CHANGE_CONFIGURATION: (("settings", lambda settings: settings),),
+}
+
+
+def _fill(node: Any, path: str, default: object) -> None:
+    name, _, rest = path.partition(".")
+    if name == "*":
+        for each in node if isinstance(node, list) else ():
+            _fill(each, rest, default)
+    elif isinstance(node, dict):
+        if rest:
+            _fill(node.get(name), rest, default)
+        elif node.get(name) is None:
+            node[name] = copy(default)

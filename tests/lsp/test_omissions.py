@@ -1,4 +1,4 @@
-"""`fim_lsp.lsp.omissions`: params with something missing, as they are read."""
+"""`fim_lsp.lsp.quirks`: params with something missing, as they are read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pygls.exceptions import JsonRpcException
 
-from fim_lsp.lsp.omissions import fill_in
+from fim_lsp.lsp.quirks import fill_in
 from fim_lsp.lsp.rpc import LanguageServer, types
 
 START = {"line": 0, "character": 0}
