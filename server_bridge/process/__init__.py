@@ -5,6 +5,5 @@ sizing: what a model's server may take, by its header and this machine's memory
 command_line: the command line of llama-server
 embedded_child: the process with llama.cpp inside; the only importer of xllamacpp
 programs: chooses the program that runs a model: an installed llama-server, or the embedded engine
-supervisor: starts a child process, watches it, restarts it and ends it
-embedded: llama.cpp in a process, our child or shared, as a `Backend`
+embedded: llama.cpp in a process, our child or shared, as a `Backend`; restarts and ends it
 """

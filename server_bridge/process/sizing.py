@@ -32,8 +32,6 @@ FEWEST_COPIES, MOST_COPIES = 8, 32
 
 _PLAIN = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
-MOST_DIMENSIONS = 8  # of a tensor; ggml's have four
-UNREADABLE = (OSError, ValueError, struct.error, RecursionError)
 
 Facts = dict[str, Any]
 
@@ -167,33 +165,12 @@ def read_facts(model: Path) -> Facts:
     try:
         with model.open("rb") as file:
             fields = dict(_fields(file))
-    except UNREADABLE:
+    except (OSError, ValueError, struct.error, RecursionError):
         return {}
     prefix = f"{fields.get('general.architecture')}."
     return {
         key.removeprefix(prefix): value for key, value in fields.items() if key.startswith(prefix)
     }
-
-
-def is_cut_off(model: Path) -> bool:
-    """Return whether the GGUF file ends before its header, or before its last tensor begins."""
-    try:
-        with model.open("rb") as file:
-            _magic, _version, n_tensors, n_fields = struct.unpack("<4sIQQ", file.read(24))
-            for _ in range(n_fields):
-                _value(file, _STRING)
-                _value(file, *struct.unpack("<I", file.read(4)))
-            last = 0
-            for _ in range(n_tensors):
-                _value(file, _STRING)
-                (n_dimensions,) = struct.unpack("<I", file.read(4))
-                if n_dimensions > MOST_DIMENSIONS:
-                    return True
-                *_, offset = struct.unpack(f"<{n_dimensions}QIQ", file.read(8 * n_dimensions + 12))
-                last = max(last, offset)
-            return file.tell() + last >= model.stat().st_size
-    except UNREADABLE:
-        return True
 
 
 def _fields(file: BinaryIO) -> Iterator[tuple[str, Any]]:
