@@ -11,27 +11,28 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
-from fim_lsp.cli import models, serve, setup
+from fim_lsp.cli import models, setup
 from fim_lsp.cli.models import Listed
 from fim_lsp.cli.terminal import screen_on
 from fim_lsp.settings import files
 from fim_lsp.settings.config import BackendConfig, Config
 from server_bridge import bridge
 from server_bridge.machine import locks
-from server_bridge.machine.addresses import redact_url
+from server_bridge.machine.addresses import USUAL_PORTS, port_of, redact_url
 from server_bridge.machine.executables import program_path
 from server_bridge.process import command_line, programs
 from server_bridge.process.command_line import Machine
 from server_bridge.protocol import Backend, BackendError, BackendUnusable
-from server_bridge.weights import choice, download, on_disk
-from server_bridge.weights.on_disk import ModelFile
+from server_bridge.weights import choice, model_files
+from server_bridge.weights.model_files import ModelFile
 from server_bridge.weights.table import GIGABYTE, HUB, Offer
 
 
@@ -40,7 +41,7 @@ def _show_models() -> int:
     config, _ = files.read((Path.cwd(),))
     named = Path.cwd() / Path(config.backend.model).expanduser()
     active, answers = _answering(config.backend, named)
-    all_files = on_disk.list_all(folder())
+    all_files = model_files.list_all(folder())
     if named.is_file() and not any(file.path == named for file in all_files):
         all_files.append(ModelFile(named, named.stat().st_size))
     machine = programs.machine(None)
@@ -88,6 +89,17 @@ def _describe_shared() -> str:
     return words
 
 
+INSTALL = """\
+llama-server is not installed, and your editors share an engine without it. It can use a GPU: get it \
+from your system's packages (brew, winget, apt: llama.cpp) or from \
+https://github.com/ggml-org/llama.cpp/releases; --program names one that is not on the PATH."""
+# Measured (benchmarks/HISTORY.md): on a processor a token of the 0.5B costs half of one of the 1.5B,
+# and checking several at once costs nearly as much as generating them (0.58 times as fast on one
+# thread, 0.31 on two). n-grams are right when they draft, and stay on.
+SLOW_DRAFT = (
+    "Without a GPU, a draft model makes the server slower: a 0.5B that drafts for a 1.5B halves "
+    "its speed at best. Leave --draft out."
+)
 TOO_SMALL = "this machine has too little memory for these models: name a smaller --model FILE"
 
 
@@ -101,11 +113,11 @@ def run(given: Namespace) -> int:
     try:
         served = _choose_server(given)
         if given.dry_run:
-            return serve.show_command(served.argv, served.key_file)
-        serve.show_instructions(served.url, served.key_file)
+            return _show_command(served.argv, served.key_file)
+        _show_instructions(served.url, served.key_file)
         served.run()
     except (BackendUnusable, OSError) as error:
-        return serve.refuse(str(error))
+        return _refuse(str(error))
 
 
 def describe_machine() -> tuple[str, Offer | None]:
@@ -134,8 +146,8 @@ def get_model(given: Namespace) -> str:
         return offer.path if offer else ""
     try:
         return _fetch(offer, given.mirror or os.environ.get("HF_ENDPOINT") or HUB)
-    except download.CannotDownload as error:
-        serve.refuse(str(error))
+    except model_files.CannotDownload as error:
+        _refuse(str(error))
         return ""
 
 
@@ -176,10 +188,10 @@ def _choose_server(given: Namespace) -> programs.Served:
     program = os.path.abspath(given.program) if has_folder else given.program  # noqa: PTH100
     if (server := program_path(program)) is None:
         missing = f"there is no program {given.program}"
-        raise BackendUnusable(serve.INSTALL if given.program == "llama-server" else missing)
+        raise BackendUnusable(INSTALL if given.program == "llama-server" else missing)
     machine = programs.machine(server)
     if given.draft and not machine.gpu and not given.dry_run:
-        screen_on(sys.stdout).say(serve.SLOW_DRAFT)
+        screen_on(sys.stdout).say(SLOW_DRAFT)
     cache = files.cache_folder()
     path = _model(given, config, machine)
     plan = command_line.Plan(
@@ -198,7 +210,7 @@ def _model(given: Namespace, config: Config, machine: Machine) -> str:
     if given.model or config.backend.model.endswith(".gguf"):
         return _check(given.model or config.backend.model)
     best = choice.find_offer(_offers(machine), "auto")
-    return on_disk.find_last_used(folder()) or (best.path if best else "")
+    return model_files.find_last_used(folder()) or (best.path if best else "")
 
 
 def _check(name: str) -> str:
@@ -212,7 +224,7 @@ def _choose(offers: list[Offer], given: Namespace) -> Offer | None:
     """Return the model that the flags name or the user takes, None for none."""
     best = choice.find_offer(offers, given.get or "auto")
     if best is None:
-        serve.refuse(TOO_SMALL)
+        _refuse(TOO_SMALL)
     elif sys.stdin.isatty() and not given.yes and given.get in (None, "auto"):
         return models.choose_offer(screen_on(sys.stdout), offers, best, input)
     elif best.path or given.yes or models.agrees(best):
@@ -226,7 +238,7 @@ def _fetch(offer: Offer, mirror: str) -> str:
     connecting = f"Connecting to {redact_url(mirror)}; without an answer it takes half a minute …"
     (screen.status if screen.live else screen.line)(connecting)
     try:
-        path = download.fetch(offer.model, folder(), show, mirror)
+        path = model_files.fetch(offer.model, folder(), show, mirror)
     finally:
         screen.status("")
     screen.say(f"{offer.model.name} is downloaded and verified: {path}")
@@ -234,4 +246,36 @@ def _fetch(offer: Offer, mirror: str) -> str:
 
 
 def _offers(machine: Machine) -> list[Offer]:
-    return choice.offers(machine, on_disk.find_paths(folder()))
+    return choice.offers(machine, model_files.find_paths(folder()))
+
+
+def _show_command(command: Sequence[str], key_file: Path) -> int:
+    """Print a command line as a shell takes it; returns the exit code."""
+    screen_on(sys.stdout).text(shlex.join(command))
+    if not key_file.exists():  # written by `serve` alone, for as long as it runs
+        file, folder = shlex.quote(str(key_file)), shlex.quote(str(key_file.parent))
+        make = f"(umask 077; mkdir -p {folder}; openssl rand -hex 32 > {file})"
+        screen_on(sys.stderr).line(f"Make its key first: {make}")
+    return 0
+
+
+def _refuse(reason: str) -> int:
+    """Say why it cannot be; returns the exit code."""
+    screen_on(sys.stdout).say(f"fim-lsp: {reason}")
+    return 1
+
+
+def _show_instructions(url: str, key_file: Path) -> None:
+    """Print what to change in the editor's settings, if anything."""
+    screen = screen_on(sys.stdout)
+    if port_of(url) in USUAL_PORTS:  # else it has to be named
+        screen.say(
+            "Your editors find the server and its key by themselves. To name it in their settings:"
+        )
+    else:
+        screen.say("Name it in your editor's settings; fim-lsp finds its key:")
+    screen.line(f'    config.toml    backend.url = "{url}"')
+    screen.line(f'    settings.json  "fim.backend.url": "{url}"')
+    screen.line(f"Other programs need its key: {key_file}")
+    screen.line("Ctrl-C ends it. From here on llama-server itself says how it does.")
+    sys.stdout.flush()

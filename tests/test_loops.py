@@ -20,7 +20,7 @@ ENDS = {
     "server_bridge.machine.locks._lock": "sleeps a millisecond each time, for `waits_s`",
     "server_bridge.machine.sockets._query_kernel": "the kernel ends its list, or a timeout",
     "server_bridge.process.embedded_child._end_unused": "sleeps between two looks",
-    "server_bridge.weights.download._append_all": "takes one of `WAITS_S`, or enough bytes",
+    "server_bridge.weights.model_files._append_all": "takes one of `WAITS_S`, or enough bytes",
     "fim_lsp.context.memory.note_close": "`_forget` drops the file that was closed first",
 }
 

@@ -9,7 +9,6 @@ demo: `fim-lsp demo`
 checks: the checks of `fim-lsp doctor` that ask the settings and the model, a function each
 doctor: `fim-lsp doctor`, and the checks of this installation
 models: `fim-lsp models`, and the models on offer
-serve: `fim-lsp serve`
 setup: `fim-lsp setup` and `fim-lsp forget`
 http: `fim-lsp http`
 """

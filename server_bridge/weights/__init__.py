@@ -3,6 +3,5 @@ The models on offer: which there are, which suit this machine, and their downloa
 
 table: the models on offer: files, checksums, licences, published quality
 choice: which of them suit a machine
-download: downloads one of them, whole or not at all
-on_disk: finds the files that are here
+model_files: downloads one of them, whole or not at all; finds the files that are here
 """

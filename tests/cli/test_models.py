@@ -18,7 +18,7 @@ from fim_lsp.settings import files
 from server_bridge import bridge
 from server_bridge.process import command_line, programs
 from server_bridge.protocol import Health, State
-from server_bridge.weights import choice, on_disk
+from server_bridge.weights import choice, model_files
 from server_bridge.weights.table import MODELS
 from tests.cli.test_serve import homes
 from tests.models import BUNDLED
@@ -33,7 +33,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing of the user's; the smallest model of the table is the bundled one under another name."""
     for name, value in homes(tmp_path / "home").items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(on_disk, "MODELS", (SMALL, LARGE))
+    monkeypatch.setattr(model_files, "MODELS", (SMALL, LARGE))
     monkeypatch.chdir(tmp_path)
 
 

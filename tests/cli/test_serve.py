@@ -17,7 +17,7 @@ from fim_lsp.cli.terminal import ERASE_LINE, Screen
 from fim_lsp.settings import files
 from fim_lsp.settings.files import user_file
 from server_bridge.process import command_line, programs
-from server_bridge.weights import choice, on_disk
+from server_bridge.weights import choice, model_files
 from server_bridge.weights.table import MODELS
 from tests.llama_server import PROGRAM, free_port
 from tests.models import BUNDLED
@@ -94,7 +94,7 @@ def test_a_server_that_cannot_start_is_one_sentence(arguments: list[str], says: 
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     """Return a hub on this machine, and a table whose smallest model is the bundled one."""
     published = model(BUNDLED.read_bytes())._replace(name="qwen-0.5b")
-    for module in (choice, on_disk):
+    for module in (choice, model_files):
         monkeypatch.setattr(module, "MODELS", (published, *MODELS[1:]))
     with serving(Hub(BUNDLED.read_bytes())) as hub:
         yield hub

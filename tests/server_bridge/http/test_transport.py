@@ -12,7 +12,7 @@ from server_bridge.http.api_key import Key
 from server_bridge.http.client import Http
 from server_bridge.http.transport import CERTIFICATES
 from server_bridge.protocol import BackendUnavailable, BackendUnusable
-from server_bridge.weights import download
+from server_bridge.weights import model_files
 from tests.server_bridge.recorder import recorder
 from tests.server_bridge.weights.hub import model
 
@@ -99,8 +99,8 @@ async def test_what_a_request_needs_and_cannot_use_is_named(
             with pytest.raises(BackendUnusable, match=says) as caught:
                 await ask
             assert "s3cret" not in f"{caught.value}{caught.value.__cause__!r}"
-    with pytest.raises(download.CannotDownload, match=says):
-        download.fetch(model(), tmp_path, lambda *_: None, url)
+    with pytest.raises(model_files.CannotDownload, match=says):
+        model_files.fetch(model(), tmp_path, lambda *_: None, url)
 
 
 KEYS = {

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import trustme
 
-from server_bridge.weights import download
-from server_bridge.weights.download import CannotDownload, fetch
+from server_bridge.weights import model_files
+from server_bridge.weights.model_files import CannotDownload, fetch
 from tests.llama_server import free_port
 from tests.server_bridge.weights.hub import CONTENT, Hub, model, serving
 
@@ -26,7 +26,7 @@ PART = "small.gguf.part"
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Attempts follow each other without a pause."""
-    monkeypatch.setattr(download, "WAITS_S", (0.0, 0.0))
+    monkeypatch.setattr(model_files, "WAITS_S", (0.0, 0.0))
 
 
 def test_a_file_arrives_whole_behind_a_redirect(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_full_disk_is_told_before_and_during(
         patch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
         with pytest.raises(CannotDownload, match=r"needs 0\.0 GB in .*: make room"):
             fetch(SMALL, tmp_path, lambda *_: None, "http://127.0.0.1:1")
-    monkeypatch.setattr(download._Part, "add", lambda _, piece: full(piece))
+    monkeypatch.setattr(model_files._Part, "add", lambda _, piece: full(piece))
     with serving(Hub()) as hub, pytest.raises(CannotDownload, match="make room"):
         fetch(SMALL, tmp_path, lambda *_: None, hub.url)
 
@@ -166,7 +166,7 @@ def test_answers_that_end_too_early_are_not_asked_for_again_and_again(
 ) -> None:
     """A login page in chunks is a whole answer, not a broken one: it counts as an attempt, with its pause."""
     pauses: list[float] = []
-    monkeypatch.setattr(download, "WAITS_S", (1.0, 2.0, 4.0))
+    monkeypatch.setattr(model_files, "WAITS_S", (1.0, 2.0, 4.0))
     monkeypatch.setattr(time, "sleep", pauses.append)
     with (
         serving(Hub(page=(status, text))) as hub,

@@ -9,7 +9,7 @@ import pytest
 
 from server_bridge.fim import tokens
 from server_bridge.process.command_line import Machine
-from server_bridge.weights import on_disk
+from server_bridge.weights import model_files
 from server_bridge.weights.choice import find_offer, offers
 from server_bridge.weights.table import MODELS, MOST_MS, NAMES
 
@@ -102,9 +102,9 @@ def test_files_of_other_programs_are_found(tmp_path: Path, monkeypatch: pytest.M
         path.parent.mkdir(parents=True)
         with path.open("wb") as file:
             file.truncate(size)  # takes no room
-    assert on_disk.find_paths(tmp_path / "ours") == {
+    assert model_files.find_paths(tmp_path / "ours") == {
         small.name: str(ours),
         middle.name: str(theirs),
     }
-    assert on_disk.find_last_used(tmp_path / "ours") == str(ours)
-    assert on_disk.find_last_used(tmp_path / "none") == ""
+    assert model_files.find_last_used(tmp_path / "ours") == str(ours)
+    assert model_files.find_last_used(tmp_path / "none") == ""
