@@ -8,14 +8,11 @@ transport: reads and writes message bodies, over stdin and stdout
 tcp: one client over a socket, and who may be it
 rpc: all that is changed of pygls, which calls handlers: one answer per request; LSP's types
 convert: LSP values to ours and back, in columns of three encodings
-quirks: what some editors do without declaring it, by their names
-omissions: what clients leave out of params though LSP requires it
+quirks: what some editors do without declaring it, and what clients leave out of params
 notebooks: joins the cells of a notebook into one document per language
 messages: what the user is shown besides suggestions: progress and problems
 local_page: opens the port of the session, by the setting or for a user who wants to see the page
 editor: one editor: its capabilities, its settings, its last request
-changes: asks the client to change documents, or to show one
-offer: offers a real model once, while the bundled one is at work
 commands: the editor's commands: accept, switch, be quiet, look inside, say why
 edits: edits by instruction: their commands, and the code actions that need no instruction typed
 inline_edits: the next edit: in Copilot's shapes, for clients that draw it, and as a code action

@@ -13,7 +13,6 @@ from typing import Any, cast
 
 from fim_lsp.events import Accepted, Dismissed, Snoozed
 from fim_lsp.lsp import convert, watchdog
-from fim_lsp.lsp.changes import apply_edit, show_document, workspace_edit
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.rpc import types
 from fim_lsp.settings import files
@@ -72,7 +71,7 @@ async def show_context(editor: Editor, *arguments: object) -> dict[str, object]:
     if editor.offers("window.show_document.support"):
         if editor.page.is_open:
             url = await editor.page.url(editor.session, editor.roots)
-            editor.later(show_document(editor, url, external=True))
+            editor.later(editor.show_document(url, external=True))
         else:
             editor.later(_open(editor, shown.text))
     return {"note": shown.note, "segments": [part._asdict() for part in shown.segments]}
@@ -85,7 +84,7 @@ async def open_page(editor: Editor, *_: object) -> str:
     """
     url = await editor.page.url(editor.session, editor.roots)
     if url and editor.offers("window.show_document.support"):
-        editor.later(show_document(editor, url, external=True))
+        editor.later(editor.show_document(url, external=True))
     elif url:
         editor.messages.show(f"The page of fim-lsp is at {url}")
     else:
@@ -98,7 +97,7 @@ async def _open(editor: Editor, text: str) -> None:
     path = files.cache_folder() / files.PAGE
     with contextlib.suppress(OSError):
         await asyncio.to_thread(private_files.write, path, text.encode(errors="replace"))
-        await show_document(editor, path.as_uri(), take_focus=True)
+        await editor.show_document(path.as_uri(), take_focus=True)
 
 
 async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]:
@@ -132,14 +131,14 @@ async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]
         at = convert.client_position(document, start, editor.encoding)
         at = types.Position(at.line - first_line, at.character)
         insertion = types.TextEdit(types.Range(at, at), text)
-        edit = workspace_edit(editor, cell.uri, cell.version, insertion)
+        edit = editor.edit_workspace(cell.uri, cell.version, insertion)
     editor.later(_insert(editor, edit, text, note))
     return {"text": text, "note": note}
 
 
 async def _insert(editor: Editor, edit: types.WorkspaceEdit | None, text: str, note: str) -> None:
     """Have the editor insert a long text, and say what came of it."""
-    if edit is not None and not await apply_edit(editor, edit, "text by fim-lsp"):
+    if edit is not None and not await editor.apply_edit(edit, "text by fim-lsp"):
         message = "fim-lsp inserted nothing: the text was changed meanwhile"
     else:
         wrote = editor.messages.count_lines(text.count("\n") + 1) if text else "nothing"

@@ -18,7 +18,6 @@ from fim_lsp.documents import Document, Position, n_common
 from fim_lsp.instruct import answer
 from fim_lsp.instruct.dialogue import SELECTED, Edited, Instruction, around, fix
 from fim_lsp.lsp import convert
-from fim_lsp.lsp.changes import apply_edit, workspace_edit
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.rpc import PER_S, types
 
@@ -135,8 +134,8 @@ async def _apply(
             "note": result.note,
             "tokens": result.tokens,
         }
-    whole = workspace_edit(editor, cell.uri, cell.version, *edits)
-    if not await apply_edit(editor, whole, "edit by fim-lsp"):
+    whole = editor.edit_workspace(cell.uri, cell.version, *edits)
+    if not await editor.apply_edit(whole, "edit by fim-lsp"):
         return _answer_unchanged(editor, result._replace(note=CHANGED), preview=False)
     return {"applied": True, "note": result.note, "tokens": result.tokens}
 

@@ -17,7 +17,6 @@ from fim_lsp.display import sanitize
 from fim_lsp.documents import Position, body_length, unix
 from fim_lsp.events import NextEditDismissed, NextEditShown, NextEditTaken
 from fim_lsp.lsp import convert
-from fim_lsp.lsp.changes import apply_edit, show_document, workspace_edit
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.rpc import types
 from fim_lsp.session.state.edit_history import NextEdit
@@ -98,7 +97,7 @@ async def code_actions(editor: Editor, uri: str) -> list[types.CodeAction]:
         command = types.Command(title, APPLY, arguments=[offer.id])
         return [types.CodeAction(title, kind=kind, command=command)]
     document, change = offer.document, _text_edit(offer, editor.encoding)
-    edit = workspace_edit(editor, document.uri, document.version, change)
+    edit = editor.edit_workspace(document.uri, document.version, change)
     return [types.CodeAction(title, kind=kind, edit=edit, command=_make_applied_command(offer))]
 
 
@@ -147,11 +146,11 @@ async def apply(editor: Editor, *arguments: object) -> bool:
 
 async def _apply(editor: Editor, offer: NextEdit) -> None:
     uri, edit = offer.document.uri, _text_edit(offer, editor.encoding)
-    whole = workspace_edit(editor, uri, None, edit)
-    if await apply_edit(editor, whole, "the next edit by fim-lsp"):
+    whole = editor.edit_workspace(uri, None, edit)
+    if await editor.apply_edit(whole, "the next edit by fim-lsp"):
         editor.session.handle(NextEditTaken(offer.id))
         place = types.Range(edit.range.start, edit.range.start)
-        await show_document(editor, uri, take_focus=True, selection=place)
+        await editor.show_document(uri, take_focus=True, selection=place)
 
 
 def dismiss(editor: Editor, *arguments: object) -> None:

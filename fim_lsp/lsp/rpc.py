@@ -23,6 +23,7 @@ import functools
 import json
 import logging
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
 
 import attrs
@@ -261,6 +262,31 @@ class LanguageServer(PyglsServer):
         self._later.add(task)
         task.add_done_callback(self._on_done)
         return task
+
+    def edit_workspace(
+        self, uri: str, version: int | None, *edits: types.TextEdit
+    ) -> types.WorkspaceEdit:
+        """
+        Make edits of the version that we know, from a client that compares versions; None if it is
+        not open.
+        """
+        if not self.offers("workspace.workspace_edit.document_changes"):
+            return types.WorkspaceEdit({uri: [*edits]})
+        versioned = types.OptionalVersionedTextDocumentIdentifier(uri, version)
+        return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(versioned, [*edits])])
+
+    async def apply_edit(self, edit: types.WorkspaceEdit, label: str) -> bool:
+        """Have the client change documents; whether it did. Never within a request: see `later`."""
+        with suppress(JsonRpcException):
+            params = types.ApplyWorkspaceEditParams(edit, label=label)
+            return (await self.workspace_apply_edit_async(params)).applied
+        return False
+
+    async def show_document(self, uri: str, **how: Any) -> None:
+        """Have a client that can do so show a document."""
+        if self.offers("window.show_document.support"):
+            with suppress(JsonRpcException):
+                await self.window_show_document_async(types.ShowDocumentParams(uri, **how))
 
     def _on_done(self, task: asyncio.Task[Any]) -> None:
         self._later.discard(task)

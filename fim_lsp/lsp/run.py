@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
-from fim_lsp.lsp import ending, offer, tcp, transport, watchdog
+import platformdirs
+
+from fim_lsp.lsp import ending, tcp, transport, watchdog
 from fim_lsp.lsp.editor import Editor, OpenSession
 from fim_lsp.lsp.local_page import OpenPort
 from fim_lsp.lsp.rpc import SLICE_S, Protocol, types
@@ -19,6 +22,10 @@ log = logging.getLogger(__name__)
 
 GARBAGE = 10_000  # new objects between two searches for garbage: an answer makes thousands
 CLOSE_S = 0.6  # for saving and ending when the client is gone: less than `ending.LEAVE_S`
+WAY = (
+    "fim-lsp: suggestions come from the bundled model, a toy for Python. `fim-lsp setup`, in a"
+    " terminal, gets one that fits this machine."
+)
 FLUSH_S = 0.1  # for the last messages to a client that is not
 
 
@@ -40,7 +47,7 @@ def run(
     add_methods(editor)
     editor.page.open_port = open_port
     if address is None:
-        offer.offer_once(editor)
+        offer_once(editor)
     # What was imported stays until the end; searching it for garbage takes 50 ms every time.
     gc.freeze()
     gc.set_threshold(GARBAGE)
@@ -114,3 +121,31 @@ async def serve(protocol: Protocol, client: Client, skipped: Callable[[Skipped],
     except BadFrame as error:
         protocol.refuse(None, types.ErrorCodes.ParseError, str(error))
     return 0 if protocol.ending else 1
+
+
+def offer_once(editor: Editor) -> None:
+    """
+    Have the user told how to get a model, once the bundled one is seen to be at work.
+
+    A client that receives `didChangeStatus` (`fim.status.notify`) shows the model itself and is
+    left alone. That it was said is remembered in the user's state folder, for all editors.
+    """
+
+    def look() -> None:
+        state, shows_itself = editor.session.status().state, editor.session.config.status.notify
+        has_reader = editor.offers("window.show_message")  # a script has none
+        if state.is_ready and state.is_bundled and has_reader and not shows_itself:
+            editor.on_state = lambda: None
+            editor.later(_offer(editor), "offer a model")
+
+    editor.on_state = look
+
+
+async def _offer(editor: Editor) -> None:
+    path = platformdirs.user_state_path("fim-lsp", appauthor=False) / "offered-a-model"
+    is_new = not await asyncio.to_thread(path.exists)
+    if is_new and not editor.session.config.status.notify:  # some set that after `initialize`
+        editor.messages.show(WAY)
+        with contextlib.suppress(OSError):
+            await asyncio.to_thread(path.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
+            await asyncio.to_thread(path.touch)

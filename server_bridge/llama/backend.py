@@ -220,7 +220,9 @@ class LlamaServer(Stateful):
             # At its end a server with --context-shift would drop the beginning of the prompt.
             request = replace(request, n_predict=min(request.n_predict, n_room))
             options = completion.options(request, connected.specials.family.stop)
-            events = connected.cache.decode(encoded.document, encoded.whole, options)
+            cache, document, whole = connected.cache, encoded.document, encoded.whole
+            slot = await cache.prepare(document, whole)
+            events = cache.client.decode(document, whole, options, slot)
             replies = completion.replies(
                 events, connected.tokenizer, encoded.middle, n_room, drafted=connected.drafts
             )

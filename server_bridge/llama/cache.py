@@ -15,17 +15,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from array import array
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from server_bridge.fim.layout import Ids, head, ids
 from server_bridge.llama import completion, persistence
 from server_bridge.llama.checkpoints import FEW, GAP, Checkpoint, end_of_step
 from server_bridge.llama.persistence import SavedSlot
-from server_bridge.llama.slot_client import SlotClient, Told
+from server_bridge.llama.slot_client import SlotClient
 from server_bridge.llama.slots import ASIDE, COPY
 from server_bridge.protocol import Warmed
 
@@ -62,15 +60,6 @@ class Cache:
         """
         return self.client.slots.reusable(document, whole.packed, moves=moves)
 
-    async def decode(
-        self, document: str, whole: Ids, options: dict[str, Any]
-    ) -> AsyncGenerator[Told, None]:
-        """Evaluate a prompt in the slot that serves it best, and decode; see `SlotClient`."""
-        decoded = self.client.decode(document, whole, options, await self._prepare(document, whole))
-        async with aclosing(decoded) as events:
-            async for event in events:
-                yield event
-
     async def warm(
         self,
         document: str,
@@ -90,7 +79,7 @@ class Cache:
             return Warmed(0, 0)
         if whole.n - slots.reusable(document, whole.packed, ahead=True, moves=moves) <= FEW:
             return Warmed(0, 0)
-        slot = await self._prepare(document, whole, ahead=True)
+        slot = await self.prepare(document, whole, ahead=True)
         n_held = self._count_held(whole, step, slot, moves=moves)
         seams = [seam for seam in seams if seam + GAP + FEW < whole.n]
         part = head(whole, end_of_step(self.client.mirror.memory, n_held, step, seams))
@@ -111,7 +100,7 @@ class Cache:
             return 0
         if any(content.tokens == whole.packed for content in held.values()):
             whole = head(whole, whole.n - 1)  # see `NEXT`
-        slot = await self._prepare(document, whole)
+        slot = await self.prepare(document, whole)
         evaluated = await self.client.run(document, whole, NEXT, slot)
         if (content := self.client.mirror.held.get(evaluated.slot)) is None:
             return 0
@@ -178,7 +167,7 @@ class Cache:
     async def _identity(self) -> str:
         return await asyncio.to_thread(persistence.identify, self.client.server, self.engine)
 
-    async def _prepare(self, document: str, whole: Ids, *, ahead: bool = False) -> int | None:
+    async def prepare(self, document: str, whole: Ids, *, ahead: bool = False) -> int | None:
         """
         Return the slot to name for *whole*, filled or cleared where that is worth it; None to name
         none.

@@ -2,7 +2,6 @@
 OpenAI-style servers (vLLM, mlx_lm.server, …) as a `Backend`.
 
 stream: collects streamed events into one answer with tokens and probabilities
-code_block: the block of code in a chat's answer
 completion: the options of a request, as a text or as a chat message, and its answer as a `Reply`
 models: chooses one of the models that a server lists, and makes the fields that every request has
 waking: waits for a server that loads its model at the first request

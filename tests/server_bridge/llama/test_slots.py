@@ -108,7 +108,7 @@ def whole(n_document: int, n_round: int, more: int = 0) -> Ids:
 
 async def evaluate(cache: Cache, document: str, prompt: Ids, options: Object) -> Evaluated:
     """Evaluate a prompt in the slot that serves it best, as for a state that is to be saved."""
-    slot = await cache._prepare(document, prompt)
+    slot = await cache.prepare(document, prompt)
     return await cache.client.run(document, prompt, options, slot)
 
 

@@ -109,7 +109,7 @@ async def test_steps_over_a_prompt_end(*, lies: bool, case: Case) -> None:
             n_steps += 1
             assert n_steps <= N_STEPS * (whole.n // case.step + 1) + MORE
         if rng.random() < 0.5:
-            slot = await cache._prepare(document, whole)
+            slot = await cache.prepare(document, whole)
             await cache.client.run(document, whole, {**PREFILL, "n_predict": 3}, slot)
 
 
