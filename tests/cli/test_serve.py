@@ -26,10 +26,6 @@ from tests.server_bridge.weights.hub import Hub, model, serving
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def fim_lsp(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "fim_lsp", *arguments]
-
-
 def line_with(process: subprocess.Popen[str], words: str) -> str:
     """Return the next line that has *words*; fails when the output ends before."""
     assert process.stdout is not None
@@ -62,9 +58,13 @@ def test_it_becomes_the_server(tmp_path: Path) -> None:
     )
     program.chmod(0o755)
     environ = {**os.environ, **homes(tmp_path), "PYTHONPATH": str(ROOT), "LLAMA_API_KEY": "secret"}
-    command = fim_lsp("serve", "--port", url.rpartition(":")[2], "--program", str(program))
+    command = [sys.executable, "-m", "fim_lsp", "serve", "--port", url.rpartition(":")[2]]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env=environ, cwd=tmp_path
+        [*command, "--program", program],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environ,
+        cwd=tmp_path,
     ) as process:
         assert line_with(process, "config.toml").split('"')[1] == url
         line_with(process, "Ctrl-C ends it")

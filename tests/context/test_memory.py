@@ -87,8 +87,8 @@ def characters(editor: Editor, uri: str) -> int:
 
 
 def test_one_large_file_does_not_fill_the_ring() -> None:
-    """A file of 3,000 lines has a third of the characters, however many words are in it."""
-    editor = Editor(big=generated(3_000), a=functions("one", "two"), b=functions("three"))
+    """A long file has a third of the characters, however many words are in it."""
+    editor = Editor(big=generated(600), a=functions("one", "two"), b=functions("three"))
     editor.update_ring(B, 0)
     assert characters(editor, A) > 0
     assert 0 < characters(editor, "file:///w/big.py") <= LIMITS.n_chars / 3 * 1.1  # headings
@@ -106,16 +106,16 @@ def test_lines_that_differ_in_numbers_only_are_shown_once() -> None:
 def test_places_that_were_looked_at_or_edited_come_before_the_others_of_a_file() -> None:
     """Not the first lines of a long file, which are shown to no better purpose."""
     # In whole pieces: a short one at the end would fill the room that is left.
-    for act, n_lines in (("edit", 4_991), ("look", 4_992)):
+    for act, n_lines in (("edit", 991), ("look", 992)):
         editor = Editor(a=generated(n_lines), b=functions("three"))
         if act == "edit":
-            editor.insert(A, 3_000, "x = 1\n")
+            editor.insert(A, 600, "x = 1\n")
         else:
-            editor.memory.note_move(A, 3_000)
+            editor.memory.note_move(A, 600)
         editor.update_ring(B, 0)
         pieces = [piece for chunk in editor.memory.ring.chunks for piece in chunk.pieces]
         assert pieces
-        assert all(2_850 < piece.start < 3_150 for piece in pieces)
+        assert all(450 < piece.start < 750 for piece in pieces)
 
 
 def test_pieces_move_with_their_lines_and_break_when_edited() -> None:

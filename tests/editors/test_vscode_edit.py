@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.test_edits import Scripted, scripted
 from tests.editors.conftest import furnish, messages_in, wiretap
-from tests.editors.extension import CAN_RUN, run
 from tests.editors.test_vscode import VSIX, needs_workbench
 from tests.editors.vscode import Workbench
 
-pytestmark = pytest.mark.editors
+pytestmark = [pytest.mark.editors, needs_workbench]
 
 AREA = "import os\n\n\ndef area(w, h):\n    return w * h\n"
 MANY = ", ".join(f"argument_{n}" for n in range(12))
@@ -80,7 +77,6 @@ def closed(workbench: Workbench, applied: str = "") -> None:
     workbench.wait_for(applied)
 
 
-@needs_workbench
 def test_accepting(workbench: Workbench, server: Scripted) -> None:
     """The file is as it was until Tab applies the edit, in one undo step; the cursor is where it ends."""
     edited(workbench, server, "accept.py")
@@ -94,7 +90,6 @@ def test_accepting(workbench: Workbench, server: Scripted) -> None:
     assert workbench.saved() == AREA
 
 
-@needs_workbench
 def test_the_function_at_the_cursor(workbench: Workbench, server: Scripted) -> None:
     """Without a selection, from its first line: all of it is edited, as in Neovim."""
     edited(workbench, server, "cursor.py", n_selected=0)
@@ -103,7 +98,6 @@ def test_the_function_at_the_cursor(workbench: Workbench, server: Scripted) -> N
     assert workbench.saved() == AREA.replace("h):\n", "h):\n    # multiply\n")
 
 
-@needs_workbench
 def test_rejecting(workbench: Workbench, server: Scripted) -> None:
     """Escape closes the diff, and nothing has changed."""
     edited(workbench, server, "reject.py")
@@ -115,7 +109,6 @@ def test_rejecting(workbench: Workbench, server: Scripted) -> None:
     assert workbench.saved() == AREA
 
 
-@needs_workbench
 def test_a_change_far_to_the_right_is_in_sight(workbench: Workbench, server: Scripted) -> None:
     """The diff shows where the first line that differs is new."""
     edited(
@@ -127,7 +120,6 @@ def test_a_change_far_to_the_right_is_in_sight(workbench: Workbench, server: Scr
     closed(workbench)
 
 
-@needs_workbench
 def test_again_and_further(workbench: Workbench, server: Scripted) -> None:
     """Another try takes the place of the first; a further instruction goes on from there."""
     edited(workbench, server, "again.py")
@@ -146,7 +138,6 @@ def test_again_and_further(workbench: Workbench, server: Scripted) -> None:
     assert "# width by height, in metres\n" in workbench.saved()
 
 
-@needs_workbench
 def test_fixing_what_another_extension_found(workbench: Workbench, server: Scripted) -> None:
     """The problem goes to the model in that extension's words."""
     server.text = '```json\n{\n  "a": 1\n}\n```\n'
@@ -172,7 +163,6 @@ def test_fixing_what_another_extension_found(workbench: Workbench, server: Scrip
     assert workbench.saved() == '{\n  "a": 1\n}\n'
 
 
-@needs_workbench
 def test_the_model_reads_while_the_instruction_is_typed(workbench: Workbench) -> None:
     """What the extension sends when the box opens is answered, before a word was typed."""
     home = workbench.file.parents[1]
@@ -189,42 +179,3 @@ def test_the_model_reads_while_the_instruction_is_typed(workbench: Workbench) ->
     workbench.wait_until(lambda: any("method" not in m for m in answers()), "an answer")
     assert ["error" in message for message in answers() if "method" not in message] == [False]
     workbench("press", "Escape")
-
-
-ACTION = Path(__file__).with_name("edit_action.mjs").read_text("utf-8")
-
-
-@pytest.mark.skipif(not CAN_RUN, reason="no node, or run scripts/build-vscode first")
-def test_a_code_action_is_for_the_text_that_it_was_made_for(tmp_path: Path) -> None:
-    """Whatever is in front when it runs; one of a text that was changed or closed since changes nothing."""
-    said = json.loads(run(ACTION, tmp_path, tmp_path))
-    assert said["asked"] == [{"uri": "file:///other.py", "version": 3}]
-    assert said["edited"] == ["file:///other.py"]
-    assert said["said"] == ["fim-lsp changed nothing: the text was changed meanwhile."] * 2
-
-
-CHANGES = """
-import { firstChange } from "./edit";
-const document = (text) => {
-  const lines = text.split("\\n");
-  return { lineCount: lines.length, lineAt: (line) => ({ text: lines[line] }) };
-};
-const range = ([old, now, first]) => firstChange(document(old), document(now), first).numbers;
-console.log(JSON.stringify(JSON.parse(process.env.TEXTS).map(range)));
-"""
-
-
-@pytest.mark.skipif(not CAN_RUN, reason="no node, or run scripts/build-vscode first")
-def test_the_first_change_is_the_one_in_sight(tmp_path: Path) -> None:
-    """What is new of the first line that differs, however far to the right it stands."""
-    rows = [
-        ("a\nreturn w * h", "a\nreturn w * h * d", 1, [1, 12, 1, 16]),
-        ("a\nlong(first, second)", "a\nlong(first, third)", 0, [1, 12, 1, 16]),
-        ("a\nb", "a\nnew\nb", 0, [1, 0, 1, 3]),
-        ("a\nold\nb", "a\nb", 0, [1, 0, 1, 1]),
-        ("a\na", "a\naa", 1, [1, 1, 1, 1]),
-        ("a\nb", "a\nb", 0, [1, 1, 1, 1]),
-    ]
-    texts = json.dumps([row[:3] for row in rows])
-    found = json.loads(run(CHANGES, tmp_path, tmp_path, TEXTS=texts))
-    assert found == [expected for *_, expected in rows]

@@ -173,7 +173,7 @@ def test_a_window_does_not_begin_in_a_secret(secret: str) -> None:
     around = ["".join(f"{name}_{n}: beta\n" for n in range(20)) for name in ("alpha", "gamma")]
     text = document(secret.join(around))
     for line in range(20 + secret.count("\n"), len(text.lines)):
-        for n_chars in range(20, 900, 37):
+        for n_chars in range(20, 900, 73):
             window = place_window(text, Position(line, 0), Budget(n_chars, 100, 400), None)
             frame = Frame(Header("shop", (), "a.yaml"), window)
             prompt = compose(frame, "".join(text.lines[window.anchor : line]))
