@@ -21,7 +21,7 @@ from typing import NamedTuple
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.persistence import Persistence
-from fim_lsp.session.state.model_view import UNJUDGED, Place, Verdict
+from fim_lsp.session.state.model_view import UNJUDGED, Verdict
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.verdicts import CALM_S, LIMIT_S, SOON_S, Judged, is_elsewhere, is_unsure
@@ -197,7 +197,7 @@ class Judging:
                     left_s = ring.since + RING_S - _now()
                     await asyncio.wait([ring.ended], timeout=max(0, left_s))
                 if doc.view.question is question and not doc.is_closed:
-                    self._decide(doc, seen.why, seen.place)
+                    self._decide(doc, seen)
                     last = doc.view.question
             elif not doc.workspace.may_show(uri) or await is_elsewhere(uri, doc.view.place):
                 doc.suspend()
@@ -226,19 +226,16 @@ class Judging:
                 self._forget()
             await self._wait_calm()
 
-    def _decide(self, doc: OpenDocument, why: str, place: Place) -> None:
-        """
-        Act on the verdict *why*, the reason why nothing of *doc*, at *place*, may be used, "" if it
-        may.
-        """
-        if why == UNJUDGED or is_unsure(why):
-            doc.view.explain(why)
-        elif why:
+    def _decide(self, doc: OpenDocument, seen: Judged) -> None:
+        """Act on the verdict on *doc*."""
+        if seen.why == UNJUDGED or is_unsure(seen.why):
+            doc.view.explain(seen.why)
+        elif seen.why:
             if _was_used(doc):
                 self._forget()
-            doc.refuse(why, place=place)
+            doc.refuse(seen.why, place=seen.place)
         else:
-            doc.allow(place)
+            doc.allow(seen.place)
             self._persistence.begin_restore(doc)
 
     def _forget(self) -> None:

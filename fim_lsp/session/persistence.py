@@ -62,8 +62,6 @@ class Persistence:
     _roots: set[str] = field(default_factory=set)
     # at the files of a root that have no answer yet
     _looks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
-    # how often all was deleted: what was begun before is not written after it
-    _n_forgotten: int = 0
 
     async def restore_ring(self, workspace: Workspace) -> None:
         """Load the ring of *workspace*, once."""
@@ -137,11 +135,6 @@ class Persistence:
 
     def begin_forget(self) -> None:
         """Delete all that is on disk: the user switched saving off."""
-        self._n_forgotten += 1
-        for workspace in self._open_documents.workspaces:
-            workspace.note_saved(None)
-        for doc in self._open_documents:
-            doc.view.note_saved(None)
         if self._cache is not None:
             self._forgetting.start(self._forget(self._cache), "forget")
 
@@ -151,6 +144,10 @@ class Persistence:
         if self._saving is not None and not self._saving.done():
             await asyncio.wait([self._saving])
             await judge_apart(delete)  # what it had on its way to the disk
+        for workspace in self._open_documents.workspaces:
+            workspace.note_saved(None)
+        for doc in self._open_documents:
+            doc.view.note_saved(None)
 
     def end_engines(self) -> None:
         """End the engines that sessions share, with all that they hold of prompts."""
@@ -253,7 +250,6 @@ class Persistence:
                 log.info("%s is not saved: %s", workspace.key, error)
 
     async def _save(self, cache: Path, workspace: Workspace, used: list[OpenDocument]) -> None:
-        n_forgotten = self._n_forgotten
         places = {doc: _to_save(doc) for doc in used}
         documents = {doc: saved for doc, saved in places.items() if saved}
         fresh = {doc for doc, saved in documents.items() if saved != doc.view.saved}
@@ -264,7 +260,7 @@ class Persistence:
         documents = {  # those as public as they were, with what is shown beside them
             doc: s for doc, s in places.items() if s and doc.current and all(_list_files(doc, s))
         }
-        if fresh and documents and n_forgotten == self._n_forgotten:
+        if fresh and documents and self._keeps(workspace):
             for doc, saved in documents.items():
                 doc.view.note_saved(saved)
             written = _state_of(workspace, documents)

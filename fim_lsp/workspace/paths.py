@@ -27,6 +27,11 @@ _RULES_AT = (("info", "exclude"), ("git", "ignore"), ("git", "config"), (".git",
 _IN_RULES = ("ignore", ".fim-lsp", ".git", "exclude", "config")  # one is in each of these names
 
 
+# Where links lead, and what tells a folder from another one in its place, which may have its number
+# (inode): there the file is another one, too, and was changed at another time.
+PlaceId = tuple[str, int, int, int, int]
+
+
 class FileLocation(NamedTuple):
     """
     The location of a document: *root* is the URI of its workspace folder, "" outside of all.

@@ -23,14 +23,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 
 from server_bridge.fim.layout import Part, render
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Object, ServerError, Stateful
 from server_bridge.openai import completion
-from server_bridge.openai.models import SMALL_CONTEXT, choose_model
+from server_bridge.openai.models import SMALL_CONTEXT, ModelInUse, choose_model
 from server_bridge.openai.text_client import TextClient, cut, last_word
 from server_bridge.protocol import (
     BackendError,
@@ -112,7 +112,7 @@ class OpenAiServer(Stateful):
             if not self._state.is_ready:
                 try:
                     with self._noting_failures():
-                        await self._meet()
+                        self._use(await self._choose_model())
                 except (ServerError, BackendTimeout):
                     if not self._client:
                         raise
@@ -132,9 +132,9 @@ class OpenAiServer(Stateful):
         # The list may have been odd, or without the model that the user named, just then.
         if self._model and not self._n_ctx and self._asks and client.n_ctx == SMALL_CONTEXT:
             self._asks -= 1
-            if await choose_model(self._http, self._model, self._template) != client.connected:
-                await self._meet()
-                client, text = await self._text(prompt)
+            with suppress(BackendError):  # it is not needed
+                await self._meet_another()
+            client, text = await self._text(prompt)
         estimate = client.estimate
         held = estimate.count_held(text)
         part = cut(text, held, held + max(1, int(step * estimate.speeds.chars_per_token.value)))
@@ -201,11 +201,20 @@ class OpenAiServer(Stateful):
             self._state = replace(self._state, health=Health.DOWN, message=str(error))
             raise
 
-    async def _meet(self) -> None:
-        """Learn which model is there; what the server holds is unknown then."""
+    async def _choose_model(self) -> ModelInUse:
         in_use = await choose_model(self._http, self._model, self._template)
-        if self._n_ctx:
-            in_use = replace(in_use, n_ctx=self._n_ctx)
+        return replace(in_use, n_ctx=self._n_ctx or in_use.n_ctx)
+
+    async def _meet_another(self) -> bool:
+        """Return whether another model is there now, which is used from now on."""
+        if is_another := (in_use := await self._choose_model()) != (
+            self._client and self._client.connected
+        ):
+            self._use(in_use)
+        return is_another
+
+    def _use(self, in_use: ModelInUse) -> None:
+        """Ask that model; what the server holds is unknown."""
         self._client = TextClient(self._http, in_use, self._client)
         self._state = replace(
             self._state,
@@ -245,11 +254,7 @@ class OpenAiServer(Stateful):
         """
         is_about = isinstance(error, BackendRejected) and not isinstance(error, PromptTooLong)
         is_about = is_about or "model" in error.server_text.lower()
-        if self._client is None or self._model or not is_about:
-            return False
-        used = self._client.connected
-        await self._meet()
-        return self._client.connected != used
+        return not self._model and is_about and await self._meet_another()
 
     async def _replies(self, request: Request, *, whole: bool) -> AsyncGenerator[Reply, None]:
         """Yield the replies to *request*; it is asked again where the model was swapped."""

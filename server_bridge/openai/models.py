@@ -38,6 +38,7 @@ from server_bridge.protocol import BackendRejected, BackendUnusable
 
 # tokens, where the server does not say: Ollama's default, and it cuts silently
 SMALL_CONTEXT = 4096
+LEAST_CONTEXT = 64  # tokens; a list that says less is wrong
 LISTS = ("data", "models", "list")  # where a list stands; `http.responses` calls a bare one so
 MLX_SAYS = {"id", "object", "created"}  # of each model, in mlx_lm.server; others name an owner
 WEIGHTS = re.compile(r"\.(?:gguf|safetensors|bin|pth?)/?$", re.IGNORECASE)  # the end of a file
@@ -229,7 +230,8 @@ def _context(model: ListedModel) -> int:
     """Return how many tokens fit, as far as the server says."""
     of_llama = model.meta.get("n_ctx") if isinstance(model.meta, dict) else None
     told = (model.max_model_len, of_llama, model.context_length)
-    return next((n for each in told if (n := optional(Positive, each))), SMALL_CONTEXT)
+    likely = (n for each in told if (n := optional(Positive, each)) and n >= LEAST_CONTEXT)
+    return next(likely, SMALL_CONTEXT)
 
 
 def _family(model: str, template: str) -> Family:

@@ -44,6 +44,7 @@ BASE = {
     "completion": {"debounceMs": 0, "minConfidence": 0.0, "candidates": 1, "longTokens": 300},
     "ring": {"chunkLines": 8},
     "backend": {},
+    "state": {"save": True},
 }
 
 Trouble = tuple[str, str]  # a law, and what does not hold
@@ -254,6 +255,8 @@ class Play:
         )
         if is_late and not self.delays.are_over:
             return  # settings or a disk that did not answer before the end: the next one judges
+        if not self.session.config.state.save and [*self._saved_files()]:
+            self.blame("private", "saving is off, and something is on disk")
         known = {name for name in self.private() if self.uri(name).startswith((*self.opened,))}
         for path, text in self._saved_files():
             for name in known:  # the next session with its folder judges another one

@@ -277,11 +277,15 @@ class Steps(Play):
     # What the client sets, and the server.
 
     def do_set(self, what: str) -> None:
-        completion, ring, backend = (self.settings[k] for k in ("completion", "ring", "backend"))
+        completion, ring, backend, state = (
+            self.settings[k] for k in ("completion", "ring", "backend", "state")
+        )
         if what == "auto":
             completion["auto"] = not completion.get("auto", True)
         elif what == "ring":
             ring["chunks"] = 16 - ring.get("chunks", 16)
+        elif what == "save":
+            state["save"] = not state["save"]
         else:
             backend["url"] = f"http://127.0.0.1:{what}"
         self.do_pull()
@@ -335,7 +339,7 @@ KINDS = {
     "instruct": "F ahead|first|first|again|more", "long": "F", "next_edit": "F", "explain": "F",
     "snooze": "0|1", "wait": "", "save": "F", "delete": "F", "ignore": "b|c", "rules": "",
     "exclude": "b|c", "settings": "broken|gone|mended", "folders": "one|one,two|two",
-    "set": "auto|ring|1|2", "pull": "", "gone": "", "sick": "", "back": "",
+    "set": "auto|ring|save|1|2", "pull": "", "gone": "", "sick": "", "back": "",
     "context": "500|2048|2048", "model": "fake|other", "restart": "",
 }  # fmt: skip
 # A story takes two of these, so that a few kinds of steps meet often (swarm testing).
@@ -348,7 +352,7 @@ THEMES = (
     "move move wait backspace",
     "cancel ask ask report instruct instruct explain snooze backspace",
     "instruct instruct long key cancel ask",
-    "restart folders close open save wait",
+    "restart folders close open save wait set",
 )
 ALWAYS = "key key ask ask ask ask move move above above"
 
@@ -369,6 +373,7 @@ MEETINGS = (
     "set 1 S; ask F hand S; set 2 S; ask F hand 4.0",
     "set auto S; set ring S; set auto S", "move F 0.3 4.0; gone S; wait 4.0; back 4.0",
     "ask F hand 45.0; restart S; ask F hand S",
+    "ask F hand 45.0; set save S; ask F hand 4.0", "ask F hand 4.0; set save S; set save 45.0",
     "rules S; ask F typing S; key F sum S; rename F 2 S",
     "move F 0.5 4.0; ask F hand S; exclude H S; ask F hand 4.0",
     "key H x S; move F 0.3 4.0; above F S; ask F hand S; ignore H S",

@@ -25,11 +25,9 @@ from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.known import Continuations, Known
 from fim_lsp.suggest.reasons import End, Outcome
 from fim_lsp.suggest.request import CompletionRequest
-from fim_lsp.workspace.paths import FileLocation
+from fim_lsp.workspace.paths import FileLocation, PlaceId
 
 UNJUDGED = "not judged yet"
-
-Place = tuple[object, ...] | None  # where links led, and the folder there, when it was judged
 
 
 RESTING = 4  # generations that were left and may be resumed: the last few places of the cursor
@@ -106,7 +104,7 @@ class ModelView:
     verdict: Verdict = Verdict.UNJUDGED
     why_private: str = UNJUDGED
     question: object = field(default_factory=object)
-    place: Place = None
+    place: PlaceId | None = None
     ladder: FrameLadder = field(init=False)
     known: KnownText = field(default_factory=KnownText)
     dialogue: Dialogue | None = None
@@ -132,7 +130,7 @@ class ModelView:
         is_early = self.why_private == UNJUDGED
         return Outcome.EARLY if is_early else Outcome.PRIVATE, self.why_private
 
-    def allow(self, place: Place = None) -> None:
+    def allow(self, place: PlaceId | None = None) -> None:
         """Let it inform others: it is not private at *place*."""
         self.verdict, self.why_private, self.place = Verdict.USABLE, "", place
 

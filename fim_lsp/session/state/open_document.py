@@ -28,13 +28,13 @@ from fim_lsp.session.generation import Generation
 from fim_lsp.session.lane import Permit, Withdrawn
 from fim_lsp.session.state.acceptance import Acceptance
 from fim_lsp.session.state.frame_ladder import FrameLadder
-from fim_lsp.session.state.model_view import ModelView, Place, Verdict
+from fim_lsp.session.state.model_view import ModelView, Verdict
 from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.stats import LastAnswer
 from fim_lsp.suggest.known import Displayed, Known
 from fim_lsp.suggest.reasons import End
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, why_disabled
-from fim_lsp.workspace.paths import FileLocation
+from fim_lsp.workspace.paths import FileLocation, PlaceId
 from server_bridge.protocol import Prompt
 
 CHANGED = "the text was changed meanwhile"
@@ -179,7 +179,7 @@ class OpenDocument:
         elif self.view.verdict is Verdict.UNJUDGED:
             self.yanks.append(text)
 
-    def allow(self, place: Place = None) -> None:
+    def allow(self, place: PlaceId | None = None) -> None:
         """Let it inform others: it is not private at *place*."""
         self.view.allow(place)
         self.workspace.open(source(self.document, self.file))
@@ -187,7 +187,9 @@ class OpenDocument:
             self.workspace.memory.note_yank(self.uri, text)
         self.yanks.clear()
 
-    def refuse(self, reason: str, verdict: Verdict = Verdict.PRIVATE, place: Place = None) -> None:
+    def refuse(
+        self, reason: str, verdict: Verdict = Verdict.PRIVATE, place: PlaceId | None = None
+    ) -> None:
         """Use and remember nothing of it: it is private, at *place*, or too large."""
         self.show_in(ModelView(self.file, self.workspace, verdict, reason, place=place))
         self.workspace.withdraw(self.uri)

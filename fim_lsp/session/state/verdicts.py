@@ -22,11 +22,9 @@ from fim_lsp.settings.config import Config, PrivacyConfig
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.files import has_lines
 from fim_lsp.workspace.ignore_files import UNSURE, list_rule_files, why_private
+from fim_lsp.workspace.paths import PlaceId
 
 T = TypeVar("T")
-# Where links lead, and what tells a folder from another one in its place, which may have its number
-# (inode): there the file is another one, too, and was changed at another time.
-PlaceId = tuple[str, int, int, int, int]
 
 LIMIT_S = 1.0  # for what a disk is asked: after that a request goes on without it
 SOON_S = 0.1  # for where a file is: a look at a disk that answers takes some milliseconds
@@ -141,7 +139,7 @@ def _file(uri: str) -> PurePath | None:
     return None if uri.startswith("untitled:") else paths.path_to_judge(uri)
 
 
-async def is_elsewhere(uri: str, place: tuple[object, ...] | None) -> bool:
+async def is_elsewhere(uri: str, place: PlaceId | None) -> bool:
     """
     Return whether *uri* leads to another folder than when *place* was found, as by a link, or the
     disk does not say so soon. A file that is saved under its name stays where it is.
@@ -163,5 +161,5 @@ def _place(uri: str) -> PlaceId | None:
     return None
 
 
-def _way(place: tuple[object, ...] | None) -> tuple[object, ...]:
+def _way(place: PlaceId | None) -> tuple[object, ...]:
     return (place or ())[:3]

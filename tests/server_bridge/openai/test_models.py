@@ -181,7 +181,9 @@ TOLD = json.dumps({"data": [{"id": QWEN, "owned_by": "vllm", "max_model_len": 32
 OTHER = b'{"data": [{"id": "other", "owned_by": "vllm"}]}'
 
 
-@pytest.mark.parametrize("odd", [OTHER, TOLD.replace(b"32768", b'"x"'), b"<html>"])
+@pytest.mark.parametrize(
+    "odd", [OTHER, *(TOLD.replace(b"32768", n) for n in (b'"x"', b"7")), b"<html>"]
+)
 @pytest.mark.parametrize("n_odd", [1, 2, 99])
 async def test_a_context_that_was_not_listed_is_asked_for_again(odd: bytes, n_odd: int) -> None:
     """While the user rests, some times; a server that never says it is then left alone."""
@@ -198,4 +200,24 @@ async def test_a_context_that_was_not_listed_is_asked_for_again(odd: bytes, n_od
             for _ in range(9):
                 await backend.warm(REQUEST.prompt, 4096)
             assert backend.state.n_ctx == (4096 if n_odd == 99 else 32768)
-    assert sum(heard.path == "/v1/models" for heard in server.heard) <= 5
+    n_asked = sum(heard.path == "/v1/models" for heard in server.heard)
+    assert n_asked == 1 + min(n_odd, 3)
+
+
+async def test_a_refusal_forgets_nothing_where_the_model_is_the_same() -> None:
+    """What the server holds is still there, and need not be evaluated ahead again."""
+    refuses = False
+
+    def answer(heard: Heard) -> tuple[int, bytes]:
+        if heard.method == "GET":
+            return 200, TOLD
+        return (400, b'{"error": "no"}') if refuses else (200, ANSWER)
+
+    with recorder(answer=answer) as server:
+        async with aclosing(OpenAiServer(Http(server.url))) as backend:
+            await backend.complete(REQUEST)
+            held = (await backend.measure(REQUEST.prompt)).cached
+            refuses = True
+            with pytest.raises(BackendRejected):
+                await backend.complete(REQUEST)
+            assert (await backend.measure(REQUEST.prompt)).cached == held > 0
