@@ -132,8 +132,7 @@ class OpenAiServer(Stateful):
         # The list may have been odd, or without the model that the user named, just then.
         if self._model and not self._n_ctx and self._asks and client.n_ctx == SMALL_CONTEXT:
             self._asks -= 1
-            with suppress(BackendError):  # it is not needed
-                await self._meet_another()
+            await self._meet_another(client.connected)
             client, text = await self._text(prompt)
         estimate = client.estimate
         held = estimate.count_held(text)
@@ -205,13 +204,16 @@ class OpenAiServer(Stateful):
         in_use = await choose_model(self._http, self._model, self._template)
         return replace(in_use, n_ctx=self._n_ctx or in_use.n_ctx)
 
-    async def _meet_another(self) -> bool:
-        """Return whether another model is there now, which is used from now on."""
-        if is_another := (in_use := await self._choose_model()) != (
-            self._client and self._client.connected
-        ):
-            self._use(in_use)
-        return is_another
+    async def _meet_another(self, used: ModelInUse) -> bool:
+        """
+        Return whether another model than the *used* one is there now, which is used from now on; a
+        list that cannot be read tells nothing.
+        """
+        with suppress(BackendError):
+            if (in_use := await self._choose_model()) != used:
+                self._use(in_use)
+                return True
+        return False
 
     def _use(self, in_use: ModelInUse) -> None:
         """Ask that model; what the server holds is unknown."""
@@ -252,9 +254,9 @@ class OpenAiServer(Stateful):
         """
         Return whether the server has another model now, which may be why it refused a request.
         """
-        is_about = isinstance(error, BackendRejected) and not isinstance(error, PromptTooLong)
-        is_about = is_about or "model" in error.server_text.lower()
-        return not self._model and is_about and await self._meet_another()
+        if self._client is None or self._model or isinstance(error, PromptTooLong):
+            return False
+        return await self._meet_another(self._client.connected)
 
     async def _replies(self, request: Request, *, whole: bool) -> AsyncGenerator[Reply, None]:
         """Yield the replies to *request*; it is asked again where the model was swapped."""
