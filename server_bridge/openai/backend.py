@@ -201,8 +201,7 @@ class OpenAiServer(Stateful):
             raise
 
     async def _choose_model(self) -> ModelInUse:
-        in_use = await choose_model(self._http, self._model, self._template)
-        return replace(in_use, n_ctx=self._n_ctx or in_use.n_ctx)
+        return await choose_model(self._http, self._model, self._template, self._n_ctx)
 
     async def _meet_another(self, used: ModelInUse) -> bool:
         """

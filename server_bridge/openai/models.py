@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from server_bridge.fim.tokens import (
     FAMILIES,
@@ -25,7 +26,6 @@ from server_bridge.http.client import Http
 from server_bridge.http.responses import (
     Compressed,
     Object,
-    Positive,
     Refused,
     UnexpectedAnswer,
     Unproven,
@@ -38,7 +38,7 @@ from server_bridge.protocol import BackendRejected, BackendUnusable
 
 # tokens, where the server does not say: Ollama's default, and it cuts silently
 SMALL_CONTEXT = 4096
-LEAST_CONTEXT = 64  # tokens; a list that says less is wrong
+Context = Annotated[int, Meta(ge=64, le=2**31 - 1)]  # tokens; a list that says less is wrong
 LISTS = ("data", "models", "list")  # where a list stands; `http.responses` calls a bare one so
 MLX_SAYS = {"id", "object", "created"}  # of each model, in mlx_lm.server; others name an owner
 WEIGHTS = re.compile(r"\.(?:gguf|safetensors|bin|pth?)/?$", re.IGNORECASE)  # the end of a file
@@ -114,9 +114,10 @@ class ModelInUse:
         return COMPLETIONS, {**named, "prompt": " ", "max_tokens": 1}
 
 
-async def choose_model(http: Http, wanted: str, template: str) -> ModelInUse:
+async def choose_model(http: Http, wanted: str, template: str, n_ctx: int) -> ModelInUse:
     """
-    Choose the model called *wanted* ("" for the only one) of the server at *http*.
+    Choose the model called *wanted* ("" for the only one) of the server at *http*; *n_ctx* as in
+    `OpenAiServer`.
 
     Raises BackendUnusable where the user has to choose, or where there is no such *template*.
     """
@@ -143,7 +144,7 @@ async def choose_model(http: Http, wanted: str, template: str) -> ModelInUse:
     return ModelInUse(
         model=label(short_name(name)),
         family=family,
-        n_ctx=_context(model),
+        n_ctx=n_ctx or _context(model),
         fields=fields,
         is_mlx=model.is_mlx,
         owner=label(model.owned_by) if isinstance(model.owned_by, str) else "",
@@ -230,8 +231,7 @@ def _context(model: ListedModel) -> int:
     """Return how many tokens fit, as far as the server says."""
     of_llama = model.meta.get("n_ctx") if isinstance(model.meta, dict) else None
     told = (model.max_model_len, of_llama, model.context_length)
-    likely = (n for each in told if (n := optional(Positive, each)) and n >= LEAST_CONTEXT)
-    return next(likely, SMALL_CONTEXT)
+    return next((n for each in told if (n := optional(Context, each))), SMALL_CONTEXT)
 
 
 def _family(model: str, template: str) -> Family:

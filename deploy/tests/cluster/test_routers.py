@@ -70,8 +70,10 @@ async def test_sglangs_gateway_needs_the_models_name(pair: list[Running]) -> Non
     """It lists a model called unknown; the message names the setting, and with it everything works."""
     router = vllm_server.router("sglang-router", "manual", pair, free_port())
     with running(router):
+        backend = open_backend(BackendSettings("openai", router.url))
         with pytest.raises(BackendUnusable, match=r"fim\.backend\.model"):
-            await open_backend(BackendSettings("openai", router.url)).connect()
+            await backend.connect()
+        await backend.aclose()
         settings = BackendSettings("openai", router.url, vllm_server.MODEL, context_tokens=4096)
         backend = open_backend(settings)
         state = (await backend.connect()).state
