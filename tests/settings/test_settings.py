@@ -17,13 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.settings import files
-from fim_lsp.settings.config import (
-    SECRETS,
-    BackendConfig,
-    Config,
-    PrivacyConfig,
-    ProjectRules,
-)
+from fim_lsp.settings.config import SECRETS, BackendConfig, Config, PrivacyConfig, ProjectRules
 from fim_lsp.settings.merge import SCHEMA, Layer, merge_layers
 from fim_lsp.settings.option import Project
 
@@ -42,21 +36,12 @@ def at(config: Config, key: str) -> object:
     return getattr(getattr(config, section), field)
 
 
-def test_nothing_set_is_the_default() -> None:
-    """No layer is a configuration too."""
-    assert merge_layers([]) == (Config(), ())
-
-
 @pytest.mark.parametrize(
     "raw",
     [
         {"fim": {"ring": {"chunks": 3}}},
-        {"ring": {"chunks": 3}},
-        {"fim.ring.chunks": 3},
         {"ring.chunks": 3},
-        {"fim": {"ring.chunks": 3}},
-        {"fim.ring": {"chunks": 3}},
-        {"ring": {"chunks": 3.0}},
+        {"fim.ring": {"chunks": 3.0}},
         {"fim": {"ring": {"chunks": 3}}, "python": {"analysis": True}},
         {"fim.ring.chunks": 3, "editor.fontSize": 12},
         {"ring": {"chunks": 3}, "editorInfo": {"name": "vim"}, "editorPluginInfo": {"name": "x"}},
@@ -92,8 +77,6 @@ SERVERS = 'a list of servers like {"url": "http://127.0.0.1:8012", "kind": "llam
         ({"ring": {"chunks": -1}}, "fim.ring.chunks must be a whole number from 0 to 256, not -1"),
         ({"ring": {"chunks": float("nan")}},
          "fim.ring.chunks must be a whole number from 0 to 256, not NaN"),
-        ({"fim": {"ring": {"chunks": {"a": 1}}}},
-         "fim.ring.chunks must be a whole number from 0 to 256, not a table"),
         ({"completion": {"auto": 1}}, "fim.completion.auto must be true or false, not 1"),
         ({"backend": {"kind": "ollama"}},
          'fim.backend.kind must be one of auto, llama-server, openai, embedded, not "ollama"'),
@@ -131,23 +114,18 @@ NEAR: dict[str, object] = {
     "fim.fim.privacy.exclude": [1, "notes/"],
     "privacy": {"exclude": {"**/*.pem": True}},  # as VS Code's own `files.exclude` is
     "fim": [{"privacy": {"exclude": SECRET}}],
-    "Privacy": {"exclude": SECRET},
     "fim.PRIVACY.Exclude": SECRET,
-    "privacy.Exclude": SECRET,
     "privacy.excludes": SECRET,
     "privacy.include": SECRET,
     "privcay.exclude": SECRET,
     "\u0440rivacy.exclude": SECRET,  # a Cyrillic letter
     "private": {"exclude": SECRET},
     "privacyExclude": SECRET,
-    "privacy_exclude": SECRET,
     "privacy - - exclude": SECRET,
     "exclude": SECRET,
     "settings": {"privacy": {"exclude": SECRET}},
     "privacy ": [{"exclude": SECRET}],
-    " privacy": SECRET,
     " privacy ": "mine.py",
-    "privacy -> exclude": SECRET,
 }
 
 
@@ -225,29 +203,11 @@ def test_a_problem_of_a_file_has_its_line() -> None:
     assert [problem.split(": ")[1] for problem in problems] == ["line 2", "line 4", "line 7"]
 
 
-def test_endpoints_are_servers_with_settings_of_their_own() -> None:
-    """Each is a table like the section itself."""
-    config, problems = merge_layers(
-        [
-            Layer("file", {"backend": {"endpoints": [
-                {"url": "https://big:8012", "apiKeyEnv": "KEY"},
-                {"kind": "embedded"},
-            ]}}),
-        ]
-    )  # fmt: skip
-    first, second = config.backend.endpoints
-    assert (first.url, first.api_key_env) == ("https://big:8012", "KEY")
-    assert (second.kind, second.url) == ("embedded", "")
-    assert problems == ()
-
-
 def test_the_last_layer_wins() -> None:
     """A later layer overrides the keys it says, and no others; a wrong value overrides nothing."""
     config, problems = merge_layers(
         [
-            Layer(
-                "file", {"ring": {"chunks": 1, "chunkLines": 10}, "backend": {"url": "http://a"}}
-            ),
+            Layer("file", {"ring": {"chunks": 1, "chunkLines": 10}, "backend.url": "http://a"}),
             Layer("editor", {"fim": {"ring": {"chunks": 2}}}),
             Layer("flags", {"ring.chunkLines": "x", "backend.url": "http://b"}),
         ]
@@ -338,9 +298,8 @@ def test_what_names_something_of_this_machine_is_not_for_tcp(option) -> None:
     """Files, commands and variables: over TCP a sentence that names the fix, over stdio a setting."""
     keys = ("apiKeyEnv", "apiKeyFile", "apiKeyCommand", "caFile")
     named = {*(f"backend.{key}" for key in keys), "log.file"}
-    raw = {
-        "fim": {option.key: "x" if option.type is str and not option.choices else option.default}
-    }
+    value = "x" if option.type is str and not option.choices else option.default
+    raw = {"fim": {option.key: value}}
     config, problems = merge_layers([Layer("editor", raw, over_tcp=True)])
     assert option.local == (option.key in named)
     if option.local:
@@ -352,13 +311,11 @@ def test_what_names_something_of_this_machine_is_not_for_tcp(option) -> None:
 
 def test_a_project_tunes_its_own_folder() -> None:
     """What one project says counts in no other, whichever was read first."""
-    said = [Layer("user", {})] + [
-        Layer(
-            f"/p/{name}/.fim-lsp.toml", {"ring": {"chunks": n}}, trusted=False, folder=f"/p/{name}"
-        )
+    said = (
+        Layer(f"/p/{name}/f", {"ring": {"chunks": n}}, trusted=False, folder=f"/p/{name}")
         for name, n in (("a", 3), ("b", 5))
-    ]
-    config, _ = merge_layers(said)
+    )
+    config, _ = merge_layers([Layer("user", {}), *said])
     chunks = {folder: config.of(PurePosixPath(folder)).ring.chunks for folder in ("/p/a", "/p/b")}
     assert chunks == {"/p/a": 3, "/p/b": 5}
     assert config.of(None).ring.chunks == Config().ring.chunks
@@ -393,13 +350,8 @@ PLACE = {"url": "http://a", "apiKeyEnv": "K"}
 
 
 @pytest.mark.parametrize(
-    "raw",
-    [
-        {"nextEdit": {"server": PLACE}}, {"fim": {"nextEdit": {"server": PLACE}}},
-        {"fim.nextEdit": {"server": PLACE}}, {"fim.nextEdit.server": PLACE},
-        {"nextEdit.server": PLACE},
-    ],
-)  # fmt: skip
+    "raw", [{"fim": {"nextEdit": {"server": PLACE}}}, {"nextEdit.server": PLACE}]
+)
 def test_a_server_is_a_table_wherever_it_stands(raw: object) -> None:
     """Its keys are those of `fim.backend`."""
     config, problems = merge_layers([Layer("file", raw)])
@@ -410,14 +362,15 @@ def test_a_server_is_a_table_wherever_it_stands(raw: object) -> None:
 def test_headers_and_fields_are_tables_of_texts() -> None:
     """Of any name; in a server of several, too."""
     headers = {"X-Session-ID": "{session}", "x.y": "z"}
-    servers = [{"url": "http://a", "headers": headers}]
+    servers = [{"url": "http://a", "headers": headers}, {"kind": "embedded"}]
     raw = {"backend": {"headers": headers, "body": {"user": "t"}, "endpoints": servers}}
     backend = merge_layers([Layer("file", raw)])[0].backend
+    assert [each.kind for each in backend.endpoints] == ["auto", "embedded"]
     assert backend.headers == backend.endpoints[0].headers == tuple(headers.items())
     assert backend.body == (("user", "t"),)
 
 
-@pytest.mark.parametrize("raw", [{"token": "s"}, {"fim": {"token": "s"}}, {"fim.token": "s"}])
+@pytest.mark.parametrize("raw", [{"fim": {"token": "s"}}, {"fim.token": "s"}])
 def test_a_clients_secret_is_no_setting(raw: object) -> None:
     """And so it is not in a message."""
     assert merge_layers([Layer("editor", raw)]) == (Config(), ())
@@ -429,7 +382,6 @@ SHORTER = EVIL[:1000]  # where there are many
 WRITTEN: dict[str, Callable[[], object]] = {
     "key": lambda: {EVIL: 1},
     "inner key": lambda: {"ring": {EVIL: 1}},
-    "value": lambda: {"ring": {"chunks": EVIL}},
     "choice": lambda: {"completion": {"fallback": EVIL}},
     "pattern": lambda: {"privacy": {"exclude": ["!" + EVIL]}},
     "patterns": lambda: {"privacy": {"exclude": [f"!{number}{SHORTER}" for number in range(1000)]}},
@@ -515,19 +467,14 @@ def test_all_of_a_file_is_ours(home: Path) -> None:
     assert "notes/" in config.privacy.exclude
 
 
-@pytest.mark.parametrize(
-    "content", [b"chunks = ", b"\xff\xfe", b"# " + b"x" * 20_000, b"a" + b".a" * 4_000 + b" = 1"]
-)
+@pytest.mark.parametrize("content", [b"chunks = ", b"\xff\xfe", b"# " + b"x" * 20_000])
 def test_a_bad_file_is_a_sentence(home: Path, content: bytes) -> None:
     """Not TOML, not UTF-8, endless or too deep: named with its path, and everything else works."""
     home.write_bytes(content)
     assert files.read(())[1][0].startswith(str(home))
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"a" + b".a" * 8_000 + b" = 1", b"[" + b"a." * 8_000 + b"a]", b"a = '" + b"." * 501 + b"'"],
-)
+@pytest.mark.parametrize("content", [b"[" + b"a." * 8_000 + b"a]", b"a = '" + b"." * 501 + b"'"])
 def test_a_file_that_takes_long_to_read_is_not_read(home: Path, content: bytes) -> None:
     """Keys of thousands of parts are refused before they are parsed, which takes quadratic time."""
     home.write_bytes(content)
@@ -653,10 +600,5 @@ def test_a_workspace_of_vs_code_cannot_loosen_what_protects() -> None:
     for option in SCHEMA.values():
         if f"fim.{option.key}" in free:
             assert option.project in (Project.TUNE, Project.LOWER)
-    assert not free & {
-        "fim.privacy.exclude",
-        "fim.completion.disabledFor",
-        "fim.state.save",
-        "fim.ring.files",
-        "fim.serverPath",
-    }
+    kept = ("privacy.exclude", "completion.disabledFor", "state.save", "ring.files", "serverPath")
+    assert not free & {f"fim.{key}" for key in kept}

@@ -70,16 +70,9 @@ def _folders(random: Random) -> list[bytes]:
 def _piece(random: Random, char: bytes) -> bytes:
     """Return a pattern that perhaps matches the one *char*."""
     escaped = b"\\" + char
-    kinds = {
-        escaped if char in b"*?[\\" and random.random() < 0.7 else char: 70,
-        b"?": 8,
-        b"*": 8,
-        b"**": 2,
-        escaped: 3,
-        char.swapcase(): 2,
-        random.choice(CLASSES): 4,
-        b"[" + char + b"]": 3,
-    }
+    usual = escaped if char in b"*?[\\" and random.random() < 0.7 else char
+    kinds = {usual: 70, b"?": 8, b"*": 8, b"**": 2, escaped: 3, char.swapcase(): 2}
+    kinds |= {random.choice(CLASSES): 4, b"[" + char + b"]": 3}
     return random.choices([*kinds], [*kinds.values()])[0]
 
 

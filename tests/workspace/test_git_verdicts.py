@@ -91,18 +91,11 @@ def is_private(file: Path, root: Path | None) -> bool:
 
 def differs(found: Repository, home: Path) -> bool:
     """Is there a rule that versions of git read differently?"""
-    files = [
-        home / ".config/git/ignore",
-        found.common / "info/exclude",
-        found.common / "rules of mine",
-    ]
-    files += [
-        *found.top.rglob(".gitignore"),
-        *found.top.glob("*/.git/*"),
-        *found.top.glob("*/.git/info/*"),
-    ]
-    texts = [file.read_bytes() for file in files if file.is_file()]
-    return any(DIFFERS.search(text) for text in texts)
+    files = [home / ".config/git/ignore"]
+    files += (found.common / name for name in ("info/exclude", "rules of mine"))
+    for pattern in ("**/.gitignore", "*/.git/*", "*/.git/info/*"):
+        files += found.top.glob(pattern)
+    return any(DIFFERS.search(file.read_bytes()) for file in files if file.is_file())
 
 
 def test_git_says_the_same_of_the_rows_written_by_hand(tmp_path: Path) -> None:
@@ -150,10 +143,8 @@ def test_what_is_listed_is_what_git_lists(tmp_path: Path, home: Path) -> None:
             if not any(each.is_file() for each in file.parents):
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.touch()
-        said = git("ls-files", "--others", "--exclude-standard", "-z", cwd=found.top).split(b"\0")[
-            :-1
-        ]
-        shown = {os.fsdecode(path) for path in said if is_listed(path)}
+        said = git("ls-files", "--others", "--exclude-standard", "-z", cwd=found.top)
+        shown = {os.fsdecode(path) for path in said.split(b"\0") if is_listed(path)}
         ours = set(list_files(found.top, "any.py", BARE))
         n_files += len(shown)
         if not differs(found, home):

@@ -81,7 +81,6 @@ def test_rules_above_the_workspace_count_up_to_the_top_of_the_repository(root: P
         ("[core]\n  excludesFile = ~/mine\n", ".config/git/ignore", False),
         ("[core]\n  excludesFile =\n", ".config/git/ignore", False),
         ('[include]\n path = more\n[core] ; x\n  excludesfile = "~/mi"ne # y\n', "mine", True),
-        ("[include]\n path = other\n", "mine", True),
         ('[includeIf "gitdir:/nowhere/"]\n path = ~/other\n', "mine", True),
         ('[includeIf "gitdir:/nowhere/"]\n path = other\n', ".config/git/ignore", True),
         ('[includeIf "onbranch:x"]\n path = other\n[core]\nexcludesfile=~/x\n', "mine", False),
@@ -95,13 +94,10 @@ def test_the_excludes_of_the_user_count(
     write(home / "other", "[Core]\n\texcludesFile = ~/mine\n")
     write(home / name, "a.py\n")
     reason = why_private(root / "sub/a.py", root, BARE)
-    (root.parent / "no repository").mkdir()
     assert reason == ("it matches git's core.excludesFile" if hidden else "")
     assert why_private(root / "sub/b.py", root, BARE) == ""
-    assert (
-        why_private(root.parent / "no repository/a.py", root.parent / "no repository", BARE)
-        == reason
-    )
+    (other := root.parent / "no repository").mkdir()
+    assert why_private(other / "a.py", other, BARE) == reason
 
 
 def test_the_configuration_of_git_may_lie_elsewhere(
@@ -136,10 +132,7 @@ def test_configuration_that_is_no_file_is_not_read(root: Path, home: Path, what:
     assert (why_private(root / "a.py", root, BARE) == "") == is_known
 
 
-@pytest.mark.parametrize(
-    "pointer",
-    ["gitdir: /nowhere", "gitdir: .", "gitdir:", "", "x", "gitdir: " + "a" * 9000, "gitdir: \0"],
-)
+@pytest.mark.parametrize("pointer", ["gitdir: /nowhere", "gitdir: .", "x", "gitdir: \0"])
 def test_what_is_no_repository_is_no_border(root: Path, pointer: str) -> None:
     """Git looks further up, and so the rules up there count."""
     write(root / ".gitignore", "a.py\n")
@@ -149,25 +142,22 @@ def test_what_is_no_repository_is_no_border(root: Path, pointer: str) -> None:
     assert why_private(root / "empty/a.py", root / "empty", BARE)
 
 
+ME = ("-c", "user.name=a", "-c", "user.email=a@b")
+
+
+def add_worktree(root: Path) -> Path:
+    git(*ME, "commit", "-q", "--allow-empty", "-m", "x", cwd=root)
+    git("worktree", "add", "-q", "-b", "b", "../tree", cwd=root)
+    return root.parent / "tree"
+
+
 def test_a_worktree_and_a_submodule_have_the_rules_of_their_repository(root: Path) -> None:
     """`info/exclude` of a worktree lies in the main repository, that of a submodule in its own."""
-    run = ["-c", "user.name=a", "-c", "user.email=a@b"]
-    git(*run, "commit", "-q", "--allow-empty", "-m", "x", cwd=root)
-    git("worktree", "add", "-q", "-b", "b", "../tree", cwd=root)
+    tree = add_worktree(root)
     write(root / ".git/info/exclude", "a.py\n")
-    git(
-        *run,
-        "-c",
-        "protocol.file.allow=always",
-        "submodule",
-        "add",
-        "-q",
-        str(root),
-        "part",
-        cwd=root,
-    )
+    allow = "protocol.file.allow=always"
+    git(*ME, "-c", allow, "submodule", "add", "-q", root, "part", cwd=root)
     write(root / ".git/modules/part/info/exclude", "b.py\n")
-    tree = root.parent / "tree"
     assert why_private(tree / "a.py", tree, BARE) == "it matches .git/info/exclude"
     assert why_private(tree / "b.py", tree, BARE) == ""
     assert why_private(root / "part/b.py", root, BARE) == "it matches .git/info/exclude"
@@ -176,39 +166,26 @@ def test_a_worktree_and_a_submodule_have_the_rules_of_their_repository(root: Pat
     assert why_private(root / "part/a.py", root, BARE) == "it matches .git/info/exclude"
 
 
-def main_gone(main: Path, tree: Path) -> None:
-    main.rename(main.with_name("away"))
-
-
-def entry_gone(main: Path, tree: Path) -> None:
-    shutil.rmtree(main / ".git/worktrees")
-
-
-def main_emptied(main: Path, tree: Path) -> None:
-    """As the place where its disk was mounted."""
-    main_gone(main, tree)
-    main.mkdir()
-
-
-def no_head(main: Path, tree: Path) -> None:
-    (main / ".git/worktrees/tree/HEAD").write_text("")
-
-
-def linked_to_nothing(main: Path, tree: Path) -> None:
+def link_to_nothing(main: Path, tree: Path) -> None:
     (tree / ".git").unlink()
     (tree / ".git").symlink_to(main / "away")
 
 
-@pytest.mark.parametrize("spoil", [main_gone, entry_gone, main_emptied, no_head, linked_to_nothing])
+TREE_SPOILS: dict[str, Callable[[Path, Path], object]] = {
+    "the repository is gone": lambda main, _: main.rename(main.with_name("away")),
+    "it does not know of it": lambda main, _: shutil.rmtree(main / ".git/worktrees"),
+    "no head": lambda main, _: write(main / ".git/worktrees/tree/HEAD", ""),
+    "a link to nothing": link_to_nothing,
+}
+
+
+@pytest.mark.parametrize("spoil", TREE_SPOILS.values(), ids=TREE_SPOILS)
 @pytest.mark.parametrize("rules", ["../w/.git/info/exclude", ".gitignore", "none"])
 def test_a_worktree_without_its_repository_cannot_be_judged(
-    root: Path, rules: str, spoil: Callable[[Path, Path], None]
+    root: Path, rules: str, spoil: Callable[[Path, Path], object]
 ) -> None:
     """It is on a disk that is not mounted; git ends there, too. In any folder of the worktree."""
-    run = ["-c", "user.name=a", "-c", "user.email=a@b"]
-    git(*run, "commit", "-q", "--allow-empty", "-m", "x", cwd=root)
-    git("worktree", "add", "-q", "-b", "b", "../tree", cwd=root)
-    tree = root.parent / "tree"
+    tree = add_worktree(root)
     write(tree / rules, "a.py\n")
     write(tree / "sub/a.py", "")
     for folder in (tree, tree / "sub", None):
@@ -239,12 +216,8 @@ def test_a_link_is_judged_by_where_it_leads(root: Path) -> None:
     write(root / ".env", "")
     write(root / "pkg/a.py", "")
     write(root.parent / "other/a.py", "")
-    for name, target in {
-        "a": ".env",
-        "b": "../other/a.py",
-        "c": "pkg/a.py",
-        "d": "/etc/hosts",
-    }.items():
+    targets = {"a": ".env", "b": "../other/a.py", "c": "pkg/a.py", "d": "/etc/hosts"}
+    for name, target in targets.items():
         (root / f"{name}.py").symlink_to(target)
     reasons = {name: why_private(root / f"{name}.py", root, PrivacyConfig()) for name in "abcd"}
     assert reasons["c"] == ""
@@ -254,13 +227,11 @@ def test_a_link_is_judged_by_where_it_leads(root: Path) -> None:
 
 def test_a_workspace_may_be_a_link(root: Path) -> None:
     """Its files are those of the folder that it leads to."""
-    (root.parent / "link").symlink_to(root)
+    (link := root.parent / "link").symlink_to(root)
     write(root / ".gitignore", "/a.py\n")
-    assert (
-        why_private(root.parent / "link/a.py", root.parent / "link", BARE)
-        == "it matches .gitignore"
-    )
-    assert why_private(root.parent / "link/b.py", root.parent / "link", BARE) == ""
+    assert why_private(link / "a.py", link, BARE) == "it matches .gitignore"
+    assert why_private(link / "b.py", link, BARE) == ""
+    assert list(list_files(link, write(root / "b.py", "").name, BARE)) == ["b.py"]
 
 
 def test_names_that_are_not_utf_8_have_verdicts_of_their_own(root: Path) -> None:
@@ -307,17 +278,8 @@ def test_the_page_says_what_becomes_of_a_file_outside(tmp_path: Path, home: Path
     assert why_private(folder / "a.py", None, PrivacyConfig()) == ""
     assert why_private(folder / "ignored.py", None, PrivacyConfig()) == "it matches .gitignore"
     assert why_private(folder / ".env", None, PrivacyConfig()) == "it matches fim.privacy.exclude"
-    assert (
-        why_private(folder / "a.py", tmp_path / "workspace", PrivacyConfig())
-        == "it lies outside the workspace"
-    )
-
-
-def test_a_file_outside_is_under_the_rules_of_its_repository(root: Path) -> None:
-    """As when the repository were the workspace."""
-    write(root / ".gitignore", "/sub/a.py\n")
-    assert why_private(root / "sub/a.py", None, BARE) == "it matches .gitignore"
-    assert why_private(root / "sub/b.py", None, BARE) == ""
+    why = why_private(folder / "a.py", tmp_path / "workspace", PrivacyConfig())
+    assert why == "it lies outside the workspace"
 
 
 def test_a_fimignore_needs_no_repository_and_no_workspace(tmp_path: Path, home: Path) -> None:
@@ -336,9 +298,7 @@ def test_a_fimignore_needs_no_repository_and_no_workspace(tmp_path: Path, home: 
 
 def test_what_settings_may_hide_is_private_until_they_are_known(root: Path) -> None:
     """A path by its names, and a file that a link leads to, in a project whose settings are not known."""
-    assert why_private(PurePosixPath("a.py"), None, PrivacyConfig(unknown="late")).startswith(
-        UNSURE
-    )
+    assert UNSURE in why_private(PurePosixPath("a.py"), None, PrivacyConfig(unknown="late"))
     file, link = write(root / "a.py", ""), root.parent / "link.py"
     link.symlink_to(file)
     assert why_private(link, None, BARE) == ""
@@ -372,7 +332,7 @@ def test_installed_packages_are_public_wherever_a_link_leads(root: Path) -> None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there it is another machine's file")
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "this-machine", "this-machine.lan:80"])
+@pytest.mark.parametrize("host", ["localhost", "this-machine.lan:80"])
 def test_a_host_in_a_uri_hides_no_rule(root: Path, host: str) -> None:
     """Programs name their own machine there; the file is the same one, and as private."""
     (root / ".gitignore").write_text("ignored.py\n")
@@ -414,34 +374,18 @@ RULES = {
 }  # fmt: skip
 
 
-def gone(folder: Path) -> None:
-    shutil.rmtree(folder)
-
-
-def a_file(folder: Path) -> None:
-    gone(folder)
-    folder.write_text("")
-
-
-def a_link_to_nothing(folder: Path) -> None:
-    gone(folder)
-    folder.symlink_to("nothing")
-
-
-def a_link_elsewhere(folder: Path) -> None:
+def link_elsewhere(folder: Path) -> None:
     """One without rules: what the file was there cannot be seen, but that it lies outside."""
-    gone(folder)
     elsewhere = folder.with_name("elsewhere") if folder.name == "w" else folder.parent.parent / "x"
     elsewhere.mkdir()
     folder.symlink_to(elsewhere)
 
 
-def a_loop(folder: Path) -> None:
-    gone(folder)
-    folder.symlink_to(folder)
-
-
-SPOILS = [gone, a_file, a_link_to_nothing, a_link_elsewhere, a_loop]
+# What is made in the place of a folder that is gone.
+SPOILS: list[Callable[[Path], object]] = [
+    Path.exists, Path.touch, link_elsewhere, lambda folder: folder.symlink_to("nothing"),
+    lambda folder: folder.symlink_to(folder),
+]  # fmt: skip
 
 
 @pytest.mark.security  # there each with each
@@ -453,14 +397,15 @@ def test_what_cannot_be_judged_is_private(root: Path, rule: str, where: str, spo
     write(root / rule, RULES[rule])
     write(root.parent / "home/mine", "a.py\n" if "config" in rule or "mine" in rule else "")
     write(root / "sub/a.py", "")
-    assert bool(why_private(root / "sub/a.py", root, BARE)) == (
-        rule not in ("none", "../home/mine")
-    )
+    is_private = rule not in ("none", "../home/mine")
+    assert bool(why_private(root / "sub/a.py", root, BARE)) == is_private
     if where == "sub":
         assert why_private(root / "b.py", root, BARE) == ""
-    spoil(root if where == "." else root / "sub")
+    folder = root if where == "." else root / "sub"
+    shutil.rmtree(folder)
+    spoil(folder)
     assert why_private(root / "sub/a.py", root, BARE)
-    if spoil is not a_link_elsewhere or where == ".":
+    if spoil is not link_elsewhere or where == ".":
         assert why_private(root / "sub/a.py", None, BARE)
         assert why_private(root / "sub/a.py", root / "sub", BARE)
 
