@@ -62,25 +62,11 @@ def walked_offset(text: str, place: types.Position | rpc.ClientPosition, encodin
     return sum(map(len, lines[: place.line])) + column
 
 
-@given(texts, st.integers(0, 80), encodings)
-def test_a_column_is_where_the_walk_ends(line: str, units: int, encoding: str) -> None:
-    """A column inside a character rounds down to its start, one past the end to the end."""
-    assert convert.column(line, units, encoding) == walked(line, units, encoding)
-
-
 @given(texts, st.integers(0, 40), encodings)
 def test_columns_come_back(line: str, column: int, encoding: str) -> None:
     """Ours to theirs and back is the same column."""
     column = min(column, len(line))
     assert convert.column(line, convert.units(line, column, encoding), encoding) == column
-
-
-@given(texts, places, encodings)
-def test_a_position_exists(text: str, place: types.Position, encoding: str) -> None:
-    """Whatever a client sends, we get the position that the plain string has there."""
-    position = convert.position(document(text), place, encoding)
-    before = document(text).between(Position(0, 0), position)
-    assert len(before) == walked_offset(text, place, encoding)
 
 
 client_places = st.builds(lambda p: rpc.ClientPosition(p.line, p.character), places)
@@ -153,8 +139,6 @@ RANGE = {"start": {"line": 1, "character": 2}, "end": {"line": 3, "character": 4
         ({"text": "x", "range": {"start": RANGE["start"]}}, None),
         ({"text": "x", "range": {**RANGE, "end": {"line": -1, "character": 0}}}, None),
         ({"text": "x", "range": {**RANGE, "end": {"line": 1.5, "character": 0}}}, None),
-        ({"text": "x", "range": {**RANGE, "end": {"line": "1", "character": 0}}}, None),
-        ([], None),
         (None, None),
     ],
 )
@@ -169,10 +153,8 @@ def test_a_content_change_is_read_or_refused(raw: object, change: object) -> Non
 
 def test_a_word_that_never_ends_is_no_word() -> None:
     """A menu item would repeat all of it, for each suggestion."""
-    cursor = Position(0, 100_000)
-    item = convert.completion_item(
-        document("x" * 100_000), suggestion("y", cursor), cursor, "utf-16"
-    )
+    line, cursor = document("x" * 100_000), Position(0, 100_000)
+    item = convert.completion_item(line, suggestion("y", cursor), cursor, "utf-16")
     assert isinstance(item.text_edit, types.TextEdit)
     assert item.text_edit.new_text == "y"
 
@@ -187,14 +169,11 @@ ROCKET, GRIN = "\U0001f680", "\U0001f600"  # d83d de80, d83d de00
         ("#  x", [(2, 2, "\ude00"), (2, 2, "\ud83d")], f"# {GRIN} x"),
         ("#  x", [(2, 2, "\ud83d")], "# \ud83d x"),
         ("#  x", [(2, 2, "\ud83d"), (0, 0, "y"), (4, 4, "\ude00")], f"y# {GRIN} x"),
-        ("# \ud83d-\ude00", [(3, 4, "")], f"# {GRIN}"),
         ("# \ud83d-", [(3, 4, "\ude00")], f"# {GRIN}"),
         (f"x = '{ROCKET}'  # end", [(6, 7, "\ude00"), (8, 8, "AB")], f"x = '{GRIN}'AB  # end"),
         (f"x = '{ROCKET}'", [(5, 6, "\ud83c")], "x = '\U0001f280'"),
-        (f"x = '{ROCKET}'", [(6, 7, "")], "x = '\ud83d'"),
         (f"x = '{ROCKET}'", [(5, 6, "")], "x = '\ude80'"),
         (f"x = '{ROCKET}'", [(6, 6, "-"), (6, 7, "")], f"x = '{ROCKET}'"),
-        (f"{ROCKET}{GRIN}", [(1, 3, "")], GRIN),
         (f"{ROCKET}{GRIN}", [(1, 3, ""), (2, 2, "!")], f"{GRIN}!"),
         (ROCKET, [(1, 1, "\n")], "\ud83d\n\ude80"),
         ("\ud83d\n\ude80", [(1, 99, "")], "\ud83d\n\ude80"),  # past the end of the line is its end
@@ -247,8 +226,7 @@ def in_units(text: str) -> list[str]:
     return [pair.decode("utf-16-le", "surrogatepass") for pair in pairs]
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
-@given(text=st.text(max_size=8), cut=st.integers(0, 8))
+@given(encodings, st.text(max_size=8), st.integers(0, 8))
 def test_a_half_takes_the_columns_that_it_has_as_a_model_reads_it(
     encoding: str, text: str, cut: int
 ) -> None:
@@ -287,7 +265,6 @@ def test_ghost_text_says_range_and_command(encoding: str, column: int) -> None:
     [
         ("    ret", "urn 1", 4, "return 1", "return 1", "return 1"),
         ("    ret", "urn [\n    ]", 4, "return [\r\n    ]", "return [", "return […"),
-        ("x = ", "f(1)", 4, "f(1)", "f(1)", "f(1)"),
         ("größe_2", " = 1", 0, "größe_2 = 1", "größe_2 = 1", "größe_2 = 1"),
         ("def f():", "\n    pass", 8, "\r\n    pass", "", "pass"),
         ("a." + "b" * 80, "c", 2, "b" * 80 + "c", "b" * 80 + "c", "b" * 60 + "…"),
@@ -313,14 +290,9 @@ def test_a_menu_item_begins_with_the_word(
 
 def test_a_literal_menu_item_filters_by_its_whole_text() -> None:
     """kakoune-lsp inserts an item as it is only where filter text and new text are the same."""
-    cursor = Position(0, 3)
-    item = convert.completion_item(
-        document("def\nend"),
-        suggestion(" f($1):\n    pass", cursor),
-        cursor,
-        "utf-8",
-        MenuClient(literal=True),
-    )
+    cursor, client = Position(0, 3), MenuClient(literal=True)
+    offered = suggestion(" f($1):\n    pass", cursor)
+    item = convert.completion_item(document("def\nend"), offered, cursor, "utf-8", client)
     assert isinstance(item.text_edit, types.TextEdit)
     assert item.filter_text == item.text_edit.new_text == "def f($1):\n    pass"
 
@@ -391,17 +363,10 @@ ITEM = {"insertText": "😀x\ny", "command": {"title": "", "command": "c", "argu
 @pytest.mark.parametrize(
     ("read", "params", "event"),
     [
-        (
-            convert.parse_yank,
-            {"textDocument": {"uri": "u"}, "text": "a\ud800"},
-            Yanked("u", "a\ud800"),
-        ),
-        (convert.parse_yank, {"text": "a", "operator": "y"}, Yanked("", "a")),
+        (convert.parse_yank, {"text": "a\ud800", "operator": "y"}, Yanked("", "a\ud800")),
         (convert.parse_yank, {"textDocument": {"uri": "u"}}, None),
         (convert.parse_yank, {"text": "x" * 100_001}, None),
-        (convert.parse_yank, None, None),
         (convert.parse_focus, {"textDocument": {"uri": "u"}}, Focused("u")),
-        (convert.parse_focus, {}, Focused("")),
         (convert.parse_focus, None, Focused("")),
         (convert.parse_show, {"item": ITEM}, Shown("s1")),
         (convert.parse_show, {"item": {"insertText": "x"}}, None),
@@ -410,7 +375,6 @@ ITEM = {"insertText": "😀x\ny", "command": {"title": "", "command": "c", "argu
         (convert.parse_partial, {"item": ITEM, "acceptedLength": 99}, PartlyAccepted("s1", 4)),
         (convert.parse_partial, {"item": ITEM, "acceptedLength": -1}, None),
         (convert.parse_partial, {"item": ITEM}, None),
-        (convert.parse_partial, None, None),
     ],
 )
 def test_what_is_missing_in_our_own_notifications_is_no_error(read, params, event) -> None:

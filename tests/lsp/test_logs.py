@@ -78,7 +78,6 @@ def test_an_empty_file_becomes_a_log(tmp_path: Path) -> None:
 OTHERS = {
     "a file of another program": lambda path: path.write_text("export PATH\n"),
     "a file that begins alike": lambda path: path.write_text("# log of fim\n"),
-    "a link": lambda path: path.symlink_to(path.parent / "target"),
     "a link to a log of ours": lambda path: (
         path.with_name("target").write_text("# log of fim-lsp\n"),
         path.symlink_to(path.with_name("target")),

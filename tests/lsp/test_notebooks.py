@@ -12,8 +12,6 @@ from fim_lsp import events
 from fim_lsp.documents import Document, Edit, Position, apply_edits, body, open_document
 from fim_lsp.events import Changed, Event, Opened
 from fim_lsp.lsp.notebooks import Notebooks
-from tests.asked import requests_to
-from tests.typist import ROOT, faked
 
 BOOK = "file:///shop/book.ipynb"
 PYTHON, SQL = f"{BOOK}#python", f"{BOOK}#sql"
@@ -115,26 +113,3 @@ def test_events_tell_all_there_is_to_know(steps: list[tuple[str, list[str] | str
         whole, first = books.place(uri)
         there = mirror[whole].lines[first : first + len(document.lines)]
         assert [body(line) for line in there] == [body(line) for line in document.lines]
-
-
-async def test_a_cell_is_completed_in_view_of_those_before_it() -> None:
-    """The model sees the notebook's name and the cells above as what stands before the cursor."""
-    session, books = faked(), Notebooks()
-    try:
-        await session.connection.wait_ready()
-        seen = requests_to(session.connection.backend)
-        session.handle(events.FoldersChanged((ROOT,)))
-        cells = [
-            cell("a", "def area(width, height):\n    return width * height"),
-            cell("b", "area("),
-        ]
-        for event in books.arrange(f"{ROOT}/book.ipynb", order("ab"), cells):
-            session.handle(event)
-        uri, first = books.place("cell:b")
-        await session.complete(uri, Position(first, 5), invoked=True)
-    finally:
-        await session.aclose()
-    asked = seen[0].prompt
-    assert asked.path == "book.ipynb"
-    before = asked.prefix + asked.middle + asked.forced
-    assert before == "def area(width, height):\n    return width * height\narea("

@@ -56,19 +56,20 @@ def test_the_client_can_follow(texts: list[list[str]]) -> None:
         assert client.lines == lines
 
 
+def messages_of(**given: object) -> Messages:
+    """Return the messages to a client with progress."""
+    nothing = lambda *_: None  # noqa: E731
+    progress = SimpleNamespace(**{"tokens": {}, "begin": nothing, "end": nothing, **given})
+    later = asyncio.ensure_future
+    server: Any = SimpleNamespace(offers=nothing, work_done_progress=progress, later=later)
+    return Messages(server)
+
+
 async def test_the_progress_of_a_text_is_told_as_seldom() -> None:
     """In words; the button to cancel is looked at each time."""
     told: list[types.WorkDoneProgressReport] = []
-    progress = SimpleNamespace(
-        tokens={},
-        begin=lambda *_: None,
-        report=lambda _, report: told.append(report),
-        end=lambda *_: None,
-    )
-    server: Any = SimpleNamespace(
-        offers=lambda _: False, work_done_progress=progress, later=asyncio.ensure_future
-    )
-    with Messages(server).working("Editing", "token") as on_progress:
+    messages = messages_of(report=lambda _, report: told.append(report))
+    with messages.working("Editing", "token") as on_progress:
         await asyncio.sleep(0)
         assert all(on_progress(Messages.count_lines(n_lines)) for n_lines in range(1000))
         for _ in range(2):
@@ -80,15 +81,8 @@ async def test_the_progress_of_a_text_is_told_as_seldom() -> None:
 async def test_a_client_may_use_a_token_again() -> None:
     """A work that the user cancelled says nothing of the next one with its token."""
     tokens: dict[str, Future[None]] = {}
-    progress = SimpleNamespace(
-        tokens=tokens,
-        begin=lambda token, _: tokens.setdefault(token, Future()),
-        end=lambda *_: None,
-    )
-    server: Any = SimpleNamespace(
-        offers=lambda _: False, work_done_progress=progress, later=asyncio.ensure_future
-    )
-    messages, goes_on = Messages(server), list[bool]()
+    begin = lambda token, _: tokens.setdefault(token, Future())  # noqa: E731
+    messages, goes_on = messages_of(tokens=tokens, begin=begin), list[bool]()
     for cancels in (True, False):
         with messages.working("Editing", "token") as on_progress:
             await asyncio.sleep(0)

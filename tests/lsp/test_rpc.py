@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fim_lsp.lsp.editor import MODES
-from fim_lsp.lsp.rpc import SLICE_S, ClientPosition, ContentChange, LanguageServer, types
+from fim_lsp.lsp.rpc import SLICE_S, LanguageServer, types
 from fim_lsp.lsp.run import serve
 from fim_lsp.lsp.transport import BadFrame, Frame, Skipped
 
@@ -90,20 +90,14 @@ async def test_a_change_in_slices_comes_before_what_follows_it(server: LanguageS
     def ask(_: None) -> None:
         seen.append(0)
 
-    change = {"method": "textDocument/didChange", "params": {"contentChanges": []}}
-    document = [{"textDocument": {"uri": "u", "version": n}} for n in (1, 2)]
-    calls = [{**change, "params": {"contentChanges": [], **each}} for each in document]
-    await served(
-        server, calls[0], {"id": 1, "method": "test/ask"}, calls[1], {"method": "test/ask"}
-    )
+    params = [{"textDocument": {"uri": "u", "version": n}, "contentChanges": []} for n in (1, 2)]
+    calls = [{"method": "textDocument/didChange", "params": each} for each in params]
+    ask_it = {"method": "test/ask"}
+    await served(server, calls[0], {"id": 1, **ask_it}, calls[1], ask_it)
     assert seen == [1, 0, 2, 0]
 
 
-@pytest.mark.parametrize(
-    "result",
-    [float("nan"), {"a": float("inf")}, object(), {1, 2}, b"x"],
-    ids=["nan", "inf", "object", "set", "bytes"],
-)
+@pytest.mark.parametrize("result", [float("nan"), object()], ids=["nan", "object"])
 async def test_a_result_that_cannot_be_written_is_an_error(
     server: LanguageServer, result: object
 ) -> None:
@@ -151,27 +145,9 @@ async def test_what_cannot_be_read_is_refused(server: LanguageServer) -> None:
     assert [each["id"] for each in connection.sent[1:]] == [None, None]
 
 
-def test_changes_of_a_text_are_parsed_by_us(server: LanguageServer) -> None:
-    """In both shapes that they have."""
-    place = {"line": 0, "character": 3}
-    changes = [{"range": {"start": place, "end": place}, "text": "x"}, {"text": "all"}]
-    document = {"uri": "file:///a.py", "version": 2}
-    params = {"textDocument": document, "contentChanges": changes}
-    converter = server.protocol._converter
-    made: Any = converter.structure(params, types.DidChangeTextDocumentParams)
-    at = ClientPosition(0, 3)
-    expected = [ContentChange(at, at, "x"), ContentChange(None, None, "all")]
-    assert [*made.content_changes] == expected
-
-
 @pytest.mark.parametrize(
     ("support", "offered"),
-    [
-        ({"valueSet": [1, 2]}, True),
-        ({"valueSet": [2]}, False),
-        ({"valueSet": []}, False),
-        (None, False),
-    ],
+    [({"valueSet": [1, 2]}, True), ({"valueSet": [2]}, False), (None, False)],
 )
 async def test_a_value_that_a_client_declares(
     server: LanguageServer, support: object, offered: bool
@@ -189,10 +165,7 @@ async def test_a_cancellation_of_what_is_no_id_is_ignored(
     server: LanguageServer, number: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is no error of ours: the log has no traceback, and the next request is answered."""
-    answers = await served(
-        server,
-        {"method": "$/cancelRequest", "params": {"id": number}},
-        {"id": 7, "method": "test/unknown"},
-    )
+    cancel = {"method": "$/cancelRequest", "params": {"id": number}}
+    answers = await served(server, cancel, {"id": 7, "method": "test/unknown"})
     assert [answer["id"] for answer in answers if "id" in answer] == [7]
     assert not [record for record in caplog.records if record.exc_info]

@@ -9,7 +9,6 @@ import asyncio
 import builtins
 import io
 import os
-import socket
 import stat
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -179,16 +178,11 @@ async def cell(
 # -- what a path can be ----------------------------------------------------------------------------
 
 
-def absent(cell: Cell, path: Path) -> None:
-    pass
+Make = Callable[[Cell, Path], object]
 
 
 def regular(cell: Cell, path: Path) -> None:
     path.write_text(cell.rule)
-
-
-def empty(cell: Cell, path: Path) -> None:
-    path.touch()
 
 
 def too_large(cell: Cell, path: Path) -> None:
@@ -207,14 +201,6 @@ def unreadable(cell: Cell, path: Path) -> None:
     cell.patch.setattr(os, "open", refuse)
 
 
-def folder(cell: Cell, path: Path) -> None:
-    path.mkdir()
-
-
-def pipe(cell: Cell, path: Path) -> None:
-    os.mkfifo(path)
-
-
 def device(cell: Cell, path: Path) -> None:
     try:
         os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 5))  # /dev/zero
@@ -222,39 +208,11 @@ def device(cell: Cell, path: Path) -> None:
         pytest.skip("only root may make a device")
 
 
-def a_socket(cell: Cell, path: Path) -> None:
-    here = Path.cwd()
-    os.chdir(path.parent)  # the name of a socket is short
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path.name)
-    os.chdir(here)
+def encoded(name: str) -> Make:
+    return lambda cell, path: path.write_bytes(cell.rule.encode(name))
 
 
-def null(cell: Cell, path: Path) -> None:
-    path.symlink_to(os.devnull)
-
-
-def dangling(cell: Cell, path: Path) -> None:
-    path.symlink_to(cell.aside)
-
-
-def loop(cell: Cell, path: Path) -> None:
-    path.symlink_to(path)
-
-
-def utf_16(cell: Cell, path: Path) -> None:
-    path.write_bytes(cell.rule.encode("utf-16"))
-
-
-def utf_16_unmarked(cell: Cell, path: Path) -> None:
-    path.write_bytes(cell.rule.encode("utf-16-be"))
-
-
-def marked(cell: Cell, path: Path) -> None:
-    path.write_bytes(b"\xef\xbb\xbf" + cell.rule.encode())
-
-
-def linked(to: Callable[[Cell, Path], None]) -> Callable[[Cell, Path], None]:
+def linked(to: Make) -> Make:
     def link(cell: Cell, path: Path) -> None:
         to(cell, cell.aside)
         path.symlink_to(cell.aside)
@@ -284,7 +242,7 @@ def make_a_folder(path: Path, _: str) -> None:
     path.mkdir()
 
 
-def while_read(change: Callable[[Path, str], object]) -> Callable[[Cell, Path], None]:
+def while_read(change: Callable[[Path, str], object]) -> Make:
     """The rule comes while the file, which has none, is being read."""
 
     def write(cell: Cell, path: Path) -> None:
@@ -305,31 +263,26 @@ def while_read(change: Callable[[Path, str], object]) -> Callable[[Cell, Path], 
 
 A, R, N = ALL, RULE, NONE
 # of the user's settings, the project's, .gitignore, .fimignore, .git/info/exclude, core.excludesFile
-THINGS: dict[str, tuple[Callable[[Cell, Path], None], str]] = {
-    "absent": (absent, "N N N N N N"),
+THINGS: dict[str, tuple[Make, str]] = {
+    "absent": (lambda *_: None, "N N N N N N"),
     "regular": (regular, "R R R R R R"),
-    "empty": (empty, "N N N N N N"),
+    "empty": (lambda _, path: path.touch(), "N N N N N N"),
     "too large": (too_large, "A A A A A A"),
     "unreadable": (unreadable, "A A A A A A"),
-    "a folder": (folder, "A A A A A A"),
-    "a pipe": (pipe, "A A A A A A"),
+    "a folder": (lambda _, path: path.mkdir(), "A A A A A A"),
+    "a pipe": (lambda _, path: os.mkfifo(path), "A A A A A A"),
     "a device": (device, "A A A A A A"),
-    "a socket": (a_socket, "A A A A A A"),
     # git follows no link of the name .gitignore, and a project may bring one for its settings
-    "/dev/null": (null, "N A A N N N"),
+    "/dev/null": (lambda _, path: path.symlink_to(os.devnull), "N A A N N N"),
     "a link": (linked(regular), "R A A R R R"),
-    "a link to an empty file": (linked(empty), "N A A N N N"),
     "a link to a large file": (linked(too_large), "A A A A A A"),
     "a link to an unreadable file": (linked(unreadable), "A A A A A A"),
-    "a link to a folder": (linked(folder), "A A A A A A"),
-    "a link to a pipe": (linked(pipe), "A A A A A A"),
     "a link to a device": (linked(device), "A A A A A A"),
-    "a link to a socket": (linked(a_socket), "A A A A A A"),
-    "dangling": (dangling, "A A A A A A"),
-    "a loop": (loop, "A A A A A A"),
-    "UTF-16": (utf_16, "A A A A A A"),
-    "UTF-16 without a mark": (utf_16_unmarked, "A A A A A A"),
-    "with a byte order mark": (marked, "R R R R R R"),
+    "dangling": (lambda cell, path: path.symlink_to(cell.aside), "A A A A A A"),
+    "a loop": (lambda _, path: path.symlink_to(path), "A A A A A A"),
+    "UTF-16": (encoded("utf-16"), "A A A A A A"),
+    "UTF-16 without a mark": (encoded("utf-16-be"), "A A A A A A"),
+    "with a byte order mark": (encoded("utf-8-sig"), "R R R R R R"),
     "a hard link": (hard_link, "R R R R R R"),
     "replaced while it is read": (while_read(unlink_and_write), "R R R R R R"),
     "written while it is read": (while_read(Path.write_text), "R R R R R R"),
@@ -349,9 +302,7 @@ def list_cells() -> Iterator[object]:
 
 
 @pytest.mark.parametrize(("cell", "make", "wanted"), [*list_cells()], indirect=["cell"])
-async def test_what_a_file_of_rules_is(
-    cell: Cell, make: Callable[[Cell, Path], None], wanted: str
-) -> None:
+async def test_what_a_file_of_rules_is(cell: Cell, make: Make, wanted: str) -> None:
     """What cannot be read hides all; the reason names the file and how to mend it."""
     make(cell, cell.path)
     cell.client.start()
@@ -372,22 +323,13 @@ async def test_what_a_file_of_rules_is(
 async def late_at_the_start(cell: Cell) -> list[str]:
     cell.write() if cell.path.name != "editor" else None
     cell.hang()
-    cell.client.start()
-    await cell.settle()
-    before = (await cell.look())[0]
-    cell.answers.set()
-    await cell.settle()
-    return [before, (await cell.look())[0]]
+    return [await start(cell), await answered(cell)]
 
 
 async def late_at_a_change(cell: Cell) -> list[str]:
-    kinds = [await start_without(cell)]
+    before = await start_without(cell)
     cell.hang()
-    await change(cell)
-    kinds.append((await cell.look())[0])
-    cell.answers.set()
-    await cell.settle()
-    return [*kinds, (await cell.look())[0]]
+    return [before, await change(cell), await answered(cell)]
 
 
 async def changed_while_late(cell: Cell) -> list[str]:
@@ -400,18 +342,12 @@ async def changed_while_late(cell: Cell) -> list[str]:
     cell.client.start()
     await cell.settle()
     await asyncio.sleep(0.05)
-    await change(cell)
-    before = (await cell.look())[0]
-    cell.answers.set()
-    await cell.settle()
-    return [before, (await cell.look())[0]]
+    return [await change(cell), await answered(cell)]
 
 
 async def gone_and_back(cell: Cell) -> list[str]:
     cell.write() if cell.path.name != "editor" else None
-    cell.client.start()
-    await cell.settle()
-    kinds = [(await cell.look())[0]]
+    kinds = [await start(cell)]
     if cell.path.name == "editor":
         cell.configuration = None
         await cell.client.pull()
@@ -419,16 +355,13 @@ async def gone_and_back(cell: Cell) -> list[str]:
         cell.path.unlink()
         await cell.tell()
     kinds.append((await cell.look())[0])
-    await change(cell)
-    return [*kinds, (await cell.look())[0]]
+    return [*kinds, await change(cell)]
 
 
 async def emptied_and_back(cell: Cell) -> list[str]:
     """As an editor writes it that does not write beside it."""
     cell.write()
-    cell.client.start()
-    await cell.settle()
-    kinds = [(await cell.look())[0]]
+    kinds = [await start(cell)]
     for text in ("", cell.rule):
         cell.write(text)
         await cell.tell()
@@ -443,27 +376,35 @@ async def wrong_and_mended(cell: Cell) -> list[str]:
     await cell.tell()
     kinds.append((await cell.look())[0])
     cell.path.rmdir()
-    await change(cell)
-    return [*kinds, (await cell.look())[0]]
+    return [*kinds, await change(cell)]
 
 
 async def refused(cell: Cell) -> list[str]:
     """It said that it can be asked."""
     cell.configuration = JsonRpcException(message="no")
-    cell.client.start()
-    await cell.settle()
-    return [(await cell.look())[0]]
+    return [await start(cell)]
 
 
-async def start_without(cell: Cell) -> str:
-    if cell.path.name == "editor":
-        cell.configuration = None
+async def start(cell: Cell) -> str:
     cell.client.start()
     await cell.settle()
     return (await cell.look())[0]
 
 
-async def change(cell: Cell) -> None:
+async def start_without(cell: Cell) -> str:
+    if cell.path.name == "editor":
+        cell.configuration = None
+    return await start(cell)
+
+
+async def answered(cell: Cell) -> str:
+    """Let the disk answer."""
+    cell.answers.set()
+    await cell.settle()
+    return (await cell.look())[0]
+
+
+async def change(cell: Cell) -> str:
     """Have the file say the rule from now on, and tell."""
     if cell.path.name == "editor":
         cell.configuration = ASKED[1]
@@ -472,6 +413,7 @@ async def change(cell: Cell) -> None:
     else:
         cell.write()
         await cell.tell()
+    return (await cell.look())[0]
 
 
 FILES = [*COLUMNS]

@@ -20,11 +20,6 @@ def framed(body: bytes, header: bytes = b"Content-Length: %d\r\n\r\n") -> bytes:
     return header % len(body) + body
 
 
-def check(data: bytes, expected: list[Frame]) -> None:
-    """The messages that *data* holds."""
-    assert [*frames(io.BytesIO(data))] == expected
-
-
 NO_LENGTH = Skipped("a header without Content-Length")
 
 
@@ -34,41 +29,33 @@ NO_LENGTH = Skipped("a header without Content-Length")
         (b"", []),
         (framed(b"{}") + framed(b"[1]"), [b"{}", b"[1]"]),
         (framed(b""), [b""]),
-        (framed(b"x", b"content-length:%d\r\n\r\n"), [b"x"]),
         (framed(b"x", b"CONTENT-LENGTH \t:\t %d \r\n\r\n"), [b"x"]),
         (framed(b"x", b"Content-Length: 00%d\r\n\r\n"), [b"x"]),
         (framed(b"x", b"Content-Length: %d\n\n"), [b"x"]),
         (framed(b"x", b"Content-Type: a; b=c\r\nContent-Length: %d\r\n\r\n"), [b"x"]),
-        (framed(b"x", b"Content-Length: %d\r\nContent-Type: a\r\n\r\n"), [b"x"]),
         (b"Content-Type: a\r\n\r\n" + framed(b"x"), [NO_LENGTH, b"x"]),
         (framed(b"a\r\n\r\nContent-Length: 9\r\n\r\n"), [b"a\r\n\r\nContent-Length: 9\r\n\r\n"]),
         (framed(b"x") + b"Content-Len", [b"x"]),
-        (framed(b"x") + b"Content-Length: 9\r\n", [b"x"]),
         (framed(b"x") + b"Content-Length: 9\r\n\r\nshort", [b"x"]),
     ],
 )
 def test_messages_are_read_by_their_length(data: bytes, messages: list[Frame]) -> None:
     """Any case and order of LSP's two fields; what is cut off at the end is no message."""
-    check(data, messages)
+    assert [*frames(io.BytesIO(data))] == messages
 
 
 @pytest.mark.parametrize(
     ("data", "says"),
     [
         (b"GET / HTTP/1.1\r\n", "expected Content-Length, not 'GET / HTTP/1.1"),
-        (b"Host: x\r\nContent-Length: 1\r\n\r\nx", "expected Content-Length, not 'Host: x"),
         (b"Content-Length: 1\r\nHost: x\r\n\r\nx", "expected Content-Length, not 'Host: x"),
         (b"\r\n", "expected Content-Length"),
         (b"X" * 5000, "expected Content-Length"),
         (b"Content-Length\r\n\r\n", "expected Content-Length"),
         (b"Content-Length: -1\r\n", "up to 1073741824, not '-1'"),
         (b"Content-Length: +1\r\n", "not '+1'"),
-        (b"Content-Length: 0x1\r\n", "not '0x1'"),
         (b"Content-Length: 1 1\r\n", "not '1 1'"),
-        (b"Content-Length: 1e3\r\n", "not '1e3'"),
-        (b"Content-Length: five\r\n", "not 'five'"),
         (b"Content-Length: \xd9\xa5\r\n", "not '"),
-        (b'{"jsonrpc": "2.0"}\r\n\r\n', "expected Content-Length"),
         (bytes(range(256)) + b"\n", "expected Content-Length"),
         (b"Content-Length: \r\n", "not ''"),
         (b"Content-Length: 1073741825\r\n", "not '1073741825'"),

@@ -171,14 +171,9 @@ def deep(root: Path) -> Iterator[str]:
     if sys.platform == "win32":
         pytest.skip("paths are short there")
     depth = min(1100, (os.pathconf(root, "PC_PATH_MAX") - len(str(root)) - 100) // 2)
-    folder = os.open(root, os.O_RDONLY)
-    for _ in range(depth):
-        os.mkdir("x", dir_fd=folder)
-        inner = os.open("x", os.O_RDONLY, dir_fd=folder)
-        os.close(folder)
-        folder = inner
-    os.close(os.open("deep.py", os.O_CREAT, dir_fd=folder))
-    os.close(folder)
+    for n in range(1, depth + 1):
+        Path(root, "x/" * n).mkdir()
+    Path(root, "x/" * depth, "deep.py").touch()
     yield "x/" * depth + "deep.py"
     while (root / "x/x").exists():  # pytest removes folders by recursion
         (root / "x/x").rename(root / "y")
