@@ -93,10 +93,8 @@ BARE = Frame(Header("shop", (), "a.py"), NOWHERE)
 
 def test_the_ring_gives_way_first() -> None:
     """Half of the chunks go, and half of the rest; only then the window is made smaller."""
-    doc = OpenDocuments(Workspaces(), Stats(), Quietness(lambda: 0.0)).open(
-        "file:///a.py", "python", 1, ""
-    )
-    ladder = doc.view.ladder
+    documents = OpenDocuments(Workspaces(), Stats(), Quietness(lambda: 0.0))
+    ladder = documents.open("file:///a.py", "python", 1, "").view.ladder
     ladder.install(BARE)
     for n_chunks in (5, 2, 1):
         chunks = WIDE.header.chunks[:n_chunks]

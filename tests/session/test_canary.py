@@ -35,9 +35,8 @@ MAIN = (
 
 def canary(name: str) -> str:
     """Code worth showing, with a word that is nowhere else."""
-    return (
-        f"def freight_{name}(weight):\n    CANARY_{name} = weight * 7\n    return CANARY_{name}\n"
-    )
+    word = f"CANARY_{name}"
+    return f"def freight_{name}(weight):\n    {word} = weight * 7\n    return {word}\n"
 
 
 FILES = {
@@ -132,11 +131,8 @@ async def project(
 async def test_no_canary_ever_reaches_the_model(project: Project) -> None:
     """Excluded, ignored, linked, outside, of another workspace, secret by form: none is sent."""
     main = Typist(project.session, MAIN, project.uri("main.py"))
-    project.session.handle(
-        events.FoldersChanged(
-            (project.root.as_uri(), (project.root / "../other").resolve().as_uri())
-        )
-    )
+    folder = (project.root / "../other").resolve().as_uri()
+    project.session.handle(events.FoldersChanged((project.root.as_uri(), folder)))
     for name in OPENED:
         text = project.open(name)
         project.session.handle(events.Focused(project.uri(name)))
@@ -144,16 +140,15 @@ async def test_no_canary_ever_reaches_the_model(project: Project) -> None:
         private = await project.session.complete(project.uri(name), Position(1, 4), invoked=True)
         assert name in ("keys.py", "settings.py", "later.py", "moved.py") or not private.suggestions
     project.open("ship.py")
-    other = f"{(project.root / '../other').resolve().as_uri()}/main.py"
-    project.session.handle(events.Opened(other, "python", 1, FILES["../other/main.py"]))
+    other = FILES["../other/main.py"]
+    project.session.handle(events.Opened(f"{folder}/main.py", "python", 1, other))
     await project.rest()
     (project.root / ".gitignore").write_text("ignored*\nlater.py\n")
     project.session.handle(events.FilesChanged((project.uri(".gitignore"),), ()))
     (project.root / "moved.py").rename(project.root / "secrets.toml")
     project.session.handle(events.Closed(project.uri("moved.py")))
-    project.session.handle(
-        events.FilesChanged((project.uri("secrets.toml"),), (project.uri("moved.py"),))
-    )
+    moved = (project.uri("secrets.toml"),), (project.uri("moved.py"),)
+    project.session.handle(events.FilesChanged(*moved))
     before = len(project.bodies)
     await project.type(main, "    def price(self):\n        return fre")
     project.session.handle(events.Closed(project.uri("keys.py")))

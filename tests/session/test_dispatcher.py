@@ -12,7 +12,7 @@ from fim_lsp.documents import Position
 from server_bridge.protocol import Prompt
 from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
-from tests.typist import BRIEF, ROOT, Typist, wait_judged
+from tests.typist import BRIEF, Typist, wait_judged
 
 TYPED = "class Cart:\n    def __init__(self, na"  # the text goes on with `me`
 
@@ -101,19 +101,6 @@ async def test_behind_a_text_that_was_typed_to_its_end(
     assert [suggestion.text for suggestion in await second] == [suggested] * bool(suggested)
     await first
     assert len(backend.seen) == 1 + bool(suggested)
-
-
-async def test_a_request_in_another_document_comes_first(
-    typist: Typist, backend: FakeBackend
-) -> None:
-    """Before the rest of the text that is on its way; both requests end."""
-    first = await asked(typist, backend)
-    other = Typist(typist.session, TYPED, uri=f"{ROOT}/other.py")
-    second = asyncio.create_task(other.ask(invoked=True))
-    await asyncio.sleep(0)
-    backend.release()
-    _, suggestions = await asyncio.gather(first, second)
-    assert suggestions
 
 
 async def test_a_closed_document_gets_nothing(typist: Typist, backend: FakeBackend) -> None:

@@ -17,28 +17,23 @@ async def typist(session: Session) -> Typist:
     return Typist(session)
 
 
-async def test_the_indentation_that_an_editor_takes_back_is_no_deletion(typist: Typist) -> None:
+@pytest.mark.parametrize("asks", [True, False])
+async def test_the_indentation_that_an_editor_takes_back_is_no_deletion(
+    typist: Typist, *, asks: bool
+) -> None:
     """Neovim takes it off a line that is left empty: the answer where the user typed is what counts."""
     typist.type(HEADER)
-    typist.type("\n    ")
     await typist.ask()
-    before = await typist.session.explain(typist.uri, typist.cursor)
+    typist.type("\n    ")
+    if asks:  # else Enter and Escape came as fast as keys come
+        await typist.ask()
+        before = await typist.session.explain(typist.uri, typist.cursor)
     n_answers = len(typist.session._counters.answers)
     typist.backspace(4)
     after = await typist.session.explain(typist.uri, Position(1, 0))
-    assert (after.answer, after.position) == (before.answer, Position(1, 0))
+    assert not asks or (after.answer, after.position) == (before.answer, Position(1, 0))
     assert after.answer.outcome != "after a deletion"
     assert len(typist.session._counters.answers) == n_answers
-
-
-async def test_nor_is_it_where_no_request_came_between(typist: Typist) -> None:
-    """Enter and Escape, as fast as keys come."""
-    typist.type(HEADER)
-    await typist.ask()
-    typist.type("\n    ")
-    typist.backspace(4)
-    after = await typist.session.explain(typist.uri, typist.cursor)
-    assert after.answer.outcome != "after a deletion"
 
 
 @pytest.mark.parametrize("taken", [1, 7])

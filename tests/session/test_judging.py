@@ -111,13 +111,12 @@ async def test_nothing_is_judged_after_the_end(disk: Disk) -> None:
     assert len(disk.looks) == 1
 
 
+UNNAMED = f"{paths.UNNAMED}a.py"
+
+
 @pytest.mark.parametrize(
     ("uri", "host", "is_private"),
-    [
-        (f"{paths.UNNAMED}a.py", "llm.example.org", True),
-        (f"{paths.UNNAMED}a.py", "127.0.0.1", False),
-        (f"{ROOT}/a.py", "llm.example.org", False),
-    ],
+    [(UNNAMED, "llm.corp", True), (UNNAMED, "127.0.0.1", False), (URI, "llm.corp", False)],
 )
 async def test_a_text_without_a_name_is_shown_to_this_machine_only(
     uri: str, host: str, *, is_private: bool
@@ -259,10 +258,7 @@ def test_what_is_kept_of_no_file_goes(tmp_path: Path) -> None:
 async def test_many_documents_are_begun_in_slices(
     disk: Disk, monkeypatch: pytest.MonkeyPatch, event: events.Event
 ) -> None:
-    """
-    Between two of them the loop does other work, also where they are begun twice; nothing is shown
-    of those that come later.
-    """
+    """Between two the loop does other work, also where they are begun twice; none is shown yet."""
     monkeypatch.setattr(judging, "SLICE_S", -1.0)  # one document
     documents = [await disk.open(f"{ROOT}/app/{n}.py") for n in range(9)]
     for look in disk.looks:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,10 +105,7 @@ def kept(tmp_path: Path) -> Kept:
 
 @contextmanager
 def snapshots(cache: Path, to: Path) -> Iterator[list[Path]]:
-    """
-    Copy *cache* before each change of a file in it: what a process leaves that is killed then, as
-    it is found a while later.
-    """
+    """Copy *cache* before each change of a file in it: what a process that is killed then leaves."""
     taken: list[Path] = []
     is_on = True
 
@@ -143,9 +141,8 @@ async def test_whenever_it_is_killed_nothing_is_without_a_name(
         await kept.save(session, "w/a.py")
         await session._persistence.wait_audited()
     await session.aclose()
-    states = [cache for cache in killed if [*cache.rglob("*.bin")]]
-    assert states
-    for state in (state for cache in states for state in cache.rglob("*.bin")):
+    assert [cache for cache in killed if [*cache.rglob("*.bin")]]
+    for state in (state for cache in killed for state in cache.rglob("*.bin")):
         assert state.with_name(f"{state.name}.json").exists()
     kept.ignore()
     for cache in [*killed, kept.cache]:
@@ -181,13 +178,15 @@ EVENTS: dict[str, Callable[[Kept, pytest.MonkeyPatch], object]] = {
     "notes behind a link": lambda kept, _: kept.move_behind_link("workspaces"),
     "all behind a link": lambda kept, _: kept.move_behind_link("."),
 }
-HIDDEN = PrivacyConfig(exclude=("*",))
-UNKNOWN = PrivacyConfig(unknown="late")
+
+
+def private(**privacy: Any) -> Config:
+    return dataclasses.replace(QUICK, privacy=PrivacyConfig(**privacy))
 
 
 def unknown_in_w(folder: Path) -> Config:
     rules = ProjectRules(os.path.realpath(folder / "w"), (), ".fim-lsp.toml is wrong")
-    return dataclasses.replace(QUICK, privacy=PrivacyConfig(projects=(rules,)))
+    return private(projects=(rules,))
 
 
 def keeps_nothing_of_x(folder: Path) -> Config:
@@ -197,8 +196,8 @@ def keeps_nothing_of_x(folder: Path) -> Config:
 
 CONFIGS: dict[str, Callable[[Path], Config]] = {
     "": lambda _: QUICK,
-    "all is hidden": lambda _: dataclasses.replace(QUICK, privacy=HIDDEN),
-    "not known": lambda _: dataclasses.replace(QUICK, privacy=UNKNOWN),
+    "all is hidden": lambda _: private(exclude=("*",)),
+    "not known": lambda _: private(unknown="late"),
     "not known in w": unknown_in_w,
     "x keeps nothing": keeps_nothing_of_x,
 }

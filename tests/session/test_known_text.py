@@ -1,7 +1,4 @@
-"""
-What is known behind a cursor: of a text on screen, one that is kept, and one that is being decoded,
-by one rule.
-"""
+"""What is known behind a cursor: of a text on screen, kept, or being decoded, by one rule."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from fim_lsp.documents import Document, Position
+from fim_lsp.documents import Position, open_document
 from fim_lsp.prompt.frame import Frame, Header, compose
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.generation import Generation, Phase
@@ -31,9 +28,7 @@ SURE, UNSURE = -0.01, -9.0
 
 def request(typed: str, *, invoked: bool = False) -> CompletionRequest:
     """Return a request behind *typed*, in the line below `ABOVE`."""
-    document = Document(
-        "file:///a.py", "python", 1, tuple((ABOVE + typed).splitlines(keepends=True))
-    )
+    document = open_document("file:///a.py", "python", 1, ABOVE + typed)
     lines = (ABOVE + typed).split("\n")
     place = Position(len(lines) - 1, len(lines[-1]))
     return request_at(document, place, "a.py", Config(), STATE, invoked=invoked)
@@ -67,9 +62,7 @@ ROWS = {
     "typed along": Row("    ret", "urn x", "    return", " x"),
     "something else": Row("    ret", "urn x", "    ref", None),
     "all, and more may follow": Row("    ret", "urn x", "    return x", None),
-    "a beginning of a longer one": Row(
-        "    ret", "urn x\n    y = 1", "    return x\n    y", " = 1"
-    ),
+    "part of a longer one": Row("    ret", "urn x\n    y = 1", "    return x\n    y", " = 1"),
 }
 
 
@@ -112,8 +105,7 @@ def test_what_is_on_screen_stays(typed: str, left: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"after": ")"}, {"above": ("def g():",)}, {"below": ("x = 1",)}, {"language": "lua"}],
+    "change", [{"after": ")"}, {"above": ("def g():",)}, {"below": ("x = 1",)}, {"language": "lua"}]
 )
 def test_what_is_on_screen_stays_there_only(change: dict[str, Any]) -> None:
     """Other text around it, or a text of another language: the screen does not say."""

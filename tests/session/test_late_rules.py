@@ -99,10 +99,19 @@ def watched(held: Held) -> None:
 
 
 def saved(held: Held) -> None:
-    uri = f"{held.root.as_uri()}/.gitignore"
+    leave(held, ".gitignore", events.Saved)
+
+
+def closed(held: Held) -> None:
+    leave(held, ".fimignore", events.Closed)
+
+
+def leave(held: Held, name: str, done: Callable[[str], events.Event]) -> None:
+    """Write rules in the editor, in a client that watches no files."""
+    uri = f"{held.root.as_uri()}/{name}"
     held.session.handle(events.Opened(uri, "ignore", 1, "shop.py\n"))
-    (held.root / ".gitignore").write_text("shop.py\n")
-    held.session.handle(events.Saved(uri))
+    (held.root / name).write_text("shop.py\n")
+    held.session.handle(done(uri))
 
 
 def configured(held: Held) -> None:
@@ -121,7 +130,7 @@ WORK: dict[str, Callable[[Held], Coroutine[Any, Any, Any]]] = {
     "rest": rest,
     "count the prompt for a page": lambda held: held.session.report(held.uri),
 }
-RULES = [watched, saved, configured]
+RULES = [watched, saved, configured, closed]
 
 
 @pytest.mark.parametrize(("work", "rule"), in_turn(WORK, RULES))

@@ -10,14 +10,7 @@ from pathlib import Path
 import pytest
 
 from fim_lsp.documents import Edit, Position
-from fim_lsp.events import (
-    Changed,
-    Closed,
-    FoldersChanged,
-    NextEditShown,
-    NextEditTaken,
-    Opened,
-)
+from fim_lsp.events import Changed, Closed, FoldersChanged, NextEditShown, NextEditTaken, Opened
 from fim_lsp.next_edit.engine import propose
 from fim_lsp.session.edits import next_edits
 from fim_lsp.session.edits.model_edits import ModelEdits
@@ -128,21 +121,6 @@ async def test_a_definition_that_was_renamed_once_asks_for_its_uses() -> None:
     assert await desk.proposed() == (A, 2, "    return height * width")
     desk.rename(A, 2)
     assert await desk.proposed() is None
-
-
-async def test_two_that_ask_at_once_are_both_answered(desk: Desk) -> None:
-    """An inline edit and a code action, which may read other files and be asked from another document."""
-    desk.add(B)
-    desk.now += 1
-
-    one, two, three = await asyncio.gather(
-        desk.next_edits.propose(A, unopened=False),
-        desk.next_edits.propose(A),
-        desk.next_edits.propose(B),
-    )
-    assert one is not None
-    assert one == two == three
-    assert desk.stats.next_edits == {"offered": 1}
 
 
 async def test_a_search_in_an_older_text_ends(desk: Desk) -> None:

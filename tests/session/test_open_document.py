@@ -20,6 +20,7 @@ from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.known import Displayed
+from fim_lsp.suggest.pace import USUAL_MS
 from tests.session import test_known_text as texts
 from tests.typist import ROOT, wait_judged
 
@@ -126,3 +127,13 @@ def test_what_is_on_screen_is_known(doc: OpenDocument) -> None:
     doc.display(Displayed(texts.request("    ret").cursor, Candidate("urn total(1)"), texts.MODEL))
     found = doc.find_known(texts.request("    return"), texts.MODEL)
     assert [each.text for each in found.candidates] == [" total(1)"]
+
+
+@pytest.mark.parametrize("is_a_key", [True, False])
+def test_only_keys_of_the_editor_tell_how_fast_its_user_types(is_a_key: bool) -> None:
+    """Edits that another program's request shows come when it asks."""
+    documents, top = OpenDocuments(Workspaces(), Stats(), Quietness(lambda: 0.0)), Position(0, 0)
+    doc = documents.open("untitled:a", "python", 1, "")
+    for version in range(2, 20):
+        documents.change(doc, events.Changed(doc.uri, version, (Edit(top, top, "x"),), is_a_key))
+    assert (documents.pace.interval_ms == USUAL_MS) is not is_a_key

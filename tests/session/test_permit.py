@@ -1,7 +1,4 @@
-"""
-The permit between the frame and the wire: what was composed is not sent if it may not be shown when its turn comes; and what
-a new rule leaves alone stays.
-"""
+"""The permit between the frame and the wire; and what a new rule leaves alone stays."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ class Wire:
     """The way to the model, where nothing passes after `hold`; and the disk, which then answers nothing."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._free, self._waits, self._answers = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._free, self._waits, self.disk = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._n_before = 1 << 30
         run, find = Lane.run, Verdicts.find
 
@@ -40,10 +37,10 @@ class Wire:
             return await run(*arguments)
 
         async def wait_and_find(*arguments):
-            await self._answers.wait()
+            await self.disk.wait()
             return await find(*arguments)
 
-        self.release_disk()
+        self.disk.set()
         monkeypatch.setattr(Lane, "run", wait_and_run)
         monkeypatch.setattr(Verdicts, "find", wait_and_find)
 
@@ -59,14 +56,6 @@ class Wire:
         """Let all pass."""
         self._n_before = 1 << 30
         self._free.set()
-
-    def hold_disk(self) -> None:
-        """Give no verdict from now on."""
-        self._answers.clear()
-
-    def release_disk(self) -> None:
-        """Give the verdicts."""
-        self._answers.set()
 
 
 @pytest.fixture
@@ -94,7 +83,7 @@ def move_folder(held: Held, _: Wire) -> None:
 
 
 def judge_again(held: Held, wire: Wire) -> None:
-    wire.hold_disk()
+    wire.disk.clear()
     (held.root / ".gitignore").write_text("main.py\n")
     held.session.handle(events.FilesChanged((f"{held.root.as_uri()}/.gitignore",), ()))
 
@@ -152,7 +141,7 @@ async def test_nothing_composed_is_sent_against_the_permit(
     requests = [request.prompt for request in held.backend.seen]
     shown = requests if text == TYPED else [*requests, *held.backend.warmed]
     assert text not in repr(shown)
-    wire.release_disk()
+    wire.disk.set()
 
 
 def list_state(held: Held) -> tuple[object, ...]:

@@ -102,12 +102,10 @@ async def again(
         await typist.ask(invoked=True)
         assert typist.counted("streams") > 0
         assert typist.counted("mirror", "wrong") == 0
-        first = {
-            "evaluated": typist.counted("tokens", "evaluated") - typist.counted("streams"),
-            "chunks": typist.counted("ring", "chunks"),
-        }
+        n_evaluated = typist.counted("tokens", "evaluated") - typist.counted("streams")
+        n_chunks = typist.counted("ring", "chunks")
         await ours.wait_idle()  # what is half evaluated for the next request would be lost
-        return first
+        return {"evaluated": n_evaluated, "chunks": n_chunks}
 
 
 @pytest.mark.engine
@@ -174,15 +172,6 @@ async def test_who_wants_nothing_kept_has_nothing_kept(machine: Machine, root: P
     assert (await again(machine, root, off))["chunks"] == 0
 
 
-async def test_who_wants_it_no_more_has_nothing_left(machine: Machine, root: Path) -> None:
-    """Of workspaces that are not open, too: their rules are not known, and need not be."""
-    await work(machine, root)
-    assert machine.kept()
-    async with machine.session() as ours:
-        ours.configure(replace(BRIEF, state=StateConfig(save=False)))
-    assert machine.kept() == []
-
-
 async def test_files_outside_of_every_workspace_leave_nothing(
     machine: Machine, root: Path, tmp_path: Path
 ) -> None:
@@ -229,7 +218,7 @@ async def test_a_server_that_comes_back_loads_what_was_saved(
             assert await count_shown(typist) >= shown
 
 
-@pytest.mark.parametrize("junk", ["", "{", '{"ring": 3}', '{"documents": {"a": 1}}', "\0" * 99])
+@pytest.mark.parametrize("junk", ["{", '{"ring": 3}', '{"documents": {"a": 1}}'])
 def test_a_file_that_cannot_be_read_is_as_good_as_none(
     tmp_path: Path, junk: str, caplog: pytest.LogCaptureFixture
 ) -> None:

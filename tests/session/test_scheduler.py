@@ -111,10 +111,7 @@ async def test_a_failing_job_ends_alone() -> None:
 def test_work_that_leaves_itself_for_later_ends(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    After some rounds in which nothing comes of it, ever more seldom, with a line in the log; the
-    other kinds go on.
-    """
+    """After some rounds without result, ever more seldom, with a line in the log; others go on."""
     ran: list[tuple[str, float]] = []
 
     async def work() -> None:

@@ -13,6 +13,9 @@ from fim_lsp import events
 from fim_lsp.documents import Edit, Position
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
+from fim_lsp.suggest.cursor import Candidate
+from fim_lsp.suggest.reasons import Outcome
+from fim_lsp.suggest.request import request_at
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Backend, BackendUnavailable, Health
 from tests.asked import requests_to
@@ -23,7 +26,6 @@ from tests.typist import QUICK, ROOT, Typist
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
 # Tokens: what was typed, and one a stream. The prompts have over a thousand; how it is split into requests differs.
 FEW = 24
-KEYS = "\ndef total(items, rate):\n    price = sum(item."
 HALF = "\nclass Parser:\n    def __init__(self, na"  # the text goes on with `me`
 
 
@@ -71,20 +73,6 @@ async def test_typing_what_was_suggested_sends_no_request(session: Session) -> N
     [again] = await typist.ask(invoked=True)
     assert again.text == suggestion.text[2:]
     assert typist.counted("streams") == streams
-
-
-async def test_a_client_that_does_not_ask_while_one_types_along(session: Session) -> None:
-    """Ghost text that shrinks as it is typed makes no request; the window stays where it is."""
-    typist = Typist(session, CODE)
-    typist.cursor = Position(100, len(typist.document.lines[100].rstrip("\n")))
-    typist.type("\n        total = ")
-    await typist.ask()
-    await session.wait_idle()
-    typist.type("pri")
-    await typist.ask()
-    typist.type("ces")
-    await session.wait_idle()
-    assert await typist.cost(" + self", invoked=True) <= FEW
 
 
 async def test_an_accepted_suggestion_is_in_the_cache_already(session: Session) -> None:
@@ -235,3 +223,25 @@ async def test_without_a_backend_lines_in_sight_are_offered(open_session: OpenSe
     [suggestion] = await typist.ask()
     assert suggestion.text == "ogger(__name__).setLevel(1)"
     assert typist.counted("outcomes", "local") == 1
+
+
+@pytest.mark.parametrize(
+    ("texts", "offered"),
+    [
+        (["dth", "de", "dth  "], ["dth", "de"]),  # equal behind the filters: the greedy one counts
+        (["dth", "dth", "de"], ["dth", "de"]),
+        (["", "de"], ["de"]),
+    ],
+)
+async def test_the_greedy_candidate_stays_first(
+    session: Session, texts: list[str], offered: list[str]
+) -> None:
+    """Alternatives follow in the order they came, none twice."""
+    typist = Typist(session, "def area(width):\n    return wi")
+    request = request_at(
+        typist.document, typist.cursor, "a.py", QUICK, session.connection.state, invoked=True
+    )
+    doc = session._open.by_uri[typist.uri]
+    candidates = [Candidate(text) for text in texts]
+    answer = session._completer._polish(request, doc, Outcome.BACKEND, candidates)
+    assert [suggestion.text for suggestion in answer.suggestions] == offered

@@ -27,9 +27,7 @@ CODE = "def freight(weight):\n    rate = '{}'\n    return weight * rate\n"
 
 
 class Disks:
-    """
-    Two workspaces, and a session in both; `hang` makes looks at some files wait until the end.
-    """
+    """Two workspaces, and a session in both; `hang` makes looks at some files wait."""
 
     def __init__(self, folder: Path) -> None:
         self.backend = FakeBackend()
@@ -119,9 +117,7 @@ async def test_by_hand_a_busy_machine_is_waited_for(
 async def test_a_disk_that_hangs_stops_its_own_documents(
     disks: Disks, monkeypatch: pytest.MonkeyPatch, n_hanging: int
 ) -> None:
-    """
-    Others are answered at once, in the same workspace, too; its own are, once the disk answers.
-    """
+    """Others are answered at once, in its workspace, too; its own are, once the disk answers."""
     one, two = disks.roots
     slow = one / "sub"
     disks.hang(monkeypatch, slow)
@@ -268,39 +264,16 @@ def test_many_changes_of_rules_are_one(
 # -- folders that go away --------------------------------------------------------------------------
 
 
-def deleted(folder: Path) -> None:
-    shutil.rmtree(folder)
-
-
-def emptied(folder: Path) -> None:
-    """As the place where a disk was mounted."""
-    shutil.rmtree(folder)
-    folder.mkdir()
-
-
-def replaced(folder: Path) -> None:
-    """Another one, with a file of the same name, and without rules."""
-    folder.rename(folder.with_name("old"))
-    folder.mkdir()
-    (folder / "secret.py").write_text("")
-
-
-def remade(folder: Path) -> None:
-    """As by a build: the new one may have the number of the old one, and the file that of the old file."""
-    shutil.rmtree(folder)
-    folder.mkdir()
-    (folder / "secret.py").write_text("")
-
-
-def linked(folder: Path) -> None:
-    shutil.rmtree(folder)
+def link(folder: Path) -> None:
     folder.with_name("other").mkdir()
     folder.symlink_to(folder.with_name("other"))
 
 
-def a_file(folder: Path) -> None:
-    shutil.rmtree(folder)
-    folder.write_text("")
+# What takes the place of a folder that is deleted: an empty one as where a disk was mounted; another
+# one, as of a build, may have the number of the old one, and its file that of the old file.
+SPOILS: list[Callable[[Path], object]] = [
+    Path.exists, Path.mkdir, lambda folder: make_again(folder / "secret.py", ""), link, Path.touch,
+]  # fmt: skip
 
 
 async def watched(disks: Disks, file: Path) -> None:
@@ -311,9 +284,9 @@ async def deleted_rule(disks: Disks, file: Path) -> None:
     disks.session.handle(events.FilesChanged((), ((file.parent / ".gitignore").as_uri(),)))
 
 
-async def opened_again(disks: Disks, file: Path) -> None:
+async def opened_again(disks: Disks, file: Path, text: str = CODE.format("secret")) -> None:
     disks.session.handle(events.Closed(file.as_uri()))
-    disks.session.handle(events.Opened(file.as_uri(), "python", 1, CODE.format("secret")))
+    disks.session.handle(events.Opened(file.as_uri(), "python", 1, text))
 
 
 async def folders_changed(disks: Disks, file: Path) -> None:
@@ -329,7 +302,6 @@ async def twice(disks: Disks, file: Path) -> None:
         assert await answer(disks.typist(file))
 
 
-SPOILS = [deleted, emptied, replaced, remade, linked, a_file]
 AGAIN = [watched, deleted_rule, opened_again, folders_changed, twice]
 
 
@@ -347,9 +319,9 @@ async def test_what_was_private_stays_so_when_its_folder_goes(
     secret = disks.open(file)
     await wait_judged(disks.session)
     assert "private" in await answer(secret)
-    if spoil is not deleted or where == "sub":
-        (root / "keep").touch()
-    spoil(root if where == "root" else root / "sub")
+    folder = root if where == "root" else root / "sub"
+    shutil.rmtree(folder)
+    spoil(folder)
     await again(disks, file)
     await wait_judged(disks.session)
     outcome = await answer(disks.typist(file))
@@ -376,6 +348,7 @@ async def test_another_name_for_it_stays_private_too(disks: Disks, spelling: str
     cells = ("#1", "#2") if spelling == "a cell" else ("", "")
     first = disks.open(file, file.as_uri() if not cells[0] else uri + cells[0])
     assert "private" in await answer(first)
+    shutil.rmtree(root / "sub")
     spoil(root / "sub")
     disks.session.handle(events.Closed(first.uri))
     disks.session.handle(events.Opened(uri + cells[1], "python", 1, CODE.format("secret")))
@@ -393,7 +366,8 @@ async def test_what_was_never_judged_stays_so_when_its_disk_is_taken_out(
     disks.hang(monkeypatch, root / "sub")
     secret = disks.open(file)
     assert "not judged" in await answer(secret)
-    emptied(root / "sub")
+    shutil.rmtree(root / "sub")
+    (root / "sub").mkdir()
     disks.answers.set()
     await wait_judged(disks.session)
     for _ in range(2):
@@ -416,7 +390,7 @@ async def test_a_folder_that_comes_back_is_judged_again(disks: Disks) -> None:
     assert await answer(public) in ("backend", "cache")
 
 
-def made_again(file: Path, text: str, *, rule: str = "") -> None:
+def make_again(file: Path, text: str, *, rule: str = "") -> None:
     if file.parent.exists():
         file.parent.rename(file.parent.with_name("old"))
     file.parent.mkdir()
@@ -429,21 +403,20 @@ async def same_text(disks: Disks, file: Path) -> list[str]:
     file.parent.rename(file.parent.with_name("old"))
     await watched(disks, file)
     kinds = [await answer(disks.typist(file))]
-    made_again(file, CODE.format("secret"))
+    make_again(file, CODE.format("secret"))
     return [*kinds, await answer(disks.typist(file))]
 
 
 async def opened_with_its_new_text(disks: Disks, file: Path) -> list[str]:
-    made_again(file, CODE.format("new"))
+    make_again(file, CODE.format("new"))
     await watched(disks, file)
     kinds = [await answer(disks.typist(file))]
-    disks.session.handle(events.Closed(file.as_uri()))
-    disks.session.handle(events.Opened(file.as_uri(), "python", 1, CODE.format("new")))
+    await opened_again(disks, file, CODE.format("new"))
     return [*kinds, await answer(disks.typist(file))]
 
 
 async def saved(disks: Disks, file: Path) -> list[str]:
-    made_again(file, "")
+    make_again(file, "")
     await watched(disks, file)
     kinds = [await answer(disks.typist(file))]
     (file.parent / file.name).write_text("\ufeff" + CODE.format("secret"), "utf-8")
@@ -454,12 +427,9 @@ async def never_judged(disks: Disks, file: Path) -> list[str]:
     """Its rules could not be read where it was."""
     (file.parent / ".gitignore").unlink()
     (file.parent / ".gitignore").mkdir()
-    disks.session.handle(events.Closed(file.as_uri()))
     other = file.with_name("secret_2.py")
     kinds = [await answer(disks.open(other))]
-    other.parent.rename(other.parent.with_name("old"))
-    other.parent.mkdir()
-    other.write_text("")
+    make_again(other, "")
     return [*kinds, await answer(disks.typist(other))]
 
 
@@ -474,19 +444,20 @@ async def rule_gone_then_file(disks: Disks, file: Path) -> list[str]:
 
 
 async def with_its_rule(disks: Disks, file: Path) -> list[str]:
-    made_again(file, CODE.format("new"), rule="secret.py\n")
+    make_again(file, CODE.format("new"), rule="secret.py\n")
     await watched(disks, file)
     return [await answer(disks.typist(file))]
+
+
+UNSURE = "private: it cannot be judged"
 
 
 @pytest.mark.parametrize(
     ("story", "wanted"),
     [
-        (same_text, ["private: it cannot be judged", "backend"]),
-        (opened_with_its_new_text, ["private: it cannot be judged", "backend"]),
-        (saved, ["private: it cannot be judged", "backend"]),
+        *((story, [UNSURE, "backend"]) for story in (same_text, opened_with_its_new_text, saved)),
         (with_its_rule, ["private: it matches"]),
-        (never_judged, ["private: it cannot be judged"] * 2),
+        (never_judged, [UNSURE] * 2),
         (rule_gone_then_file, ["backend", "cache"]),
     ],
 )
@@ -501,21 +472,16 @@ async def test_a_folder_that_is_made_again_without_the_rule(
     assert all(map(str.startswith, outcomes, wanted)), outcomes
 
 
-def a_link(file: Path) -> None:
-    file.unlink()
-    file.symlink_to("secret.py")
+def replace_by_link(path: Path, to: str) -> None:
+    path.rename(path.with_name("old"))
+    path.symlink_to(to)
 
 
-def a_folder_with_a_rule(file: Path) -> None:
-    made_again(file, CODE.format("secret"), rule="*\n")
-
-
-def a_link_to_a_folder(file: Path) -> None:
-    file.parent.rename(file.parent.with_name("old"))
-    file.parent.symlink_to("hidden")
-
-
-WAYS = [a_link, a_folder_with_a_rule, a_link_to_a_folder]
+WAYS: list[Callable[[Path], None]] = [
+    lambda file: replace_by_link(file, "secret.py"),
+    lambda file: make_again(file, CODE.format("secret"), rule="*\n"),
+    lambda file: replace_by_link(file.parent, "hidden"),
+]
 TELLS: dict[str, Callable[[Path], events.Event | None]] = {
     "of the file": lambda file: events.FilesChanged((file.as_uri(),)),
     "of its folder": lambda file: events.FilesChanged((file.parent.as_uri(),)),
@@ -531,7 +497,7 @@ async def test_what_becomes_a_way_to_a_private_file_is_judged_again(
 ) -> None:
     """It was not private; the client tells of the change, or not, and loads its text."""
     root = disks.roots[0]
-    made_again(root / "hidden/open.py", CODE.format("secret"))
+    make_again(root / "hidden/open.py", CODE.format("secret"))
     (root / ".gitignore").write_text("secret.py\nhidden\n")
     file = root / "sub/open.py"
     assert await answer(disks.open(file)) == "backend"

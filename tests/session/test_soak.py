@@ -77,9 +77,8 @@ class User:
             case 3:
                 session.handle(events.RulesChanged())
             case 4:
-                session.handle(
-                    events.FilesChanged((f"{ROOT}/new{row}.py",), (f"{ROOT}/old{row}.py",))
-                )
+                news = (f"{ROOT}/new{row}.py",), (f"{ROOT}/old{row}.py",)
+                session.handle(events.FilesChanged(*news))
             case 5:
                 session.handle(events.CursorMoved(uri, typist.cursor))
             case _:
@@ -103,9 +102,7 @@ class User:
 def test_an_hour_leaves_nothing_behind(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    Tasks, memory, files and lines of the log are bounded, and after the last event nothing runs.
-    """
+    """Tasks, memory, files and lines of the log are bounded, and after it nothing runs."""
     rng = random.Random(seed)
 
     async def hour() -> tuple[int, float]:

@@ -36,11 +36,7 @@ KEY_S = 0.5  # between keys
 
 
 class Troubled(FakeBackend):
-    """
-    Connects at once, however it does otherwise: completions fail with *error* after so many seconds.
-
-    *refuses* is what connecting fails with, too. State: those, and how often it was asked.
-    """
+    """Connects at once, or fails with *refuses*; completions fail with *error* after *seconds*."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,9 +88,8 @@ class Member:
         self.session = Session(QUICK, lambda _: backend)
         shown = LanguageServer("fim-lsp", "0", types.NotebookDocumentSyncOptions([]))
         self.messages: list[str] = []
-        monkeypatch.setattr(
-            shown, "window_show_message", lambda params: self.messages.append(params.message)
-        )
+        show = lambda params: self.messages.append(params.message)  # noqa: E731
+        monkeypatch.setattr(shown, "window_show_message", show)
         messages = Messages(shown)
         self.states: list[State] = []
 
@@ -103,8 +98,7 @@ class Member:
             messages.show_status(status, notify=False)
 
         self.session.on_status = on_status
-        text = "def total(items):\n    "
-        self.typist = Typist(self.session, text)
+        self.typist = Typist(self.session, "def total(items):\n    ")
 
     async def types(self, seconds: float) -> int:
         """Type for so long; how often there was a suggestion."""
