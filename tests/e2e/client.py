@@ -166,11 +166,9 @@ class Client:
 
     def _result(self, method: str) -> object:
         """Return what this client answers to the server's requests."""
-        usual = {
-            "workspace/configuration": [self.configuration],
-            "window/showDocument": {"success": True},
-        }
-        found = {**usual, **self.results}.get(method)
+        if method == "workspace/configuration" and method not in self.results:
+            return [self.configuration]
+        found = {"window/showDocument": {"success": True}, **self.results}.get(method)
         return found() if callable(found) else found
 
     def _hear(self, message: Message) -> None:
@@ -192,13 +190,8 @@ def started(
     code = f"{before}\nfrom fim_lsp.__main__ import main\nmain()"
     program = ["-c", code] if before else ["-m", "fim_lsp"]
     pipe = subprocess.PIPE
-    return subprocess.Popen(
-        [sys.executable, *program, *arguments],
-        stdin=pipe,
-        stdout=pipe,
-        stderr=pipe if hears_errors else None,
-        env=env,
-    )
+    command, stderr = [sys.executable, *program, *arguments], pipe if hears_errors else None
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=stderr, env=env)
 
 
 class Editor(Client):
@@ -211,12 +204,8 @@ class Editor(Client):
     def __init__(
         self, home: Path, *arguments: str, before: str = "", template: Template | None = None
     ) -> None:
-        env = os.environ | {
-            "HOME": str(home),
-            "XDG_CONFIG_HOME": str(home),
-            "XDG_CACHE_HOME": str(home / "cache"),
-            "PYTHONPATH": str(ROOT),
-        }
+        env = os.environ | {"HOME": str(home), "XDG_CONFIG_HOME": str(home)}
+        env |= {"XDG_CACHE_HOME": str(home / "cache"), "PYTHONPATH": str(ROOT)}
         arguments = arguments or ("--stdio",)
         hears_errors = "--tcp" in arguments  # it says where it listens
         start = template.start if template else started
@@ -243,6 +232,11 @@ class Editor(Client):
         """Say that we leave and do not wait for the answer."""
         self.ask("shutdown")
         return self.hang_up()
+
+    def said(self) -> str:
+        """Return what a server with `--tcp` prints until its end."""
+        assert self.process.stderr
+        return self.process.stderr.read().decode()
 
     def hang_up(self) -> int:
         """Leave without a word."""

@@ -6,6 +6,7 @@ from tests.e2e.client import EMBEDDED, GHOST_TEXT, INLINE, Editor, at, insertion
 from tests.places import SHOP
 
 BOOK = f"{SHOP}/book.ipynb"
+BOOKS = {**GHOST_TEXT, "notebookDocument": {"synchronization": {}}}
 
 
 def cell(name: str) -> dict[str, object]:
@@ -35,10 +36,7 @@ def change_cell(editor: Editor, name: str, version: int, change: dict[str, objec
 
 def test_a_cell_gets_suggestions_at_its_own_lines(editor: Editor) -> None:
     """Cells are opened, edited, moved and closed; ranges are the cell's, in the editor's columns."""
-    capabilities = editor.initialize(
-        capabilities={**GHOST_TEXT, "notebookDocument": {"synchronization": {}}},
-        initializationOptions=EMBEDDED,
-    )
+    capabilities = editor.initialize(capabilities=BOOKS, initializationOptions=EMBEDDED)
     assert capabilities["notebookDocumentSync"] == {"notebookSelector": [{"notebook": "*"}]}
     area = text("a", "def area(width, height):\n    return width * height")
     open_book(editor, ["a"], [area])
@@ -61,7 +59,7 @@ def test_a_cell_gets_suggestions_at_its_own_lines(editor: Editor) -> None:
 
 def test_the_next_edit_is_one_of_a_cell(editor: Editor) -> None:
     """A name that was renamed in one cell is offered in the next one, at its own lines."""
-    editor.initialize(capabilities={**GHOST_TEXT, "notebookDocument": {"synchronization": {}}})
+    editor.initialize(capabilities=BOOKS)
     texts = [
         text("a", "print(hight)\ncheck(hight)"),
         {**text("note", "The hight of things."), "languageId": "markdown"},
@@ -70,17 +68,12 @@ def test_the_next_edit_is_one_of_a_cell(editor: Editor) -> None:
     open_book(editor, ["a", "note", "b"], texts)
     for line, version in ((0, 2), (1, 3)):
         change_cell(editor, "a", version, insertion(line, 7, "e"))
-    asked = {
-        "textDocument": {"uri": "cell:a", "version": 3},
-        "position": {"line": 1, "character": 8},
-    }
+    asked = at("cell:a", 1, 8)
     others = {**asked, "context": {"triggerKind": 2, "otherDocuments": True}}
     (item,) = editor.request("textDocument/copilotInlineEdit", others)["edits"]
     assert item["textDocument"] == {"uri": "cell:b", "version": 1}
-    assert item["range"] == {
-        "start": {"line": 1, "character": 0},
-        "end": {"line": 1, "character": 20},
-    }
+    assert item["range"]["start"] == {"line": 1, "character": 0}
+    assert item["range"]["end"] == {"line": 1, "character": 20}
     assert item["text"] == "area = height * width"
     assert item["why"].startswith("It repeats your edit in book.ipynb, line 2")
     assert editor.request("textDocument/copilotInlineEdit", asked) == {"edits": []}

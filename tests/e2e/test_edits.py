@@ -32,10 +32,7 @@ ABLE = {
 
 
 class Scripted:
-    """
-    A server with a chat model that answers every question with the same *text*, in pieces; *asked*
-    are the instructions.
-    """
+    """A chat model that answers with the same *text*, in pieces; *asked* are the instructions."""
 
     def __init__(self) -> None:
         self.text = SAID
@@ -47,11 +44,8 @@ class Scripted:
             return 200, b'{"data": [{"id": "some-instruct", "owned_by": "me"}]}'
         if b"Instruction:" in heard.body:  # files are read ahead for suggestions, too
             self.asked.append(json.loads(heard.body))
-        choices: list[dict[str, Any]] = [
-            {"delta": {"content": line}, "finish_reason": None}
-            for line in self.text.splitlines(keepends=True)
-        ]
-        choices.append({"delta": {}, "finish_reason": "stop"})
+        pieces = [{"delta": {"content": text}} for text in self.text.splitlines(keepends=True)]
+        choices = (*pieces, {"delta": {}, "finish_reason": "stop"})
         return 200, events(*({"choices": [choice]} for choice in choices))
 
 
@@ -73,10 +67,8 @@ def server() -> Iterator[Scripted]:
 def ready(editor: Editor, server: Scripted) -> Editor:
     """Return an editor with a file open, and a server of which the model is known."""
     backend = {"kind": "openai", "url": server.url}
-    editor.initialize(
-        capabilities=ABLE,
-        initializationOptions={"fim": {"backend": backend, "status": {"notify": True}}},
-    )
+    options = {"fim.backend": backend, "fim.status.notify": True}
+    editor.initialize(capabilities=ABLE, initializationOptions=options)
     editor.open(A, TEXT)
     editor.wait_for(
         lambda: any(each["model"] for each in editor.messages("didChangeStatus")), "the model"
@@ -113,10 +105,8 @@ def test_an_edit_is_applied_in_one_step(ready: Editor, server: Scripted) -> None
 def test_a_preview_is_told_as_it_grows_and_not_applied(ready: Editor) -> None:
     """The client gets all it needs to draw and apply it."""
     answer = command(ready, preview=True, partialResultToken="p")
-    assert answer["range"] == {
-        "start": {"line": 3, "character": 0},
-        "end": {"line": 6, "character": 0},
-    }
+    whole = {"start": {"line": 3, "character": 0}, "end": {"line": 6, "character": 0}}
+    assert answer["range"] == whole
     assert (answer["uri"], answer["version"], answer["newText"]) == (A, 1, NEW)
     assert (answer["edits"], answer["note"]) == ([INSERTED], "")
     written: list[str] = []
@@ -149,9 +139,8 @@ ODD: list[tuple[dict[str, Any], str]] = [
 
 def test_an_argument_that_makes_no_sense_is_answered(ready: Editor) -> None:
     """With why, and no error."""
-    assert [command(ready, preview=True, **more)["note"] for more, _ in ODD] == [
-        note for _, note in ODD
-    ]
+    for more, note in ODD:
+        assert command(ready, preview=True, **more)["note"] == note
 
 
 def actions(editor: Editor, **context: object) -> list[Any]:
@@ -197,15 +186,8 @@ def test_a_fix_is_tried_again_for_the_same_lines(ready: Editor, server: Scripted
     wrong = [{"message": "w is unknown"}]
 
     def fixed(place: object, *, again: bool) -> Any:
-        return command(
-            ready,
-            textDocument={"uri": name},
-            diagnostics=wrong,
-            instruction=None,
-            preview=True,
-            range=place,
-            again=again,
-        )
+        about: dict[str, Any] = {"textDocument": {"uri": name}, "diagnostics": wrong}
+        return command(ready, preview=True, range=place, again=again, instruction=None, **about)
 
     first = fixed(fault, again=False)
     assert first["range"]["end"] == {"line": 6, "character": 0}

@@ -62,15 +62,9 @@ def left(editor: Editor) -> int:
     return editor.wait(LATE_S)
 
 
-ENDINGS = {
-    "end of input": hung_up,
-    "exit": left,
-    **{
-        name: signalled(getattr(signal, name))
-        for name in ("SIGTERM", "SIGINT", "SIGHUP")
-        if hasattr(signal, name)
-    },
-}
+SIGNALS = (name for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name))
+ENDINGS: dict[str, Callable[[Editor], int]] = {"end of input": hung_up, "exit": left}
+ENDINGS |= {name: signalled(getattr(signal, name)) for name in SIGNALS}
 
 
 def started(launch: Callable[..., Editor], **settings: object) -> Editor:
@@ -100,14 +94,8 @@ def test_no_child_stays(launch: Callable[..., Editor], tmp_path: Path, ending: s
     command = tmp_path / "key.sh"
     command.write_text(f"#!/bin/sh\nsleep 600 &\ntouch {tmp_path}/asked\nsleep 600\n", "utf-8")
     command.chmod(0o700)
-    editor = started(
-        launch,
-        backend={
-            "kind": "llama-server",
-            "url": "http://127.0.0.1:9",
-            "apiKeyCommand": str(command),
-        },
-    )
+    backend = {"kind": "llama-server", "url": "http://127.0.0.1:9", "apiKeyCommand": str(command)}
+    editor = started(launch, backend=backend)
     wait_until(lambda: editor.request("fim/stats") and (tmp_path / "asked").exists(), "the command")
     children = psutil.Process(editor.process.pid).children(recursive=True)
     ENDINGS[ending](editor)

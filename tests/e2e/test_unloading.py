@@ -1,6 +1,4 @@
-"""
-The embedded engine takes its model out of memory after a rest, and has it back at the next key.
-"""
+"""The engine takes its model out of memory after a rest, and has it back at the next key."""
 
 from __future__ import annotations
 
@@ -25,18 +23,12 @@ def soon(settings, *rest, **named):
     return embedded(settings, *rest, **named)
 programs.embedded = soon
 """
-SETTINGS = {
-    "backend": {"kind": "embedded", "unloadAfterMinutes": 1},
-    "completion": {"minConfidence": 0.001},
-}
+BACKEND = {"kind": "embedded", "unloadAfterMinutes": 1}
+SETTINGS = {"backend": BACKEND, "completion": {"minConfidence": 0.001}}
 LINES = "".join(f"def only_here_{n}(a, b):\n    return a * {n} + b\n\n\n" for n in range(30))
 BODY = "    total = 0\n    for {0} in {0}s:\n        total += {0}\n    return total\n"
-TEXT = (
-    LINES
-    + "def price(prices):\n"
-    + BODY.format("price")
-    + "\n\ndef weight(weights):\n    total = 0\n    for w"
-)
+BEGUN = "\n\ndef weight(weights):\n    total = 0\n    for w"
+TEXT = LINES + "def price(prices):\n" + BODY.format("price") + BEGUN
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +39,7 @@ def template() -> None:
 def test_the_first_key_after_a_rest_is_answered(
     launch: Callable[..., Editor], tmp_path: Path
 ) -> None:
-    """
-    It wakes the model, which evaluates one token; looks did not, and memory was free meanwhile.
-    """
+    """It wakes the model, which evaluates one token; looks did not, and memory was free."""
     (tmp_path / "shop/.git").mkdir(parents=True)
     file = tmp_path / "shop/a.py"
     file.write_text(TEXT)

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.client import EMBEDDED, GHOST_TEXT, Editor
+from tests.e2e.client import EMBEDDED, GHOST_TEXT, Editor, at
 from tests.e2e.forked import ROOT
 from tests.places import SHOP
 
@@ -37,12 +37,7 @@ COMMANDS: dict[str, list[object]] = {
 REQUESTS: dict[str, object] = {
     "fim/stats": {},
     "fim/why": {"uri": A, "position": HERE},
-    "textDocument/inlineCompletion": {
-        **NAMED,
-        "position": HERE,
-        "context": {"triggerKind": 2},
-        "partialResultToken": "fim.growing:1",
-    },
+    "textDocument/inlineCompletion": at(A, 1, 13) | {"partialResultToken": "fim.growing:1"},
     "textDocument/copilotInlineEdit": {"textDocument": DOCUMENT, "position": HERE},
 }
 NOTIFICATIONS: dict[str, object] = {

@@ -1,6 +1,4 @@
-"""
-Several windows of one user: one engine, a few tokens a key, and nothing that closing one changes.
-"""
+"""Several windows of one user: one engine, a few tokens a key, and closing one changes nothing."""
 
 from __future__ import annotations
 
@@ -47,10 +45,8 @@ class Window:
         (folder / ".git").mkdir(parents=True, exist_ok=True)
         (folder / "a.py").write_text(text)
         self._row, self._column, self._version = text.count("\n"), 0, 1
-        backend = {"model": str(model)}
-        editor.initialize(
-            rootUri=folder.as_uri(), initializationOptions={"fim": {"backend": backend}}
-        )
+        options = {"fim.backend.model": str(model)}
+        editor.initialize(rootUri=folder.as_uri(), initializationOptions=options)
         editor.open(self.uri, text)
 
     def ask(self, kind: int = INVOKED) -> list[Any]:
@@ -78,10 +74,8 @@ class Window:
 
     def wait_answered(self, who: str) -> None:
         """Ask until the model answered, which may be that there is nothing to say."""
-        wait_until(
-            lambda: self.ask() or self.editor.request("fim/stats")["last"]["outcome"] == "model",
-            who,
-        )
+        last = lambda: self.editor.request("fim/stats")["last"]["outcome"]  # noqa: E731
+        wait_until(lambda: self.ask() or last() == "model", who)
 
     def rest(self) -> None:
         wait_until(lambda: not self.editor.request("fim/status")["busy"], "the model")
@@ -117,9 +111,7 @@ def test_windows_share_an_engine_that_keeps_what_each_needs(
     [engine] = engines(tmp_path)
     second = window(1)
     second.insert(LINE)
-    second.wait_answered(
-        "the engine of the first"
-    )  # a busy machine may need longer to judge than a request waits
+    second.wait_answered("the first engine")  # a busy machine may judge longer than a request waits
     third = window(2)
     third.ask()
     assert engines(tmp_path) == [engine]
