@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import selectors
 import time
 from collections.abc import Callable, Coroutine
@@ -49,3 +50,18 @@ def run(work: Coroutine[Any, Any, Result], monkeypatch: pytest.MonkeyPatch) -> R
         monkeypatch.setattr(time, "monotonic", loop.time)
         monkeypatch.setattr(time, "monotonic_ns", lambda: int(loop.time() * 1e9))
         return runner.run(work)
+
+
+def on_clock(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Have a test run on such a loop; its fixtures have none."""
+    signature = inspect.signature(test)
+    patch = inspect.Parameter("monkeypatch", inspect.Parameter.KEYWORD_ONLY)
+    own = {"monkeypatch": patch, **signature.parameters}
+
+    def on_it(**values: Any) -> None:
+        run(test(**{name: values[name] for name in signature.parameters}), values["monkeypatch"])
+
+    on_it.__name__, on_it.__doc__, on_it.__module__ = test.__name__, test.__doc__, test.__module__
+    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own.values()]
+    on_it.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return on_it

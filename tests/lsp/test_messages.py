@@ -12,7 +12,7 @@ from fim_lsp.lsp.messages import Messages
 from fim_lsp.lsp.rpc import LanguageServer, types
 from fim_lsp.session.connection import SessionStatus
 from server_bridge.protocol import Health, State
-from tests.clock import run
+from tests.clock import on_clock
 
 TOY = State(Health.READY, "embedded", model="fim-tiny-q8_0.gguf")
 REAL = State(Health.READY, "llama-server", "http://127.0.0.1:8012", "qwen2.5-coder-1.5b")
@@ -71,25 +71,20 @@ OTHER = replace(SLOW, cause="8013 too slow")
 MEANWHILE = replace(REAL, message=f"{SLOW.message}; another is used meanwhile", cause=SLOW.cause)
 
 
-def test_a_cause_is_told_once_in_ten_minutes(
-    messages: Messages, shown: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@on_clock
+async def test_a_cause_is_told_once_in_ten_minutes(messages: Messages, shown: list[str]) -> None:
     """In whatever words, and however often it was over; another cause or server is told at once."""
-
-    async def work() -> None:
-        for _ in range(84):
-            for state in (SLOW, REAL, SLOW_TOO, MEANWHILE):
-                messages.show_status(SessionStatus(state), notify=False)
-            await asyncio.sleep(7)
-        assert shown == [SLOW.message]
-        for state in (AWAY, OTHER, SLOW):
+    for _ in range(84):
+        for state in (SLOW, REAL, SLOW_TOO, MEANWHILE):
             messages.show_status(SessionStatus(state), notify=False)
-        assert shown == [SLOW.message, AWAY.message, SLOW.message]
-        await asyncio.sleep(12)
-        messages.show_status(SessionStatus(SLOW_TOO), notify=False)
-        assert shown[3:] == [SLOW_TOO.message]
-
-    run(work(), monkeypatch)
+        await asyncio.sleep(7)
+    assert shown == [SLOW.message]
+    for state in (AWAY, OTHER, SLOW):
+        messages.show_status(SessionStatus(state), notify=False)
+    assert shown == [SLOW.message, AWAY.message, SLOW.message]
+    await asyncio.sleep(12)
+    messages.show_status(SessionStatus(SLOW_TOO), notify=False)
+    assert shown[3:] == [SLOW_TOO.message]
 
 
 @pytest.mark.parametrize("wants", [True, False])

@@ -12,12 +12,11 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Position
-from fim_lsp.prompt.report import PromptReport
 from fim_lsp.prompt.window import BY_HAND_S, FIRST_S
 from fim_lsp.session.prefill import IDLE_S
 from fim_lsp.session.session import Session
 from server_bridge.protocol import Prompt
-from tests.clock import run
+from tests.clock import on_clock
 from tests.fake_backend import FakeBackend
 from tests.typist import QUICK, Typist, wait_judged
 
@@ -45,20 +44,16 @@ def size(prompt: Prompt) -> int:
     return len(prompt.prefix) + len(prompt.suffix)
 
 
-def test_the_prompt_that_is_shown_is_that_of_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+@on_clock
+async def test_the_prompt_that_is_shown_is_that_of_a_request() -> None:
     """Right after an answer all of it is evaluated, though a larger one is prepared by then."""
-
-    async def look() -> PromptReport:
-        backend = FakeBackend()
-        typist = at_rest(Session(QUICK, lambda _: backend), backend, SLOWLY)
-        typist.cursor = Position(300, 0)
-        await typist.ask(invoked=True)
-        await asyncio.sleep(IDLE_S + 0.1)
-        shown = await typist.session.report(typist.uri)
-        await typist.session.aclose()
-        return shown
-
-    shown = run(look(), monkeypatch)
+    backend = FakeBackend()
+    typist = at_rest(Session(QUICK, lambda _: backend), backend, SLOWLY)
+    typist.cursor = Position(300, 0)
+    await typist.ask(invoked=True)
+    await asyncio.sleep(IDLE_S + 0.1)
+    shown = await typist.session.report(typist.uri)
+    await typist.session.aclose()
     n_tokens = sum(part.tokens or 0 for part in shown.segments)
     assert n_tokens - shown.cached <= FEW, shown.note
 
@@ -81,23 +76,20 @@ async def test_rungs_are_few_and_cost_little_together(
 
 
 @pytest.mark.parametrize("times", [1, 15])
-def test_the_largest_window_is_evaluated_once(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@on_clock
+async def test_the_largest_window_is_evaluated_once(times: int) -> None:
     """Behind the chunks, in a file of 9,000 lines as in one of 600, by a slow machine."""
-
-    async def rest_in_the_middle() -> None:
-        backend = FakeBackend(n_ctx=8192)
-        typist = at_rest(Session(QUICK, lambda _: backend), backend, 130.0, CODE * times)
-        typist.cursor = Position(300 * times, 0)
-        await rest(typist)
-        await typist.session.wait_idle()
-        prompts = [prompt for prompt in backend.warmed if not prompt.aside]
-        largest = max(map(size, prompts))
-        assert {bool(prompt.chunks) for prompt in prompts if size(prompt) == largest} == {True}
-        whole = (await backend.measure(prompts[-1])).total
-        assert typist.counted("tokens", "background") <= 1.4 * whole
-        await typist.session.aclose()
-
-    run(rest_in_the_middle(), monkeypatch)
+    backend = FakeBackend(n_ctx=8192)
+    typist = at_rest(Session(QUICK, lambda _: backend), backend, 130.0, CODE * times)
+    typist.cursor = Position(300 * times, 0)
+    await rest(typist)
+    await typist.session.wait_idle()
+    prompts = [prompt for prompt in backend.warmed if not prompt.aside]
+    largest = max(map(size, prompts))
+    assert {bool(prompt.chunks) for prompt in prompts if size(prompt) == largest} == {True}
+    whole = (await backend.measure(prompts[-1])).total
+    assert typist.counted("tokens", "background") <= 1.4 * whole
+    await typist.session.aclose()
 
 
 def seconds_told(typist: Typist) -> list[int]:
@@ -141,20 +133,15 @@ async def test_a_look_that_is_left_is_not_told_for_ever(
 
 
 @pytest.mark.parametrize(("rest_s", "rungs"), [(0.2, 0), (1.2, 1)])
-def test_a_rung_waits_for_a_rest_as_long_as_it_takes(
-    rest_s: float, rungs: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@on_clock
+async def test_a_rung_waits_for_a_rest_as_long_as_it_takes(rest_s: float, rungs: int) -> None:
     """Who only looks around does not keep the fan busy."""
-
-    async def look_around() -> None:
-        backend = FakeBackend()
-        typist = at_rest(Session(QUICK, lambda _: backend), backend, SLOWLY)
-        await rest(typist)
-        await asyncio.sleep(rest_s)
-        assert len({*map(size, backend.warmed)}) == rungs
-        await typist.session.aclose()
-
-    run(look_around(), monkeypatch)
+    backend = FakeBackend()
+    typist = at_rest(Session(QUICK, lambda _: backend), backend, SLOWLY)
+    await rest(typist)
+    await asyncio.sleep(rest_s)
+    assert len({*map(size, backend.warmed)}) == rungs
+    await typist.session.aclose()
 
 
 async def test_by_hand_more_is_shown(session: Session, backend: FakeBackend) -> None:

@@ -22,7 +22,7 @@ from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.session.stats import Stats
 from fim_lsp.settings.config import Config, NextEditConfig, PrivacyConfig, RingConfig
 from server_bridge.bridge import Unusable
-from tests.clock import run
+from tests.clock import on_clock
 from tests.places import place
 from tests.session.conftest import OpenSession
 from tests.typist import wait_explored
@@ -336,16 +336,12 @@ def outside(shop: Path) -> Config:
         (outside, None),
     ],
 )
-def test_files_that_are_not_open(
-    shop: Path, settle: Callable[[Path], Config], title: str | None, monkeypatch: pytest.MonkeyPatch
+@on_clock
+async def test_files_that_are_not_open(
+    shop: Path, settle: Callable[[Path], Config], title: str | None
 ) -> None:
     """None where that is switched off, none that is private, and none that is no file of the workspace."""
-    assert run(named(shop, settle(shop)), monkeypatch) == title
-
-
-async def named(shop: Path, config: Config) -> str | None:
-    """Return the file of the next edit after two in a.py."""
-    session = Session(config, lambda _: Unusable("openai", "there is none"))
+    session = Session(settle(shop), lambda _: Unusable("openai", "there is none"))
     session.handle(FoldersChanged((shop.as_uri(),)))
     uri = (shop / "a.py").as_uri()
     session.handle(Opened(uri, "python", 1, "print(hight)\ncheck(hight)\n"))
@@ -356,4 +352,4 @@ async def named(shop: Path, config: Config) -> str | None:
     await wait_explored(*(each.files for each in session._workspaces))
     edit = await session.next_edit(uri)
     await session.aclose()
-    return edit and edit.document.uri.rpartition("/")[2]
+    assert (edit and edit.document.uri.rpartition("/")[2]) == title

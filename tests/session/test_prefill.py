@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import inspect
 import optparse
-from collections.abc import Awaitable
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +18,7 @@ from fim_lsp.session.prefill import IDLE_S
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import RingConfig
 from server_bridge.protocol import BackendUnavailable, Health, Prompt, Warmed
-from tests.clock import run
+from tests.clock import on_clock
 from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
 from tests.typist import QUICK, ROOT, Typist
@@ -96,22 +95,16 @@ class Loading(FakeBackend):
 
 
 @pytest.mark.parametrize("seconds", [1.0, 180.0, 3600.0])
-def test_a_model_that_loads_for_long_is_used_at_once(
-    seconds: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@on_clock
+async def test_a_model_that_loads_for_long_is_used_at_once(seconds: float) -> None:
     """What the next request wants is evaluated when it is there, however long that took."""
-
-    async def rest() -> int:
-        backend = Loading(seconds)
-        session = Session(QUICK, lambda _: backend)
-        typist = Typist(session, CODE)
-        session.handle(events.CursorMoved(typist.uri, Position(40, 0)))
-        await asyncio.sleep(seconds + RETRY_S[-1] + 2 * IDLE_S)
-        n_evaluated = typist.counted("tokens", "background")
-        await session.aclose()
-        return n_evaluated
-
-    assert run(rest(), monkeypatch) > FEW
+    backend = Loading(seconds)
+    session = Session(QUICK, lambda _: backend)
+    typist = Typist(session, CODE)
+    session.handle(events.CursorMoved(typist.uri, Position(40, 0)))
+    await asyncio.sleep(seconds + RETRY_S[-1] + 2 * IDLE_S)
+    assert typist.counted("tokens", "background") > FEW
+    await session.aclose()
 
 
 class Slow(FakeBackend):
@@ -129,22 +122,10 @@ class Slow(FakeBackend):
 
 @pytest.mark.parametrize("line", [122, 235])
 @pytest.mark.parametrize("key", ["i", "A", "o"])
-def test_after_a_rest_little_is_evaluated_where_a_line_ends(
-    key: str, line: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@on_clock
+async def test_after_a_rest_little_is_evaluated_where_a_line_ends(key: str, line: int) -> None:
     """Five seconds in normal mode within a line, near where the user wrote, and far away."""
-
-    async def evaluate() -> int:
-        session = Session(QUICK, lambda _: Slow())
-        cost = await _cost_after_rest(session, key, line, asyncio.sleep(5.0))
-        await session.aclose()
-        return cost
-
-    assert run(evaluate(), monkeypatch) <= 8
-
-
-async def _cost_after_rest(session: Session, key: str, line: int, rest: Awaitable[None]) -> int:
-    """Return the tokens of a request after a *rest* in the middle of *line* and a *key* of Vim."""
+    session = Session(QUICK, lambda _: Slow())
     typist = Typist(session, CODE)
     typist.cursor = Position(100, len(typist.document.lines[100]) - 1)
     typist.type("\n        x = 1")
@@ -154,40 +135,38 @@ async def _cost_after_rest(session: Session, key: str, line: int, rest: Awaitabl
     end = Position(line, len(text))
     place = Position(line, end.column - 1 if key == "i" else end.column // 2)
     session.handle(events.CursorMoved(typist.uri, place))
-    await rest
+    await asyncio.sleep(5.0)
     before = typist.counted("tokens", "evaluated")
     typist.cursor = place if key == "i" else end
     if key == "o":
         typist.type("\n" + text[: len(text) - len(text.lstrip())])
     typist.type("x")
     await typist.ask()
-    return typist.counted("tokens", "evaluated") - before
+    assert typist.counted("tokens", "evaluated") - before <= 8
+    await session.aclose()
 
 
-def evaluated_ahead(seconds: int, *, looks: bool) -> int:
+async def evaluated_ahead(*, looks: bool) -> int:
     """Return how much is evaluated ahead, with a report each second where the model worked."""
-
-    async def evaluate() -> int:
-        session = Session(QUICK, lambda _: Slow())
-        typist, before = Typist(session, CODE), 0
-        session.handle(events.CursorMoved(typist.uri, Position(150, 0)))
-        loop = asyncio.get_running_loop()
-        for at in range(1, seconds):
-            await asyncio.sleep(at - loop.time())
-            if looks and before != (before := typist.counted("warmSteps")):
-                await session.report(typist.uri)  # which may wait for a step
-        await asyncio.sleep(seconds - loop.time())
-        n_tokens = typist.counted("tokens", "background")
-        await session.aclose()
-        return n_tokens
-
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        return run(evaluate(), monkeypatch)
+    session = Session(QUICK, lambda _: Slow())
+    typist, before = Typist(session, CODE), 0
+    session.handle(events.CursorMoved(typist.uri, Position(150, 0)))
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    for at in range(1, 12):
+        await asyncio.sleep(began + at - loop.time())
+        if looks and before != (before := typist.counted("warmSteps")):
+            await session.report(typist.uri)  # which may wait for a step
+    await asyncio.sleep(began + 12 - loop.time())
+    n_tokens = typist.counted("tokens", "background")
+    await session.aclose()
+    return n_tokens
 
 
-def test_looking_is_no_work() -> None:
+@on_clock
+async def test_looking_is_no_work() -> None:
     """A page that is open beside the editor slows nothing of what is evaluated ahead."""
-    assert evaluated_ahead(12, looks=True) == evaluated_ahead(12, looks=False) > 900
+    assert await evaluated_ahead(looks=True) == await evaluated_ahead(looks=False) > 900
 
 
 @pytest.mark.security

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from fim_lsp.session.scheduler import ROUNDS, Scheduler
-from tests.clock import run
+from tests.clock import on_clock
 
 
 class Work:
@@ -108,31 +108,26 @@ async def test_a_failing_job_ends_alone() -> None:
     assert work.ran == ["warm"]
 
 
-def test_work_that_leaves_itself_for_later_ends(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+@on_clock
+async def test_work_that_leaves_itself_for_later_ends(caplog: pytest.LogCaptureFixture) -> None:
     """After some rounds without result, ever more seldom, with a line in the log; others go on."""
+    caplog.set_level("INFO")
     ran: list[tuple[str, float]] = []
+    scheduler, loop = Scheduler(("always", "once")), asyncio.get_running_loop()
 
-    async def work() -> None:
-        scheduler, loop = Scheduler(("always", "once")), asyncio.get_running_loop()
+    async def always() -> bool:
+        ran.append(("always", loop.time()))
+        scheduler.again("always", always, delay=0.5)
+        return False
 
-        async def always() -> bool:
-            ran.append(("always", loop.time()))
-            scheduler.again("always", always, delay=0.5)
-            return False
+    async def once() -> bool:
+        ran.append(("once", loop.time()))
+        return False
 
-        async def once() -> bool:
-            ran.append(("once", loop.time()))
-            return False
-
-        scheduler.background("always", always)
-        scheduler.background("once", once, delay=0.5)
-        await asyncio.sleep(3600)
-        assert scheduler.idle
-
-    with caplog.at_level("INFO"):
-        run(work(), monkeypatch)
+    scheduler.background("always", always)
+    scheduler.background("once", once, delay=0.5)
+    await asyncio.sleep(3600)
+    assert scheduler.idle
     times = [at for name, at in ran if name == "always"]
     waits = [later - sooner for sooner, later in pairwise(times)]
     assert len(times) == ROUNDS + 1
@@ -141,26 +136,22 @@ def test_work_that_leaves_itself_for_later_ends(
     assert "always was given up" in caplog.text
 
 
-def test_progress_begins_the_rounds_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@on_clock
+async def test_progress_begins_the_rounds_again() -> None:
     """Work that gets something done each time ends when it is done."""
-    n_rounds = 3 * ROUNDS
+    n_rounds, scheduler, ran = 3 * ROUNDS, Scheduler(("slow",)), 0
 
-    async def work() -> int:
-        scheduler, ran = Scheduler(("slow",)), 0
+    async def slow() -> bool:
+        nonlocal ran
+        ran += 1
+        scheduler.note_progress("slow")
+        if ran < n_rounds:
+            scheduler.again("slow", slow, delay=0.5)
+        return False
 
-        async def slow() -> bool:
-            nonlocal ran
-            ran += 1
-            scheduler.note_progress("slow")
-            if ran < n_rounds:
-                scheduler.again("slow", slow, delay=0.5)
-            return False
-
-        scheduler.background("slow", slow)
-        await asyncio.sleep(3600)
-        return ran
-
-    assert run(work(), monkeypatch) == n_rounds
+    scheduler.background("slow", slow)
+    await asyncio.sleep(3600)
+    assert ran == n_rounds
 
 
 async def test_a_job_that_waits_for_nothing_lets_others_run() -> None:

@@ -16,7 +16,7 @@ from fim_lsp.session import judging
 from fim_lsp.session.session import Session
 from fim_lsp.session.state import state_file, verdicts, workspaces
 from fim_lsp.workspace import explorer, files, git_files
-from tests.clock import run
+from tests.clock import on_clock
 from tests.fake_backend import FakeBackend
 from tests.fuzz import FUZZ, in_turn
 from tests.typist import QUICK, Typist, wait_explored, wait_judged
@@ -238,27 +238,24 @@ async def test_no_event_is_handled_by_a_look_at_git_s_configuration(
 
 
 @pytest.mark.parametrize(("gap_s", "n_judgements"), [(0.0, 1), (0.001, 1), (0.02, 11)])
-def test_many_changes_of_rules_are_one(
+@on_clock
+async def test_many_changes_of_rules_are_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gap_s: float, n_judgements: int
 ) -> None:
     """300 events while 40 files are open are one look at each; while they last there is one now and then."""
-
-    async def burst() -> None:
-        disks = Disks(tmp_path)
-        await disks.session.connection.wait_ready()
-        one, _ = disks.roots
-        typists = [disks.open(one / f"f{n}.py") for n in range(40)]
-        await wait_judged(disks.session)
-        disks.hang(monkeypatch)
-        for _ in range(300):
-            disks.session.handle(events.FilesChanged(((one / ".gitignore").as_uri(),), ()))
-            await asyncio.sleep(gap_s)
-        assert await answer(typists[0]) == "backend"
-        await wait_judged(disks.session)
-        assert len(typists) <= disks.n_looks <= n_judgements * len(typists)
-        await disks.session.aclose()
-
-    run(burst(), monkeypatch)
+    disks = Disks(tmp_path)
+    await disks.session.connection.wait_ready()
+    one, _ = disks.roots
+    typists = [disks.open(one / f"f{n}.py") for n in range(40)]
+    await wait_judged(disks.session)
+    disks.hang(monkeypatch)
+    for _ in range(300):
+        disks.session.handle(events.FilesChanged(((one / ".gitignore").as_uri(),), ()))
+        await asyncio.sleep(gap_s)
+    assert await answer(typists[0]) == "backend"
+    await wait_judged(disks.session)
+    assert len(typists) <= disks.n_looks <= n_judgements * len(typists)
+    await disks.session.aclose()
 
 
 # -- folders that go away --------------------------------------------------------------------------

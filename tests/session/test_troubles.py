@@ -27,7 +27,7 @@ from server_bridge.protocol import (
     State,
     Warmed,
 )
-from tests.clock import run
+from tests.clock import on_clock
 from tests.fake_backend import FakeBackend
 from tests.typist import QUICK, Typist
 
@@ -120,25 +120,22 @@ def slow(server: Troubled, *, is_slow: bool) -> None:
     server.error = BackendTimeout("it did not answer in time") if is_slow else None
 
 
-def test_a_slow_server_is_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@on_clock
+async def test_a_slow_server_is_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """It answers at once which model it has, and no completion in time: one message in a minute, two states."""
-
-    async def work() -> None:
-        member = Member(monkeypatch)
-        await member.types(2)
-        slow(member.server, is_slow=True)
-        before, n_asked = len(member.states), member.server.n_asked
-        await member.types(60)
-        assert member.messages == ["it did not answer in time"]
-        assert member.health[before:] == [Health.DOWN]
-        assert member.server.n_asked - n_asked < 15
-        slow(member.server, is_slow=False)
-        await member.types(20)
-        assert member.health[before:] == [Health.DOWN, Health.READY]
-        assert len(member.messages) == 1
-        await member.session.aclose()
-
-    run(work(), monkeypatch)
+    member = Member(monkeypatch)
+    await member.types(2)
+    slow(member.server, is_slow=True)
+    before, n_asked = len(member.states), member.server.n_asked
+    await member.types(60)
+    assert member.messages == ["it did not answer in time"]
+    assert member.health[before:] == [Health.DOWN]
+    assert member.server.n_asked - n_asked < 15
+    slow(member.server, is_slow=False)
+    await member.types(20)
+    assert member.health[before:] == [Health.DOWN, Health.READY]
+    assert len(member.messages) == 1
+    await member.session.aclose()
 
 
 @pytest.mark.parametrize(
@@ -150,57 +147,54 @@ def test_a_slow_server_is_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
         (BackendUnavailable("closed the connection"), ServerError("/v1/models answered 502")),
     ],
 )
-def test_what_is_over_is_not_told_again(
+@on_clock
+async def test_what_is_over_is_not_told_again(
     first: BackendError, then: BackendError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A key that is revoked and given back, a replica or a router that is started again: one message."""
-
-    async def work() -> None:
-        member = Member(monkeypatch)
-        server = member.server
-        await member.types(2)
-        server.error = first
-        await member.types(1)
-        server.refuses = then
-        await member.types(10)
-        server.refuses = None  # and completions fail for a moment more
-        await member.types(3)
-        server.error = None
-        await member.types(20)
-        assert member.messages == [str(first)]
-        assert member.health[-1] is Health.READY
-        await member.session.aclose()
-
-    run(work(), monkeypatch)
+    member = Member(monkeypatch)
+    server = member.server
+    await member.types(2)
+    server.error = first
+    await member.types(1)
+    server.refuses = then
+    await member.types(10)
+    server.refuses = None  # and completions fail for a moment more
+    await member.types(3)
+    server.error = None
+    await member.types(20)
+    assert member.messages == [str(first)]
+    assert member.health[-1] is Health.READY
+    await member.session.aclose()
 
 
-def test_after_a_step_ahead_that_failed_the_status_is_true_without_a_key(
+@on_clock
+async def test_after_a_step_ahead_that_failed_the_status_is_true_without_a_key(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The user reads on where nothing is asked for: gone while the server is, ready 4 s after it is back."""
+    member = Member(monkeypatch)
+    server, lane = member.server, member.session._lane
+    await member.types(2)
+    server.error = server.refuses = BackendUnavailable("closed the connection")
 
-    async def work() -> None:
-        member = Member(monkeypatch)
-        server, lane = member.server, member.session._lane
-        await member.types(2)
-        server.error = server.refuses = BackendUnavailable("closed the connection")
+    async def step() -> bool:
+        model = await lane.model(lambda _: None)
+        return (await model.warm(Prompt("r", (), "p", "x", ""), 1)).left > 0
 
-        async def step() -> bool:
-            model = await lane.model(lambda _: None)
-            return (await model.warm(Prompt("r", (), "p", "x", ""), 1)).left > 0
-
-        lane.background("prefill next", step)
-        await asyncio.sleep(20)
-        gone = member.health[-1]
-        server.error = server.refuses = None
-        await asyncio.sleep(4)
-        assert (gone, member.health[-1]) == (Health.DOWN, Health.READY)
-        await member.session.aclose()
-
-    run(work(), monkeypatch)
+    lane.background("prefill next", step)
+    await asyncio.sleep(20)
+    gone = member.health[-1]
+    server.error = server.refuses = None
+    await asyncio.sleep(4)
+    assert (gone, member.health[-1]) == (Health.DOWN, Health.READY)
+    await member.session.aclose()
 
 
-def test_the_request_after_an_engine_died_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@on_clock
+async def test_the_request_after_an_engine_died_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """It is started at once, so the user gets the suggestion, and no message."""
 
     class Dying(Troubled):
@@ -210,22 +204,18 @@ def test_the_request_after_an_engine_died_is_asked_again(monkeypatch: pytest.Mon
                 self.state = replace(self._ready, health=Health.DOWN, kind="embedded")
                 raise error
 
-    async def work() -> None:
-        monkeypatch.setitem(globals(), "Troubled", Dying)
-        member = Member(monkeypatch)
-        await member.types(2)
-        member.server.error = BackendUnavailable("the engine ended")
-        member.typist.type("\n    price")
-        assert await member.typist.ask(invoked=True)
-        assert member.messages == []
-        await member.session.aclose()
-
-    run(work(), monkeypatch)
+    monkeypatch.setitem(globals(), "Troubled", Dying)
+    member = Member(monkeypatch)
+    await member.types(2)
+    member.server.error = BackendUnavailable("the engine ended")
+    member.typist.type("\n    price")
+    assert await member.typist.ask(invoked=True)
+    assert member.messages == []
+    await member.session.aclose()
 
 
-def test_a_backend_that_fails_in_its_own_way_is_waited_for_a_while(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+@on_clock
+async def test_a_backend_that_fails_in_its_own_way_is_waited_for_a_while() -> None:
     """An error that no backend may raise: the request ends, and the start is tried now and then."""
     n_tried = 0
 
@@ -235,15 +225,12 @@ def test_a_backend_that_fails_in_its_own_way_is_waited_for_a_while(
             n_tried += 1
             raise ZeroDivisionError
 
-    async def ask() -> None:
-        backend = Broken()
-        backend.state = replace(backend.state, health=Health.UNKNOWN)
-        session = Session(QUICK, lambda _: backend)
-        typist = Typist(session, "def total(items):\n    ")
-        answer = await session.complete(typist.uri, typist.cursor, invoked=False)
-        assert not answer.suggestions
-        assert " " in answer.reason
-        await session.aclose()
-
-    run(ask(), monkeypatch)
+    backend = Broken()
+    backend.state = replace(backend.state, health=Health.UNKNOWN)
+    session = Session(QUICK, lambda _: backend)
+    typist = Typist(session, "def total(items):\n    ")
+    answer = await session.complete(typist.uri, typist.cursor, invoked=False)
+    assert not answer.suggestions
+    assert " " in answer.reason
+    await session.aclose()
     assert 1 < n_tried < 100

@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import AsyncIterator
 
 import pytest
 
 from fim_lsp.session.session import Session
 from fim_lsp.suggest.request import MENU, Requester
-from server_bridge.protocol import Prompt
-from tests import clock
+from tests.clock import on_clock
 from tests.fake_backend import FakeBackend
 from tests.typist import QUICK, Typist
 
@@ -22,25 +20,17 @@ LONG = "x = 1\n" * 400 + CODE  # evaluated in several steps
 LIMIT_S = 0.6
 LISTED = Requester(word_limit_s=LIMIT_S)
 HOUR_S = 3600.0
-Check = Callable[[Session, FakeBackend], Coroutine[Any, Any, None]]
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Run a check with a session, whose model says what is given, in no time."""
-
-    def on_clock(check: Check, says: Callable[[Prompt, int], str] | None = None) -> None:
-        async def checked() -> None:
-            backend = FakeBackend(says)
-            backend.state = dataclasses.replace(backend.state, prefill_per_s=200.0)
-            session = Session(QUICK, lambda _: backend)
-            await check(session, backend)
-            backend.release()
-            await session.aclose()
-
-        clock.run(checked(), monkeypatch)
-
-    return on_clock
+@contextlib.asynccontextmanager
+async def opened() -> AsyncIterator[tuple[Session, FakeBackend]]:
+    """Yield a session, and its model."""
+    backend = FakeBackend()
+    backend.state = dataclasses.replace(backend.state, prefill_per_s=200.0)
+    session = Session(QUICK, lambda _: backend)
+    yield session, backend
+    backend.release()
+    await session.aclose()
 
 
 async def ask(
@@ -57,10 +47,10 @@ async def ask(
 @pytest.mark.parametrize(
     ("call", "then"), [("measure", "backend"), ("warm", "cache"), ("stream", "cache")]
 )
-def test_an_answer_comes_in_time(call: str, then: str, run: Callable[..., None]) -> None:
+@on_clock
+async def test_an_answer_comes_in_time(call: str, then: str) -> None:
     """What is being evaluated or written goes on, and the next key has it at once."""
-
-    async def check(session: Session, backend: FakeBackend) -> None:
+    async with opened() as (session, backend):
         typist = Typist(session, LONG)
         backend.hold(call)
         text, outcome, took_s = await ask(typist)
@@ -73,8 +63,6 @@ def test_an_answer_comes_in_time(call: str, then: str, run: Callable[..., None])
         text, outcome, _ = await ask(typist)
         assert (text[:1], outcome) == ("e", then)
         assert len(backend.seen) == 1
-
-    run(check)
 
 
 @pytest.mark.parametrize(
@@ -89,27 +77,24 @@ def test_an_answer_comes_in_time(call: str, then: str, run: Callable[..., None])
     ],
     ids=["in a word", "by hand", "elsewhere", "another client", "menu", "menu in a word"],
 )
-def test_only_inside_a_word_is_there_a_limit(
-    text: str, client: Requester, invoked: bool, limit_s: float, run: Callable[..., None]
+@on_clock
+async def test_only_inside_a_word_is_there_a_limit(
+    text: str, client: Requester, invoked: bool, limit_s: float
 ) -> None:
     """And only in an editor whose list waits, and not for a user who asked."""
-
-    async def check(session: Session, backend: FakeBackend) -> None:
+    async with opened() as (session, backend):
         backend.hold("stream")
         asked = asyncio.create_task(ask(Typist(session, text), client, invoked=invoked))
         await asyncio.sleep(limit_s if limit_s < HOUR_S else HOUR_S / 2)
         assert asked.done() == (limit_s < HOUR_S)
         asked.cancel()
 
-    run(check)
 
-
-def test_the_sure_part_is_shown(run: Callable[..., None]) -> None:
+@on_clock
+async def test_the_sure_part_is_shown() -> None:
     """Of a text that is not whole by then, the words that are."""
-
-    async def check(session: Session, backend: FakeBackend) -> None:
+    async with opened() as (session, backend):
         written = 0
-
         made = backend._decode
 
         async def one_by_one(request):
@@ -125,16 +110,12 @@ def test_the_sure_part_is_shown(run: Callable[..., None]) -> None:
         assert (text, outcome) == ("me,", "backend")
         assert took_s <= LIMIT_S
 
-    run(check)
-
 
 @pytest.mark.parametrize(("key", "n_requests"), [("m", 1), ("x", 2)])
-def test_a_cancelled_request_leaves_its_text(
-    key: str, n_requests: int, run: Callable[..., None]
-) -> None:
+@on_clock
+async def test_a_cancelled_request_leaves_its_text(key: str, n_requests: int) -> None:
     """Where no change follows, the stream goes on to its end, for a key that agrees with it."""
-
-    async def check(session: Session, backend: FakeBackend) -> None:
+    async with opened() as (session, backend):
         typist = Typist(session, CODE)
         backend.hold("stream")
         asked = asyncio.create_task(ask(typist, Requester()))
@@ -150,13 +131,11 @@ def test_a_cancelled_request_leaves_its_text(
         assert len(backend.seen) == n_requests
         assert (outcome == "cache") == (n_requests == 1)
 
-    run(check)
 
-
-def test_the_time_to_any_answer_is_a_figure(run: Callable[..., None]) -> None:
+@on_clock
+async def test_the_time_to_any_answer_is_a_figure() -> None:
     """Inside words and elsewhere, empty ones too, but none that was cancelled."""
-
-    async def check(session: Session, backend: FakeBackend) -> None:
+    async with opened() as (session, backend):
         typist = Typist(session, CODE)
         backend.hold("stream")
         await ask(typist)
@@ -172,5 +151,3 @@ def test_the_time_to_any_answer_is_a_figure(run: Callable[..., None]) -> None:
         assert 500 <= latency["inWords"]["p50"] <= 600
         assert latency["inWords"] == {"p50": latency["p95"], "p95": latency["p95"]}
         assert latency["elsewhere"]["p95"] < 500
-
-    run(check)
