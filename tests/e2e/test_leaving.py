@@ -81,9 +81,7 @@ HANGING = [*zip(STATES, cycle(["end of input", "exit", "SIGTERM"]))]
 
 
 @pytest.mark.parametrize(("state", "ending"), HANGING)
-def test_what_hangs_does_not_keep_it(
-    launch: Callable[..., Editor], state: str, ending: str
-) -> None:
+def test_what_hangs_does_not_keep_it(launch: Callable[..., Editor], state: str, ending: str):
     """Whatever hangs, and however the client leaves, the process has ended soon after."""
     ENDINGS[ending](started(launch, before=STATES[state]))
 

@@ -85,9 +85,7 @@ def test_what_is_no_request_gets_an_error(editor: Editor) -> None:
         del editor.answers[None]
 
 
-def test_two_requests_with_one_id_get_an_answer_each(
-    editor: Editor, silent: dict[str, object]
-) -> None:
+def test_two_requests_with_one_id_get_an_answer_each(editor: Editor, silent: dict[str, object]):
     """The second is refused while the first is not answered; then the id is free again."""
     editor.initialize(initializationOptions=silent)
     editor.open(A, "\n")

@@ -33,9 +33,7 @@ def steps(editor: Editor) -> list[Any]:
     return [message["value"]["kind"] for message in editor.messages(PROGRESS)]
 
 
-def test_a_model_that_loads_is_in_progress_until_it_is_not(
-    editor: Editor, backend: Recorder
-) -> None:
+def test_a_model_that_loads_is_in_progress_until_it_is_not(editor: Editor, backend: Recorder):
     """The progress is asked for, begins and ends; what it ends with is said once."""
     start(editor, backend, workDoneProgress=True)
     editor.wait_for(lambda: steps(editor) == ["begin"], "the beginning")

@@ -80,9 +80,7 @@ def test_the_model_proposes_where_no_rule_does(editor: Editor) -> None:
     assert ">>>>>>> UPDATED" in asked["stop"]
 
 
-def test_a_private_file_that_waits_for_the_model_is_not_sent(
-    editor: Editor, tmp_path: Path
-) -> None:
+def test_a_private_file_that_waits_for_the_model_is_not_sent(editor: Editor, tmp_path: Path):
     """Another file's question holds the connection; a rule names the file whose question waits behind it."""
     root = tmp_path / "work"
     root.mkdir()

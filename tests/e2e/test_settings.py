@@ -99,9 +99,7 @@ def test_a_model_that_is_gone_is_named_once_and_the_bundled_one_answers(editor: 
 
 
 @pytest.mark.parametrize("method", ["textDocument/didSave", "textDocument/didClose"])
-def test_settings_saved_in_the_editor_are_read_again(
-    editor: Editor, tmp_path: Path, method: str
-) -> None:
+def test_settings_saved_in_the_editor_are_read_again(editor: Editor, tmp_path: Path, method: str):
     """The project's, however its URI is spelled, and the user's own."""
     user, project = tmp_path / "home/fim-lsp/config.toml", tmp_path / "shop/.fim-lsp.toml"
     user.parent.mkdir(parents=True)

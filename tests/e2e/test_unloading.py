@@ -36,9 +36,7 @@ def template() -> None:
     """These servers are started as editors start them: a forked one has its engine already."""
 
 
-def test_the_first_key_after_a_rest_is_answered(
-    launch: Callable[..., Editor], tmp_path: Path
-) -> None:
+def test_the_first_key_after_a_rest_is_answered(launch: Callable[..., Editor], tmp_path: Path):
     """It wakes the model, which evaluates one token; looks did not, and memory was free."""
     (tmp_path / "shop/.git").mkdir(parents=True)
     file = tmp_path / "shop/a.py"

@@ -22,9 +22,7 @@ ASKED = types.CodeActionParams(
 )
 
 
-async def test_an_action_is_for_the_text_that_was_asked_about(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_an_action_is_for_the_text_that_was_asked_about(monkeypatch: pytest.MonkeyPatch):
     """A line comes above while the next edit is looked for: the action changes nothing then."""
     editor = Editor(faked, {})
     monkeypatch.setattr(editor, "offers", lambda *_: True)

@@ -194,9 +194,7 @@ UNITS = st.text(st.sampled_from(["a", "\n", "漢", GRIN, "\ud83d", "\ude00"]), m
 
 
 @given(UNITS, st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8), UNITS), max_size=4))
-def test_a_text_is_what_an_editor_of_utf_16_has(
-    text: str, changes: list[tuple[int, int, str]]
-) -> None:
+def test_a_text_is_what_an_editor_of_utf_16_has(text: str, changes: list[tuple[int, int, str]]):
     """Whatever is inserted and removed, between characters or within one."""
     units, said = in_units(text), []
     for first, second, new in changes:

@@ -50,9 +50,7 @@ def test_a_log_is_for_its_owner_and_goes_on_where_it_ended(tmp_path: Path) -> No
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_a_log_that_is_too_long_loses_its_older_half(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_that_is_too_long_loses_its_older_half(tmp_path: Path, monkeypatch):
     """Two sessions write to it, as long as they like."""
     monkeypatch.setattr("fim_lsp.lsp.log.MOST_BYTES", 1000)
     file, other = tmp_path / "fim.log", OwnFile(tmp_path / "fim.log")
@@ -89,9 +87,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_no_other_file_is_written_to(
-    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_other_file_is_written_to(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]):
     """The problem is named, the file is as it was, nothing waits, and the log goes to stderr."""
     (tmp_path / "folder").mkdir()
     file = tmp_path / "folder/fim.log"

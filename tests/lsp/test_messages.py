@@ -50,9 +50,7 @@ async def test_falling_back_is_said_once(
     assert all(part in text for part, text in zip(said, shown, strict=True))
 
 
-def test_many_problems_are_one_message(
-    messages: Messages, shown: list[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_many_problems_are_one_message(messages: Messages, shown: list[str], caplog):
     """The first few, each once, on one line without links; the others are in the log, a line each."""
     for _ in range(2):
         messages.show_problems([f"{n} [x](command:y)\ny{'z' * 400}" for n in range(30)])
@@ -88,9 +86,7 @@ async def test_a_cause_is_told_once_in_ten_minutes(messages: Messages, shown: li
 
 
 @pytest.mark.parametrize("wants", [True, False])
-def test_a_first_look_is_told_to_those_who_want_it(
-    messages: Messages, monkeypatch: pytest.MonkeyPatch, *, wants: bool
-) -> None:
+def test_a_first_look_is_told_to_those_who_want_it(messages: Messages, monkeypatch, *, wants: bool):
     """In seconds, as a number to draw and in the message; the model is not loading."""
     told: list[dict[str, object]] = []
     notify = lambda _, status: told.append(status)  # noqa: E731

@@ -98,9 +98,7 @@ async def test_a_change_in_slices_comes_before_what_follows_it(server: LanguageS
 
 
 @pytest.mark.parametrize("result", [float("nan"), object()], ids=["nan", "object"])
-async def test_a_result_that_cannot_be_written_is_an_error(
-    server: LanguageServer, result: object
-) -> None:
+async def test_a_result_that_cannot_be_written_is_an_error(server: LanguageServer, result: object):
     """Not nothing, and not what clients cannot read."""
 
     @server.feature("test/odd")

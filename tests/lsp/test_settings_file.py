@@ -12,9 +12,7 @@ from fim_lsp.lsp.editor import Editor
 from tests.typist import faked
 
 
-async def test_a_settings_file_that_hangs_is_looked_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_settings_file_that_hangs_is_looked_at_once(monkeypatch: pytest.MonkeyPatch):
     """However much is typed meanwhile; when its disk answers, it is looked at again."""
     monkeypatch.setattr(editor_module, "LOOK_S", 0.0)
     editor = Editor(faked, {})

@@ -91,9 +91,7 @@ def test_the_start_that_moves_a_full_file_away_tells_of_it(tmp_path: Path) -> No
     assert "in warm (" in watchdog.describe_last_end(tmp_path / "cache", 60.0)
 
 
-def test_the_loops_own_stack_is_told_beside_many_threads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_loops_own_stack_is_told_beside_many_threads(tmp_path: Path, monkeypatch):
     """faulthandler tells of a hundred at most, the newest, and of each as many frames."""
     go_on, deep = threading.Event(), 90
     monkeypatch.setattr(ending, "leave", lambda _: None)

@@ -40,9 +40,7 @@ TEXTS = {"python": PYTHON, "chinese": CHINESE, "emoji": EMOJI}
 
 @pytest.mark.parametrize("n_ctx", [512, 1024])
 @pytest.mark.parametrize("text", TEXTS)
-async def test_a_small_context_is_never_too_small(
-    n_ctx: int, text: str, caplog: pytest.LogCaptureFixture, short_rests: None
-) -> None:
+async def test_a_small_context_is_never_too_small(n_ctx: int, text: str, caplog, short_rests: None):
     """Whatever the text weighs, typing into it gets answers, and no prompt is longer than the context."""
     async with aclosing(Session(BRIEF, lambda _: FakeBackend(n_ctx=n_ctx))) as session:
         Typist(session, CHINESE, f"{ROOT}/app/other.py")
@@ -65,9 +63,7 @@ async def test_a_small_context_is_never_too_small(
         assert not bad & outcomes.keys()
 
 
-async def test_a_completion_that_fills_the_context_is_kept(
-    open_session: OpenSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_completion_that_fills_the_context_is_kept(open_session: OpenSession, monkeypatch):
     """Where the context ends in the middle of a suggestion, its text so far is the suggestion."""
     backend = FakeBackend(lambda *_: "x\n" * 200, n_ctx=512)
     empty = Prompt("shop", (), "a.py", "", "", "")

@@ -74,9 +74,7 @@ async def test_an_edit_is_the_lines_that_take_the_place_of_the_selection(typist:
         ("x = 1\n" * 400, "the answer was too long and broke off: select fewer lines"),
     ],
 )
-async def test_an_answer_that_is_none_changes_nothing(
-    typist: Write, answer: str, note: str
-) -> None:
+async def test_an_answer_that_is_none_changes_nothing(typist: Write, answer: str, note: str):
     """And the note says why."""
     edited = await edit(typist(says(answer)))
     assert (edited.lines, edited.note) == (None, note)

@@ -160,9 +160,7 @@ async def test_the_engine_forgets_what_it_may_have_seen(disk: Disk, used: str) -
 
 
 @pytest.mark.parametrize("hangs", ["it", "another of its folder", "one elsewhere"])
-async def test_a_request_waits_for_what_its_prompt_may_hold(
-    disk: Disk, hangs: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_request_waits_for_what_its_prompt_may_hold(disk: Disk, hangs: str, monkeypatch):
     """For the verdict on itself, for a moment for another in its folder, and for no other."""
     monkeypatch.setattr(judging, "LIMIT_S", 0.3)
     monkeypatch.setattr(judging, "SOON_S", 0.1)
@@ -183,9 +181,7 @@ async def test_a_request_waits_for_what_its_prompt_may_hold(
 @pytest.mark.parametrize(
     "event", [events.RulesChanged(), events.FoldersChanged((f"{ROOT}/app",))], ids=["rules", "root"]
 )
-async def test_many_documents_take_turns(
-    disk: Disk, monkeypatch: pytest.MonkeyPatch, event: events.Event
-) -> None:
+async def test_many_documents_take_turns(disk: Disk, monkeypatch, event: events.Event):
     """What has all judged begins a few looks, the one asked for next, and reads no URI again."""
     monkeypatch.setattr(judging, "TURN_S", 60.0)
     monkeypatch.setattr(judging, "RING_S", 0.0)
@@ -255,9 +251,7 @@ def test_what_is_kept_of_no_file_goes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "event", [events.RulesChanged(), events.FoldersChanged((f"{ROOT}/app",))], ids=["rules", "root"]
 )
-async def test_many_documents_are_begun_in_slices(
-    disk: Disk, monkeypatch: pytest.MonkeyPatch, event: events.Event
-) -> None:
+async def test_many_documents_are_begun_in_slices(disk: Disk, monkeypatch, event: events.Event):
     """Between two the loop does other work, also where they are begun twice; none is shown yet."""
     monkeypatch.setattr(judging, "SLICE_S", -1.0)  # one document
     documents = [await disk.open(f"{ROOT}/app/{n}.py") for n in range(9)]
@@ -275,9 +269,7 @@ async def test_many_documents_are_begun_in_slices(
         await asyncio.sleep(0)
 
 
-async def test_a_verdict_counts_in_the_folder_of_now(
-    disk: Disk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_verdict_counts_in_the_folder_of_now(disk: Disk, monkeypatch: pytest.MonkeyPatch):
     """Also on a document of a later slice, which was looked at before the folders changed."""
     documents = [await disk.open(uri) for uri in (f"{ROOT}/app/a.py", f"{ROOT}/app/b.py")]
     monkeypatch.setattr(judging, "SLICE_S", -1.0)
@@ -290,9 +282,7 @@ async def test_a_verdict_counts_in_the_folder_of_now(
     assert [doc.current and doc.workspace.root for doc in documents] == [f"{ROOT}/app"] * 2
 
 
-async def test_one_that_fails_leaves_the_others_to_be_begun(
-    disk: Disk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_one_that_fails_leaves_the_others_to_be_begun(disk: Disk, monkeypatch):
     """In the first slice as in a later one, from the event and from the work that follows it."""
     monkeypatch.setattr(judging, "SLICE_S", -1.0)
     documents = [await disk.open(f"{ROOT}/{n}.py") for n in range(4)]

@@ -238,9 +238,7 @@ async def test_what_is_private_or_gone_goes_alone(
     assert _list_stored(kept) == {name for root in left.split() for name in _names(root)}
 
 
-async def test_the_settings_of_a_folder_count_where_a_part_of_it_was_open_before(
-    kept: Kept,
-) -> None:
+async def test_the_settings_of_a_folder_count_where_a_part_of_it_was_open_before(kept: Kept):
     """The folder of a project takes the place of one in it, in the same window."""
     _store(kept.cache, kept.write("x/part/a.py"), "x")
     session = Session(keeps_nothing_of_x(kept.folder), lambda _: FakeBackend(), kept.cache)
@@ -275,9 +273,7 @@ async def test_half_an_emoji_keeps_no_other_workspace_from_disk(kept: Kept) -> N
     assert [roots[1] in text for text in kept_texts] == [True]
 
 
-async def test_workspaces_not_opened_for_longest_age_out(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_workspaces_not_opened_for_longest_age_out(kept: Kept, monkeypatch):
     """The folder does not grow for ever; their states still have a name."""
     monkeypatch.setattr(state_file, "N_WORKSPACES", 2)
     for n in range(4):
@@ -309,9 +305,7 @@ async def test_what_has_no_name_goes(kept: Kept, name: str, *, is_old: bool) -> 
     assert _list_stored(kept) == {*_names("w"), *(() if is_old else [Path(name).name])}
 
 
-async def test_what_cannot_be_deleted_is_told(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capsys
-) -> None:
+async def test_what_cannot_be_deleted_is_told(kept: Kept, monkeypatch, caplog, capsys):
     """By a line in the log, and by `fim-lsp forget`."""
     _store(kept.cache, kept.write("w/a.py"), "w")
     kept.ignore()

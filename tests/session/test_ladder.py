@@ -58,9 +58,7 @@ async def test_the_prompt_that_is_shown_is_that_of_a_request() -> None:
     assert n_tokens - shown.cached <= FEW, shown.note
 
 
-async def test_rungs_are_few_and_cost_little_together(
-    session: Session, backend: FakeBackend
-) -> None:
+async def test_rungs_are_few_and_cost_little_together(session: Session, backend: FakeBackend):
     """From a small window to the largest; each is in use before the next one is begun."""
     typist = at_rest(session, backend)
     typist.cursor = Position(300, 0)
@@ -157,9 +155,7 @@ async def test_by_hand_more_is_shown(session: Session, backend: FakeBackend) -> 
     assert typist.counted("tokens", "evaluated") <= 1.3 * SLOWLY * (FIRST_S + BY_HAND_S)
 
 
-async def test_by_hand_a_line_more_is_not_evaluated_for(
-    session: Session, backend: FakeBackend
-) -> None:
+async def test_by_hand_a_line_more_is_not_evaluated_for(session: Session, backend: FakeBackend):
     """What was evaluated serves, where the server turns out to be a little faster."""
     typist = at_rest(session, backend, SLOWLY)
     typist.cursor = Position(300, len(typist.document.lines[300].rstrip("\n")))

@@ -138,9 +138,7 @@ async def test_a_search_in_an_older_text_ends(desk: Desk) -> None:
     ]
 
 
-async def test_a_source_that_fails_has_no_edit(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_source_that_fails_has_no_edit(desk: Desk, monkeypatch, caplog):
     """One line in the log, however many wait for it; the later ones are asked, and it is asked again."""
     questions, works = list[object](), propose
 

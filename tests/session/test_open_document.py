@@ -66,9 +66,7 @@ def test_nothing_is_remembered_of_what_is_private(doc: OpenDocument) -> None:
 
 
 @pytest.mark.parametrize("how", ["another folder", "opened again", "closed"])
-def test_a_view_that_is_left_shows_nothing(
-    doc: OpenDocument, how: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_view_that_is_left_shows_nothing(doc: OpenDocument, how: str, monkeypatch):
     """Its texts end with it, and what is remembered of the document is to be judged again."""
     ended = list[KnownText]()
 
@@ -111,9 +109,7 @@ def test_a_text_leads_on_from_behind_its_anchor_only(doc: OpenDocument) -> None:
     assert not doc.leads_to(no_text)
 
 
-async def test_what_is_no_file_needs_no_look(
-    session: Session, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_what_is_no_file_needs_no_look(session: Session, caplog: pytest.LogCaptureFixture):
     """A text of a program, by its scheme."""
     session.handle(events.Opened("git:/w/a.py", "python", 1, FIRST))
     await wait_judged(session)

@@ -111,9 +111,7 @@ CLAUSES: dict[str, tuple[str, Callable[[Held, Wire], None], str]] = {
 
 
 @pytest.mark.parametrize("clause", CLAUSES)
-async def test_nothing_composed_is_sent_against_the_permit(
-    held: Held, wire: Wire, clause: str
-) -> None:
+async def test_nothing_composed_is_sent_against_the_permit(held: Held, wire: Wire, clause: str):
     """The frame is chosen, the wire is another's; then one thing happens, and the wire is free."""
     work, happen, text = CLAUSES[clause]
     if text == CANARY:

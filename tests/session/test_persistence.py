@@ -121,9 +121,7 @@ async def test_only_the_owner_may_read_what_is_kept(real: Machine, root: Path) -
     assert state_file.forget(real.cache) == 0
 
 
-async def test_another_file_of_the_workspace_begins_with_its_ring(
-    machine: Machine, root: Path
-) -> None:
+async def test_another_file_of_the_workspace_begins_with_its_ring(machine: Machine, root: Path):
     """A file that was not in use finds the ring evaluated, and only its window is not."""
     (root / "new.py").write_text(OTHER[:2000])
     await work(machine, root)
@@ -219,9 +217,7 @@ async def test_a_server_that_comes_back_loads_what_was_saved(
 
 
 @pytest.mark.parametrize("junk", ["{", '{"ring": 3}', '{"documents": {"a": 1}}'])
-def test_a_file_that_cannot_be_read_is_as_good_as_none(
-    tmp_path: Path, junk: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_file_that_cannot_be_read_is_as_good_as_none(tmp_path: Path, junk: str, caplog):
     """Junk is no error: one line in the log, and everything starts empty."""
     state_file.store(tmp_path, "shop", state_file.SavedWorkspace())
     [file] = (tmp_path / "workspaces").iterdir()

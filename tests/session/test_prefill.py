@@ -28,9 +28,7 @@ OTHER = inspect.getsource(optparse)  # one file has a third of the ring at most
 FEW = 24  # tokens
 
 
-async def test_the_first_rest_evaluates_the_window_after_its_chunks(
-    open_session: OpenSession,
-) -> None:
+async def test_the_first_rest_evaluates_the_window_after_its_chunks(open_session: OpenSession):
     """Chunks are chosen for the window that the next request gets, so the window is not evaluated twice."""
     session = open_session()
     Typist(session, OTHER, f"{ROOT}/app/till.py")

@@ -127,9 +127,7 @@ ENDS: dict[str, Callable[[Workspace], None]] = {
 
 
 @pytest.mark.parametrize("end", ENDS)
-async def test_work_that_may_hold_its_text_ends(
-    workspace: Workspace, end: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_work_that_may_hold_its_text_ends(workspace: Workspace, end: str, monkeypatch):
     """A search for the next edit, a choice of chunks by the rules of before, a listing."""
     waits = asyncio.Event()
 

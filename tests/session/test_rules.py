@@ -19,9 +19,7 @@ SEEN = 50  # tokens
 
 
 @pytest.mark.security
-async def test_the_engine_holds_nothing_of_it_any_more(
-    open_session: OpenSession, tmp_path: Path
-) -> None:
+async def test_the_engine_holds_nothing_of_it_any_more(open_session: OpenSession, tmp_path: Path):
     """The prompt of before the rule is evaluated from its beginning, not found in a slot or a copy of one."""
     requests: list[Request] = []
 

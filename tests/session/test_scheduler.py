@@ -61,9 +61,7 @@ async def test_a_foreground_step_waits_for_the_one_on_the_wire_only() -> None:
         ([("warm", "warm"), ("speculate", "speculate")], ["speculate", "warm"]),  # on screen first
     ],
 )
-async def test_background_jobs_behind_a_request(
-    jobs: list[tuple[str, str]], ran: list[str]
-) -> None:
+async def test_background_jobs_behind_a_request(jobs: list[tuple[str, str]], ran: list[str]):
     """The newest of a kind runs, and the kinds are served in their order."""
     work, scheduler = Work(), Scheduler(("speculate", "warm"))
     front = asyncio.create_task(scheduler.foreground(work.step("front")))

@@ -33,9 +33,7 @@ def no_server() -> Backend:
     return open_backend(BackendSettings(kind="llama-server", url="http://127.0.0.1:9"))
 
 
-async def test_a_place_looked_at_is_evaluated_before_the_first_key(
-    open_session: OpenSession,
-) -> None:
+async def test_a_place_looked_at_is_evaluated_before_the_first_key(open_session: OpenSession):
     """Who moves the cursor, looks for a moment and types waits for what was typed, not for the window."""
     session = open_session(Config())
     typist = Typist(session, CODE)

@@ -95,9 +95,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judging, "BY_HAND_S", 0.0)
 
 
-async def test_by_hand_a_busy_machine_is_waited_for(
-    disks: Disks, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_by_hand_a_busy_machine_is_waited_for(disks: Disks, monkeypatch: pytest.MonkeyPatch):
     """The look takes longer than it may while typing; without it the message speaks of no privacy."""
     disks.hang(monkeypatch, disks.roots[0])
     monkeypatch.setattr(judging, "LIMIT_S", 0.05)
@@ -114,9 +112,7 @@ async def test_by_hand_a_busy_machine_is_waited_for(
 
 
 @pytest.mark.parametrize("n_hanging", [40] if FUZZ == 1 else [1, 40, 300])
-async def test_a_disk_that_hangs_stops_its_own_documents(
-    disks: Disks, monkeypatch: pytest.MonkeyPatch, n_hanging: int
-) -> None:
+async def test_a_disk_that_hangs_stops_its_own_documents(disks: Disks, monkeypatch, n_hanging: int):
     """Others are answered at once, in its workspace, too; its own are, once the disk answers."""
     one, two = disks.roots
     slow = one / "sub"
@@ -140,9 +136,7 @@ async def test_a_disk_that_hangs_stops_its_own_documents(
     assert await answer(hanging[0]) == "backend"
 
 
-async def test_a_disk_that_begins_to_hang_takes_its_text_out_of_prompts(
-    disks: Disks, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_disk_that_begins_to_hang_takes_its_text_out_of_prompts(disks: Disks, monkeypatch):
     """A rule changes: what was shown before is not, until it is judged by the new rule."""
     one, _ = disks.roots
     disks.open(one / "sub/slow.py")
@@ -192,9 +186,7 @@ async def test_what_is_saved_on_a_disk_that_hangs_is_waited_for_once(
     assert disks.n_looks <= len(uris) + 3
 
 
-async def test_listings_of_a_disk_that_hangs_do_not_pile_up(
-    disks: Disks, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_listings_of_a_disk_that_hangs_do_not_pile_up(disks: Disks, monkeypatch):
     """Whatever changes, a workspace waits with one, and no other work with it."""
     main = disks.open(disks.roots[0] / "a.py")
     listed: list[object] = []
@@ -219,9 +211,7 @@ async def test_listings_of_a_disk_that_hangs_do_not_pile_up(
     assert "a.py" in found.index.entries
 
 
-async def test_no_event_is_handled_by_a_look_at_git_s_configuration(
-    disks: Disks, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_event_is_handled_by_a_look_at_git_s_configuration(disks: Disks, monkeypatch):
     """It may be on a disk that hangs, and the event loop waits for no disk."""
     threads: list[str] = []
 
@@ -354,9 +344,7 @@ async def test_another_name_for_it_stays_private_too(disks: Disks, spelling: str
     assert "secret" not in disks.sent
 
 
-async def test_what_was_never_judged_stays_so_when_its_disk_is_taken_out(
-    disks: Disks, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_was_never_judged_stays_so_when_its_disk_is_taken_out(disks: Disks, monkeypatch):
     """It hung while the file was opened, then its place was empty; on disk again, it is judged."""
     root = disks.roots[0]
     file = root / "sub/secret.py"

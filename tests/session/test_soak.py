@@ -99,9 +99,7 @@ class User:
 
 @pytest.mark.security
 @pytest.mark.parametrize("seed", range(1 + DEEP))
-def test_an_hour_leaves_nothing_behind(
-    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_hour_leaves_nothing_behind(seed: int, tmp_path: Path, monkeypatch, caplog):
     """Tasks, memory, files and lines of the log are bounded, and after it nothing runs."""
     rng = random.Random(seed)
 

@@ -181,9 +181,7 @@ async def test_keys_ahead_of_the_stream_that_it_contradicts(session: Session) ->
 
 
 @pytest.mark.parametrize("invoked", [True, False])
-async def test_nothing_is_too_late_while_the_model_computes(
-    session: Session, invoked: bool
-) -> None:
+async def test_nothing_is_too_late_while_the_model_computes(session: Session, invoked: bool):
     """The deadline is past, and the request is answered with the first line that there is."""
     completion = replace(session.config.completion, deadline_ms=50)
     session.configure(replace(session.config, completion=completion))

@@ -148,9 +148,7 @@ async def test_a_slow_server_is_told_of_once(monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 @on_clock
-async def test_what_is_over_is_not_told_again(
-    first: BackendError, then: BackendError, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_is_over_is_not_told_again(first: BackendError, then: BackendError, monkeypatch):
     """A key that is revoked and given back, a replica or a router that is started again: one message."""
     member = Member(monkeypatch)
     server = member.server
@@ -169,9 +167,7 @@ async def test_what_is_over_is_not_told_again(
 
 
 @on_clock
-async def test_after_a_step_ahead_that_failed_the_status_is_true_without_a_key(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_after_a_step_ahead_that_failed_the_status_is_true_without_a_key(monkeypatch):
     """The user reads on where nothing is asked for: gone while the server is, ready 4 s after it is back."""
     member = Member(monkeypatch)
     server, lane = member.server, member.session._lane
@@ -192,9 +188,7 @@ async def test_after_a_step_ahead_that_failed_the_status_is_true_without_a_key(
 
 
 @on_clock
-async def test_the_request_after_an_engine_died_is_asked_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_the_request_after_an_engine_died_is_asked_again(monkeypatch: pytest.MonkeyPatch):
     """It is started at once, so the user gets the suggestion, and no message."""
 
     class Dying(Troubled):

@@ -144,9 +144,7 @@ CASES = [
 
 @pytest.mark.security  # there each change is made at each place
 @pytest.mark.parametrize("call", CASES)
-def test_no_change_makes_a_call_fail(
-    call: Call, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_change_makes_a_call_fail(call: Call, monkeypatch, caplog):
     """It returns, with a reason in words where it has nothing else; the log has no error."""
     for held, name in in_turn(HELD, CHANGES):
         caplog.clear()

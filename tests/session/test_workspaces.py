@@ -148,9 +148,7 @@ async def test_texts_without_a_file_are_judged_by_their_path(
     assert bool(verdict) == bool(reason)
 
 
-async def test_what_is_remembered_of_refusals_is_bounded(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_is_remembered_of_refusals_is_bounded(project: Project, monkeypatch):
     """Nor is anything remembered of a file that is not there while the settings are not known."""
     monkeypatch.setattr(verdicts_module, "REFUSALS", 2)
     verdicts, root = project.workspaces.verdicts, project.root.as_uri()
@@ -164,9 +162,7 @@ async def test_what_is_remembered_of_refusals_is_bounded(
     assert verdicts.list_private(odd, project.config.privacy) == odd
 
 
-async def test_what_could_not_be_judged_is_judged_again(
-    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_could_not_be_judged_is_judged_again(start: Start, tmp_path: Path, monkeypatch):
     """Where judging remembered files failed, nothing of them is trusted until it succeeds."""
     (tmp_path / "shop.py").write_text(SHOP)
     project = start()

@@ -543,9 +543,7 @@ def test_what_a_file_said_counts_while_it_is_wrong(
     assert (bool(config.privacy.unknown), config.ring.chunks) == (is_unknown, chunks)
 
 
-def test_a_file_whose_disk_hangs_is_read_by_one_thread(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_whose_disk_hangs_is_read_by_one_thread(home: Path, monkeypatch: pytest.MonkeyPatch):
     """However often it changes; once it answers it is read again, for the last change."""
     began, answers, read = list[Path](), threading.Event(), files._read
 

@@ -78,9 +78,7 @@ def test_the_nearest_files_come_first(root: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("near", ["no/such/" * 40 + "x.py", "../" * 40 + "x.py"])
-def test_folders_that_are_not_there_cost_nothing(
-    root: Path, near: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_that_are_not_there_cost_nothing(root: Path, near: str, monkeypatch):
     """A client may call a text whatever it likes: the workspace is listed once, and nothing above it."""
     asked: list[Path] = []
     rules = ignore_files.rules_down
@@ -118,9 +116,7 @@ def test_a_known_file_is_read_again_when_it_changed(root: Path) -> None:
 
 @pytest.mark.security
 @pytest.mark.parametrize("what", ["file", "folder"])
-def test_what_is_swapped_after_the_verdict_is_not_read(
-    root: Path, monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
+def test_what_is_swapped_after_the_verdict_is_not_read(root: Path, monkeypatch, what: str):
     """A link to a private file, or to a folder of such, takes the place of what was judged."""
     (root / "ignored/b.py").write_text("secret\n")
 
@@ -181,9 +177,7 @@ def deep(root: Path) -> Iterator[str]:
         (root / "y").rename(root / "x")
 
 
-def test_a_folder_that_lies_very_deep_costs_its_own_files_only(
-    root: Path, deep: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_lies_very_deep_costs_its_own_files_only(root: Path, deep: str, monkeypatch):
     """All files are listed, and no folder costs more than its own name."""
     looked_at: list[bytes] = []
 

@@ -88,9 +88,7 @@ HANDED_DOWN = {
 
 
 @pytest.mark.parametrize("said", HANDED_DOWN)
-def test_settings_that_git_was_started_with_count(
-    said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_that_git_was_started_with_count(said: str, tmp_path: Path, monkeypatch):
     """Git hands `git -c` to the editor that it starts, in two forms; both count over all else."""
     tell = "alias.handed=!printenv GIT_CONFIG_PARAMETERS"
     handed_down = git("-c", "core.x=first", "-c", said, "-c", tell, "handed", cwd=tmp_path).decode()
@@ -103,9 +101,7 @@ def test_settings_that_git_was_started_with_count(
         assert values([], "core.x") == [Setting("core.x", HANDED_DOWN[said])]
 
 
-def test_the_environment_may_include_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_may_include_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """As with `git -c include.path=…`."""
     (tmp_path / "more").write_text("[core]\nx = 5\n")
     monkeypatch.setenv("GIT_CONFIG_PARAMETERS", f"'include.path'='{tmp_path}/more'")

@@ -41,9 +41,7 @@ def write(file: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize("text", ["#" * 300_000, "rule\n" * 60_000, "[a]\n" * 5000])
-def test_an_ignore_file_beyond_the_limits_hides_its_folder(
-    root: Path, text: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_ignore_file_beyond_the_limits_hides_its_folder(root: Path, text: str, caplog):
     """The reason and the log name the file; the log does once."""
     ignore_files._warn.cache_clear()
     write(root / "sub/.gitignore", text)
@@ -100,9 +98,7 @@ def test_the_excludes_of_the_user_count(
     assert why_private(other / "a.py", other, BARE) == reason
 
 
-def test_the_configuration_of_git_may_lie_elsewhere(
-    root: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_configuration_of_git_may_lie_elsewhere(root: Path, home: Path, monkeypatch):
     """The variables that git reads are read."""
     write(home / "x/git/ignore", "a.py\n")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "x"))
@@ -247,9 +243,7 @@ def test_names_that_are_not_utf_8_have_verdicts_of_their_own(root: Path) -> None
     assert why_private(root / "\ud800", root, BARE) == "no file can have its name"
 
 
-def test_letters_and_their_accents_are_one_on_a_mac(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_letters_and_their_accents_are_one_on_a_mac(root: Path, monkeypatch: pytest.MonkeyPatch):
     """Files there may have the decomposed form of a name, rules have the other."""
     write(root / ".gitignore", "\u00e9.py\n")
     assert why_private(root / "e\u0301.py", root, BARE) == ""
@@ -309,9 +303,7 @@ def test_what_settings_may_hide_is_private_until_they_are_known(root: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["pass.AbCdEf/entry.txt", "bash-fc.AbC", "crontab.AbC/crontab"])
-def test_temporary_files_of_programs_are_private(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_temporary_files_of_programs_are_private(name: str, tmp_path: Path, monkeypatch):
     """In the folder that this process is told to use, too; a workspace beside them is not."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     write(tmp_path / "w/a.py", "")
