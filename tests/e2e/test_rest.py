@@ -82,16 +82,9 @@ class ModelServer:
         assert self.process.stdout is not None
         assert self.process.stdout.readline()
 
-    def restart(self) -> None:
-        self.kill()
-        self.start()
-
     def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout):
-            assert stream is not None
-            stream.close()
+        with self.process as process:
+            process.kill()
 
     def complete(self, prompt: str) -> None:
         """Complete as another client does, which knows nothing of ours."""
@@ -176,7 +169,8 @@ class Session:
             text = self.rng.choice(TEXTS)
             server.complete("\n".join(text[: self.rng.choice((3, 20, 60))]))
         elif self.rng.random() < 0.04:
-            server.restart()
+            server.kill()
+            server.start()
 
 
 def count_cpu_s(session: Session) -> float:

@@ -62,13 +62,6 @@ def walked_offset(text: str, place: types.Position | rpc.ClientPosition, encodin
     return sum(map(len, lines[: place.line])) + column
 
 
-@given(texts, st.integers(0, 40), encodings)
-def test_columns_come_back(line: str, column: int, encoding: str) -> None:
-    """Ours to theirs and back is the same column."""
-    column = min(column, len(line))
-    assert convert.column(line, convert.units(line, column, encoding), encoding) == column
-
-
 client_places = st.builds(lambda p: rpc.ClientPosition(p.line, p.character), places)
 changes = st.one_of(
     st.builds(
@@ -167,12 +160,9 @@ ROCKET, GRIN = "\U0001f680", "\U0001f600"  # d83d de80, d83d de00
     [
         ("#  x", [(2, 2, "\ud83d"), (3, 3, "\ude00")], f"# {GRIN} x"),
         ("#  x", [(2, 2, "\ude00"), (2, 2, "\ud83d")], f"# {GRIN} x"),
-        ("#  x", [(2, 2, "\ud83d")], "# \ud83d x"),
         ("#  x", [(2, 2, "\ud83d"), (0, 0, "y"), (4, 4, "\ude00")], f"y# {GRIN} x"),
-        ("# \ud83d-", [(3, 4, "\ude00")], f"# {GRIN}"),
         (f"x = '{ROCKET}'  # end", [(6, 7, "\ude00"), (8, 8, "AB")], f"x = '{GRIN}'AB  # end"),
         (f"x = '{ROCKET}'", [(5, 6, "\ud83c")], "x = '\U0001f280'"),
-        (f"x = '{ROCKET}'", [(5, 6, "")], "x = '\ude80'"),
         (f"x = '{ROCKET}'", [(6, 6, "-"), (6, 7, "")], f"x = '{ROCKET}'"),
         (f"{ROCKET}{GRIN}", [(1, 3, ""), (2, 2, "!")], f"{GRIN}!"),
         (ROCKET, [(1, 1, "\n")], "\ud83d\n\ude80"),

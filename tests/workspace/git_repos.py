@@ -14,27 +14,19 @@ BARE = PrivacyConfig(exclude=())
 
 NAMES = [
     b"a", b"b", b"ab", b"abc", b"foo", b"bar", b"foobar", b"Foo", b"src", b"build", b"x.py",
-    b"y.py", b"x.pyc",
-    b"x.log", b"keep.log", b".env", b".hidden", b"a b", b"b ", b" c", b"#x", b"!x", b"d\\e", b"[a]",
-    b"a]b",
-    b"a*b", b"*", b"?", b"-", b"a-b", b"^", b"caf\xc3\xa9.py", b"caf\xe9.py", b"\xff\xfe", b"A",
-    b"Z9", b"_",
-    b"a.b.c", b"tab\there", b"aaaaaaab", b"...", b"~", b"{x}", b"x,y", b"b\\", b"\\", b"**",
-    b"cr\r", b"new\nline",
+    b"y.py", b"x.pyc", b"x.log", b"keep.log", b".env", b".hidden", b"a b", b"b ", b" c", b"#x",
+    b"!x", b"d\\e", b"[a]", b"a]b", b"a*b", b"*", b"?", b"-", b"a-b", b"^", b"caf\xc3\xa9.py",
+    b"caf\xe9.py", b"\xff\xfe", b"A", b"Z9", b"_", b"a.b.c", b"tab\there", b"aaaaaaab", b"...",
+    b"~", b"{x}", b"x,y", b"b\\", b"\\", b"**", b"cr\r", b"new\nline",
 ]  # fmt: skip
 CLASSES = [
     b"[ab]", b"[!a]", b"[^a]", b"[a-z]", b"[!a-z]", b"[A-Z]", b"[[:alpha:]]", b"[[:upper:]]",
-    b"[![:digit:]]",
-    b"[[:punct:]]", b"[[:space:]]", b"[[:foo:]]", b"[[:alpha:]", b"[]a]", b"[!]a]", b"[a-]",
-    b"[-a]", b"[\\]]",
-    b"[\\a-c]", b"[a-\\c]", b"[a/b]", b"[/]", b"[z-a]", b"[a", b"[", b"[]", b"[!]", b"[a-c-f]",
-    b"[[]", b"[[:]",
-    b"[[:a]", b"[\xc3\xa9]", b"[\x80-\xff]", b"[*]", b"[?]", b"[A]", b"[[:xdigit:][:punct:]]",
-    b"[\\", b"[a-",
-    b"[[:cntrl:]]", b"[[:graph:]]", b"[[:print:]]", b"[[:blank:]]", b"[[:lower:]x]",
-    b"[[:alnum:]_]", b"[a\\]b]",
-    b"[,-.]", b"[--0]", b"[+--]", b"[a-\xff]", b"[[=a=]]", b"[[.a.]]", b"[b-]c]", b"[Y-b]",
-    b"[[:alpha:]-z]",
+    b"[![:digit:]]", b"[[:punct:]]", b"[[:space:]]", b"[[:foo:]]", b"[[:alpha:]", b"[]a]", b"[!]a]",
+    b"[a-]", b"[-a]", b"[\\]]", b"[\\a-c]", b"[a-\\c]", b"[a/b]", b"[/]", b"[z-a]", b"[a", b"[",
+    b"[]", b"[!]", b"[a-c-f]", b"[[]", b"[[:]", b"[[:a]", b"[\xc3\xa9]", b"[\x80-\xff]", b"[*]",
+    b"[?]", b"[A]", b"[[:xdigit:][:punct:]]", b"[\\", b"[a-", b"[[:cntrl:]]", b"[[:graph:]]",
+    b"[[:print:]]", b"[[:blank:]]", b"[[:lower:]x]", b"[[:alnum:]_]", b"[a\\]b]", b"[,-.]",
+    b"[--0]", b"[+--]", b"[a-\xff]", b"[[=a=]]", b"[[.a.]]", b"[b-]c]", b"[Y-b]", b"[[:alpha:]-z]",
 ]  # fmt: skip
 ENDS = [
     b"", b"", b"", b"", b" ", b"  ", b"\\ ", b"\\  ", b"\t", b"\\", b"\\\\", b" \\", b"\x00rest",
@@ -42,11 +34,9 @@ ENDS = [
 ]  # fmt: skip
 WHOLE = [
     b"", b"#", b"# a", b"!", b"/", b"!/", b"//", b"///", b"\\", b"*", b"**", b"***", b"/*", b"/**",
-    b"**/", b"*/", b"!*/",
-    b"!*", b"!**", b"!/*", b"*.py", b"!*.py", b"*.*", b"\\#x", b"\\!x", b"!\\!x", b"!!x", b"/*/",
-    b"!/*/", b"*/*", b"**/*", b"*/**",
-    b"/**/", b"**/**", b"?", b"??", b"[", b"\\*", b"\\?", b".", b"./a", b"..", b"../a", b".*",
-    b"!.*", b"a//b", b" ", b"  #",
+    b"**/", b"*/", b"!*/", b"!*", b"!**", b"!/*", b"*.py", b"!*.py", b"*.*", b"\\#x", b"\\!x",
+    b"!\\!x", b"!!x", b"/*/", b"!/*/", b"*/*", b"**/*", b"*/**", b"/**/", b"**/**", b"?", b"??",
+    b"[", b"\\*", b"\\?", b".", b"./a", b"..", b"../a", b".*", b"!.*", b"a//b", b" ", b"  #",
 ]  # fmt: skip
 
 
