@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.client import EMBEDDED, GHOST_TEXT, INLINE, Editor, at, wait_until
-from tests.places import SHOP
+from tests.e2e.client import EMBEDDED, INLINE, Editor, at, wait_until
 
 
 def capacity(editor: Editor) -> int:
@@ -81,21 +80,6 @@ def test_status_is_told_to_those_who_want_it(editor: Editor, tmp_path: Path) -> 
     assert editor.request("fim/status") == status
     assert editor.bye() == 0
     assert status["message"] in file.read_text("utf-8")
-
-
-def test_a_model_that_is_gone_is_named_once_and_the_bundled_one_answers(editor: Editor) -> None:
-    """The status says that it is the bundled one, and that it is ready: menus offer another by that."""
-    file = "/models/gone.gguf"
-    options = {"fim.backend": {"kind": "embedded", "model": file}, "fim.status.notify": True}
-    editor.initialize(capabilities=GHOST_TEXT, initializationOptions=options)
-    text = "class Box:\n    def __init__(self, width):\n        self.width = wid"
-    editor.open(f"{SHOP}/box.py", text)
-    for _ in range(2):
-        assert editor.request(INLINE, at(f"{SHOP}/box.py", 2, 24))["items"]
-    [message] = editor.shown()
-    assert message.startswith(f"the bundled model answers: {file} is not there")
-    status = editor.request("fim/status")
-    assert (status["kind"], status["bundled"], status["message"]) == ("Normal", True, message)
 
 
 @pytest.mark.parametrize("method", ["textDocument/didSave", "textDocument/didClose"])

@@ -36,6 +36,7 @@ def shown(messages: Messages, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ("states", "said"),
     [
         ([TOY, REAL], []),
+        ([replace(TOY, message="it is gone")] * 2, ["it is gone"]),
         ([REAL, TOY, TOY], ["the bundled model"]),
         ([REAL, TOY, REAL, TOY], ["the bundled model", "the bundled model"]),
         ([REAL, AWAY, TOY], ["cannot connect", "the bundled model"]),
@@ -59,7 +60,7 @@ def test_many_problems_are_one_message(messages: Messages, shown: list[str], cap
     assert message.isprintable()
     assert "](" not in message
     assert len(message) < 1200
-    assert len(caplog.records) == 25
+    assert len(caplog.records) == 26  # the message, too
 
 
 SLOW = replace(AWAY, message="/v1/completions took too long", cause="8012 too slow")
@@ -99,6 +100,7 @@ def test_a_first_look_is_told_to_those_who_want_it(messages: Messages, monkeypat
 
 def test_a_busy_machine_is_told_and_no_trouble() -> None:
     """Answers come late, and come: since when is in the message, which is shown nowhere else."""
+    assert [status(each)["bundled"] for each in (TOY, REAL)] == [True, False]
     told = status(replace(REAL, health=Health.BUSY, message="busy since 9:41"))
     assert (told["busy"], told["state"], told["kind"]) == (True, "busy", "Normal")
     assert (told["message"], told["trouble"]) == ("busy since 9:41", "")

@@ -128,8 +128,7 @@ def snapshots(cache: Path, to: Path) -> Iterator[list[Path]]:
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("config", [QUICK, NO_RING])
-@pytest.mark.parametrize("n_before", [0, 1])
+@pytest.mark.parametrize(("config", "n_before"), [(QUICK, 1), (NO_RING, 0)])
 async def test_whenever_it_is_killed_nothing_is_without_a_name(
     kept: Kept, config: Config, n_before: int
 ) -> None:

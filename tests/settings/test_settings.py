@@ -61,6 +61,7 @@ def test_nothing_is_no_problem(raw: object) -> None:
     assert merge_layers([Layer("editor", raw)]) == (Config(), ())
 
 
+NUMBER = "a whole number from 0 to 256"
 SERVER = 'a server like {"url": "http://127.0.0.1:8013", "model": "zeta-2"}'
 SERVERS = 'a list of servers like {"url": "http://127.0.0.1:8012", "kind": "llama-server"}'
 
@@ -68,15 +69,10 @@ SERVERS = 'a list of servers like {"url": "http://127.0.0.1:8012", "kind": "llam
 @pytest.mark.parametrize(
     ("raw", "sentence"),
     [
-        ({"ring": {"chunks": "many"}},
-         'fim.ring.chunks must be a whole number from 0 to 256, not "many"'),
-        ({"ring": {"chunks": 2.5}},
-         "fim.ring.chunks must be a whole number from 0 to 256, not 2.5"),
-        ({"ring": {"chunks": True}},
-         "fim.ring.chunks must be a whole number from 0 to 256, not true"),
-        ({"ring": {"chunks": -1}}, "fim.ring.chunks must be a whole number from 0 to 256, not -1"),
-        ({"ring": {"chunks": float("nan")}},
-         "fim.ring.chunks must be a whole number from 0 to 256, not NaN"),
+        *(({"ring": {"chunks": value}}, f"fim.ring.chunks must be {NUMBER}, not {shown}")
+          for value, shown in [
+              ("many", '"many"'), (2.5, "2.5"), (True, "true"), (-1, "-1"), (float("nan"), "NaN"),
+          ]),
         ({"completion": {"auto": 1}}, "fim.completion.auto must be true or false, not 1"),
         ({"backend": {"kind": "ollama"}},
          'fim.backend.kind must be one of auto, llama-server, openai, embedded, not "ollama"'),
