@@ -12,7 +12,6 @@ import functools
 import json
 import re
 import subprocess
-import tokenize
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -198,26 +197,17 @@ MOST_SETTINGS = 37
 MOST_LONG_LINES = 32
 MOST_LONG_LINES_OF_TESTS = 494
 
-LAYOUT = {
-    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
-    tokenize.ENCODING,
-    tokenize.ENDMARKER,
-}  # fmt: skip
-
 
 def code_lines(path: Path) -> int:
     """Return how many lines of *path* hold code: no blank line, no comment, no docstring."""
-    with tokenize.open(path) as source:
-        tokens = [t for t in tokenize.generate_tokens(source.readline) if t.type not in LAYOUT]
-    lines = {line for t in tokens for line in range(t.start[0], t.end[0] + 1)}
+    text, prose = path.read_text("utf-8").split("\n"), set[int]()
+    lines = {n for n, line in enumerate(text, 1) if re.match(r"\s*[^\s#]", line)}
     for node in ast.walk(parsed(path)):
-        if (
-            isinstance(node, ast.Expr)
-            and isinstance(node.value, ast.Constant)
-            and isinstance(node.value.value, str)
-        ):
-            lines -= {*range(node.lineno, (node.end_lineno or node.lineno) + 1)}
-    return len(lines)
+        if isinstance(node, ast.Constant | ast.JoinedStr) and '"""' in text[node.lineno - 1]:
+            lines |= {*range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            prose |= {*range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+    return len(lines - prose)
 
 
 def sizes() -> tuple[int, int, int]:

@@ -176,15 +176,6 @@ async def test_ctrl_c_is_answered_with_no_traceback(tmp_path: Path) -> None:
     assert (printed, process.returncode) == ((b"", b""), 130)
 
 
-def test_complete_says_that_the_server_of_the_settings_is_not_there(run: Callable[..., Said]):
-    """Before the text of another model, which may be a toy's."""
-    url = f"http://127.0.0.1:{free_port()}"
-    endpoints = f'[[backend.endpoints]]\nurl = "{url}"\n[[backend.endpoints]]\nkind = "embedded"\n'
-    said = run("complete", f"{STORE}:15:20", settings=endpoints).err
-    assert f"cannot connect to {url}" in said
-    assert "is used meanwhile" in said
-
-
 @pytest.mark.parametrize("is_toy", [True, False])
 def test_the_demo_calls_a_toy_what_is_one(*, is_toy: bool) -> None:
     """At its end, where the model that answered is the bundled one."""
@@ -265,12 +256,19 @@ def test_complete_says_when_the_named_server_is_not_there(run: Callable[..., Sai
     assert "Traceback" not in done.err
 
 
-def test_complete_names_wrong_settings(run: Callable[..., Said], tmp_path: Path) -> None:
-    """On stderr, with their file; the request is made with the defaults, and why nothing came stands there, too."""
+def test_complete_says_what_is_wrong(run: Callable[..., Said], tmp_path: Path) -> None:
+    """
+    On stderr: settings, with their file; that their server is not there, before another model's text; why none comes.
+    """
     (tmp_path / ".env").write_text("KEY=\n")
-    code, out, err = run("complete", f"{tmp_path}/.env:1", settings='ring.chunks = "many"\n')
+    url = f"http://127.0.0.1:{free_port()}"
+    endpoints = f'[[backend.endpoints]]\nurl = "{url}"\n[[backend.endpoints]]\nkind = "embedded"\n'
+    settings = f'ring.chunks = "many"\n{endpoints}'
+    code, out, err = run("complete", f"{tmp_path}/.env:1", settings=settings)
     assert (code, out, "config.toml" in err) == (1, "", True)
     assert 'fim.ring.chunks must be a whole number from 0 to 256, not "many"' in err
+    assert f"cannot connect to {url}" in err
+    assert "is used meanwhile" in err
     assert "the file is private" in err
 
 

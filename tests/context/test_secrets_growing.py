@@ -114,11 +114,11 @@ def test_harmless_lines_stay_whole_while_they_are_typed() -> None:
     """Cut at every column, one place in a hundred at most is touched: values of names that say password."""
     lines = harmless_lines.generated()[::6] + harmless_lines.telling()[::50]
     lines += harmless_lines.listed()[::5]
-    some = lines[:: 1 if FUZZ > 1 else 4]
-    cuts = [(line[:at], line[at:]) for line in some for at in range(1, len(line) + 1)]
+    some, step = (lines, 1) if FUZZ > 1 else (lines[::4], 2)
+    cuts = [(line[:at], line[at:]) for line in some for at in range(1, len(line) + 1, step)]
     touched = [
         cut for cut in cuts if scrub_parts(cut) != cut and scrub_text("".join(cut)) == "".join(cut)
     ]
     print(*touched, sep="\n")
-    assert len(cuts) > 2_500
+    assert len(cuts) > 1_250
     assert len(touched) <= 0.01 * len(cuts)
