@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.e2e.client import EMBEDDED, GHOST_TEXT, INLINE, Editor, at, insertion
+from tests.e2e.test_cells import open_book
+from tests.e2e.test_cells import text as cell_text
 from tests.models import write_model
 from tests.places import SHOP
 
@@ -119,15 +121,8 @@ def test_the_text_is_for_the_version_it_was_written_for(editor: Editor, versione
     editor.initialize(
         capabilities={**GHOST_TEXT, "workspace": window}, initializationOptions=EMBEDDED
     )
-    cells = [{"kind": 2, "document": f"cell:{name}"} for name in "ab"]
-    texts = [
-        {"uri": "cell:a", "languageId": "python", "version": 3, "text": "import os\n\nx = 1"},
-        {"uri": "cell:b", "languageId": "python", "version": 7, "text": "class Stack:\n    def "},
-    ]
-    book = {"uri": "file:///b.ipynb", "notebookType": "jupyter", "version": 1, "cells": cells}
-    editor.notify(
-        "notebookDocument/didOpen", {"notebookDocument": book, "cellTextDocuments": texts}
-    )
+    texts = [cell_text("a", "import os\n\nx = 1"), cell_text("b", "class Stack:\n    def ")]
+    open_book(editor, ["a", "b"], [texts[0], {**texts[1], "version": 7}])
     place = {"line": 1, "character": 8}
     text = editor.command("fim.continueLong", {"uri": "cell:b", "position": place})["text"]
     editor.wait_for(lambda: bool(editor.questions("workspace/applyEdit")), "the edit")

@@ -123,25 +123,6 @@ def test_a_malformed_request_gets_one_error(editor: Editor) -> None:
     assert editor.messages("window/showMessage") == []
 
 
-def test_notifications_may_be_nonsense(editor: Editor) -> None:
-    """Missing, wrong or unknown params of anything we are told change nothing and show nothing."""
-    editor.initialize()
-    nonsense: list[object] = [None, {}, [], {"textDocument": None, "item": 3, "class": {"a-b": 1}}]
-    for method in ("fim/didYank", "fim/didMoveCursor", "textDocument/didFocus",
-                   "textDocument/didShowCompletion",
-                   "textDocument/didPartiallyAcceptCompletion", "textDocument/didOpen",
-                   "textDocument/didChange", "$/cancelRequest", "workspace/didChangeWatchedFiles",
-                   "no/such/method", "initialized"):  # fmt: skip
-        for params in nonsense:
-            editor.notify(method, params)
-    editor.change("u", 1, {"text": "x"})
-    editor.command("fim.didAcceptCompletionItem")
-    editor.command("fim.didAcceptCompletionItem", {"a": 1}, 2)
-    assert editor.request("fim/stats", {})["accepted"] == 0
-    editor.finish()
-    assert editor.messages("window/showMessage") == []
-
-
 def test_nothing_heavy_is_imported_while_the_editor_waits() -> None:
     """Start-up is imports; these come when they are needed, after the answer to `initialize`."""
     code = "import sys, fim_lsp.lsp.run, server_bridge.bridge; print(*sys.modules)"

@@ -117,13 +117,29 @@ ODD_CALLS: list[dict[str, object]] = [
 ]  # fmt: skip
 
 
+NONSENSE: list[object] = [None, {}, [], {"textDocument": None, "item": 3, "class": {"a-b": 1}}]
+ODD_NOTES = (
+    "fim/didYank fim/didMoveCursor textDocument/didFocus textDocument/didShowCompletion initialized"
+    " textDocument/didPartiallyAcceptCompletion textDocument/didOpen textDocument/didChange"
+    " $/cancelRequest workspace/didChangeWatchedFiles no/such/method"
+)
+
+
 def test_an_odd_request_gets_one_answer(editor: Editor) -> None:
-    """A result or an error; the same as a notification gets none."""
+    """A result or an error; the same as a notification gets none, and changes and shows nothing."""
     editor.initialize()
     for number, call in enumerate(ODD_CALLS):
         editor.send({"id": f"odd {number}", **call})
         editor.send(call)
         editor.answer(f"odd {number}")
+    for method in ODD_NOTES.split():
+        for params in NONSENSE:
+            editor.notify(method, params)
+    editor.change("u", 1, {"text": "x"})
+    editor.command("fim.didAcceptCompletionItem")
+    editor.command("fim.didAcceptCompletionItem", {"a": 1}, 2)
+    assert editor.request("fim/stats")["accepted"] == 0
+    assert editor.messages("window/showMessage") == []
 
 
 ODD_ANSWERS: list[object] = [5, "x", {"a": 1}, [], [[]], [1, 2, 3], None]

@@ -6,8 +6,6 @@ import asyncio
 import io
 import json
 import os
-import select
-import sys
 import threading
 
 import pytest
@@ -167,14 +165,3 @@ async def test_a_client_that_never_reads_is_gone(monkeypatch: pytest.MonkeyPatch
     client.flush(10.0)
     hold.set()
     writer.close()
-
-
-def test_windows_does_not_tell_whether_a_pipe_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There each message is written by the thread that may wait."""
-    source, sink = os.pipe()
-    with os.fdopen(source, "rb"), os.fdopen(sink, "wb") as file:
-        if sys.platform != "win32":
-            assert transport._writable(file).descriptor == sink
-        monkeypatch.setattr(sys, "platform", "win32")
-        monkeypatch.delattr(select, "poll", raising=False)
-        assert transport._writable(file) is None

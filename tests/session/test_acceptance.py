@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from server_bridge.protocol import Health, State
 
 TEXT = "import os\n    ret\nprint(1)\n"
 CURSOR = Position(1, 7)  # behind `ret`
+REPORTS: dict[str, Callable[..., Any]] = {"all": Accepted, "part": PartlyAccepted, "shown": Shown}
 
 
 class Driver:
@@ -45,14 +48,8 @@ class Driver:
         self.acceptance.follow(self.document, edits)
         self.document = apply_edits(self.document, edits, self.document.version + 1)
 
-    def all(self, id: int) -> None:
-        self.acceptance.note_report(Accepted(str(id)))
-
-    def part(self, id: int, length: int) -> None:
-        self.acceptance.note_report(PartlyAccepted(str(id), length))
-
-    def shown(self, id: int) -> None:
-        self.acceptance.note_report(Shown(str(id)))
+    def tell(self, kind: str, id: int, *rest: int) -> None:
+        self.acceptance.note_report(REPORTS[kind](str(id), *rest))
 
     def back(self) -> None:
         """The cursor goes a character to the left."""
@@ -84,7 +81,8 @@ def check(steps: str, *counts: int) -> None:
     for step in steps.split("; "):
         name, has_arguments, arguments = step.partition(":")
         values = arguments.split(",") if has_arguments else ()
-        getattr(driver, name)(*(int(value) if value.isdigit() else value for value in values))
+        given: list[Any] = [int(value) if value.isdigit() else value for value in values]
+        (partial(driver.tell, name) if name in REPORTS else getattr(driver, name))(*given)
     expected = zip(COUNTED, counts, strict=False)
     assert driver.counts() == {name: count for name, count in expected if count}
 
@@ -147,6 +145,6 @@ def test_only_the_last_ids_are_known() -> None:
     driver = Driver()
     for number in range(100):
         driver.offer(f"urn {number}")
-    driver.all(1)
-    driver.all(100)
+    driver.tell("all", 1)
+    driver.tell("all", 100)
     assert driver.counts() == {"shown": 100, "accepted": 1, "ignored": 99, "acceptedChars": 6}

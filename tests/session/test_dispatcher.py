@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from fim_lsp import events
 from fim_lsp.documents import Position
 from server_bridge.protocol import Prompt
 from tests.fake_backend import FakeBackend
@@ -101,14 +100,6 @@ async def test_behind_a_text_that_was_typed_to_its_end(
     assert [suggestion.text for suggestion in await second] == [suggested] * bool(suggested)
     await first
     assert len(backend.seen) == 1 + bool(suggested)
-
-
-async def test_a_closed_document_gets_nothing(typist: Typist, backend: FakeBackend) -> None:
-    """A request that was with the model then is answered, with nothing."""
-    first = await asked(typist, backend)
-    typist.session.handle(events.Closed(typist.uri))
-    backend.release()
-    assert await first == []
 
 
 @pytest.mark.parametrize(

@@ -73,17 +73,6 @@ async def test_typing_what_was_suggested_sends_no_request(session: Session) -> N
     assert typist.counted("streams") == streams
 
 
-async def test_an_accepted_suggestion_is_in_the_cache_already(session: Session) -> None:
-    """After accepting, the next request evaluates a token or two, not the accepted text."""
-    typist = Typist(session, CODE + HALF)
-    await typist.ask()
-    await session.wait_idle()
-    [suggestion] = await typist.ask(invoked=True)
-    typist.accept(suggestion)
-    assert await typist.cost(invoked=True) <= FEW
-    assert typist.counted("accepted") == 1
-
-
 async def test_a_closing_bracket_of_the_editor_moves_nothing(session: Session) -> None:
     """Auto-closed pairs right of the cursor cost no token."""
     typist = Typist(session, CODE + "\ndef main():\n    print")

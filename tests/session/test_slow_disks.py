@@ -363,18 +363,6 @@ async def test_what_was_never_judged_stays_so_when_its_disk_is_taken_out(disks: 
     assert await answer(secret) == "backend"
 
 
-async def test_a_folder_that_comes_back_is_judged_again(disks: Disks) -> None:
-    """A public file has suggestions again with the next request, without any event."""
-    root = disks.roots[0]
-    public = disks.open(root / "sub/a.py")
-    assert await answer(public) == "backend"
-    (root / "sub").rename(root / "away")
-    await watched(disks, root / "sub/a.py")
-    assert "cannot be judged" in await answer(public)
-    (root / "away").rename(root / "sub")
-    assert await answer(public) in ("backend", "cache")
-
-
 def make_again(file: Path, text: str, *, rule: str = "") -> None:
     if file.parent.exists():
         file.parent.rename(file.parent.with_name("old"))
