@@ -327,4 +327,4 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     process.stdin.close()
     if process.returncode is None:
         signal_group(process.pid, KILL)
-    await process.wait()
+    await process.communicate()  # its end, and that of its output
