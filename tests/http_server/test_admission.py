@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp.http_server import local_port
+from fim_lsp.http_server import connections, local_port
 from tests.http_server.clients import Served, served, vim
 from tests.typist import faked
 
@@ -27,7 +27,8 @@ FOREIGN = (
 
 
 @pytest.fixture
-async def at_port(tmp_path: Path) -> AsyncIterator[Served]:
+async def at_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
+    monkeypatch.setattr(connections, "UNREAD_S", 0.1)
     async with served(faked(), tmp_path, tmp_path / "cache") as found:
         yield found
 
@@ -126,7 +127,6 @@ def test_the_key_is_kept(tmp_path: Path) -> None:
 
 async def test_it_listens_on_this_machine_only(at_port: Served) -> None:
     """The one address that no other machine can reach."""
-    assert at_port.port._listener is not None
     sockets = at_port.port._listener.server.sockets
     assert [each.getsockname()[0] for each in sockets] == ["127.0.0.1"]
 

@@ -6,17 +6,16 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from fim_lsp.http_server import connections
 from server_bridge.machine import sockets
-from server_bridge.protocol import Reply, Request
-from tests.asked import model_of
+from tests.fake_backend import FakeBackend
 from tests.http_server.clients import Served, served, vim
+from tests.server_bridge.waiting import until
 from tests.typist import faked
 
 ABOVE = "def add(first, second):\n    return first + second\n\n\n"
@@ -25,7 +24,8 @@ KEY = "Authorization: Bearer secret\r\n"
 
 
 @pytest.fixture
-async def at_port(tmp_path: Path) -> AsyncIterator[Served]:
+async def at_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
+    monkeypatch.setattr(connections, "UNREAD_S", 0.1)
     async with served(faked(), tmp_path, tmp_path / "cache", token="secret") as found:
         yield found
 
@@ -55,28 +55,17 @@ async def answer_to(port: int, data: bytes) -> bytes:
 
 
 async def test_a_client_that_hangs_up_ends_its_request(at_port: Served) -> None:
-    """The stream is closed, and the next request has the model to itself."""
-    model = model_of(at_port.session)
-    stream, begun, closed = model.stream, asyncio.Event(), asyncio.Event()
-
-    async def endless(request: Request) -> AsyncGenerator[Reply, None]:
-        try:
-            async with aclosing(stream(request)) as replies:
-                async for reply in replies:
-                    yield reply
-                    begun.set()
-                    await asyncio.sleep(0.2)
-        finally:
-            closed.set()
-
-    model.stream = endless  # type: ignore[method-assign]
-    reader, writer = await asyncio.open_connection("127.0.0.1", at_port.port.port)
-    writer.write(raw(at_port.port.port, vim(BLOCK, 5, 38)))
-    await asyncio.wait_for(begun.wait(), 10)
+    """It is given up at once, whatever the model does, and the next one is answered."""
+    model, port = cast("FakeBackend", at_port.session.connection.backend), at_port.port.port
+    model.hold("stream")
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(raw(port, vim(BLOCK, 5, 38)))
+    await asyncio.wait_for(model.until_held(), 10)
     writer.close()
-    await asyncio.wait_for(closed.wait(), 10)
+    await until(lambda: at_port.session.stats()["outcomes"] == {"superseded": 1})
     assert await reader.read() == b""
-    assert at_port.session.stats()["outcomes"] == {"superseded": 1}
+    model.release()
+    await at_port.post("/infill", vim(BLOCK, 5, 38))
 
 
 def get(target: str, more: str = "") -> bytes:
@@ -171,16 +160,13 @@ sys.stdin.read()
 
 
 @pytest.mark.skipif(not sockets.can_tell(), reason="the system does not tell")
-async def test_one_program_leaves_connections_to_the_others(
-    at_port: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_one_program_leaves_connections_to_the_others(at_port, monkeypatch) -> None:
     """A process that opens too many gets no more; another one is answered as ever."""
     monkeypatch.setattr(connections, "CONNECTIONS", 3)
     hog = await asyncio.create_subprocess_exec(
         sys.executable, "-I", "-c", HOG, str(at_port.port.port),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
-    assert hog.stdout is not None
     try:
         assert b"HTTP/1.1 503" in await asyncio.wait_for(hog.stdout.readline(), 20)
         assert (await at_port.client.get("/health")).status_code == 200

@@ -111,9 +111,7 @@ async def test_accepted_text_is_counted(at_port: Served) -> None:
     assert at_port.session.stats()["accepted"] == 1
 
 
-async def test_the_same_question_several_times_at_once(
-    at_port: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_same_question_several_times_at_once(at_port, monkeypatch) -> None:
     """minuet asks three times by default; the model is asked once."""
     body = {"prompt": TYPED, "suffix": "\n"}
     complete = at_port.session.complete
@@ -223,9 +221,7 @@ LOOSE: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("path", "body"), LOOSE)
-async def test_a_client_may_write_a_path_loosely(
-    at_port: Served, path: str, body: dict[str, Any]
-) -> None:
+async def test_a_client_may_write_a_path_loosely(at_port, path: str, body: dict[str, Any]) -> None:
     """A slash or a `/v1` too many, null for nothing, one text in a list: it is answered."""
     url = f"http://127.0.0.1:{at_port.port.port}{path}"
     answer = await at_port.client.post(url, json=body)

@@ -50,9 +50,7 @@ async def listener(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ListeningPo
 @pytest.mark.parametrize("tells", ["kernel", "tables"])
 @pytest.mark.parametrize("sent", [ASK, ASK + RUBBISH], ids=["alone", "more follows"])
 @pytest.mark.parametrize("ends", ["whole", "half"])
-async def test_another_user(
-    listener: ListeningPort, ends: str, sent: bytes, tells: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_another_user(listener, ends: str, sent: bytes, tells: str, monkeypatch) -> None:
     """Neither an open connection nor one that is shut down behind the request is answered."""
     if tells == "tables":
         monkeypatch.setattr(sockets, "_SOCK_DIAG", 31)  # there is no such protocol
@@ -64,9 +62,7 @@ async def test_another_user(
     assert said.strip() == b"b''"
 
 
-async def test_a_process_that_cannot_be_seen(
-    listener: ListeningPort, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_process_that_cannot_be_seen(listener, monkeypatch) -> None:
     """Where the system tells of users, a connection of which it tells nothing is refused."""
     monkeypatch.setattr(sockets, "peer_uid", lambda _: None)
     reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)

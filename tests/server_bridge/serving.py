@@ -18,7 +18,6 @@ from server_bridge.process.command_line import Machine, Plan
 from server_bridge.process.programs import Served
 from server_bridge.protocol import BackendUnavailable
 from tests.llama_server import PROGRAM, free_port
-from tests.server_bridge.keys import giving
 
 PATIENCE_S = 60.0  # the slowest of Debian's CPU backends on a busy machine
 
@@ -33,7 +32,7 @@ async def running(program: Served) -> AsyncIterator[tuple[LlamaServer, int]]:
     with subprocess.Popen(  # noqa: ASYNC220
         program.argv, env=environment, stderr=subprocess.DEVNULL
     ) as process:
-        server = LlamaServer(Http(program.url, giving(program.key), PATIENCE_S))
+        server = LlamaServer(Http(program.url, program.key, PATIENCE_S))
         try:
             while not server.state.is_ready:
                 try:

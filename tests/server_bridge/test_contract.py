@@ -97,15 +97,8 @@ async def test_says_what_it_is(backend: Model) -> None:
     state = backend.state
     assert (state.health, state.message) == (Health.READY, "")
     slots = 2 if counts(backend) else 1
-    assert state.model in (
-        "fim-tiny-q8_0.gguf",
-        SENTENCEPIECE,
-        PLAIN,
-        CHAT,
-        vllm_server.MODEL,
-        RANDOM,
-        fake_backend.MODEL,
-    )
+    of_files = "fim-tiny-q8_0.gguf", SENTENCEPIECE, PLAIN, CHAT
+    assert state.model in (*of_files, vllm_server.MODEL, RANDOM, fake_backend.MODEL)
     assert bool(state.second_best) == (state.model in (PLAIN, CHAT))
     if state.kind in ("embedded", "llama-server"):  # where the model says what it has marks for
         assert ("can only fill in code" in state.fills_only) == (state.model != CHAT)
@@ -115,9 +108,8 @@ async def test_says_what_it_is(backend: Model) -> None:
 async def test_counts_by_parts(backend: Model) -> None:
     """The parts of a measured prompt add up to the whole."""
     parts = await backend.measure(prompt("    def f("))
-    assert parts.total == sum(
-        (parts.repo, *parts.chunks, parts.path, parts.prefix, parts.suffix, parts.middle)
-    )
+    frame = parts.repo, *parts.chunks, parts.path, parts.prefix, parts.suffix
+    assert parts.total == sum((*frame, parts.middle))
     assert min(*parts.chunks, parts.path, parts.prefix, parts.middle) > 1
     assert (parts.suffix > 1) == (backend.state.model != PLAIN)
 
@@ -225,23 +217,16 @@ async def test_a_stream_begins_with_the_forced_text(backend: Model, forced: str)
     assert (first.text + "".join(reply.text for reply in more)).startswith(forced)
 
 
-async def test_a_stream_ends_before_a_stop_string(backend: Model) -> None:
-    """As a request does, with the same text."""
-    request = Request(prompt("    def error(self"), n_predict=40)
-    stop = "".join(reply.text for reply in await streamed(backend, request))[8:11]
-    replies = await streamed(backend, replace(request, stop=(stop,)))
-    whole = await backend.complete(replace(request, stop=(stop,)))
-    assert "".join(reply.text for reply in replies) == whole.text
-    assert replies[-1].stop is whole.stop
-
-
 async def test_a_stop_string_is_not_in_the_text(backend: Model) -> None:
-    """Decoding ends before a stop string, and the tokens spell no more than the text."""
+    """Decoding ends before a stop string, also in a stream, and the tokens spell no more than the text."""
     request = Request(prompt("    def error(self"), n_predict=40)
     free = await backend.complete(request)
     stop = "\n" if "\n" in free.text else free.text[8:11]
-    reply = await backend.complete(replace(request, stop=(stop,)))
+    stopped = replace(request, stop=(stop,))
+    reply, replies = await backend.complete(stopped), await streamed(backend, stopped)
     assert reply.text == free.text.partition(stop)[0]
+    assert "".join(each.text for each in replies) == reply.text
+    assert replies[-1].stop is reply.stop
     assert reply.stop in ((Stop.WORD,) if counts(backend) else (Stop.WORD, Stop.END))
     assert reply.text.startswith(b"".join(t.text for t in reply.tokens).decode())
 
@@ -298,16 +283,6 @@ async def test_warming_goes_in_steps_and_pays(backend: Model) -> None:
     assert (await backend.warm(fresh, 200)).evaluated == 0
     reply = await backend.complete(Request(fresh, n_predict=1))
     assert reply.timings.prompt_n <= 8 + partial_block(backend)
-
-
-async def test_small_steps_of_an_unfamiliar_prompt_come_to_an_end(backend: Model) -> None:
-    """Each step goes on where the last one ended, also while a slot holds under a tenth of the prompt."""
-    for at in (300, 600):
-        await backend.complete(Request(prompt(at=at), n_predict=1))
-    fresh = replace(prompt(at=1200), repo="somewhere else")
-    total = (await backend.measure(fresh)).total
-    most = total // (32 if counts(backend) else 16)  # text is cut at line ends
-    assert len(await warm_all(backend, fresh, 32)) <= most + 1
 
 
 async def test_steps_of_an_instruction_come_to_an_end(backend: Model) -> None:

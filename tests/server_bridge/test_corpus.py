@@ -32,6 +32,7 @@ CORPUS = Path(__file__).parent / "corpus"
 SERVERS = {path.stem: tomllib.loads(path.read_text("utf-8")) for path in CORPUS.glob("*.toml")}
 FILE = "def total(a, b):\n    value = "
 ASKED = protocol.Request(prompt("    value = "), 128)
+Entry = dict[str, Any]
 ERRORS: dict[str, type[protocol.BackendError]] = {
     each.__name__: each
     for each in (
@@ -50,13 +51,13 @@ def each(kind: str) -> list[Any]:
     ]
 
 
-def body(entry: dict[str, Any]) -> bytes:
+def body(entry: Entry) -> bytes:
     ends = "\r\n" if entry.get("crlf") else "\n"
     return str(entry["body"]).replace("\n", ends).encode()
 
 
 def answering(
-    server: dict[str, Any], fails: dict[str, Any] | None, refused: Callable[[Any], bool]
+    server: Entry, fails: Entry | None, refused: Callable[[Any], bool]
 ) -> Callable[[Heard], tuple[int, bytes]]:
     """Return what *server* answers, where a request that is *refused* gets the error *fails*."""
 
@@ -70,32 +71,29 @@ def answering(
     return answer
 
 
-async def suggestions(url: str, model: str) -> list[str]:
+async def suggestions(url: str, server: Entry, text: str = FILE) -> list[str]:
     """Return what an editor is shown that asks by hand."""
-    session = Session(QUICK, lambda _: open_backend(BackendSettings("openai", url, model)))
+    settings = BackendSettings("openai", url, server.get("model", ""))
+    session = Session(QUICK, lambda _: open_backend(settings))
     await session.connection.wait_ready()
-    shown = await Typist(session, FILE).ask(invoked=True)
+    shown = await Typist(session, text).ask(invoked=True)
     await session.aclose()
     return [suggestion.text for suggestion in shown]
 
 
 @pytest.mark.parametrize(("server", "entry"), each("answers"))
-async def test_what_a_server_answers_is_shown(
-    server: dict[str, Any], entry: dict[str, Any]
-) -> None:
+async def test_what_a_server_answers_is_shown(server: Entry, entry: Entry) -> None:
     """Its stream becomes a suggestion, whatever it says that it is."""
     kind = "application/json" if len(entry["name"]) % 2 else "text/event-stream; charset=utf-8"
     answer = answering({**server, "answers": [entry]}, None, lambda _: False)
     with recorder(answer=answer) as running:
         running.headers["Content-Type"] = kind
         shown = [entry["shown"]] if entry["shown"] else []
-        assert await suggestions(running.url, server.get("model", "")) == shown
+        assert await suggestions(running.url, server) == shown
 
 
 @pytest.mark.parametrize(("server", "entry"), each("errors"))
-async def test_what_a_server_refuses_means_what_it_says(
-    server: dict[str, Any], entry: dict[str, Any]
-) -> None:
+async def test_what_a_server_refuses_means_what_it_says(server: Entry, entry: Entry) -> None:
     """An error by what the caller should do; a field that is refused costs no completion."""
     refused = entry.get("refuses")
     answer = answering(server, entry, lambda asked: not refused or refused in asked)
@@ -118,16 +116,14 @@ LONG = [param for param in each("errors") if param.values[1].get("means") == "Pr
 
 
 @pytest.mark.parametrize(("server", "entry"), LONG)
-async def test_a_shorter_prompt_follows_one_that_was_too_long(
-    server: dict[str, Any], entry: dict[str, Any]
-) -> None:
+async def test_a_shorter_prompt_follows_one_that_was_too_long(server: Entry, entry: Entry) -> None:
     """Within four tries the editor has its suggestion."""
     n_refused, first = 0, server["answers"][0]
     # The figures of a recorded answer are not about this prompt.
     answer = {**first, "body": first["body"].replace('"usage"', '"cost"')}
     server = {**server, "answers": [answer]}
 
-    def refused(asked: dict[str, Any]) -> bool:
+    def refused(asked: Entry) -> bool:
         nonlocal n_refused
         text = asked.get("prompt") or asked["messages"][0]["content"]
         is_too_long = len(text) / CHARS + asked["max_tokens"] > CONTEXT
@@ -135,23 +131,12 @@ async def test_a_shorter_prompt_follows_one_that_was_too_long(
         return is_too_long
 
     with recorder(answer=answering(server, entry, refused)) as running:
-        url, model = running.url, server.get("model", "")
-        session = Session(QUICK, lambda _: open_backend(BackendSettings("openai", url, model)))
-        await session.connection.wait_ready()
-        typist = Typist(session, "# a comment that is long\n" * 150 + FILE)
-        shown = await typist.ask(invoked=True)
-        await session.aclose()
-    assert [suggestion.text for suggestion in shown] == [server["answers"][0]["shown"]]
+        text = "# a comment that is long\n" * 150 + FILE
+        assert await suggestions(running.url, server, text) == [first["shown"]]
     assert 1 <= n_refused <= 3
 
 
 def test_the_corpus_has_the_servers_that_we_name() -> None:
-    """Each with an answer, a list, its sources, and something that it refuses."""
+    """Each with an answer, its sources, and something that it refuses."""
     assert len(SERVERS) >= 12
-    for server in SERVERS.values():
-        assert server["sources"]
-        assert server["description"]
-        assert server["answers"]
-        assert server["errors"]
-        entries = {entry["name"] for entry in (*server["answers"], *server["errors"])}
-        assert entries >= {*server["unopened"]}
+    assert all(each["sources"] and each["answers"] and each["errors"] for each in SERVERS.values())

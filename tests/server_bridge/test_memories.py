@@ -7,7 +7,6 @@ hybrid one runs always, the others with scripts/test-server.
 
 from __future__ import annotations
 
-import argparse
 import configparser
 import inspect
 from collections.abc import AsyncIterator, Sequence
@@ -23,6 +22,7 @@ from server_bridge.protocol import Chunk, Model, Prompt, Request
 from tests import architectures
 from tests.architectures import RECURRENT, SLIDING
 from tests.llama_server import PROGRAM
+from tests.server_bridge.prompts import LINES, warm_all
 from tests.server_bridge.serving import served
 
 pytestmark = pytest.mark.usefixtures("patient")
@@ -35,7 +35,6 @@ EVERY = [
     *(pytest.param(name, True, marks=server) for name in (*RECURRENT, *SLIDING)),
 ]  # fmt: skip
 
-LINES = inspect.getsource(argparse).splitlines(keepends=True)
 CHUNKS = tuple(
     Chunk(f"part{at}.py", "".join(inspect.getsource(configparser).splitlines(True)[at : at + 64]))
     for at in range(0, 640, 64)
@@ -66,13 +65,9 @@ def window(at: int) -> Prompt:
     return Prompt("repo", CHUNKS, "argparse.py", "".join(above), "".join(below))
 
 
-async def warm(backend: Model, prompt: Prompt) -> list[int]:
-    """Return the tokens of each step that it takes to evaluate a prompt."""
-    steps, left = [], 1
-    while left:
-        evaluated, left = await backend.warm(prompt, STEP)
-        steps.append(evaluated)
-    return steps
+async def warm(backend: Model, prompt: Prompt) -> int:
+    """Evaluate a prompt, and return the tokens of the longest step."""
+    return max(warmed.evaluated for warmed in await warm_all(backend, prompt, STEP))
 
 
 async def typed(backend: Model, at: Prompt) -> tuple[list[int], int]:
@@ -92,19 +87,17 @@ def at_share(values: Sequence[int], share: float) -> int:
 
 
 @pytest.mark.parametrize(("name", "outside"), EVERY)
-async def test_typing_and_jumps_cost_what_is_new(
-    name: str, *, outside: bool, tmp_path: Path
-) -> None:
+async def test_typing_and_jumps_cost_what_is_new(name: str, *, outside: bool, tmp_path) -> None:
     """A few tokens per key, and the window after a jump, although the server cannot cut its state."""
     async with running(name, tmp_path, outside=outside) as backend:
         first, second = window(200), window(1200)
-        assert max(await warm(backend, first)) <= 3 * STEP
+        assert await warm(backend, first) <= 3 * STEP
         costs, n_wrong = await typed(backend, first)
         assert at_share(costs, 0.5) <= (9 if name in RECURRENT else 4)
         measure = await backend.measure(second)
         cost = (await backend.complete(Request(second, 1))).timings
         assert cost.prompt_n <= measure.prefix + measure.suffix + 32
-        assert max(await warm(backend, second)) <= 3 * STEP
+        assert await warm(backend, second) <= 3 * STEP
         more, n_wrong_then = await typed(backend, second)
         assert at_share(more, 0.5) <= at_share(costs, 0.5)
         # What can be cut is read from the file, or seen at the first requests, by two signs.

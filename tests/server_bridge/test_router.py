@@ -12,7 +12,7 @@ import pytest
 
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.failover.endpoints import Endpoints
-from server_bridge.protocol import BackendUnavailable, BackendUnusable, Reply, Request
+from server_bridge.protocol import BackendUnavailable, Reply, Request
 from tests.llama_server import PROGRAM, free_port
 from tests.models import BUNDLED
 from tests.server_bridge.prompts import short
@@ -56,18 +56,4 @@ async def test_the_model_that_is_named_is_loaded_and_keeps_its_cache(router: str
     again = await backend.complete(replace(REQUEST, prompt=short("    def x")))
     assert again.timings.prompt_n <= 4
     assert again.timings.cache_n == again.timings.expected_n
-    await backend.aclose()
-
-
-@pytest.mark.parametrize("model", ["", "poet"])
-async def test_a_model_that_it_has_not_is_answered_with_those_it_has(
-    router: str, model: str
-) -> None:
-    """No name, or a wrong one: the message lists the right ones."""
-    known = open_backend(BackendSettings("llama-server", router, model="coder"))
-    await patiently(known, REQUEST)
-    await known.aclose()
-    backend = open_backend(BackendSettings("llama-server", router, model=model))
-    with pytest.raises(BackendUnusable, match=r"fim\.backend\.model to one of coder, writer"):
-        await backend.connect()
     await backend.aclose()

@@ -62,9 +62,7 @@ async def test_the_text_is_the_same_with_and_without(tmp_path: Path, *, hybrid: 
     assert len(texts) == 1
 
 
-async def test_a_draft_model_that_is_silently_dropped_is_noticed(
-    tmp_path: Path, no_fim_model: Path
-) -> None:
+async def test_a_draft_model_that_is_silently_dropped_is_noticed(tmp_path, no_fim_model) -> None:
     """llama-server starts with a draft model of another vocabulary, and does not speculate."""
     async with served(tmp_path, draft=str(no_fim_model), speculate=False) as server:
         await server.complete(Request(prompt("    def "), 4))

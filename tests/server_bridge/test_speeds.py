@@ -1,4 +1,4 @@
-"""Measurements that cannot be."""
+"""What requests cost: measurements that cannot be, and streams piece by piece."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from server_bridge.protocol import Health, State
+from server_bridge.protocol import Health, State, Timings
 from server_bridge.speeds import RunningMean, Speeds
 
 
@@ -21,3 +21,19 @@ def test_an_absurd_measurement_is_ignored(name: str, absurd: float) -> None:
     for _ in range(30):
         mean.add(10.0)
     assert 9.9 < mean.value <= 10.0
+
+
+FIRST = Timings(prompt_n=9, cache_n=90, predicted_n=1, prompt_ms=5.0)
+
+
+def test_only_the_first_piece_says_what_was_cached() -> None:
+    """All that came before it in steps was evaluated, and is no find in the cache."""
+    then = Timings(cache_n=99, predicted_n=2, draft_accepted_n=1)
+    assert FIRST.plus(then) == Timings(9, 90, 3, 5.0, draft_accepted_n=1)
+    assert Timings(prompt_n=80).plus(FIRST) == Timings(89, 10, 1, 5.0)
+
+
+def test_a_part_is_what_came_since() -> None:
+    """A server that counts less than before has taken nothing back."""
+    assert FIRST.plus(Timings(predicted_n=2)).since(FIRST) == Timings(predicted_n=2)
+    assert Timings().since(FIRST) == Timings()

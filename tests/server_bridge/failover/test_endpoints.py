@@ -28,7 +28,7 @@ from server_bridge.protocol import (
     rest,
 )
 from tests.clock import run
-from tests.fault_proxy import ANSWERS, FaultProxy, fault_proxy
+from tests.fault_proxy import ANSWERS, fault_proxy
 from tests.fuzz import in_turn
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
@@ -46,18 +46,6 @@ def other_url() -> Iterator[str]:
     """Return a second server."""
     with llama_server(BUNDLED) as url:
         yield url
-
-
-async def begin(proxy: FaultProxy, fault: str) -> None:
-    proxy.fault = fault
-    if fault == "kill":
-        await proxy.stop()
-
-
-async def end(proxy: FaultProxy, fault: str) -> None:
-    proxy.fault = ""
-    await proxy.stop()  # what hung then hangs for ever
-    await proxy.start()
 
 
 async def serves(backend: Endpoints, url: str) -> bool:
@@ -78,7 +66,9 @@ async def test_a_bad_day_costs_no_completion_where_there_are_two(
         backend = open_backend(BackendSettings(endpoints=(first, second)))
         await until(lambda: serves(backend, proxy.url))
         good = await backend.complete(REQUEST)
-        await begin(proxy, fault)
+        proxy.fault = fault
+        if fault == "kill":
+            await proxy.stop()
 
         async def is_told() -> bool:
             assert (await backend.complete(REQUEST)).text == good.text
@@ -86,22 +76,12 @@ async def test_a_bad_day_costs_no_completion_where_there_are_two(
             return proxy.url in backend.state.message
 
         await until(is_told)
-        await end(proxy, fault)
+        proxy.fault = ""
+        await proxy.stop()  # what hung then hangs for ever
+        await proxy.start()
         await until(lambda: serves(backend, proxy.url))
         assert backend.state.message == ""
         await backend.aclose()
-
-
-async def test_tokens_of_one_server_are_not_sent_to_another(url: str, other_url: str) -> None:
-    """A tape of another server is tokenised again: its ids have no meaning here."""
-    one, other = (open_backend(BackendSettings("llama-server", u)) for u in (url, other_url))
-    made = await one.complete(REQUEST)
-    forged = tuple(token._replace(id=7) for token in made.middle)
-    plain = await other.complete(REQUEST)
-    taped = await other.complete(replace(REQUEST, prompt=replace(REQUEST.prompt, tape=forged)))
-    assert taped.middle == plain.middle == made.middle
-    await one.aclose()
-    await other.aclose()
 
 
 class Slow(Fake):
@@ -115,9 +95,7 @@ class Slow(Fake):
         return Warmed(before - self.left, self.left)
 
 
-def test_moving_to_a_cold_server_warms_it_for_a_moment_only(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_moving_to_a_cold_server_warms_it_for_a_moment_only(monkeypatch) -> None:
     """Where the other server has long to read, the completion is given up, and what was read stays."""
 
     async def move() -> None:

@@ -44,15 +44,12 @@ def row(address: str, uid: int, inode: int = 7, *, port: int = PORT, state: str 
     ("rows", "found"),
     [
         ([], None),
-        ([row(LOOPBACK, ME)], Listener(True, (7,))),
         ([row(LOOPBACK, ME + 1)], Listener(False, (7,))),
         ([row(ANY, ME)], Listener(True, (7,))),
-        ([row(ANY, ME + 1)], Listener(False, (7,))),
         ([row(ANY_6, ME + 1)], Listener(False, (7,))),
         ([row(MAPPED, ME + 1)], Listener(False, (7,))),
         ([row(MAPPED_ANY, ME)], Listener(True, (7,))),
         ([row(LAN, ME)], None),
-        ([row(LOOPBACK_6, ME)], None),
         ([row(LOOPBACK, ME, port=8013)], None),
         ([row(LOOPBACK, ME, state="01")], None),
         # The exact address answers, not the one for all; of several for all any may.
@@ -102,7 +99,6 @@ def test_all_ways_of_looking_find_a_socket_of_ours(
     """What macOS and Windows use works here, too."""
     with listening(address) as port:
         first = look(port)
-        assert first is not None
         assert first.is_ours
         assert look(port) == first
     assert look(port) is None

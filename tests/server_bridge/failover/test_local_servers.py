@@ -97,9 +97,7 @@ async def test_another_user_in_earnest() -> None:
             assert connection.recv(100) == b""  # closed, and nothing was said
 
 
-async def test_silent_ports_are_waited_for_once_and_together(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_silent_ports_are_waited_for_once_and_together(monkeypatch) -> None:
     """Three cost as much as one, before the first suggestion; the user hears nothing of them."""
     assert local_servers.PROBE_S <= 0.5
     monkeypatch.setattr(local_servers, "PROBE_S", 0.2)

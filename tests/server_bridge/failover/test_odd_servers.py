@@ -9,7 +9,7 @@ import pytest
 
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Request
-from tests.fault_proxy import FaultProxy, fault_proxy
+from tests.fault_proxy import fault_proxy
 from tests.fuzz import FUZZ, in_turn
 from tests.models import BUNDLED
 from tests.server_bridge.prompts import short
@@ -36,11 +36,6 @@ ODD = {
 CASES = in_turn(ODD if FUZZ > 1 else [*ODD][::3], (False, True))
 
 
-def n_probes(proxy: FaultProxy) -> int:
-    """Return how often the server was asked for its properties."""
-    return sum(request.startswith(b"GET /props") for request in proxy.heard)
-
-
 @pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize(("odd", "named"), CASES)
 async def test_an_odd_server_costs_no_completion_and_is_told_of_once(
@@ -55,7 +50,7 @@ async def test_an_odd_server_costs_no_completion_and_is_told_of_once(
             settings = BackendSettings(url=proxy.url, model=str(BUNDLED))
         backend = open_backend(settings)
         messages = set()
-        while n_probes(proxy) < 4:
+        while sum(request.startswith(b"GET /props") for request in proxy.heard) < 4:
             assert (await backend.complete(REQUEST)).text
             assert backend.state.kind == "embedded"
             messages.add(backend.state.message)

@@ -157,9 +157,7 @@ async def test_others_on_this_machine_are_asked_only_where_the_named_one_is_not_
     await backend.aclose()
 
 
-async def test_the_named_one_is_waited_for_where_only_usual_ports_are_left(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_the_named_one_is_waited_for_where_only_usual_ports_are_left(monkeypatch) -> None:
     """It is far away and slow to connect; that another port has no server ends no completion."""
     monkeypatch.setattr(endpoints_module, "CONNECT_S", 0.0)
     named, found = Fake("named"), Fake("found", BackendUnavailable("cannot connect"))

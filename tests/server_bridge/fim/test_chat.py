@@ -4,34 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from server_bridge.fim.chat import ANSWER, QUESTION, Turn, dialogues, parse_turn
+from server_bridge.fim.chat import ANSWER, QUESTION, Turn, parse_turn
 
 # Templates of 2025 and 2026, as rendered: (what comes next with thinking off, an answer before another question, turn).
+CHATML, CHATML_ANSWER = "<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n"
+NO_THOUGHT = CHATML_ANSWER + "<think>\n\n</think>\n\n"
+GEMMA, GEMMA_ANSWER = "<start_of_turn>user\n", "<end_of_turn>\n<start_of_turn>model\n"
+OSS, OSS_ANSWER = "<|start|>user<|message|>", "<|end|><|start|>assistant"
+OSS_FINAL = OSS_ANSWER + "<|channel|>final<|message|>"
 RENDERED = {
     "chatml": (
-        f"<|im_start|>user\n{QUESTION}<|im_end|>\n<|im_start|>assistant\n",
-        (
-            f"<|im_start|>user\n{QUESTION}<|im_end|>\n<|im_start|>assistant\n"
-            f"{ANSWER}<|im_end|>\n<|im_start|>user\n{QUESTION}…"
-        ),
-        Turn(
-            "<|im_start|>user\n",
-            "<|im_end|>\n<|im_start|>assistant\n",
-            "<|im_end|>\n<|im_start|>user\n",
-        ),
+        CHATML + QUESTION + CHATML_ANSWER,
+        f"{CHATML}{QUESTION}{CHATML_ANSWER}{ANSWER}<|im_end|>\n{CHATML}{QUESTION}…",
+        Turn(CHATML, CHATML_ANSWER, "<|im_end|>\n" + CHATML),
     ),
     "gemma": (
-        f"<start_of_turn>user\n{QUESTION}<end_of_turn>\n<start_of_turn>model\n",
-        (
-            f"<start_of_turn>user\n{QUESTION}<end_of_turn>\n<start_of_turn>model\n"
-            f"{ANSWER}<end_of_turn>\n…"
-        ),
-        Turn("<start_of_turn>user\n", "<end_of_turn>\n<start_of_turn>model\n"),
+        GEMMA + QUESTION + GEMMA_ANSWER,
+        f"{GEMMA}{QUESTION}{GEMMA_ANSWER}{ANSWER}<end_of_turn>\n…",
+        Turn(GEMMA, GEMMA_ANSWER),
     ),
     "qwen3, which can be told not to think": (
-        f"<|im_start|>user\n{QUESTION}<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n",
-        f"<|im_start|>user\n{QUESTION}<|im_end|>\n<|im_start|>assistant\n{ANSWER}<|im_end|>\n…",
-        Turn("<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"),
+        CHATML + QUESTION + NO_THOUGHT,
+        f"{CHATML}{QUESTION}{CHATML_ANSWER}{ANSWER}<|im_end|>\n…",
+        Turn(CHATML, NO_THOUGHT),
     ),
     "one that always thinks": (
         f"<｜User｜>{QUESTION}<｜Assistant｜><think>\n",
@@ -39,12 +34,9 @@ RENDERED = {
         Turn("<｜User｜>", "<｜Assistant｜>"),
     ),
     "gpt-oss, which names a channel": (
-        f"<|start|>user<|message|>{QUESTION}<|end|><|start|>assistant",
-        (
-            f"<|start|>user<|message|>{QUESTION}<|end|><|start|>assistant<|channel|>final<|"
-            f"message|>{ANSWER}<|end|>…"
-        ),
-        Turn("<|start|>user<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+        OSS + QUESTION + OSS_ANSWER,
+        f"{OSS}{QUESTION}{OSS_FINAL}{ANSWER}<|end|>…",
+        Turn(OSS, OSS_FINAL),
     ),
     "one that takes no second question": (
         f"[INST] {QUESTION} [/INST]",
@@ -60,11 +52,3 @@ def test_a_turn_is_read_off_what_the_server_writes(name: str) -> None:
     """The answer begins where the model would say what counts, and not in a thought."""
     asked, answered, expected = RENDERED[name]
     assert parse_turn(asked, answered) == expected
-
-
-def test_a_template_hands_the_sentinels_on_as_they_are() -> None:
-    """No template trims, splits or escapes them."""
-    assert (QUESTION + ANSWER).isalpha()
-    assert [m["content"] for dialogue in dialogues() for m in dialogue] == [
-        QUESTION, QUESTION, ANSWER, QUESTION,
-    ]  # fmt: skip

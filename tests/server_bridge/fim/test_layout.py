@@ -8,14 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server_bridge.fim.layout import (
-    find_spelling,
-    head,
-    ids,
-    join_runs,
-    layout,
-    split_tape,
-)
+from server_bridge.fim.layout import find_spelling, head, ids, join_runs, layout, split_tape
 from server_bridge.fim.tokens import FAMILIES, Family, Specials, families, n_common, specials
 from server_bridge.protocol import Token
 from tests.server_bridge.fim.templates import PROMPT, TEMPLATES

@@ -32,9 +32,7 @@ def printing(code: str) -> str:
     return shlex.join([sys.executable, "-c", code])
 
 
-async def test_a_key_is_found_where_it_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_key_is_found_where_it_is_kept(tmp_path, monkeypatch) -> None:
     """A variable, a file, a command; none of them is no key."""
     (tmp_path / "key").write_text("from-file\n")
     monkeypatch.setenv("A_KEY", "from-env")
@@ -76,9 +74,7 @@ async def test_a_key_that_was_changed_works_without_a_restart(tmp_path: Path) ->
         await backend.aclose()
 
 
-async def test_an_organisations_certificate_is_trusted_when_it_is_named(
-    url: str, tmp_path: Path
-) -> None:
+async def test_an_organisations_certificate_is_trusted_when_it_is_named(url, tmp_path) -> None:
     """https with a certificate of an unknown authority is refused with the fix, and works with it."""
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

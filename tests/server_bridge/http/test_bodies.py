@@ -16,12 +16,7 @@ import pytest
 from server_bridge import patience
 from server_bridge.http.client import Http
 from server_bridge.http.events import DONE
-from server_bridge.http.responses import (
-    MOST_BYTES,
-    AnswerBounds,
-    UnexpectedAnswer,
-    body_of,
-)
+from server_bridge.http.responses import MOST_BYTES, AnswerBounds, UnexpectedAnswer, body_of
 from server_bridge.patience import RULES, Allowance, NextStep, Seen
 from server_bridge.protocol import BackendError, BackendTimeout, BackendUnavailable
 from tests.fuzz import in_turn
@@ -99,9 +94,7 @@ BODIES = {
 
 @pytest.mark.parametrize("way", ["get", "stream"])
 @pytest.mark.parametrize("kind", BODIES)
-async def test_an_endless_answer_is_read_to_a_limit(
-    kind: str, way: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_endless_answer_is_read_to_a_limit(kind: str, way: str, monkeypatch) -> None:
     """The connection is closed where no answer is so long, and the memory with it."""
     # A stream may be longer the longer it takes: on a busy machine for ever.
     monkeypatch.setattr("server_bridge.http.events.BYTES_PER_S", 0)
@@ -179,9 +172,7 @@ SLOW = {
 
 @pytest.mark.parametrize("way", ["get", "stream"])
 @pytest.mark.parametrize("kind", SLOW)
-async def test_a_trickle_ends_with_our_patience(
-    kind: str, way: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_trickle_ends_with_our_patience(kind: str, way: str, monkeypatch) -> None:
     """A byte now and then is no answer, however many there are; a queue may take longer, not for ever."""
     monkeypatch.setitem(
         RULES, (patience.ServerKind.TEXT, Seen.WORKING), Allowance(0.3, NextStep.LEAVE)
@@ -234,9 +225,7 @@ async def test_an_end_that_is_held_open_is_an_end() -> None:
         ([(0.0, 128 * 11 + 1)], True),  # more text than so many tokens can have
     ],
 )
-def test_an_answer_has_bounds(
-    events: list[tuple[float, int]], is_over: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_has_bounds(events: list[tuple[float, int]], is_over: bool, monkeypatch) -> None:
     """Of three tokens: events at a time, in seconds, with so many characters by then."""
     now = 1000.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
@@ -263,9 +252,7 @@ ECHOES = [
 @pytest.mark.parametrize(
     ("answer", "status"), in_turn(ECHOES, [302, 400, 401, 404, 422, 429, 500, 501, 502, 503])
 )
-async def test_what_a_failed_answer_repeats_is_not_told(
-    answer: str, status: int, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_what_a_failed_answer_repeats_is_not_told(answer: str, status: int, caplog) -> None:
     """Servers repeat the request in their errors: no message has it, and no log but a developer's."""
     caplog.set_level(logging.INFO)
     with recorder(status, answer.encode()) as server, pytest.raises(BackendError) as caught:

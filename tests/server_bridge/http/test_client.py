@@ -42,18 +42,13 @@ ANSWERS = [
     (400, error("exceed_context_size_error", n_prompt_tokens=9, n_ctx=8), PromptTooLong, "9"),
     (400, error("exceed_context_size_error", n_ctx="x"), PromptTooLong, "context 0"),
     (401, error("authentication_error"), Refused, "apiKeyEnv"),
-    (403, b"<html>", Refused, "apiKeyEnv"),
     (404, b"not here", BackendRejected, "404"),
     (429, b"", ServerError, "429"),
-    (431, b"", ServerError, "431"),
     (500, error("server_error"), ServerError, "server_error"),
     (501, error("not_supported_error"), BackendUnusable, "not_supported_error"),
-    (502, b"<html>bad gateway", ServerError, "502"),
     (503, error("unavailable_error", "Loading model"), Loading, "is loading its model"),
     (503, b"<html>maintenance", ServerError, "503: see"),
     (200, b"<html>", UnexpectedAnswer, "not a JSON object"),
-    (200, b'"text"', UnexpectedAnswer, "not a JSON object"),
-    (200, b"", UnexpectedAnswer, "not a JSON object"),
     (200, b'{"half', UnexpectedAnswer, "not a JSON object"),
     (302, b"", BackendRejected, "302"),
     (400, b'{"error": "a string"}', BackendRejected, "400"),
@@ -124,9 +119,7 @@ async def test_the_key_is_sent_and_never_shown(caplog: pytest.LogCaptureFixture)
     ["127.0.0.1", "LOCALHOST", "me:s3cret@127.0.0.1", "127.1", "0.0.0.0",
      "[::ffff:127.0.0.1]"],
 )  # fmt: skip
-async def test_proxies_have_no_business_on_this_machine(
-    host: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_proxies_have_no_business_on_this_machine(host: str, monkeypatch) -> None:
     """A proxy from the environment is not used for a server on this machine, however it is written."""
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
@@ -134,9 +127,7 @@ async def test_proxies_have_no_business_on_this_machine(
         assert await ask(f"HTTP://{host}:{server.server_address[1]}/") == {"status": "ok"}
 
 
-async def test_a_password_in_the_address_is_sent_and_never_shown(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_password_in_the_address_is_sent_and_never_shown(caplog) -> None:
     """Basic authentication goes to the server, and into no message and no log, whatever its level."""
     caplog.set_level(logging.DEBUG)
     shown = []
@@ -162,9 +153,7 @@ async def test_a_password_in_no_address_is_not_shown_either(url: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["https", "HTTPS"])
-async def test_a_certificate_is_looked_at_however_the_scheme_is_written(
-    scheme: str, url: str
-) -> None:
+async def test_a_certificate_is_looked_at_however_the_scheme_is_written(scheme: str, url) -> None:
     """A server without a trusted certificate gets no request."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
@@ -200,7 +189,7 @@ async def turns(n: int) -> None:
         await asyncio.sleep(0)
 
 
-@pytest.mark.parametrize("again", [None, 0, 1, 2, 3])
+@pytest.mark.parametrize("again", [None, 0, 2])
 async def test_cancelled_at_any_moment_it_goes_on(again: int | None, url: str) -> None:
     """Who types cancels requests at every moment of theirs, some twice; the next one is answered."""
     http = Http(url, patience_s=1.0)

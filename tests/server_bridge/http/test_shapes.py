@@ -19,15 +19,12 @@ from server_bridge.protocol import BackendError, BackendUnavailable
 
 HOSTILE = {
     "too many digits": b'{"a": ' + b"9" * 5000 + b"}",
-    "digits alone": b"1" * 5000,
     "brackets by the million": b"[" + b"[]," * MOST_BRACKETS + b"[]]",
     "deep lists": b'{"a": ' + b"[" * 100_000,
-    "deep objects": b'{"a":' * 100_000,
     "deep and closed": b'{"a": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
     "cut": b'{"a": "b',
     "empty": b"",
     "a text": b'"a"',
-    "null": b"null",
 }
 
 

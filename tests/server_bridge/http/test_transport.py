@@ -31,7 +31,6 @@ def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
 
 USED = [
     {"ALL_PROXY": SOCKS, "HTTP_PROXY": "{}"},
-    {"HTTPS_PROXY": "socks5h://127.0.0.1:1", "http_proxy": "{}"},
     {"HTTPS_PROXY": "http://proxy.example.test:port", "HTTP_PROXY": "{}"},
     {"NO_PROXY": "localhost,[::1],fe80::/10,10.0.0.0/8,*.corp,http://[,:,::1", "HTTP_PROXY": "{}"},
     {"all_proxy": "{}"},
@@ -56,9 +55,7 @@ async def test_what_no_request_needs_is_passed_over(
 @pytest.mark.parametrize(
     "no_proxy", ["models.example.test", ".example.test", "[::1],example.test", "*"]
 )
-async def test_a_host_that_needs_no_proxy_is_asked_itself(
-    no_proxy: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_host_that_needs_no_proxy_is_asked_itself(no_proxy: str, monkeypatch) -> None:
     """Whatever else stands in NO_PROXY."""
     with recorder() as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
@@ -76,8 +73,6 @@ NAMED = [
     (SAFE, {"HTTPS_PROXY": "http://proxy.example.test:port"}, "HTTPS_PROXY is not the address"),
     (FAR, {"http_proxy": "http://me:s3cret@[::1"}, "http_proxy is not the address"),
     (FAR, {"HTTP_PROXY": "ftp://proxy"}, "HTTP_PROXY is not the address"),
-    (FAR, {"HTTP_PROXY": "http://proxy:99999999"}, "HTTP_PROXY is not the address"),
-    (SAFE, {"SSL_CERT_FILE": "/nowhere/ca.pem"}, "correct or unset SSL_CERT_FILE"),
     (SAFE, {"SSL_CERT_FILE": __file__}, "correct or unset SSL_CERT_FILE"),
     (SAFE, {"SSLKEYLOGFILE": "/nowhere/keys"}, "correct or unset SSLKEYLOGFILE"),
 ]
@@ -85,11 +80,7 @@ NAMED = [
 
 @pytest.mark.parametrize(("url", "environment", "says"), NAMED)
 async def test_what_a_request_needs_and_cannot_use_is_named(
-    url: str,
-    environment: dict[str, str],
-    says: str,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    url: str, environment: dict[str, str], says: str, monkeypatch, tmp_path
 ) -> None:
     """One sentence with the variable, of a server and of a download; no password is in it."""
     for name, value in environment.items():
@@ -107,11 +98,9 @@ KEYS = {
     b"s3cret": "s3cret",
     b"\xef\xbb\xbfs3cret\r\n": "s3cret",
     "s3cret\n".encode("utf-16"): "s3cret",
-    b"\xfe\xff" + "s3cret".encode("utf-16-be"): "s3cret",
     "\u200b s3cret \ufeff\n".encode(): "s3cret",
     "s3crét".encode(): None,
     b"s3c\nret": None,
-    "s3\u200bcret".encode(): None,
     b"s3\x00cret": None,
     b"\xff\xff": "",
 }

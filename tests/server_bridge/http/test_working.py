@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
@@ -21,9 +21,12 @@ EVENT = HEAD + b"data: {}\n\n"
 
 
 @asynccontextmanager
-async def computing(answer: bytes) -> AsyncIterator[tuple[str, asyncio.Event]]:
-    """A server that answers GET at once and POST with *answer* when the event is set."""
-    done = asyncio.Event()
+async def computing(answer: bytes, *steps: NextStep) -> AsyncIterator[Http]:
+    """
+    A connection to a server that answers GET at once and POST with *answer*; the client's looks come to *steps*, and
+    the server ends its answer at the last, if that says to wait.
+    """
+    done, left = asyncio.Event(), [*steps]
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while head := await reader.readuntil(b"\r\n\r\n"):
@@ -37,40 +40,31 @@ async def computing(answer: bytes) -> AsyncIterator[tuple[str, asyncio.Event]]:
                 writer.close()
                 return
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    host, port = server.sockets[0].getsockname()
-    yield f"http://{host}:{port}", done
-    server.close()
-
-
-def client(url: str, done: asyncio.Event, steps: list[NextStep]) -> Http:
-    """
-    Return a client whose looks come to *steps*; the server ends its answer at the last, if that says
-    to wait.
-    """
-    http, left = Http(url, patience_s=PATIENCE_S), [*steps]
-
     async def look() -> NextStep:
         step = left.pop(0)
         if step is NextStep.WAIT and not left:
             done.set()
         return step
 
-    http.watch = lambda: look
-    return http
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with aclosing(Http("http://{}:{}".format(*server.sockets[0].getsockname()))) as http:
+        http.patience_s, http.watch = PATIENCE_S, lambda: look
+        await http.get("/health")
+        yield http
+    done.set()
+    server.close()
+
+
+WAITS = [NextStep.WAIT] * 3
 
 
 async def test_an_answer_may_take_as_long_as_the_server_works() -> None:
-    """Three times the patience, of a request and of the head of a stream."""
-    async with computing(ANSWER) as (url, done):
-        http = client(url, done, [NextStep.WAIT] * 3)
-        await http.get("/health")
+    """Three times the patience, of a request, of the head of a stream and of a pause behind what is there already."""
+    async with computing(ANSWER, *WAITS) as http:
         assert await http.post("/completion", b"{}") == {}
-        await http.aclose()
-    async with computing(EVENT) as (url, done):
-        http = client(url, done, [NextStep.WAIT] * 3)
-        assert [event async for event in http.stream("/completion", b"{}")] == [{}]
-        await http.aclose()
+    for path, n_events in (("/completion", 1), ("/slow", 2)):
+        async with computing(EVENT, *WAITS) as http:
+            assert [event async for event in http.stream(path, b"{}")] == [{}] * n_events
 
 
 @pytest.mark.parametrize(
@@ -79,23 +73,17 @@ async def test_an_answer_may_take_as_long_as_the_server_works() -> None:
 )
 async def test_a_server_that_hangs_is_given_up(step: NextStep, error: type[Exception]) -> None:
     """The error has follow what the look came to, and another connection is opened next."""
-    async with computing(ANSWER) as (url, done):
-        http = client(url, done, [NextStep.WAIT, step])
-        done.clear()
-        await http.get("/health")
+    async with computing(ANSWER, NextStep.WAIT, step) as http:
         with pytest.raises(BackendTimeout) as caught:
             await http.post("/completion", b"{}")
         assert type(caught.value) is error
         assert not http.is_open
-        await http.aclose()
-        done.set()
 
 
 async def test_it_is_told_while_an_answer_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once it is, and at each look; an answer that came in time is not late later."""
-    async with computing(ANSWER) as (url, done):
-        http, told = client(url, done, [NextStep.WAIT] * 3), list[int]()
-        await http.get("/health")
+    async with computing(ANSWER, *WAITS) as http:
+        told = list[int]()
         monkeypatch.setattr(module, "LATE_S", PATIENCE_S / 2)
         http.on_late = lambda: told.append(1)
         await http.post("/completion", b"{}")
@@ -105,13 +93,3 @@ async def test_it_is_told_while_an_answer_is_late(monkeypatch: pytest.MonkeyPatc
         await http.get("/health")
         await asyncio.sleep(20 * PATIENCE_S)
         assert told == []
-        await http.aclose()
-
-
-async def test_a_stream_may_pause_for_as_long_as_the_server_works() -> None:
-    """On a busy machine a token may take seconds, behind those that are there already."""
-    async with computing(EVENT) as (url, done):
-        http = client(url, done, [NextStep.WAIT] * 3)
-        http.patience_s = 0.01
-        assert [event async for event in http.stream("/slow", b"{}")] == [{}, {}]
-        await http.aclose()

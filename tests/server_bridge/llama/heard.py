@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Object
+from server_bridge.llama.backend import LlamaServer
+from tests.llama_server import llama_server
+from tests.models import BUNDLED
 
 Stream = Callable[[str, bytes], AsyncGenerator[Object, None]]
 
@@ -63,3 +68,14 @@ class Heard(Wrapped):
         body = json.dumps({"content": mark, "parse_special": True}).encode()
         [number] = (await super().post("/tokenize", body))["tokens"]
         return int(number)
+
+
+@asynccontextmanager
+async def connected(
+    model: Path = BUNDLED, **settings: Any
+) -> AsyncIterator[tuple[LlamaServer, Heard]]:
+    """A real server, and what passes the connection to it."""
+    with llama_server(model, **settings) as url:
+        wire = Heard(url)
+        async with aclosing(LlamaServer(wire)) as server:
+            yield server, wire

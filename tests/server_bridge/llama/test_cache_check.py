@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from pathlib import Path
 
 import pytest
 
@@ -27,41 +26,42 @@ from tests.server_bridge.llama.heard import Stream, Wrapped
 SLOT, CUT, LOAD = (Outlook(90, loaded=n == 2, cut=n == 1) for n in range(3))
 
 
+SHARED, OURS = Mirror(1, exclusive=False), Mirror(1)
+
+
+def of(kind: Kind) -> Mirror:
+    return Mirror(1, memory=ModelMemory(kind))
+
+
 @pytest.mark.parametrize(
-    ("outlooks", "found", "says"),
+    ("mirror", "outlooks", "found", "says"),
     [
-        ([SLOT], [90], ""),
-        ([SLOT], [0], "keeps nothing"),
-        ([SLOT, LOAD], [90, 0], "--cache-ram"),
-        ([SLOT, CUT], [90, 0], "--swa-full"),
-        ([SLOT, CUT], [90, 10], "--swa-full"),
-        ([SLOT, SLOT], [90, 10], "another client"),
-        ([SLOT, CUT], [10, 10], "another client"),
-        ([None, SLOT], [0, 95], ""),
+        (SHARED, [SLOT], [90], ""),
+        (SHARED, [SLOT], [0], "keeps nothing"),
+        (SHARED, [SLOT, LOAD], [90, 0], "--cache-ram"),
+        (SHARED, [SLOT, CUT], [90, 0], "--swa-full"),
+        (SHARED, [SLOT, CUT], [90, 10], "--swa-full"),
+        (SHARED, [SLOT, SLOT], [90, 10], "another client"),
+        (SHARED, [SLOT, CUT], [10, 10], "another client"),
+        (SHARED, [None, SLOT], [0, 95], ""),
+        # No other client has to do with what falls short here.
+        (of(Kind.RECURRENT), [SLOT, CUT], [90, 10], "--checkpoint-min-step 256"),
+        (of(Kind.SLIDING), [SLOT, CUT], [90, 10], "--swa-full"),
+        (of(Kind.PLAIN), [SLOT, CUT], [90, 10], "report"),  # it can be cut: something else is wrong
+        (OURS, [SLOT], [10], "report"),
     ],
 )
 def test_persistent_disagreement_has_a_likely_reason(
-    outlooks: list[Outlook | None], found: list[int], says: str
+    mirror: Mirror, outlooks: list[Outlook | None], found: list[int], says: str
 ) -> None:
     """What differs, and when, tells apart the reasons why a server evaluates too much."""
-    problem = _problem(Mirror(1, exclusive=False), outlooks, found)
-    assert says in problem
-    assert bool(says) == bool(problem)
-
-
-@pytest.mark.parametrize(
-    ("kind", "says"),
-    [
-        (Kind.RECURRENT, "--checkpoint-min-step 256"),
-        (Kind.SLIDING, "--swa-full"),
-        (Kind.PLAIN, "report"),  # it can be cut, so something else is wrong
-    ],
-)
-def test_where_only_cuts_fall_short_the_model_is_named(kind: Kind, says: str) -> None:
-    """Other clients have nothing to do with it."""
-    problem = _problem(Mirror(1, memory=ModelMemory(kind)), [SLOT, CUT], [90, 10])
-    assert says in problem
-    assert "client" not in problem
+    check = CacheCheck()
+    for _ in range(RECENT // len(outlooks)):
+        for outlook, n in zip(outlooks, found, strict=True):
+            check.compare(outlook, n, mirror)
+    assert says in check.problem
+    assert bool(says) == bool(check.problem)
+    assert mirror is SHARED or "client" not in check.problem
 
 
 @pytest.mark.parametrize(
@@ -78,19 +78,6 @@ def test_builds_that_lose_checkpoints_are_named(
 ) -> None:
     """By number, and only where the model needs them."""
     assert ("b10864" in unfit(build, ModelMemory(kind))) == is_outdated
-
-
-def test_no_other_client_uses_a_server_of_our_own() -> None:
-    """What falls short there is for us to know."""
-    assert "report" in _problem(Mirror(1), [SLOT], [10])
-
-
-def _problem(mirror: Mirror, outlooks: list[Outlook | None], found: list[int]) -> str:
-    check = CacheCheck()
-    for _ in range(RECENT // len(outlooks)):
-        for outlook, n in zip(outlooks, found, strict=True):
-            check.compare(outlook, n, mirror)
-    return check.problem
 
 
 def test_a_slip_now_and_then_is_no_problem() -> None:
@@ -116,9 +103,7 @@ def test_a_slip_now_and_then_is_no_problem() -> None:
         ("starcoder2", "plain", ""),  # llama.cpp does not use its window
     ],
 )
-async def test_doctor_names_what_a_model_has(
-    name: str, memory: str, flag: str, tmp_path: Path
-) -> None:
+async def test_doctor_names_what_a_model_has(name: str, memory: str, flag: str, tmp_path) -> None:
     """On a server at its defaults it is known by the first requests, with the flag for it."""
     model = architectures.write(tmp_path / "model.gguf", name)
     with llama_server(model) as url:
@@ -149,9 +134,7 @@ class Forgetful(Wrapped):
 
 @pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("kind", [Http, Forgetful])
-async def test_doctor_says_why_too_much_is_evaluated(
-    kind: type[Http], caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_doctor_says_why_too_much_is_evaluated(kind: type[Http], caplog) -> None:
     """With every slot emptied behind our back, the likely cause is named, once."""
     with llama_server(BUNDLED, endpoint_slots=True, slot_save_path="/tmp/") as url:
         backend = LlamaServer(kind(url))

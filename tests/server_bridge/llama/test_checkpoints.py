@@ -184,11 +184,11 @@ def _asked(rng: random.Random, held: list[int]) -> list[int]:
 
 @pytest.mark.usefixtures("patient")
 async def test_the_rules_are_the_servers(url: str) -> None:
-    """A hundred and fifty prompts, each cut somewhere, with more checkpoints than it keeps."""
+    """A hundred prompts, each cut somewhere, with more checkpoints than it keeps."""
     http, mirror, rng = Http(url), Mirror(1, memory=FEW), random.Random(1)
     mirror.saves = False
     held: list[int] = []
-    for _ in range(150):
+    for _ in range(100):
         prompt = _asked(rng, held)
         whole: Ids = ids(prompt)
         body = {"prompt": prompt, "n_predict": rng.choice([0, 3]), "return_tokens": True}

@@ -17,6 +17,7 @@ from server_bridge.llama.mirror import RUN, count_moved
 from server_bridge.protocol import Chunk, Prompt, Reply, Request, Stop, append_text
 from tests.llama_server import llama_server
 from tests.models import write_model
+from tests.server_bridge.llama.heard import connected
 from tests.server_bridge.llama.test_mirror import packed
 
 N_CTX = 256
@@ -42,9 +43,8 @@ async def test_a_full_context_goes_on_with_the_newer_half(
     """What stays is moved up, or else evaluated, as was predicted; the prompt is still there afterwards."""
     endless = write_model(tmp_path / "endless.gguf")  # its text never ends by itself
     flags = {"n_ctx": N_CTX, "n_parallel": 1, "n_batch": 64, "ctx_shift": shifts}
-    with llama_server(endless, endpoint_slots=True, **flags) as url:
-        server = LlamaServer(url)
-        shown: list[Reply] = []
+    shown: list[Reply] = []
+    async with connected(endless, endpoint_slots=True, **flags) as (server, _):
         for n_drops in range(4):
             prompt = behind(shown, dropped=moves and n_drops > 0)
             measure, n_shown = await server.measure(prompt), len(shown)
@@ -61,7 +61,6 @@ async def test_a_full_context_goes_on_with_the_newer_half(
             shown = shown[len(shown) // 2 :]
         assert (await server.warm(PROMPT, N_CTX)).evaluated <= 1
         assert server.state.cache_problem == ""
-        await server.aclose()
 
 
 class Still(Http):

@@ -15,7 +15,7 @@ from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import BackendError, BackendUnavailable, Chunk, Request
 from tests.llama_server import llama_server
 from tests.models import BUNDLED, SPECIALS, write_model
-from tests.server_bridge.llama.heard import Heard
+from tests.server_bridge.llama.heard import Heard, connected
 from tests.server_bridge.prompts import prompt
 from tests.server_bridge.recorder import recorder
 
@@ -110,13 +110,10 @@ async def test_every_connection_is_proved_whatever_opens_it(
 
 async def test_the_next_stream_asks_no_proof_where_the_first_connection_is_open() -> None:
     """A stream that was closed took its connection along; who is there shows without a question."""
-    with llama_server(BUNDLED, endpoint_slots=True) as url:
-        wire = Heard(url)
-        server = LlamaServer(wire)
+    async with connected(endpoint_slots=True) as (server, wire):
         await server.complete(REQUEST)
         wire.paths.clear()
         for _ in range(3):
             async with aclosing(server.stream(replace(REQUEST, n_predict=64))) as replies:
                 await anext(replies)
-        await server.aclose()
     assert set(wire.paths) == {"/slots"}

@@ -122,9 +122,8 @@ async def used(server: LlamaServer) -> list[Any]:
 
     async def continued() -> Reply:
         reply = await server.complete(REQUEST)
-        return await server.complete(
-            replace(REQUEST, prompt=append_text(REQUEST.prompt, reply.text, reply.tokens))
-        )
+        further = append_text(REQUEST.prompt, reply.text, reply.tokens)
+        return await server.complete(replace(REQUEST, prompt=further))
 
     found: list[Any] = []
     for ask in (

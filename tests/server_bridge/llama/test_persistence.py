@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
 from msgspec import structs
 
@@ -75,19 +73,6 @@ async def test_after_a_restart_the_first_completion_costs_nothing(tmp_path: Path
     await after.aclose()
 
 
-async def test_a_child_that_died_comes_back_with_its_cache(tmp_path: Path) -> None:
-    """After a crash, too, the last saved state is used."""
-    backend = Embedded(EmbeddedSettings(slots_dir=str(tmp_path)))
-    await cost(backend)
-    await save(backend)
-    ended = asyncio.Event()
-    backend.on_change = ended.set
-    psutil.Process(backend.pid).kill()
-    await ended.wait()
-    assert (await cost(backend)).prompt_n <= FEW
-    await backend.aclose()
-
-
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two models of the same shape and vocabulary, with other weights."""
@@ -98,9 +83,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("hidden", [False, True], ids=["its file is seen", "its file is elsewhere"])
-async def test_a_swapped_model_is_refused(
-    models: Path, tmp_path: Path, hidden: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_swapped_model_is_refused(models, tmp_path, hidden: bool, monkeypatch) -> None:
     """A file replaced by another model of the same shape gets its own evaluation, not the old one's."""
     if hidden:
         monkeypatch.setattr(persistence, "_file", lambda _: [])
@@ -118,9 +101,7 @@ async def test_a_swapped_model_is_refused(
     await backend.aclose()
 
 
-async def test_a_damaged_file_costs_nothing_but_the_time(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_damaged_file_costs_nothing_but_the_time(tmp_path, caplog) -> None:
     """Truncated, exchanged or missing states and unreadable notes are dropped with a line in the log."""
     settings = EmbeddedSettings(slots_dir=str(tmp_path))
     backend = Embedded(settings)

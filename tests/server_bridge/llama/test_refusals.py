@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -14,8 +14,6 @@ from server_bridge.http.responses import Object, object_in
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.link import OPTIONAL
 from server_bridge.protocol import PromptTooLong, Request
-from tests.llama_server import llama_server
-from tests.models import BUNDLED
 from tests.server_bridge.llama.heard import Stream, Wrapped
 from tests.server_bridge.prompts import prompt
 
@@ -24,13 +22,6 @@ GREEDY = Request(SAMPLED.prompt, n_predict=4)
 CHOICE = {"samplers", "temperature", "top_k"}  # without these another token is taken
 NAMED = "Field '%s': not supported"
 SOME = OPTIONAL[::3]  # each is left out in the same way
-
-
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    """A server of the bundled model."""
-    with llama_server(BUNDLED) as running:
-        yield running
 
 
 class Refusing(Wrapped):
@@ -55,9 +46,7 @@ class Refusing(Wrapped):
     ("field", "says"),
     [*((field, NAMED) for field in SOME), (OPTIONAL[0], "no"), (OPTIONAL[-1], "no")],
 )
-async def test_a_field_that_is_refused_is_left_out_from_then_on(
-    url: str, field: str, says: str
-) -> None:
+async def test_a_field_that_is_refused_is_left_out_from_then_on(url, field: str, says: str) -> None:
     """By its name or without, streamed or not; also after a reconnection."""
     http = Refusing(url, field, says=says)
     async with aclosing(LlamaServer(http)) as backend, aclosing(LlamaServer(url)) as other:
@@ -75,9 +64,7 @@ async def test_a_field_that_is_refused_is_left_out_from_then_on(
 
 
 @pytest.mark.parametrize("says", [NAMED, "no"])
-async def test_a_half_word_stands_in_the_prompt_where_no_grammar_is_taken(
-    url: str, says: str
-) -> None:
+async def test_a_half_word_stands_in_the_prompt_where_no_grammar_is_taken(url, says: str) -> None:
     """From then on; it is told as the beginning of the answer, once."""
     http = Refusing(url, "grammar", says=says)
     half = Request(replace(GREEDY.prompt, middle="    def f(", forced="self, "), n_predict=4)

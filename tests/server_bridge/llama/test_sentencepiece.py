@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import Request
-from tests.llama_server import llama_server
 from tests.models import rewritten
+from tests.server_bridge.llama.heard import connected
 from tests.server_bridge.prompts import prompt, short
 
 pytestmark = pytest.mark.usefixtures("patient")
@@ -27,23 +26,19 @@ TEXTS = [
 
 async def test_texts_are_spelled_as_they_are(unusual_models: dict[str, Path]) -> None:
     """No space more and none less, also before a line break, which may be a piece with the next one."""
-    with llama_server(unusual_models["sentencepiece"]) as url:
-        server = LlamaServer(url)
+    async with connected(unusual_models["sentencepiece"]) as (server, _):
         for text in TEXTS:
             reply = await server.complete(Request(short(text), 1))
             assert b"".join(token.text for token in reply.middle).decode() == text
-        await server.aclose()
 
 
 async def test_codestral_goes_on_from_the_prefix(tmp_path: Path) -> None:
     """Suffix first and no token before the middle: what is typed is all that a key costs."""
     specials = ("[PREFIX]", "", "[SUFFIX]", "", "", "")
     model = rewritten(tmp_path / "codestral.gguf", specials=specials, sentencepiece=True)
-    with llama_server(model) as url:
-        server = LlamaServer(url)
+    async with connected(model) as (server, _):
         asked = prompt("    return width")
         reply = await server.complete(Request(asked, n_predict=4))
         again = await server.complete(Request(replace(asked, middle="    return width * "), 4))
-        await server.aclose()
     assert b"".join(token.text for token in reply.middle) == b"    return width"
     assert again.timings.prompt_n <= 4

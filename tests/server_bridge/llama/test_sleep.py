@@ -22,7 +22,6 @@ from server_bridge.process.programs import EmbeddedSettings
 from server_bridge.protocol import BackendUnavailable, Health, Request
 from tests.llama_server import PROGRAM, free_port
 from tests.models import BUNDLED
-from tests.server_bridge.keys import giving
 from tests.server_bridge.prompts import prompt
 from tests.server_bridge.serving import running
 
@@ -50,9 +49,9 @@ async def sleeping(engine: str, folder: Path) -> AsyncIterator[tuple[LlamaServer
             url = (await (await stack.enter_async_context(aclosing(ours))).connect()).state.url
             key = str(ours._server._link._http._key)
             await ours.disconnect()
-        http = Http(url, giving(key), 60.0)
+        http = Http(url, key, 60.0)
         server = LlamaServer(http, own=Own("ours", ModelMemory()), state_dir=slots)
-        look = Http(url, giving(key))
+        look = Http(url, key)
         yield server, look
         await server.aclose()
         await look.aclose()
@@ -64,9 +63,7 @@ async def is_asleep(look: Http) -> bool:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-async def test_a_server_that_slept_gets_its_slots_back(
-    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_server_that_slept_gets_its_slots_back(engine: str, tmp_path, monkeypatch) -> None:
     """
     It is told that it sleeps. The request that finds it so wakes nothing and says so; then nothing
     is evaluated again.

@@ -46,7 +46,6 @@ class OddServer(Server):
                 lie = self._lies.choice([-30, -1, 0, 1])
                 event.tokens_cached = max(0, (event.tokens_cached or 0) + lie)
                 event.id_slot = self._lies.randrange(self.n_slots)
-                assert event.timings is not None
                 event.timings.cache_n = self._lies.choice([0, 3, event.timings.cache_n])
             yield event
 

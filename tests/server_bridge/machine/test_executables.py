@@ -34,9 +34,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @unix
 @pytest.mark.parametrize("path", ["", ".", "..", "./", ":", "../project", "{cwd}/none:."])
-def test_the_current_folder_is_not_looked_in(
-    path: str, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_current_folder_is_not_looked_in(path: str, project, monkeypatch) -> None:
     """Whatever relative folders the PATH has."""
     monkeypatch.setenv("PATH", path.format(cwd=project))
     assert program_path("pass") is None
@@ -52,9 +50,7 @@ def test_a_relative_path_begins_at_home(name: str, project: Path) -> None:
 
 
 @unix
-async def test_a_key_command_is_the_users_and_runs_at_home(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_key_command_is_the_users_and_runs_at_home(project, monkeypatch) -> None:
     """A project's `pass` never runs, and the user's does not run in the project."""
     home = project.parent / "home"
     monkeypatch.setenv("PATH", f".{os.pathsep}/usr/bin{os.pathsep}/bin")
@@ -67,9 +63,7 @@ async def test_a_key_command_is_the_users_and_runs_at_home(
 @pytest.mark.parametrize(
     ("name", "found"), [("llama-server", "llama-server.exe"), ("run.bat", "run.bat"), ("a", None)]
 )
-def test_windows_endings(
-    name: str, found: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_windows_endings(name: str, found: str | None, tmp_path, monkeypatch) -> None:
     """As its shell has it, but for the current folder."""
     for file in ("llama-server", "llama-server.exe", "run.bat", "run.bat.exe"):
         script(tmp_path / file, "hello")

@@ -39,9 +39,7 @@ def test_one_is_started_and_found(path: Path) -> None:
     locks.leave(path, users)
 
 
-def test_a_look_at_a_fresh_file_takes_no_lock_away(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_look_at_a_fresh_file_takes_no_lock_away(path, monkeypatch) -> None:
     """Another process that looks has it locked for a moment, just when it was made."""
     real = os.open
 

@@ -54,39 +54,25 @@ def test_threads_that_write_at_once_all_succeed(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["page"]
 
 
-def readable(path: Path) -> None:
-    path.chmod(0o640)
+SPOILS: dict[str, Callable[[Path], object]] = {
+    "readable": lambda path: path.chmod(0o640),
+    "writable": lambda path: path.chmod(0o602),
+    "a link": lambda path: path.symlink_to(path.rename(path.with_name("target"))),
+    "a pipe": lambda path: os.mkfifo(path.rename(path.with_suffix("")).with_name(path.name), 0o600),
+}
 
 
-def writable(path: Path) -> None:
-    path.chmod(0o602)
-
-
-def linked(path: Path) -> None:
-    path.rename(path.with_name("target"))
-    path.symlink_to(path.with_name("target"))
-
-
-def fifo(path: Path) -> None:
-    path.unlink()
-    os.mkfifo(path, 0o600)
-
-
-@pytest.mark.parametrize("spoil", [readable, writable, linked, fifo])
-def test_what_others_could_have_touched_is_not_believed(
-    spoil: Callable[[Path], None], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("how", SPOILS)
+def test_what_others_could_have_touched_is_not_believed(how: str, tmp_path: Path) -> None:
     """Nor does a pipe hang the reader."""
     path = tmp_path / "8012.key"
     private_files.write(path, b"s3cret")
-    spoil(path)
+    SPOILS[how](path)
     with pytest.raises(OSError):
         private_files.read(path)
 
 
-def test_a_file_of_another_user_is_not_believed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_another_user_is_not_believed(tmp_path, monkeypatch) -> None:
     """They know what is in it."""
     private_files.write(tmp_path / "8012.key", b"s3cret")
     me = os.geteuid()
@@ -124,9 +110,7 @@ def test_a_file_that_holds_anything_else_is_the_default(tmp_path: Path, data: by
     assert private_files.restore(path, parse, -1) == 3
 
 
-def test_windows_has_neither_modes_nor_owners(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_windows_has_neither_modes_nor_owners(tmp_path, monkeypatch) -> None:
     """There the folder of the user is private; what is no file is refused all the same."""
     path = tmp_path / "key"
     path.write_bytes(b"x")

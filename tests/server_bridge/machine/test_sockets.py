@@ -1,7 +1,9 @@
-"""`server_bridge.machine.sockets`: what Linux's tables say of sockets; the kernel's answers are tested where they are used."""
+"""`server_bridge.machine.sockets`: what Linux's tables say of sockets, and whose process is at the other end of one."""
 
 from __future__ import annotations
 
+import os
+import socket
 import sys
 from pathlib import Path
 
@@ -52,3 +54,41 @@ def test_only_what_a_process_has_open_has_a_user(
     found = Socket(*ENDS, state, 0, inode)
     monkeypatch.setattr(sockets, "_query_kernel", lambda *_: [found])
     assert sockets.find_connected(*ENDS) == (found if is_known else None)
+
+
+@pytest.mark.skipif(not sockets.can_tell(), reason="the system does not tell")
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
+@pytest.mark.parametrize("is_told", [True, False], ids=["told", "listed"])
+def test_a_connection_of_our_own_is_ours(host: str, is_told: bool, monkeypatch) -> None:
+    """Over both families, also where its sending half is shut down; once it is closed nothing is known."""
+    if not is_told:
+        monkeypatch.setattr(sockets, "_SOCK_DIAG", 31)  # there is no such protocol
+    own = host.removeprefix("::ffff:")
+    family, client_family = (
+        socket.AF_INET6 if ":" in each else socket.AF_INET for each in (own, host)
+    )
+    try:
+        listener = socket.create_server((own, 0), family=family)
+    except OSError:
+        pytest.skip(f"no {own} here")
+    with listener, socket.socket(client_family) as client:
+        client.connect((host, listener.getsockname()[1]))
+        server, _ = listener.accept()
+        with server:
+            assert sockets.peer_uid(server) == os.getuid()
+            client.shutdown(socket.SHUT_WR)
+            assert sockets.peer_uid(server) == os.getuid()
+            client.close()
+            assert sockets.peer_uid(server) is None
+
+
+def test_where_the_system_does_not_tell_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the kernel nor its tables, as on macOS and Windows."""
+    monkeypatch.delattr(socket, "AF_NETLINK", raising=False)
+    monkeypatch.setattr(sockets, "TABLES", ())
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()),
+        listener.accept()[0] as server,
+    ):
+        assert sockets.peer_uid(server) is None

@@ -11,12 +11,7 @@ import pytest
 
 from server_bridge.http.client import Http
 from server_bridge.openai.backend import OpenAiServer
-from server_bridge.protocol import (
-    BackendUnavailable,
-    BackendUnusable,
-    Request,
-    Stop,
-)
+from server_bridge.protocol import BackendUnavailable, BackendUnusable, Request, Stop
 from tests.server_bridge.prompts import prompt
 from tests.server_bridge.recorder import recorder
 

@@ -28,9 +28,11 @@ TELLING = [
     b'{"models": [{"name": "%s"}]}',
     b'{"models": [], "data": [{"id": 7}, null, {"id": "%s", "owned_by": "x"}]}',
     b'{"data": [{"id": "%s", "owned_by": 7, "meta": [], "max_model_len": "x"}]}',
+    b'{"data": [{"id": "%s", "name": "%s", "context_length": 32768}]}',
 ]
 SILENT = [
     (200, b'{"data": [{"id": "unknown", "owned_by": "local"}]}'),  # a gateway that knows no name
+    (200, b'{"data": [{"id": "a/b", "name": "a/b"}, {"id": "c", "name": "c"}]}'),  # OpenRouter
     (200, b'{"object": "list", "data": []}'),
     (200, b'{"data": [{"id": 7}]}'),
     (200, b'{"error": "no"}'),
@@ -65,7 +67,8 @@ async def test_what_is_only_needed_to_choose_is_not_required(status: int, listed
                 assert (backend.state.model, backend.state.second_best) == (QWEN, "")
                 assert server.heard[-1].path == "/v1/completions"
                 assert json.loads(server.heard[-1].body)["model"] == QWEN
-                assert backend.state.streams
+                is_told = b"32768" in listed
+                assert (backend.state.streams, backend.state.n_ctx > 4096) == (True, is_told)
 
 
 HUB = "models--Qwen--Qwen2.5-Coder-7B/snapshots/0396a76181e127dfc13e5c5ec48a8cee09938b02"
@@ -112,19 +115,6 @@ async def test_a_model_is_asked_for_by_the_name_that_the_server_gave_it(wanted: 
     asked = json.loads(server.heard[-1].body)
     assert (server.heard[-1].path, asked["model"]) == ("/v1/completions", HUB)
     assert "<|fim_prefix|>" in asked["prompt"]
-
-
-async def test_a_gateway_of_many_models_is_no_mlx() -> None:
-    """OpenRouter names no owner: the user has to choose, and its answers stream."""
-    listed = [{"id": name, "name": name, "context_length": 32768} for name in ("a/b", QWEN)]
-    data = json.dumps({"data": listed}).encode()
-    with recorder(answer=lambda heard: answering(200, data, heard)) as server:
-        async with aclosing(OpenAiServer(Http(server.url))) as backend:
-            with pytest.raises(BackendUnusable, match=QWEN):
-                await backend.complete(REQUEST)
-        async with aclosing(OpenAiServer(Http(server.url), QWEN)) as backend:
-            await backend.complete(REQUEST)
-            assert (backend.state.streams, backend.state.n_ctx) == (True, 32768)
 
 
 @pytest.mark.parametrize("empty", [b'{"data": []}', b'{"models": null}', b'{"data": [{}]}'])

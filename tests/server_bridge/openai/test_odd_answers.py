@@ -19,11 +19,8 @@ from tests.server_bridge.odd import ODD, places, some, with_odd
 from tests.server_bridge.prompts import prompt
 
 REQUEST = Request(prompt("    def f(self", " ret"), n_predict=4, stop=("\n",))
-USAGE = {
-    "prompt_tokens": 900,
-    "completion_tokens": 2,
-    "prompt_tokens_details": {"cached_tokens": 890},
-}
+CACHED = {"cached_tokens": 890}
+USAGE = {"prompt_tokens": 900, "completion_tokens": 2, "prompt_tokens_details": CACHED}
 LLAMA = {"content": [{"id": 1, "bytes": list(b" return"), "logprob": -0.5}]}
 VLLM = {"tokens": [" return"], "token_logprobs": [-0.5]}
 ANSWERS = {
@@ -68,11 +65,8 @@ async def test_no_answer_is_too_odd(path: str) -> None:
                     reply = await server.complete(REQUEST)
                     assert all((t.logprob or 0) <= 0 for t in reply.tokens)
                     assert min(reply.timings.prompt_n, reply.timings.cache_n) >= 0
-                    await server.complete(
-                        replace(
-                            REQUEST, prompt=append_text(REQUEST.prompt, reply.text, reply.tokens)
-                        )
-                    )
+                    further = append_text(REQUEST.prompt, reply.text, reply.tokens)
+                    await server.complete(replace(REQUEST, prompt=further))
                 with suppress(BackendError):
                     async for reply in server.stream(REQUEST):
                         assert all((t.logprob or 0) <= 0 for t in reply.tokens)

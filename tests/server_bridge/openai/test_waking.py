@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 import pytest
 
@@ -17,6 +17,7 @@ from server_bridge.openai.text_client import TextServer
 from server_bridge.protocol import BackendError, BackendTimeout, Health, Request
 from tests.server_bridge.cold_server import ColdServer, cold_server
 from tests.server_bridge.prompts import prompt
+from tests.server_bridge.waiting import until
 
 REQUEST = Request(prompt("    def "), n_predict=4)
 TEXT = "value_one + value_two"
@@ -34,6 +35,12 @@ async def cold() -> AsyncIterator[ColdServer]:
         yield server
 
 
+@pytest.fixture
+async def backend(cold: ColdServer) -> AsyncIterator[OpenAiServer]:
+    async with aclosing(OpenAiServer(Http(cold.url))) as backend:
+        yield backend
+
+
 async def ask_in_vain(backend: OpenAiServer) -> None:
     with pytest.raises(Loading, match="may be loading its model"):
         await backend.complete(REQUEST)
@@ -47,43 +54,38 @@ CALLS: dict[str, Callable[[OpenAiServer], Awaitable[object]]] = {
 
 
 @pytest.mark.parametrize("how", CALLS)
-async def test_a_request_of_our_own_waits_for_it(how: str, cold: ColdServer) -> None:
+async def test_a_request_of_our_own_waits_for_it(how: str, cold: ColdServer, backend) -> None:
     """One load is given up, for the first request; whatever is asked meanwhile fails at once."""
-    async with aclosing(OpenAiServer(Http(cold.url))) as backend:
-        with pytest.raises(Loading):
-            await CALLS[how](backend)
-        for _ in range(5):
-            await ask_in_vain(backend)
-        state = backend.state
-        assert (state.health, "s so far" in state.message) == (Health.LOADING, True)
-        connecting = asyncio.create_task(backend.connect())
-        while cold.n_begun < 2:
-            await asyncio.sleep(0)
-        assert not connecting.done()
-        cold.finish_loading()
-        await connecting
-        assert (backend.state.health, backend.state.message) == (Health.READY, "")
-        assert (await backend.complete(REQUEST)).text == TEXT
+    with pytest.raises(Loading):
+        await CALLS[how](backend)
+    for _ in range(5):
+        await ask_in_vain(backend)
+    state = backend.state
+    assert (state.health, "s so far" in state.message) == (Health.LOADING, True)
+    connecting = asyncio.create_task(backend.connect())
+    await until(lambda: cold.n_begun == 2)
+    assert not connecting.done()
+    cold.finish_loading()
+    await connecting
+    assert (backend.state.health, backend.state.message) == (Health.READY, "")
+    assert (await backend.complete(REQUEST)).text == TEXT
     assert (cold.n_begun, cold.n_given_up) == (2, 1)
     # What may be shown to a model can change while it loads.
     assert cold.bodies[1] == {"model": "qwen2.5-coder-7b", "prompt": " ", "max_tokens": 1}
 
 
-async def test_one_that_says_that_it_waits_its_turn_does_not_load(cold: ColdServer) -> None:
+async def test_one_that_says_that_it_waits_its_turn_does_not_load(cold, backend) -> None:
     """A gateway's comment is heard before the answer: no second request, no word of loading."""
     cold.queues = True
-    async with aclosing(OpenAiServer(Http(cold.url))) as backend:
-        asked = asyncio.create_task(backend.complete(REQUEST))
-        await cold.asked.wait()
-        await asyncio.sleep(3 * waking.FIRST_S)
-        assert (cold.n_begun, backend.state.health) == (1, Health.READY)
-        cold.finish_loading()
-        assert (await asked).text == TEXT
+    asked = asyncio.create_task(backend.complete(REQUEST))
+    await cold.asked.wait()
+    await asyncio.sleep(3 * waking.FIRST_S)
+    assert (cold.n_begun, backend.state.health) == (1, Health.READY)
+    cold.finish_loading()
+    assert (await asked).text == TEXT
 
 
-async def test_a_model_that_fell_asleep_is_woken_again(
-    cold: ColdServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_model_that_fell_asleep_is_woken_again(cold, monkeypatch) -> None:
     """After a while without an answer; a server that answered lately has all its time."""
     cold.is_loaded = True
     async with aclosing(OpenAiServer(Http(cold.url, patience_s=0.5))) as backend:
@@ -101,32 +103,30 @@ async def test_a_model_that_fell_asleep_is_woken_again(
         assert backend.state.health is Health.LOADING
 
 
-async def test_it_does_not_wait_for_ever(cold: ColdServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_does_not_wait_for_ever(cold, monkeypatch, backend) -> None:
     """A server that hangs does not answer in time, in the end; then it is tried again."""
     monkeypatch.setattr(waking, "LOAD_S", 0.1)
-    async with aclosing(OpenAiServer(Http(cold.url))) as backend:
-        for _ in range(2):
-            await ask_in_vain(backend)
-            with pytest.raises(BackendTimeout):
-                await backend.connect()
-            assert backend.state.health is not Health.LOADING
+    for _ in range(2):
+        await ask_in_vain(backend)
+        with pytest.raises(BackendTimeout):
+            await backend.connect()
+        assert backend.state.health is not Health.LOADING
 
 
 @pytest.mark.parametrize(("status", "error"), [(500, ServerError), (400, None)])
 async def test_what_comes_of_it_is_told(
-    status: int, error: type[BackendError] | None, cold: ColdServer
+    status: int, error: type[BackendError] | None, cold: ColdServer, backend
 ) -> None:
     """A failure is one of connecting; a refusal shows that it is awake."""
-    async with aclosing(OpenAiServer(Http(cold.url))) as backend:
-        await ask_in_vain(backend)
-        cold.status = status
-        cold.finish_loading()
-        if error:
-            with pytest.raises(error):
-                await backend.connect()
-        else:
+    await ask_in_vain(backend)
+    cold.status = status
+    cold.finish_loading()
+    if error:
+        with pytest.raises(error):
             await backend.connect()
-            assert backend.state.health is Health.READY
+    else:
+        await backend.connect()
+        assert backend.state.health is Health.READY
 
 
 async def test_closing_gives_it_up(cold: ColdServer) -> None:
@@ -134,8 +134,7 @@ async def test_closing_gives_it_up(cold: ColdServer) -> None:
     backend = OpenAiServer(Http(cold.url))
     await ask_in_vain(backend)
     await backend.aclose()
-    while cold.n_given_up < cold.n_begun:
-        await asyncio.sleep(0)
+    await until(lambda: cold.n_given_up == cold.n_begun)
     assert backend.state.health is not Health.LOADING
 
 
@@ -160,14 +159,14 @@ async def test_the_model_of_next_edits_gets_to_load_too(cold: ColdServer) -> Non
     for _ in range(3):
         with pytest.raises(Loading):
             await model.continue_text("x", 8, ())
-    while cold.n_begun < 2:
-        await asyncio.sleep(0)
+    await until(lambda: cold.n_begun == 2)
     cold.finish_loading()
-    while True:
-        try:
-            assert await model.continue_text("x", 8, ()) == TEXT
-            break
-        except Loading:
-            await asyncio.sleep(0)
+
+    async def answers() -> bool:
+        with suppress(Loading):
+            return await model.continue_text("x", 8, ()) == TEXT
+        return False
+
+    await until(answers)
     assert cold.bodies[1]["prompt"] == " "
     await model.aclose()

@@ -170,9 +170,7 @@ def test_a_container_has_as_many_cores_as_it_has_time(
 
 
 @pytest.mark.parametrize("system", ["win32", "darwin"])
-def test_memory_and_cores_are_known_on_other_systems(
-    system: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_memory_and_cores_are_known_on_other_systems(system: str, monkeypatch, tmp_path) -> None:
     """Windows does not tell the memory; no system but Linux tells which cores may be used."""
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr(programs, "CPU_TIME", tmp_path / "none")

@@ -52,23 +52,16 @@ async def test_every_run_has_a_key_that_editors_of_the_user_find(
         with pytest.raises(BackendUnusable, match="key"):
             await client.connect()
         await client.aclose()
-        assert await used_by_an_editor(first) == first.url
-
-
-async def used_by_an_editor(program: Served) -> str:
-    """Return where an editor's completion comes from that looks at this port unasked."""
-    cache = str(program.key_file.parent)
-    backend = open_backend(BackendSettings(usual_urls=(program.url,), keys_dir=cache))
-    assert (await backend.complete(Request(short("    def "), 2))).text
-    url = backend.state.url
-    await backend.aclose()
-    return url
+        # An editor looks at this port unasked.
+        cache = str(first.key_file.parent)
+        backend = open_backend(BackendSettings(usual_urls=(first.url,), keys_dir=cache))
+        assert (await backend.complete(Request(short("    def "), 2))).text
+        assert backend.state.url == first.url
+        await backend.aclose()
 
 
 @pytest.mark.parametrize("key", ["#sesame", "open sesame", "s\u00e9same", "a\nb"])
-def test_what_cannot_be_a_key_is_refused(
-    make: Make, key: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_a_key_is_refused(make, key: str, monkeypatch) -> None:
     """llama-server reads a line that begins with # as a comment: it would serve without a key."""
     monkeypatch.setenv(KEY_ENV, key)
     with pytest.raises(BackendUnusable, match=KEY_ENV):

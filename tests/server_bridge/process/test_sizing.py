@@ -8,10 +8,8 @@ import pytest
 
 from server_bridge.llama.checkpoints import Kind
 from server_bridge.process import sizing
-from server_bridge.process.embedded import Embedded
-from server_bridge.process.programs import EmbeddedSettings
 from tests import architectures
-from tests.models import BUNDLED, Shape, write_model
+from tests.models import BUNDLED
 
 GIB = 1 << 30
 QWEN_1_5B = {
@@ -117,13 +115,3 @@ def test_any_file_gives_facts_or_none(tmp_path: Path, junk: bytes) -> None:
     (tmp_path / "model.gguf").write_bytes(junk)
     assert sizing.read_facts(tmp_path / "model.gguf") == {}
     assert sizing.read_facts(tmp_path / "missing.gguf") == {}
-
-
-async def test_the_child_takes_these_sizes(tmp_path: Path) -> None:
-    """A model trained for more than we need gets what we need."""
-    shape = Shape(n_layers=1, width=64, n_heads=2, n_kv_heads=1, n_ff=64)
-    model = write_model(tmp_path / "long.gguf", shape=shape, n_ctx=32768)
-    backend = Embedded(EmbeddedSettings(model=str(model)))
-    state = (await backend.connect()).state
-    assert (state.n_ctx, state.slots) == (16384, 2)
-    await backend.aclose()

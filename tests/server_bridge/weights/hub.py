@@ -25,14 +25,13 @@ def model(content: bytes = CONTENT) -> OfferedModel:
 @dataclass
 class Hub:
     """
-    What it holds, and how it answers: *ranges* or all of it always, *status* instead, and after so many
+    What it holds, and how it answers: *ranges* or all of it always, and after so many
     bytes each of *cuts* ends one answer. *page*, a status and a text of unknown
     length, is all that it ever answers. *asked* are the first bytes that were asked for.
     """
 
     content: bytes = CONTENT
     ranges: bool = True
-    status: int = 200
     cuts: list[int] = field(default_factory=list)
     asked: list[int] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
@@ -41,7 +40,7 @@ class Hub:
 
 
 @contextlib.contextmanager
-def serving(hub: Hub, tls: ssl.SSLContext | None = None) -> Iterator[Hub]:  # noqa: C901 (a server)
+def serving(hub: Hub, tls: ssl.SSLContext | None = None) -> Iterator[Hub]:
     """Run *hub* on a free port of this machine."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -49,7 +48,7 @@ def serving(hub: Hub, tls: ssl.SSLContext | None = None) -> Iterator[Hub]:  # no
 
         def do_GET(self) -> None:
             hub.paths.append(self.path)
-            if not self.path.startswith("/cdn/") and hub.status == 200:
+            if not self.path.startswith("/cdn/"):
                 self._head(302, {"Location": "/cdn/blob", "Content-Length": "0"})
                 return
             start = int(self.headers["Range"].partition("=")[2].rstrip("-"))
@@ -59,9 +58,6 @@ def serving(hub: Hub, tls: ssl.SSLContext | None = None) -> Iterator[Hub]:  # no
                 self._head(status, {"Transfer-Encoding": "chunked"})
                 chunk = b"%x\r\n%b\r\n" % (len(text), text) if text else b""
                 self.wfile.write(chunk + b"0\r\n\r\n")
-                return
-            if hub.status != 200:
-                self._head(hub.status, {"Content-Length": "0"})
                 return
             start = start if hub.ranges else 0
             if start >= len(hub.content):

@@ -88,7 +88,7 @@ def test_another_file_never_gets_the_name(tmp_path: Path, content: bytes) -> Non
 @pytest.mark.parametrize("status", [401, 404, 503])
 def test_a_refusal_is_told_at_once(tmp_path: Path, status: int) -> None:
     """With the server's name, its answer, and what to do."""
-    with serving(Hub(status=status)) as hub, pytest.raises(CannotDownload) as caught:
+    with serving(Hub(page=(status, b""))) as hub, pytest.raises(CannotDownload) as caught:
         fetch(SMALL, tmp_path, lambda *_: None, hub.url)
     assert f"{hub.url} answers {status} " in str(caught.value)
     assert hub.asked == [0]
@@ -113,9 +113,7 @@ def test_a_mirror_that_is_no_address_is_told(tmp_path: Path, hub: str) -> None:
         fetch(SMALL, tmp_path, lambda *_: None, hub)
 
 
-def test_a_full_disk_is_told_before_and_during(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_told_before_and_during(tmp_path, monkeypatch) -> None:
     """What came before stays."""
 
     def full(_: object) -> None:
