@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
+import pkgutil
 import re
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
 from fim_lsp import __version__
-from server_bridge.machine.addresses import USUAL_PORTS, is_loopback_host
+from server_bridge.machine.addresses import is_loopback_host
 from server_bridge.weights.table import NAMES
 
 RAW = argparse.RawDescriptionHelpFormatter
-_Option: TypeAlias = tuple[tuple[str, ...], dict[str, Any]]
 
 DESCRIPTION = """\
 A language server for local, private, multi-line code completion.
@@ -28,33 +30,6 @@ in the project. Completions come from the llama.cpp server at fim.backend.url, e
 machine's usual ports, else from the model in fim.backend.model, else from the bundled one, which is
 tiny: for real work run
   fim-lsp setup                     (asks before it downloads a model)
-"""
-
-SERVE_EPILOG = """\
-Starts llama-server with the options that suit this machine and completions (docs/backends.md lists
-them), restarts it if it dies, and ends it at Ctrl-C. Without llama-server, the embedded engine
-serves (llama.cpp in this package). The server listens on this machine only, and asks for a key that
-your editors find by themselves: a new one for each run, or the one in the environment variable
-LLAMA_API_KEY.
-  fim-lsp serve                the model you have (fim-lsp setup gets one)
-  fim-lsp serve --model big.gguf --draft small.gguf
-"""
-
-HTTP_EPILOG = """\
-Point a plugin that asks a llama.cpp server at this port: its requests get the same prompts, ring
-and filters as those of an editor with the language server (docs/http.md):
-  fim-lsp http --port 8013 --root ~/src/shop
-It listens on 127.0.0.1 only and answers no web page. Ctrl-C ends it.
-"""
-
-COMPLETE_EPILOG = """\
-Lines and columns count from 1; without a column, the position is the end of the line.
-  fim-lsp complete app.py:12
-  fim-lsp complete app.py:12:9 --open models.py --json
-  fim-lsp complete app.py:12 --url http://127.0.0.1:8012
-  fim-lsp complete app.py:12 --why            where it comes from, or why there is none
-
-Exit code: 0 a suggestion was printed, 1 there is none, 2 something is wrong.
 """
 
 
@@ -73,7 +48,7 @@ class Parser(argparse.ArgumentParser):
         if unknown := re.match(r"unrecognized arguments: ([^\s=]*)", message):
             message += _guess(unknown[1], self._option_string_actions)
         elif unknown := re.match(r"argument COMMAND: invalid choice: '([^']*)'", message):
-            message = f"there is no command {unknown[1]!r}{_guess(unknown[1], COMMANDS)}"
+            message = f"there is no command {unknown[1]!r}{_guess(unknown[1], commands())}"
         super().error(message)
 
 
@@ -84,8 +59,8 @@ def _guess(word: str, there_are: Iterable[str]) -> str:
     return f" (did you mean {closest[0]}?)" if closest else ""
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return all commands with their options."""
+def parser(*, for_editor: bool = False) -> argparse.ArgumentParser:
+    """Return all commands with their options; without them *for_editor*, which waits meanwhile."""
     parser = Parser("fim-lsp", description=DESCRIPTION, epilog=EPILOG, formatter_class=RAW)
     parser.add_argument("--version", action="version", version=f"fim-lsp {__version__}")
     server = parser.add_argument_group("the server")
@@ -100,40 +75,32 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     server.add_argument("--log-file", metavar="FILE", help="write the log there instead of stderr")
     server.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for name, command in COMMANDS.items():
-        command.add(commands, name)
+    if for_editor:
+        parser.set_defaults(command=None)
+        return parser
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for name, about in commands().items():
+        _add_command(subparsers, name, about)
     return parser
 
 
-class _Command(NamedTuple):
-    """A command: what it is for, in a list and alone; of *exclusive* options one may be given."""
-
-    help: str
-    description: str
-    options: tuple[_Option, ...] = ()
-    exclusive: tuple[_Option, ...] = ()
-    epilog: str | None = None
-
-    def add(self, commands: Any, name: str) -> None:
-        """Add it; argparse has no public name for what `add_subparsers` returns."""
-        parser = commands.add_parser(
-            name, help=self.help, description=self.description, epilog=self.epilog,
-            formatter_class=RAW if self.epilog else argparse.HelpFormatter,
-        )  # fmt: skip
-        group = parser.add_mutually_exclusive_group() if self.exclusive else parser
-        for names, how in self.exclusive:
-            group.add_argument(*names, **how)
-        for names, how in self.options:
-            parser.add_argument(*names, **how)
+@functools.cache
+def commands() -> dict[str, dict[str, Any]]:
+    """Return what there is to say of each command: `commands.toml`."""
+    return tomllib.loads((pkgutil.get_data(__package__ or "", "commands.toml") or b"").decode())
 
 
-def _option(*names: str, **how: Any) -> _Option:
-    return names, how
-
-
-def _flag(name: str, purpose: str) -> _Option:
-    return _option(name, action="store_true", help=purpose)
+def _add_command(commands: Any, name: str, about: dict[str, Any]) -> None:
+    texts = {key: about.get(key) for key in ("help", "description", "epilog")}
+    form = RAW if texts["epilog"] else argparse.HelpFormatter
+    parser = commands.add_parser(name, **texts, formatter_class=form)
+    options = about.get("options", ())
+    is_choice = any("exclusive" in option for option in options)
+    one_of = parser.add_mutually_exclusive_group() if is_choice else parser
+    for option in options:
+        how = {**option, **{key: VALUES[option[key]] for key in NAMED if key in option}}
+        group = one_of if how.pop("exclusive", False) else parser
+        group.add_argument(how.pop("name"), **how)
 
 
 def _port(text: str) -> int:
@@ -179,79 +146,8 @@ def _address(text: str) -> tuple[str, int]:
 
 
 # fmt: off
-_URL = _option("--url", help="the model server to ask instead of the configured one")
 
-COMMANDS = {
-    "demo": _Command(
-        "see it work: a script typed into a sample project, no set-up",
-        "Type a script into a sample project, with the model that the embedded engine runs, and "
-        "show what an editor would: ghost text, the tokens evaluated for each key, the time it "
-        "took. It needs no set-up and leaves nothing behind."),
-    "setup": _Command(
-        "get a real model, or choose where completions come from",
-        "Choose where completions come from, by questions or by flags, write config.toml, and "
-        "check the result.",
-        (_flag("--yes", "download without asking"),
-         _option("--mirror", metavar="URL",
-             help="a mirror of huggingface.co to download from (or HF_ENDPOINT)"),
-         _flag("--openai", "the server at --url is OpenAI-style, not llama.cpp's own"),
-         _option("--model", metavar="FILE|NAME", help="a GGUF file; with --url a name"),
-         _option("--key-env", metavar="VARIABLE", help="the variable with the server's key")),
-        (_option("--get", metavar="NAME", nargs="?", const="auto", choices=("auto", *NAMES),
-             help=f"a model from the table in docs/models.md ({', '.join(NAMES)}), "
-             "or what fits this machine"),
-         _flag("--auto",
-             "a llama.cpp server on this machine, else the embedded engine"),
-         _option("--url", help="a server's address"))),
-    "models": _Command(
-        "the models on this machine: how large, how fast, which answers",
-        "List the models on this machine: how large they are, how fast here, and which one "
-        "answers."),
-    "serve": _Command(
-        "a model server with the best flags for this machine",
-        "Start a model server for this machine and keep it running.",
-        (_option("--model", metavar="FILE", help="a GGUF file instead of the one you have"),
-         _option("--draft", metavar="FILE", help="a small model of the same family that drafts"),
-         _flag("--no-speculation", "no drafts by n-grams (the text is the same)"),
-         _option("--port", type=_port, default=USUAL_PORTS[0],
-             help="where to listen (default: %(default)s)"),
-         _option("--program", metavar="PATH", default="llama-server",
-             help="llama-server's name or path"),
-         _flag("--dry-run", "print the command line instead of running it")),
-        epilog=SERVE_EPILOG),
-    "doctor": _Command(
-        "check backend, model and settings; says what to change",
-        "Check the installation, the settings, the model server and its speed, and say what to "
-        "change. Exit code: 0 if completions work, 1 if they cannot work as set up.",
-        (_flag("--json", "the findings as JSON"),
-         _option("--root", metavar="FOLDER", type=_folder, default=Path(),
-             help="the project whose .fim-lsp.toml applies (default: the current folder)"))),
-    "complete": _Command(
-        "one completion, as an editor would get it",
-        "Print the completion at one place of a file, as an editor would get it.",
-        (_option("position", metavar="FILE:LINE[:COL]"),
-         _option("--open", metavar="FILE", nargs="+", default=[], help="other files that are open"),
-         _URL,
-         _flag("--why", "say where a suggestion comes from, while typing and by hand, "
-             "or why there is none"),
-         _flag("--json", "suggestions, tokens and times as JSON")),
-        epilog=COMPLETE_EPILOG),
-    "http": _Command(
-        "completions for llama.vim, minuet, Zed …, and a page to look at",
-        "Answer other programs' completion clients at a port of this machine, "
-        "and show a page there.",
-        (_option("--port", type=_port, default=0,
-             help="where to listen (default: a port that is free)"),
-         _option("--root", metavar="DIR", type=_folder, default=Path(),
-             help="your project (default: here)"),
-         _option("--token-file", metavar="FILE", type=_token,
-             help="the key that clients must know "
-             "(or set FIM_LSP_TOKEN; default: the key that fim-lsp keeps for you)"),
-         _URL),
-        epilog=HTTP_EPILOG),
-    "forget": _Command(
-        "delete what is kept from one session to the next",
-        "Delete what is kept from one session to the next: model states, the ring, cursor "
-        "positions. Models and settings stay."),
-}
-# fmt: on
+
+# The meanings of the values in `commands.toml` that are not what argparse takes.
+NAMED = ("type", "choices")
+VALUES = {"port": _port, "folder": _folder, "token": _token, "models": ("auto", *NAMES)}
