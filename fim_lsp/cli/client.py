@@ -132,7 +132,7 @@ class LspClient:
         result = await self.answer(self._while_it_works(request, progress), longest_s=None)
         ms = (time.perf_counter() - started) * 1000
         items = result.items if isinstance(result, types.InlineCompletionList) else result or ()
-        parse = partial(_parse_suggestion, document, position)
+        parse = partial(_parse_suggestion, document)
         return EditorAnswer(tuple(map(parse, items)), ms)
 
     async def accept(self, path: Path, suggestion: Suggested, length: int) -> Position:
@@ -241,19 +241,14 @@ async def editor(root: Path, settings: Mapping[str, object]) -> AsyncIterator[Ls
 
 
 def _hello(root: Path, settings: Mapping[str, object]) -> types.InitializeParams:
-    uri = root.as_uri()
     return types.InitializeParams(
         capabilities=types.ClientCapabilities(
             text_document=types.TextDocumentClientCapabilities(
                 inline_completion=types.InlineCompletionClientCapabilities()
             ),
-            general=types.GeneralClientCapabilities(
-                position_encodings=[types.PositionEncodingKind.Utf16]
-            ),
         ),
         client_info=types.ClientInfo("fim-lsp", __version__),
-        root_uri=uri,
-        workspace_folders=[types.WorkspaceFolder(uri, root.name)],
+        root_uri=root.as_uri(),
         initialization_options={"fim": dict(settings)},
     )
 
@@ -272,12 +267,8 @@ def _converter() -> Converter:
     return converter
 
 
-def _parse_suggestion(
-    document: Document, cursor: Position, item: types.InlineCompletionItem
-) -> Suggested:
-    text = item.insert_text if isinstance(item.insert_text, str) else item.insert_text.value
-    if item.range is None:
-        return Suggested(text, cursor, cursor, item)
+def _parse_suggestion(document: Document, item: types.InlineCompletionItem) -> Suggested:
+    assert item.range  # our own server's
     places = item.range.start, item.range.end
     start, end = (convert.position(document, place, ENCODING) for place in places)
-    return Suggested(text, start, end, item)
+    return Suggested(str(item.insert_text), start, end, item)

@@ -16,6 +16,7 @@ import statistics
 import sys
 import tempfile
 import time
+import tomllib
 from argparse import Namespace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from fim_lsp.cli.terminal import Screen, clip, screen_on
 from fim_lsp.documents import Position, body
 
 SAMPLE = Path(__file__).parent / "sample" / "larder"
+SCRIPT = SAMPLE.with_name("script.toml")
 OPEN = ("items.py", "store.py", "test_store.py")
 
 
@@ -37,24 +39,7 @@ class Scene(NamedTuple):
     text: str
 
 
-# fmt: off
-SCENES = (
-    Scene("store.py: an attribute; the model answers in the middle of a word", "store.py",
-        "self.owner = owner", "\n        self.capacity = capacity"),
-    Scene("store.py: a short method", "store.py", "return iter(self.items.values())",
-        "\n\n    def __len__(self) -> int:\n        return len(self.items)"),
-    Scene("store.py: a longer one; several lines arrive at once", "store.py",
-        "return [item for item in self.items.values() if item.is_expired(today)]",
-        "\n\n    def remove(self, name: str) -> None:\n"
-        '        """Remove the item of that name."""\n'
-        "        if name not in self.items:\n            raise UnknownItem(name)\n"
-        "        del self.items[name]"),
-    Scene("test_store.py: another file", "test_store.py", 'larder.take("rice", 3.0)',
-        '\n\n\ndef test_remove() -> None:\n    larder = Larder("Ada")\n'
-        '    larder.add(Item("rice", 2.0, "kg"))\n    larder.remove("rice")\n'
-        "    assert len(larder) == 0"),
-)
-# fmt: on
+SCENES = [Scene(*row.values()) for row in tomllib.loads(SCRIPT.read_text("utf-8"))["scenes"]]
 
 
 # The demo needs nothing but this package; a script needs no debounce.

@@ -25,7 +25,6 @@ from fim_lsp.cli.terminal import Screen, fit, screen_on
 from fim_lsp.session.state import state_file
 from fim_lsp.settings import files
 from fim_lsp.settings.keys import flatten
-from fim_lsp.settings.merge import SCHEMA
 from server_bridge.machine.addresses import port_of
 
 
@@ -162,7 +161,7 @@ def run(arguments: Namespace, path: Path, get: Get, try_out: Try) -> int:
         return 1
     try:
         _write(path, values, screen)
-        problem = _why_ignored(values)
+        problem = _why_ignored()
     except (OSError, ValueError, CannotEdit) as error:
         problem = str(error)
     if problem:
@@ -278,15 +277,10 @@ def _write(path: Path, values: Values, screen: Screen) -> None:
     screen.line(f"Written to {path}.")
 
 
-def _why_ignored(values: Values) -> str:
-    """Return why what was written is not what counts, "" if it is."""
-    backend = files.read(())[0].backend
-    if backend.endpoints:
+def _why_ignored() -> str:
+    """Return why what was written does not count, "" if it does."""
+    if files.read(())[0].backend.endpoints:
         return "fim.backend.endpoints counts in place of what was written: remove it"
-    for key, value in values.items():
-        option = SCHEMA[f"backend.{key}"]
-        if (now := getattr(backend, option.path[-1])) != (value or option.default):
-            return f"fim.{option.key} is {json.dumps(now)} all the same: correct it by hand"
     return ""
 
 
