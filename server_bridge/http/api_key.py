@@ -14,13 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from server_bridge.machine import private_files
-from server_bridge.machine.executables import (
-    KILL,
-    neutral_folder,
-    program_path,
-    signal_group,
-    start_async,
-)
+from server_bridge.machine.executables import program_path, read_output
 from server_bridge.protocol import BackendUnusable
 
 WIDE = (b"\xff\xfe", b"\xfe\xff")  # how a file in UTF-16 begins, which PowerShell writes
@@ -102,35 +96,17 @@ async def _from_command(command: str) -> str:
     key.
     """
     try:
-        code, printed = await _run(*shlex.split(command, posix=os.name != "nt"))
-    except (TimeoutError, OSError, ValueError, TypeError) as error:
+        name, *arguments = shlex.split(command, posix=os.name != "nt")
+        program = program_path(name) or name  # which is refused
+        code, printed = await read_output((program, *arguments), COMMAND_S)
+    except (OSError, ValueError) as error:
         raise BackendUnusable(
             f"fim.backend.apiKeyCommand cannot be run ({type(error).__name__}): try it in a terminal"
         ) from None
-    key = _clean(next(iter(printed.splitlines()), ""))
+    key = _clean(next(iter(printed.decode(errors="replace").splitlines()), ""))
     if code or not key:
         raise BackendUnusable(
             f"fim.backend.apiKeyCommand ended with {code} and "
             f"{'a key' if key else 'no key'}: try it in a terminal"
         )
     return key
-
-
-async def _run(name: str, *arguments: str) -> tuple[int | None, str]:
-    """Return the exit code and output of the program *name*, which does not outlive the caller."""
-    if (program := program_path(name)) is None:
-        raise FileNotFoundError(name)
-    process = await start_async(
-        (program, *arguments),
-        neutral_folder(),  # the user's project is not trusted
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    try:
-        printed, _ = await asyncio.wait_for(process.communicate(), COMMAND_S)
-    finally:
-        if process.returncode is None:
-            signal_group(process.pid, KILL)
-            await process.wait()
-    return process.returncode, printed.decode(errors="replace")

@@ -15,7 +15,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +25,7 @@ Child: TypeAlias = "subprocess.Popen[str]"
 PACKAGES = Path(__file__).resolve().parent.parent.parent
 """Where both packages are, and our own modules run."""
 
+MOST_PRINTED = 1 << 20  # bytes; a --help of llama-server has 50,000
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows knows one end only
 
 
@@ -77,36 +77,6 @@ def start(argv: Sequence[str], cwd: Path) -> Child:
     )
 
 
-def read_output(
-    argv: Sequence[str], cwd: Path, environment: Mapping[str, str], limit_s: float, longest: int
-) -> bytes:
-    """
-    Return the first *longest* bytes that a program prints; then it is ended. It gets no other
-    *environment*. Raises OSError, also where it fails, or takes longer than *limit_s*.
-    """
-    _refuse_relative(argv, cwd)
-    with subprocess.Popen(  # noqa: S603 (the path is absolute)
-        argv,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        cwd=cwd,
-        env=environment,
-        start_new_session=True,
-    ) as child:
-        timer = threading.Timer(limit_s, signal_group, (child.pid, KILL))
-        timer.start()
-        try:
-            assert child.stdout
-            data = child.stdout.read(longest)
-            if len(data) < longest and child.wait():
-                raise OSError(f"{Path(argv[0]).name} failed, or took longer than {limit_s:.0f} s")
-            return data
-        finally:
-            timer.cancel()
-            signal_group(child.pid, KILL)
-
-
 async def start_async(argv: Sequence[str], cwd: Path, **options: Any) -> asyncio.subprocess.Process:
     """
     Start a program in a session of its own, so that `signal_group` reaches all it starts. Raises
@@ -114,6 +84,29 @@ async def start_async(argv: Sequence[str], cwd: Path, **options: Any) -> asyncio
     """
     _refuse_relative(argv, cwd)
     return await asyncio.create_subprocess_exec(*argv, cwd=cwd, start_new_session=True, **options)
+
+
+async def read_output(argv: Sequence[str], limit_s: float) -> tuple[int | None, bytes]:
+    """
+    Return the exit code of a program that needs nothing of the user's project, and what it prints.
+    One that prints more than `MOST_PRINTED`, or outlives *limit_s* or the caller, is ended with all
+    that it started. Raises OSError.
+    """
+    quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
+    child = await start_async(argv, neutral_folder(), stdin=quiet, stdout=pipe, stderr=quiet)
+    assert child.stdout
+    printed = b""
+    try:
+        async with asyncio.timeout(limit_s):
+            while len(printed) < MOST_PRINTED and (piece := await child.stdout.read(MOST_PRINTED)):
+                printed += piece
+            if len(printed) < MOST_PRINTED:
+                await child.wait()
+    finally:
+        if child.returncode is None:
+            signal_group(child.pid, KILL)
+            await child.wait()
+    return child.returncode, printed
 
 
 def become(argv: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> NoReturn:

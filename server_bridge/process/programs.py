@@ -7,6 +7,7 @@ Looks at the machine and asks llama-server about itself; starts nothing that sta
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import os
@@ -40,7 +41,6 @@ KEY = re.compile(r"[!\"$-~][!-~]*")  # one line of llama-server's file, in which
 # cores, and on busy ones (benchmarks/HISTORY.md).
 SPINS = {"GOMP_SPINCOUNT": "1000"}
 SPIN_ENV = {*SPINS, "OMP_WAIT_POLICY"}  # a user who sets one of these knows better
-MOST_PRINTED = 1 << 20  # bytes; a --help has 50,000
 ASK_S = 30.0  # a --help takes 20 ms, a look at the GPUs through a cold driver some seconds
 CPU_TIME = Path("/sys/fs/cgroup/cpu.max")  # microseconds, and of how many; of a container its own
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -246,9 +246,9 @@ def _absolute(path: str) -> str:
 
 
 def _read_printed(*argv: str) -> str:
-    """Return the output of a program, "" if it fails."""
+    """Return the lines that a program prints, "" where it fails."""
     try:
-        printed = read_output(argv, neutral_folder(), os.environ, ASK_S, MOST_PRINTED)
+        code, printed = asyncio.run(read_output(argv, ASK_S))
     except OSError:
         return ""
-    return "\n".join(printed.decode("utf-8", "replace").splitlines())
+    return "" if code else "\n".join(printed.decode("utf-8", "replace").splitlines())

@@ -52,7 +52,8 @@ async def served(
 ) -> AsyncIterator[LlamaServer]:
     """A running llama-server that is started as `fim-lsp serve` does on *machine*, here with one thread."""
     plan = replace(Plan(port=free_port()), **wishes)
-    machine = machine or programs.machine(None)._replace(cores=1)
-    program = programs.outside(PROGRAM, machine, programs.build(PROGRAM), plan, tmp_path)
+    machine = machine or (await asyncio.to_thread(programs.machine, None))._replace(cores=1)
+    build = await asyncio.to_thread(programs.build, PROGRAM)
+    program = programs.outside(PROGRAM, machine, build, plan, tmp_path)
     async with running(program) as (server, _):
         yield server

@@ -38,10 +38,11 @@ async def sleeping(engine: str, folder: Path) -> AsyncIterator[tuple[LlamaServer
     """
     slots = str(folder / "slots")
     plan = Plan(str(BUNDLED), port=free_port(), slots_dir=slots, unload_s=SLEEP_S)
-    machine = programs.machine(None)._replace(cores=1)
+    machine = (await asyncio.to_thread(programs.machine, None))._replace(cores=1)
     async with AsyncExitStack() as stack:
         if engine:
-            program = programs.outside(engine, machine, programs.build(engine), plan, folder)
+            build = await asyncio.to_thread(programs.build, engine)
+            program = programs.outside(engine, machine, build, plan, folder)
             await stack.enter_async_context(running(program))
             url, key = program.url, program.key
         else:

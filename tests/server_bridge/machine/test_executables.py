@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from server_bridge.http.api_key import Key
+from server_bridge.machine import executables
 from server_bridge.machine.executables import program_path, read_output
 from server_bridge.protocol import BackendUnusable
 
@@ -76,27 +77,34 @@ def test_windows_endings(name: str, found: str | None, tmp_path, monkeypatch) ->
 @pytest.mark.parametrize(
     ("program", "printed"),
     [
-        ("print('x' * 9, end='')", b"x" * 9),
-        ("while True: print('x' * 99, flush=True, end='')", b"x" * 50),
-        ("import os; print(*sorted(os.environ.keys() & {'A', 'HOME'}))", b"A\n"),
+        ("print('x' * 9, end='')", (0, b"x" * 9)),
+        ("print('x', end=''); raise SystemExit(1)", (1, b"x")),
     ],
 )
-def test_a_program_that_prints_without_end_is_ended(program: str, printed: bytes) -> None:
-    """After so many bytes; it has the environment that it is given, and no other."""
-    argv = (sys.executable, "-I", "-c", program)
-    environment = {"A": "1", **{k: v for k, v in os.environ.items() if k == "SYSTEMROOT"}}
-    assert read_output(argv, Path(sys.executable).parent, environment, 5.0, 50) == printed
+async def test_the_output_of_a_program(program: str, printed: tuple[int, bytes]) -> None:
+    """With its exit code, by which it failed."""
+    assert await read_output((sys.executable, "-I", "-c", program), 60.0) == printed
 
 
 @pytest.mark.parametrize(
     "program",
     [
-        "print('x', end='', flush=True); import time; time.sleep(1e6)",
-        "print('x'); raise SystemExit(1)",
+        "while True: print('x' * 99, flush=True, end='')",
+        "print('x' * 2000, flush=True); import time; time.sleep(1e6)",
     ],
 )
-def test_a_program_that_fails_or_takes_too_long_prints_nothing(program: str) -> None:
+async def test_a_program_that_prints_without_end_is_ended(
+    program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After so many bytes, whatever else it does; so it has failed."""
+    monkeypatch.setattr(executables, "MOST_PRINTED", 1000)
+    code, printed = await read_output((sys.executable, "-I", "-c", program), 60.0)
+    assert code
+    assert printed.startswith(b"x" * 1000)
+
+
+async def test_a_program_that_takes_too_long_is_ended() -> None:
     """What it printed until then is not used."""
-    argv = (sys.executable, "-I", "-c", program)
-    with pytest.raises(OSError, match="failed, or took longer than 1 s"):
-        read_output(argv, Path(sys.executable).parent, os.environ, 1.0, 50)
+    program = "print('x', end='', flush=True); import time; time.sleep(1e6)"
+    with pytest.raises(TimeoutError):
+        await read_output((sys.executable, "-I", "-c", program), 1.0)

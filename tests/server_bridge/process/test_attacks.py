@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import sys
@@ -72,9 +73,10 @@ async def attacked(
         async with embedded(folder) as found:
             yield found
         return
-    machine = programs.machine(None)._replace(cores=1)
+    machine = (await asyncio.to_thread(programs.machine, None))._replace(cores=1)
     plan = Plan(port=free_port(), slots_dir=str(folder / "slots"))
-    program = programs.outside(PROGRAM, machine, programs.build(PROGRAM), plan, folder)
+    build = await asyncio.to_thread(programs.build, PROGRAM)
+    program = programs.outside(PROGRAM, machine, build, plan, folder)
     async with running(program) as (server, pid):
         await server.complete(Request(short(SECRET), 2))
         yield Attacked(program.port, program.key, psutil.Process(pid))
