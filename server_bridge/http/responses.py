@@ -180,19 +180,6 @@ class Refused(BackendUnusable):
     cause = "key"
 
 
-def state_after(state: State, error: BackendError) -> State:
-    """Return the state of the server after a failure."""
-    causes: dict[type[BackendError], Health] = {
-        Loading: Health.LOADING,
-        BackendUnavailable: Health.DOWN,
-        BackendUnusable: Health.UNUSABLE,
-    }
-    health_after = next(
-        (health for kind, health in causes.items() if isinstance(error, kind)), None
-    )
-    return replace(state, health=health_after, message=str(error)) if health_after else state
-
-
 class Stateful:
     """A backend that keeps what its failures say about the server."""
 
@@ -202,8 +189,10 @@ class Stateful:
     def _noting_failures(self) -> Iterator[None]:
         try:
             yield
-        except BackendError as error:
-            self._state = state_after(self._state, error)
+        except (BackendUnavailable, BackendUnusable) as error:
+            health = Health.LOADING if isinstance(error, Loading) else Health.DOWN
+            health = Health.UNUSABLE if isinstance(error, BackendUnusable) else health
+            self._state = replace(self._state, health=health, message=str(error))
             raise
 
 

@@ -236,8 +236,6 @@ class Link:
         self._met = None
         try:
             met = await self._identify()
-        except Unproven:  # the connection had served its hundred requests
-            met = await self._identify()
         except BackendTimeout:
             if self.is_asleep:  # a server that loads its model answers nothing
                 raise self._loading() from None
@@ -389,7 +387,7 @@ class Link:
         identity = await properties(self._http, self._note_sleep)
         try:
             return MetServer(identity, await self._probe(self._http))
-        except Unproven:  # a router closes the connection behind each answer of a model
+        except Unproven:  # closed behind a hundred answers; by a router, behind each of a model
             await proof(self._http)
             return MetServer(identity, await self._probe(self._http))
 

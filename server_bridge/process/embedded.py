@@ -278,8 +278,20 @@ class Supervisor:
     async def start(self, program: Program) -> asyncio.subprocess.Process:
         """Run *program* in place of a child that ended. Raises OSError where that cannot be."""
         self._started = time.monotonic()
-        self._process = await _spawn(program)
-        return self._process
+        with program.log.open("ab") as log_file:
+            process = self._process = await start_async(
+                program.argv,
+                program.cwd,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log_file,
+                env=make_environment(),
+                umask=0o077,  # what it saves of prompts, other users may not read
+                pass_fds=() if program.lock is None else (program.lock,),
+            )
+        assert process.stdin is not None
+        process.stdin.write(program.settings)
+        return process
 
     async def end(self) -> None:
         """End the child."""
@@ -301,24 +313,6 @@ class Supervisor:
 def restart_delay(n_deaths: int) -> float:
     """Return seconds to wait after the last start when the child died *n_deaths* times in a row."""
     return 0.0 if n_deaths <= 1 else min(2.0 ** (n_deaths - 2), LONGEST_WAIT_S)
-
-
-async def _spawn(program: Program) -> asyncio.subprocess.Process:
-    """Start *program* and write its settings to it."""
-    with program.log.open("ab") as log:
-        process = await start_async(
-            program.argv,
-            program.cwd,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=log,
-            env=make_environment(),
-            umask=0o077,  # what it saves of prompts, other users may not read
-            pass_fds=() if program.lock is None else (program.lock,),
-        )
-    assert process.stdin is not None
-    process.stdin.write(program.settings)
-    return process
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
