@@ -173,9 +173,9 @@ def _event(method: str, params: dict[str, Any]) -> Event | None:
     return None
 
 
-def _edit(change: dict[str, Any]) -> Edit | str:
+def _edit(change: dict[str, Any]) -> Edit:
     if "range" not in change:
-        return str(change["text"])
+        return Edit(Position(0, 0), Position(10**9, 0), change["text"])  # all of it
     start, end = (_position(change["range"][name]) for name in ("start", "end"))
     return Edit(start, end, change["text"])
 

@@ -35,10 +35,6 @@ LINE_CHARS = 1000
 """Characters of a line that is looked at. A longer one is data or generated code, not typed by
 hand: nothing is suggested in it and nothing is learned from it, and no scan reads past this."""
 
-FOLLOWED_EDITS = 100
-"""Edits of one message that are followed one by one; more are a formatter's or a rename, and count
-as one."""
-
 CLOSERS = frozenset(")]}>\"'`;:, \t")  # what editors close by themselves, and what follows it
 
 HALF = re.compile("[\ud800-\udfff]")  # of a character, in UTF-16: a lone surrogate
@@ -64,6 +60,21 @@ class Edit(NamedTuple):
     start: Position
     end: Position
     text: str
+
+    def carry(self, position: Position) -> Position:
+        """
+        Return the place of a cursor at *position* after this: behind the text, if that came where
+        it stood.
+        """
+        if position < self.start:
+            return position
+        end = after(self.start, self.text)
+        if position <= self.end:
+            return end
+        column = position.column
+        if position.line == self.end.line:
+            column += end.column - self.end.column
+        return Position(position.line + end.line - self.end.line, column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,22 +143,16 @@ def open_document(
     return Document(uri, language, version, tuple(split(text)) if lines is None else lines)
 
 
-def apply_edits(document: Document, edits: Iterable[Edit | str], version: int) -> Document:
-    """
-    Return the document after *edits*, each applied to the result of the one before; a `str`
-    replaces all.
-    """
+def apply_edits(document: Document, edits: Iterable[Edit], version: int) -> Document:
+    """Return the document after *edits*, each applied to the result of the one before."""
     lines = list(document.lines)
     for edit in edits:
         apply(lines, edit)
     return replace(document, version=version, lines=tuple(lines))
 
 
-def apply(lines: list[str], edit: Edit | str) -> None:
-    """Change the *lines* of a document by one edit; a `str` replaces all of them."""
-    if isinstance(edit, str):
-        lines[:] = split(edit)
-        return
+def apply(lines: list[str], edit: Edit) -> None:
+    """Change the *lines* of a document by one edit."""
     start, end = _clamp(lines, edit.start), _clamp(lines, edit.end)
     first, last = start.line, end.line
     text = lines[first][: start.column] + edit.text + lines[last][end.column :]
@@ -177,29 +182,13 @@ def difference(old: Sequence[str], new: Sequence[str]) -> Edit:
         return Edit(
             Position(above, left), Position(above, end), text[0][left : len(text[0]) - right]
         )
-    return Edit(Position(above, 0), Position(last, 0), "".join(text))
+    return Edit(_clamp(old, Position(above, 0)), _clamp(old, Position(last, 0)), "".join(text))
 
 
 def after(position: Position, text: str) -> Position:
     """Return the end of *text* inserted at *position*."""
     *above, last = split(text)
     return Position(position.line + len(above), len(last) + (0 if above else position.column))
-
-
-def carry(position: Position, edit: Edit) -> Position:
-    """
-    Return the place of a cursor at *position* after *edit*: behind the text, if that came where it
-    stood.
-    """
-    if position < edit.start:
-        return position
-    end = after(edit.start, edit.text)
-    if position <= edit.end:
-        return end
-    column = position.column
-    if position.line == edit.end.line:
-        column += end.column - edit.end.column
-    return Position(position.line + end.line - edit.end.line, column)
 
 
 def minimal(document: Document, edit: Edit) -> Edit:

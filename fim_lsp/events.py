@@ -23,15 +23,14 @@ class Opened(NamedTuple):
 
 class Changed(NamedTuple):
     """
-    `textDocument/didChange`; each edit counts on the text the one before left, a `str` replaces
-    all.
+    `textDocument/didChange`; each edit counts on the text the one before left.
 
     *is_a_key*: it comes when the user types it in this editor, and so tells how fast that is.
     """
 
     uri: str
     version: int
-    edits: tuple[Edit | str, ...]
+    edits: tuple[Edit, ...]
     is_a_key: bool = True
 
 

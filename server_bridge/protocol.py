@@ -9,8 +9,7 @@ changes rarely stands first and what changes with every key stands last.
     middle                               grows by what is typed; its `tape` is a word being made
     forced                               half a word: not sent, the output must begin with it
 
-With `turns` the gap is not filled: behind the frozen parts stands an instruction, and the middle is
-the answer to it.
+With `turns`, an instruction stands behind the frozen parts, and the middle is the answer to it.
 
 A backend turns a prompt into token ids (llama.cpp) or text (OpenAI-style) and knows nothing else
 of editors. All of this is plain data; waiting happens in the backends and in `fim_lsp.session`.
@@ -164,17 +163,18 @@ def append_text(prompt: Prompt, text: str, tokens: tuple[Token, ...]) -> Prompt:
     )
 
 
+def behind(prompt: Prompt, *replies: Reply) -> Prompt:
+    """Return the prompt that goes on behind *replies*, joined once."""
+    text = "".join(reply.text for reply in replies)
+    return append_text(prompt, text, tuple(token for reply in replies for token in reply.tokens))
+
+
 def rest(request: Request, *replies: Reply) -> Request | None:
-    """
-    Return the part of *request* that is left after *replies*: of many, joined once; None for none.
-    """
+    """Return the part of *request* that is left after *replies*; None for none."""
     n_left = request.n_predict - sum(reply.n_tokens for reply in replies)
     if n_left < 1:
         return None
-    text = "".join(reply.text for reply in replies)
-    tokens = tuple(token for reply in replies for token in reply.tokens)
-    prompt = append_text(request.prompt, text, tokens)
-    return dataclasses.replace(request, prompt=prompt, n_predict=n_left)
+    return dataclasses.replace(request, prompt=behind(request.prompt, *replies), n_predict=n_left)
 
 
 @dataclass(frozen=True, slots=True)

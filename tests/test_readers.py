@@ -15,7 +15,7 @@ from struct import pack
 import pytest
 
 from fim_lsp.context import ignore_rules
-from fim_lsp.context.borders import find_borders
+from fim_lsp.context.grammars import find_borders
 from fim_lsp.documents import Document, Position
 from fim_lsp.instruct import answer as answered
 from fim_lsp.instruct import dialogue

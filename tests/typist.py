@@ -36,6 +36,11 @@ def faked(config: Config = QUICK, says: Callable[[Prompt, int], str] | None = No
     return Session(config, lambda _: FakeBackend(says))
 
 
+def rewrite(text: str) -> Edit:
+    """Return the edit that makes *text* of any other."""
+    return Edit(Position(0, 0), Position(10_000, 0), text)
+
+
 async def wait_judged(session: Session) -> None:
     """Wait until every document is judged: what the model would be shown is said after that only."""
     await session.wait_judged()

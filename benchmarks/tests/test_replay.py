@@ -8,7 +8,7 @@ from benchmarks.next_edit.commits import Commit, Hunk, hunks_of
 from benchmarks.next_edit.renames import count_uses
 from benchmarks.next_edit.replay import asks
 from benchmarks.next_edit.scores import JudgedAsk, Where, score
-from fim_lsp.documents import apply_edits, difference, open_document
+from fim_lsp.documents import apply_edits, difference, open_document, split
 from fim_lsp.next_edit.log import EditLog
 
 BEFORE = ["old(1)", "x = 1", "old(2)", "y = 2", "old(3)", "old(4)", ""]
@@ -71,8 +71,8 @@ def test_the_log_makes_the_same_edits_of_the_same_hunks() -> None:
     document = open_document("a.py", "python", 1, lines)
     for ask in asks(COMMIT, FILES):
         text = "\n".join(ask.texts[0].lines)
-        after = apply_edits(document, [text], document.version + 1)
-        edit = difference(document.lines, after.lines)
+        edit = difference(document.lines, split(text))
+        after = apply_edits(document, [edit], document.version + 1)
         log.note_change(document, after, [edit], ask.edits[-1].at)
         document = after
         assert log.list_finished(1e9)[-1][:2] == ask.edits[-1][:2] or ask.edits[-1].line == 1

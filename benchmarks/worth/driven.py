@@ -65,7 +65,7 @@ class DrivenRing:
         before = self._documents[path]
         edit = Edit(Position(start, 0), Position(end, 0), "".join(lines))
         after = apply_edits(before, [edit], next(self._versions))
-        self.memory.note_edit(before, after, [edit])
+        self.memory.note_edit(after, [edit])
         self._documents[path] = after
 
     def rest(self, view: Viewport, *, anchored: bool) -> None:

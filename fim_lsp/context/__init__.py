@@ -2,8 +2,8 @@
 Context from elsewhere: what the model is shown besides the code around the cursor. Pure.
 
 secrets: finds and redacts text that looks like a secret
-grammars: the tree-sitter grammar for a file name or a language; parses within limits
-borders: finds where a text may be cut, by the queries of `tags/`
+grammars: the tree-sitter grammar for a file name or a language; parses within limits, and finds
+    where a text may be cut, by the queries of `tags/`
 scopes: says what a name is where it stands, by the tables of `scopes.toml`
 alike: finds names without scopes that belong to a changed one: classes of CSS, pairs of tags
 uses: finds the uses of a definition that was renamed, by scope

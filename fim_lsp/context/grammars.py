@@ -1,6 +1,6 @@
 """
 The tree-sitter grammars by language (`grammars.toml`), and texts into their syntax trees, in a time
-that any text keeps.
+that any text keeps; and the lines where a text can be cut, because something whole begins or ends.
 
 Grammars are imported when first asked for: sixteen shared libraries cost 60 ms and 20 MB that a
 Python user should not pay for Rust.
@@ -14,6 +14,9 @@ ends the same way.
 Warning: what error recovery does at the end of a text is not counted. With N tokens open there it
 takes N² steps and as much memory: 0.1 s at 2,000 bytes, 3 s at 8,000, and a 200 kB Java file ends
 the process. So long texts are parsed in a process of their own (`workspace.syntax_child`).
+
+The queries of `tags/` match what is `@whole`: classes, functions, and members of a class that is
+defined elsewhere. A language without one is cut at blank lines alone.
 """
 
 from __future__ import annotations
@@ -22,12 +25,12 @@ import functools
 import importlib
 import pkgutil
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tree_sitter import Language, Parser, Point, Tree
+from tree_sitter import Language, Node, Parser, Point, Query, QueryCursor, Tree
 
 from fim_lsp.documents import unix
 
@@ -168,3 +171,53 @@ def count_errors(tree: Tree) -> int:
         n_found += node.is_error or node.is_missing
         nodes.extend(child for child in node.children if child.has_error)
     return n_found
+
+
+def find_borders(language: str, text: str) -> tuple[int, ...]:
+    """
+    Return the lines of *text* where wholes begin, with the lines right above them (comments,
+    decorators), where they end, and where a line without indentation follows a blank one.
+    """
+    parsed = parse_text(language, text)
+    return _find_borders(parsed.lines, {*_list_wholes(parsed)})
+
+
+def _find_borders(lines: Sequence[str], wholes: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+    heads, ends = {start for start, _ in wholes}, {end for _, end in wholes}
+    borders = {n for n in range(1, len(lines)) if lines[n][:1].strip() and not lines[n - 1].strip()}
+    fixed = {0, *ends, *(head + 1 for head in heads)}
+    for start in heads:
+        while start not in fixed and lines[start - 1].strip():
+            start -= 1  # noqa: PLW2901
+        borders.add(start)
+    return tuple(sorted(borders | ends))
+
+
+def _list_wholes(text: ParsedText) -> Iterator[tuple[int, int]]:
+    """Yield the lines [start, end) of each whole."""
+    if text.grammar is None or text.tree is None:
+        return
+    query = _query(text.grammar.module, text.grammar.function)
+    for _, captures in QueryCursor(query).matches(text.tree.root_node) if query else ():
+        yield _find_rows(captures["whole"][0], text.grammar.wrappers)
+
+
+@functools.cache
+def _query(module: str, function: str) -> Query | None:
+    name = module.removeprefix("tree_sitter_")
+    try:
+        source = pkgutil.get_data(__package__ or "", f"tags/{name}.scm") or b""
+    except FileNotFoundError:
+        return None
+    return Query(load(module, function), source.decode())
+
+
+def _find_rows(node: Node, wrappers: AbstractSet[str]) -> tuple[int, int]:
+    """
+    Return the lines [start, end) of a whole, with what wraps it; one that ends in column 0 does not
+    hold its last.
+    """
+    parent = node.parent if wrappers else None  # it is sought from the root down
+    whole = parent if parent and parent.type in wrappers else node
+    start, (row, column) = whole.start_point.row, whole.end_point
+    return start, row + (column > 0 or row == start)

@@ -163,7 +163,8 @@ def _member(text: bytes, at: int, last: int, *, fold: bool) -> tuple[set[int], i
     if char == b"-" and last and following not in (b"", b"]"):
         high = text[at + 1 : at + 3].removeprefix(b"\\")[:1]
         at += 3 if following == b"\\" else 2
-        return (_range(last, high[0], fold=fold), 0, at) if high else None
+        members = set(range(last, high[0] + 1)) if high else set[int]()
+        return (members | set(bytes(members).lower() if fold else b""), 0, at) if high else None
     if char == b"\\":
         return ({following[0]}, following[0], at + 2) if following else None
     if char == b"[" and following == b":":
@@ -171,19 +172,10 @@ def _member(text: bytes, at: int, last: int, *, fold: bool) -> tuple[set[int], i
         if end < 0:
             return None
         if end > at + 2 and text[end - 1 : end] == b":":
-            named = _expand_class(text[at + 2 : end - 1], fold=fold)
-            return (named, 0, end + 1) if named else None
+            name = text[at + 2 : end - 1].decode("latin-1")
+            named = _NAMED.get("alpha" if fold and name == "upper" else name, "")
+            return ({*named.encode()}, 0, end + 1) if named else None
     return ({char[0]}, char[0], at + 1) if char else None
-
-
-def _range(low: int, high: int, *, fold: bool) -> set[int]:
-    members = set(range(low, high + 1))
-    return members | set(bytes(members).lower()) if fold else members
-
-
-def _expand_class(name: bytes, *, fold: bool) -> set[int]:
-    both = fold and name == b"upper"
-    return set(_NAMED.get("alpha" if both else name.decode("latin-1"), "").encode())
 
 
 LONGEST = 262_144  # bytes of a file of rules: some 10,000 lines

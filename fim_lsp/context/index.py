@@ -35,19 +35,10 @@ def words(text: str) -> Words[int]:
     return array("I", sorted(_checksums(distinct))) if len(distinct) <= FILE_WORDS else NONE
 
 
-def list_required(text: str) -> tuple[int, ...]:
-    """Return the words that a text must have to hold this one."""
-    return (*_checksums({*_WORD.findall(text)}),)
-
-
 def holds(checksums: Words[int], wanted: Iterable[int]) -> bool:
     """Return whether all of *wanted* are among the *checksums*."""
-    return all(_has(checksums, word) for word in wanted)
-
-
-def _has(checksums: Words[int], word: int) -> bool:
-    at = bisect_left(checksums, word)
-    return at < len(checksums) and checksums[at] == word
+    places = ((bisect_left(checksums, word), word) for word in wanted)
+    return all(at < len(checksums) and checksums[at] == word for at, word in places)
 
 
 def _checksums(distinct: Iterable[str]) -> set[int]:
@@ -95,7 +86,7 @@ def holding(index: Index, texts: Iterable[str], near: str) -> Iterator[str]:
     Takes 2 ms a text for 2,000 files.
     """
     folder, seen = near.rpartition("/")[0], {near}
-    for sought in filter(None, map(list_required, texts)):
+    for sought in filter(None, (_checksums(_WORD.findall(text)) for text in texts)):
         paths = [
             path
             for path, entry in index.entries.items()

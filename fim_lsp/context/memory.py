@@ -6,7 +6,7 @@ tells it what happens. An event costs microseconds, whatever the size of the fil
 and choosing is left for later: while idle, the session takes a snapshot, has a worker thread
 compute `update_ring`, and gives the result back, which counts unless something happened meanwhile.
 
-    memory.edited(before, after, edits)                     each event
+    memory.note_edit(after, edits)                          each event
     memory.visible(viewport)                                a prompt's chunks, for a window
     memory.accept(snapshot, update_ring(snapshot))          while idle; takes 10 to 100 ms
 
@@ -18,21 +18,13 @@ shown.
 from __future__ import annotations
 
 import itertools
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from fim_lsp.context.chunks import (
-    SOURCE_CHARS,
-    WORD,
-    ContextChunk,
-    Piece,
-    Source,
-    locate,
-    read_yank,
-)
+from fim_lsp.context.chunks import SOURCE_CHARS, ContextChunk, Piece, Source, add_yank, locate
 from fim_lsp.context.ring import Ring, RingLimits, Snapshot, Viewport, judge, visible
-from fim_lsp.documents import FOLLOWED_EDITS, Document, Edit, alike, split
+from fim_lsp.documents import Document, Edit, split
 
 UNREAD = -1
 """The version of a text that is to be read again, whatever the disk has."""
@@ -46,11 +38,6 @@ _YANKS = 8  # yanks remembered: what was copied longer ago is pasted by now
 _EDITED_LINES = 400  # edited lines remembered per file; their chance has faded by then
 _PASTE_LINES = 64  # of an insertion count as edited: a pasted file was not written here
 _JUMP_LINES = 32  # a cursor that moves further works elsewhere (llama.vim's distance, too)
-
-
-SAME = 0.9
-"""The same piece, lightly edited: the newer one replaces the older. One changed line in twenty
-costs about 0.05; llama.vim uses 0.9 for this, too, on a measure of its own."""
 
 
 class Memory:
@@ -111,20 +98,15 @@ class Memory:
         if uri in self._sources:
             self._looked[uri] = line
 
-    def note_edit(self, before: Document, after: Document, edits: Iterable[Edit | str]) -> None:
-        """Note that *edits* turned *before* into *after*."""
+    def note_edit(self, after: Document, edits: Iterable[Edit]) -> None:
+        """Note that *edits* made *after* of a document."""
         source = self._sources.get(after.uri)
         if source is None:
             return
-        edits = tuple(edits)
         if after.uri != self._at[0]:
             self.note_focus(after.uri)
-        parts = [edit for edit in edits if isinstance(edit, Edit)]
-        if len(parts) < len(edits) or len(edits) > FOLLOWED_EDITS:
-            self._note_rewrite(before, after)
-        else:
-            for edit in parts:
-                self._note_replacement(after.uri, edit)
+        for edit in edits:
+            self._note_replacement(after.uri, edit)
         self._sources[after.uri] = replace(source, version=after.version, lines=after.lines)
         self._news(after.uri)
 
@@ -137,11 +119,9 @@ class Memory:
         self._n_events += 1
         if source is None or len(split(text.strip("\r\n"))) < MIN_LINES:
             return
-        if (fresh := read_yank(source, text)) is None:
-            return
-        kept = [piece for piece in self._yanks if similarity(text, piece.text) < SAME]
-        self._yanks = (*kept, fresh)[-_YANKS:]
-        self._news(uri)
+        if yanks := add_yank(self._yanks, source, text):
+            self._yanks = yanks[-_YANKS:]
+            self._news(uri)
 
     def yanks(self, uri: str) -> list[str]:
         """Return what was copied in this file."""
@@ -203,16 +183,9 @@ class Memory:
         edited = {uri: dict(lines) for uri, lines in self._edited.items()}
         sources = tuple(itertools.islice(reversed(self._sources.values()), _FILES))
         return Snapshot(
-            self._n_events,
-            self.ring,
-            self.limits,
-            viewport,
-            sources,
-            edited,
-            dict(self._looked),
-            self._clock,
-            self._yanks,
-        )
+            self._n_events, self.ring, self.limits, viewport, sources, edited, {**self._looked},
+            self._clock, self._yanks,
+        )  # fmt: skip
 
     def accept(self, snapshot: Snapshot, ring: Ring) -> bool:
         """Take the new ring, unless something happened since the snapshot that it was made of."""
@@ -248,12 +221,6 @@ class Memory:
     def _relocate(self, source: Source) -> None:
         """Let the pieces of a text stay where their lines still stand in it."""
         self._remap(source.uri, lambda piece: locate(piece, source))
-
-    def _note_rewrite(self, before: Document, after: Document) -> None:
-        """Count a whole new text as an edit of the lines that differ."""
-        head, tail = alike(before.lines, after.lines)
-        n_before, n_after = len(before.lines) - tail, len(after.lines) - tail
-        self._replace_lines(after.uri, head, n_before, n_after - head)
 
     def _note_replacement(self, uri: str, edit: Edit) -> None:
         """
@@ -301,25 +268,3 @@ def _shift(piece: Piece, first: int, last: int, delta: int) -> Piece:
     if piece.start >= last:
         return replace(piece, start=piece.start + delta, end=piece.end + delta) if delta else piece
     return replace(piece, fresh=False)
-
-
-def similarity(a: str, b: str) -> float:
-    """
-    Return 1 for texts that differ in spacing only, 0 for texts with no line and no word in common.
-
-    It is the mean of two Dice coefficients over multisets, one of normalised lines and one of
-    words. Lines alone would call a renamed copy new; words alone would call two loops over other
-    things the same.
-    """
-    return sum(map(_dice, _features(a), _features(b))) / 2
-
-
-def _features(text: str) -> tuple[Counter[str], Counter[str]]:
-    """Return the lines that are not blank, without indent and extra spaces, and the words."""
-    lines = (" ".join(line.split()) for line in text.split("\n"))
-    return Counter(filter(None, lines)), Counter(WORD.findall(text))
-
-
-def _dice(a: Counter[str], b: Counter[str]) -> float:
-    n_all = a.total() + b.total()
-    return 2 * (a & b).total() / n_all if n_all else 1.0

@@ -152,14 +152,6 @@ class Interest:
         return chance
 
 
-@dataclass(frozen=True, slots=True)
-class RingChoice:
-    """Pieces in the order they were chosen, and what they and the kept ones are worth."""
-
-    pieces: tuple[Piece, ...]
-    worth: float
-
-
 @dataclass(slots=True)
 class Room:
     """The room that is left; it shrinks as pieces are taken."""
@@ -171,10 +163,6 @@ class Room:
     file_chars: int = sys.maxsize  # of each file, in the whole ring
     _taken: defaultdict[str, list[Piece]] = field(default_factory=lambda: defaultdict(list))
     _used: Counter[str] = field(default_factory=Counter[str])
-
-    def fits(self, piece: Piece) -> bool:
-        """Return whether it can fit at all."""
-        return len(piece.text) < self.n_chars
 
     def share(self, piece: Piece) -> bool:
         """Count the piece in the share of its file, if it fits there."""
@@ -244,9 +232,10 @@ def choose(
     kept: Iterable[Piece],
     room: Room,
     carried: AbstractSet[tuple[str, str]],
-) -> RingChoice:
+) -> tuple[list[Piece], float]:
     """
-    Fill *room* with the candidates that add most per character to what is *kept*.
+    Fill *room* with the candidates that add most per character to what is *kept*; return them in
+    the order they were chosen, and what they and the kept ones are worth.
 
     *candidates* come by falling density. *carried* are the (uri, text) of pieces whose evaluation
     would be lost by this change. Lazy greedy: worth only falls as words become known, so an
@@ -264,7 +253,7 @@ def choose(
     while heap and room.n_chars > _LEAST:
         _, idx = heapq.heappop(heap)
         piece = pool[idx].piece
-        if not room.fits(piece) or shown.repeats(piece):
+        if len(piece.text) >= room.n_chars or shown.repeats(piece):  # no heading fits
             continue
         density = interest.density(pool[idx], shown.words)
         if heap and -density > heap[0][0]:
@@ -279,4 +268,4 @@ def choose(
             chosen.append(piece)
             worth += density * pool[idx].cost
             shown.add(pool[idx])
-    return RingChoice(tuple(chosen), worth)
+    return chosen, worth

@@ -46,7 +46,7 @@ from fim_lsp.context.chunks import (
     Why,
     group,
     locate,
-    overlaps,
+    overlap,
     read,
     telling,
     telling_lines,
@@ -134,15 +134,15 @@ def _change(
     n_chars, share = limits.n_chars - kept.size, share_of(limits.n_chars)
     room = Room(n_chars, limits.n_chunks - cut, limits.chunk_lines, ring.credit, share)
     pieces = (piece for chunk in kept.chunks for piece in chunk.pieces)
-    chosen = choose(scored, interest, pieces, room, gone)
-    written = group(sorted(chosen.pieces, key=interest.order), limits.chunk_lines)
+    chosen, worth = choose(scored, interest, pieces, room, gone)
+    written = group(sorted(chosen, key=interest.order), limits.chunk_lines)
     evaluated = sum(chunk.size for chunk in written)
     carried = sum(_count_carried(chunk, gone) for chunk in written)
     shown = {_key(piece) for chunk in written for piece in chunk.pieces}
     left = sum(shown.isdisjoint(map(_key, chunk.pieces)) for chunk in old)
     credit = ring.credit + evaluated - 2 * carried
     fresh = Ring(kept.chunks + written, credit, ring.evicted + left)
-    return fresh, chosen.worth - PRICE * evaluated
+    return fresh, worth - PRICE * evaluated
 
 
 def _key(piece: Piece) -> tuple[str, str]:
@@ -252,7 +252,8 @@ def _candidates(snapshot: Snapshot, read: Read) -> Iterator[Piece]:
     taken: dict[str, list[Piece]] = {}
     cut = (piece for source in snapshot.sources for piece in read(source))
     for piece in itertools.chain(_locate_yanks(snapshot), cut):
-        if not _in_window(piece, viewport) and not overlaps(piece, taken):
+        others = taken.get(piece.uri, ())  # none of a piece that is in no file any more
+        if not _in_window(piece, viewport) and not any(overlap(piece, o) for o in others):
             if piece.why is Why.YANKED:  # the others are cut from one text each
                 taken.setdefault(piece.uri, []).append(piece)
             yield piece
@@ -270,16 +271,12 @@ def _locate_yanks(snapshot: Snapshot) -> Iterator[Piece]:
 def _surroundings(snapshot: Snapshot, read: Read) -> Surroundings:
     viewport, here = snapshot.viewport, snapshot.here
     window = here.lines[viewport.first : viewport.last] if here else ()
+    files = {source.uri: rank for rank, source in enumerate(snapshot.sources)}
     return Surroundings(
-        uri=viewport.uri,
-        lines=_window_lines(viewport, here),
-        seen=_words(window),
-        near=snapshot.near,
-        here=_count_words(here, read),
-        ages=_ages(snapshot),
-        files={source.uri: rank for rank, source in enumerate(snapshot.sources)},
+        uri=viewport.uri, lines=_window_lines(viewport, here), seen=_words(window),
+        near=snapshot.near, here=_count_words(here, read), ages=_ages(snapshot), files=files,
         places=_places(snapshot),
-    )
+    )  # fmt: skip
 
 
 def _places(snapshot: Snapshot) -> dict[str, list[int]]:

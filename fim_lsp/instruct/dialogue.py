@@ -178,6 +178,11 @@ class Dialogue:
     result: tuple[str, ...] = ()
     sample: int = 0
 
+    def prompt(self, language: str) -> Prompt:
+        """Return the prompt for the answer to the last question, in that *language*."""
+        middle = begin_answer(self.selection, language)
+        return replace(self.context, turns=self.turns, middle=middle)
+
 
 def continue_dialogue(
     last: Dialogue | None, question: Instruction, lines: tuple[str, ...]

@@ -93,26 +93,29 @@ def client_range(document: Document, start: Position, end: Position, encoding: s
 
 def edits_stepwise(
     document: Document, changes: Iterable[ContentChange], encoding: str
-) -> Iterator[tuple[Edit | str, ...]]:
+) -> Iterator[tuple[Edit, ...]]:
     """
-    Yield the content changes of one `didChange` as edits, more than `MOST_EDITS` as one; in steps
-    that take a moment each, of which the last one is the result.
+    Yield the content changes of one `didChange` as edits, more than `MOST_EDITS` and a whole new
+    text as one, what differs; in steps that take a moment each, of which the last one is the
+    result.
 
     Each change is said in columns of the text that the one before left, so all must be applied here
     to know what the next one means; there is rarely more than one.
     """
     lines: list[str] = []
-    result: list[Edit | str] = []
+    result: list[Edit] = []
+    is_new = False
     for change in changes:
-        if len(result) == 1:
-            lines = list(document.lines)
+        is_new |= change.start is None
         if result:
+            lines = lines or list(document.lines)
             apply(lines, result[-1])
             yield ()
         result.append(_edit(lines or document.lines, change, encoding))
-    if len(result) > MOST_EDITS:
+    if is_new or len(result) > MOST_EDITS:
+        lines = lines or list(document.lines)
         apply(lines, result[-1])
-        result = [difference(document.lines, lines)]
+        result = [difference(document.lines, tuple(lines))]
     yield tuple(result)
 
 
@@ -295,9 +298,9 @@ def _position(
     return Position(place.line, min(column(line, place.character, encoding), body_length(line)))
 
 
-def _edit(lines: Sequence[str], change: ContentChange, encoding: str) -> Edit | str:
+def _edit(lines: Sequence[str], change: ContentChange, encoding: str) -> Edit:
     if change.start is None or change.end is None:
-        return change.text
+        return Edit(Position(0, 0), Position(len(lines), 0), change.text)
     first, last = sorted((change.start, change.end))
     start, end = (_position(lines, place, encoding) for place in (first, last))
     if encoding != "utf-16":

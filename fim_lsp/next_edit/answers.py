@@ -27,7 +27,7 @@ class Answers:
     """The patterns that stay quiet in one workspace; `refused` goes to `engine.propose`."""
 
     def __init__(self) -> None:
-        self._refused: dict[object, None] = {}
+        self._refused: deque[object] = deque(maxlen=REFUSED)
         self._taken: deque[object] = deque(maxlen=TAKEN)
 
     @property
@@ -37,11 +37,7 @@ class Answers:
 
     def note_dismissal(self, proposal: Proposal) -> None:
         """Note that the user dismissed *proposal*."""
-        for pattern in (proposal.pattern, proposal.change):
-            self._refused.pop(pattern, None)
-            self._refused[pattern] = None
-        while len(self._refused) > REFUSED:
-            del self._refused[next(iter(self._refused))]
+        self._refused += proposal.pattern, proposal.change
 
     def note_acceptance(self, proposal: Proposal, lines: Lines) -> None:
         """Note that the user applied *proposal* to the text *lines*."""
@@ -55,7 +51,9 @@ class Answers:
 
     def note_edits(self, proposal: Proposal, edits: Sequence[FinishedEdit], since: float) -> None:
         """Record the *edits* now, *proposal* having been shown at the time *since*."""
-        if any(edit.at > since and _contradicts(edit, proposal) for edit in edits):
+        asked = proposal.uri, proposal.line, proposal.before
+        made = [e.after for e in edits if e.at > since and (e.uri, e.line, e.before) == asked]
+        if any(after != proposal.after for after in made):  # something else
             self.note_dismissal(proposal)
 
 
@@ -65,12 +63,6 @@ def is_followed(proposal: Proposal, edits: Sequence[FinishedEdit], since: float)
     """
     wanted = (proposal.uri, proposal.before, proposal.after)
     return any(edit.at > since and (edit.uri, edit.before, edit.after) == wanted for edit in edits)
-
-
-def _contradicts(edit: FinishedEdit, proposal: Proposal) -> bool:
-    """Return whether something else was made of the lines that the proposal was for."""
-    asked = (proposal.uri, proposal.line, proposal.before)
-    return (edit.uri, edit.line, edit.before) == asked and edit.after != proposal.after
 
 
 def why(proposal: Proposal, name: str, unopened: str = "") -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from fim_lsp.documents import LINE_CHARS
 from fim_lsp.next_edit.edits import FRESH, HISTORY, EditedText, Example, FinishedEdit, examples
@@ -22,19 +21,13 @@ _HEAD = re.compile(
 )
 
 
-class Undeclared(NamedTuple):
-    """The *line* to insert at row *row* of the text *uri*, for what *example* wrote."""
-
-    uri: str
-    row: int
-    line: str
-    example: Example
-
-
 def find_undeclared(
     edits: Sequence[FinishedEdit], texts: Sequence[EditedText]
-) -> Iterator[Undeclared]:
-    """Yield the declarations that the *edits* of a while leave to write, newest first."""
+) -> Iterator[tuple[str, int, str, Example]]:
+    """
+    Yield the declarations that the *edits* of a while leave to write, newest first: the text and
+    the row to insert the line at, the line, and what it is for.
+    """
     by_uri = {text.uri: text for text in texts if text.language in LANGUAGES}
     for example in examples(edits, HISTORY)[:FRESH]:
         here = by_uri.get(example.uri)
@@ -46,7 +39,7 @@ def find_undeclared(
                 if row is None or [*_declares(text.lines, head)]:
                     continue
                 line = f"{indent(text.lines[row])}{head['type']}{head['name']}{head['rest']};"
-                yield Undeclared(text.uri, row + 1, line, example)
+                yield text.uri, row + 1, line, example
 
 
 def _head(line: str) -> re.Match[str] | None:

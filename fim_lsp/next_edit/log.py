@@ -11,19 +11,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from fim_lsp.documents import (
-    FOLLOWED_EDITS,
-    LINE_CHARS,
-    Document,
-    Edit,
-    Position,
-    alike,
-    apply,
-    body,
-    difference,
-)
+from fim_lsp.documents import LINE_CHARS, Document, Edit, Position, alike, apply, body
 from fim_lsp.next_edit.edits import FinishedEdit
 
 EDITS = 60
@@ -52,22 +42,18 @@ class EditLog:
         self._settled = -math.inf  # what was edited until then is finished
 
     def note_change(
-        self, before: Document, after: Document, edits: Iterable[Edit | str], now: float
+        self, before: Document, after: Document, edits: Sequence[Edit], now: float
     ) -> None:
         """
         Note that *edits*, each on the result of the one before, turned *before* into *after*.
         """
-        steps = [*edits]
-        parts = [step for step in steps if isinstance(step, Edit)]
-        if len(parts) < len(steps) or len(parts) > FOLLOWED_EDITS:
-            parts = [difference(before.lines, after.lines)]
         old: Sequence[str] = before.lines
-        for part in parts[:-1]:
+        for part in edits[:-1]:
             new = [*old]
             apply(new, part)
             self._note(after.uri, old, new, part, now)
             old = new
-        for part in parts[-1:]:
+        for part in edits[-1:]:
             self._note(after.uri, old, after.lines, part, now)
         del self._edits[:-EDITS]
 

@@ -252,11 +252,6 @@ class Rule:
         return self.kind, self.parts, self.filling
 
 
-def needle_of(parts: Iterable[Part]) -> str:
-    """Return the longest literal, which is what to search for."""
-    return max([part.strip() for part in parts if isinstance(part, str)], key=len, default="")
-
-
 def join_parts(parts: Iterable[Part]) -> tuple[Part, ...]:
     """Join neighbouring literals."""
     joined: list[Part] = []

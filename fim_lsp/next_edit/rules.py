@@ -34,7 +34,6 @@ from fim_lsp.next_edit.rule import (
     TokenKind,
     is_word,
     join_parts,
-    needle_of,
     token_changes,
     tokens,
 )
@@ -129,7 +128,8 @@ def pair_rule(before: str, after: str, other_before: str, other_after: str) -> R
             filling.append(holes.index(part))
         else:
             return None
-    needle = needle_of(parts)
+    literals = [part.strip() for part in parts if isinstance(part, str)]
+    needle = max(literals, key=len, default="")  # what to search for
     if len(needle) < NEEDLE_CHARS:
         return None
     rule = Rule(TokenKind.PAIR, parts, tuple(filling), needle, "", "")

@@ -129,18 +129,10 @@ def ask(
     ]
     if not named or newest.uri not in names:
         return None
-    return Ask(
-        path=names[newest.uri],
-        shown=begin.lines,
-        edits=tuple(named[:-1]),
-        newest=named[-1],
-        line=first,
-        then=then,
-        now=now,
-        row=row,
-        column=_end(newest.before[-1] if newest.before else "", now[row]),
-        above=clean[max(0, first - ABOVE) : first],
-    )
+    column = _end(newest.before[-1] if newest.before else "", now[row])
+    above = clean[max(0, first - ABOVE) : first]
+    edited = tuple(named[:-1]), named[-1]
+    return Ask(names[newest.uri], begin.lines, *edited, first, then, now, row, column, above)
 
 
 def with_cursor(ask: Ask, mark: str) -> Lines:

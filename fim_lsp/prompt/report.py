@@ -62,24 +62,17 @@ def describe(prompt: Prompt, measure: Measure | None, ring: Iterable[ContextChun
         ("middle", "from the anchor to the cursor: the part that grows", prompt.middle),
         ("forced", "half a word, not in the prompt: the answer must begin with it", prompt.forced),
     ]
-    tokens = [None] * len(parts) if measure is None else _tokens(measure)
+    note, tokens = "there is no model to count its tokens", list[int | None]([None] * len(parts))
+    if measure is not None:
+        ends = (measure.path, measure.prefix, measure.suffix, measure.middle, None)
+        tokens = [measure.repo, *measure.chunks, *ends]
+        note = f"{measure.total} tokens, of which the model has evaluated {measure.cached}"
     segments = [
         ReportPart(part, n, why, text)
         for (part, why, text), n in zip(parts, tokens, strict=True)
         if n != 0 or not text  # what a model has no place for, it is not shown
     ]
-    return PromptReport(_note(measure), tuple(segments), measure.cached if measure else 0)
-
-
-def _tokens(measure: Measure) -> list[int | None]:
-    ends = (measure.path, measure.prefix, measure.suffix, measure.middle, None)
-    return [measure.repo, *measure.chunks, *ends]
-
-
-def _note(measure: Measure | None) -> str:
-    if measure is None:
-        return "there is no model to count its tokens"
-    return f"{measure.total} tokens, of which the model has evaluated {measure.cached}"
+    return PromptReport(note, tuple(segments), measure.cached if measure else 0)
 
 
 def _reason(chunk: ContextChunk) -> str:

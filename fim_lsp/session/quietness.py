@@ -115,7 +115,6 @@ FACTORS = {
     Reaction.DISMISSED: 1.5,  # Copilot's
     Reaction.IGNORED: 1.2,  # two are about one that was dismissed
 }
-LOGARITHMS = {verdict: math.log(factor) for verdict, factor in FACTORS.items()}
 FADE_S = 600.0  # Copilot's ten minutes
 MOST = 6.0  # more than four in a row change nothing: Copilot's waits end at a bound, too
 READ_S = 0.3  # to see that something is there and what: about the shortest fixation of a reader
@@ -147,7 +146,7 @@ def strength(judged: Iterable[PastReaction], now: float, wanted: str = "normal")
     for verdict, at in judged:
         fading = math.exp(-max(0.0, now - at) / FADE_S)
         weight = WEIGHTS[wanted] if verdict in REFUSED else 1.0
-        total = max(0.0, total + weight * LOGARITHMS[verdict] * fading)
+        total = max(0.0, total + weight * math.log(FACTORS[verdict]) * fading)
     return min(MOST, math.exp(total))
 
 

@@ -171,7 +171,7 @@ class Session:
                     self._judging.begin([doc])
                 else:
                     self._next_edits.follow(doc, before, event)
-                if any(isinstance(e, str) or "\n" in e.text.strip() for e in event.edits):
+                if any("\n" in edit.text.strip() for edit in event.edits):
                     self._judging.begin([doc])  # no key: it may be what the disk has now
                 self._prefill.prefill(doc)
             case events.Closed():
@@ -252,7 +252,7 @@ class Session:
         """
         if (opened := self._open.by_uri.get(uri)) is None:
             return Position(0, 0), "", "the document is not open"
-        place = opened.place_at(position) if position else opened.cursor
+        place = opened.place_at(position)
         opened.move_to(place)
         self._open.go_to(opened)
         self._prefill.prefill(opened)

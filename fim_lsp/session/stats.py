@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
-from fim_lsp.documents import Document, Edit, Position, carry
+from fim_lsp.documents import Document, Edit, Position
 from fim_lsp.suggest.reasons import Outcome
 from fim_lsp.suggest.request import Suggestion
 from server_bridge.protocol import Reply, State, Timings, Warmed
@@ -44,7 +44,7 @@ class LastAnswer(NamedTuple):
     by_hand: bool
     answer: Answer
 
-    def after(self, document: Document, edits: Sequence[Edit | str], version: int) -> LastAnswer:
+    def after(self, document: Document, edits: Sequence[Edit], version: int) -> LastAnswer:
         """
         Return the same for *document* after *edits*, where these only take blanks away.
 
@@ -52,9 +52,9 @@ class LastAnswer(NamedTuple):
         file is saved.
         """
         match edits:
-            case [Edit() as edit] if not edit.text and self.version == document.version:
+            case [edit] if not edit.text and self.version == document.version:
                 if not document.between(edit.start, edit.end).strip(" \t"):
-                    return self._replace(version=version, position=carry(self.position, edit))
+                    return self._replace(version=version, position=edit.carry(self.position))
         return self
 
 

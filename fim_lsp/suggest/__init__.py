@@ -11,6 +11,5 @@ filters: small functions that cut what must not be shown, and their order
 lines_in_sight: a suggestion without a model: the line that begins as the typed one does
 request: a completion request, the reasons why it may get nothing, and what the editor inserts
 known: what a model said at a place, and what is left of it at a cursor, where a request may wait
-long_text: filters a long text while it is written
 pace: the wait between a key and the request, by the user's typing pace
 """

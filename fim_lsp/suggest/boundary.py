@@ -77,14 +77,6 @@ def enough(text: str, cursor: Cursor) -> bool:
     return end(text, cursor) is not None
 
 
-def may_follow(rest: str, cursor: Cursor) -> bool:
-    """
-    Return whether more may be suggested at *cursor* than *rest*, what is left of a text that was
-    whole where it began and was typed up to here.
-    """
-    return not rest.strip() and not enough(rest or "\n", cursor)
-
-
 def end(text: str, cursor: Cursor) -> int | None:
     """
     Return the offset at which *text* is whole; None while it is not. Stays the same when *text*

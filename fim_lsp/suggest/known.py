@@ -24,7 +24,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from fim_lsp.documents import closes_only
-from fim_lsp.suggest.boundary import may_follow
+from fim_lsp.suggest.boundary import enough
 from fim_lsp.suggest.confidence import behind
 from fim_lsp.suggest.cursor import Candidate, Cursor, Odds
 from fim_lsp.suggest.filters.spelling import too_short
@@ -71,7 +71,8 @@ class Said(NamedTuple):
 
     def is_typed(self, typed: str, cursor: Cursor) -> bool:
         """Return whether all of it was typed since, up to *cursor*, and more may follow there."""
-        return len(typed) > self.start and may_follow(self.text[len(typed) :], cursor)
+        rest = self.text[len(typed) :]
+        return len(typed) > self.start and not rest.strip() and not enough(rest or "\n", cursor)
 
 
 class Continuations:

@@ -43,13 +43,7 @@ class Outcome(enum.StrEnum):
     IN_COMMENT = "in a comment", "no suggestions come in comments (fim.completion.quietIn)"
     IN_STRING = "in a string", "no suggestions come in strings (fim.completion.quietIn)"
     INSIDE_WORD = "inside a word", "the cursor is inside a word; suggestions come at its end"
-    BEFORE_CODE = (
-        "before other code",
-        (
-            "there is code right of the cursor; suggestions come at the end of a line, or before "
-            "closing brackets"
-        ),
-    )
+    BEFORE_CODE = "before other code", "code stands right of the cursor, not only closing brackets"
     BEFORE_BODY = "before the body of a block", "the block already has its body"
     IN_PROMPT = "in a prompt", "there are no automatic suggestions in a prompt or a chat"
     NOT_NOW = "not now", "you snoozed suggestions (fim.snooze; fim.resume ends it)"
@@ -62,10 +56,7 @@ class Outcome(enum.StrEnum):
     SUPERSEDED = "superseded", "the next key came before the answer"
     FAILED = "failed", "fim-lsp failed, which is a bug: its log has more"
     NO_MODEL = "model failed", "the model server could not answer"
-    SLOW = (
-        "slow",
-        "the model was not done when the editor's list was due; the next key may show its text",
-    )
+    SLOW = "slow", "the model was not done when the editor's list was due; the next key may show it"
     TOO_LATE = "too late", "the model did not answer in time (fim.completion.deadlineMs)"
 
     INVISIBLE = "invisible", "the model's answer has only characters that are not shown"

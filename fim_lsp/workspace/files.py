@@ -18,7 +18,7 @@ from fim_lsp.context.chunks import SOURCE_CHARS, Source
 from fim_lsp.context.grammars import language_of
 from fim_lsp.context.index import NONE, WORDS, Index, IndexEntry, update_index, words
 from fim_lsp.context.privacy import DEPENDENCY_NAMES, Folder, enter, is_installed, why_refused
-from fim_lsp.documents import Document, open_document, split
+from fim_lsp.documents import HALF, Document, open_document, split
 from fim_lsp.regular_files import read
 from fim_lsp.settings.config import PrivacyConfig
 from fim_lsp.workspace.ignore_files import encode_name, read_folder, rules_down, why_private
@@ -188,13 +188,10 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
     """Return the entries of a folder by name, so that the same workspace gives the same index."""
     try:
         with os.scandir(folder) as entries:
-            return sorted((e for e in entries if _is_text(e.name)), key=lambda entry: entry.name)
+            texts = (entry for entry in entries if not HALF.search(entry.name))
+            return sorted(texts, key=lambda entry: entry.name)
     except OSError:
         return []
-
-
-def _is_text(name: str) -> bool:
-    return name.isascii() or not any("\ud800" <= char <= "\udfff" for char in name)
 
 
 def _text(file: Path, longest: int = FILE_BYTES, *, follow: bool = False) -> str | None:

@@ -20,9 +20,8 @@ from typing import TypeVar
 
 import msgspec
 
-from fim_lsp.context.borders import find_borders
 from fim_lsp.context.chunks import SOURCE_CHARS, Pieces, Source, cut
-from fim_lsp.context.grammars import grammar_of
+from fim_lsp.context.grammars import find_borders, grammar_of
 from fim_lsp.context.uses import Renamed, Renaming
 from fim_lsp.next_edit.edits import EditedText
 from server_bridge.machine.executables import PACKAGES, Child, python_command, start

@@ -22,8 +22,7 @@ from contextlib import suppress
 
 import msgspec
 
-from fim_lsp.context.borders import find_borders
-from fim_lsp.context.grammars import count_errors, parse_text
+from fim_lsp.context.grammars import count_errors, find_borders, parse_text
 from fim_lsp.context.uses import Renaming, find_uses
 
 CPU_S = 2.0

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.context.borders import find_borders
-from fim_lsp.context.grammars import EXTENSIONS, GRAMMARS, language_of
+from fim_lsp.context.grammars import EXTENSIONS, GRAMMARS, find_borders, language_of
 
 CASES = sorted((Path(__file__).parent / "units").iterdir())  # named by file extension
 WORDS = ["def", "f():", "class", "A:", "{", "}", "(", "\n", "\t", "#", "'", "x", "=", "1", ""]

@@ -9,6 +9,7 @@ from fim_lsp.context.chunks import Source, Why
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import RingLimits, Viewport, update_ring
 from fim_lsp.documents import Document, Edit, Position, apply_edits, open_document
+from tests.typist import rewrite
 
 LIMITS = RingLimits(n_chunks=16, chunk_lines=64, n_chars=6000)
 A, B = "file:///w/a.py", "file:///w/b.py"
@@ -27,10 +28,10 @@ class Editor:
         self.documents[uri] = document = open_document(uri, "python", 1, text)
         self.memory.note_open(_source(document))
 
-    def edit(self, uri: str, *edits: Edit | str) -> None:
+    def edit(self, uri: str, *edits: Edit) -> None:
         before = self.documents[uri]
         self.documents[uri] = after = apply_edits(before, edits, before.version + 1)
-        self.memory.note_edit(before, after, edits)
+        self.memory.note_edit(after, edits)
 
     def insert(self, uri: str, line: int, text: str) -> None:
         self.edit(uri, Edit(Position(line, 0), Position(line, 0), text))
@@ -194,7 +195,7 @@ def test_what_is_shown_stands_in_the_files_outside_the_window(history: list) -> 
     editor = Editor(a=functions(*"abcdefgh"), b=functions(*"stuvwxyz"))
     for step, (uri, edit) in enumerate(history):
         if isinstance(edit, str):
-            editor.edit(uri, edit)
+            editor.edit(uri, rewrite(edit))
         else:
             (line, column), n_lines, width, text = edit
             document = editor.documents[uri]

@@ -20,9 +20,7 @@ def chosen(pool: list[Piece], n_chars: int, **place: Any) -> list[str]:
     fields = {name: place.get(name, getattr(blank, name)) for name in blank.__slots__}
     interest = Interest(Surroundings(**fields), pool)
     scored = [interest.score(p) for p in pool]
-    return [
-        p.name for p in choose(scored, interest, (), Room(n_chars, 9, 64, 0), frozenset()).pieces
-    ]
+    return [p.name for p in choose(scored, interest, (), Room(n_chars, 9, 64, 0), frozenset())[0]]
 
 
 ALPHA, BETA = piece("alpha", "apple pear plum"), piece("beta", "cedar maple oaks")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.context.memory import SAME, similarity
+from fim_lsp.context.chunks import SAME, similarity
 
 LINES = ["", "def f(x):", "    return x", "for i in y:", "    x += 1", "print(x, y)", "}", "好 = 1"]
 TEXTS = st.text(max_size=200) | st.lists(st.sampled_from(LINES)).map("\n".join)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from fim_lsp.context.borders import find_borders
+from fim_lsp.context.grammars import find_borders
 from fim_lsp.context.uses import find_uses
 from fim_lsp.lsp import rpc
 from fim_lsp.settings import files

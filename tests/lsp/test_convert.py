@@ -73,9 +73,7 @@ changes = st.one_of(
 )
 
 
-def edits(
-    before: Document, changes: list[rpc.ContentChange], encoding: str
-) -> tuple[Edit | str, ...]:
+def edits(before: Document, changes: list[rpc.ContentChange], encoding: str) -> tuple[Edit, ...]:
     *_, result = convert.edits_stepwise(before, changes, encoding)
     return result
 
@@ -108,7 +106,18 @@ def test_many_changes_are_one_edit_that_does_the_same(
     for change in many:
         before = apply_edits(before, edits(before, [change], encoding), 2)
     assert apply_edits(document(text), result, 2).lines == before.lines
-    assert len(result) == (1 if len(many) > convert.MOST_EDITS else len(many))
+    is_new = any(change.start is None for change in many)
+    assert len(result) == (1 if is_new or len(many) > convert.MOST_EDITS else len(many))
+
+
+def test_a_whole_new_text_is_what_differs() -> None:
+    """A client that sends all of it with each key types, too; what is the same changes nothing."""
+    before, at = document("a\nbc\n"), Position(1, 1)
+    assert edits(before, [rpc.ContentChange(None, None, "a\nbxc\n")], "utf-8") == (
+        Edit(at, at, "x"),
+    )
+    [same] = edits(before, [rpc.ContentChange(None, None, before.text)], "utf-8")
+    assert (same.start, same.text) == (same.end, "")
 
 
 def test_changes_are_converted_in_steps() -> None:

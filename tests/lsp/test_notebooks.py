@@ -12,6 +12,7 @@ from fim_lsp import events
 from fim_lsp.documents import Document, Edit, Position, apply_edits, body, open_document
 from fim_lsp.events import Changed, Event, Opened
 from fim_lsp.lsp.notebooks import Notebooks
+from tests.typist import rewrite
 
 BOOK = "file:///shop/book.ipynb"
 PYTHON, SQL = f"{BOOK}#python", f"{BOOK}#sql"
@@ -67,7 +68,7 @@ def test_many_cells_that_change_are_one_change() -> None:
     """A replacement in a whole notebook does not cost a look at all of it per cell."""
     books, mirror = Notebooks(), Mirror()
     mirror.hear(books.arrange(BOOK, order("abc"), [cell(name, "old\n") for name in "abc"]))
-    events = books.change(*(Changed(f"cell:{name}", 2, ("new\n",)) for name in "abc"))
+    events = books.change(*(Changed(f"cell:{name}", 2, (rewrite("new\n"),)) for name in "abc"))
     assert len(events) == 1
     mirror.hear(events)
     assert mirror[PYTHON].text == "new\n\n" * 3
@@ -81,7 +82,7 @@ def test_any_name_of_a_language_will_do(language: str) -> None:
     assert {document.language for document in mirror.values()} == {language}
     mirror.hear(books.arrange(BOOK, (), ()))
     assert (mirror, books.cells, books._orders) == ({}, {}, {})
-    assert books.change(Changed("cell:a", 2, ("y",))) == []
+    assert books.change(Changed("cell:a", 2, (rewrite("y"),))) == []
 
 
 TEXTS = st.text(st.sampled_from("ab\n\r漢"), max_size=8)
@@ -100,7 +101,7 @@ def test_events_tell_all_there_is_to_know(steps: list[tuple[str, list[str] | str
     books, mirror = Notebooks(), Mirror()
     for what, names, text in steps:
         if what == "change":
-            mirror.hear(books.change(Changed(f"cell:{names}", 2, (text,))))
+            mirror.hear(books.change(Changed(f"cell:{names}", 2, (rewrite(text),))))
             continue
         fresh = [
             cell(name, text, "sql" if name in "bd" else "python")

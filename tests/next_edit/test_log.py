@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from fim_lsp.documents import Document, Edit, Position, after, apply_edits, body, open_document
 from fim_lsp.next_edit.edits import FinishedEdit
 from fim_lsp.next_edit.log import EDIT_LINES, EDITS, NAMED, SETTLED, EditLog
+from tests.typist import rewrite
 
 LATER = 1000.0
 
@@ -26,7 +27,7 @@ class Editor:
     def replace(self, start: tuple[int, int], end: tuple[int, int], text: str) -> None:
         self.apply([Edit(Position(*start), Position(*end), text)])
 
-    def apply(self, edits: list[Edit | str]) -> None:
+    def apply(self, edits: list[Edit]) -> None:
         before = self.document
         self.now += 1
         self.document = apply_edits(before, edits, before.version + 1)
@@ -134,7 +135,7 @@ def test_a_message_of_many_edits_and_a_whole_text_say_the_same(end: str) -> None
     parts.apply(
         [Edit(Position(2, 6), Position(2, 9), "new"), Edit(Position(0, 0), Position(0, 3), "new")]
     )
-    whole.apply([text.replace("old", "new")])
+    whole.apply([rewrite(text.replace("old", "new"))])
     assert parts.edits() == [(2, ("print(old)",), ("print(new)",)), (0, ("old = 1",), ("new = 1",))]
     assert whole.edits() == [(0, ("old = 1", "", "print(old)"), ("new = 1", "", "print(new)"))]
 

@@ -14,6 +14,7 @@ from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.state.acceptance import Acceptance
 from fim_lsp.session.stats import Stats
 from server_bridge.protocol import Health, State
+from tests.typist import rewrite
 
 TEXT = "import os\n    ret\nprint(1)\n"
 CURSOR = Position(1, 7)  # behind `ret`
@@ -41,10 +42,14 @@ class Driver:
     def type(self, text: str, left: int = 0) -> None:
         """One change, which replaces *left* characters before the cursor."""
         start, end = self._around(left, 0)
-        self.change(Edit(start, end, text))
+        self.edit(Edit(start, end, text))
         self.cursor = after(start, text)
 
-    def change(self, *edits: Edit | str) -> None:
+    def change(self, text: str) -> None:
+        """All of the text."""
+        self.edit(rewrite(text))
+
+    def edit(self, *edits: Edit) -> None:
         self.acceptance.follow(self.document, edits)
         self.document = apply_edits(self.document, edits, self.document.version + 1)
 

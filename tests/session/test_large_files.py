@@ -15,7 +15,7 @@ from fim_lsp.session.session import Session
 from fim_lsp.session.state import open_document as limits
 from server_bridge.protocol import Prompt
 from tests.fake_backend import FakeBackend
-from tests.typist import QUICK, ROOT, wait_judged
+from tests.typist import QUICK, ROOT, rewrite, wait_judged
 
 A, B = f"{ROOT}/a.py", f"{ROOT}/b.py"
 MOST = 60
@@ -83,11 +83,13 @@ async def test_a_change_of_the_rules_does_not_make_it_usable(session: Session) -
 place = st.builds(Position, st.integers(0, 9), st.integers(0, 9))
 ends, texts = st.tuples(place, place).map(sorted), st.text("ab\n", max_size=30)
 edit = st.builds(lambda ends, text: Edit(ends[0], ends[1], text), ends, texts)
-edits = st.lists(st.one_of(st.text("ab\n", max_size=90), edit), min_size=1, max_size=3)
+edits = st.lists(
+    st.one_of(st.builds(rewrite, st.text("ab\n", max_size=90)), edit), min_size=1, max_size=3
+)
 
 
 @given(st.text("ab\n", max_size=90), st.lists(edits, max_size=12))
-def test_the_text_is_that_of_the_editor(text: str, changes: list[list[Edit | str]]) -> None:
+def test_the_text_is_that_of_the_editor(text: str, changes: list[list[Edit]]) -> None:
     """Large or not, and it is taken for large when it is."""
 
     async def follow() -> None:

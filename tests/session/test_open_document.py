@@ -22,7 +22,7 @@ from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.known import Displayed
 from fim_lsp.suggest.pace import USUAL_MS
 from tests.session import test_known_text as texts
-from tests.typist import ROOT, wait_judged
+from tests.typist import ROOT, rewrite, wait_judged
 
 pytestmark = pytest.mark.security
 
@@ -92,7 +92,7 @@ def test_a_view_that_is_left_shows_nothing(doc: OpenDocument, how: str, monkeypa
 def test_a_place_is_one_in_the_text_of_now(doc: OpenDocument) -> None:
     """The cursor moves to no other."""
     place = doc.place_at(Position(3, 0))
-    doc.change(("x = 1\n",), 2)
+    doc.change((rewrite("x = 1\n"),), 2)
     with pytest.raises(Withdrawn, match="changed meanwhile"):
         doc.move_to(place)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fim_lsp import events
-from fim_lsp.documents import Edit, Position
+from fim_lsp.documents import Edit, Position, difference, split
 from fim_lsp.instruct.dialogue import Edited, Instruction
 from fim_lsp.session.session import Session
 from fim_lsp.session.stats import Answer, LastAnswer
@@ -56,7 +56,7 @@ CALLS: dict[str, dict[str, Call]] = {
 ENDING = {"aclose", "wait_idle", "wait_judged"}
 
 
-def change(session: Session, *edits: Edit | str) -> None:
+def change(session: Session, *edits: Edit) -> None:
     session.handle(events.Changed(URI, 2, edits))
 
 
@@ -75,7 +75,7 @@ Change = Callable[[Session], None]
 CHANGES: dict[str, tuple[Change, ...]] = {
     "nothing": (),
     "one line left": (lambda session: change(session, CUT),),
-    "empty": (lambda session: change(session, ""),),
+    "empty": (lambda session: change(session, difference(split(TEXT), split(""))),),
     "lines above": (lambda session: change(session, PASTE),),
     "pasted and cut": (lambda session: change(session, PASTE, CUT_BELOW),),
     "a key": (lambda session: change(session, Edit(AT, AT, "e")),),
@@ -84,7 +84,7 @@ CHANGES: dict[str, tuple[Change, ...]] = {
     "closed, shorter": (close, lambda session: open_again(session, "x = 1\n")),
     "again, lines above": (lambda s: open_again(s, TEXT), lambda s: change(s, PASTE)),
     "rules": (lambda session: session.handle(events.RulesChanged()),),
-    "too large": (lambda session: change(session, "x" * 10_000_001),),
+    "too large": (lambda session: change(session, difference(split(TEXT), ["x" * 10_000_001])),),
 }
 HELD = ("measure", "warm", "stream", VERDICT := "verdict")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fim_lsp.session.edits.long_text import LongText
 from fim_lsp.suggest.cursor import Cursor
-from fim_lsp.suggest.long_text import LongText
 
 CURSOR = Cursor("python", "shop/cart.py", ("def total(prices):", '    """All prices."""'), "    ")
 BULLETS = "".join(f"- {word} the prices\n" for word in ("add", "count", "list"))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from fim_lsp.context.borders import find_borders
+from fim_lsp.context.grammars import find_borders
 from fim_lsp.context.uses import Renaming, find_uses
 from fim_lsp.next_edit.edits import EditedText
 from fim_lsp.workspace import reader

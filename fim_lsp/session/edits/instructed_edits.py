@@ -15,7 +15,6 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal
 
 from fim_lsp.documents import Document, Position, TextPlace
 from fim_lsp.instruct.answer import REDACTED, AnswerBlock, block, loses_secret, place_lines
@@ -25,7 +24,6 @@ from fim_lsp.instruct.dialogue import (
     Edited,
     Instruction,
     Selection,
-    begin_answer,
     continue_dialogue,
     fix,
     is_too_long,
@@ -38,15 +36,7 @@ from fim_lsp.session.lane import Lane, Permit, Withdrawn
 from fim_lsp.session.state.open_document import CHANGED, OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.tasks import Newest
-from server_bridge.protocol import (
-    BackendError,
-    Prompt,
-    PromptTooLong,
-    Reply,
-    Request,
-    Stop,
-    Timings,
-)
+from server_bridge.protocol import BackendError, PromptTooLong, Reply, Request, Stop, Timings
 
 LEAST_TOKENS = 256  # of an answer: a docstring, or a few lines more than there were
 TOO_LONG = "the selection is too long for the model: select fewer lines"
@@ -56,9 +46,7 @@ GROWTH = 3  # how many times longer than the selection an answer may be
 # times its length.
 LOOK_S, GREW = 0.1, 1.1
 
-Kind = Literal["edit", "prepare"]
-EDIT: Kind = "edit"
-PREPARE: Kind = "prepare"
+EDIT, PREPARE = "edit", "prepare"
 OnProgress = Callable[[Sequence[str]], bool]  # gets the lines so far; whether to go on
 
 
@@ -131,7 +119,7 @@ class InstructedEdits:
     _framing: Framing
     _open: OpenDocuments
     _judging: Judging
-    _newest: Newest[tuple[str, Kind]] = field(default_factory=Newest)
+    _newest: Newest[tuple[str, str]] = field(default_factory=Newest)
 
     async def prepare(self, uri: str, start: Position, end: Position) -> None:
         """Evaluate all of a prompt but the instruction, which the user is typing."""
@@ -142,7 +130,8 @@ class InstructedEdits:
             if last is None or dialogue.context is not last.context:
                 doc.view.keep_dialogue(dialogue)  # else the last one may still be asked for again
             permit = doc.permit(document, why_over)
-            await self._lane.evaluate(permit, _prompt(dialogue, document), to_end=True)
+            prompt = dialogue.prompt(document.language)
+            await self._lane.evaluate(permit, prompt, to_end=True)
 
     async def edit(self, uri: str, wanted: Instruction, on_progress: OnProgress) -> Edited:
         """
@@ -190,13 +179,13 @@ class InstructedEdits:
         return doc
 
     @contextlib.contextmanager
-    def _start(self, uri: str, kind: Kind) -> Iterator[Callable[[], str]]:
+    def _start(self, uri: str, kind: str) -> Iterator[Callable[[], str]]:
         """
         Begin an edit of a document, which ends all that is under way there, or a preparation, which
         ends the one before; yield what says why it is over, "" while it goes on.
         """
         mine = self._newest.claim((uri, kind))
-        if kind is EDIT:
+        if kind == EDIT:
             self._newest.drop((uri, PREPARE))
         try:
             yield lambda: "" if mine.is_newest else "another edit was asked for"
@@ -255,7 +244,7 @@ class InstructedEdits:
         n_predict = LEAST_TOKENS + int(GROWTH * n_chars / per_token)
         for shown in dict.fromkeys((context, replace(context, chunks=()), bare)):
             dialogue = replace(work.dialogue, context=shown)
-            prompt = _prompt(dialogue, document)
+            prompt = dialogue.prompt(document.language)
             request = Request(prompt, n_predict, (f"\n{FENCE}",), dialogue.sample)
             try:
                 work.begin(dialogue, await self._lane.evaluate(permit, prompt))
@@ -271,11 +260,6 @@ def _select(document: Document, start: Position, end: Position) -> Selection:
     if is_too_long(document, start, end):
         raise Withdrawn(TOO_LONG)
     return select_lines(document, start, end)
-
-
-def _prompt(dialogue: Dialogue, document: Document) -> Prompt:
-    middle = begin_answer(dialogue.selection, document.language)
-    return replace(dialogue.context, turns=dialogue.turns, middle=middle)
 
 
 def _why_none(work: Work, lines: tuple[str, ...], replaced: Selection) -> str:

@@ -5,33 +5,89 @@ suggestion is.
 It is streamed as a suggestion is. Once the context is full, the prompt stays, and the older half of
 what was written is no longer shown to the model (StreamingLLM: `n_keep` and `n_discard`). A
 llama.cpp server moves the newer half up; elsewhere it is evaluated again in steps, one token for
-each token that is written.
+each token that is written. What of it to insert says `LongText`: the filters of a suggestion, but
+those that end it with a statement.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from fim_lsp.documents import Position, TextPlace
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.lane import Lane, Permit, Withdrawn
 from fim_lsp.session.state.open_document import OpenDocument
-from fim_lsp.suggest.cursor import cursor_at
-from fim_lsp.suggest.long_text import LongText
-from server_bridge.protocol import (
-    BackendError,
-    Prompt,
-    PromptTooLong,
-    Reply,
-    Request,
-    Stop,
-    append_text,
-)
+from fim_lsp.suggest.cursor import Candidate, Cursor, cursor_at
+from fim_lsp.suggest.filters.foreign import other_text, special_tokens
+from fim_lsp.suggest.filters.order import polish
+from fim_lsp.suggest.filters.repeats import LOOP_LINES, looping_lines, stuttering
+from fim_lsp.suggest.reasons import Outcome
+from server_bridge.protocol import BackendError, Prompt, PromptTooLong, Reply, Request, Stop, behind
 
 PORTION = 256  # tokens asked for at a time
 LEAST = 32  # pieces of text that are dropped, or the context is too small for the prompt
 FULL = "the prompt leaves too little room in the model's context"
+# These would cut a long text to the statement at the cursor, or to what parses without the rest of
+# it.
+OFF = frozenset({"extent", "closed_below", "opened_here", "unfinished", "right_text", "parses"})
+# From these on a model writes no more of what was asked for.
+ENDS: tuple[Callable[[Candidate, Cursor], Candidate], ...] = (
+    special_tokens, other_text, stuttering, looping_lines,
+)  # fmt: skip
+LOOKED_AT = 3 * LOOP_LINES  # the last lines, in which a loop is found
+
+
+@dataclass(slots=True)
+class LongText:
+    """
+    A text at *cursor* that may take *n_left* more tokens: what came so far, and whether it
+    *goes_wrong*, or was ended by *go_on* (*is_cut*).
+    """
+
+    cursor: Cursor
+    n_left: int
+    go_on: Callable[[str], bool] = lambda _: True
+    text: str = ""
+    goes_wrong: bool = False
+    is_cut: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether no more is to be written."""
+        return self.goes_wrong or self.is_cut or self.n_left <= 0
+
+    def take(self, piece: str, n_tokens: int = 1) -> None:
+        """Append what came, and look at it where a line is whole."""
+        self.text += piece
+        self.n_left -= n_tokens
+        self.is_cut = not self.go_on(self.text)
+        if "\n" in piece:
+            self.goes_wrong = self._is_wrong()
+
+    def finish(self, trouble: str = "") -> tuple[str, str]:
+        """Return the text to insert, and why that is not all, "" where it is."""
+        text = self.text
+        if trouble or self.is_over:  # without the line in which it was cut off
+            text = text.rpartition("\n")[0] or text
+        left = polish(Candidate(text), self.cursor, off=OFF)
+        cut = next((cut for cut in left.cuts if cut.filter in _ENDS), None)
+        if trouble or (cut is None and left.text):
+            return left.text, trouble
+        cut = cut or left.cuts[-1]
+        return left.text, Outcome(cut.filter).words
+
+    def _is_wrong(self) -> bool:
+        """Return whether the last lines are such that what follows would be cut."""
+        lines = self.text.split("\n")
+        tail = "\n".join(lines[-LOOKED_AT:])
+        is_all = len(lines) <= LOOKED_AT
+        cursor = self.cursor if is_all else Cursor(self.cursor.language, self.cursor.path)
+        candidate = Candidate(tail, whole=False)
+        return any(step(candidate, cursor).text != tail for step in ENDS)
+
+
+_ENDS = frozenset(step.__name__ for step in ENDS)
 
 
 async def continue_long(
@@ -81,7 +137,7 @@ async def _write(prompt: Prompt, writing: LongText, permit: Permit, lane: Lane) 
 
     while stop in (Stop.LIMIT, Stop.FULL) and not writing.is_over:
         n_portions += 1
-        request = Request(behind(prompt, shown), min(PORTION, writing.n_left), sample=n_portions)
+        request = Request(behind(prompt, *shown), min(PORTION, writing.n_left), sample=n_portions)
         try:
             await lane.evaluate(permit, request.prompt)
             await lane.write(permit, request, take)
@@ -95,12 +151,6 @@ async def _write(prompt: Prompt, writing: LongText, permit: Permit, lane: Lane) 
             shown[:] = newer_half(shown)
             prompt = replace(prompt, forced="", dropped=True)
     return ""
-
-
-def behind(prompt: Prompt, shown: Sequence[Reply]) -> Prompt:
-    """Return the prompt that goes on behind what was written."""
-    text = "".join(reply.text for reply in shown)
-    return append_text(prompt, text, tuple(token for reply in shown for token in reply.tokens))
 
 
 def newer_half(shown: Sequence[Reply]) -> Sequence[Reply]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from fim_lsp.display import sanitize
 from fim_lsp.documents import unix, well_formed
 from fim_lsp.next_edit import window
-from fim_lsp.next_edit.edits import FinishedEdit, Lines, text_of
+from fim_lsp.next_edit.edits import text_of
 from fim_lsp.next_edit.engine import Proposal
 from fim_lsp.next_edit.formats import ANSWER_TOKENS, format_of, prompt_of, proposal_of
 from fim_lsp.session.state.edit_history import EditHistory, Question
@@ -60,9 +60,12 @@ class ModelEdits:
         if self._model is None or form is None:
             return None
         text = text_of(question.documents[0])
-        history.prompt, ask = await asyncio.to_thread(
-            _compose, question.edits, text.lines, names, history.prompt
-        )
+
+        def compose() -> tuple[window.ShownPart, window.Ask | None]:  # secrets take milliseconds
+            begin = window.choose_shown(question.edits, text.lines, history.prompt)
+            return begin, window.ask(question.edits, text.lines, names, begin)
+
+        history.prompt, ask = await asyncio.to_thread(compose)
         prompt = prompt_of(form, ask) if ask else None
         if ask is None or prompt is None:
             return None
@@ -97,17 +100,3 @@ def trouble(error: BackendError) -> str:
     `fim.backend`.
     """
     return str(error).replace("fim.backend.", "fim.nextEdit.server.")
-
-
-def _compose(
-    edits: Sequence[FinishedEdit],
-    lines: Lines,
-    names: Mapping[str, str],
-    before: window.ShownPart | None,
-) -> tuple[window.ShownPart, window.Ask | None]:
-    """
-    Return the beginning of the prompt, and the question; looking for secrets takes some
-    milliseconds.
-    """
-    begin = window.choose_shown(edits, lines, before)
-    return begin, window.ask(edits, lines, names, begin)

@@ -127,13 +127,13 @@ class Acceptance:
             case PartlyAccepted(_, n_chars):
                 self._accept(followed, max(0, n_chars - followed.head))
 
-    def follow(self, document: Document, edits: tuple[Edit | str, ...]) -> None:
+    def follow(self, document: Document, edits: tuple[Edit, ...]) -> None:
         """
         Note that *document* is about to be changed by *edits*, of which each counts on what the
         last one left.
         """
         if self._offer is not None:
-            if len(edits) == 1 and isinstance(edits[0], Edit):
+            if len(edits) == 1:
                 self._pass(self._offer, minimal(document, edits[0]))
             else:
                 self._end()

@@ -21,7 +21,6 @@ from fim_lsp.documents import (
     Position,
     TextPlace,
     apply_edits,
-    carry,
 )
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.generation import Generation
@@ -38,6 +37,7 @@ from fim_lsp.workspace.paths import FileLocation, PlaceId
 from server_bridge.protocol import Prompt
 
 CHANGED = "the text was changed meanwhile"
+TOP = Position(0, 0)
 YANKS = 4  # that are remembered of a document that is not judged yet
 
 
@@ -93,14 +93,12 @@ class OpenDocument:
         document, position = self.current, self._position
         return TextPlace(document, position) if document and position is not None else None
 
-    @property
-    def cursor(self) -> TextPlace:
-        """The cursor, also where nothing may be used; the beginning where it is not known."""
-        return TextPlace(self.document, self._position or Position(0, 0))
-
-    def place_at(self, position: Position) -> TextPlace:
-        """Return the nearest place to a position that counts on the text now."""
-        return TextPlace(self.document, self.document.clamp(position))
+    def place_at(self, position: Position | None) -> TextPlace:
+        """
+        Return the nearest place to a position that counts on the text now, None for that of the
+        cursor: the beginning where it is not known.
+        """
+        return TextPlace(self.document, self.document.clamp(position or self._position or TOP))
 
     def why_disabled(self, entries: tuple[str, ...]) -> End | None:
         """Return why *entries* of the settings leave it without automatic suggestions."""
@@ -129,11 +127,11 @@ class OpenDocument:
 
         return check
 
-    def is_at_cursor(self, edits: tuple[Edit | str, ...]) -> bool:
+    def is_at_cursor(self, edits: tuple[Edit, ...]) -> bool:
         """Return whether one of *edits* is made where the cursor is: the user types there."""
-        return any(isinstance(e, Edit) and self._position in (e.start, e.end) for e in edits)
+        return any(self._position in (edit.start, edit.end) for edit in edits)
 
-    def change(self, edits: tuple[Edit | str, ...], version: int) -> None:
+    def change(self, edits: tuple[Edit, ...], version: int) -> None:
         """
         Apply *edits*; the windows move with those above them, the cursor with
         those at it.
@@ -143,20 +141,19 @@ class OpenDocument:
         self.acceptance.follow(before, edits)
         self.last_answer = self.last_answer and self.last_answer.after(before, edits, version)
         for edit in edits:
-            if isinstance(edit, Edit):
-                self._position = self._position and carry(self._position, edit)
-                self.deleted = edit.start if not edit.text and edit.start != edit.end else None
-                self.view.ladder.move(edit)
+            self._position = self._position and edit.carry(self._position)
+            self.deleted = edit.start if not edit.text and edit.start != edit.end else None
+            self.view.ladder.move(edit)
         self._position = self._position and self.document.clamp(self._position)
         if self.view.verdict is not Verdict.TOO_LARGE:
-            self.workspace.memory.note_edit(before, self.document, edits)
+            self.workspace.memory.note_edit(self.document, edits)
         self.view.known.pause(unless=self.leads_to)
 
-    def crosses_limit(self, edits: tuple[Edit | str, ...]) -> bool:
+    def crosses_limit(self, edits: tuple[Edit, ...]) -> bool:
         """Return whether *edits*, the last ones, made it too large, or small enough again."""
-        self.most_chars += sum(len(e if isinstance(e, str) else e.text) for e in edits)
+        self.most_chars += sum(len(edit.text) for edit in edits)
         is_large = self.view.verdict is Verdict.TOO_LARGE
-        if is_large and all(isinstance(edit, Edit) and edit.start == edit.end for edit in edits):
+        if is_large and all(edit.start == edit.end for edit in edits):
             return False
         if self.most_chars <= DOCUMENT_CHARS:
             return is_large

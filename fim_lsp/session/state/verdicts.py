@@ -145,9 +145,8 @@ async def is_elsewhere(uri: str, place: PlaceId | None) -> bool:
     disk does not say so soon. A file that is saved under its name stays where it is.
     """
     with suppress(TimeoutError):
-        return _way(await asyncio.wait_for(judge_apart(partial(_place, uri)), SOON_S)) != _way(
-            place
-        )
+        now = await asyncio.wait_for(judge_apart(partial(_place, uri)), SOON_S)
+        return _way(now) != _way(place)
     return True
 
 

@@ -1,9 +1,8 @@
 """
 The filters of a suggestion: small functions of a candidate and its cursor. Pure.
 
-seam: a suggestion and the text right of the cursor and below must fit
+seam: a suggestion and the text around it must fit, and have no syntax errors more
 repeats: what is there already is not said again
-syntax: a suggestion adds no syntax errors
 foreign: control tokens, other files, characters that are broken or not shown
 ends: where a suggestion ends: its statement is whole, the model not sure, the text broken off
 spelling: white space as in the file; what is too short to be worth a key

@@ -19,28 +19,15 @@ from fim_lsp.suggest.cursor import Candidate, Cursor, FilterCut
 from fim_lsp.suggest.filters.ends import extent, not_sure, unfinished
 from fim_lsp.suggest.filters.foreign import broken_character, invisible, other_text, special_tokens
 from fim_lsp.suggest.filters.repeats import lines_below, looping_lines, stuttering, typed_again
-from fim_lsp.suggest.filters.seam import closed_below, opened_here, right_text
+from fim_lsp.suggest.filters.seam import closed_below, opened_here, parses, right_text
 from fim_lsp.suggest.filters.spelling import reindented, too_short, trailing_space
-from fim_lsp.suggest.filters.syntax import parses
 
 Filter = Callable[[Candidate, Cursor], Candidate]
 
 MEANT: tuple[Filter, ...] = (
-    invisible,
-    special_tokens,
-    other_text,
-    reindented,
-    typed_again,
-    stuttering,
-    looping_lines,
-    extent,
-    lines_below,
-    closed_below,
-    opened_here,
-    broken_character,
-    right_text,
-    parses,
-)
+    invisible, special_tokens, other_text, reindented, typed_again, stuttering, looping_lines,
+    extent, lines_below, closed_below, opened_here, broken_character, right_text, parses,
+)  # fmt: skip
 LEFT: tuple[Filter, ...] = (unfinished, trailing_space, too_short)
 FILTERS = (*MEANT, *LEFT)
 
