@@ -29,7 +29,6 @@ class Option(NamedTuple):
 
     default: object
     type: type
-    doc: str
     project: Project
     low: float
     high: float
@@ -43,9 +42,8 @@ class Option(NamedTuple):
         return ".".join(map(camel, self.path))
 
 
-def option(  # noqa: PLR0913 (what is known of a setting)
+def option(
     default: T,
-    doc: str,
     project: Project = Project.NEVER,
     *,
     of: type | None = None,
@@ -57,7 +55,7 @@ def option(  # noqa: PLR0913 (what is known of a setting)
     Return a field with its `Option`, but for its path; *of* is its type where the default does not
     tell.
     """
-    about = Option(default, of or type(default), doc, project, *within, choices, local)
+    about = Option(default, of or type(default), project, *within, choices, local)
     return field(default=default, metadata={"option": about})
 
 
