@@ -18,20 +18,6 @@ from server_bridge.weights.table import NAMES
 
 RAW = argparse.RawDescriptionHelpFormatter
 
-DESCRIPTION = """\
-A language server for local, private, multi-line code completion.
-
-Editors start it with --stdio. Everything else is for terminals and scripts.
-"""
-
-EPILOG = """\
-Settings come from the editor, from config.toml in the user's config folder and from .fim-lsp.toml
-in the project. Completions come from the llama.cpp server at fim.backend.url, else from one on this
-machine's usual ports, else from the model in fim.backend.model, else from the bundled one, which is
-tiny: for real work run
-  fim-lsp setup                     (asks before it downloads a model)
-"""
-
 
 class Parser(argparse.ArgumentParser):
     """A parser that says which option may be meant, and complains as the command that was given."""
@@ -48,7 +34,9 @@ class Parser(argparse.ArgumentParser):
         if unknown := re.match(r"unrecognized arguments: ([^\s=]*)", message):
             message += _guess(unknown[1], self._option_string_actions)
         elif unknown := re.match(r"argument COMMAND: invalid choice: '([^']*)'", message):
-            message = f"there is no command {unknown[1]!r}{_guess(unknown[1], commands())}"
+            message = (
+                f"there is no command {unknown[1]!r}{_guess(unknown[1], load_texts()['commands'])}"
+            )
         super().error(message)
 
 
@@ -61,7 +49,8 @@ def _guess(word: str, there_are: Iterable[str]) -> str:
 
 def parser(*, for_editor: bool = False) -> argparse.ArgumentParser:
     """Return all commands with their options; without them *for_editor*, which waits meanwhile."""
-    parser = Parser("fim-lsp", description=DESCRIPTION, epilog=EPILOG, formatter_class=RAW)
+    texts = {} if for_editor else load_texts()
+    parser = Parser("fim-lsp", formatter_class=RAW, **texts.get("fim-lsp", {}))
     parser.add_argument("--version", action="version", version=f"fim-lsp {__version__}")
     server = parser.add_argument_group("the server")
     server.add_argument("--stdio", action="store_true", help="serve one editor on stdin and stdout")
@@ -79,14 +68,14 @@ def parser(*, for_editor: bool = False) -> argparse.ArgumentParser:
         parser.set_defaults(command=None)
         return parser
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for name, about in commands().items():
+    for name, about in texts["commands"].items():
         _add_command(subparsers, name, about)
     return parser
 
 
 @functools.cache
-def commands() -> dict[str, dict[str, Any]]:
-    """Return what there is to say of each command: `commands.toml`."""
+def load_texts() -> dict[str, Any]:
+    """Return what there is to say of the program and of each of its commands."""
     return tomllib.loads((pkgutil.get_data(__package__ or "", "commands.toml") or b"").decode())
 
 

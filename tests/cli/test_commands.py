@@ -132,7 +132,7 @@ def test_the_commands_are_listed_once(capsys: pytest.CaptureFixture[str]) -> Non
     """Without arguments, as with --help."""
     assert main([]) == 2
     printed = capsys.readouterr().out
-    for name in options.commands():
+    for name in options.load_texts()["commands"]:
         assert len(re.findall(rf"^ +{name} ", printed, re.MULTILINE)) == 1
 
 
