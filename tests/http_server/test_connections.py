@@ -131,9 +131,7 @@ async def test_a_client_that_dawdles(at_port: Served, monkeypatch: pytest.Monkey
     ("owners", "is_too_many"),
     [([1], False), ([1, 1], True), ([2, 1], False), ([2, 1, 1], True), ([1, 2, 3, 4], True)],
 )
-async def test_whose_connections_are_too_many(
-    owners: list[int], is_too_many: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_whose_connections_are_too_many(owners: list[int], is_too_many: bool, monkeypatch):
     """Of the process of the newest one; the system is asked whose they are where that decides."""
     monkeypatch.setattr(connections, "CONNECTIONS", 2)
     monkeypatch.setattr(connections, "IN_ALL", 4)

@@ -76,9 +76,7 @@ def main_with(typed: str) -> tuple[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("url", ["https://llm.example.org", ""])
-async def test_private_files_reach_neither_the_model_nor_the_page(
-    url: str, project: Path, tmp_path: Path
-) -> None:
+async def test_private_files_reach_neither_the_model_nor_the_page(url: str, project, tmp_path):
     """
     Named, as part of a ring, and without a name where the model is elsewhere: what git or the user
     excludes is in no prompt, and on no page. On this machine a text without a name is in its own prompts only.

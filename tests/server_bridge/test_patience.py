@@ -35,9 +35,7 @@ def test_each_server_has_a_rule_and_each_is_tried() -> None:
 
 
 @pytest.mark.parametrize(("server", "looks", "step", "n_looks"), RUNS)
-def test_what_follows(
-    server: ServerKind, looks: list[Seen], step: NextStep, n_looks: float
-) -> None:
+def test_what_follows(server: ServerKind, looks: list[Seen], step: NextStep, n_looks: float):
     """A look every five seconds, until there is something to do."""
     watch, n_seen, follows = Watch(server), 0, NextStep.WAIT
     while follows is NextStep.WAIT and n_seen < len(looks):

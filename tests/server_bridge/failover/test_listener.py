@@ -7,7 +7,6 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -59,9 +58,7 @@ def row(address: str, uid: int, inode: int = 7, *, port: int = PORT, state: str 
         ([row(LOOPBACK, ME, 1), row(MAPPED, ME + 1, 2)], Listener(False, (1, 2))),
     ],
 )
-def test_the_tables_tell_whose_a_socket_is(
-    rows: list[str], found: Listener | None, tmp_path: Path
-) -> None:
+def test_the_tables_tell_whose_a_socket_is(rows: list[str], found: Listener | None, tmp_path):
     """By the address that answers at 127.0.0.1."""
     tables = (tmp_path / "tcp", tmp_path / "tcp6")
     for table, length in zip(tables, (8, 32), strict=True):
@@ -120,9 +117,7 @@ def test_another_socket_at_the_same_port_is_another_listener() -> None:
     ("found", "says"),
     [(Listener(False, (1,)), "of another user"), (None, "whose user cannot be seen")],
 )
-async def test_nothing_is_sent_to_another_user(
-    found: Listener | None, says: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_nothing_is_sent_to_another_user(found: Listener | None, says: str, monkeypatch):
     """Not even a question, and not the key; the message names the setting that allows it."""
     monkeypatch.setattr(local_servers, "listener", lambda _: found)
     with recorder() as server:

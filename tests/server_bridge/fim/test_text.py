@@ -1,4 +1,4 @@
-"""Prompts as text: each family's own control tokens, and none from a user's file."""
+"""Prompts as text: each family's own control tokens, and none from a user's file; those of other programs, read back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from server_bridge.fim.layout import neutral, render
-from server_bridge.fim.tokens import FAMILIES, Family, find_by_model, find_by_name
+from server_bridge.fim.reading import read
+from server_bridge.fim.tokens import FAMILIES, PLAIN_HEAD, Family, find_by_model, find_by_name
 from server_bridge.protocol import Chunk, Prompt
 from tests.server_bridge.fim.controls import CONTROLS, OTHERS
 from tests.server_bridge.fim.templates import PROMPT, TEMPLATES
@@ -94,3 +95,36 @@ def test_ordinary_code_is_left_alone() -> None:
     )
     for name in ("qwen", "starcoder2", "deepseek"):
         assert neutral(code, find_by_name(name)) == code
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_what_is_rendered_is_read_back(family: Family) -> None:
+    """For every family of the table: the same text on both sides of the cursor, and the files where they are marked."""
+    found = read(written(PROMPT, family.name))
+    assert found.prefix + found.middle == PROMPT.prefix + PROMPT.middle
+    assert found.suffix == PROMPT.suffix
+    if family.file and family.head != PLAIN_HEAD and family.head[:1] not in ("#", "+"):
+        assert found.path == PROMPT.path
+        assert [each.name for each in found.chunks] == [each.name for each in PROMPT.chunks]
+
+
+@pytest.mark.parametrize(
+    ("text", "prefix", "suffix"),
+    [
+        ("<|fim_prefix|>a = <|fim_suffix|>\nb<|fim_middle|>", "a = ", "\nb"),
+        ("<PRE> a = <SUF>\nb <MID>", "a =", "\nb"),
+        ("<PRE> a = <SUF>\nb<MID>", "a =", "\nb"),
+        ("[SUFFIX]\nb[PREFIX]a = ", "a = ", "\nb"),
+        ("<｜fim▁begin｜>a = <｜fim▁hole｜>\nb<｜fim▁end｜>", "a = ", "\nb"),
+    ],
+)
+def test_templates_of_editors(text: str, prefix: str, suffix: str) -> None:
+    """As minuet's recipes and Zed write them."""
+    found = read(text)
+    assert (found.prefix, found.suffix) == (prefix, suffix)
+
+
+@pytest.mark.parametrize("text", ["", "def add(", "<|fim_prefix|> alone", "a <MID> b"])
+def test_other_text_is_none(text: str) -> None:
+    """A prompt without all three tokens is some other request."""
+    assert read(text) is None

@@ -56,9 +56,7 @@ ANSWERS = [
 
 
 @pytest.mark.parametrize(("status", "answer", "kind", "says"), ANSWERS)
-async def test_answers_become_errors(
-    status: int, answer: bytes, kind: type[Exception], says: str
-) -> None:
+async def test_answers_become_errors(status: int, answer: bytes, kind: type[Exception], says: str):
     """Each status means one thing to do, and the message says what it was."""
     with recorder(status, answer) as server, pytest.raises(kind, match=says) as caught:
         await ask(server.url)

@@ -40,9 +40,7 @@ USED = [
 
 
 @pytest.mark.parametrize("environment", USED)
-async def test_what_no_request_needs_is_passed_over(
-    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_no_request_needs_is_passed_over(environment: dict[str, str], monkeypatch):
     """A request goes through the proxy of its own scheme, whatever else is set."""
     with recorder() as proxy:
         for name, value in environment.items():

@@ -73,9 +73,7 @@ def test_persistent_disagreement_has_a_likely_reason(
         ("b0-unknown", Kind.RECURRENT, False),
     ],
 )
-def test_builds_that_lose_checkpoints_are_named(
-    build: str, kind: Kind, *, is_outdated: bool
-) -> None:
+def test_builds_that_lose_checkpoints_are_named(build: str, kind: Kind, *, is_outdated: bool):
     """By number, and only where the model needs them."""
     assert ("b10864" in unfit(build, ModelMemory(kind))) == is_outdated
 

@@ -37,9 +37,7 @@ def behind(shown: list[Reply], *, dropped: bool) -> Prompt:
 
 @pytest.mark.parametrize("shifts", [True, False], ids=["--context-shift", "usual"])
 @pytest.mark.parametrize("moves", [True, False], ids=["moves", "evaluates"])
-async def test_a_full_context_goes_on_with_the_newer_half(
-    tmp_path: Path, *, shifts: bool, moves: bool
-) -> None:
+async def test_a_full_context_goes_on_with_the_newer_half(tmp_path, *, shifts: bool, moves: bool):
     """What stays is moved up, or else evaluated, as was predicted; the prompt is still there afterwards."""
     endless = write_model(tmp_path / "endless.gguf")  # its text never ends by itself
     flags = {"n_ctx": N_CTX, "n_parallel": 1, "n_batch": 64, "ctx_shift": shifts}

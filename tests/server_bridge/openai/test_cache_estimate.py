@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server_bridge.openai.text_client import N_TEXTS, CacheEstimate, cut
-from server_bridge.protocol import Health, State
 from server_bridge.speeds import Speeds
 
 
@@ -23,7 +22,7 @@ def test_a_cut_goes_on_and_prefers_whole_lines(text: str, data: st.DataObject) -
 
 def test_texts_sent_are_held_until_there_are_too_many() -> None:
     """The newest few are remembered, and one that went on stands for its beginnings."""
-    estimate = CacheEstimate(Speeds(State(Health.UNKNOWN, "")))
+    estimate = CacheEstimate(Speeds())
     for n in range(N_TEXTS + 1):
         estimate.learn(f"{n} file", 3, None)
         estimate.learn(f"{n} file and more", 5, None)
@@ -32,8 +31,11 @@ def test_texts_sent_are_held_until_there_are_too_many() -> None:
 
 
 def test_a_server_that_reuses_nothing_is_noticed() -> None:
-    """A word about the cache counts only where there was something to reuse; silence is no word."""
-    estimate, text = CacheEstimate(Speeds(State(Health.UNKNOWN, ""))), "x = 1\n" * 300
+    """A word about the cache counts only where there was something to reuse, a block of 128 tokens; silence is no word."""
+    estimate, text = CacheEstimate(Speeds()), "x = 1\n" * 300
+    for _ in range(2):
+        estimate.learn("y = 1\n" * 60, 120, 0)
+        assert estimate.keeps
     estimate.learn(text, 600, 0)
     assert estimate.keeps
     estimate.learn(text, 600, None)
@@ -44,17 +46,9 @@ def test_a_server_that_reuses_nothing_is_noticed() -> None:
     assert estimate.keeps
 
 
-def test_of_a_short_text_nothing_need_be_reused() -> None:
-    """A cache of blocks of 128 tokens has none of them whole."""
-    estimate, text = CacheEstimate(Speeds(State(Health.UNKNOWN, ""))), "x = 1\n" * 60
-    estimate.learn(text, 120, 0)
-    estimate.learn(text, 120, 0)
-    assert estimate.keeps
-
-
 def test_a_cache_of_blocks_reuses_whole_ones() -> None:
     """The size of a block is what all counts of reused tokens are multiples of; it is not told."""
-    estimate = CacheEstimate(Speeds(State(Health.UNKNOWN, "")))
+    estimate = CacheEstimate(Speeds())
     estimate.learn("a" * 3000, 1000, 960)
     assert estimate.count_reused(970) == 970  # one count says too little
     for n_cached in (992, 64, 0, 128):
@@ -66,7 +60,7 @@ def test_a_cache_of_blocks_reuses_whole_ones() -> None:
 
 def test_an_answer_may_be_held_with_what_made_it_stop() -> None:
     """mlx_lm.server closes the connection where a prompt is exactly what it holds: text, and stop."""
-    estimate = CacheEstimate(Speeds(State(Health.UNKNOWN, "")))
+    estimate = CacheEstimate(Speeds())
     estimate.note_whole("x = 1", ("\n", ";"))
     assert all(map(estimate.is_whole, ("x = 1", "x = 1\n", "x = 1;")))
     assert not estimate.is_whole("x = 1\n\n")

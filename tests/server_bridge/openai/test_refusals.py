@@ -71,9 +71,7 @@ REFUSALS = [  # each field in two ways, each way of some fields
 
 
 @pytest.mark.parametrize(("field", "way", "model"), REFUSALS[::3])
-async def test_a_field_that_is_refused_is_left_out_from_then_on(
-    field: str, way: str, model: str
-) -> None:
+async def test_a_field_that_is_refused_is_left_out_from_then_on(field: str, way: str, model: str):
     """However the server says so, the same request is answered; also after a reconnection."""
     status, words = WAYS[way]
     said = words.replace("%s", field)

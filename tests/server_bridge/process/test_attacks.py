@@ -7,14 +7,14 @@ import http.client
 import json
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from pathlib import Path
+from contextlib import aclosing
 from typing import NamedTuple
 
 import psutil
 import pytest
 import pytest_asyncio
 
+from server_bridge.machine.addresses import port_of
 from server_bridge.process import programs
 from server_bridge.process.command_line import Plan
 from server_bridge.process.embedded import Embedded
@@ -64,14 +64,14 @@ class Attacked(NamedTuple):
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=KINDS)
-async def attacked(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Attacked]:
+async def attacked(request, tmp_path_factory) -> AsyncIterator[Attacked]:
     """One server of each kind."""
     folder = tmp_path_factory.mktemp("cache")
     if request.param == "embedded":
-        async with embedded(folder) as found:
-            yield found
+        async with aclosing(Embedded(EmbeddedSettings(slots_dir=str(folder)))) as backend:
+            await (await backend.connect()).complete(Request(short(SECRET), 2))
+            key = str(backend._server._link._http._key)
+            yield Attacked(port_of(backend.state.url), key, psutil.Process(backend.pid))
         return
     machine = (await asyncio.to_thread(programs.machine, None))._replace(cores=1)
     plan = Plan(port=free_port(), slots_dir=str(folder / "slots"))
@@ -80,16 +80,6 @@ async def attacked(
     async with running(program) as (server, pid):
         await server.complete(Request(short(SECRET), 2))
         yield Attacked(program.port, program.key, psutil.Process(pid))
-
-
-@asynccontextmanager
-async def embedded(folder: Path) -> AsyncIterator[Attacked]:
-    backend = Embedded(EmbeddedSettings(slots_dir=str(folder)))
-    await (await backend.connect()).complete(Request(short(SECRET), 2))
-    port = int(backend.state.url.rpartition(":")[2])
-    key = str(backend._server._link._http._key)
-    yield Attacked(port, key, psutil.Process(backend.pid))
-    await backend.aclose()
 
 
 def ask(
@@ -125,9 +115,7 @@ async def test_without_the_key_nothing_is_told(attacked: Attacked, attacker: str
 
 @pytest.mark.parametrize("attacker", ["page", "rebound", "sandbox"])
 @pytest.mark.parametrize("keyed", [False, True])
-async def test_no_page_from_elsewhere_may_read(
-    attacked: Attacked, attacker: str, *, keyed: bool
-) -> None:
+async def test_no_page_from_elsewhere_may_read(attacked, attacker: str, *, keyed: bool) -> None:
     """The browser is told so for every answer and before every question, even where there is a key."""
     headers = {
         **ATTACKERS[attacker],

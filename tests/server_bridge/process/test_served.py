@@ -37,9 +37,7 @@ def make(tmp_path: Path) -> Make:
 @pytest.mark.parametrize("ours", ["", "open-sesame"], ids=["random", "of the user"])
 @pytest.mark.server
 @pytest.mark.skipif(not PROGRAM, reason="needs llama-server: scripts/test-server")
-async def test_every_run_has_a_key_that_editors_of_the_user_find(
-    make: Make, ours: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_every_run_has_a_key_that_editors_of_the_user_find(make, ours: str, monkeypatch):
     """It is random or LLAMA_API_KEY, in a file of the user's alone, and on no command line."""
     monkeypatch.setenv(KEY_ENV, ours)
     first, second = (make(Plan(port=free_port())) for _ in range(2))

@@ -131,9 +131,7 @@ def wait_until(is_so: Callable[[], bool], what: str) -> None:
         time.sleep(0.02)
 
 
-def test_all_that_start_at_once_have_one(
-    settings: EmbeddedSettings, start: Callable[[], Editor]
-) -> None:
+def test_all_that_start_at_once_have_one(settings, start) -> None:
     """One of them starts it; it is told how much memory it takes for how many."""
     editors = [start().ask() for _ in range(3)]
     [engine] = {editor.engine() for editor in editors}
@@ -155,9 +153,7 @@ def test_the_first_may_go(start: Callable[[], Editor]) -> None:
 
 @pytest.mark.security
 @with_the_security_tests
-def test_one_that_is_killed_while_the_engine_loads_leaves_it_to_the_other(
-    settings: EmbeddedSettings, start: Callable[[], Editor]
-) -> None:
+def test_one_that_is_killed_while_the_engine_loads_leaves_it_to_the_other(settings, start) -> None:
     """At whatever moment: the engine goes on, or the other editor starts one."""
     file = settings.find_file()
     for wait_s in (0.0, 0.05, 0.1, 0.2):
@@ -173,9 +169,7 @@ def test_one_that_is_killed_while_the_engine_loads_leaves_it_to_the_other(
 
 @pytest.mark.security
 @with_the_security_tests
-def test_killed_in_any_order_there_is_one_or_none(
-    settings: EmbeddedSettings, start: Callable[[], Editor]
-) -> None:
+def test_killed_in_any_order_there_is_one_or_none(settings, start) -> None:
     """
     Each process in turn, in every order; those that are left are answered by one engine, three
     seconds later than it takes to start one here and now.
@@ -257,24 +251,7 @@ async def test_slots_are_named_only_while_one_editor_uses_it(settings: EmbeddedS
     await first.aclose()
 
 
-async def test_other_settings_have_another(settings: EmbeddedSettings) -> None:
-    """Another context, another version; each ends by itself."""
-    others = [
-        settings,
-        replace(settings, n_ctx=4096),
-        replace(settings, shared=settings.shared + "2"),
-    ]
-    backends = [Embedded(each) for each in others]
-    for backend in backends:
-        await backend.connect()
-    assert len({backend.pid for backend in backends}) == 3
-    for backend in backends:
-        await backend.aclose()
-
-
-async def test_one_whose_file_is_gone_ends_and_is_ready_nowhere(
-    settings: EmbeddedSettings,
-) -> None:
+async def test_one_whose_file_is_gone_ends_and_is_ready_nowhere(settings) -> None:
     """So that what is private is forgotten by all; each editor notices without a request."""
     first, second = Embedded(settings), Embedded(settings)
     await first.connect()
@@ -310,9 +287,9 @@ def hold(path: Path, flags: int = os.O_RDWR | os.O_CREAT, data: bytes = b"") -> 
     return file
 
 
-LOCKED = {"silent": b"", "no JSON": b"{", "another version": b'{"url": "", "port": 1}'}
+LOCKED = {"silent": b"", "another version": b'{"url": "", "port": 1}'}
 LINKS = {"the users are a link": ".users", "a full disk": ".json"}
-IN_THE_WAY = ("no folder", "its folder is locked", "a folder", "a FIFO", *LOCKED, *LINKS)
+IN_THE_WAY = ("no folder", "its folder is locked", "a FIFO", *LOCKED, *LINKS)
 
 
 def put_in_the_way(what: str, path: Path) -> int | None:
@@ -321,9 +298,7 @@ def put_in_the_way(what: str, path: Path) -> int | None:
         path.parent.write_text("")
         return None
     path.parent.mkdir()
-    if what == "a folder":
-        path.mkdir()
-    elif what == "a FIFO":
+    if what == "a FIFO":
         os.mkfifo(locks.users_file(path))
     elif what in LINKS:
         target = "/dev/full" if what == "a full disk" else path.parent / "none"
@@ -336,11 +311,17 @@ def put_in_the_way(what: str, path: Path) -> int | None:
 
 
 @pytest.mark.parametrize("what", IN_THE_WAY)
-async def test_without_a_place_for_its_file_each_has_its_own(
-    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_a_place_for_its_file_each_has_its_own(what: str, tmp_path, monkeypatch):
     """It works as before, whatever lies there; nothing is made elsewhere."""
-    monkeypatch.setattr(embedded, "START_S", 2.0)
+    leave, start_s = Embedded._leave_shared, embedded.START_S
+
+    def leave_and_start(backend: Embedded) -> None:
+        leave(backend)
+        monkeypatch.setattr(embedded, "START_S", start_s)
+
+    if what in ("its folder is locked", "silent"):  # which are waited for
+        monkeypatch.setattr(embedded, "START_S", 0.5)
+        monkeypatch.setattr(Embedded, "_leave_shared", leave_and_start)
     model = tmp_path / "model.gguf"
     shutil.copy(BUNDLED, model)
     settings = EmbeddedSettings(str(model), shared=str(tmp_path / "cache" / "engine"), unused_s=0.5)
@@ -359,9 +340,7 @@ async def test_without_a_place_for_its_file_each_has_its_own(
 
 
 @pytest.mark.parametrize("change", ["renamed", "linked", "read-only"])
-def test_no_engine_stays_when_its_folder_changes(
-    change: str, settings: EmbeddedSettings, start: Callable[[], Editor], tmp_path: Path
-) -> None:
+def test_no_engine_stays_when_its_folder_changes(change: str, settings, start, tmp_path) -> None:
     """A user moves the cache, a backup links to the file and it is deleted, a disk becomes read-only."""
     editor = start()
     engine = editor.ask().engine()
@@ -379,31 +358,23 @@ def test_no_engine_stays_when_its_folder_changes(
     shutil.rmtree(path.parent, ignore_errors=True)
 
 
-async def test_what_is_elsewhere_is_another(
-    settings: EmbeddedSettings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A container with the same home has other processes behind the same numbers and ports."""
-    here = settings.find_file()
-    monkeypatch.setattr(processes, "PROCESSES", Path("/none"))
-    assert settings.find_file() != here
-
-
-async def test_machines_of_one_name_have_their_own(
-    settings: EmbeddedSettings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Their homes may lie on one disk; what tells them apart is made at each start of a machine."""
+def test_what_is_elsewhere_is_another(settings, monkeypatch, tmp_path) -> None:
+    """
+    Another context, another version; a container with the same home, behind the same numbers and ports;
+    machines of one name whose homes lie on one disk, by what is made at each start of a machine.
+    """
+    others = replace(settings, n_ctx=4096), replace(settings, shared=settings.shared + "2")
+    files = [each.find_file() for each in (settings, *others)]
     boot = tmp_path / "sys/kernel/random/boot_id"
     boot.parent.mkdir(parents=True)
-    monkeypatch.setattr(processes, "PROCESSES", tmp_path)
-    boot.write_text("one\n")
-    here = settings.find_file()
-    boot.write_text("two\n")
-    assert settings.find_file() != here
+    for processes_at, boot_id in (("/none", ""), (tmp_path, "one\n"), (tmp_path, "two\n")):
+        monkeypatch.setattr(processes, "PROCESSES", Path(processes_at))
+        boot.write_text(boot_id)
+        files.append(settings.find_file())
+    assert len({*files}) == 6
 
 
-async def test_it_serves_where_the_system_tells_nothing_of_processes(
-    settings: EmbeddedSettings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_it_serves_where_the_system_tells_nothing_of_processes(settings, monkeypatch) -> None:
     """Some sandboxes have no /proc."""
     monkeypatch.setattr(processes, "PROCESSES", Path("/none"))
     backend = Embedded(settings)

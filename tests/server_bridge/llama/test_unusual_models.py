@@ -1,4 +1,7 @@
-"""Models that have no tokens for a gap, on a real llama.cpp: what they are shown, and what a key costs."""
+"""
+Models as few are, on a real llama.cpp: those that have no tokens for a gap, what they are shown and what a key costs;
+and vocabularies of SentencePiece, with a space before every text, pieces across words, characters in bytes.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import pytest
 
 from server_bridge.fim import chat
 from server_bridge.protocol import Chunk, Prompt, Request, Stop
+from tests.models import rewritten
 from tests.server_bridge.llama.heard import connected
 from tests.server_bridge.prompts import keystrokes, prompt, short
 
@@ -80,3 +84,29 @@ async def test_a_name_may_say_that_a_model_does_not_chat(unusual_models, tmp_pat
     base.symlink_to(unusual_models["chat"])
     async with connected(base) as (server, _):
         assert "not trained to fill in" in (await server.connect()).state.second_best
+
+
+TEXTS = [
+    "\n", "\n\n", "\n\n\n    x", " x", "  ", "    return x\n", "\t\tx = 1", "🎉", "é\n größe",
+    "日本\n語", "a▁b ▁▁", "\x01",
+]  # fmt: skip
+
+
+async def test_texts_are_spelled_as_they_are(unusual_models: dict[str, Path]) -> None:
+    """No space more and none less, also before a line break, which may be a piece with the next one."""
+    async with connected(unusual_models["sentencepiece"]) as (server, _):
+        for text in TEXTS:
+            reply = await server.complete(Request(short(text), 1))
+            assert b"".join(token.text for token in reply.middle).decode() == text
+
+
+async def test_codestral_goes_on_from_the_prefix(tmp_path: Path) -> None:
+    """Suffix first and no token before the middle: what is typed is all that a key costs."""
+    specials = ("[PREFIX]", "", "[SUFFIX]", "", "", "")
+    model = rewritten(tmp_path / "codestral.gguf", specials=specials, sentencepiece=True)
+    async with connected(model) as (server, _):
+        asked = prompt("    return width")
+        reply = await server.complete(Request(asked, n_predict=4))
+        again = await server.complete(Request(replace(asked, middle="    return width * "), 4))
+    assert b"".join(token.text for token in reply.middle) == b"    return width"
+    assert again.timings.prompt_n <= 4
