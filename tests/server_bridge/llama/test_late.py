@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
 import pytest
 
-from server_bridge.http import client
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Lost
 from server_bridge.llama import backend, link
@@ -34,23 +33,26 @@ def _early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "CALM_S", CALM_S)
 
 
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with llama_server(BUNDLED, endpoint_slots=True) as url:
+        yield url
+
+
 @asynccontextmanager
 async def connected(
-    *, must_fill: bool = False, patience_s: float = PATIENCE_S
+    url: str, *, must_fill: bool = False
 ) -> AsyncIterator[tuple[FaultProxy, LlamaServer, list[Health]]]:
     """A llama.cpp server behind a proxy, the connection to it, and the states it told."""
-    with llama_server(BUNDLED, endpoint_slots=True) as url:
-        async with fault_proxy(url) as proxy:
-            server, told = (
-                LlamaServer(Http(proxy.url, patience_s=patience_s), must_fill=must_fill),
-                [],
-            )
-            server.on_change = lambda: told.append(server.state.health)
-            await server.complete(FIRST)
-            await until_calm(told)  # a busy machine may be late there, too
-            told.clear()
-            yield proxy, server, told
-            await server.aclose()
+    async with fault_proxy(url) as proxy:
+        http, told = Http(proxy.url, patience_s=PATIENCE_S), list[Health]()
+        server = LlamaServer(http, must_fill=must_fill)
+        server.on_change = lambda: told.append(server.state.health)
+        await server.complete(FIRST)
+        await until_calm(told)  # a busy machine may be late there, too
+        told.clear()
+        yield proxy, server, told
+        await server.aclose()
 
 
 async def until_calm(told: list[Health]) -> None:
@@ -62,9 +64,9 @@ def n_sent(proxy: FaultProxy) -> int:
     return sum(request.startswith(b"POST /completion") for request in proxy.heard)
 
 
-async def test_a_request_that_the_server_lost_is_asked_again() -> None:
+async def test_a_request_that_the_server_lost_is_asked_again(url: str) -> None:
     """Idle slots in two looks mean that it computes for no request of ours (llama.cpp#16448)."""
-    async with connected() as (proxy, server, told):
+    async with connected(url) as (proxy, server, told):
         before = n_sent(proxy)
         proxy.swallowed["/completion"] = 1
         assert (await server.complete(NEXT)).timings.predicted_n
@@ -73,12 +75,10 @@ async def test_a_request_that_the_server_lost_is_asked_again() -> None:
         assert [*dict.fromkeys(told)] == [Health.BUSY, Health.READY]
 
 
-async def test_one_that_ends_while_the_user_rests_is_not_called_ready(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_one_that_ends_while_the_user_rests_is_not_called_ready(url, monkeypatch) -> None:
     """It is looked at without a request: a look that it answers late says nothing, no answer all."""
     monkeypatch.setattr(backend, "REST_S", 0.2)
-    async with connected() as (proxy, _, told):
+    async with connected(url) as (proxy, _, told):
         proxy.swallowed["/props"] = 2
         await until(lambda: proxy.swallowed["/props"] == 0)
         assert Health.DOWN not in told
@@ -86,26 +86,26 @@ async def test_one_that_ends_while_the_user_rests_is_not_called_ready(
         await until(lambda: Health.DOWN in told)
 
 
-async def test_one_that_is_left_is_looked_at_no_more() -> None:
+async def test_one_that_is_left_is_looked_at_no_more(url: str) -> None:
     """Nothing waits for the next look once its connection is closed."""
-    async with connected() as (_, server, _):
+    async with connected(url) as (_, server, _):
         await server.aclose()
         await asyncio.sleep(0)
         assert not [task for task in asyncio.all_tasks() if "look at" in task.get_name()]
 
 
-async def test_one_that_loses_all_is_given_up_and_the_next_is_sent() -> None:
+async def test_one_that_loses_all_is_given_up_and_the_next_is_sent(url: str) -> None:
     """The request fails after twice two looks, and holds up none of those that come after it."""
-    async with connected() as (proxy, server, _):
+    async with connected(url) as (proxy, server, _):
         proxy.swallowed["/completion"] = 2
         with pytest.raises(Lost, match="works on nothing"):
             await server.complete(NEXT)
         assert (await server.complete(NEXT)).timings.predicted_n
 
 
-async def test_one_that_is_deaf_while_it_computes_is_waited_for() -> None:
+async def test_one_that_is_deaf_while_it_computes_is_waited_for(url: str) -> None:
     """ik_llama.cpp answers neither /slots nor /health meanwhile: one request waits, and says so."""
-    async with connected() as (proxy, server, told):
+    async with connected(url) as (proxy, server, told):
         before = n_sent(proxy)
         proxy.swallowed["/slots"] = proxy.swallowed["/health"] = math.inf
         proxy.slow_s["/completion"] = 5 * PATIENCE_S
@@ -116,25 +116,9 @@ async def test_one_that_is_deaf_while_it_computes_is_waited_for() -> None:
         assert server.state.message == ""
 
 
-async def test_one_whose_answers_are_late_is_busy_before_it_is_looked_at(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """On a busy machine each step takes seconds, and no single answer as long as a look waits."""
-    monkeypatch.setattr(client, "LATE_S", PATIENCE_S)
-    async with connected(patience_s=20 * PATIENCE_S) as (proxy, server, told):
-        proxy.slow_s["/completion"] = 2 * PATIENCE_S
-        for _ in range(2):
-            await server.complete(NEXT)
-            assert server.state.health is Health.BUSY
-        assert server.state.message.startswith("the machine is busy since ")
-        await until_calm(told)
-        assert [*dict.fromkeys(told)] == [Health.BUSY, Health.READY]
-        assert server.state.message == ""
-
-
-async def test_beside_another_one_it_is_not() -> None:
+async def test_beside_another_one_it_is_not(url: str) -> None:
     """After one look the other one is asked."""
-    async with connected(must_fill=True) as (proxy, server, _):
+    async with connected(url, must_fill=True) as (proxy, server, _):
         proxy.swallowed["/slots"] = proxy.swallowed["/completion"] = math.inf
         with pytest.raises(BackendTimeout, match="in time"):
             await server.complete(NEXT)
