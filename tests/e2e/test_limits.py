@@ -178,15 +178,3 @@ def test_a_root_that_is_no_uri_is_no_root(editor: Editor, tmp_path: Path) -> Non
     editor.notify("workspace/didChangeWorkspaceFolders", {"event": event})
     editor.open(uri, "x = 1\n")
     assert is_open(editor, uri)
-
-
-ODD_ROOTS: list[dict[str, object]] = [
-    {"rootUri": "file://[::1/home/me"}, {"rootUri": 7}, {"rootPath": "/\ud800"},
-    {"workspaceFolders": [{}]}, {"workspaceFolders": ["file:///tmp"]},
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("root", ODD_ROOTS)
-def test_a_single_root_that_is_no_uri_is_no_root(root: dict[str, object], editor: Editor) -> None:
-    """The session begins without it, whatever it is."""
-    editor.initialize(**{"workspaceFolders": None, **root})

@@ -51,17 +51,6 @@ def answer(address: tuple[str, int], data: bytes) -> bytes:
             answers += more
 
 
-def test_one_client_is_served(launch: Callable[..., Editor]) -> None:
-    """The server says where it listens, serves one client, and ends with its exit code."""
-    server = launch("--tcp", "127.0.0.1:0")
-    address = server.address()
-    with connected(server, address) as client:
-        client.initialize()
-        with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(address)
-        client.finish()
-
-
 NOT_EDITORS = {
     "a page in a browser": POST % 100 + framed(HELLO),
     "a page that closes": POST % 0,
@@ -85,6 +74,9 @@ def test_what_is_no_editor_is_refused(launch: Callable[..., Editor], tmp_path: P
         assert answer(address, data) == b"", name
     with connected(server, address) as client:
         client.initialize()
+        with pytest.raises(ConnectionRefusedError):  # it serves one
+            socket.create_connection(address)
+        client.finish()
     said = server.said()
     assert said.count("refused a connection") == len(NOT_EDITORS)
     assert "Traceback" not in said

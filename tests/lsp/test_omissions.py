@@ -31,6 +31,7 @@ def changed(**change: object) -> dict[str, Any]:
     return {"textDocument": {"uri": "u", "version": 2}, "contentChanges": [change]}
 
 
+ODD_FOLDERS: list[object] = ["x", [None], [{}], ["file:///tmp"], [{"uri": "http://["}]]
 # What is read at a path of the params; None where they are malformed.
 READ: list[tuple[str, object, str, object]] = [
     (INLINE, AT, "context.trigger_kind", 1),
@@ -67,6 +68,12 @@ READ: list[tuple[str, object, str, object]] = [
      "notebook_document.cells.0.kind", 2),
     (BOOK_CHANGE, {"notebookDocument": {"uri": "n"}}, "notebook_document.version", 0),
     (types.INITIALIZE, None, "capabilities.workspace", None),
+    *((types.INITIALIZE, {name: root}, snake, None) for name, snake, root in [
+        ("rootUri", "root_uri", "file://[::1/home/me"), ("rootUri", "root_uri", 7),
+        ("rootPath", "root_path", "/\ud800"),
+    ]),
+    *((types.INITIALIZE, {"workspaceFolders": odd}, "workspace_folders", ())
+      for odd in ODD_FOLDERS),
     (types.INITIALIZE, {"clientInfo": {"name": None}}, "client_info.name", ""),
     (types.INITIALIZE, {"clientInfo": None}, "client_info", None),
     (types.INITIALIZE, {"workspaceFolders": [{"uri": "u"}]}, "workspace_folders.0.name", ""),

@@ -140,7 +140,8 @@ async def test_what_cannot_be_read_is_refused(server: LanguageServer) -> None:
     assert code == 1
     assert skipped == [Skipped("too long")]
     assert [each["error"]["message"] for each in connection.sent[1:]] == ["too long", "no header"]
-    assert [each["id"] for each in connection.sent[1:]] == [None, None]
+    told = [(each["id"], each["error"]["code"]) for each in connection.sent[1:]]
+    assert told == [(None, -32600), (None, -32700)]
 
 
 @pytest.mark.parametrize(

@@ -332,19 +332,6 @@ async def late_at_a_change(cell: Cell) -> list[str]:
     return [before, await change(cell), await answered(cell)]
 
 
-async def changed_while_late(cell: Cell) -> list[str]:
-    """The disk begins to read the old text, and answers after the new one is written."""
-    if cell.path.name != "editor":
-        cell.write("# nothing\n")
-    else:
-        cell.configuration = None
-    cell.hang()
-    cell.client.start()
-    await cell.settle()
-    await asyncio.sleep(0.05)
-    return [await change(cell), await answered(cell)]
-
-
 async def gone_and_back(cell: Cell) -> list[str]:
     cell.write() if cell.path.name != "editor" else None
     kinds = [await start(cell)]
@@ -421,7 +408,6 @@ SETTINGS = FILES[:2]
 STORIES: list[tuple[Callable[[Cell], Awaitable[list[str]]], list[str], list[str]]] = [
     (late_at_the_start, [*FILES, "the editor"], [ALL, RULE]),
     (late_at_a_change, [*FILES, "the editor"], [NONE, ALL, RULE]),
-    (changed_while_late, [*FILES, "the editor"], [ALL, RULE]),
     (gone_and_back, [*FILES, "the editor"], [RULE, NONE, RULE]),
     (emptied_and_back, SETTINGS, [RULE, ALL, RULE]),
     (emptied_and_back, FILES[2:], [RULE, NONE, RULE]),

@@ -170,6 +170,15 @@ async def test_who_wants_nothing_kept_has_nothing_kept(machine: Machine, root: P
     assert (await again(machine, root, off))["chunks"] == 0
 
 
+async def test_who_wants_it_no_more_has_nothing_left(machine: Machine, root: Path) -> None:
+    """Of workspaces that are not open, too: their rules are not known, and need not be."""
+    await work(machine, root)
+    assert machine.kept()
+    async with machine.session() as ours:
+        ours.configure(replace(BRIEF, state=StateConfig(save=False)))
+    assert machine.kept() == []
+
+
 async def test_files_outside_of_every_workspace_leave_nothing(
     machine: Machine, root: Path, tmp_path: Path
 ) -> None:

@@ -12,14 +12,16 @@ import pytest
 from fim_lsp import events
 from fim_lsp.documents import Edit, Position
 from fim_lsp.session.session import Session
-from fim_lsp.settings.config import Config
+from fim_lsp.settings.config import Config, RingConfig
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.reasons import Outcome
 from fim_lsp.suggest.request import request_at
+from fim_lsp.workspace.paths import local_path
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Backend, BackendUnavailable, Health
 from tests.asked import requests_to
 from tests.fake_backend import FakeBackend
+from tests.places import place
 from tests.session.conftest import OpenSession
 from tests.typist import QUICK, ROOT, Typist
 
@@ -168,6 +170,24 @@ async def test_comments_and_strings_may_be_left_alone(
     typist = Typist(quiet, CODE + "\n" + before)
     await typist.ask()
     assert (typist.counted("completions") > 0) is asks
+
+
+async def test_what_a_project_sets_counts_in_its_folder(open_session: OpenSession) -> None:
+    """Of two folders in a window, one wants no suggestions in Python and a small ring."""
+    roots = [place("one"), place("two")]
+    completion = dataclasses.replace(QUICK.completion, disabled_for=("python",))
+    own = dataclasses.replace(QUICK, completion=completion, ring=RingConfig(chunks=2))
+    projects = ((str(local_path(roots[1])), own),)
+    session = open_session(dataclasses.replace(QUICK, projects=projects))
+    session.handle(events.FoldersChanged(tuple(roots)))
+    told = []
+    for uri in (f"{root}/a.py" for root in roots):
+        session.handle(events.Opened(uri, "python", 1, CODE + HALF))
+        last = CODE.count("\n") + HALF.count("\n")
+        at = Position(last, len(HALF.rpartition("\n")[2]))
+        answer = await session.complete(uri, at, invoked=False)
+        told.append((bool(answer.suggestions), session.config_of(uri).ring.chunks))
+    assert told == [(True, QUICK.ring.chunks), (False, 2)]
 
 
 class Stumbling(FakeBackend):
