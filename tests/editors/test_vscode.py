@@ -78,6 +78,13 @@ def test_accepting_a_word(typed: Workbench) -> None:
     assert typed.saved() == SHOP + TYPED + "eight"
 
 
+def test_dismissing(typed: Workbench) -> None:
+    """Escape hides the ghost text at once, and the server learns from it."""
+    typed("press", "Escape")
+    typed.wait_until(lambda: not typed("ghost"), "no ghost text")
+    typed.why("1 was dismissed")
+
+
 def test_switched_off(typed: Workbench) -> None:
     """The menu's switch stops ghost text, but for Alt and backslash, which ask for it; and starts it again."""
     typed.command("FIM: Switch Automatic Completions On or Off")

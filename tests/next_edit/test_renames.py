@@ -36,6 +36,21 @@ def write_lines(path, lines):
         file.write(lines)
 """
 CASES = [
+    Renamed(
+        "a parameter in TypeScript, with two uses in the whole repository", "typescript", 1,
+        "request_context", "ctx",
+        "export class LRUCache {\n  getHash = (request_context: string): string => {\n"
+        "    const a = 1;\n"
+        "    return createHash(request_context).digest('hex');\n  }\n}\n",
+        [3],
+    ),
+    Renamed(
+        "a parameter whose new name has nothing in common with the old one",
+        "python", 0, "chars", "text",
+        "def utf16_num_units(chars):\n    return len(chars) + sum(is_wide(ch) for ch in chars)\n"
+        "def other(chars):\n    return chars\n",
+        [1],
+    ),
     Renamed("no other function's head", "python", 0, "path", "file", READERS, [1, 2, 4]),
     Renamed(
         "the nearest first, below before above", "go", 4, "count", "n",
@@ -98,6 +113,14 @@ CASES = [
         "from numpy import pi, sum, tan\nsum(1)\nx.sum(pi)\n", [1],
     ),
     Renamed(
+        "… in TypeScript", "typescript", 0, "join ", "join as joinPath ",
+        "import { join } from 'path';\nconst a = join(b), c = d.join(e);\n", [1],
+    ),
+    Renamed(
+        "… in Rust", "rust", 0, "HashMap;", "HashMap as Map;",
+        "use std::collections::HashMap;\nfn f(a: HashMap<u8, u8>) { HashMap::new(); }\n", [1],
+    ),
+    Renamed(
         "a variable in PHP", "php", 1, "$rows", "$lines",
         "<?php\nfunction f($rows) {\n    $rows[] = 1;\n    return $a->rows . $rows;\n}\n",
         [2, 3],
@@ -105,6 +128,11 @@ CASES = [
     Renamed(
         "no type that its own line declares", "typescript", 0, "Base)", "T)",
         "function f<T>(a: Base) {\n  const b: Base = a;\n}\n", [],
+    ),
+    Renamed(
+        "a class in C++ with its constructor", "cpp", 0, "Greeter", "Welcomer",
+        "class Greeter {\n public:\n  Greeter();\n  int Greeter_;\n};\nGreeter::Greeter() {}\n",
+        [2, 5],
     ),
     Renamed(
         "a custom property in CSS", "css", 0, "--main-bg", "--page-bg",
@@ -157,11 +185,12 @@ def test_all_uses_follow(case: Renamed) -> None:
 
 def test_texts_are_left_alone() -> None:
     """A string that has the word, and a comment that is prose."""
-    changed = dict(all_next(CASES[0]))
+    changed = dict(all_next(CASES[2]))
     assert changed[4] == '    print("path", file)'
 
 
 def edit_of(uri: str, lines: list[str], row: int, old: str, new: str) -> FinishedEdit:
+    """Rename the first *old* of a line."""
     before = lines[row]
     lines[row] = before.replace(old, new, 1)
     return FinishedEdit(uri, row, (before,), (lines[row],))
@@ -208,7 +237,9 @@ def test_a_name_beside_other_changes_of_the_line() -> None:
         (["f(path)"], None),
     ],
 )
-def test_keyword_arguments_in_another_file(other: list[str], expected: tuple[str, int, str] | None):
+def test_keyword_arguments_in_another_file(
+    other: list[str], expected: tuple[str, int, str] | None
+) -> None:
     """Where no other file has such a function."""
     lines = ["def f(path):", "    pass"]
     edit = edit_of("a", lines, 0, "path", "file")
