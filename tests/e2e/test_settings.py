@@ -83,8 +83,8 @@ def test_status_is_told_to_those_who_want_it(editor: Editor, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("method", ["textDocument/didSave", "textDocument/didClose"])
-def test_settings_saved_in_the_editor_are_read_again(editor: Editor, tmp_path: Path, method: str):
-    """The project's, however its URI is spelled, and the user's own."""
+def test_what_is_saved_in_the_editor_is_read_again(editor: Editor, tmp_path: Path, method: str):
+    """The project's settings, however their URI is spelled, the user's own, and rules of privacy."""
     user, project = tmp_path / "home/fim-lsp/config.toml", tmp_path / "shop/.fim-lsp.toml"
     user.parent.mkdir(parents=True)
     project.parent.mkdir()
@@ -100,6 +100,14 @@ def test_settings_saved_in_the_editor_are_read_again(editor: Editor, tmp_path: P
     event = {"uri": project.as_uri(), "type": 3}
     editor.notify("workspace/didChangeWatchedFiles", {"changes": [event]})
     assert capacity(editor) == 9
+    a, rules = project.with_name("a.py"), project.with_name(".gitignore")
+    a.write_text("x = 1\n", "utf-8")
+    editor.open(a.as_uri(), "x = 1\n")
+    editor.open(rules.as_uri(), "", "ignore")
+    assert "private" not in str(editor.command("fim.showContext", a.as_uri())["note"])
+    rules.write_text("a.py\n", "utf-8")
+    editor.notify(method, {"textDocument": {"uri": rules.as_uri()}})
+    assert "private" in str(editor.command("fim.showContext", a.as_uri())["note"])
 
 
 def test_settings_written_beside_the_editor_are_found(editor: Editor, tmp_path: Path) -> None:
