@@ -1,8 +1,8 @@
 """
 The evidence for and against a change at a place: a few readable numbers. Pure.
 
-Their names are the rows of weights.toml, which says what each means and what it weighs. Counts are logarithms of one more; what is a part of something is from 0 to 1; all others
-are 0 or 1.
+Their names are the rows of weights.toml, which says what each means and what it weighs. Counts are
+logarithms of one more; what is a part of something is from 0 to 1; all others are 0 or 1.
 
 Confidence: evidence into how sure a proposal is: a logistic score, and the one table of its
 weights.
