@@ -12,4 +12,5 @@ lines_in_sight: a suggestion without a model: the line that begins as the typed 
 request: a completion request, the reasons why it may get nothing, and what the editor inserts
 known: what a model said at a place, and what is left of it at a cursor, where a request may wait
 pace: the wait between a key and the request, by the user's typing pace
+back_off: how much longer suggestions wait after some that were not wanted
 """

@@ -5,5 +5,6 @@ sizing: what a model's server may take, by its header and this machine's memory
 command_line: the command line of llama-server
 embedded_child: the process with llama.cpp inside; the only importer of xllamacpp
 programs: chooses the program that runs a model: an installed llama-server, or the embedded engine
-embedded: llama.cpp in a process, our child or shared, as a `Backend`; restarts and ends it
+supervisor: one child process, started again less and less often
+embedded: llama.cpp in a process, our child or shared, as a `Backend`
 """

@@ -4,9 +4,7 @@ llama.cpp in a process as a `Backend`: found or started at the first `connect`.
 The process (`embedded_child`) listens on a free port of 127.0.0.1 behind a random key; from there
 on it is a `LlamaServer` like any other. One that only we use is our child, and gone with us; one
 that all editors of this user use is apart from us, and ends when no editor has used it for a while
-(`machine.locks`). When it dies it is started again, less and less often. An end is made, not asked
-for: nothing is lost with a model server, and an editor that closes is not to wait for one that
-hangs or was stopped.
+(`machine.locks`).
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ import logging
 import os
 import re
 import secrets
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -25,9 +22,9 @@ from pathlib import Path
 from server_bridge.http.client import Http, Trust
 from server_bridge.llama.backend import LlamaServer, Own
 from server_bridge.machine import locks, processes
-from server_bridge.machine.executables import KILL, signal_group, start_async
 from server_bridge.process import programs, sizing
-from server_bridge.process.programs import EmbeddedSettings, Program, make_environment
+from server_bridge.process.programs import EmbeddedSettings
+from server_bridge.process.supervisor import Supervisor
 from server_bridge.protocol import (
     BackendError,
     BackendUnavailable,
@@ -40,8 +37,6 @@ from server_bridge.protocol import (
 # glibc's words; xllamacpp's wheel leaves OpenMP to the system, and small containers have none.
 MISSING = re.compile(r"([\w.+-]{1,80}): cannot open shared object file")
 NAME = "the engine"  # in messages: its port says nothing to a user
-STEADY_S = 60.0  # running this long resets the restart back-off
-LONGEST_WAIT_S = 30.0
 START_S = 120.0  # a big model from a slow disk
 LOOK_S = 0.1  # between two looks at an engine that another editor starts
 SLOW = f"{NAME} does not start: it took longer than two minutes"
@@ -260,65 +255,3 @@ def _why_not(model: str, error: str) -> str:
         f"llama.cpp cannot run {model} ({error}): "
         "set fim.backend.model to a GGUF file it can load, or get one with `fim-lsp setup`"
     )
-
-
-class Supervisor:
-    """State: the child, when it was started, and how often in a row it did not last."""
-
-    def __init__(self) -> None:
-        self._process: asyncio.subprocess.Process | None = None
-        self._started = 0.0
-        self._n_deaths = 0
-
-    @property
-    def wait_s(self) -> float:
-        """Seconds until it may be started again."""
-        return max(0.0, self._started + restart_delay(self._n_deaths) - time.monotonic())
-
-    async def start(self, program: Program) -> asyncio.subprocess.Process:
-        """Run *program* in place of a child that ended. Raises OSError where that cannot be."""
-        self._started = time.monotonic()
-        with program.log.open("ab") as log_file:
-            process = self._process = await start_async(
-                program.argv,
-                program.cwd,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log_file,
-                env=make_environment(),
-                umask=0o077,  # what it saves of prompts, other users may not read
-                pass_fds=() if program.lock is None else (program.lock,),
-            )
-        assert process.stdin is not None
-        process.stdin.write(program.settings)
-        return process
-
-    async def end(self) -> None:
-        """End the child."""
-        process, self._process = self._process, None
-        if process is not None:
-            await asyncio.shield(_end(process))
-
-    async def fail(self) -> None:
-        """End a child that does not work; it counts as one that died."""
-        await self.end()
-        self._n_deaths += 1
-
-    def note_death(self) -> None:
-        """Count a process that ended by itself."""
-        n, lived_s = self._n_deaths, time.monotonic() - self._started
-        self._process, self._n_deaths = None, 1 if lived_s >= STEADY_S else n + 1
-
-
-def restart_delay(n_deaths: int) -> float:
-    """Return seconds to wait after the last start when the child died *n_deaths* times in a row."""
-    return 0.0 if n_deaths <= 1 else min(2.0 ** (n_deaths - 2), LONGEST_WAIT_S)
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """End a process and all that it started."""
-    assert process.stdin is not None
-    process.stdin.close()
-    if process.returncode is None:
-        signal_group(process.pid, KILL)
-    await process.communicate()  # its end, and that of its output

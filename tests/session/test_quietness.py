@@ -8,10 +8,11 @@ import pytest
 
 from fim_lsp.documents import Edit, Position, after, apply_edits, open_document
 from fim_lsp.events import Dismissed, Snoozed
-from fim_lsp.session.quietness import READ_S, Quietness, Reaction
+from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.state.acceptance import Acceptance
 from fim_lsp.session.stats import Stats
 from fim_lsp.settings.config import Config
+from fim_lsp.suggest.back_off import READ_S, Reaction
 from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
 from tests.typist import Typist

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fim_lsp.session.quietness import (
+from fim_lsp.suggest.back_off import (
     MOST,
     MOST_WAIT_MS,
     NEAR_ONE,

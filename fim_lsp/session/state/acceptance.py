@@ -24,8 +24,9 @@ from typing import NamedTuple
 
 from fim_lsp.documents import Document, Edit, Position, after, minimal, unix
 from fim_lsp.events import Accepted, PartlyAccepted, Shown
-from fim_lsp.session.quietness import ALONG_CHARS, Quietness, Reaction
+from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.stats import Stats
+from fim_lsp.suggest.back_off import ALONG_CHARS, Reaction
 
 KNOWN = 64  # suggestions an editor may still name when it says what was accepted
 PAIRED = ")]}>\"'`"  # what editors add to the opening one that is typed

@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from server_bridge.process.embedded import Supervisor, restart_delay
 from server_bridge.process.programs import Program
+from server_bridge.process.supervisor import Supervisor, restart_delay
 from tests.server_bridge.waiting import has_ended, until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are Unix's")
