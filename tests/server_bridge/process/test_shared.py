@@ -313,15 +313,15 @@ def put_in_the_way(what: str, path: Path) -> int | None:
 @pytest.mark.parametrize("what", IN_THE_WAY)
 async def test_without_a_place_for_its_file_each_has_its_own(what: str, tmp_path, monkeypatch):
     """It works as before, whatever lies there; nothing is made elsewhere."""
-    leave, start_s = Embedded._leave_shared, embedded.START_S
+    new_child, start_s = Embedded._new_child, embedded.START_S
 
-    def leave_and_start(backend: Embedded) -> None:
-        leave(backend)
+    async def start_in_time(backend: Embedded) -> dict[str, str]:
         monkeypatch.setattr(embedded, "START_S", start_s)
+        return await new_child(backend)
 
     if what in ("its folder is locked", "silent"):  # which are waited for
         monkeypatch.setattr(embedded, "START_S", 0.5)
-        monkeypatch.setattr(Embedded, "_leave_shared", leave_and_start)
+        monkeypatch.setattr(Embedded, "_new_child", start_in_time)
     model = tmp_path / "model.gguf"
     shutil.copy(BUNDLED, model)
     settings = EmbeddedSettings(str(model), shared=str(tmp_path / "cache" / "engine"), unused_s=0.5)
