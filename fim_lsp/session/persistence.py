@@ -54,8 +54,9 @@ class Persistence:
     _restoring: Tasks = field(default_factory=Tasks)
     _forgetting: Tasks = field(default_factory=Tasks)
     _tasks: Tasks = field(default_factory=Tasks)
+    # one may still wait for its disk when the next begins
+    _saves: Tasks = field(default_factory=Tasks)
     _rest: asyncio.TimerHandle | None = None
-    _saving: asyncio.Task[None] | None = None
     _auditing: asyncio.Task[None] | None = None
     _is_due: bool = False  # what is on disk is to be judged
     # whose rules this session knows, or knew
@@ -141,9 +142,8 @@ class Persistence:
     async def _forget(self, cache: Path) -> None:
         delete = partial(state_file.forget, cache)
         await judge_apart(delete)
-        if self._saving is not None and not self._saving.done():
-            await asyncio.wait([self._saving])
-            await judge_apart(delete)  # what it had on its way to the disk
+        await asyncio.gather(*self._saves, return_exceptions=True)
+        await judge_apart(delete)  # what they had on their way to the disk
         for workspace in self._open_documents.workspaces:
             workspace.note_saved(None)
         for doc in self._open_documents:
@@ -182,8 +182,8 @@ class Persistence:
                 if self._is_due:
                     self._is_due = False
                     await asyncio.sleep(CALM_S)
-            if self._saving is not None and not self._saving.done():
-                self._saving.add_done_callback(lambda _: self.begin_audit())
+            for save in self._saves:
+                save.add_done_callback(lambda _: self.begin_audit())
             roots = self._open_documents.workspaces.roots, tuple(self._roots)
             try:
                 kept, by_root = await judge_apart(partial(_list_kept, cache, *roots))
@@ -225,8 +225,7 @@ class Persistence:
         await self._restoring.aclose()
         if self._rest is not None:
             self._rest.cancel()
-        if self._saving is not None:
-            await asyncio.wait([self._saving])
+        await asyncio.gather(*self._saves, *self._forgetting, return_exceptions=True)
         await asyncio.wait([self._begin()])
         await self.wait_audited()
         await self._forgetting.aclose(None)
@@ -272,8 +271,7 @@ class Persistence:
         return bool(workspace.root) and workspace.settings(self._connection.config).state.save
 
     def _begin(self) -> asyncio.Task[None]:
-        self._saving = self._tasks.start(self.save(), "save")
-        return self._saving
+        return self._saves.start(self.save(), "save")
 
 
 def _list_kept(cache: Path, *roots: tuple[str, ...]) -> tuple[Kept, dict[str, set[str]]]:

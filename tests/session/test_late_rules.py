@@ -16,6 +16,7 @@ from fim_lsp.documents import Position
 from fim_lsp.instruct.dialogue import Instruction
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import PrivacyConfig, StateConfig
+from server_bridge.machine import notes
 from server_bridge.protocol import Prompt
 from tests.fake_backend import FakeBackend
 from tests.fuzz import in_turn
@@ -174,28 +175,37 @@ def switched_off(held: Held) -> None:
     held.session.configure(dataclasses.replace(QUICK, state=StateConfig(save=False)))
 
 
-@pytest.mark.parametrize("when", ["it is being saved", "it is saved", "it is saved and closed"])
+WHENS = [
+    "it is being saved", "it is being saved, and another save has ended", "it is saved",
+    "it is saved and closed",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("when", WHENS)
 @pytest.mark.parametrize("rule", [watched, configured, switched_off])
 async def test_a_save_under_way_leaves_nothing(
     held: Held, rule: Callable[[Held], None], when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The model takes its time to save, or has; then the user wants nothing kept, or the file became private."""
     monkeypatch.setattr("fim_lsp.session.persistence.REST_S", 0.05)
-    monkeypatch.setattr(held.backend, "save", _save_all(held.backend))
+    monkeypatch.setattr(held.backend, "save", _save_all(held.backend, held.cache / "slots"))
     await held.shop.ask(invoked=True)
     held.backend.hold("save")
     await asyncio.wait_for(held.backend.until_held(), 5.0)
-    if when != "it is being saved":
+    if when.startswith("it is saved"):
         held.backend.release()
         await until(lambda: _is_kept(held))
-    if when == "it is saved and closed":
+    if "and" in when:
         held.session.handle(events.Closed(held.uri))
+    if when.startswith("it is being saved, "):
+        await held.session._persistence._begin()
     rule(held)
     await wait_judged(held.session)
     await soon()
     held.backend.release()
     await soon()
     await held.session.wait_idle()
+    await held.session.wait_judged()
     assert not await _is_kept(held)
 
 
@@ -204,11 +214,15 @@ async def _is_kept(held: Held) -> bool:
     return any(CANARY in path.read_text("utf-8", "replace") for path in kept)
 
 
-def _save_all(backend: FakeBackend) -> Callable[[Prompt], Coroutine[Any, Any, int]]:
+def _save_all(
+    backend: FakeBackend, slots: Path
+) -> Callable[[Prompt, tuple[str, ...]], Coroutine[Any, Any, int]]:
     wait = backend.save
 
-    async def save(prompt: Prompt, _: tuple[str, ...] = ()) -> int:
+    async def save(prompt: Prompt, files: tuple[str, ...]) -> int:
         await wait(prompt)
+        notes.write(slots / "1.json", {"files": files})
+        (slots / "1").write_text(repr(prompt))
         return 100
 
     return save

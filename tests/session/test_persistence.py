@@ -179,6 +179,17 @@ async def test_who_wants_it_no_more_has_nothing_left(machine: Machine, root: Pat
     assert machine.kept() == []
 
 
+async def test_saving_that_is_on_again_keeps_what_is_there_at_the_end(machine: Machine, root: Path):
+    """The user switched it off and on at once: what was deleted meanwhile is saved again."""
+    async with machine.session() as ours:
+        await at(ours, root).ask(invoked=True)
+        await ours.wait_idle()
+        await ours._persistence.save()
+        ours.configure(replace(BRIEF, state=StateConfig(save=False)))
+        ours.configure(BRIEF)
+    assert len(machine.kept()) == 1
+
+
 async def test_files_outside_of_every_workspace_leave_nothing(
     machine: Machine, root: Path, tmp_path: Path
 ) -> None:
