@@ -201,7 +201,8 @@ class OpenAiServer(Stateful):
             raise
 
     async def _choose_model(self) -> ModelInUse:
-        return await choose_model(self._http, self._model, self._template, self._n_ctx)
+        known = self._client.connected if self._client else None
+        return await choose_model(self._http, self._model, self._template, self._n_ctx, known)
 
     async def _meet_another(self, used: ModelInUse) -> bool:
         """
@@ -253,9 +254,8 @@ class OpenAiServer(Stateful):
         """
         Return whether the server has another model now, which may be why it refused a request.
         """
-        if self._client is None or self._model or isinstance(error, PromptTooLong):
-            return False
-        return await self._meet_another(self._client.connected)
+        client = None if self._model or isinstance(error, PromptTooLong) else self._client
+        return client is not None and await self._meet_another(client.connected)
 
     async def _replies(self, request: Request, *, whole: bool) -> AsyncGenerator[Reply, None]:
         """Yield the replies to *request*; it is asked again where the model was swapped."""

@@ -114,10 +114,12 @@ class ModelInUse:
         return COMPLETIONS, {**named, "prompt": " ", "max_tokens": 1}
 
 
-async def choose_model(http: Http, wanted: str, template: str, n_ctx: int) -> ModelInUse:
+async def choose_model(
+    http: Http, wanted: str, template: str, n_ctx: int, known: ModelInUse | None = None
+) -> ModelInUse:
     """
     Choose the model called *wanted* ("" for the only one) of the server at *http*; *n_ctx* as in
-    `OpenAiServer`.
+    `OpenAiServer`. What is *known* of it stays while the server does not list it.
 
     Raises BackendUnusable where the user has to choose, or where there is no such *template*.
     """
@@ -126,7 +128,9 @@ async def choose_model(http: Http, wanted: str, template: str, n_ctx: int) -> Mo
     except (BackendRejected, BackendUnusable, UnexpectedAnswer):
         if not wanted:
             raise
-        listed = [ListedModel(wanted)]  # what is only needed to choose is not required
+        listed = []  # what is only needed to choose is not required
+    if wanted and known and all(model.known_as != wanted for model in listed):
+        return known
     model = _choose_entry(listed, wanted, http.url)
     if model.known_as == UNKNOWN and not template:
         raise BackendUnusable(
@@ -136,9 +140,8 @@ async def choose_model(http: Http, wanted: str, template: str, n_ctx: int) -> Mo
     name = wanted or model.known_as
     # A seed makes mlx_lm.server take requests one by one, where an error ends one, not all.
     family = _family(name, template)
-    fields: Object = (
-        {"seed": 0} if model.is_mlx else {} if family == completion.MESSAGE else {"logprobs": 1}
-    )
+    fields: Object = {} if family == completion.MESSAGE else {"logprobs": 1}
+    fields = {"seed": 0} if model.is_mlx else fields
     if wanted or not model.is_mlx:
         fields["model"] = name
     return ModelInUse(

@@ -195,6 +195,29 @@ async def test_a_context_that_was_not_listed_is_asked_for_again(odd: bytes, n_od
     assert n_asked == 1 + min(n_odd, 3)
 
 
+MLX = b'{"data": [{"id": "%s", "object": "model"}]}' % QWEN.encode()
+
+
+@pytest.mark.parametrize("odd", [b"<html>", b'{"data": []}', OTHER, b'{"models": ["other"]}'])
+@pytest.mark.parametrize("told", [MLX, TOLD.replace(b"32768", b"4096")])
+async def test_a_list_without_the_named_model_forgets_nothing(told: bytes, odd: bytes) -> None:
+    """A router lists nothing just then: what it said of the server holds, and what the server holds is there."""
+    listed = [told, *[odd] * 9]
+
+    def answer(heard: Heard) -> tuple[int, bytes]:
+        if heard.path == "/v1/models":
+            return 200, listed.pop(0)
+        return 200, ANSWER if heard.method == "POST" else b'{"status": "ok"}'
+
+    with recorder(answer=answer) as server:
+        async with aclosing(OpenAiServer(Http(server.url), QWEN)) as backend:
+            await backend.complete(REQUEST)
+            held, streams = (await backend.measure(REQUEST.prompt)).cached, backend.state.streams
+            await backend.warm(REQUEST.prompt, 100)
+            assert (await backend.measure(REQUEST.prompt)).cached > held // 2 > 0
+            assert backend.state.streams == streams == (told != MLX)
+
+
 async def test_a_refusal_forgets_nothing_where_the_model_is_the_same() -> None:
     """What the server holds is still there, and need not be evaluated ahead again."""
     refuses = False
