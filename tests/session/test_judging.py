@@ -235,7 +235,7 @@ async def test_the_looks_end_with_the_session(disk: Disk) -> None:
 
 async def test_what_settings_may_hide_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """While they are not known."""
-    monkeypatch.delattr(verdicts, "judge_apart")
+    monkeypatch.delattr(verdicts, "look_apart")
     config = Config(privacy=PrivacyConfig(unknown="late"))
     assert (await Verdicts(lambda: (ROOT,)).find(URI, (), config)).why == f"{UNSURE}: late"
 

@@ -1,5 +1,5 @@
 """
-The verdicts on files: a look at the disk, in threads that only verdicts use. State: the refusals.
+The verdicts on files: a look at the disk. State: the refusals.
 
 A disk may not answer, so a look may hang for as long as it likes, and is in no other's way. What
 was private, or could not be judged, stays so while its file is gone, or lies in another folder and
@@ -12,35 +12,23 @@ import asyncio
 import os
 import stat
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path, PurePath
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from fim_lsp.settings.config import Config, PrivacyConfig
+from fim_lsp.tasks import look_apart
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.files import has_lines
 from fim_lsp.workspace.ignore_files import UNSURE, list_rule_files, why_private
 from fim_lsp.workspace.paths import PlaceId
-
-T = TypeVar("T")
 
 LIMIT_S = 1.0  # for what a disk is asked: after that a request goes on without it
 SOON_S = 0.1  # for where a file is: a look at a disk that answers takes some milliseconds
 CALM_S = 0.05  # without another change of the rules, before the disk is asked because of one
 
 REFUSALS = 10_000  # that are remembered
-# The default threads may be busy with names that do not resolve, long texts. Each look may hang.
-_JUDGES = ThreadPoolExecutor(400, "judge")
-
-
-async def judge_apart(look: Callable[[], T]) -> T:
-    """
-    Return what *look* sees on disk, which verdicts and user wait for, from a thread that no other
-    work needs.
-    """
-    return await asyncio.get_running_loop().run_in_executor(_JUDGES, look)
 
 
 class Judged(NamedTuple):
@@ -73,7 +61,7 @@ class Verdicts:
         name = "" if uri.startswith("untitled:") else os.path.normpath(file)  # noqa: ASYNC240
         refused = lines if name in self._refusals else None
         look = partial(self._look, uri, refused, config.privacy)
-        seen, self.rule_files = await judge_apart(look)
+        seen, self.rule_files = await look_apart(look)
         return seen._replace(why=self._keep_refusal(name, seen)) if name else seen
 
     def list_private(self, uris: Collection[str], privacy: PrivacyConfig) -> set[str]:
@@ -145,7 +133,7 @@ async def is_elsewhere(uri: str, place: PlaceId | None) -> bool:
     disk does not say so soon. A file that is saved under its name stays where it is.
     """
     with suppress(TimeoutError):
-        now = await asyncio.wait_for(judge_apart(partial(_place, uri)), SOON_S)
+        now = await asyncio.wait_for(look_apart(partial(_place, uri)), SOON_S)
         return _way(now) != _way(place)
     return True
 
