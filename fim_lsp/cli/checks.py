@@ -20,7 +20,7 @@ from fim_lsp.session.edits.model_edits import trouble
 from fim_lsp.settings.config import BackendConfig, Config, list_servers, remote_servers
 from server_bridge.machine.addresses import is_loopback, redact_url
 from server_bridge.protocol import Backend, BackendError, Prompt, Reply, Request, State, TextModel
-from server_bridge.weights.table import MOST_MS, NAMES, Offer, OfferedModel
+from server_bridge.weights.table import MOST_MS, NAMES, Offer
 
 # The window around the cursor alone takes 1,536 tokens by default (prefix, suffix, middle) and an
 # answer up to 128; below this there is no room for other files.
@@ -145,7 +145,8 @@ async def model(target: Target) -> list[Finding]:
 
 async def access(target: Target) -> list[Finding]:
     """Check that the server answers no other machine and no web page."""
-    url, used = target.backend.state.url, _list_used(target)
+    url, servers = target.backend.state.url, list_servers(target.config.backend)
+    used = [server for server in servers if redact_url(server.url).startswith(url)]
     if any(one.api_key_env or one.api_key_file or one.api_key_command for one in used):
         return []
     key = "start it with --api-key-file FILE, and name yours in fim.backend.apiKeyFile"
@@ -249,13 +250,6 @@ async def next_edit(target: Target) -> list[Finding]:
 OF_MODEL: tuple[Check, ...] = (access, context, speed, cache, speculation)
 
 
-def _list_used(target: Target) -> list[BackendConfig]:
-    """Return the servers of the settings at the address that answers."""
-    url = target.backend.state.url
-    servers = list_servers(target.config.backend)
-    return [server for server in servers if redact_url(server.url).startswith(url)]
-
-
 def _faster(target: Target, ms_per_token: float) -> str:
     """Say what is faster where a token takes *ms_per_token*, "" where nothing is, or it is quick."""
     state, best = target.backend.state, target.best
@@ -263,14 +257,12 @@ def _faster(target: Target, ms_per_token: float) -> str:
         return ""
     if not is_loopback(state.url) and state.kind != "embedded":
         return "start the server with a smaller model, or with more layers on its GPU"
-    if best is None or best.ms_per_token >= ms_per_token or _is(best.model, state.model):
+    if best is None or best.ms_per_token >= ms_per_token:
+        return ""
+    family = best.model.file.removesuffix("-q8_0.gguf")  # it may be there in another precision
+    if Path(state.model).name.lower().startswith(family):
         return ""
     return f"take a smaller model: fim-lsp setup --get {best.model.name}"
-
-
-def _is(model: OfferedModel, name: str) -> bool:
-    """Return whether a model file called *name* is *model*, in whatever precision."""
-    return Path(name).name.lower().startswith(model.file.removesuffix("-q8_0.gguf"))
 
 
 def _not_the_named(backend: BackendConfig, state: State) -> str:

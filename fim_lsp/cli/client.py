@@ -270,5 +270,5 @@ def _converter() -> Converter:
 def _parse_suggestion(document: Document, item: types.InlineCompletionItem) -> Suggested:
     assert item.range  # our own server's
     places = item.range.start, item.range.end
-    start, end = (convert.position(document, place, ENCODING) for place in places)
+    start, end = (convert.position(document.lines, place, ENCODING) for place in places)
     return Suggested(str(item.insert_text), start, end, item)

@@ -155,13 +155,15 @@ def run(arguments: Namespace, path: Path, get: Get, try_out: Try) -> int:
         if not values["model"]:
             screen.line("Nothing was changed.")
             return 1
-    elif problem := _problem(choice, values) or _try(choice, values, try_out, screen):
+    elif problem := choice != FOUND and (_problem(choice, values) or _try(values, try_out, screen)):
         screen.say(f"fim-lsp: {problem}")
         screen.line("Nothing was changed.")
         return 1
+    problem = ""
     try:
         _write(path, values, screen)
-        problem = _why_ignored()
+        if files.read(())[0].backend.endpoints:
+            problem = "fim.backend.endpoints counts in place of what was written: remove it"
     except (OSError, ValueError, CannotEdit) as error:
         problem = str(error)
     if problem:
@@ -238,10 +240,8 @@ def _problem(choice: str, values: Values) -> str:
     return ""
 
 
-def _try(choice: str, values: Values, try_out: Try, screen: Screen) -> str:
+def _try(values: Values, try_out: Try, screen: Screen) -> str:
     """Return why the file or the server that is named does not work; says if it is second best."""
-    if choice not in (FILE, ADDRESS):
-        return ""
     screen.status(f"trying {values['url'] or values['model']} …")
     problem, note = try_out(values)
     screen.status("")
@@ -268,24 +268,13 @@ def _file(name: str) -> str:
 
 
 def _write(path: Path, values: Values, screen: Screen) -> None:
-    before = _text(path)
+    before = path.read_bytes().decode() if path.exists() else ""
     after = set_values(before, "backend", values)
     if after == before:
         screen.line(f"{path} has these settings already." if before else "These are the defaults.")
         return
     _replace(path, after)
     screen.line(f"Written to {path}.")
-
-
-def _why_ignored() -> str:
-    """Return why what was written does not count, "" if it does."""
-    if files.read(())[0].backend.endpoints:
-        return "fim.backend.endpoints counts in place of what was written: remove it"
-    return ""
-
-
-def _text(path: Path) -> str:
-    return path.read_bytes().decode() if path.exists() else ""
 
 
 def _replace(path: Path, text: str) -> None:

@@ -130,19 +130,17 @@ class ClientDocuments:
         Return the document that *excerpt* is from, with the excerpt in its place; without *uri* any
         unnamed one.
         """
-        unnamed = [key for key in reversed(self._kept) if key.startswith(UNNAMED)]
-        best: tuple[str, Placed] | None = None
-        for key in [uri] if uri else unnamed:
-            text = self._kept.get(key)
-            where = (
-                place_excerpt(self._session.documents[text.uri].lines, excerpt) if text else None
-            )
-            if where and (best is None or where.n_alike > best[1].n_alike):
-                best = key, where
-        if best is None:
+        fitting: list[tuple[str, ClientText, Placed]] = []
+        for key, text in reversed(self._kept.items()):
+            if key == uri or (not uri and key.startswith(UNNAMED)):
+                lines = self._session.documents[text.uri].lines
+                if where := place_excerpt(lines, excerpt):
+                    fitting.append((key, text, where))
+        if not fitting:
             return None
-        self._kept.move_to_end(best[0])
-        return self._kept[best[0]], best[1]
+        key, text, where = max(fitting, key=lambda fit: fit[2].n_alike)
+        self._kept.move_to_end(key)
+        return text, where
 
     async def _open(self, uri: str, excerpt: Excerpt) -> ClientPlace:
         """
@@ -152,7 +150,10 @@ class ClientDocuments:
         uri = uri or uri_of(UNNAMED, f"untitled-{next(self._numbers)}")
         lines, where = await self._on_disk(uri, excerpt)
         if not (text := self._kept.get(uri)):
-            ours = self._free_uri(uri)
+            ours = uri
+            if uri in self._session.documents and uri not in self._shown:
+                # An editor has that file open: another text that is as private.
+                ours = f"untitled:{uri.removeprefix('file://')}"
             version = self._begin(ours, excerpt.language or language_of(uri), "".join(lines))
             self._shown.pop(ours, None)
             text = self._kept[uri] = ClientText(ours, Position(0, 0), version)
@@ -177,12 +178,6 @@ class ClientDocuments:
         lines = tuple(map(unix, saved.lines)) if saved else ()
         where = place_excerpt(lines, excerpt) if saved else None
         return (lines, where) if where else (shown.lines, shown)
-
-    def _free_uri(self, uri: str) -> str:
-        """Return *uri*; if an editor has that file open, another one that is as private."""
-        if uri not in self._session.documents or uri in self._shown:
-            return uri
-        return f"untitled:{uri.removeprefix('file://')}"
 
     def _begin(self, uri: str, language: str, text: str) -> int:
         """Open a document of our own; return its version."""

@@ -192,13 +192,10 @@ async def _end_with(connection: ClientConnection, response: Response) -> None:
     """Answer and hang up, so that a page holds none of the few connections."""
     headers = {**response.headers, "connection": "close"}
     await _answer(connection, response._replace(headers=headers))
-    with contextlib.suppress(asyncio.TimeoutError):  # what is unread would reset the connection
-        await asyncio.wait_for(_discard(connection.reader), UNREAD_S)
-
-
-async def _discard(reader: asyncio.StreamReader) -> None:
-    while await reader.read(READ_BYTES):
-        pass
+    with contextlib.suppress(TimeoutError):  # what is unread would reset the connection
+        async with asyncio.timeout(UNREAD_S):
+            while await connection.reader.read(READ_BYTES):
+                pass
 
 
 async def _handle(connection: ClientConnection, handle: Handler, request: HttpRequest) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from functools import cache as cached
 from itertools import accumulate
 from pathlib import Path
 
@@ -58,7 +57,7 @@ class Page:
             return None
         kind = KINDS[name.rpartition(".")[2]]
         headers = {"content-type": f"{kind}; charset=utf-8", "content-security-policy": POLICY}
-        return Response(200, headers, _file(name))
+        return Response(200, headers, (FILES / name).read_bytes())
 
     async def live(self, request: HttpRequest) -> Response | None:
         """Return what the page shows now, or act on its one button; None for another path."""
@@ -109,8 +108,3 @@ def _prompt(report: PromptReport) -> dict[str, object]:
         for part, n, start in zip(report.segments, counts, starts, strict=False)
     ]
     return {"note": report.note, "parts": parts}
-
-
-@cached
-def _file(name: str) -> bytes:
-    return (FILES / name).read_bytes()

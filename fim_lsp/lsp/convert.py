@@ -64,18 +64,24 @@ def units(line: str, column: int, encoding: str) -> int:
     return len(well_formed(line[:column]).encode(codec)) // width
 
 
-def position(document: Document, place: types.Position | ClientPosition, encoding: str) -> Position:
+def position(
+    lines: Sequence[str], place: types.Position | ClientPosition, encoding: str
+) -> Position:
     """
-    Return the client's position as ours; one that does not exist becomes the nearest that does.
+    Return the client's position in *lines* as ours; one that does not exist becomes the nearest
+    that does.
     """
-    return _position(document.lines, place, encoding)
+    if place.line >= len(lines):
+        return Position(len(lines) - 1, len(lines[-1]))
+    line = lines[place.line]
+    return Position(place.line, min(column(line, place.character, encoding), body_length(line)))
 
 
 def place_of(place: object, document: Document | None, encoding: str) -> Position | None:
     """Return the position in a command's JSON, None for none that makes sense."""
     if document is not None:
         with contextlib.suppress(ValueError):
-            return position(document, raw_position(place), encoding)
+            return position(document.lines, raw_position(place), encoding)
     return None
 
 
@@ -123,8 +129,9 @@ def parse_selected(document: Document, info: types.SelectedCompletionInfo, encod
     """
     Return the item selected in the client's completion menu: what it would replace, and by what.
     """
-    start = position(document, info.range.start, encoding)
-    return Edit(start, position(document, info.range.end, encoding), info.text)
+    ends = info.range.start, info.range.end
+    start, end = (position(document.lines, place, encoding) for place in ends)
+    return Edit(start, end, info.text)
 
 
 def inline_list(
@@ -289,20 +296,11 @@ def parse_partial(params: object) -> PartlyAccepted | None:
     return None
 
 
-def _position(
-    lines: Sequence[str], place: types.Position | ClientPosition, encoding: str
-) -> Position:
-    if place.line >= len(lines):
-        return Position(len(lines) - 1, len(lines[-1]))
-    line = lines[place.line]
-    return Position(place.line, min(column(line, place.character, encoding), body_length(line)))
-
-
 def _edit(lines: Sequence[str], change: ContentChange, encoding: str) -> Edit:
     if change.start is None or change.end is None:
         return Edit(Position(0, 0), Position(len(lines), 0), change.text)
     first, last = sorted((change.start, change.end))
-    start, end = (_position(lines, place, encoding) for place in (first, last))
+    start, end = (position(lines, place, encoding) for place in (first, last))
     if encoding != "utf-16":
         return Edit(start, end, change.text)
     left, before, _, _ = _halves(lines[start.line], start.column, first.character)

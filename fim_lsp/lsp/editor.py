@@ -88,7 +88,8 @@ class Editor(LanguageServer):
     def begin(self, params: types.InitializeParams) -> None:
         """Open the session with the settings known so far."""
         self.encoding = types.PositionEncodingKind(self.workspace.position_encoding).value
-        name = _name(params)
+        client = _client(params)
+        name, version = client.name, client.version or ""
         self.menu = MenuClient(
             quirks.reads_snippets(name),
             self.offers(MODES, types.InsertTextMode.AsIs),
@@ -102,7 +103,7 @@ class Editor(LanguageServer):
         self.session = self._open_session(self._config())
         self._is_open = True
         self._waits_ms = quirks.waits_ms(name)
-        self._word_limit_s = quirks.word_limit_s(name, _version(params))
+        self._word_limit_s = quirks.word_limit_s(name, version)
         self.session.on_status = lambda _: self._show_status()
         self.session.handle(events.FoldersChanged(self.roots))
 
@@ -112,7 +113,7 @@ class Editor(LanguageServer):
         """
         setting = self.session.config_of("").completion.fallback
         has_ghost_text = self.offers("text_document.inline_completion")
-        without = not has_ghost_text and not quirks.has_ghost_text_unsaid(_name(params))
+        without = not has_ghost_text and not quirks.has_ghost_text_unsaid(_client(params).name)
         return setting == "always" or (setting == "auto" and without)
 
     async def aclose(self, within_s: float) -> None:
@@ -362,12 +363,8 @@ def _move(ranged: Ranged, n_lines: int) -> Ranged:
     return ranged._replace(start=ranged.start.down(n_lines), end=ranged.end.down(n_lines))
 
 
-def _name(params: types.InitializeParams) -> str:
-    return params.client_info.name if params.client_info else ""
-
-
-def _version(params: types.InitializeParams) -> str:
-    return (params.client_info and params.client_info.version) or ""
+def _client(params: types.InitializeParams) -> types.ClientInfo:
+    return params.client_info or types.ClientInfo("")
 
 
 def _roots(params: types.InitializeParams) -> tuple[str, ...]:

@@ -155,9 +155,8 @@ async def _apply(editor: Editor, offer: NextEdit) -> None:
 
 def dismiss(editor: Editor, *arguments: object) -> None:
     """Do not propose the like again; of the document named, or of the one asked about last."""
-    editor.session.handle(
-        NextEditDismissed(editor.notebooks.place(_read_uri(editor, arguments))[0])
-    )
+    uri, _ = editor.notebooks.place(_read_uri(editor, arguments))
+    editor.session.handle(NextEditDismissed(uri))
 
 
 async def why(editor: Editor, *arguments: object) -> str:

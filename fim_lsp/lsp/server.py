@@ -67,7 +67,7 @@ async def inline_completion(
     document = editor.document(params.text_document.uri)
     if document is None:
         return types.InlineCompletionList([])
-    position = convert.position(document, params.position, editor.encoding)
+    position = convert.position(document.lines, params.position, editor.encoding)
     invoked = params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
     info = params.context.selected_completion_info
     selected = convert.parse_selected(document, info, editor.encoding) if info else None
@@ -99,7 +99,7 @@ async def completion(editor: Editor, params: types.CompletionParams) -> types.Co
     document = editor.document(params.text_document.uri)
     if document is None:
         return types.CompletionList(is_incomplete=True, items=[])
-    position = convert.position(document, params.position, editor.encoding)
+    position = convert.position(document.lines, params.position, editor.encoding)
     suggestions = await editor.ask(
         types.TEXT_DOCUMENT_COMPLETION, document, position, invoked=False, client=MENU
     )
@@ -119,7 +119,7 @@ async def code_action(
     """
     uri, wanted = params.text_document.uri, params.context.only
     if document := editor.document(uri):
-        editor.rest_at(uri, convert.position(document, params.range.end, editor.encoding))
+        editor.rest_at(uri, convert.position(document.lines, params.range.end, editor.encoding))
     actions = edits.code_actions(editor, params)  # of this text: a wait may bring another
     if _is_among(types.CodeActionKind.RefactorRewrite, wanted):
         actions = [*await inline_edits.code_actions(editor, uri), *actions]

@@ -25,7 +25,6 @@ from server_bridge.protocol import (
     BackendUnusable,
     Health,
     Model,
-    Prompt,
     State,
 )
 
@@ -67,7 +66,6 @@ class Endpoint:
     _n_failures: int = 0
     _attempt: asyncio.Task[None] | None = None
     _closing: asyncio.Task[None] | None = None
-    _model: Model | None = None
 
     @property
     def state(self) -> State:
@@ -120,21 +118,13 @@ class Endpoint:
         if self._closing:
             await asyncio.wait({self._closing})
         try:
-            self._model = await self.backend.connect()
-            return await call(self._model)
+            return await call(await self.backend.connect())
         except BackendError:
             raise
         except Exception as error:
             log.exception("unexpected failure")
             url = self.backend.state.url
             raise BackendUnavailable(f"fim-lsp failed with {url}: its log has more") from error
-
-    async def save(self, prompt: Prompt, files: tuple[str, ...] = ()) -> int:
-        """See `Model`; a server that has ended is not started for it."""
-        model = self._model
-        if model is None or not self.is_ready:
-            return 0
-        return await self.ask(lambda _: model.save(prompt, files))
 
     def note_failure(self, error: BackendError, *, at_work: bool) -> None:
         """

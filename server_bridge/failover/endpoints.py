@@ -127,8 +127,10 @@ class Endpoints:
             left = rest(left, *so_far)
 
     async def save(self, prompt: Prompt, files: tuple[str, ...] = ()) -> int:
-        """See `Model`; on the server in use, if there is one."""
-        return await self._serving.save(prompt, files)
+        """See `Model`; on the server in use: one that has ended is not started for it."""
+        if not self._serving.is_ready:
+            return 0
+        return await self._serving.ask(lambda model: model.save(prompt, files))
 
     async def restore(self, prompt: Prompt) -> int:
         """See `Model`."""

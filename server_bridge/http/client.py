@@ -236,7 +236,9 @@ class Http:
         """Return one exchange; `_within` limits what a server that is watched takes to answer."""
         timeouts = {**self._library.TIMES, "read": None if self.watch else self.patience_s}
         extensions = {"trace": trace, "timeout": timeouts}
-        return client.stream(method, self._add_query(path), content=body, extensions=extensions)
+        mark = ("&" if "?" in path else "?") if self._query else ""
+        url = self._address + path + mark + self._query
+        return client.stream(method, url, content=body, extensions=extensions)
 
     async def _read(self, exchange: Any, path: str) -> tuple[int, bytes, Mapping[str, str]]:
         """Return the status, the body and the headers of an answer."""
@@ -315,11 +317,6 @@ class Http:
         if event == "connection.connect_tcp.started":
             raise Unproven(f"{self.url} closed the connection")
         await self._check_connection(event, info)
-
-    def _add_query(self, path: str) -> str:
-        """Return the address of *path*, with the query that the user's has, if any."""
-        mark = ("&" if "?" in path else "?") if self._query else ""
-        return self._address + path + mark + self._query
 
     def _add_tags(self, body: bytes) -> bytes:
         """Return the JSON object *body* with what every request says before it."""

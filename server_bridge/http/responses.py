@@ -22,7 +22,7 @@ import math
 import re
 import time
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from types import MappingProxyType
@@ -67,30 +67,6 @@ class Compressed(UnexpectedAnswer):
 
 class Unproven(BackendUnavailable):
     """A `post` would have needed a new connection: `get` a proof of identity first, then repeat."""
-
-
-def decode_json(content: bytes) -> Any:
-    """
-    Return the JSON value in *content*. Raises ValueError where it is none, or one that no server
-    needs.
-    """
-    try:
-        return msgspec.json.decode(content)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-    except ValueError:
-        return _decode_odd(content)
-
-
-def _decode_odd(content: bytes) -> Any:
-    """Return the same of JSON as Python and JavaScript write it (NaN, a byte order mark)."""
-    if len(content) > MOST_ODD:
-        raise ValueError("it is too long to be read so patiently")
-    text = content.decode("utf-8-sig", "replace")
-    try:
-        return json.loads(text, strict=False, parse_constant=_NO_NUMBERS.get, parse_float=_finite)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
 
 
 def _finite(digits: str) -> float | None:
@@ -279,13 +255,21 @@ def _failure(url: str, status: int, error: Object) -> BackendError:
 
 
 def parse(content: bytes) -> Any:
-    """Return the JSON in *content*, None where there is none that we could have asked for."""
+    """
+    Return the JSON in *content*, also as Python and JavaScript write it (NaN, a byte order mark);
+    None where there is none that we could have asked for.
+    """
     if content.count(b"[") + content.count(b"{") > MOST_BRACKETS:
         return None
-    try:
-        return decode_json(content)
-    except ValueError:
-        return None
+    with suppress(ValueError, RecursionError):
+        with suppress(ValueError):
+            return msgspec.json.decode(content)
+        if len(content) <= MOST_ODD:
+            text = content.decode("utf-8-sig", "replace")
+            return json.loads(
+                text, strict=False, parse_constant=_NO_NUMBERS.get, parse_float=_finite
+            )
+    return None
 
 
 def check_size(url: str, n_bytes: int, most: int) -> None:

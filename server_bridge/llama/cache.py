@@ -146,23 +146,18 @@ class Cache:
     async def _is_loaded(self, document: str, state: SavedSlot, slot: int) -> bool:
         """Load *state* into *slot*; where it is not what was saved the slot is empty again."""
         done = await self.client.act(slot, "restore", state.file)
-        if done.n_restored == state.n and await self._agrees(document, state, slot):
-            return True
+        if done.n_restored == state.n:
+            points = tuple(Checkpoint(n, 0) for n in state.checkpoints)
+            self.client.mirror.note_contents(slot, state.held, points)
+            beginning = head(ids(array("i", state.held)), state.n_asked)
+            evaluated = await self.client.run(document, beginning, NEXT, slot)
+            is_whole = beginning.n - evaluated.cost.cache_n <= BACK
+            if is_whole and persistence.agrees(state.next, evaluated.next):
+                return True
         if done.n_restored:
             await self.client.act(slot, "erase")
         self.client.mirror.note_contents(slot, b"")
         return False
-
-    async def _agrees(self, document: str, state: SavedSlot, slot: int) -> bool:
-        """
-        Return whether *slot* holds what was saved, and the model says of it what it said then.
-        """
-        points = tuple(Checkpoint(n, 0) for n in state.checkpoints)
-        self.client.mirror.note_contents(slot, state.held, points)
-        beginning = head(ids(array("i", state.held)), state.n_asked)
-        evaluated = await self.client.run(document, beginning, NEXT, slot)
-        is_whole = beginning.n - evaluated.cost.cache_n <= BACK
-        return is_whole and persistence.agrees(state.next, evaluated.next)
 
     async def _identity(self) -> str:
         return await asyncio.to_thread(persistence.identify, self.client.server, self.engine)
@@ -173,21 +168,16 @@ class Cache:
         none.
         """
         await self.restore(document, whole)
-        slot, clear = self.client.slots.choose(document, whole.packed, ahead=ahead)
+        slots = self.client.slots
+        slot, clear = slots.choose(document, whole.packed, ahead=ahead)
         if not clear:
             return slot
-        await self._clear(slot)
-        return self.client.slots.choose(document, whole.packed, ahead=ahead).slot
-
-    async def _clear(self, slot: int | None) -> None:
-        """
-        Evaluate something foreign in *slot*; the policy learns from the first time what that does.
-        """
-        slots = self.client.slots
+        # The policy learns from the first time what evaluating something foreign does.
         before = await self.client.tokens_by_slot(idle=True) if slots.is_learning else None
         evaluated = await self.client.run("", ids([self.foreign]), PREFILL, slot)
         if before is not None:
             slots.learn(before, (await self.client.tokens_by_slot(idle=True)) or {}, evaluated.slot)
+        return slots.choose(document, whole.packed, ahead=ahead).slot
 
     def _count_held(self, whole: Ids, step: int, slot: int | None, *, moves: bool) -> int:
         """

@@ -99,16 +99,15 @@ def count_resumable(points: Checkpoints, compared: Compared) -> int:
     """
     if not compared.cuts:
         return compared.n_shared
-    most = min(compared.n_shared, compared.n_prompt - 1)
+    most = plain(compared)
     fitting = (point.n_tokens for point in reversed(points) if point.n_tokens <= most)
     return next(fitting, 0)
 
 
 def count_reused(memory: ModelMemory, points: Checkpoints, compared: Compared) -> int:
     """Return how many tokens of a prompt are reused, as far as the kind of memory is known."""
-    if memory.kind is Kind.RECURRENT:
-        return count_resumable(points, compared)
-    if memory.kind is Kind.SLIDING and compared.n_held - compared.n_shared > NEAR:
+    is_far = memory.kind is Kind.SLIDING and compared.n_held - compared.n_shared > NEAR
+    if is_far or memory.kind is Kind.RECURRENT:
         return count_resumable(points, compared)
     return plain(compared)
 

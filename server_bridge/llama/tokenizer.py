@@ -49,7 +49,7 @@ SPACE = "\u2581"  # how SentencePiece writes one
 # byte.
 MOST_EXTRA = 8
 
-T = TypeVar("T")
+T = TypeVar("T", answers.TokenIds, answers.Pieces)
 V = TypeVar("V")
 
 
@@ -171,10 +171,6 @@ class Tokenizer:
             answer=tuple(between) if turn.again else (),
         )
 
-    async def has_marks(self, text: str) -> bool:
-        """Return whether some of *text* is control tokens to this model."""
-        return await self._tokenize(text, parse_special=True) != await self._tokenize(text)
-
     async def read_turn(self) -> Turn | None:
         """
         Return the turn of the model's template, None where it is not for chats or the server cannot
@@ -184,8 +180,11 @@ class Tokenizer:
             question, answered = [await self._apply_template(lines) for lines in dialogues()]
         except (*WITHOUT, ServerError):  # an old build, or a template that fails
             return None
-        turn = parse_turn(question, answered)
-        return turn if turn and await self.has_marks(turn.before + turn.between) else None
+        if (turn := parse_turn(question, answered)) is None:
+            return None
+        text = turn.before + turn.between
+        has_marks = await self._tokenize(text, parse_special=True) != await self._tokenize(text)
+        return turn if has_marks else None
 
     async def _apply_template(self, messages: list[dict[str, str]]) -> str:
         question = {"messages": messages, "chat_template_kwargs": NO_THINKING}
@@ -221,23 +220,18 @@ class Tokenizer:
 
     async def _tokenize(self, text: str, **flags: bool) -> list[int]:
         """Tokenize into ids; control tokens only where asked for."""
-        numbers = (await self._ask(answers.TokenIds, text, flags)).tokens
-        self._check_count(len(numbers), text)
-        return numbers
+        return (await self._ask(answers.TokenIds, text, flags)).tokens
 
     async def _pieces_of(self, text: str) -> list[answers.SpelledToken]:
         """Tokenize into ids with their texts."""
-        pieces = (await self._ask(answers.Pieces, text, {"with_pieces": True})).tokens
-        self._check_count(len(pieces), text)
-        return pieces
+        return (await self._ask(answers.Pieces, text, {"with_pieces": True})).tokens
 
     async def _ask(self, kind: type[T], text: str, flags: dict[str, bool]) -> T:
         question = {"content": text, "add_special": False, "parse_special": False, **flags}
-        return await self._link.post(kind, "/tokenize", json.dumps(question))
-
-    def _check_count(self, n_tokens: int, text: str) -> None:
-        if n_tokens > len(text.encode()) + MOST_EXTRA:
+        answer = await self._link.post(kind, "/tokenize", json.dumps(question))
+        if len(answer.tokens) > len(text.encode()) + MOST_EXTRA:
             raise self._answer_error("more tokens than the text has bytes")
+        return answer
 
     def _answer_error(self, why: str) -> UnexpectedAnswer:
         return answer_error(f"{self._link.url}/tokenize", why)

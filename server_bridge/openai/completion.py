@@ -126,8 +126,8 @@ def _stop(answer: StreamedAnswer, request: Request, n_ctx: int) -> Stop:
     Return why decoding ended; a full context looks like a limit on the wire, a stop string like an
     end.
     """
-    made = answer.n_made or request.n_predict
-    is_full = made < request.n_predict or answer.n_prompt + made >= n_ctx
+    made = answer.usage.completion_tokens or request.n_predict
+    is_full = made < request.n_predict or answer.usage.prompt_tokens + made >= n_ctx
     if answer.ended == "length" and is_full:
         return Stop.FULL
     return STOPS.get(answer.ended, Stop.END)

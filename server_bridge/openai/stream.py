@@ -99,7 +99,7 @@ class Details(Struct):
 
 
 class Usage(Struct):
-    """The cost of an answer, as far as the server tells."""
+    """The tokens of a prompt and its answer, 0 where the server does not say."""
 
     prompt_tokens: Count = 0
     completion_tokens: Count = 0
@@ -154,20 +154,10 @@ class StreamedAnswer:
     total_ms: float = 0.0
 
     @property
-    def n_prompt(self) -> int:
-        """Tokens of the prompt, 0 if the server does not say."""
-        return self.usage.prompt_tokens
-
-    @property
     def n_cached(self) -> int | None:
         """Tokens of the prompt that were reused, None if the server does not say."""
         details = self.usage.prompt_tokens_details
         return details.cached_tokens if details else None
-
-    @property
-    def n_made(self) -> int:
-        """Tokens generated, 0 if the server does not say."""
-        return self.usage.completion_tokens
 
     def lose(self, text: str) -> None:
         """Take *text*, which the answer begins with, away."""
@@ -214,7 +204,7 @@ async def growing(
             yield answer
     if not answer.ended and not answer.is_all:
         raise BackendUnavailable(f"{url} broke off in the middle of an answer")
-    is_long = (answer.n_made or len(answer.pieces)) >= n_predict
+    is_long = (answer.usage.completion_tokens or len(answer.pieces)) >= n_predict
     answer.ended = answer.ended or ("length" if is_long else "stop")
     yield answer
 

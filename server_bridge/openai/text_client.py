@@ -220,7 +220,7 @@ class TextClient:
         finally:
             if answer is not None and answer.is_begun:
                 self._engine = answer.engine or self._engine
-                self.estimate.learn(text, answer.n_prompt, answer.n_cached)
+                self.estimate.learn(text, answer.usage.prompt_tokens, answer.n_cached)
                 log.debug("%d evaluated, %d reused", timings.prompt_n, timings.cache_n)
                 speeds = self.estimate.speeds
                 speeds.learn_prefill(timings.prompt_n, timings.prompt_ms)
@@ -249,14 +249,14 @@ class TextClient:
         Return the cost of a text of *n_chars*, of which the server should have held *n_held*
         tokens.
         """
-        total = answer.n_prompt or max(1, self.estimate.tokens(n_chars))
+        total = answer.usage.prompt_tokens or max(1, self.estimate.tokens(n_chars))
         told = answer.n_cached
         reused = self.estimate.count_reused(n_held) if told is None else told
         cached = min(reused, total - 1)  # the last token is always evaluated, for its logits
         return Timings(
             prompt_n=total - cached,
             cache_n=cached,
-            predicted_n=answer.n_made or len(answer.pieces),
+            predicted_n=answer.usage.completion_tokens or len(answer.pieces),
             prompt_ms=answer.prompt_ms,
             predicted_ms=answer.total_ms - answer.prompt_ms,
         )
