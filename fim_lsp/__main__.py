@@ -35,7 +35,7 @@ CANNOT_WRITE = 74  # EX_IOERR of sysexits.h
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     words = sys.argv[1:] if arguments is None else arguments
-    parser = options.parser(for_editor="--stdio" in words)
+    parser = options.parser(for_editor=[*words] == ["--stdio"])
     given = parser.parse_args(words)
     if given.command is not None:
         return _quietly(given)

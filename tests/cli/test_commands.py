@@ -83,6 +83,7 @@ def run(
     [
         (["--version"], [f"fim-lsp {__version__}"]),
         (["--help"], ["--stdio", "--tcp", "demo", "doctor", "complete", "fim-lsp setup"]),
+        (["--stdio", "--help"], ["--stdio", "demo", "fim-lsp setup"]),
         (["serve", "--help"], ["LLAMA_API_KEY", "--dry-run", "this machine only"]),
         (["complete", "--help"], ["count from 1", "Exit code", "--json"]),
     ],
@@ -143,6 +144,7 @@ def test_the_commands_are_listed_once(capsys: pytest.CaptureFixture[str]) -> Non
         (["serve", "--prot=1"], "fim-lsp serve", "--prot=1 (did you mean --port?)"),
         (["setp"], "fim-lsp", "there is no command 'setp' (did you mean setup?)"),
         (["forget", "--xyzzy"], "fim-lsp forget", "unrecognized arguments: --xyzzy\n"),
+        (["demo", "--stdio"], "fim-lsp demo", "unrecognized arguments: --stdio\n"),
     ],
 )
 def test_a_slip_is_answered_with_what_may_be_meant(
