@@ -168,9 +168,8 @@ async def _serve(connection: ClientConnection, refuse: Refuse, handle: Handler) 
             await _end_with(connection, Response(413, {}))
             return
         handled = _handle(connection, handle, request._replace(body=body))
-        if not await _while_there(connection, handled):
-            return
-        if http.our_state is not h11.DONE or http.their_state is not h11.DONE:
+        was_there = await _while_there(connection, handled)
+        if not was_there or {http.our_state, http.their_state} != {h11.DONE}:
             return
         http.start_next_cycle()
         seconds = IDLE_S

@@ -119,7 +119,7 @@ class Editor(LanguageServer):
     async def aclose(self, within_s: float) -> None:
         """Save and close; what takes longer than *within_s* goes on in the background."""
         if self._closing is None:
-            self._closing = asyncio.create_task(self._close(), name="close session")
+            self._closing = self.later(self._close(), "close session")
         await asyncio.wait({self._closing}, timeout=within_s)
 
     async def _close(self) -> None:
@@ -128,10 +128,7 @@ class Editor(LanguageServer):
             await self.page.aclose()
             with contextlib.suppress(OSError):  # a whole prompt
                 await asyncio.to_thread((cache_folder() / PAGE).unlink, missing_ok=True)
-            try:
-                await self.session.aclose()
-            except Exception:  # it is the end anyway
-                log.exception("the session failed to close")
+            await self.session.aclose()
 
     def configure(self) -> None:
         """Go on with what the sources of settings say now, unless the session closes."""

@@ -134,25 +134,23 @@ class Protocol(LanguageServerProtocol):
 
     def _refusal(self, data: dict[str, Any]) -> tuple[int, str] | None:
         """Return why a call is not handled; None where it is."""
-        if wrong := self._why_malformed(data):
-            return types.ErrorCodes.InvalidRequest, wrong
-        method = data["method"]
-        if self.exited:
-            return types.ErrorCodes.InvalidRequest, "the server has ended"
-        if self.ending or (self._initialized and method == types.INITIALIZE):
-            return types.ErrorCodes.InvalidRequest, f"too late for {sanitize(method)}"
-        if not self._initialized and method != types.INITIALIZE:
-            return types.ErrorCodes.ServerNotInitialized, f"{sanitize(method)} before initialize"
-        return None
-
-    def _why_malformed(self, data: dict[str, Any]) -> str:
-        """Return what is wrong with the form of a call, "" for nothing."""
-        if not isinstance(data["method"], str):
-            return "method must be a string"
-        if "id" in data and type(data["id"]) not in (int, str):
-            return "id must be a whole number or a string"
-        in_use = data.get("id") in self._unanswered
-        return "a request with this id is not answered yet" if in_use else ""
+        method, code, why = data["method"], types.ErrorCodes.InvalidRequest, ""
+        if not isinstance(method, str):
+            why = "method must be a string"
+        elif "id" in data and type(data["id"]) not in (int, str):
+            why = "id must be a whole number or a string"
+        elif data.get("id") in self._unanswered:
+            why = "a request with this id is not answered yet"
+        elif self.exited:
+            why = "the server has ended"
+        elif self.ending or (self._initialized and method == types.INITIALIZE):
+            why = f"too late for {sanitize(method)}"
+        elif not self._initialized and method != types.INITIALIZE:
+            code, why = (
+                types.ErrorCodes.ServerNotInitialized,
+                f"{sanitize(method)} before initialize",
+            )
+        return (code, why) if why else None
 
     def _fail(self, data: dict[str, Any], code: int, message: str) -> None:
         """Answer a request with an error, unless it has its answer."""

@@ -46,6 +46,7 @@ class Slots(ABC):
     """
 
     is_learning = False  # whether the next clearing is to be observed, see `learn`
+    has_room_aside = False  # whether a document may have a second slot: not where others use them
 
     def __init__(self, mirror: Mirror, price: Callable[[], int] = lambda: COPY) -> None:
         self._mirror = mirror
@@ -68,11 +69,6 @@ class Slots(ABC):
         Return the slot *document* owns or may take; None where none may be named, or need be any
         more.
         """
-
-    @property
-    def has_room_aside(self) -> bool:
-        """Return whether a document may have a second slot: not on a server that others use."""
-        return False
 
     def reusable(
         self, document: str, prompt: bytes, *, ahead: bool = False, moves: bool = False
@@ -126,7 +122,7 @@ class ExclusiveSlots(Slots):
         self._guests: set[str] = set()
 
     @property
-    def has_room_aside(self) -> bool:
+    def has_room_aside(self) -> bool:  # type: ignore[override]  # a constant of the other policy
         """Return whether there are two slots."""
         return len(self._free) + len(self._owned) > 1
 

@@ -95,11 +95,8 @@ class GrowingReplies:
         if len(unasked) < len(new):
             tokens = (Token(NO_ID, before.encode()), *tokens)
         self._said = text
-        if is_stopped:
-            stop = Stop.WORD
-        else:
-            stop = _stop(answer, self._request, self._n_ctx) if answer.ended else Stop.LIMIT
-        return Reply(new, tokens, middle, stop, timings)
+        stop = _stop(answer, self._request, self._n_ctx) if answer.ended else Stop.LIMIT
+        return Reply(new, tokens, middle, Stop.WORD if is_stopped else stop, timings)
 
 
 def _middle(text: str) -> tuple[Token, ...]:
