@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import os
 import stat
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
@@ -188,6 +189,25 @@ async def test_saving_that_is_on_again_keeps_what_is_there_at_the_end(machine: M
         ours.configure(replace(BRIEF, state=StateConfig(save=False)))
         ours.configure(BRIEF)
     assert len(machine.kept()) == 1
+
+
+def test_what_another_server_deletes_meanwhile_is_no_error(tmp_path: Path, monkeypatch) -> None:
+    """Saving is switched off for all editors at once: each deletes all, and one is the first."""
+    kept = [tmp_path / name for name in ("slots/1", "workspaces/x.json", "serve.log")]
+    for path in kept:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(CODE)
+    scandir = os.scandir
+
+    def look(folder: Path | str | int):
+        if str(folder) == str(tmp_path / "slots") and kept[0].exists():
+            kept[0].unlink()
+            kept[0].parent.rmdir()
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", look)
+    state_file.forget(tmp_path)
+    assert [*tmp_path.rglob("*")] == []
 
 
 async def test_files_outside_of_every_workspace_leave_nothing(

@@ -9,6 +9,7 @@ was typed: with them the first prompt is the last one again. Such a file is a no
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,9 +25,8 @@ from server_bridge.machine import notes
 N_WORKSPACES = 64  # of some 200 KB each
 FOLDERS = ("slots", "workspaces")  # states of models, and what is written here
 RECORDED = "recorded"  # what `fim.record` of earlier versions wrote
-# What versions before wrote of the suggestions that a user takes.
-LEARNED = ("quiet.json", "days.json")
-SERVED = "serve.log"  # what `fim-lsp serve` of earlier versions wrote
+# What versions before wrote: of the suggestions that a user takes, and `fim-lsp serve`.
+EARLIER = ("quiet.json", "days.json", "serve.log")
 ENGINES = "engine-"  # where shared engines are; one whose file is gone ends, with all it holds
 
 
@@ -75,8 +75,9 @@ def list_kept(cache: Path) -> dict[Path, tuple[str, ...]]:
 def forget(cache: Path) -> int:
     """Delete all that was ever saved here; returns how many bytes that were."""
     folders = [cache / name for name in (*FOLDERS, RECORDED)]
-    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-    for name in (PAGE, STACKS, SERVED, ENGINES, *LEARNED):
+    # what another server deletes meanwhile is no error of `walk`
+    files = [Path(at, name) for each in folders for at, _, names in os.walk(each) for name in names]
+    for name in (PAGE, STACKS, ENGINES, *EARLIER):
         files += cache.glob(f"*{name}*")  # also what a process that was ended left half written
     n_bytes = 0
     for path in files:
