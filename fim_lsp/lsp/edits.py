@@ -126,10 +126,12 @@ async def _apply(
         for edit in answer.edits(cell, first, last, lines)
     ]
     if preview:
+        start, end = answer.span(cell, first, last)
         return {
             "uri": cell.uri,
             "version": cell.version,
-            **_text(editor, cell, first, last, lines),
+            "range": convert.client_range(cell, start, end, encoding),
+            "newText": "".join(answer.add_line_ends(cell, last, lines)),
             "edits": edits,
             "note": result.note,
             "tokens": result.tokens,
@@ -157,15 +159,6 @@ def _show(
     """Send the lines from *first* on that are written so far."""
     value = {"line": first, "newText": "".join(line + place.cell.eol for line in lines)}
     editor.protocol.notify(types.PROGRESS, types.ProgressParams(token, value))
-
-
-def _text(
-    editor: Editor, cell: Document, first: int, last: int, lines: Sequence[str]
-) -> dict[str, object]:
-    """Return the range that is replaced, and all of the text that comes there."""
-    start, end = answer.span(cell, first, last)
-    text = "".join(answer.add_line_ends(cell, last, lines))
-    return {"range": convert.client_range(cell, start, end, editor.encoding), "newText": text}
 
 
 def _place(editor: Editor, params: Params) -> EditPlace | None:

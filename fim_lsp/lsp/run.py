@@ -72,7 +72,11 @@ async def _serve(editor: Editor, address: tuple[str, int] | None, token: str) ->
     if address is None:
         client = transport.stdio(ending.end_soon)
     else:
-        client = await _wait_connected(*address, token)
+        try:
+            client = await tcp.tcp_client(*address, token, ending.end_soon)
+        except OSError as error:
+            log.error("fim-lsp cannot listen on %s:%d: %s", *address, error)  # noqa: TRY400
+            ending.leave(1)
     code = 1
     try:
         connected.append(client)
@@ -86,14 +90,6 @@ async def _serve(editor: Editor, address: tuple[str, int] | None, token: str) ->
     await editor.aclose(CLOSE_S)
     client.flush(FLUSH_S)
     ending.leave(code)
-
-
-async def _wait_connected(host: str, port: int, token: str) -> Client:
-    try:
-        return await tcp.tcp_client(host, port, token, ending.end_soon)
-    except OSError as error:
-        log.error("fim-lsp cannot listen on %s:%d: %s", host, port, error)  # noqa: TRY400
-        ending.leave(1)
 
 
 async def serve(protocol: Protocol, client: Client, skipped: Callable[[Skipped], None]) -> int:
