@@ -43,7 +43,7 @@ class Outcome(enum.StrEnum):
     IN_COMMENT = "in a comment", "no suggestions come in comments (fim.completion.quietIn)"
     IN_STRING = "in a string", "no suggestions come in strings (fim.completion.quietIn)"
     INSIDE_WORD = "inside a word", "the cursor is inside a word; suggestions come at its end"
-    BEFORE_CODE = "before other code", "code stands right of the cursor, not only closing brackets"
+    BEFORE_CODE = "before other code", "there is code right of the cursor, not only brackets"
     BEFORE_BODY = "before the body of a block", "the block already has its body"
     IN_PROMPT = "in a prompt", "there are no automatic suggestions in a prompt or a chat"
     NOT_NOW = "not now", "you snoozed suggestions (fim.snooze; fim.resume ends it)"
