@@ -190,7 +190,7 @@ def test_a_file_has_the_name_of_what_it_holds() -> None:
 
 # The size of the product, as `sizes` counts it: these numbers may only become smaller. To raise one is a commit of its
 # own that says what it is for.
-MOST_CODE_LINES = 22876
+MOST_CODE_LINES = 22878
 MOST_IMPORTS = 783
 MOST_SETTINGS = 37
 # Lines of over 100 columns, of the product and of its tests: the goal is none.
