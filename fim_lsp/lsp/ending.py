@@ -18,7 +18,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeGuard
 
 from server_bridge.machine import processes
 
@@ -43,16 +43,20 @@ def on_signals(leave: Callable[[], None]) -> None:
             signal.signal(number, lambda *_: leave())
 
 
-async def on_death(pid: int | None, leave: Callable[[], None]) -> None:
+def is_there(pid: int | None) -> TypeGuard[int]:
     """
-    Call *leave* when the process *pid* has ended.
+    Return whether the client *pid* is a process that can be waited for.
 
-    A client in another container has a process id that means nothing here; so one that is not
-    there at the beginning is not waited for. Windows tells by the end of our input.
+    One in another container has a process id that means nothing here. Windows tells of its end by
+    that of our input.
     """
-    if os.name == "posix" and pid is not None and pid > 1 and processes.cpu_s(pid) is not None:
-        await processes.wait_ended(pid)
-        leave()
+    return os.name == "posix" and bool(pid and pid > 1) and processes.cpu_s(pid or 0) is not None
+
+
+async def on_death(pid: int, leave: Callable[[], None]) -> None:
+    """Call *leave* when the process *pid* has ended."""
+    await processes.wait_ended(pid)
+    leave()
 
 
 def leave(code: int) -> NoReturn:

@@ -37,7 +37,8 @@ def add_methods(editor: Editor) -> None:
 def initialize(editor: Editor, params: types.InitializeParams) -> None:
     """Open the session; pygls answers with our capabilities afterwards."""
     editor.begin(params)
-    editor.later(ending.on_death(params.process_id, editor.leave), "wait for the client's end")
+    if ending.is_there(params.process_id):  # asked now: it may end before a task begins
+        editor.later(ending.on_death(params.process_id, editor.leave), "wait for the client's end")
     if editor.wants_menu(params):
         options = types.CompletionOptions(trigger_characters=TRIGGERS, resolve_provider=False)
         editor.feature(types.TEXT_DOCUMENT_COMPLETION, options)(completion)
