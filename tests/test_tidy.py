@@ -237,7 +237,7 @@ def test_lines_that_are_too_long_become_fewer() -> None:
 
 
 # Lines of Python, blank ones and comments too, of what is beside the product; training with tests.
-MOST_LINES = {"benchmarks": 6030, "benchmarks/deployment": 643, "training": 2000}
+MOST_LINES = {"benchmarks": 6000, "benchmarks/deployment": 643, "training": 2000}
 
 
 def limit_of(path: str) -> str:

@@ -51,10 +51,7 @@ def table(places: list[Pause], answers: dict[int, Answer]) -> str:
 def _settings(options: argparse.Namespace) -> dict[str, object]:
     """Return the settings of the server: no wait, as what is not taken would make it longer."""
     completion = {"debounceMs": 0} | json.loads(options.completion)
-    return {
-        "backend": {"kind": "embedded", "model": str(options.model)},
-        "completion": completion,
-    }
+    return {"backend": {"kind": "embedded", "model": str(options.model)}, "completion": completion}
 
 
 def _read(file: Path | None) -> Iterator[Answer]:

@@ -32,16 +32,11 @@ EXPECTED = "tal = sum(prices)\n    return total\n"
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("tal = sum(prices)", "all"),
-        ("tal = sum(prices)\n    return total", "all"),
-        ("tal = sum(prices)\n    print", "line"),
-        ("tal = sum(prices) / 2", "word"),
-        ("tal = max", "word"),
-        ("t", ""),
-        ("to = 1", ""),
-        ("", ""),
+        ("tal = sum(prices)", "all"), ("tal = sum(prices)\n    return total", "all"),
+        ("tal = sum(prices)\n    print", "line"), ("tal = sum(prices) / 2", "word"),
+        ("tal = max", "word"), ("t", ""), ("to = 1", ""), ("", ""),
     ],
-)
+)  # fmt: skip
 def test_what_is_right_is_taken(text: str, part: str) -> None:
     """All of it, else its first line, else a word, if that saves two keys."""
     assert choose(text, EXPECTED) == part

@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import re
+import socket
 from pathlib import Path
 
 import pytest
@@ -26,8 +27,7 @@ CALL = {
     "task_id": "c1", "lang": "python", "prompt": "Complete:\n\nx = # TODO: Your code here\n",
     "eval_prompt": "x = {{completion}}\n", "ground_truth": "f(a, b=1, c=2)",
 }  # fmt: skip
-HAS_UNSHARE = not execution.why_impossible()
-runs_programs = pytest.mark.skipif(not HAS_UNSHARE, reason="needs unshare")
+runs_programs = pytest.mark.skipif(bool(execution.why_impossible()), reason="needs unshare")
 
 
 def write(file: Path, *rows: object) -> Path:
@@ -37,7 +37,6 @@ def write(file: Path, *rows: object) -> Path:
 
 
 def row(whole: dict[str, str], **other: object) -> bytes:
-    """Return a row with *other* texts, or what is no text."""
     return json.dumps(whole | other).encode()
 
 
@@ -67,15 +66,12 @@ def test_a_place_has_its_text_as_published_and_as_an_editor_shows_it(tmp_path: P
         (b'{"task_id": "L1", "test"', "is cut, or no JSON lines"),
         (b"GGUF\x03\0\xff", "no JSON lines"),
         (b'{"task_id": "L1", "test": ""}\n', "a row is not of HumanEval-Infilling"),
-        (b"[]", "a row is not"),
-        (row(CALL, prompt="Complete"), "a row is not"),
-        (row(CALL, lang="cobol"), "a row is not"),
-        (row(CALL, ground_truth=None), "a row is not"),
-        (row(TESTED, test=None), "a row is not"),
-        (row(TESTED, task_id=1), "a row is not"),
+        (b"[]", "a row is not"), (row(CALL, prompt="Complete"), "a row is not"),
+        (row(CALL, lang="cobol"), "a row is not"), (row(CALL, ground_truth=None), "a row is not"),
+        (row(TESTED, test=None), "a row is not"), (row(TESTED, task_id=1), "a row is not"),
         (b"", "has no places"),
     ],
-)
+)  # fmt: skip
 def test_another_file_is_named(tmp_path: Path, data: bytes, words: str) -> None:
     """With what is wrong with it, in one sentence."""
     file = tmp_path / "places.jsonl"
@@ -103,10 +99,8 @@ def test_another_model_is_named(tmp_path: Path, wanted: str) -> None:
 
 def test_fewer_places_are_the_first_of_more() -> None:
     """Of any number; brackets are between them."""
-    places = [
-        Place(str(n), "python", Measure.LINE, "", ")" if n % 3 else "x = 1", "", ("", ""))
-        for n in range(30)
-    ]
+    named = ((str(n), ")" if n % 3 else "x = 1") for n in range(30))
+    places = [Place(name, "python", Measure.LINE, "", x, "", ("", "")) for name, x in named]
     some = choose(places, [], 4)
     assert some + choose(places, [], 9, skip=4) == choose(places, [], 9)
     assert sum(not place.is_short for place in some) == 4
@@ -116,14 +110,11 @@ def test_fewer_places_are_the_first_of_more() -> None:
 @pytest.mark.parametrize(
     ("text", "verdict"),
     [
-        ("f(a, b=1, c=2)", "right"),
-        ("f(a, c=2, b=1)\ny = 2", "right"),
-        ("f( a,\n b=1, c=2 )", "right"),
-        ("g(a, b=1, c=2)", "wrong"),
-        ("f(a, b", "beginning"),
+        ("f(a, b=1, c=2)", "right"), ("f(a, c=2, b=1)\ny = 2", "right"),
+        ("f( a,\n b=1, c=2 )", "right"), ("g(a, b=1, c=2)", "wrong"), ("f(a, b", "beginning"),
         (" ", "nothing"),
     ],
-)
+)  # fmt: skip
 def test_a_call_is_the_same_by_its_syntax(tmp_path: Path, text: str, verdict: str) -> None:
     """Up to its end, with named arguments in any order."""
     [place] = read(write(tmp_path / "places", CALL))
@@ -134,25 +125,19 @@ def test_a_call_is_the_same_by_its_syntax(tmp_path: Path, text: str, verdict: st
 @pytest.mark.parametrize(
     ("text", "is_opened", "verdict"),
     [
-        ("return 1", True, "right"),
-        ("return 2 - 1\n    return 2", True, "right"),
-        ("return", True, "beginning"),
-        ("return 2", True, "wrong"),
-        ("\n    return 2 - 1\nmore", False, "right"),
-        ("return 2 - 1", False, "wrong"),
-        ("import sys; sys.exit()", True, "wrong"),
-        ("while True: pass", True, "wrong"),
+        ("return 1", True, "right"), ("return 2 - 1\n    return 2", True, "right"),
+        ("return", True, "beginning"), ("return 2", True, "wrong"),
+        ("\n    return 2 - 1\nmore", False, "right"), ("return 2 - 1", False, "wrong"),
+        ("import sys; sys.exit()", True, "wrong"), ("while True: pass", True, "wrong"),
         ("return len(bytes(1 << 31)) and 1", True, "wrong"),
         ("import socket; socket.create_connection(('127.0.0.1', PORT)); return 1", True, "wrong"),
         ("open('x', 'w').write('a' * (1 << 22)); return 1", True, "wrong"),
     ],
-)
+)  # fmt: skip
 def test_a_program_passes_its_tests_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, is_opened: bool, verdict: str
 ) -> None:
     """Within time, memory and files, and without a network, this machine's own, too."""
-    import socket  # noqa: PLC0415
-
     monkeypatch.setattr(execution, "SECONDS", 3.0)
     [place] = read(write(tmp_path / "places", TESTED))
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -164,13 +149,11 @@ def test_a_program_passes_its_tests_alone(
 @pytest.mark.parametrize(
     ("text", "right", "verdict"),
     [
-        ("two = 2", [], "beginning"),
-        ("two = 1 + 1", [], "other beginning"),
-        ("two = 3", [], "wrong"),
-        ("one", ["    one = 1\n    return one\n"], "other beginning"),
+        ("two = 2", [], "beginning"), ("two = 1 + 1", [], "other beginning"),
+        ("two = 3", [], "wrong"), ("one", ["    one = 1\n    return one\n"], "other beginning"),
         ("one", ["    two = 2\n"], "wrong"),
     ],
-)
+)  # fmt: skip
 def test_a_right_text_is_begun(tmp_path: Path, text: str, right: list[str], verdict: str) -> None:
     """The published one, what the published lines end, or another answer."""
     lines = "    two = 2\n    return two - 1\n"
@@ -188,9 +171,8 @@ def test_answers_of_earlier_runs_are_known(tmp_path: Path) -> None:
         assert read_known(file) == {("m", "a", "raw"): ("wrong", "x")}
     with file.open("a", encoding="utf-8") as rows:
         rows.write(json.dumps(one | {"arm": "auto"}) + "\n")
-    assert read_known(file) == dict.fromkeys(
-        [("m", "a", "raw"), ("m", "a", "auto")], ("wrong", "x")
-    )
+    both = [("m", "a", "raw"), ("m", "a", "auto")]
+    assert read_known(file) == dict.fromkeys(both, ("wrong", "x"))
 
 
 def test_a_file_with_something_else_stays_as_it_is(tmp_path: Path) -> None:

@@ -63,13 +63,11 @@ vllm:prompt_tokens_by_source_total{engine="0",source="local_compute"} 600.0
 @pytest.mark.parametrize(
     ("text", "n"),
     [
-        (VLLM, 600),
-        ("llamacpp:prompt_tokens_total 41\nllamacpp:prompt_seconds_total 0.5\n", 41),
+        (VLLM, 600), ("llamacpp:prompt_tokens_total 41\nllamacpp:prompt_seconds_total 0.5\n", 41),
         ('sglang:prompt_tokens_total{m="x"} 9.0\nsglang:cached_tokens_total{m="x"} 2.0\n', 7),
-        ("", metrics.UNKNOWN),
-        ('{"detail": "Not Found"}', metrics.UNKNOWN),
+        ("", metrics.UNKNOWN), ('{"detail": "Not Found"}', metrics.UNKNOWN),
     ],
-)
+)  # fmt: skip
 def test_servers_count_what_they_evaluate(text: str, n: int) -> None:
     """Prompt tokens less those that were reused, over all engines of a server."""
     assert metrics.count_evaluated(text) == n

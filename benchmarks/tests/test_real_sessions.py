@@ -104,13 +104,11 @@ def test_a_block_ends_where_its_indentation_does() -> None:
 @pytest.mark.parametrize(
     ("text", "expected", "counts"),
     [
-        ("", "x = 1", Score(0, 0, 0, 0)),
-        ("x = 1", "x = 1\ny = 2", Score(1, 1, 5, 0)),
-        ("x = 1\nz", "x = 1\ny", Score(1, 1, 6, 1)),
-        ("x = 10", "x = 1", Score(1, 0, 5, 1)),
+        ("", "x = 1", Score(0, 0, 0, 0)), ("x = 1", "x = 1\ny = 2", Score(1, 1, 5, 0)),
+        ("x = 1\nz", "x = 1\ny", Score(1, 1, 6, 1)), ("x = 10", "x = 1", Score(1, 0, 5, 1)),
         ("  ", "x", Score(0, 0, 0, 2)),
     ],
-)
+)  # fmt: skip
 def test_right_characters_end_at_the_first_that_is_not(
     text: str, expected: str, counts: Score
 ) -> None:
