@@ -190,3 +190,17 @@ def test_a_folder_that_lies_very_deep_costs_its_own_files_only(root: Path, deep:
     assert listing[0] == deep
     assert {"a.py", "app/b.py", "app/deep/c.py"} <= {*listing}
     assert max(path.count(b"/") for path in looked_at) == DEPENDENCY_NAMES
+
+
+def test_a_workspace_that_is_a_link_is_judged_where_it_leads(root: Path) -> None:
+    """The rules of the repository there count."""
+    (root / ".git").mkdir()
+    for name in ("objects", "refs"):
+        (root / ".git" / name).mkdir()
+    (root / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    (root.parent / "link").symlink_to(root / "app")
+    assert list(list_files(root.parent / "link", "b.py", EXCLUDES)) == [
+        "b.py",
+        "binary.py",
+        "deep/c.py",
+    ]

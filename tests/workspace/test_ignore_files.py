@@ -443,3 +443,10 @@ def _refuse_to_read(place: Path, number: int, monkeypatch: pytest.MonkeyPatch) -
             return _real(path, *arguments, **options)
 
         monkeypatch.setattr(os, name, refuse)
+
+
+def test_a_file_outside_is_under_the_rules_of_its_repository(root: Path) -> None:
+    """As when the repository were the workspace."""
+    write(root / ".gitignore", "/sub/a.py\n")
+    assert why_private(root / "sub/a.py", None, BARE) == "it matches .gitignore"
+    assert why_private(root / "sub/b.py", None, BARE) == ""

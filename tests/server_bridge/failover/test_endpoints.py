@@ -240,3 +240,15 @@ async def test_a_server_with_too_much_to_do_is_left_alone_as_long_as_it_asks(sta
                     await ask
         assert len(server.heard) == n_heard
         await backend.aclose()
+
+
+async def test_tokens_of_one_server_are_not_sent_to_another(url: str, other_url: str) -> None:
+    """A tape of another server is tokenised again: its ids have no meaning here."""
+    one, other = (open_backend(BackendSettings("llama-server", u)) for u in (url, other_url))
+    made = await one.complete(REQUEST)
+    forged = tuple(token._replace(id=7) for token in made.middle)
+    plain = await other.complete(REQUEST)
+    taped = await other.complete(replace(REQUEST, prompt=replace(REQUEST.prompt, tape=forged)))
+    assert taped.middle == plain.middle == made.middle
+    await one.aclose()
+    await other.aclose()
