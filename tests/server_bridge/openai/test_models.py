@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import aclosing
 
 import pytest
@@ -117,17 +118,22 @@ async def test_a_model_is_asked_for_by_the_name_that_the_server_gave_it(wanted: 
     assert "<|fim_prefix|>" in asked["prompt"]
 
 
-@pytest.mark.parametrize("empty", [b'{"data": []}', b'{"models": null}', b'{"data": [{}]}'])
-async def test_a_list_without_a_model_is_read_again(empty: bytes) -> None:
-    """A gateway that has started, and its model not yet: nothing is asked of a nameless one."""
-    listed = [empty, json.dumps({"data": [{"id": QWEN, "owned_by": "x"}]}).encode()]
+def listing(listed: list[bytes]) -> Callable[[Heard], tuple[int, bytes]]:
+    """Return the answers of a server that lists its models so, one list after the other."""
 
     def answer(heard: Heard) -> tuple[int, bytes]:
         if heard.path == "/v1/models":
             return 200, listed.pop(0)
         return 200, ANSWER if heard.method == "POST" else b'{"status": "ok"}'
 
-    with recorder(answer=answer) as server:
+    return answer
+
+
+@pytest.mark.parametrize("empty", [b'{"data": []}', b'{"models": null}', b'{"data": [{}]}'])
+async def test_a_list_without_a_model_is_read_again(empty: bytes) -> None:
+    """A gateway that has started, and its model not yet: nothing is asked of a nameless one."""
+    listed = [empty, json.dumps({"data": [{"id": QWEN, "owned_by": "x"}]}).encode()]
+    with recorder(answer=listing(listed)) as server:
         async with aclosing(OpenAiServer(Http(server.url))) as backend:
             with pytest.raises(BackendUnusable, match="lists no models"):
                 await backend.complete(REQUEST)
@@ -179,13 +185,7 @@ OTHER = b'{"data": [{"id": "other", "owned_by": "vllm"}]}'
 async def test_a_context_that_was_not_listed_is_asked_for_again(odd: bytes, n_odd: int) -> None:
     """While the user rests, some times; a server that never says it is then left alone."""
     listed = [*[odd] * n_odd, *[TOLD] * 9]
-
-    def answer(heard: Heard) -> tuple[int, bytes]:
-        if heard.path == "/v1/models":
-            return 200, listed.pop(0)
-        return 200, ANSWER if heard.method == "POST" else b'{"status": "ok"}'
-
-    with recorder(answer=answer) as server:
+    with recorder(answer=listing(listed)) as server:
         async with aclosing(OpenAiServer(Http(server.url), QWEN)) as backend:
             await backend.connect()
             for _ in range(9):
@@ -203,13 +203,7 @@ MLX = b'{"data": [{"id": "%s", "object": "model"}]}' % QWEN.encode()
 async def test_a_list_without_the_named_model_forgets_nothing(told: bytes, odd: bytes) -> None:
     """A router lists nothing just then: what it said of the server holds, and what the server holds is there."""
     listed = [told, *[odd] * 9]
-
-    def answer(heard: Heard) -> tuple[int, bytes]:
-        if heard.path == "/v1/models":
-            return 200, listed.pop(0)
-        return 200, ANSWER if heard.method == "POST" else b'{"status": "ok"}'
-
-    with recorder(answer=answer) as server:
+    with recorder(answer=listing(listed)) as server:
         async with aclosing(OpenAiServer(Http(server.url), QWEN)) as backend:
             await backend.complete(REQUEST)
             held, streams = (await backend.measure(REQUEST.prompt)).cached, backend.state.streams
