@@ -80,6 +80,7 @@ async def test_a_server_that_hangs_is_given_up(step: NextStep, error: type[Excep
         assert not http.is_open
 
 
+@pytest.mark.timed
 async def test_it_is_told_while_an_answer_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once it is, and at each look; an answer that came in time is not late later."""
     async with computing(ANSWER, *WAITS) as http:
