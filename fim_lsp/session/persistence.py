@@ -229,6 +229,7 @@ class Persistence:
         await asyncio.wait([self._begin()])
         await self.wait_audited()
         await self._forgetting.aclose(None)
+        self._saves.end()
         self._tasks.end()  # what is left waits for a disk that does not answer
 
     async def save(self) -> None:

@@ -126,10 +126,9 @@ class Stats:
         self.outcomes[answer.key] += 1
         if answer.outcome is not Outcome.SUPERSEDED:
             self.latencies_ms[is_in_word].append(ms)
-        cost, self._counted = self.tokens - self._counted, self.tokens.copy()
-        self.answers.append(
-            Answered(answer.key, round(ms, 1), cost["evaluated"], cost["background"])
-        )
+        spent, self._counted = self.tokens - self._counted, self.tokens.copy()
+        cost = spent["evaluated"], spent["background"]
+        self.answers.append(Answered(answer.key, round(ms, 1), *cost))
 
     def snapshot(
         self, state: State, ring: dict[str, int], last: Answer | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import inspect
 import os
 import stat
@@ -189,6 +190,15 @@ async def test_saving_that_is_on_again_keeps_what_is_there_at_the_end(machine: M
         ours.configure(replace(BRIEF, state=StateConfig(save=False)))
         ours.configure(BRIEF)
     assert len(machine.kept()) == 1
+
+
+async def test_after_the_end_none_is_begun(machine: Machine, root: Path) -> None:
+    """Not by a request that ended late, either."""
+    async with machine.session() as ours:
+        await at(ours, root).ask(invoked=True)
+    save = ours._persistence._begin()
+    await asyncio.wait([save])
+    assert save.cancelled()
 
 
 def test_what_another_server_deletes_meanwhile_is_no_error(tmp_path: Path, monkeypatch) -> None:
