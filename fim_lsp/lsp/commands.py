@@ -130,7 +130,7 @@ async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]
     if document is not None and cell is not None and text:
         at = convert.client_position(document, start, editor.encoding)
         at = types.Position(at.line - first_line, at.character)
-        insertion = types.TextEdit(types.Range(at, at), text)
+        insertion = types.TextEdit(types.Range(at, at), text.replace("\n", cell.eol))
         edit = editor.edit_workspace(cell.uri, cell.version, insertion)
     editor.later(_insert(editor, edit, text, note))
     return {"text": text, "note": note}

@@ -19,6 +19,7 @@ from fim_lsp.instruct import answer
 from fim_lsp.instruct.dialogue import SELECTED, Edited, Instruction, around, fix
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.editor import Editor
+from fim_lsp.lsp.quirks import message_text
 from fim_lsp.lsp.rpc import PER_S, types
 
 EDIT = "fim.edit"
@@ -180,11 +181,12 @@ def _place(editor: Editor, params: Params) -> EditPlace | None:
 
 
 def _read_asked(place: EditPlace, params: Params) -> Instruction:
-    problems = tuple(
-        str(problem["message"])
+    messages = (
+        message_text(problem.get("message"))
         for problem in params.get("diagnostics") or ()
-        if isinstance(problem, dict) and problem.get("message")
+        if isinstance(problem, dict)
     )
+    problems = tuple(filter(None, messages))
     return Instruction(
         place.start,
         place.end,

@@ -112,11 +112,30 @@ def _menu_context(raw: object) -> object:
     return raw if kind in tuple(types.CompletionTriggerKind) else None
 
 
+def message_text(message: object) -> str:
+    """
+    Return the message of a diagnostic, "" for none: LSP 3.18 has Markdown or plain text in an
+    object, too.
+    """
+    text = message.get("value") if isinstance(message, dict) else message
+    return str(text or "")
+
+
+def _action_context(raw: object) -> object:
+    """Return the context of a code action, each message in it a text."""
+    problems = raw.get("diagnostics") if isinstance(raw, dict) else None
+    for problem in problems if isinstance(problems, list) else ():
+        if isinstance(problem, dict):
+            problem["message"] = message_text(problem.get("message"))
+    return raw
+
+
 # Fields that are read again, by method.
 _READ: dict[str, tuple[tuple[str, Callable[[object], object]], ...]] = {
     types.INITIALIZE: (("rootUri", _root), ("rootPath", _root), ("workspaceFolders", _folders)),
     types.TEXT_DOCUMENT_INLINE_COMPLETION: (("context", _inline_context),),
     types.TEXT_DOCUMENT_COMPLETION: (("context", _menu_context),),
+    types.TEXT_DOCUMENT_CODE_ACTION: (("context", _action_context),),
     types.WORKSPACE_DID_CHANGE_CONFIGURATION: (("settings", lambda settings: settings),),
 }
 

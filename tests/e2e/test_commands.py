@@ -89,21 +89,22 @@ def test_what_the_model_sees(editor: Editor) -> None:
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
 
 
-def test_writing_on(editor: Editor) -> None:
-    """A long text is inserted where the cursor was, in whole lines and with progress; typing ends it."""
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_writing_on(editor: Editor, newline: str) -> None:
+    """A long text is inserted where the cursor was, in whole lines that end as the document's, with progress."""
     editor.initialize(capabilities=PROGRESS, initializationOptions=EMBEDDED)
     assert editor.command("fim.continueLong") == {"text": "", "note": "the document is not open"}
-    editor.open(A, "def add(left, right):\n    ")
+    editor.open(A, f"def add(left, right):{newline}    ")
     place = {"uri": A, "position": {"line": 1, "character": 4}}
     answer = editor.command("fim.continueLong", place)
     text = answer["text"]
-    assert text
+    assert "\n" in text
     assert answer["note"] == ""
     editor.wait_for(lambda: bool(editor.questions("workspace/applyEdit")), "the edit")
     [asked] = editor.questions("workspace/applyEdit")
     editor.wait_for(lambda: bool(editor.messages("window/showMessage")), "the end")
     [edit] = asked["edit"]["changes"][A]
-    assert edit["newText"] == text
+    assert edit["newText"] == text.replace("\n", newline)
     assert edit["range"]["start"] == edit["range"]["end"] == place["position"]
 
     def kinds() -> list[str]:

@@ -164,14 +164,17 @@ def test_a_selection_has_code_actions(ready: Editor, server: Scripted) -> None:
         assert [each["title"] for each in actions(ready, only=[only])] == titles
 
 
-def test_what_another_server_found_wrong_can_be_fixed(ready: Editor, server: Scripted) -> None:
-    """Its message goes into the instruction, and the block around it is edited."""
+@pytest.mark.parametrize("message", ["w is unknown", {"kind": "markdown", "value": "w is unknown"}])
+def test_what_another_server_found_wrong_can_be_fixed(
+    ready: Editor, server: Scripted, message: object
+) -> None:
+    """Its message, which may be Markdown, goes into the instruction, and the block around it is edited."""
     ready.results["workspace/applyEdit"] = {"applied": True}
     place = {"start": {"line": 5, "character": 4}, "end": {"line": 5, "character": 9}}
-    wrong = {"range": place, "message": "w is unknown"}
+    wrong = {"range": place, "message": message}
     (fix,) = actions(ready, diagnostics=[wrong], only=["quickfix"])
     assert (fix["title"], fix["kind"]) == ("Fix: w is unknown", "quickfix")
-    asked = {**fix["command"]["arguments"][0], "wait": True}
+    asked = {**fix["command"]["arguments"][0], "diagnostics": [wrong], "wait": True}
     assert ready.command("fim.edit", asked)["applied"] is True
     told = server.asked[-1]["messages"][0]["content"]
     assert "- w is unknown" in told

@@ -31,6 +31,14 @@ def changed(**change: object) -> dict[str, Any]:
     return {"textDocument": {"uri": "u", "version": 2}, "contentChanges": [change]}
 
 
+def found(message: object) -> dict[str, Any]:
+    return {
+        **AT,
+        "range": RANGE,
+        "context": {"diagnostics": [{"range": RANGE, "message": message}]},
+    }
+
+
 ODD_FOLDERS: list[object] = ["x", [None], [{}], ["file:///tmp"], [{"uri": "http://["}]]
 # What is read at a path of the params; None where they are malformed.
 READ: list[tuple[str, object, str, object]] = [
@@ -56,6 +64,10 @@ READ: list[tuple[str, object, str, object]] = [
     (CHANGE, changed(text="x"), "content_changes.0.text", "x"),
     (ACTION, {**AT, "range": RANGE}, "context.diagnostics", ()),
     (ACTION, {**AT, "range": RANGE, "context": {"diagnostics": None}}, "context.diagnostics", ()),
+    (ACTION, found("no `x`"), "context.diagnostics.0.message", "no `x`"),
+    (ACTION, found({"kind": "markdown", "value": "no `x`"}), "context.diagnostics.0.message", "no `x`"),
+    (ACTION, found({"kind": "markdown"}), "context.diagnostics.0.message", ""),
+    (ACTION, found(None), "context.diagnostics.0.message", ""),
     (WATCHED, {"changes": [{"uri": "u"}]}, "changes.0.type", types.FileChangeType.Changed),
     (WATCHED, {}, "changes", ()),
     (FOLDERS, {"event": {"added": [{"uri": "u"}]}}, "event.added.0.name", ""),

@@ -126,6 +126,25 @@ async def test_the_newest_edit_ends_the_one_before(typist: Write) -> None:
     assert cancelled.note == "it was cancelled"
 
 
+@pytest.mark.parametrize("call", ["measure", "warm", "stream"])
+async def test_a_cancelled_edit_stops_before_its_next_step(typist: Write, call: str) -> None:
+    """While its prompt is measured or evaluated, no text is asked for; while it is written, no more."""
+    backend = says(ANSWER)
+    backend.state = dataclasses.replace(backend.state, prefill_per_s=100)  # a step is 25 tokens
+    user, goes_on = typist(backend), True
+    backend.hold(call)
+    work = asyncio.create_task(user.session._edits.edit(user.uri, AREA, lambda _: goes_on))
+    await backend.until_held()
+    goes_on = False
+    n_steps = len(backend.warmed)
+    backend.release()
+    answer = await work
+    assert (answer.lines, answer.note) == (None, "it was cancelled")
+    assert len(backend.warmed) == n_steps
+    assert len(backend.seen) == (call == "stream")
+    assert answer.cost.predicted_n == 0
+
+
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "elsewhere"])
 @pytest.mark.parametrize("begun", ["edit", "prepare"])
 async def test_what_else_begins_ends_no_edit(typist: Write, begun: str, elsewhere: bool) -> None:

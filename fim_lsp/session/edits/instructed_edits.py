@@ -46,6 +46,7 @@ GROWTH = 3  # how many times longer than the selection an answer may be
 # times its length.
 LOOK_S, GREW = 0.1, 1.1
 
+CANCELLED = "it was cancelled"
 EDIT, PREPARE = "edit", "prepare"
 OnProgress = Callable[[Sequence[str]], bool]  # gets the lines so far; whether to go on
 
@@ -55,17 +56,17 @@ class Work:
     """
     One edit under way: what the model wrote so far (*text*), and what it cost.
 
-    *can_rest*: the answer was begun for the model, so it can be interrupted and resumed. *why_over*
-    is why it ended without a change, "" while it goes on.
+    *can_rest*: the answer was begun for the model, so it can be interrupted and resumed. *told* are
+    the lines that the user was told last.
     """
 
     dialogue: Dialogue
     on_progress: OnProgress
+    told: Sequence[str] = ()
     text: str = ""
     can_rest: bool = False
     stop: Stop = Stop.LIMIT
     cost: Timings = field(default_factory=Timings)
-    why_over: str = ""
     # at the answer: when (loop time), and how many characters it had
     _looked: tuple[float, int] = (0.0, 0)
 
@@ -87,9 +88,12 @@ class Work:
         self.cost = self.cost.plus(reply.timings)
         if not self._is_due():
             return True
-        if not self.on_progress(self.lines()):
-            self.why_over = "it was cancelled"
-        return not (self.why_over or self.block().is_whole)
+        self.told = self.lines()
+        return not (self.why_over() or self.block().is_whole)
+
+    def why_over(self) -> str:
+        """Return why it is over without a change, "" while it goes on."""
+        return _why_cancelled(self.on_progress, self.told)
 
     def _is_due(self) -> bool:
         """Return whether to look at the answer: it grew by a tenth, or some time has passed."""
@@ -126,10 +130,10 @@ class InstructedEdits:
         with contextlib.suppress(Withdrawn, BackendError), self._start(uri, PREPARE) as why_over:
             doc = await self._admit(uri)
             document, last = doc.document, doc.view.dialogue
-            dialogue = await self._begin(doc, document, _select(document, start, end), "")
+            permit = doc.permit(document, why_over)
+            dialogue = await self._begin(doc, permit, _select(document, start, end), "")
             if last is None or dialogue.context is not last.context:
                 doc.view.keep_dialogue(dialogue)  # else the last one may still be asked for again
-            permit = doc.permit(document, why_over)
             prompt = dialogue.prompt(document.language)
             await self._lane.evaluate(permit, prompt, to_end=True)
 
@@ -145,13 +149,12 @@ class InstructedEdits:
                 doc = await self._admit(uri)
                 document, view = doc.document, doc.view
                 selection = _select(document, wanted.start, wanted.end)
-                dialogue = await self._question(doc, document, selection, wanted)
+                begun = doc.permit(document, lambda: why_over() or _why_cancelled(on_progress, ()))
+                dialogue = await self._question(doc, begun, selection, wanted)
                 view.keep_dialogue(dialogue)
                 work = Work(dialogue, on_progress)
-                permit = doc.permit(document, lambda: why_over() or work.why_over)
+                permit = doc.permit(document, lambda: why_over() or work.why_over())
                 await self._answer(work, permit, document)
-                if not on_progress(()):
-                    work.why_over = "it was cancelled"
                 permit(dialogue.context)
                 lines = work.lines(ended=True)
             if why := _why_none(work, lines, selection):
@@ -193,7 +196,7 @@ class InstructedEdits:
             mine.release()
 
     async def _question(
-        self, doc: OpenDocument, document: Document, selection: Selection, wanted: Instruction
+        self, doc: OpenDocument, permit: Permit, selection: Selection, wanted: Instruction
     ) -> Dialogue:
         """
         Return the question: the next turn of the last dialogue where that goes on, else the first
@@ -206,7 +209,7 @@ class InstructedEdits:
             _, instruction = fix(wanted.problems)
         if not instruction:
             raise Withdrawn("there is no instruction")
-        return await self._begin(doc, document, selection, instruction)
+        return await self._begin(doc, permit, selection, instruction)
 
     @staticmethod
     def _last(doc: OpenDocument) -> Dialogue | None:
@@ -216,12 +219,13 @@ class InstructedEdits:
         return last if all(doc.workspace.shows(chunk.name) for chunk in chunks) else None
 
     async def _begin(
-        self, doc: OpenDocument, document: Document, selection: Selection, instruction: str
+        self, doc: OpenDocument, permit: Permit, selection: Selection, instruction: str
     ) -> Dialogue:
         """
         Return the first question about *selection*, behind what the last one in the document was
         asked behind.
         """
+        document = doc.document
         question = turn(selection, doc.file.path, document.language, instruction)
         last = self._last(doc)
         if last is not None and selection.first in last.shown:
@@ -230,7 +234,7 @@ class InstructedEdits:
         is_inside = cursor and selection.first <= cursor.line <= selection.last
         at = document.clamp(cursor if cursor and is_inside else Position(selection.first, 0))
         place = TextPlace(document, at)
-        frame = await self._lane.run(doc.permit(document), partial(self._framing.best, doc, place))
+        frame = await self._lane.run(permit, partial(self._framing.best, doc, place))
         context = replace(frame.prompt(place), middle="", tape=(), forced="")
         end = frame.window.anchor + frame.window.suffix.count("\n") + 1
         return Dialogue(context, range(frame.window.first, end), selection, (question,))
@@ -254,6 +258,10 @@ class InstructedEdits:
                     raise Withdrawn(TOO_LONG) from None
             else:
                 return
+
+
+def _why_cancelled(on_progress: OnProgress, lines: Sequence[str]) -> str:
+    return "" if on_progress(lines) else CANCELLED
 
 
 def _select(document: Document, start: Position, end: Position) -> Selection:
