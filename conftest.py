@@ -1,11 +1,9 @@
-"""No test sees the user's settings and saved state, or writes any; SECURITY.md marks some."""
+"""No test sees the user's settings and saved state, or writes any."""
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -18,17 +16,10 @@ from tests.longest import begin_with_the_longest
 settings.register_profile("untimed", deadline=None, max_examples=EXAMPLES * FUZZ)
 settings.load_profile("untimed")
 
-SECURITY = Path(__file__).parent / "SECURITY.md"
-NAMED = {*re.findall(r"`((?:\w+/)?tests/[\w/]+\.py(?:::\w+)?)`", SECURITY.read_text("utf-8"))}
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests that SECURITY.md names are marked `security`; those of the longest files come first."""
+    """The tests of the longest files come first."""
     begin_with_the_longest(items)
-    for item in items:
-        name = item.nodeid.partition("[")[0]
-        if name in NAMED or name.partition("::")[0] in NAMED:
-            item.add_marker(pytest.mark.security)
 
 
 @pytest.fixture(scope="session", autouse=True)

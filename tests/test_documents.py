@@ -37,6 +37,7 @@ edits = st.builds(
 )
 
 
+@pytest.mark.promise("odd-input")
 @given(texts)
 def test_lines_are_the_same_in_steps(text: str) -> None:
     """However the text is cut."""

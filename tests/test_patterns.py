@@ -25,6 +25,8 @@ from tests.fuzz import FUZZ
 from tests.test_tidy import PATHS, name_of
 from tests.test_tidy import parsed as syntax
 
+pytestmark = pytest.mark.promise("bounded-work")
+
 parser: Any = importlib.import_module("re._parser")
 
 # Characters of a text: the first sizes tell an exponential pattern and a cubic one. A repeat with a bound looks quadratic
@@ -317,6 +319,7 @@ def test_the_attacks_tell_patterns_apart(pattern: str, linear: bool) -> None:
     assert all(is_linear(used, attack) for attack in attacks(used.pattern)) == linear
 
 
+@pytest.mark.promise("private-files")
 @pytest.mark.timed
 def test_a_pattern_is_linear() -> None:
     """Of all modules, and of those that functions make."""

@@ -36,6 +36,8 @@ from server_bridge.process import sizing
 from server_bridge.protocol import BackendError, Prompt, Request, Timings, Token
 from tests.fuzz import FUZZ
 
+pytestmark = pytest.mark.promise("bounded-work")
+
 SIZES = (1_000, 10_000, 100_000, *([1_000_000] if FUZZ > 1 else []))  # scripts/test-security
 PEAK = 100_000 if FUZZ > 1 else 20_000  # characters whose memory is measured: that takes longest
 MOST_TIMES = 30.0  # more than ten times the text may cost; a square of it costs a hundred times

@@ -19,6 +19,8 @@ from server_bridge.machine import executables
 from tests.fuzz import FUZZ
 from tests.test_tidy import PATHS, ROOT, name_of, parsed
 
+pytestmark = pytest.mark.promise("no-code-of-a-repository-runs")
+
 PYTHON = "server_bridge.machine.executables"
 MODULES = {"subprocess", "multiprocessing", "pty", "webbrowser", "concurrent.futures.process"}
 CALLS = re.compile(

@@ -13,6 +13,8 @@ import pytest
 from tests import watchdog
 from tests.clock import Loop
 
+pytestmark = pytest.mark.promise("bounded-work")
+
 SPIN = """
 def spin(clock, seconds):
     end = clock() + seconds

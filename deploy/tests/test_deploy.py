@@ -17,6 +17,8 @@ import yaml
 from fim_lsp.settings.config import BackendConfig
 from tests.test_tidy import ROOT
 
+pytestmark = pytest.mark.promise("a-team-server")
+
 DEPLOY = ROOT / "deploy"
 MONITORING = DEPLOY / "monitoring"
 BOARDS = {path.stem: path for path in (MONITORING / "grafana/boards").glob("*.json")}

@@ -14,7 +14,10 @@ import pytest
 from deploy.tests.test_deploy import DEPLOY
 from deploy.vllm.other_key import OtherKey
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="it is for Linux")
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="it is for Linux"),
+    pytest.mark.promise("a-team-server"),
+]
 
 
 def keys(tmp_path: Path, text: str, server_key: str = "s" * 32) -> subprocess.CompletedProcess[str]:

@@ -30,6 +30,7 @@ def jobs() -> dict[str, Any]:
     return dict(yaml.safe_load(text)["jobs"])
 
 
+@pytest.mark.promise("by-hash")
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
 def test_an_action_is_named_by_its_commit(workflow: Path) -> None:
     """A tag or a branch may move; the version stands beside it, for a person."""
@@ -39,6 +40,7 @@ def test_an_action_is_named_by_its_commit(workflow: Path) -> None:
         assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", each), each
 
 
+@pytest.mark.promise("by-hash")
 @pytest.mark.parametrize(
     "path", [*WORKFLOWS, *(ROOT / name for name in RELEASING)], ids=lambda path: path.name
 )
@@ -52,6 +54,7 @@ def test_what_builds_and_publishes_is_pinned_with_hashes(path: Path) -> None:
             assert wrapper or BOUND.search(install), line
 
 
+@pytest.mark.promise("by-hash")
 def test_a_job_that_may_sign_or_publish_builds_nothing() -> None:
     """What it has is downloaded from the job that built it, and no tool is installed beside the permission."""
     signing = {

@@ -16,6 +16,8 @@ from server_bridge.protocol import Health, State
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 
+pytestmark = pytest.mark.promise("no-web-page")
+
 THERE, HERE = "http://10.0.0.7:8012", "http://127.0.0.1:8012"
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import socket
 
+import pytest
+
 from fim_lsp.__main__ import main
 from fim_lsp.cli import setup
 from fim_lsp.settings import files
 from tests.llama_server import free_port
+
+pytestmark = pytest.mark.promise("what-is-kept")
 
 
 def test_everything_kept_is_deleted(tmp_path, capsys, monkeypatch) -> None:

@@ -100,6 +100,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
         yield hub
 
 
+@pytest.mark.promise("by-hash")
 @pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize(
     ("flags", "answers", "is_got"),

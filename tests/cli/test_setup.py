@@ -177,6 +177,7 @@ def test_no_code_goes_to_the_old_server(config: Path, arguments: list[str], old:
     )
 
 
+@pytest.mark.promise("odd-input")
 def test_a_file_that_is_a_link_stays_one(config: Path, tmp_path: Path) -> None:
     """As those who keep their dotfiles elsewhere have it."""
     theirs = tmp_path / "dotfiles.toml"

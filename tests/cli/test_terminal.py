@@ -8,6 +8,8 @@ import pytest
 
 from fim_lsp.cli.terminal import ERASE_LINE, clip, fit, screen_on
 
+pytestmark = pytest.mark.promise("no-terminal-commands")
+
 
 class Terminal(io.StringIO):
     """A stream that says it is a terminal."""

@@ -56,6 +56,7 @@ SPREAD = {
 }
 
 
+@pytest.mark.promise("secrets-are-replaced")
 @pytest.mark.parametrize("secret", SPREAD, ids=SPREAD.values())
 def test_no_piece_holds_a_part_of_a_secret(secret: str) -> None:
     """Wherever a text is cut: the lines above a piece may tell what it is."""

@@ -21,6 +21,8 @@ from fim_lsp.context.ignore_rules import (
     why_ignored,
 )
 
+pytestmark = pytest.mark.promise("bounded-work")
+
 ROWS: list[tuple[bytes, str, str]] = [  # rules, paths that are ignored, paths that are not
     # names, anchors, folders
     (b"a", "a x/a a/x", "b ab x/b"),

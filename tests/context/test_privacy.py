@@ -18,6 +18,8 @@ from fim_lsp.context.privacy import (
 )
 from fim_lsp.settings.config import SECRETS
 
+pytestmark = pytest.mark.promise("private-files")
+
 EXCLUDES = (".env*", "*.pem", "secrets/", "!.env.example", "/only/top.py")
 FILES = {
     "/w": {

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from fim_lsp.context.secrets.scan import BLOT, looks_secret, scrub_text
 
+pytestmark = pytest.mark.promise("secrets-are-replaced")
+
 _RNG = random.Random(4)
 
 

@@ -22,6 +22,8 @@ from tests.context.shapes import (
 )
 from tests.fuzz import FUZZ
 
+pytestmark = pytest.mark.promise("secrets-are-replaced")
+
 MISSED = {"hard": 0.01, "blanks": 0.01, "phrase5": 0.0, "alnum": 0.01}
 N_LINES = 20_000 if FUZZ > 1 else 6_000
 TELLING = 6  # characters of a long secret that say too much; of a short one, half

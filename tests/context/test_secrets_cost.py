@@ -11,7 +11,7 @@ import pytest
 from fim_lsp.context.secrets.scan import scrub_parts
 from tests.fuzz import FUZZ
 
-pytestmark = pytest.mark.timed
+pytestmark = [pytest.mark.timed, pytest.mark.promise("bounded-work")]
 
 RNG = random.Random(2)
 N = 8_000  # characters; a quadratic pattern of old took a tenth of a second for them

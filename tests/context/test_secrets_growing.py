@@ -14,6 +14,8 @@ from tests.context import harmless_lines
 from tests.context.shapes import Maker, Shape, tuned
 from tests.fuzz import FUZZ
 
+pytestmark = pytest.mark.promise("secrets-are-replaced")
+
 MAKER = Maker(3)
 FRAME = Frame(Header("shop", (), "a.py"), Window(0, 1, "import shop\n", "\nx = 1\n"))
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from fim_lsp.context.secrets.scan import secrets
 from fim_lsp.context.secrets.tokens import ROWS, TYPED_FIRST
 from tests.context.shapes import ALPHABETS, Maker
 from tests.fuzz import FUZZ
+
+pytestmark = pytest.mark.promise("secrets-are-replaced")
 
 EACH, FOUND = (
     (20, 18) if FUZZ > 1 else (6, 5)

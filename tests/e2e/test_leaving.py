@@ -15,6 +15,8 @@ import pytest
 from tests.e2e.client import INLINE, Editor, at, wait_until
 from tests.places import SHOP
 
+pytestmark = pytest.mark.promise("ends-with-the-editor")
+
 psutil = pytest.importorskip("psutil")
 
 LATE_S = 5.0  # a second on a busy machine; what hangs here hangs for ten minutes

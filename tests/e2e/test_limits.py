@@ -10,6 +10,8 @@ import pytest
 from tests.e2e.client import AUTOMATIC, GHOST_TEXT, INLINE, Editor, at
 from tests.places import SHOP
 
+pytestmark = pytest.mark.promise("bounded-work")
+
 psutil = pytest.importorskip("psutil")
 
 A, B = f"{SHOP}/a.py", f"{SHOP}/b.py"
@@ -125,6 +127,7 @@ ODD_NOTES = (
 )
 
 
+@pytest.mark.promise("odd-input")
 def test_an_odd_request_gets_one_answer(editor: Editor) -> None:
     """A result or an error; the same as a notification gets none, and changes and shows nothing."""
     editor.initialize()

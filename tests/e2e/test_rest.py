@@ -33,6 +33,8 @@ from tests.e2e.client import INLINE, Editor, at, insertion
 from tests.e2e.forked import Template
 from tests.models import BUNDLED
 
+pytestmark = pytest.mark.promise("answers-are-bounded")
+
 SESSIONS = int(os.environ.get("FIM_SESSIONS", "2"))  # scripts/test-security sets more
 AT_ONCE = 4  # sessions: they mostly wait
 STEPS = 24 if SESSIONS > 6 else 12
@@ -220,7 +222,6 @@ def play(seed: int, folder: Path, template: Template | None) -> str:
     return ""
 
 
-@pytest.mark.security
 @pytest.mark.timeout(SESSIONS * 45)
 def test_after_silence_all_is_at_rest(tmp_path: Path, template: Template | None) -> None:
     """Whatever was done before, with each kind of server and memory, and beside another client."""

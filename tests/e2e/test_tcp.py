@@ -15,6 +15,8 @@ import pytest
 
 from tests.e2e.client import PATIENCE_S, Client, Editor
 
+pytestmark = pytest.mark.promise("your-programs-only")
+
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}
 # What a page in a browser can have sent to any port of this machine.
 POST = b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n"

@@ -42,6 +42,7 @@ def rest(editor: Editor) -> None:
     editor.notify("fim/didMoveCursor", {"textDocument": {"uri": A}, "position": place})
 
 
+@pytest.mark.promise("odd-input")
 @pytest.mark.skipif(os.name != "posix", reason="no pipe, and no timer of processor time")
 @pytest.mark.parametrize("how", [*HANGS, "in native code"])
 def test_a_stuck_server_ends(launch: Callable[..., Editor], tmp_path: Path, how: str) -> None:

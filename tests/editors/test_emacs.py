@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.editors import programs
 from tests.editors.conftest import REST_OF_WORD, SHOP, TYPED
 from tests.editors.terminal import Terminal
@@ -72,6 +74,7 @@ def saved(editor: Terminal, file: Path) -> str:
     return file.read_text()
 
 
+@pytest.mark.promise("no-code-of-a-repository-runs")
 def test_lsp_mode(home: Path, project: Path) -> None:
     """The suggestion is shown and not in the text, then it is."""
     with emacs(home, project, LSP_MODE) as editor:

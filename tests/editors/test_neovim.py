@@ -473,6 +473,7 @@ def test_the_page_in_a_browser(typed: Neovim, home: Path) -> None:
         assert json.load(answer)["stats"]["shown"] > 0
 
 
+@pytest.mark.promise("no-code-of-a-repository-runs")
 def test_nothing_of_a_repository_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a relative folder on the PATH, server and browser are those of the user, and run at home."""
     furnish(tmp_path)

@@ -22,6 +22,7 @@ pytestmark = [
     pytest.mark.skipif(
         not (programs.CODE / "done").exists(), reason="scripts/install-editors first"
     ),
+    pytest.mark.promise("no-web-page"),
 ]
 
 MARKUP = "title = '<img src=x onerror=alert(1)><script>alert(2)</script>'\n"

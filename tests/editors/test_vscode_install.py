@@ -15,6 +15,7 @@ pytestmark = [
     pytest.mark.editors,
     pytest.mark.skipif(not CAN_RUN, reason="no node, or run scripts/build-vscode first"),
     pytest.mark.skipif(sys.platform == "win32", reason="scripts with a mode"),
+    pytest.mark.promise("no-code-of-a-repository-runs"),
 ]
 
 INSTALL = """

@@ -52,6 +52,7 @@ def test_lines_are_accepted_one_by_one_with_either_line_end(tmp_path: Path) -> N
 ACTION = Path(__file__).with_name("edit_action.mjs").read_text("utf-8")
 
 
+@pytest.mark.promise("edits-can-be-undone")
 def test_a_code_action_is_for_the_text_that_it_was_made_for(tmp_path: Path) -> None:
     """Whatever is in front when it runs; one of a text that was changed or closed since changes nothing."""
     said = json.loads(run(ACTION, tmp_path, tmp_path))

@@ -14,6 +14,8 @@ from fim_lsp.http_server import connections, local_port
 from tests.http_server.clients import Served, served, vim
 from tests.typist import faked
 
+pytestmark = pytest.mark.promise("no-web-page")
+
 PATHS = ("/", "/page.js", "/page/state", "/health", "/infill", "/v1/completions", "/props")
 
 FOREIGN = (
@@ -33,6 +35,7 @@ async def at_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
         yield found
 
 
+@pytest.mark.promise("your-programs-only")
 async def test_dns_rebinding(at_port: Served) -> None:
     """A page whose own name was made to lead here still says its name."""
     names = (f"evil.example:{at_port.port.port}", "evil.example", "127.0.0.1", "127.0.0.1:1")
@@ -43,6 +46,7 @@ async def test_dns_rebinding(at_port: Served) -> None:
             assert "def " not in answer.text
 
 
+@pytest.mark.promise("your-programs-only")
 async def test_web_pages(at_port: Served) -> None:
     """Whatever a page asks, its browser says that it does; and no other origin may read anything."""
     for path, headers, method in itertools.product(PATHS, FOREIGN, ("GET", "POST", "OPTIONS")):
@@ -82,6 +86,7 @@ async def test_its_own_page_and_programs_are_answered(at_port: Served) -> None:
         assert (await at_port.client.get("/page/state", headers=own)).status_code == 200
 
 
+@pytest.mark.promise("your-programs-only")
 @pytest.mark.parametrize("token", ["secret", ""])
 async def test_the_token(tmp_path: Path, token: str) -> None:
     """One that is set or made, but always one: all that is anyone's code wants it; the page's own files hold nothing."""

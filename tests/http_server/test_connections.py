@@ -107,6 +107,7 @@ async def test_requests_that_come_before_the_answer(at_port: Served) -> None:
     assert answers.endswith(b'{"status":"ok"}')
 
 
+@pytest.mark.promise("your-programs-only")
 async def test_a_page_costs_no_memory_and_holds_no_connection(at_port: Served) -> None:
     """It is refused by its head, whatever it says is to follow."""
     head = b"POST /infill HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 7000000\r\n\r\n"
@@ -126,7 +127,7 @@ async def test_a_client_that_dawdles(at_port: Served, monkeypatch: pytest.Monkey
         writer.close()
 
 
-@pytest.mark.security
+@pytest.mark.promise("your-programs-only")
 @pytest.mark.parametrize(
     ("owners", "is_too_many"),
     [([1], False), ([1, 1], True), ([2, 1], False), ([2, 1, 1], True), ([1, 2, 3, 4], True)],
@@ -157,6 +158,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.promise("your-programs-only")
 @pytest.mark.skipif(not sockets.can_tell(), reason="the system does not tell")
 async def test_one_program_leaves_connections_to_the_others(at_port, monkeypatch) -> None:
     """A process that opens too many gets no more; another one is answered as ever."""

@@ -15,6 +15,8 @@ from tests.context.test_secrets import KEYS
 from tests.http_server.clients import served, vim
 from tests.typist import QUICK, faked, wait_explored
 
+pytestmark = pytest.mark.promise("secrets-are-replaced")
+
 MAIN = "from ship import freight\n\n\ndef price(weight):\n    return fre"
 
 
@@ -103,6 +105,7 @@ async def test_private_files_reach_neither_the_model_nor_the_page(url: str, proj
     assert str(tmp_path) not in named + "\n".join(pages)
 
 
+@pytest.mark.promise("known-servers-only")
 async def test_secrets_are_taken_out_of_texts_without_a_name(project: Path, tmp_path: Path) -> None:
     """A text that is in no file is not known as private, but what looks like a key is replaced."""
     session = faked()

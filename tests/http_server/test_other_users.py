@@ -31,7 +31,10 @@ except OSError:  # closed already, at whatever point
     print(b"")
 """
 
-pytestmark = pytest.mark.skipif(not sockets.can_tell(), reason="the system does not tell")
+pytestmark = [
+    pytest.mark.skipif(not sockets.can_tell(), reason="the system does not tell"),
+    pytest.mark.promise("your-programs-only"),
+]
 
 
 async def handle(_request: HttpRequest) -> Response:

@@ -77,6 +77,7 @@ def settings(kind: str, url: str) -> Config:
     return replace(BRIEF, backend=here, next_edit=NextEditConfig(server=server))
 
 
+@pytest.mark.promise("known-servers-only")
 @pytest.mark.parametrize(
     ("kind", "asked", "is_sent"),
     [
@@ -106,6 +107,7 @@ async def test_where_a_text_is_sent(kind: str, asked, is_sent: bool, root, serve
         assert caplog.text.count("nothing was sent") == 1
 
 
+@pytest.mark.promise("known-servers-only")
 @pytest.mark.parametrize("call", ["measure", "warm", "stream"])
 async def test_the_model_changes_while_the_text_waits(call: str, root, tmp_path) -> None:
     """A request, and what is evaluated ahead of the next one, is not carried over to a server elsewhere."""
@@ -130,6 +132,7 @@ async def test_the_model_changes_while_the_text_waits(call: str, root, tmp_path)
     assert (backends[1].seen, backends[1].warmed) == ([], [])
 
 
+@pytest.mark.promise("known-servers-only")
 async def test_an_unnamed_text_shares_its_workspace_with_no_file(root, tmp_path) -> None:
     """What a client shows without a name is in no prompt for a file of the project, and the other way round."""
     backend = FakeBackend()

@@ -62,7 +62,7 @@ def test_a_question_shows_the_lines_without_what_all_begin_with() -> None:
     assert turn(selection(), "a.py", "python", "") == asked.removesuffix("add types")
 
 
-@pytest.mark.security
+@pytest.mark.promise("secrets-are-replaced")
 def test_no_secret_is_in_a_question() -> None:
     """Neither of the lines, nor of the instruction, nor where it began above the selection."""
     block = (
@@ -126,6 +126,7 @@ def test_a_secret_that_comes_back_as_it_was_shown_is_put_back() -> None:
     assert loses_secret(shown, place_lines(shown, (hidden.replace("token", "key"),)))
 
 
+@pytest.mark.promise("no-terminal-commands")
 def test_what_a_model_writes_has_no_control_characters() -> None:
     """But for blanks, and those that the selection has."""
     shown = selection("a = '\x1b[0m'\n", 0, 1)
@@ -153,6 +154,7 @@ def test_a_line_between_long_ones_is_selected_in_time() -> None:
     assert shown.clean == ("x = 1",)
 
 
+@pytest.mark.promise("edits-can-be-undone")
 @pytest.mark.timed
 @pytest.mark.parametrize("every", [2, 3])
 def test_lines_that_are_much_alike_are_compared_in_time(every: int) -> None:

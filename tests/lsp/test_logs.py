@@ -13,6 +13,8 @@ import pytest
 from fim_lsp.lsp.log import OwnFile, log_to
 from fim_lsp.settings.config import LogConfig
 
+pytestmark = pytest.mark.promise("a-project-only-restricts")
+
 log = logging.getLogger("fim_lsp.test")
 
 

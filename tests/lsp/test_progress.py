@@ -8,12 +8,15 @@ from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.lsp.edits import Preview
 from fim_lsp.lsp.messages import Messages
 from fim_lsp.lsp.rpc import PER_S, types
+
+pytestmark = pytest.mark.promise("answers-are-bounded")
 
 LINES = [f"    price_{number} = total(cart, {number})" for number in range(400)]
 
@@ -35,6 +38,7 @@ def ticks(per_s: int) -> Iterator[float]:
     return (number / per_s for number in range(1_000_000))
 
 
+@pytest.mark.promise("edits-can-be-undone")
 def test_each_line_is_sent_once_and_not_more_often_than_can_be_drawn() -> None:
     """A fast server that writes 400 lines in 6,400 pieces: 221 MB were sent of such an answer."""
     client, n_pieces, times = Client(), 6400, ticks(3200)

@@ -159,6 +159,7 @@ async def test_a_value_that_a_client_declares(
     assert server.offers(MODES, types.InsertTextMode.AsIs) is offered
 
 
+@pytest.mark.promise("odd-input")
 @pytest.mark.parametrize("number", [{"a": 1}, [1], None, 1.5, True])
 async def test_a_cancellation_of_what_is_no_id_is_ignored(
     server: LanguageServer, number: object, caplog: pytest.LogCaptureFixture

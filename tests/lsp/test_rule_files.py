@@ -30,8 +30,8 @@ from tests.fake_backend import FakeBackend
 from tests.fuzz import FUZZ
 
 pytestmark = [
-    pytest.mark.security,
     pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here"),
+    pytest.mark.promise("private-if-unsure"),
 ]
 
 EXCLUDE = "privacy.exclude = ['secret.py']\n"
@@ -301,6 +301,7 @@ def list_cells() -> Iterator[object]:
             yield pytest.param(column, make, wanted, id=f"{column} is {row}")
 
 
+@pytest.mark.promise("files-outside-and-links")
 @pytest.mark.parametrize(("cell", "make", "wanted"), [*list_cells()], indirect=["cell"])
 async def test_what_a_file_of_rules_is(cell: Cell, make: Make, wanted: str) -> None:
     """What cannot be read hides all; the reason names the file and how to mend it."""

@@ -14,6 +14,8 @@ from fim_lsp.next_edit.edits import EditedText, FinishedEdit
 from fim_lsp.next_edit.formats import Format, format_of, prompt_of, proposal_of
 from fim_lsp.next_edit.window import Ask, NamedEdit, ShownPart, ask, choose_shown
 
+pytestmark = pytest.mark.promise("secrets-are-replaced")
+
 URI = "file:///w/box.py"
 NAMES = {URI: "box.py"}
 BEFORE = (

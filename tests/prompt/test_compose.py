@@ -67,7 +67,7 @@ def test_the_ring_has_what_the_largest_window_leaves() -> None:
     assert ring_chars(Config(), dataclasses.replace(READY, n_ctx=300)) == 0
 
 
-@pytest.mark.security
+@pytest.mark.promise("secrets-are-replaced")
 def test_a_secret_in_a_name_is_redacted() -> None:
     """Of the workspace and the file; of a file with such a name there is no chunk."""
     key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"

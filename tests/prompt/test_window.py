@@ -20,6 +20,8 @@ from fim_lsp.documents import (
 from fim_lsp.prompt.frame import Frame, Header, compose
 from fim_lsp.prompt.window import Budget, Fit, fit, move, place_window
 
+pytestmark = pytest.mark.promise("bounded-work")
+
 BUDGET = Budget(prefix=400, suffix=200, middle=200)
 CODE = "".join(f"line_{n:03} = {n}\n" for n in range(100))
 
@@ -167,6 +169,7 @@ SPREAD = {
 }
 
 
+@pytest.mark.promise("secrets-are-replaced")
 @pytest.mark.parametrize("secret", SPREAD, ids=SPREAD.values())
 def test_a_window_does_not_begin_in_a_secret(secret: str) -> None:
     """Wherever its first line is: what tells of the secret may stand above that."""

@@ -285,6 +285,7 @@ async def test_warming_goes_in_steps_and_pays(backend: Model) -> None:
     assert reply.timings.prompt_n <= 8 + partial_block(backend)
 
 
+@pytest.mark.promise("answers-are-bounded")
 async def test_steps_of_an_instruction_come_to_an_end(backend: Model) -> None:
     """A backend that cannot evaluate a part of such a prompt says that no step is left."""
     asked = replace(prompt(at=1500), turns=("Add a docstring.",))

@@ -26,6 +26,8 @@ from tests.llama_server import llama_server
 from tests.models import BUNDLED
 from tests.typist import QUICK, Typist, wait_explored
 
+pytestmark = pytest.mark.promise("secrets-are-replaced")
+
 PUBLIC = "def freight(weight):\n    fee = 3  # PUBLIC\n    return weight * fee\n"
 MAIN = (
     "import ship\nfrom ship import freight\n\n\nclass Cart:\n    def __init__(self):\n"

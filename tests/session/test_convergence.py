@@ -16,13 +16,14 @@ from tests.convergence.laws import play, read, scan
 from tests.convergence.steps import KINDS, draw_story
 from tests.convergence.waits import Delays
 
+pytestmark = pytest.mark.promise("rules-act-at-once")
+
 N_AT_ONCE = 20
 N_SEEDS = int(os.environ.get("FIM_STORIES", "40"))
 # Other ones each day where there are many (scripts/test-security).
 FIRST = 40 if N_SEEDS == 40 else date.today().toordinal() * 10_000  # noqa: DTZ011 (any day does)
 
 
-@pytest.mark.security
 @pytest.mark.parametrize("first", range(FIRST, FIRST + N_SEEDS, N_AT_ONCE))
 def test_random_stories(first: int) -> None:
     """A session ends where it would end without delays, and keeps its promises meanwhile."""

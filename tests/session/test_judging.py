@@ -24,7 +24,7 @@ from fim_lsp.workspace import paths
 from fim_lsp.workspace.ignore_files import UNSURE
 from tests.typist import ROOT, wait_judged
 
-pytestmark = pytest.mark.security
+pytestmark = pytest.mark.promise("rules-act-at-once")
 
 URI, OTHER = f"{ROOT}/a.py", f"{ROOT}/b.py"
 TEXT = "def area(width, height):\n    return width * height\n"

@@ -27,7 +27,10 @@ from server_bridge.protocol import Prompt
 from tests.fake_backend import FakeBackend
 from tests.typist import QUICK, Typist
 
-pytestmark = [pytest.mark.security, pytest.mark.usefixtures("short_rests")]
+pytestmark = [
+    pytest.mark.usefixtures("short_rests"),
+    pytest.mark.promise("what-is-kept"),
+]
 
 CODE = "def freight(weight):\n    rate = 7\n    return weight * rate\n" * 8
 NO_RING = dataclasses.replace(QUICK, ring=RingConfig(chunks=0))
@@ -202,6 +205,7 @@ CONFIGS: dict[str, Callable[[Path], Config]] = {
 }
 
 
+@pytest.mark.promise("rules-act-at-once")
 @pytest.mark.parametrize(
     ("event", "config", "roots", "left"),
     [

@@ -18,7 +18,10 @@ from tests.fake_backend import FakeBackend
 
 PROMPT = Prompt("shop", (), "a.py", "x = 1\n" * 400, "")
 TOTAL, STEP = 1000, 50  # tokens
-pytestmark = pytest.mark.security
+pytestmark = [
+    pytest.mark.promise("answers-are-bounded"),
+    pytest.mark.promise("rules-act-at-once"),
+]
 
 
 class Odd(FakeBackend):
@@ -193,6 +196,7 @@ async def test_a_stream_ends_with_its_permit() -> None:
     assert len(pieces) == 2
 
 
+@pytest.mark.promise("edits-can-be-undone")
 async def test_a_server_that_does_not_stop_is_left() -> None:
     """It writes more tokens than were asked for."""
     n_pieces = 0

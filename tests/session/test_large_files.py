@@ -39,6 +39,7 @@ async def outcome(session: Session, uri: str, line: int = 1) -> str:
     return answer.outcome
 
 
+@pytest.mark.promise("odd-input")
 async def test_nothing_of_a_large_document_is_used(session: Session, backend: FakeBackend) -> None:
     """Neither for suggestions in it nor for those in others; the reason is said."""
     start(session, A, LARGE.replace("total", "C4N4RY"))

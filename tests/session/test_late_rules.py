@@ -23,7 +23,10 @@ from tests.fuzz import in_turn
 from tests.server_bridge.waiting import until
 from tests.typist import QUICK, Typist, wait_judged
 
-pytestmark = [pytest.mark.security, pytest.mark.usefixtures("short_rests")]
+pytestmark = [
+    pytest.mark.usefixtures("short_rests"),
+    pytest.mark.promise("rules-act-at-once"),
+]
 
 CANARY = "C4N4RY"
 PRIVATE = f"def freight(weight):\n    rate = '{CANARY}'\n    return weight * rate\n" * 3

@@ -24,7 +24,7 @@ from fim_lsp.suggest.pace import USUAL_MS
 from tests.session import test_known_text as texts
 from tests.typist import ROOT, rewrite, wait_judged
 
-pytestmark = pytest.mark.security
+pytestmark = pytest.mark.promise("rules-act-at-once")
 
 FIRST = "def area(width, height):\n    size = width * height\n    return size"
 SECOND = "for order in orders:\n    ship(order)\n    print(order.name)"

@@ -45,7 +45,7 @@ async def work(user: Typist, times: int = 2) -> None:
         await user.session.wait_idle()
 
 
-@pytest.mark.security
+@pytest.mark.promise("private-files")
 async def test_folders_outside_of_workspaces_share_no_code(
     session: Session, backend: FakeBackend, tmp_path: Path
 ) -> None:
@@ -65,7 +65,7 @@ async def test_folders_outside_of_workspaces_share_no_code(
     assert "C4N4RY" not in repr((backend.seen, backend.warmed))
 
 
-@pytest.mark.security
+@pytest.mark.promise("private-files")
 async def test_lines_in_sight_are_of_the_same_folder(session: Session, tmp_path: Path) -> None:
     """Without a model, too, no line of another folder outside of workspaces is suggested."""
     here, there = tmp_path / "a/src", tmp_path / "b/src"

@@ -16,7 +16,10 @@ from tests.session.test_late_rules import CANARY, OTHER, Held, configured, held,
 from tests.typist import QUICK, wait_judged
 
 __all__ = ["held"]  # the fixture
-pytestmark = [pytest.mark.security, pytest.mark.usefixtures("short_rests")]
+pytestmark = [
+    pytest.mark.usefixtures("short_rests"),
+    pytest.mark.promise("rules-act-at-once"),
+]
 
 TYPED = "T1P3D"  # in the document that asks
 

@@ -24,7 +24,7 @@ from server_bridge.protocol import Backend
 from tests.fake_backend import FakeBackend
 from tests.typist import BRIEF, Typist
 
-pytestmark = pytest.mark.usefixtures("short_rests")
+pytestmark = [pytest.mark.usefixtures("short_rests"), pytest.mark.promise("what-is-kept")]
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:100])
 OTHER = "".join(inspect.getsource(argparse).splitlines(keepends=True)[900:980])
@@ -110,6 +110,7 @@ async def again(
         return {"evaluated": n_evaluated, "chunks": n_chunks}
 
 
+@pytest.mark.promise("readable-by-you-only")
 @pytest.mark.engine
 async def test_only_the_owner_may_read_what_is_kept(real: Machine, root: Path) -> None:
     """Everything lies in folders of mode 0700 and files of mode 0600, and forgetting leaves nothing."""

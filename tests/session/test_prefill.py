@@ -167,7 +167,7 @@ async def test_looking_is_no_work() -> None:
     assert await evaluated_ahead(looks=True) == await evaluated_ahead(looks=False) > 900
 
 
-@pytest.mark.security
+@pytest.mark.promise("secrets-are-replaced")
 async def test_a_secret_in_the_name_of_a_file_silences_nothing(
     open_session: OpenSession, backend: FakeBackend
 ) -> None:

@@ -59,6 +59,7 @@ class Screen:
         return self.quiet.wait_ms(USUAL_MS, "normal")
 
 
+@pytest.mark.promise("odd-input")
 def test_a_snooze_ends_by_the_wall_clock() -> None:
     """The user is told until when; by hand all goes on; 0 ends it at once."""
     clocks = Clocks()

@@ -21,7 +21,7 @@ from fim_lsp.workspace.reader import SourceReader
 from server_bridge.protocol import Chunk
 from tests.places import place
 
-pytestmark = pytest.mark.security
+pytestmark = pytest.mark.promise("what-is-kept")
 
 ROOT = place("remembered")
 HERE = Viewport(f"{ROOT}/main.py", 0, 0, 1)

@@ -15,10 +15,11 @@ from tests.session.conftest import OpenSession
 from tests.session.test_late_rules import OTHER, PRIVATE
 from tests.typist import QUICK, Typist, wait_judged
 
+pytestmark = pytest.mark.promise("rules-act-at-once")
+
 SEEN = 50  # tokens
 
 
-@pytest.mark.security
 async def test_the_engine_holds_nothing_of_it_any_more(open_session: OpenSession, tmp_path: Path):
     """The prompt of before the rule is evaluated from its beginning, not found in a slot or a copy of one."""
     requests: list[Request] = []

@@ -21,7 +21,7 @@ from tests.fake_backend import FakeBackend
 from tests.fuzz import FUZZ, in_turn
 from tests.typist import QUICK, Typist, wait_explored, wait_judged
 
-pytestmark = pytest.mark.security
+pytestmark = [pytest.mark.promise("private-if-unsure")]
 
 CODE = "def freight(weight):\n    rate = '{}'\n    return weight * rate\n"
 
@@ -227,6 +227,7 @@ async def test_no_event_is_handled_by_a_look_at_git_s_configuration(disks: Disks
     assert threading.current_thread().name not in threads
 
 
+@pytest.mark.promise("rules-act-at-once")
 @pytest.mark.parametrize(("gap_s", "n_judgements"), [(0.0, 1), (0.001, 1), (0.02, 11)])
 @on_clock
 async def test_many_changes_of_rules_are_one(
@@ -463,6 +464,7 @@ TELLS: dict[str, Callable[[Path], events.Event | None]] = {
 }
 
 
+@pytest.mark.promise("files-outside-and-links")
 @pytest.mark.parametrize("become", WAYS)
 @pytest.mark.parametrize("told", TELLS)
 async def test_what_becomes_a_way_to_a_private_file_is_judged_again(

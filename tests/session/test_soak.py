@@ -97,7 +97,7 @@ class User:
             asyncio.get_running_loop().call_later(self.rng.choice(PAUSES_S[:3]), task.cancel)
 
 
-@pytest.mark.security
+@pytest.mark.promise("bounded-work")
 @pytest.mark.parametrize("seed", range(1 + DEEP))
 def test_an_hour_leaves_nothing_behind(seed: int, tmp_path: Path, monkeypatch, caplog):
     """Tasks, memory, files and lines of the log are bounded, and after it nothing runs."""

@@ -142,7 +142,7 @@ CASES = [
 ]
 
 
-@pytest.mark.security  # there each change is made at each place
+@pytest.mark.promise("odd-input")
 @pytest.mark.parametrize("call", CASES)
 def test_no_change_makes_a_call_fail(call: Call, monkeypatch, caplog):
     """It returns, with a reason in words where it has nothing else; the log has no error."""

@@ -125,6 +125,7 @@ async def test_a_file_with_another_spelling_of_its_uri_is_one_file(project: Proj
     assert (await project.shown()).count("rate = 3") == 1
 
 
+@pytest.mark.promise("files-outside-and-links")
 @pytest.mark.parametrize(
     ("uri", "reason"),
     [

@@ -10,6 +10,8 @@ from fim_lsp.settings.config import BackendConfig, remote_servers
 from fim_lsp.settings.merge import SCHEMA
 from server_bridge.bridge import BackendSettings
 
+pytestmark = pytest.mark.promise("encrypted-or-warned")
+
 
 @pytest.mark.parametrize(
     ("urls", "hosts"),

@@ -21,6 +21,8 @@ from fim_lsp.settings.config import SECRETS, BackendConfig, Config, PrivacyConfi
 from fim_lsp.settings.merge import SCHEMA, Layer, merge_layers
 from fim_lsp.settings.option import Project
 
+pytestmark = [pytest.mark.promise("a-project-only-restricts"), pytest.mark.promise("odd-input")]
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -539,6 +541,7 @@ def test_what_a_file_said_counts_while_it_is_wrong(
     assert (bool(config.privacy.unknown), config.ring.chunks) == (is_unknown, chunks)
 
 
+@pytest.mark.promise("private-if-unsure")
 def test_a_file_whose_disk_hangs_is_read_by_one_thread(home: Path, monkeypatch: pytest.MonkeyPatch):
     """However often it changes; once it answers it is read again, for the last change."""
     began, answers, read = list[Path](), threading.Event(), files._read

@@ -14,7 +14,7 @@ from tests.wire.attacks import ATTACKS
 from tests.wire.laws import HOW, Run, Story, draw, find, play
 from tests.wire.servers import SERVERS
 
-pytestmark = pytest.mark.security
+pytestmark = [pytest.mark.promise("answers-are-bounded")]
 N_AT_ONCE, N_SEEDS = 20, 20 if FUZZ == 1 else 40 * FUZZ
 
 STORIES = tomllib.loads(Path(laws.__file__).with_name("stories.toml").read_text("utf-8"))

@@ -16,7 +16,7 @@ from tests.wire.attacks import ATTACKS
 from tests.wire.laws import Run, Story, play
 from tests.wire.servers import SERVERS
 
-pytestmark = pytest.mark.security
+pytestmark = [pytest.mark.promise("answers-are-bounded")]
 NOT_KEPT = (
     types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, types.CodeType,
     types.FrameType, types.CoroutineType, types.AsyncGeneratorType,

@@ -8,7 +8,7 @@ from tests.fuzz import FUZZ
 from tests.wire.laws import Story, find, play
 from tests.wire.pairs import Pair, draw, prepare
 
-pytestmark = pytest.mark.security
+pytestmark = pytest.mark.promise("answers-are-bounded")
 N_AT_ONCE, N_SEEDS = 10, 10 if FUZZ == 1 else 20 * FUZZ
 
 TROUBLES = {

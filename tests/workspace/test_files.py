@@ -20,6 +20,8 @@ from fim_lsp.settings.config import PrivacyConfig
 from fim_lsp.workspace import files, ignore_files
 from fim_lsp.workspace.files import grow, list_files, on_disk, reread
 
+pytestmark = pytest.mark.promise("bounded-work")
+
 EXCLUDES = PrivacyConfig((".env*", "*.pem", "credentials.py"))
 
 
@@ -114,7 +116,7 @@ def test_a_known_file_is_read_again_when_it_changed(root: Path) -> None:
     assert again(replace(old, name="gone.py")) is None
 
 
-@pytest.mark.security
+@pytest.mark.promise("files-outside-and-links")
 @pytest.mark.parametrize("what", ["file", "folder"])
 def test_what_is_swapped_after_the_verdict_is_not_read(root: Path, monkeypatch, what: str):
     """A link to a private file, or to a folder of such, takes the place of what was judged."""

@@ -9,6 +9,8 @@ import pytest
 from fim_lsp.workspace.git_files import Setting, is_true, parse, values
 from tests.workspace.git_repos import git
 
+pytestmark = pytest.mark.promise("bounded-work")
+
 FILES = [
     "[core]\n\tignoreCase = true\n",
     "[core]ignoreCase=true\n",
@@ -57,6 +59,7 @@ def test_a_value_on_a_condition_stands_beside_the_one_it_may_replace(tmp_path: P
     assert [each.value for each in values([tmp_path / "a", tmp_path / "c"], "core.x")] == ["4"]
 
 
+@pytest.mark.promise("private-files")
 def test_a_file_that_includes_itself_ends(tmp_path: Path) -> None:
     """Three times in each of ten levels would be 60,000 reads; a repository may bring such a file."""
     (tmp_path / "a").write_text("[include]\n" + "path = a\n" * 50 + "[core]\nx = 1\n")
@@ -87,6 +90,7 @@ HANDED_DOWN = {
 }
 
 
+@pytest.mark.promise("private-files")
 @pytest.mark.parametrize("said", HANDED_DOWN)
 def test_settings_that_git_was_started_with_count(said: str, tmp_path: Path, monkeypatch):
     """Git hands `git -c` to the editor that it starts, in two forms; both count over all else."""

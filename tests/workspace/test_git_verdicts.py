@@ -33,6 +33,7 @@ DIFFERS = re.compile(rb"^!?[^*?[\\\n]*[^*?[\\/\n]\*\*", re.MULTILINE)
 pytestmark = [
     pytest.mark.skipif(not shutil.which("git"), reason="git is not installed: NO VERDICT"),
     pytest.mark.usefixtures("home"),
+    pytest.mark.promise("private-files"),
 ]
 
 

@@ -22,6 +22,8 @@ from fim_lsp.workspace.paths import local_path, locate, path_to_judge
 from tests.fuzz import in_turn
 from tests.workspace.git_repos import BARE, git
 
+pytestmark = pytest.mark.promise("private-files")
+
 DOCS = Path(__file__).parent.parent.parent / "docs/context.md"
 
 
@@ -175,6 +177,7 @@ TREE_SPOILS: dict[str, Callable[[Path, Path], object]] = {
 }
 
 
+@pytest.mark.promise("private-if-unsure")
 @pytest.mark.parametrize("spoil", TREE_SPOILS.values(), ids=TREE_SPOILS)
 @pytest.mark.parametrize("rules", ["../w/.git/info/exclude", ".gitignore", "none"])
 def test_a_worktree_without_its_repository_cannot_be_judged(
@@ -207,6 +210,7 @@ def test_a_repository_whose_head_is_broken_hides_what_it_hid(
 # -- links and odd names --------------------------------------------------------------------------
 
 
+@pytest.mark.promise("files-outside-and-links")
 def test_a_link_is_judged_by_where_it_leads(root: Path) -> None:
     """A harmless name that leads to a private or foreign file is refused."""
     write(root / ".env", "")
@@ -230,6 +234,7 @@ def test_a_workspace_may_be_a_link(root: Path) -> None:
     assert list(list_files(link, write(root / "b.py", "").name, BARE)) == ["b.py"]
 
 
+@pytest.mark.promise("files-outside-and-links")
 def test_names_that_are_not_utf_8_have_verdicts_of_their_own(root: Path) -> None:
     """Other files are listed nevertheless; for one that no file can have there is no suggestion."""
     (root / ".gitignore").write_bytes(b"caf\xe9*\nback\\\\slash.py\n")
@@ -323,6 +328,7 @@ def test_installed_packages_are_public_wherever_a_link_leads(root: Path) -> None
     assert "leads to" in why_private(root / "x/a.js", root, PrivacyConfig(("*.js", "!/x/*.js")))
 
 
+@pytest.mark.promise("files-outside-and-links")
 @pytest.mark.skipif(sys.platform == "win32", reason="there it is another machine's file")
 @pytest.mark.parametrize("host", ["localhost", "this-machine.lan:80"])
 def test_a_host_in_a_uri_hides_no_rule(root: Path, host: str) -> None:
@@ -380,7 +386,7 @@ SPOILS: list[Callable[[Path], object]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.security  # there each with each
+@pytest.mark.promise("private-if-unsure")
 @pytest.mark.parametrize(
     ("rule", "where", "spoil"), [*in_turn(RULES, ["sub"], SPOILS), *in_turn(RULES, ["."], SPOILS)]
 )
@@ -409,7 +415,7 @@ UNREAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.security  # there each with each
+@pytest.mark.promise("private-if-unsure")
 @pytest.mark.parametrize(
     ("unread", "number"), in_turn(UNREAD, [errno.EACCES, errno.EIO, errno.ESTALE, errno.ENOTCONN])
 )

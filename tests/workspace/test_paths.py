@@ -10,6 +10,8 @@ import pytest
 from fim_lsp.workspace.files import uri_of
 from fim_lsp.workspace.paths import changes_rules, identity, local_path, locate, path_to_judge
 
+pytestmark = pytest.mark.promise("files-outside-and-links")
+
 
 @pytest.mark.parametrize(
     ("uri", "path"),

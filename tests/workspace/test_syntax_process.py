@@ -16,6 +16,8 @@ from fim_lsp.workspace import reader
 from fim_lsp.workspace.reader import DEATHS, SyntaxProcess
 from tests.fuzz import FUZZ
 
+pytestmark = pytest.mark.promise("bounded-work")
+
 CODE = "def freight(weight):\n    return weight * 2\n"
 HANGS = (sys.executable, "-c", "import time; time.sleep(600)")
 ENDS = (sys.executable, "-c", "")

@@ -38,6 +38,8 @@ from tests.llama_server import llama_server
 from tests.models import BUNDLED
 from tests.server_bridge.prompts import short
 
+pytestmark = pytest.mark.promise("a-team-server")
+
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "get", "X")
 PASSED = {"Authorization", "Content-Type", "Content-Length", "X-Session-ID", "X-SMG-Routing-Key",
           "X-AIBrix-Session-Key", "routing-strategy"}  # fmt: skip

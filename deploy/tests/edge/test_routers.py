@@ -35,7 +35,10 @@ PYTHON = os.environ.get("FIM_TEST_ROUTERS", "")
 STACK = os.environ.get(
     "FIM_TEST_STACK", ""
 )  # a Python with production-stack's router, see scripts/test-edge
-pytestmark = pytest.mark.skipif(not PYTHON, reason="needs the routers: scripts/test-edge")
+pytestmark = [
+    pytest.mark.skipif(not PYTHON, reason="needs the routers: scripts/test-edge"),
+    pytest.mark.promise("a-team-server"),
+]
 
 ADDRESS = "127.0.0.2"  # nginx listens on another one
 ELSEWHERE = "127.0.0.3"

@@ -37,6 +37,8 @@ from tests.server_bridge.prompts import short
 from tests.server_bridge.recorder import recorder
 from tests.server_bridge.waiting import until
 
+pytestmark = pytest.mark.promise("answers-are-bounded")
+
 REQUEST = Request(short("    def "), n_predict=4)
 FAULTS = ["kill", "hang", "drip", "half", *ANSWERS]
 

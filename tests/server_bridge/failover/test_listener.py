@@ -23,6 +23,8 @@ from server_bridge.machine import sockets
 from tests.server_bridge.machine.test_sockets import HEAD, ROW
 from tests.server_bridge.recorder import recorder
 
+pytestmark = pytest.mark.promise("known-servers-only")
+
 linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 little_endian = pytest.mark.skipif(sys.byteorder != "little", reason="the rows are a PC's")
 ME = os.geteuid() if hasattr(os, "geteuid") else 0

@@ -21,6 +21,8 @@ from tests.models import BUNDLED
 from tests.server_bridge.prompts import short
 from tests.server_bridge.recorder import recorder
 
+pytestmark = pytest.mark.promise("known-servers-only")
+
 REQUEST = Request(short("    def "), n_predict=4)
 ODD = [
     (200, b"<html>"), (200, b"{}"), (200, b"[]"), (404, b"no"), (500, b"{"), (401, b""),

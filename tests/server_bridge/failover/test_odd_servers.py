@@ -39,6 +39,7 @@ ODD = {
 CASES = in_turn(ODD if FUZZ > 1 else [*ODD][::3], (False, True))
 
 
+@pytest.mark.promise("answers-are-bounded")
 @pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize(("odd", "named"), CASES)
 async def test_an_odd_server_costs_no_completion_and_is_told_of_once(odd: str, named: bool, url):

@@ -13,6 +13,8 @@ from server_bridge.protocol import Chunk, Prompt
 from tests.server_bridge.fim.controls import CONTROLS, OTHERS
 from tests.server_bridge.fim.templates import PROMPT, TEMPLATES
 
+pytestmark = pytest.mark.promise("no-control-tokens")
+
 NAMES = {
     "Qwen/Qwen2.5-Coder-7B": "qwen",
     "fim-tiny-q8_0.gguf": "fim",

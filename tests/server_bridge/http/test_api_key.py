@@ -24,6 +24,11 @@ from tests.models import BUNDLED
 from tests.server_bridge.prompts import prompt
 from tests.server_bridge.waiting import has_ended, until
 
+pytestmark = [
+    pytest.mark.promise("encrypted-or-warned"),
+    pytest.mark.promise("readable-by-you-only"),
+]
+
 REQUEST = Request(prompt("    def "), n_predict=4)
 
 
@@ -123,6 +128,7 @@ async def test_what_is_wrong_with_a_certificate_is_said(
         await backend.aclose()
 
 
+@pytest.mark.promise("keys-stay")
 @pytest.mark.skipif(sys.platform == "win32", reason="groups of processes are Unix's")
 async def test_a_command_that_hangs_ends_with_the_connection(tmp_path: Path) -> None:
     """And all that it started, when the backend is closed before it has answered."""

@@ -22,6 +22,8 @@ from server_bridge.protocol import BackendError, BackendTimeout, BackendUnavaila
 from tests.fuzz import in_turn
 from tests.server_bridge.recorder import recorder
 
+pytestmark = [pytest.mark.promise("answers-are-bounded"), pytest.mark.promise("keys-stay")]
+
 PIECE = 1 << 16
 LIMIT = 8 * MOST_BYTES  # more was never read: what is on the way fits into the sockets' buffers
 ENDLESS = 1 << 30
@@ -150,6 +152,7 @@ async def test_pieces_of_a_byte_leave_others_their_turn() -> None:
     assert turns >= 10
 
 
+@pytest.mark.promise("encrypted-or-warned")
 @pytest.mark.parametrize("way", ["get", "stream"])
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_a_redirect_is_not_followed(status: int, way: str) -> None:
@@ -248,7 +251,6 @@ ECHOES = [
 ]
 
 
-@pytest.mark.security  # there each with each
 @pytest.mark.parametrize(
     ("answer", "status"), in_turn(ECHOES, [302, 400, 401, 404, 422, 429, 500, 501, 502, 503])
 )

@@ -25,6 +25,11 @@ from server_bridge.protocol import (
 from tests.fault_proxy import fault_proxy
 from tests.server_bridge.recorder import recorder
 
+pytestmark = [
+    pytest.mark.promise("answers-are-bounded"),
+    pytest.mark.promise("encrypted-or-warned"),
+]
+
 
 def error(kind: str, message: str = "why", **more: object) -> bytes:
     """Return an error as llama.cpp says it."""
@@ -112,6 +117,7 @@ async def test_the_key_is_sent_and_never_shown(caplog: pytest.LogCaptureFixture)
     assert "s3cret" not in caplog.text + repr(caught.value) + repr(Http(server.url, "s3cret"))
 
 
+@pytest.mark.promise("keys-stay")
 @pytest.mark.parametrize(
     "host",
     ["127.0.0.1", "LOCALHOST", "me:s3cret@127.0.0.1", "127.1", "0.0.0.0",
@@ -125,6 +131,7 @@ async def test_proxies_have_no_business_on_this_machine(host: str, monkeypatch) 
         assert await ask(f"HTTP://{host}:{server.server_address[1]}/") == {"status": "ok"}
 
 
+@pytest.mark.promise("keys-stay")
 async def test_a_password_in_the_address_is_sent_and_never_shown(caplog) -> None:
     """Basic authentication goes to the server, and into no message and no log, whatever its level."""
     caplog.set_level(logging.DEBUG)

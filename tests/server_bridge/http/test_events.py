@@ -10,6 +10,8 @@ import pytest
 from server_bridge.http.events import DONE, EventReader
 from server_bridge.http.responses import UnexpectedAnswer
 
+pytestmark = pytest.mark.promise("answers-are-bounded")
+
 ONE, TWO = {"a": 1}, {"a": "é😀"}
 TWO_TEXT = '{"a": "é😀"}'.encode()
 STREAMS: dict[str, tuple[bytes, list[Any]]] = {

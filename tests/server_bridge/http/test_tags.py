@@ -16,7 +16,7 @@ from tests.fault_proxy import fault_proxy
 from tests.server_bridge.prompts import prompt
 from tests.server_bridge.recorder import recorder
 
-pytestmark = pytest.mark.usefixtures("patient")
+pytestmark = [pytest.mark.usefixtures("patient"), pytest.mark.promise("keys-stay")]
 
 SALT, USER = "c2FsdA", "team-7"
 TAGS: dict[str, Any] = {

@@ -65,6 +65,7 @@ async def test_steps_end_at_a_server_that_keeps_nothing() -> None:
         await server.aclose()
 
 
+@pytest.mark.promise("no-control-tokens")
 @pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize(
     "family", FAMILIES[:: 1 if FUZZ > 1 else 6], ids=lambda family: family.name

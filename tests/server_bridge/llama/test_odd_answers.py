@@ -22,7 +22,11 @@ from tests.models import BUNDLED
 from tests.server_bridge.odd import places, some, with_odd
 from tests.server_bridge.prompts import prompt
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.usefixtures("patient")]
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.usefixtures("patient"),
+    pytest.mark.promise("answers-are-bounded"),
+]
 
 REQUEST = Request(prompt("    def f(self", " ret"), n_predict=4, stop=("\n",))
 PATHS = ["/props", "/tokenize", "/slots", "/apply-template", "stream", "action"]

@@ -21,6 +21,8 @@ from tests.llama_server import PROGRAM, llama_server
 from tests.models import BUNDLED, write_model
 from tests.server_bridge.prompts import prompt
 
+pytestmark = pytest.mark.promise("readable-by-you-only")
+
 MIDDLE = "    def __init__(self, option"
 FEW = 8
 
@@ -35,6 +37,7 @@ async def save(backend: Backend, at: int = 500) -> int:
     return await (await backend.connect()).save(replace(prompt(MIDDLE, at=at), path=f"app/{at}.py"))
 
 
+@pytest.mark.promise("what-is-kept")
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
 @pytest.mark.parametrize("name", ["pipe", "/dev/zero", "/dev/stdin", ".", "nowhere", "a\0b"])
 def test_a_path_that_a_server_names_is_not_waited_for(name: str, tmp_path: Path) -> None:
@@ -188,6 +191,7 @@ def test_a_server_gets_so_many_files_and_no_more(tmp_path: Path) -> None:
     assert names[-3:] == names[:3]
 
 
+@pytest.mark.promise("what-is-kept")
 @pytest.mark.parametrize(
     ("now", "same"),
     [

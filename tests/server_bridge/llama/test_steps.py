@@ -26,6 +26,8 @@ from server_bridge.llama.link import Body
 from tests.fuzz import EXAMPLES, FUZZ
 from tests.server_bridge.llama.test_slots import Server, editor
 
+pytestmark = pytest.mark.promise("answers-are-bounded")
+
 SERIES = 6  # prompts in turn
 MORE = 8  # steps that pauses at seams, and other slots, may add
 N_STEPS = 2  # times as many steps as a prompt has
@@ -87,7 +89,6 @@ CASES = st.builds(
 )
 
 
-@pytest.mark.security
 @pytest.mark.parametrize("lies", [False, True])
 @settings(max_examples=EXAMPLES * FUZZ, deadline=None)
 @given(case=CASES)

@@ -12,6 +12,8 @@ from server_bridge.machine.addresses import (
     without_login,
 )
 
+pytestmark = pytest.mark.promise("encrypted-or-warned")
+
 HERE = [
     "http://127.0.0.1:8012", "HTTP://127.0.0.1:8012", "http://127.8.9.10", "https://localhost/v1",
     "http://LOCALHOST:8012", "http://localhost.:8012", "http://foo.localhost",

@@ -13,6 +13,8 @@ from server_bridge.machine import executables
 from server_bridge.machine.executables import program_path, read_output
 from server_bridge.protocol import BackendUnusable
 
+pytestmark = pytest.mark.promise("no-code-of-a-repository-runs")
+
 unix = pytest.mark.skipif(sys.platform == "win32", reason="a script with a mode")
 
 
@@ -50,6 +52,7 @@ def test_a_relative_path_begins_at_home(name: str, project: Path) -> None:
     assert program_path("./pass") is None
 
 
+@pytest.mark.promise("keys-stay")
 @unix
 async def test_a_key_command_is_the_users_and_runs_at_home(project, monkeypatch) -> None:
     """A project's `pass` never runs, and the user's does not run in the project."""

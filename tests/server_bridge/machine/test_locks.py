@@ -59,6 +59,7 @@ def test_a_look_at_a_fresh_file_takes_no_lock_away(path, monkeypatch) -> None:
     locks.leave(path, users)
 
 
+@pytest.mark.promise("your-programs-only")
 def test_what_a_process_that_ended_wrote_counts_for_nothing(path: Path) -> None:
     """Its lock went with it; the file of the next one is another."""
     users, file = locks.join(path), take(path)

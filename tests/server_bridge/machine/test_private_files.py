@@ -16,7 +16,10 @@ from server_bridge.http.api_key import ServedKey
 from server_bridge.machine import private_files
 from server_bridge.protocol import BackendUnusable
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="modes and owners are Unix's")
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="modes and owners are Unix's"),
+    pytest.mark.promise("readable-by-you-only"),
+]
 
 
 def test_what_is_written_only_its_owner_reads(tmp_path: Path) -> None:
@@ -93,6 +96,7 @@ async def test_a_key_that_others_can_read_is_refused_with_the_fix(tmp_path: Path
     assert "s3cret" not in str(caught.value)
 
 
+@pytest.mark.promise("odd-input")
 @pytest.mark.parametrize(
     "data", [b"", b"\xff", b"[" * 100_000, b"1" + b"0" * 5000, b"1e999", b'{"n": []}', b"null"]
 )

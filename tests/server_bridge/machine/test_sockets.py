@@ -12,6 +12,8 @@ import pytest
 from server_bridge.machine import sockets
 from server_bridge.machine.sockets import Socket, end
 
+pytestmark = pytest.mark.promise("your-programs-only")
+
 HEAD = (
     "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  "
     "timeout inode\n"

@@ -87,6 +87,7 @@ async def test_a_model_is_asked_in_words() -> None:
     assert b"".join(token.text for token in reply.tokens).decode() == reply.text
 
 
+@pytest.mark.promise("no-control-tokens")
 @pytest.mark.parametrize(
     "token",
     [*CONTROLS["qwen"], *OTHERS, "<start_of_turn>", "<end_of_turn>", "[/INST]", "[TOOL_CALLS]"],

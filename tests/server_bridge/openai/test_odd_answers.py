@@ -18,6 +18,8 @@ from server_bridge.protocol import BackendError, BackendTimeout, Request, append
 from tests.server_bridge.odd import ODD, places, some, with_odd
 from tests.server_bridge.prompts import prompt
 
+pytestmark = pytest.mark.promise("answers-are-bounded")
+
 REQUEST = Request(prompt("    def f(self", " ret"), n_predict=4, stop=("\n",))
 CACHED = {"cached_tokens": 890}
 USAGE = {"prompt_tokens": 900, "completion_tokens": 2, "prompt_tokens_details": CACHED}

@@ -19,6 +19,8 @@ from tests.server_bridge.cold_server import ColdServer, cold_server
 from tests.server_bridge.prompts import prompt
 from tests.server_bridge.waiting import until
 
+pytestmark = pytest.mark.promise("answers-are-bounded")
+
 REQUEST = Request(prompt("    def "), n_predict=4)
 TEXT = "value_one + value_two"
 

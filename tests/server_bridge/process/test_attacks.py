@@ -24,7 +24,11 @@ from tests.llama_server import PROGRAM, free_port
 from tests.server_bridge.prompts import short
 from tests.server_bridge.serving import running
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.promise("no-web-page"),
+    pytest.mark.promise("your-programs-only"),
+]
 
 SECRET = "open_sesame"
 EVIL = "https://evil.example"

@@ -14,6 +14,8 @@ import pytest
 from server_bridge.process import command_line, programs, sizing
 from server_bridge.process.command_line import Machine, Plan, arguments, build, gpu
 
+pytestmark = pytest.mark.promise("no-web-page")
+
 GIB = 1 << 30
 LAPTOP = Machine(16 * GIB, 8)
 MODEL = {

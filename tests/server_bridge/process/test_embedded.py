@@ -20,7 +20,7 @@ from server_bridge.process.programs import BUNDLED, EmbeddedSettings
 from server_bridge.protocol import BackendTimeout, BackendUnusable, Health, Request
 from tests.server_bridge.prompts import prompt
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.promise("readable-by-you-only")]
 
 REQUEST = Request(prompt("    def "), n_predict=4)
 ORPHAN = """
@@ -153,6 +153,7 @@ async def test_that_it_computes_is_seen_though_it_answers_nothing() -> None:
     assert (processes.cpu_s(child.pid), backend.cpu_s()) == (None, None)
 
 
+@pytest.mark.promise("ends-with-the-editor")
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is for Unix")
 def test_a_killed_parent_leaves_no_child() -> None:
     """SIGKILL gives the parent no time to clean up; the child goes all the same."""
@@ -193,6 +194,7 @@ async def test_a_model_that_cannot_be_loaded_is_named_with_the_fix() -> None:
     await backend.aclose()
 
 
+@pytest.mark.promise("no-code-of-a-repository-runs")
 async def test_code_in_the_users_folder_is_not_run(tmp_path, monkeypatch) -> None:
     """A project that has a module called like ours does not get to run it."""
     package = tmp_path / "server_bridge"
@@ -205,6 +207,7 @@ async def test_code_in_the_users_folder_is_not_run(tmp_path, monkeypatch) -> Non
     await backend.aclose()
 
 
+@pytest.mark.promise("ends-with-the-editor")
 async def test_where_nothing_can_be_kept_it_completes_all_the_same(tmp_path, caplog) -> None:
     """A cache folder that cannot be made, as in a read-only home, costs the cache, and one line."""
     (tmp_path / "file").write_text("")

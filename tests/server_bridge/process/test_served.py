@@ -23,6 +23,8 @@ from tests.llama_server import PROGRAM, free_port
 from tests.server_bridge.prompts import short
 from tests.server_bridge.serving import running
 
+pytestmark = pytest.mark.promise("readable-by-you-only")
+
 Make = Callable[[Plan], Served]
 
 
@@ -88,6 +90,7 @@ def test_something_else_is_no_llama_server(name: str) -> None:
         programs.build(name)
 
 
+@pytest.mark.promise("your-programs-only")
 @pytest.mark.parametrize("missing", ["--host", "--api-key-file"])
 def test_a_build_that_would_serve_others_is_not_started(missing: str, tmp_path: Path) -> None:
     """One that cannot be told where to listen, or to ask for a key, is refused, not started without."""

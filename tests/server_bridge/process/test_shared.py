@@ -151,7 +151,7 @@ def test_the_first_may_go(start: Callable[[], Editor]) -> None:
     engine.wait(PATIENCE_S)
 
 
-@pytest.mark.security
+@pytest.mark.promise("your-programs-only")
 @with_the_security_tests
 def test_one_that_is_killed_while_the_engine_loads_leaves_it_to_the_other(settings, start) -> None:
     """At whatever moment: the engine goes on, or the other editor starts one."""
@@ -167,7 +167,7 @@ def test_one_that_is_killed_while_the_engine_loads_leaves_it_to_the_other(settin
         engine.wait(PATIENCE_S)
 
 
-@pytest.mark.security
+@pytest.mark.promise("your-programs-only")
 @with_the_security_tests
 def test_killed_in_any_order_there_is_one_or_none(settings, start) -> None:
     """
@@ -196,6 +196,7 @@ def test_killed_in_any_order_there_is_one_or_none(settings, start) -> None:
             editor.end()
 
 
+@pytest.mark.promise("your-programs-only")
 async def test_it_is_used_like_a_server_that_others_use(settings: EmbeddedSettings) -> None:
     """Behind a key that is in its file alone, which only this user may read."""
     first, second = Embedded(settings), Embedded(replace(settings, log="/dev/null"))
@@ -217,6 +218,7 @@ async def test_it_is_used_like_a_server_that_others_use(settings: EmbeddedSettin
     await second.aclose()
 
 
+@pytest.mark.promise("your-programs-only")
 async def test_what_listens_at_its_port_after_it_gets_nothing(settings: EmbeddedSettings) -> None:
     """Neither the key nor a prompt, although the editor was not told yet that the engine ended."""
     backend, heard = Embedded(settings), list[bytes]()
@@ -310,6 +312,7 @@ def put_in_the_way(what: str, path: Path) -> int | None:
     return None
 
 
+@pytest.mark.promise("your-programs-only")
 @pytest.mark.parametrize("what", IN_THE_WAY)
 async def test_without_a_place_for_its_file_each_has_its_own(what: str, tmp_path, monkeypatch):
     """It works as before, whatever lies there; nothing is made elsewhere."""
@@ -358,6 +361,7 @@ def test_no_engine_stays_when_its_folder_changes(change: str, settings, start, t
     shutil.rmtree(path.parent, ignore_errors=True)
 
 
+@pytest.mark.promise("your-programs-only")
 def test_what_is_elsewhere_is_another(settings, monkeypatch, tmp_path) -> None:
     """
     Another context, another version; a container with the same home, behind the same numbers and ports;

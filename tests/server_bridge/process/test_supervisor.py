@@ -79,6 +79,7 @@ async def test_deaths_are_counted_and_ends_are_not() -> None:
     assert 1 < one.wait_s <= 2
 
 
+@pytest.mark.promise("keys-stay")
 async def test_a_key_in_our_environment_is_not_the_childs(monkeypatch: pytest.MonkeyPatch) -> None:
     """llama-server would take LLAMA_API_KEY besides the key that it is given."""
     monkeypatch.setenv("LLAMA_API_KEY", "s3cret")

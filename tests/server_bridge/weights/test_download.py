@@ -19,6 +19,8 @@ from server_bridge.weights.model_files import CannotDownload, fetch
 from tests.llama_server import free_port
 from tests.server_bridge.weights.hub import CONTENT, Hub, model, serving
 
+pytestmark = pytest.mark.promise("by-hash")
+
 SMALL = model()
 PART = "small.gguf.part"
 
