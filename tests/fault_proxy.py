@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from ssl import SSLContext
 from urllib.parse import urlsplit
+
+from tests.tcp_server import tcp_server
 
 DRIP_S = 0.05
 LOADING = '{"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}'
@@ -35,8 +37,7 @@ class FaultProxy:
     def __init__(self, url: str, certificate: SSLContext | None = None) -> None:
         self._target = urlsplit(url)
         self._certificate = certificate
-        self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._listening = AsyncExitStack()
         self._port = 0
         self.fault = ""
         self.odd: dict[str, tuple[int, str]] = {}
@@ -50,29 +51,13 @@ class FaultProxy:
 
     async def start(self) -> None:
         """Listen, on the same port as before."""
-        self._server = await asyncio.start_server(
-            self._accept, "127.0.0.1", self._port, ssl=self._certificate
-        )
-        self._port = self._server.sockets[0].getsockname()[1]
+        server = tcp_server(self._serve, self._port, self._certificate)
+        host = await self._listening.enter_async_context(server)
+        self._port = int(host.rpartition(":")[2])
 
     async def stop(self) -> None:
         """Stop listening and cut every connection."""
-        if self._server is not None:
-            self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        try:
-            with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-                await self._serve(reader, writer)
-        finally:
-            writer.close()
+        await self._listening.aclose()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One request after the other, each as today's fault has it."""
@@ -111,6 +96,8 @@ class FaultProxy:
             answer = await there.read()
         finally:
             back.close()
+            with suppress(OSError):
+                await back.wait_closed()
         return answer.replace(b"Connection: close\r\n", b"", 1)
 
 

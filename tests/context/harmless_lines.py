@@ -1,5 +1,8 @@
 """
-Lines that hold no secret: listed, generated, and of real code that stands on every machine.
+Lines that hold no secret: listed, generated, and of real code.
+
+Real code is that of packages that requirements-dev.txt pins, and that have the same files for every Python and system;
+`corpus_hash` shows that it is the same.
 
 What counts as harmless is what a user would want a model to read: code about secrets, look-ups,
 references to variables, hashes of public things, and values that say of themselves that they are
@@ -8,16 +11,12 @@ placeholders. A literal such as `password = "hunter2"` is in neither set.
 
 from __future__ import annotations
 
-import os
+import hashlib
 import random
 import re
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
-
-import _pytest
-import httpx
-import pygls
-import urllib3
 
 from tests.context.shapes import Maker
 
@@ -26,7 +25,11 @@ FORM = re.compile(r"\{([dhHAkwuqb]\d+)\}")  # in a template, see `Maker.made`
 TELLING = re.compile(r"(?i)key|token|secret|passw|pwd|cred|auth|://|bearer|\bpass\b")
 
 EACH = 12
-WRITTEN = {".py", ".pyi", ".js", ".ts", ".c", ".h", ".toml"}
+PACKAGES = (
+    "_pytest", "anyio", "attr", "cattrs", "execnet", "gguf", "h11", "hatchling", "httpcore", "httpx", "idna",
+    "lsprotocol", "packaging", "pathspec", "platformdirs", "pygls", "pygments", "pyte", "requests", "tomlkit", "tqdm",
+    "trustme", "urllib3", "xdist",
+)  # fmt: skip
 OURS = {".py", ".md", ".ts", ".js", ".json", ".lua", ".toml", ".el", ".rs"}
 MUCH = 200_000  # characters of a file that no user opens
 
@@ -60,25 +63,30 @@ def documented(section: str) -> list[str]:
 
 
 def telling() -> list[str]:
-    """Of the lines of the standard library and of packages, those with a word the rules look for."""
-    found = dict.fromkeys(line for line in _library() if TELLING.search(line))
-    return list(found)
+    """Of the lines of packages, those with a word the rules look for."""
+    lines = (line for path in _corpus() for line in path.read_text("utf-8").splitlines())
+    return list(dict.fromkeys(line for line in lines if TELLING.search(line)))
 
 
 def files(n_lines: int) -> Iterator[str]:
     """Whole files that people wrote, chosen by chance, until they have so many lines."""
-    folders = (Path(os.__file__).parent, Path(httpx.__file__).parent.parent)
-    paths = sorted(
-        {path for folder in folders for path in folder.rglob("*") if path.suffix in WRITTEN}
-    )
+    paths = _corpus()
     random.Random(11).shuffle(paths)
     for path in paths:
-        text = path.read_text("utf-8", "replace")
+        text = path.read_text("utf-8")
         if len(text) < MUCH:
             yield text
             n_lines -= text.count("\n")
         if n_lines < 0:
             return
+
+
+def corpus_hash() -> str:
+    """Return the SHA-256 of the files of `PACKAGES`, in hexadecimal."""
+    whole = hashlib.sha256()
+    for path in _corpus():
+        whole.update(hashlib.sha256(path.read_bytes()).digest())
+    return whole.hexdigest()
 
 
 def own() -> list[str]:
@@ -91,13 +99,10 @@ def own() -> list[str]:
     return [line for line in found if line.strip()]
 
 
-def _library() -> Iterator[str]:
-    files = sorted(Path(os.__file__).parent.glob("*.py"))
-    for folder in ("asyncio", "email", "http", "json", "logging", "urllib", "xml", "sqlite3"):
-        files += sorted((Path(os.__file__).parent / folder).rglob("*.py"))
-    for package in (_pytest, httpx, pygls, urllib3):
-        files += sorted(
-            Path(package.__path__[0] if hasattr(package, "__path__") else "").rglob("*.py")
-        )
-    for path in files:
-        yield from path.read_text("utf-8", "replace").splitlines()
+def _corpus() -> list[Path]:
+    """Return the Python files of `PACKAGES`, which are folders."""
+    specs = [find_spec(package) for package in PACKAGES]
+    folders = [
+        Path(folder) for spec in specs if spec for folder in spec.submodule_search_locations or ()
+    ]
+    return [path for folder in folders for path in sorted(folder.rglob("*.py"), key=Path.as_posix)]

@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
+
+from tests.tcp_server import tcp_server
 
 MODEL = "qwen2.5-coder-7b"
 LISTED = {"data": [{"id": MODEL, "owned_by": "library"}]}
@@ -30,7 +32,6 @@ class ColdServer:
         self.queues = False  # it says at once that the request waits its turn
         self.n_begun = self.n_given_up = 0
         self.bodies: list[Any] = []
-        self.tasks: set[asyncio.Task[None]] = set()
         self.asked = asyncio.Event()
         self._may_end = asyncio.Event()
 
@@ -43,34 +44,25 @@ class ColdServer:
         self.is_loaded = False
         self._may_end.clear()
 
-    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Begin to answer one connection."""
-        self.tasks.add(asyncio.ensure_future(self._serve(reader, writer)))
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            await self._answer(reader, writer)
-        finally:
-            writer.close()
-
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, asyncio.IncompleteReadError):
-            while head := (await reader.readuntil(b"\r\n\r\n")).lower():
-                size = int((head.partition(b"content-length:")[2] or b"0\r").split(b"\r")[0])
-                body = await reader.readexactly(size)
-                if is_queued := self.queues and head.startswith(b"post"):
-                    writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n: PROCESSING\n\n")
-                if head.startswith(b"post") and not self.is_loaded:
-                    await self._load(reader, json.loads(body))
-                if is_queued:
-                    writer.write(self.stream)
-                    break
-                if head.startswith(b"post") and not self.is_loaded:
-                    break
-                answer = self.stream if head.startswith(b"post") else self.listed
-                status = self.status if head.startswith(b"post") else 200
-                writer.write(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n" % (status, len(answer)))
-                writer.write(answer)
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of one connection."""
+        while True:
+            head = (await reader.readuntil(b"\r\n\r\n")).lower()
+            size = int((head.partition(b"content-length:")[2] or b"0\r").split(b"\r")[0])
+            body = await reader.readexactly(size)
+            if is_queued := self.queues and head.startswith(b"post"):
+                writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n: PROCESSING\n\n")
+            if head.startswith(b"post") and not self.is_loaded:
+                await self._load(reader, json.loads(body))
+            if is_queued:
+                writer.write(self.stream)
+                return
+            if head.startswith(b"post") and not self.is_loaded:
+                return
+            answer = self.stream if head.startswith(b"post") else self.listed
+            status = self.status if head.startswith(b"post") else 200
+            writer.write(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n" % (status, len(answer)))
+            writer.write(answer)
 
     async def _load(self, reader: asyncio.StreamReader, body: Any) -> None:
         self.n_begun += 1
@@ -90,9 +82,6 @@ class ColdServer:
 async def cold_server(**how: Any) -> AsyncIterator[ColdServer]:
     """A running one."""
     server = ColdServer(**how)
-    async with await asyncio.start_server(server.accept, "127.0.0.1") as listening:
-        server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+    async with tcp_server(server.answer) as host:
+        server.url = f"http://{host}"
         yield server
-        for task in server.tasks:
-            task.cancel()
-        await asyncio.gather(*server.tasks, return_exceptions=True)

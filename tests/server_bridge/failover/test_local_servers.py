@@ -20,6 +20,7 @@ from tests.llama_server import free_port, llama_server
 from tests.models import BUNDLED
 from tests.server_bridge.prompts import short
 from tests.server_bridge.recorder import recorder
+from tests.tcp_server import tcp_server
 
 pytestmark = pytest.mark.promise("known-servers-only")
 
@@ -110,14 +111,10 @@ async def test_silent_ports_are_waited_for_once_and_together(monkeypatch) -> Non
         n_open, n_all, most = n_open + 1, n_all + 1, max(most, n_open + 1)
         await reader.read()  # it says nothing
         n_open -= 1
-        writer.close()
 
     async with AsyncExitStack() as stack:
-        servers = [await asyncio.start_server(hear, "127.0.0.1") for _ in range(3)]
-        for server in servers:
-            await stack.enter_async_context(server)
-        ports = [server.sockets[0].getsockname()[1] for server in servers]
-        urls = tuple(f"http://127.0.0.1:{port}" for port in ports)
+        hosts = [await stack.enter_async_context(tcp_server(hear)) for _ in range(3)]
+        urls = tuple(f"http://{host}" for host in hosts)
         backend = open_backend(BackendSettings(usual_urls=urls))
         assert (await backend.complete(REQUEST)).text
         assert (most, n_all) == (3, 3)

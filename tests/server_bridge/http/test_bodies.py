@@ -7,7 +7,7 @@ import gzip
 import logging
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing, asynccontextmanager, nullcontext, suppress
+from contextlib import aclosing, asynccontextmanager, nullcontext
 from itertools import repeat
 from typing import ClassVar
 
@@ -21,6 +21,7 @@ from server_bridge.patience import RULES, Allowance, NextStep, Seen
 from server_bridge.protocol import BackendError, BackendTimeout, BackendUnavailable
 from tests.fuzz import in_turn
 from tests.server_bridge.recorder import recorder
+from tests.tcp_server import tcp_server
 
 pytestmark = [pytest.mark.promise("answers-are-bounded"), pytest.mark.promise("keys-stay")]
 
@@ -37,34 +38,25 @@ class Server:
     def __init__(self, head: str, pieces: Iterator[bytes], wait_s: float = 0) -> None:
         self.head, self.pieces, self.wait_s = head, pieces, wait_s
         self.n_sent, self.asked, self.url = 0, b"", ""
-        self.tasks: set[asyncio.Task[None]] = set()
 
-    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.tasks.add(asyncio.ensure_future(self._answer(reader, writer)))
-
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, asyncio.CancelledError):
-            self.asked = await reader.readuntil(b"\r\n\r\n")
-            writer.write(self.head.encode())
-            for piece in self.pieces:
-                writer.write(piece)
-                await writer.drain()
-                self.n_sent += len(piece)
-                if self.wait_s:
-                    await asyncio.sleep(self.wait_s)
-                if self.n_sent > ENDLESS:
-                    break
-        writer.close()
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.asked = await reader.readuntil(b"\r\n\r\n")
+        writer.write(self.head.encode())
+        for piece in self.pieces:
+            writer.write(piece)
+            await writer.drain()
+            self.n_sent += len(piece)
+            if self.wait_s:
+                await asyncio.sleep(self.wait_s)
+            if self.n_sent > ENDLESS:
+                break
 
 
 @asynccontextmanager
 async def serving(server: Server) -> AsyncIterator[Server]:
-    async with await asyncio.start_server(server.accept, "127.0.0.1") as listening:
-        server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+    async with tcp_server(server.answer) as host:
+        server.url = f"http://{host}"
         yield server
-        for task in server.tasks:
-            task.cancel()
-        await asyncio.gather(*server.tasks)
 
 
 async def asked(http: Http, way: str) -> None:

@@ -24,6 +24,7 @@ from server_bridge.protocol import (
 )
 from tests.fault_proxy import fault_proxy
 from tests.server_bridge.recorder import recorder
+from tests.tcp_server import tcp_server
 
 pytestmark = [
     pytest.mark.promise("answers-are-bounded"),
@@ -177,10 +178,9 @@ async def test_a_connection_reset_under_a_request_is_proved_again() -> None:
         await reader.readuntil(b"\r\n\r\n")
         no_wait = struct.pack("ii", 1, 0)
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, no_wait)
-        writer.close()
 
-    async with await asyncio.start_server(once, "127.0.0.1") as server:
-        http = Http(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    async with tcp_server(once) as host:
+        http = Http(f"http://{host}")
         await http.get("/props")
         with pytest.raises(Unproven):
             await http.post("/completion", b"{}")

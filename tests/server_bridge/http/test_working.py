@@ -13,6 +13,7 @@ from server_bridge.http.client import Http
 from server_bridge.http.responses import Lost
 from server_bridge.patience import NextStep
 from server_bridge.protocol import BackendTimeout
+from tests.tcp_server import tcp_server
 
 PATIENCE_S = 0.05
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
@@ -29,7 +30,8 @@ async def computing(answer: bytes, *steps: NextStep) -> AsyncIterator[Http]:
     done, left = asyncio.Event(), [*steps]
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while head := await reader.readuntil(b"\r\n\r\n"):
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
             if is_slow := head.startswith(b"POST /slow"):
                 writer.write(EVENT)
             if head.startswith(b"POST"):
@@ -37,7 +39,6 @@ async def computing(answer: bytes, *steps: NextStep) -> AsyncIterator[Http]:
             text = answer.removeprefix(HEAD) if is_slow else answer
             writer.write(text if head.startswith(b"POST") else ANSWER)
             if head.startswith(b"POST") and answer is not ANSWER:
-                writer.close()
                 return
 
     async def look() -> NextStep:
@@ -46,13 +47,10 @@ async def computing(answer: bytes, *steps: NextStep) -> AsyncIterator[Http]:
             done.set()
         return step
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with aclosing(Http("http://{}:{}".format(*server.sockets[0].getsockname()))) as http:
+    async with tcp_server(serve) as host, aclosing(Http(f"http://{host}")) as http:
         http.patience_s, http.watch = PATIENCE_S, lambda: look
         await http.get("/health")
         yield http
-    done.set()
-    server.close()
 
 
 WAITS = [NextStep.WAIT] * 3

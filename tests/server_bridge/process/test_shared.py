@@ -28,6 +28,7 @@ from server_bridge.process.programs import BUNDLED, EmbeddedSettings
 from server_bridge.protocol import BackendUnavailable, BackendUnusable, Request
 from tests.fuzz import FUZZ
 from tests.server_bridge.prompts import prompt
+from tests.tcp_server import tcp_server
 from tests.test_tidy import ROOT
 
 if sys.platform != "win32":
@@ -230,9 +231,8 @@ async def test_what_listens_at_its_port_after_it_gets_nothing(settings: Embedded
 
     async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         heard.append(await reader.read(1))
-        writer.close()
 
-    async with await asyncio.start_server(hear, "127.0.0.1", port_of(backend.state.url)):
+    async with tcp_server(hear, port_of(backend.state.url)):
         with pytest.raises(BackendUnavailable, match="the engine ended"):
             await model.complete(REQUEST)
     assert heard == [b""]
