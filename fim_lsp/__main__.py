@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(words)
     if given.command is not None:
         return _quietly(given)
-    if given.stdio or given.tcp:
+    if given.stdio:
         if sys.stderr is None:  # closed by what started us: what would be logged is lost
             sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123 (for the whole process)
         _serve(given)
@@ -122,11 +122,13 @@ def _serve(given: argparse.Namespace) -> NoReturn:
 
     log = {"file": given.log_file, "level": given.log_level}
     overrides = {"log": {key: value for key, value in log.items() if value is not None}}
-    token = os.environ.pop("FIM_LSP_TOKEN", "")  # what we start does not inherit it
+    os.environ.pop(
+        "FIM_LSP_TOKEN", None
+    )  # the key of `fim-lsp http`: child processes inherit no key
     open_session = partial(
         Session, open_backend=open_backend, cache=files.cache_folder(), open_model=open_model
     )
-    run(given.tcp, given.token_file or token, open_session, overrides, _open_port)
+    run(open_session, overrides, _open_port)
 
 
 async def _open_port(

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from fim_lsp import __version__
-from server_bridge.machine.addresses import is_loopback_host
 from server_bridge.weights.table import NAMES
 
 RAW = argparse.RawDescriptionHelpFormatter
@@ -54,14 +53,6 @@ def parser(*, for_editor: bool = False) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"fim-lsp {__version__}")
     server = parser.add_argument_group("the server")
     server.add_argument("--stdio", action="store_true", help="serve one editor on stdin and stdout")
-    server.add_argument(
-        "--tcp", metavar="HOST:PORT", type=_address,
-        help="serve one editor on a port of this machine",
-    )  # fmt: skip
-    server.add_argument(
-        "--token-file", metavar="FILE", type=_token,
-        help="with --tcp: the secret that the editor must know (or set FIM_LSP_TOKEN)",
-    )  # fmt: skip
     server.add_argument("--log-file", metavar="FILE", help="write the log there instead of stderr")
     server.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
     if for_editor:
@@ -118,20 +109,6 @@ def _token(text: str) -> str:
     if not token:
         raise argparse.ArgumentTypeError(f"{text!r} is empty: write a secret into it")
     return token
-
-
-def _address(text: str) -> tuple[str, int]:
-    """`HOST:PORT`, also `[::1]:PORT`; a host of this machine."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535:  # noqa: PLR2004
-        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, for example 127.0.0.1:2087")
-    host = host.strip("[]").lower() or "127.0.0.1"
-    if not is_loopback_host(host) or host.endswith(".localhost"):
-        raise argparse.ArgumentTypeError(
-            f"{host!r} can be reached from other machines: take 127.0.0.1:{port}, and from another "
-            f"machine ssh -L {port}:127.0.0.1:{port} to this one"
-        )
-    return host, int(port)
 
 
 # fmt: off

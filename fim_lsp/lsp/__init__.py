@@ -5,7 +5,6 @@ ending: ends the process within a second of its client's end
 log: where the log goes, and what may stand in it
 watchdog: ends a process whose event loop hangs, and says later where it hung
 transport: reads and writes message bodies, over stdin and stdout
-tcp: one client over a socket, and who may be it
 rpc: all that is changed of pygls, which calls handlers: one answer per request; LSP's types
 convert: LSP values to ours and back, in columns of three encodings
 quirks: what some editors do without declaring it, and what clients leave out of params
@@ -17,5 +16,5 @@ commands: the editor's commands: accept, switch, be quiet, look inside, say why
 edits: edits by instruction: their commands, and the code actions that need no instruction typed
 inline_edits: the next edit: in Copilot's shapes, for clients that draw it, and as a code action
 server: the table of methods and their handlers: convert in, one call, convert out
-run: serves one editor, on stdio or a TCP port, to its end
+run: serves one editor on stdio, to its end
 """

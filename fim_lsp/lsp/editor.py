@@ -55,15 +55,12 @@ class Editor(LanguageServer):
     The client of this process. *open_session* makes the session once the editor has said its
     settings.
 
-    An editor *over_tcp* may not set what names files and commands (`settings.merge`). *leave* ends
-    the server as if the editor had gone; *on_state* is called when a state of the backend is shown.
+    *leave* ends the server as if the editor had gone; *on_state* is called when a state of the backend is shown.
     """
 
     session: Session
 
-    def __init__(
-        self, open_session: OpenSession, flags: Mapping[str, object], *, over_tcp: bool = False
-    ) -> None:
+    def __init__(self, open_session: OpenSession, flags: Mapping[str, object]) -> None:
         super().__init__("fim-lsp", __version__, _NOTEBOOKS)
         self.encoding = "utf-16"
         self.menu = PLAIN_MENU
@@ -72,7 +69,7 @@ class Editor(LanguageServer):
         self.messages = Messages(self)
         self.page = LocalPage()
         self.notebooks = Notebooks()
-        self.sources = Sources(flags, over_tcp=over_tcp)
+        self.sources = Sources(flags)
         self.roots: tuple[str, ...] = ()
         self.long_texts = Newest[str]()
         self._open_session = open_session

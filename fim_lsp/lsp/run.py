@@ -1,4 +1,4 @@
-"""One editor is served, on stdio or a TCP port, to its end; the process ends here."""
+"""One editor is served on stdio to its end; the process ends here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import platformdirs
 
-from fim_lsp.lsp import ending, tcp, transport, watchdog
+from fim_lsp.lsp import ending, transport, watchdog
 from fim_lsp.lsp.editor import Editor, OpenSession
 from fim_lsp.lsp.local_page import OpenPort
 from fim_lsp.lsp.rpc import SLICE_S, Protocol, types
@@ -29,58 +29,39 @@ WAY = (
 FLUSH_S = 0.1  # for the last messages to a client that is not
 
 
-def run(
-    address: tuple[str, int] | None,
-    token: str,
-    open_session: OpenSession,
-    flags: Mapping[str, object],
-    open_port: OpenPort,
-) -> NoReturn:
+def run(open_session: OpenSession, flags: Mapping[str, object], open_port: OpenPort) -> NoReturn:
     """
-    Serve one editor, on stdio or the TCP *address*, to its end; the process ends here.
+    Serve one editor on stdio to its end; the process ends here.
 
-    *token* is the secret that a client over TCP must know, "" for none. *open_port* lets the session
-    answer other programs. The caller may switch garbage collection off before: it takes 50 ms of
-    start-up.
+    *open_port* lets the session answer other programs. The caller may switch garbage collection off
+    before: it takes 50 ms of start-up.
     """
-    editor = Editor(open_session, flags, over_tcp=address is not None)
+    editor = Editor(open_session, flags)
     add_methods(editor)
     editor.page.open_port = open_port
-    if address is None:
-        offer_once(editor)
+    offer_once(editor)
     # What was imported stays until the end; searching it for garbage takes 50 ms every time.
     gc.freeze()
     gc.set_threshold(GARBAGE)
     gc.enable()
-    asyncio.run(_serve(editor, address, token))
+    asyncio.run(_serve(editor))
     raise AssertionError("_serve ends the process")
 
 
-async def _serve(editor: Editor, address: tuple[str, int] | None, token: str) -> NoReturn:
+async def _serve(editor: Editor) -> NoReturn:
     """Serve, then leave: before asyncio waits for threads that may hang."""
     loop = asyncio.get_running_loop()
-    connected: list[Client] = []
+    client = transport.stdio(ending.end_soon)
 
     def leave() -> None:
         ending.end_soon()
-        if not connected:
-            ending.leave(1)
-        loop.call_soon_threadsafe(connected[0].end)
+        loop.call_soon_threadsafe(client.end)
 
     ending.on_signals(leave)
     watchdog.watch()
-    if address is None:
-        client = transport.stdio(ending.end_soon)
-    else:
-        try:
-            client = await tcp.tcp_client(*address, token, ending.end_soon)
-        except OSError as error:
-            log.error("fim-lsp cannot listen on %s:%d: %s", *address, error)  # noqa: TRY400
-            ending.leave(1)
+    editor.leave = leave
     code = 1
     try:
-        connected.append(client)
-        editor.leave = leave
         code = await serve(
             editor.protocol, client, lambda each: editor.note_skipped(each.methods, each.uris)
         )

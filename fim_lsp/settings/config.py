@@ -35,11 +35,11 @@ class BackendConfig:
     # a llama-server has one; the embedded engine has its own
     model: str = option("")
     # no key is sent unless the user names one
-    api_key_env: str = option("", local=True)
-    api_key_file: str = option("", local=True)
-    api_key_command: str = option("", local=True)
+    api_key_env: str = option("")
+    api_key_file: str = option("")
+    api_key_command: str = option("")
     # the system's certificates are trusted anyway
-    ca_file: str = option("", local=True)
+    ca_file: str = option("")
     # the model's name tells it, as a rule
     template: str = option("")
     # servers that do not tell it cut at 4,096, as a rule, without an error
@@ -151,7 +151,7 @@ class StateConfig:
 class LogConfig:
     """What is logged: names and numbers, and no text of your files unless the level is `debug`."""
 
-    file: str = option("", local=True)
+    file: str = option("")
     # editors keep all of stderr
     level: str = option("warning", choices=("error", "warning", "info", "debug"))
 

@@ -47,12 +47,10 @@ class Sources:
     The last settings of each source, from least to most important: files, the editor, the command
     line, a command.
 
-    State: the files as last read, the reads under way, and the editor's answers. An editor
-    *over_tcp* may not set what names files and commands.
+    State: the files as last read, the reads under way, and the editor's answers.
     """
 
-    def __init__(self, flags: Mapping[str, object], *, over_tcp: bool = False) -> None:
-        self._over_tcp = over_tcp
+    def __init__(self, flags: Mapping[str, object]) -> None:
         self._roots: tuple[Path, ...] = ()
         self._known: dict[Path, _Reading] = {}
         self._reading: dict[Path, Future[_Reading]] = {}
@@ -141,7 +139,7 @@ class Sources:
             return Layer(source, raw)
         is_late = source == _ASKED and not self._is_answered
         late = f"the editor's settings: {LATE}" if is_late else ""
-        return Layer(source, raw, over_tcp=self._over_tcp, place="editor", why_unknown=late)
+        return Layer(source, raw, place="editor", why_unknown=late)
 
 
 PAGE = "context.txt"  # in the cache folder: the last prompt that `fim.showContext` showed

@@ -17,7 +17,6 @@ _OURS = re.compile(r"(?:fim\.)+", re.IGNORECASE)
 _HEADER = re.compile(r"\s*\[+([^\[\]]+)\]")
 _QUOTES = re.compile(r"[\s\"']")
 _OTHERS = ("editorInfo", "editorPluginInfo")  # Copilot's clients introduce themselves with these
-_HANDSHAKE = "token"  # what a client over TCP begins with; not a setting
 _DEPTH = 3  # fim, section, field: what lies deeper is a value, and a wrong one
 
 
@@ -37,7 +36,7 @@ def flatten(raw: object, *, ours: bool, tables: Collection[str] = ()) -> list[tu
     ]
     shared = not ours and ("fim" in raw or any(_OURS.match(key) for key, _ in flat))
     keys = [(_OURS.sub("", key), v) for key, v in flat if not shared or _OURS.match(f"{key}.")]
-    others = (_HANDSHAKE,) if ours else (_HANDSHAKE, *_OTHERS)
+    others = () if ours else _OTHERS
     return [(key, value) for key, value in keys if key.split(".")[0] not in others]
 
 

@@ -6,9 +6,9 @@ A setting's name is `fim.`, the section, `.` and the field in camelCase; docs/co
 made from `SCHEMA` by scripts/make-config-docs, the settings of VS Code by make-vscode-settings.
 
 Settings come in layers: the user's file, the project's, what the editor says at start, on request
-and on change, flags. Later layers win, and lists of what is hidden add up, with two exceptions: a
-project's file is not trusted, so it may only tune and restrict, and what it restricts stays
-restricted in later layers, and all of it counts in its folder only; and an editor over TCP may not name files and commands of this machine.
+and on change, flags. Later layers win, and lists of what is hidden add up, with one exception: a
+project's file is not trusted, so it may only tune and restrict in its folder, and what it restricts
+stays restricted in later layers.
 
 Every layer may say `{"fim": {"ring": {"chunks": 8}}}`, `{"ring.chunks": 8}` or anything between:
 `keys` brings keys to one form. A wrong value is left out and named in a sentence; nothing here
@@ -88,7 +88,6 @@ class Layer(NamedTuple):
     source: str
     raw: object
     trusted: bool = True
-    over_tcp: bool = False
     place: str = ""
     ours: bool = False
     text: str = ""
@@ -187,24 +186,11 @@ def _why_wrong(layer: Layer, key: str, said: list[Any], *, guess: bool) -> str:
     for value in said:
         if _valid(option, value) is None:
             return f"fim.{key} must be {describe_expected(option)}, not {_shorten(value)}"
-        if layer.over_tcp and (local := _local(option, value)):
-            return f"a client over TCP may not set fim.{local}: write it into config.toml"
     if not layer.trusted and option.project is Project.NEVER:
         return f"a project may not set fim.{key}"
     if option.type is not tuple and any(value != said[0] for value in said):
         return f"fim.{key} is set twice; correct one of them"
     return ""
-
-
-def _local(option: Option, value: Any) -> str:
-    """
-    Return the key that names something of this machine, of a setting or a server in it; "" for
-    none.
-    """
-    servers = {list: value, BackendConfig: [value]}.get(option.type, ())
-    named = (key for server in servers for key in server if SCHEMA[f"backend.{key}"].local)
-    section = "backend" if option.type is list else option.key
-    return option.key if option.local else next((f"{section}.{key}" for key in named), "")
 
 
 def _valid(option: Option, value: object) -> object:

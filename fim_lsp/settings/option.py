@@ -23,8 +23,7 @@ class Option(NamedTuple):
     """
     One setting. *path* are its section, if it is in one, and its field.
 
-    *low* and *high* bound numbers, both included; *choices*, where there are any, are all. What is
-    *local* names a file, a command or a variable of this machine: not for clients over TCP.
+    *low* and *high* bound numbers, both included; *choices*, where there are any, are all.
     """
 
     default: object
@@ -33,7 +32,6 @@ class Option(NamedTuple):
     low: float
     high: float
     choices: tuple[str, ...]
-    local: bool
     path: tuple[str, ...] = ()
 
     @property
@@ -49,13 +47,12 @@ def option(
     of: type | None = None,
     within: tuple[float, float] = (0, 0),
     choices: tuple[str, ...] = (),
-    local: bool = False,
 ) -> T:
     """
     Return a field with its `Option`, but for its path; *of* is its type where the default does not
     tell.
     """
-    about = Option(default, of or type(default), project, *within, choices, local)
+    about = Option(default, of or type(default), project, *within, choices)
     return field(default=default, metadata={"option": about})
 
 

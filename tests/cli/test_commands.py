@@ -82,7 +82,7 @@ def run(
     ("arguments", "says"),
     [
         (["--version"], [f"fim-lsp {__version__}"]),
-        (["--help"], ["--stdio", "--tcp", "demo", "doctor", "complete", "fim-lsp setup"]),
+        (["--help"], ["--stdio", "demo", "doctor", "complete", "fim-lsp setup"]),
         (["--stdio", "--help"], ["--stdio", "demo", "fim-lsp setup"]),
         (["serve", "--help"], ["LLAMA_API_KEY", "--dry-run", "this machine only"]),
         (["complete", "--help"], ["count from 1", "Exit code", "--json"]),
@@ -101,8 +101,6 @@ def test_help_names_every_command(capsys, arguments: list[str], says: list[str])
     ("arguments", "says"),
     [
         ([], "usage:"),
-        (["--tcp", "nowhere"], "is not HOST:PORT"),
-        (["--tcp", "host:70000"], "is not HOST:PORT"),
         (["complete", "a.py"], "write FILE:LINE"),
         (["complete", "none.py:1"], "none.py cannot be read: No such file"),
         (["complete", ".:1"], ". cannot be read: "),
@@ -110,6 +108,9 @@ def test_help_names_every_command(capsys, arguments: list[str], says: list[str])
         (["complete", "text.py:1", "--open", "none.py"], "none.py cannot be read: No such file"),
         (["doctor", "--root", "none"], "there is no folder none"),
         (["http", "--root", "text.py"], "there is no folder text.py"),
+        (["http", "--token-file", "text.py"], "is open to other users: chmod 600 text.py"),
+        (["http", "--token-file", "empty.key"], "is empty: write a secret into it"),
+        (["http", "--token-file", "."], "cannot be read"),
     ],
 )
 def test_a_wrong_command_line_is_one_sentence(
@@ -118,6 +119,7 @@ def test_a_wrong_command_line_is_one_sentence(
     """No traceback, exit code 2, and the fix is named."""
     (tmp_path / "empty.py").write_text("\n")
     (tmp_path / "text.py").write_text("x = 1\n")
+    (tmp_path / "empty.key").touch(0o600)
     monkeypatch.chdir(tmp_path)
     code: object
     try:

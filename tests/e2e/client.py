@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -183,15 +182,13 @@ class Client:
             self._news.notify_all()
 
 
-def started(
-    arguments: Sequence[str], before: str, env: dict[str, str], *, hears_errors: bool
-) -> subprocess.Popen[bytes]:
+def started(arguments: Sequence[str], before: str, env: dict[str, str]) -> subprocess.Popen[bytes]:
     """Return a server as editors start it."""
     code = f"{before}\nfrom fim_lsp.__main__ import main\nmain()"
     program = ["-c", code] if before else ["-m", "fim_lsp"]
+    command = [sys.executable, *program, *arguments]
     pipe = subprocess.PIPE
-    command, stderr = [sys.executable, *program, *arguments], pipe if hears_errors else None
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=stderr, env=env)
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, env=env)
 
 
 class Editor(Client):
@@ -207,20 +204,12 @@ class Editor(Client):
         env = os.environ | {"HOME": str(home), "XDG_CONFIG_HOME": str(home)}
         env |= {"XDG_CACHE_HOME": str(home / "cache"), "PYTHONPATH": str(ROOT)}
         arguments = arguments or ("--stdio",)
-        hears_errors = "--tcp" in arguments  # it says where it listens
         start = template.start if template else started
         self.has_ended = False
-        self.process = start(arguments, before, env, hears_errors=hears_errors)
+        self.process = start(arguments, before, env)
         assert self.process.stdin
         assert self.process.stdout
         super().__init__(self.process.stdin, self.process.stdout)
-
-    def address(self) -> tuple[str, int]:
-        """Return where a server with `--tcp` says that it listens."""
-        assert self.process.stderr
-        found = re.search(rb"on ([\d.]+):(\d+)", self.process.stderr.readline())
-        assert found
-        return found[1].decode(), int(found[2])
 
     def bye(self) -> int:
         """Leave as LSP says; returns the exit code."""
@@ -232,11 +221,6 @@ class Editor(Client):
         """Say that we leave and do not wait for the answer."""
         self.ask("shutdown")
         return self.hang_up()
-
-    def said(self) -> str:
-        """Return what a server with `--tcp` prints until its end."""
-        assert self.process.stderr
-        return self.process.stderr.read().decode()
 
     def hang_up(self) -> int:
         """Leave without a word."""
@@ -261,6 +245,6 @@ class Editor(Client):
         """End what is left of the process; tests leave politely before."""
         self.process.kill()
         self.process.wait(PATIENCE_S)
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+        for stream in (self.process.stdin, self.process.stdout):
             if stream:
                 stream.close()

@@ -50,9 +50,10 @@ LONGEST = 1 << 18  # bytes of a request: an environment, and the code that a tes
 class Forked:
     """One server, with as much of `subprocess.Popen` as tests use."""
 
-    def __init__(self, template: Template, pid: int, pipes: Sequence[IO[bytes] | None]) -> None:
+    def __init__(self, template: Template, pid: int, stdin: IO[bytes], stdout: IO[bytes]) -> None:
         self.pid = pid
-        self.stdin, self.stdout, self.stderr = pipes
+        self.stdin = stdin
+        self.stdout = stdout
         self._template = template
 
     def wait(self, timeout: float | None = None) -> int:
@@ -87,23 +88,18 @@ class Template:
         self._is_over = False
         threading.Thread(target=self._listen, daemon=True).start()
 
-    def start(
-        self, arguments: Sequence[str], before: str, env: dict[str, str], *, hears_errors: bool
-    ) -> Forked:
-        """Return a server with *arguments* that runs the code *before* first; *hears_errors*: its stderr is a pipe."""
+    def start(self, arguments: Sequence[str], before: str, env: dict[str, str]) -> Forked:
+        """Return a server with *arguments* that runs the code *before* first."""
         read_in, write_in = os.pipe()
         read_out, write_out = os.pipe()
-        read_errors, write_errors = os.pipe() if hears_errors else (-1, os.dup(2))
-        theirs = [read_in, write_out, write_errors]
+        theirs = [read_in, write_out, os.dup(2)]
         request = {"arguments": arguments, "before": before, "env": env}
         with self._starting:
             socket.send_fds(self._socket, [json.dumps(request).encode()], theirs)
             for fd in theirs:
                 os.close(fd)
             pid = self._started.get(timeout=START_S)
-        errors = os.fdopen(read_errors, "rb") if hears_errors else None
-        pipes = (os.fdopen(write_in, "wb"), os.fdopen(read_out, "rb"), errors)
-        return Forked(self, pid, pipes)
+        return Forked(self, pid, os.fdopen(write_in, "wb"), os.fdopen(read_out, "rb"))
 
     def wait(self, pid: int, timeout: float | None) -> int:
         """Return the exit code of a server."""

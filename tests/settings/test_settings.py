@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import runpy
 import threading
 import tomllib
@@ -291,22 +290,6 @@ def test_a_project_may_tune_and_restrict(user, project, key, value, sentence) ->
     assert problems == ((f"/w/p: {sentence}",) if sentence else ())
 
 
-@pytest.mark.parametrize("option", SCHEMA.values(), ids=SCHEMA)
-def test_what_names_something_of_this_machine_is_not_for_tcp(option) -> None:
-    """Files, commands and variables: over TCP a sentence that names the fix, over stdio a setting."""
-    keys = ("apiKeyEnv", "apiKeyFile", "apiKeyCommand", "caFile")
-    named = {*(f"backend.{key}" for key in keys), "log.file"}
-    value = "x" if option.type is str and not option.choices else option.default
-    raw = {"fim": {option.key: value}}
-    config, problems = merge_layers([Layer("editor", raw, over_tcp=True)])
-    assert option.local == (option.key in named)
-    if option.local:
-        assert config == Config()
-        sentence = f"a client over TCP may not set fim.{option.key}: write it into config.toml"
-        assert problems == (f"editor: {sentence}",)
-        assert at(merge_layers([Layer("editor", raw)])[0], _field(option.key)) == "x"
-
-
 def test_a_project_tunes_its_own_folder() -> None:
     """What one project says counts in no other, whichever was read first."""
     said = (
@@ -317,31 +300,6 @@ def test_a_project_tunes_its_own_folder() -> None:
     chunks = {folder: config.of(PurePosixPath(folder)).ring.chunks for folder in ("/p/a", "/p/b")}
     assert chunks == {"/p/a": 3, "/p/b": 5}
     assert config.of(None).ring.chunks == Config().ring.chunks
-
-
-def _field(key: str) -> str:
-    """`backend.apiKeyEnv` as it is called here."""
-    return re.sub("[A-Z]", lambda letter: "_" + letter[0].lower(), key)
-
-
-SEVERAL = [{"url": "http://a"}, {"url": "http://b", "apiKeyCommand": "touch x"}]
-KEYS = ("apiKeyEnv", "apiKeyFile", "apiKeyCommand", "caFile")
-
-
-@pytest.mark.parametrize(
-    ("raw", "key"),
-    [
-        ({"backend.endpoints": SEVERAL}, "backend.apiKeyCommand"),
-        *(({"nextEdit.server": {"url": "a", key: "x"}}, f"nextEdit.server.{key}") for key in KEYS),
-    ],
-)
-def test_a_server_in_a_table_is_no_way_around(raw: dict[str, object], key: str) -> None:
-    """Over TCP all of a list are left out if one names something of this machine, and nothing else."""
-    whole = {**raw, "backend.url": "http://c"}
-    config, problems = merge_layers([Layer("editor", whole, over_tcp=True)])
-    assert config == merge_layers([Layer("editor", {"backend.url": "http://c"})])[0]
-    sentence = f"a client over TCP may not set fim.{key}: write it into config.toml"
-    assert problems == (f"editor: {sentence}",)
 
 
 PLACE = {"url": "http://a", "apiKeyEnv": "K"}
@@ -366,12 +324,6 @@ def test_headers_and_fields_are_tables_of_texts() -> None:
     assert [each.kind for each in backend.endpoints] == ["auto", "embedded"]
     assert backend.headers == backend.endpoints[0].headers == tuple(headers.items())
     assert backend.body == (("user", "t"),)
-
-
-@pytest.mark.parametrize("raw", [{"fim": {"token": "s"}}, {"fim.token": "s"}])
-def test_a_clients_secret_is_no_setting(raw: object) -> None:
-    """And so it is not in a message."""
-    assert merge_layers([Layer("editor", raw)]) == (Config(), ())
 
 
 EVIL = "x\n[repair](command:evil)\x1b[2J\u202e" + "y" * 131_897
@@ -566,13 +518,6 @@ def test_a_file_whose_disk_hangs_is_read_by_one_thread(home: Path, monkeypatch: 
         sources.take()
     assert began == [home] * 2
     assert sources.list_late() == ()
-
-
-def test_the_command_line_is_the_users_over_tcp(home: Path) -> None:
-    """Other than what the client there says, it may name files."""
-    sources = files.Sources({"log.file": "fim.log"}, over_tcp=True)
-    sources.say("initializationOptions", {"log": {"file": "bashrc"}})
-    assert sources.config()[0].log.file == "fim.log"
 
 
 def test_the_page_on_settings_is_in_step() -> None:
