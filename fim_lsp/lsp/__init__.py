@@ -5,8 +5,10 @@ ending: ends the process within a second of its client's end
 log: where the log goes, and what may stand in it
 watchdog: ends a process whose event loop hangs, and says later where it hung
 transport: reads and writes message bodies, over stdin and stdout
-rpc: all that is changed of pygls, which calls handlers: one answer per request; LSP's types
+structure: raw messages into LSP's types, without what cannot be read and is not needed
+rpc: all that is changed of pygls, which calls handlers: one answer per request
 convert: LSP values to ours and back, in columns of three encodings
+items: suggestions into ghost text, and into entries of the menu as each client takes them
 quirks: what some editors do without declaring it, and what clients leave out of params
 notebooks: joins the cells of a notebook into one document per language
 messages: what the user is shown besides suggestions: progress and problems

@@ -1,6 +1,5 @@
 """
-LSP values into ours and back, and an editor's name into what it does without declaring it. Pure;
-here a position is clamped, and nowhere behind it.
+LSP values into ours and back. Pure; here a position is clamped, and nowhere behind it.
 
 Clients count columns in UTF-8 bytes, UTF-16 units or code points, whichever was agreed at
 `initialize` (LSP 3.17, "PositionEncodingKind"); we count code points. A column inside a character
@@ -11,11 +10,11 @@ that exists. Lines of ASCII, nearly all of them, cost nothing to convert.
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path, PurePath
 from typing import Any
 
-from fim_lsp.display import printable, sanitize
+from fim_lsp.display import sanitize
 from fim_lsp.documents import (
     Document,
     Edit,
@@ -27,19 +26,15 @@ from fim_lsp.documents import (
     well_formed,
 )
 from fim_lsp.events import FilesChanged, Focused, Opened, PartlyAccepted, Shown, Yanked
-from fim_lsp.lsp.rpc import ClientPosition, ContentChange, raw_position, types
-from fim_lsp.suggest.request import PLAIN_MENU, MenuClient, Suggestion
+from fim_lsp.lsp.structure import ClientPosition, ContentChange, raw_position, types
+from fim_lsp.workspace import paths
 from server_bridge.protocol import Health, State
 
 MESSAGE_CHARS = 600  # of a message: what is read in one look
-ACCEPTED = "fim.didAcceptCompletionItem"  # the command that clients run after inserting an item
 
 # Bytes per unit, with the codec that makes them.
 _UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
 
-_BACKTICKS = re.compile(r"`{3,}")
-_LABEL_CHARS = 60  # what completion menus show of a line before they cut it themselves
-_WORD_CHARS = 200  # longer "words" are data, and each candidate repeats the word
 YANK_CHARS = 100_000  # more is a file, not a piece of one
 # Of the changes in one `didChange`. More (a replacement in the whole file) become one edit: what
 # the session does per edit takes longer than the client's user waits.
@@ -132,66 +127,6 @@ def parse_selected(document: Document, info: types.SelectedCompletionInfo, encod
     ends = info.range.start, info.range.end
     start, end = (position(document.lines, place, encoding) for place in ends)
     return Edit(start, end, info.text)
-
-
-def inline_list(
-    document: Document, suggestions: Iterable[Suggestion], encoding: str
-) -> types.InlineCompletionList:
-    """Return suggestions as ghost text, the best first."""
-    return types.InlineCompletionList([inline_item(document, s, encoding) for s in suggestions])
-
-
-def inline_item(
-    document: Document, suggestion: Suggestion, encoding: str
-) -> types.InlineCompletionItem:
-    r"""
-    Return a suggestion as ghost text.
-
-    The range is always said: without one VS Code takes the word at the cursor and Neovim wherever
-    the cursor is by then. The text keeps `\n` in documents of any line ends: VS Code makes it
-    theirs, and the buffers of Neovim, Emacs and IntelliJ hold nothing else.
-    """
-    return types.InlineCompletionItem(
-        insert_text=suggestion.text,
-        range=client_range(document, suggestion.start, suggestion.end, encoding),
-        command=_make_accept_command(suggestion),
-    )
-
-
-def completion_item(
-    document: Document,
-    suggestion: Suggestion,
-    cursor: Position,
-    encoding: str,
-    client: MenuClient = PLAIN_MENU,
-) -> types.CompletionItem:
-    """
-    Return a suggestion as a menu item, for clients without ghost text.
-
-    Menus filter by the word before the cursor, so the item begins with it. The text has the
-    document's line ends: Helix inserts it as it is. A *client* that is literal (kakoune-lsp) filters
-    by the whole text; one that misplaces the cursor gets a snippet.
-    """
-    start = min(_word_start(document, cursor), suggestion.start)
-    text = document.between(start, suggestion.start) + suggestion.text
-    new_text = text.replace("\n", document.eol)
-    is_misplaced = client.misplaces and suggestion.end != cursor
-    snippet = _snippet(new_text, document.lines[cursor.line]) if is_misplaced else ""
-    form = types.InsertTextFormat.Snippet if snippet else types.InsertTextFormat.PlainText
-    place = client_range(document, start, suggestion.end, encoding)
-    return types.CompletionItem(
-        label=_label(text),
-        kind=types.CompletionItemKind.Text,
-        detail="fim-lsp",
-        documentation=types.MarkupContent(
-            types.MarkupKind.Markdown, _fence(text, document.language)
-        ),
-        filter_text=new_text if client.literal else text.partition("\n")[0],
-        insert_text_format=form,
-        insert_text_mode=types.InsertTextMode.AsIs if client.indents and "\n" in text else None,
-        text_edit=types.TextEdit(place, snippet or new_text),
-        command=_make_accept_command(suggestion),
-    )
 
 
 def parse_open(item: types.TextDocumentItem) -> Opened:
@@ -326,43 +261,6 @@ def _halves(line: str, column: int, n_units: int) -> tuple[int, str, str, int]:
     return column - len(before), before, behind, column + len(behind)
 
 
-def _word_start(document: Document, cursor: Position) -> Position:
-    """Return the start of the word that ends at the cursor."""
-    line, start = document.lines[cursor.line], cursor.column
-    while start and (line[start - 1].isalnum() or line[start - 1] == "_"):
-        start -= 1
-        if start < cursor.column - _WORD_CHARS:
-            return cursor
-    return Position(cursor.line, start)
-
-
-def _snippet(text: str, line: str) -> str:
-    """
-    Return *text* as a snippet behind which the cursor stands; "" if a line of it is indented less
-    than *line*, where it begins: clients indent the lines of a snippet as the first one.
-    """
-    start = "\n" + line[: len(line) - len(line.lstrip())]
-    if text.count(start) < text.count("\n"):
-        return ""
-    return re.sub(r"[\\$}]", r"\\\g<0>", text.replace(start, "\n")) + "$0"
-
-
-def _make_accept_command(suggestion: Suggestion) -> types.Command:
-    return types.Command(title="Accept completion", command=ACCEPTED, arguments=[suggestion.id])
-
-
-def _label(text: str) -> str:
-    """Return one line for the menu: the first that says something, marked where more follows."""
-    line, _, rest = printable(text.strip(), "\n").partition("\n")
-    return line[:_LABEL_CHARS] + ("…" if rest or len(line) > _LABEL_CHARS else "")
-
-
-def _fence(text: str, language: str) -> str:
-    """Return the text as a Markdown code block, in a fence longer than any in it."""
-    fence = max(["```", *(run + "`" for run in _BACKTICKS.findall(text))], key=len)
-    return f"{fence}{language}\n{text}\n{fence}"
-
-
 def first_text(arguments: tuple[object, ...], default: str = "") -> str:
     """Return the first argument of a command, *default* where it is no text."""
     return arguments[0] if arguments and isinstance(arguments[0], str) else default
@@ -371,3 +269,23 @@ def first_text(arguments: tuple[object, ...], default: str = "") -> str:
 def read_params(arguments: tuple[object, ...]) -> dict[str, Any]:
     """Return the first argument of a command, which is an object; an empty one where it is not."""
     return arguments[0] if arguments and isinstance(arguments[0], dict) else {}
+
+
+def parse_roots(params: types.InitializeParams) -> tuple[str, ...]:
+    """Return the root folders that are on this machine."""
+    root = Path(params.root_path or "")
+    only = params.root_uri or (root.as_uri() if root.is_absolute() else "")
+    return on_disk(tuple(folder.uri for folder in params.workspace_folders or ()) or (only,))
+
+
+def on_disk(roots: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the roots that are folders of this machine."""
+    return tuple(root for root in roots if file_of(root))
+
+
+def file_of(uri: str) -> PurePath | None:
+    """Return the file that a URI names, None for what is none."""
+    try:
+        return paths.local_path(uri)
+    except ValueError:  # no URI at all
+        return None

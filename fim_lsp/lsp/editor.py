@@ -12,13 +12,13 @@ import contextlib
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from fim_lsp import __version__, events
 from fim_lsp.documents import Document, Edit, Position
-from fim_lsp.lsp import quirks
+from fim_lsp.lsp import convert, quirks
 from fim_lsp.lsp.local_page import LocalPage
 from fim_lsp.lsp.log import log_to
 from fim_lsp.lsp.messages import Messages
@@ -92,7 +92,7 @@ class Editor(LanguageServer):
             self.offers(MODES, types.InsertTextMode.AsIs),
             quirks.misplaces_cursor(name),
         )
-        self.roots = _on_disk(_roots(params))
+        self.roots = convert.parse_roots(params)
         self.sources.say("initializationOptions", params.initialization_options)
         if self.offers("workspace.configuration"):
             self.sources.expect_answer()  # `pull` asks, once it may
@@ -150,6 +150,7 @@ class Editor(LanguageServer):
         mine, answers = self._newest.claim(("pull", "")), None
         self.sources.expect_answer()
         self.configure()
+        self._tell_late()
         with contextlib.suppress(JsonRpcException):  # it cannot after all
             answers = await self.workspace_configuration_async(items)
         if mine.is_newest:
@@ -170,7 +171,7 @@ class Editor(LanguageServer):
 
     def open_folders(self, roots: tuple[str, ...]) -> None:
         """Go on with other root folders, and what their files set."""
-        self.roots = _on_disk(roots)
+        self.roots = convert.on_disk(roots)
         self.session.handle(events.FoldersChanged(self.roots))
         self.read_settings()
 
@@ -178,7 +179,7 @@ class Editor(LanguageServer):
         """Read the settings files again if one of them is among *uris*."""
         names = PROJECT_FILE, user_file().name  # a path of each of thousands takes too long
         near = (uri for uri in uris if any(name in unquote(uri) for name in names))
-        files = filter(None, map(_file, near))
+        files = filter(None, map(convert.file_of, near))
         if any(file.name == PROJECT_FILE or file == user_file() for file in files):
             self.read_settings()
 
@@ -190,8 +191,13 @@ class Editor(LanguageServer):
     def _read_files(self) -> None:
         """Read the settings files; all is private until those whose disk does not answer are."""
         loop = asyncio.get_running_loop()
-        folders = tuple(Path(path) for root in self.roots if (path := _file(root)))
+        folders = tuple(Path(path) for root in self.roots if (path := convert.file_of(root)))
         self.sources.read(folders, lambda: loop.call_soon_threadsafe(self._take_late))
+        self._tell_late()
+
+    def _tell_late(self) -> None:
+        """Tell the user, after a while, what is not known yet of the settings."""
+        loop = asyncio.get_running_loop()
         loop.call_later(LATE_S, lambda: self.messages.show_problems(self.sources.list_late()))
 
     def _take_late(self) -> None:
@@ -359,21 +365,3 @@ def _move(ranged: Ranged, n_lines: int) -> Ranged:
 
 def _client(params: types.InitializeParams) -> types.ClientInfo:
     return params.client_info or types.ClientInfo("")
-
-
-def _roots(params: types.InitializeParams) -> tuple[str, ...]:
-    root = Path(params.root_path or "")
-    only = params.root_uri or (root.as_uri() if root.is_absolute() else "")
-    return tuple(folder.uri for folder in params.workspace_folders or ()) or (only,)
-
-
-def _on_disk(roots: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the roots that are folders of this machine."""
-    return tuple(root for root in roots if _file(root))
-
-
-def _file(uri: str) -> PurePath | None:
-    try:
-        return paths.local_path(uri)
-    except ValueError:  # no URI at all
-        return None

@@ -1,51 +1,41 @@
 """
-Fixes for pygls: messages in, handlers called, one answer per request; LSP's types, imported fast.
+Fixes for pygls: messages in, handlers called, one answer per request.
 
 What pygls 2.1 does and a client should not notice, each with the override that mends it, where its
 public interface has no way: it keeps a second copy of every document, split at the wrong
 characters, and ends the process where nothing reads the exit code (`_register_builtin_features`);
 leaves requests unanswered that are malformed (`receive`) or whose result cannot be written
-(`_send_data`), and answers some twice (`_send_response`); trips over missing params, and parses a
-change of a text 10 times slower than we do (`_converter`); runs an asynchronous handler of a
+(`_send_data`), and answers some twice (`_send_response`); refuses a message for one value that it
+does not know, with a traceback in the log (`structure_message`); runs an asynchronous handler of a
 notification with no order, and draws a random number for each (`_receive_notification`); cancels
 its own requests when a client cancels one of the same number (`_handle_cancel_notification`); shows
 every internal error to the user, and logs it with the user's text (`report_server_error`).
-
-lsprotocol defines some 500 classes; for each, attrs compiles a `__repr__` and an `__eq__` that are
-never called, and makes slots. Without these, the answer to `initialize` comes 140 ms earlier.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
-import functools
 import json
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
-
-import attrs
+from typing import Any, TypeVar
 
 from fim_lsp.display import sanitize
+from fim_lsp.lsp.structure import Malformed, describe, make_converter, types
 
-_define = attrs.define
-attrs.define = functools.partial(_define, repr=False, eq=False, slots=False)
-try:
-    from cattrs import Converter
-    from lsprotocol import types
-    from pygls.capabilities import get_capability
-    from pygls.exceptions import JsonRpcException, JsonRpcInternalError, JsonRpcMethodNotFound
-    from pygls.lsp.server import LanguageServer as PyglsServer
-    from pygls.protocol import (
-        JsonRPCNotification,
-        JsonRPCRequestMessage,
-        LanguageServerProtocol,
-        default_converter,
-    )
-finally:
-    attrs.define = _define
+# isort: split
+from cattrs import Converter
+from pygls.capabilities import get_capability
+from pygls.exceptions import JsonRpcException, JsonRpcInternalError, JsonRpcMethodNotFound
+from pygls.lsp.server import LanguageServer as PyglsServer
+from pygls.protocol import (
+    JsonRPCNotification,
+    JsonRPCRequestMessage,
+    JsonRPCResponseMessage,
+    LanguageServerProtocol,
+)
 
 __all__ = ["JsonRpcException", "types"]
 
@@ -76,6 +66,8 @@ class Protocol(LanguageServerProtocol):
         self.ending = False
         self.exited = False
         self._initialized = False
+        self._hello: types.InitializeResult | None = None
+        self._begun = False
         self._unanswered: set[int | str] = set()
 
     async def receive(self, body: bytes) -> None:
@@ -112,25 +104,58 @@ class Protocol(LanguageServerProtocol):
             if "id" in data:
                 self.refuse(data["id"], *refusal)
             return
+        self.ending = self.ending or method == types.SHUTDOWN
         if "id" in data:
             self._unanswered.add(data["id"])
+        if self._is_said_again(data):
+            return
         try:
             _move_token(data)
             message = self.structure_message(self._server.amend(data))
             self._initialized = True
-            self.ending = self.ending or method == types.SHUTDOWN
             if "id" in data:
                 context = contextvars.copy_context()  # pygls keeps the id in it
                 context.run(self._handle_request, data["id"], method, message.params)
                 await asyncio.sleep(0)
             else:
                 await self._receive_notification(method, message.params)
-        except JsonRpcException as error:
-            log.warning("malformed %s: %s", method, error.__cause__ or error)
+        except Malformed as error:
+            log.warning("malformed %s: %s", sanitize(method), error)
             self._fail(data, types.ErrorCodes.InvalidParams, "malformed params")
         except Exception:  # one message does not end the session
             log.exception("%s failed", method)
             self._fail(data, types.ErrorCodes.InternalError, "the server failed")
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        """Return a message as its type; raises Malformed."""
+        unknown = JsonRPCRequestMessage if "id" in data else JsonRPCNotification
+        if "method" in data:
+            kind = self.get_message_type(data["method"]) or unknown
+        elif "error" in data:
+            kind = types.ResponseErrorMessage
+        else:
+            kind = self._result_types.pop(data["id"], None) or JsonRPCResponseMessage
+        try:
+            return self._converter.structure(data, kind)
+        except Exception as error:  # noqa: BLE001 (hooks raise anything)
+            raise Malformed(describe(error)) from None
+
+    def _is_said_again(self, data: dict[str, Any]) -> bool:
+        """
+        Return whether a message has done its work, and answer it if so.
+
+        jupyter-lsp hands on the beginning of each of its windows to the one server that it runs;
+        Kate says `shutdown` as a notification.
+        """
+        match data["method"], self._hello:
+            case types.INITIALIZE, types.InitializeResult() as hello if "id" in data:
+                self._send_response(data["id"], hello)
+                return True
+            case types.INITIALIZED, _:
+                is_again = self._begun
+                self._begun = True
+                return is_again
+        return data["method"] == types.SHUTDOWN and "id" not in data
 
     def _refusal(self, data: dict[str, Any]) -> tuple[int, str] | None:
         """Return why a call is not handled; None where it is."""
@@ -143,7 +168,7 @@ class Protocol(LanguageServerProtocol):
             why = "a request with this id is not answered yet"
         elif self.exited:
             why = "the server has ended"
-        elif self.ending or (self._initialized and method == types.INITIALIZE):
+        elif self.ending:
             why = f"too late for {sanitize(method)}"
         elif not self._initialized and method != types.INITIALIZE:
             code, why = (
@@ -170,7 +195,7 @@ class Protocol(LanguageServerProtocol):
         try:
             self.handle_message(self.structure_message(data))
         except Exception as error:  # noqa: BLE001 (clients answer anything)
-            log.info("malformed answer: %r", error)
+            log.info("malformed answer: %s", describe(error))
             future = self._request_futures.pop(request, None)
             if future is not None and not future.done():
                 future.set_exception(JsonRpcInternalError("malformed answer"))
@@ -197,6 +222,8 @@ class Protocol(LanguageServerProtocol):
     def _send_response(
         self, msg_id: int | str, result: Any = None, error: types.ResponseError | None = None
     ) -> None:
+        if isinstance(result, types.InitializeResult):
+            self._hello = result
         if msg_id in self._unanswered:
             self._unanswered.discard(msg_id)
             super()._send_response(msg_id, result, error)
@@ -237,7 +264,7 @@ class LanguageServer(PyglsServer):
             version=version,
             notebook_document_sync=notebooks,
             protocol_cls=Protocol,
-            converter_factory=_converter,
+            converter_factory=make_converter,
         )
         self._later: set[asyncio.Task[Any]] = set()
 
@@ -300,42 +327,6 @@ class LanguageServer(PyglsServer):
         log.log(level, "%s: %s", source.__name__, error, exc_info=not expected)
 
 
-class ClientPosition(NamedTuple):
-    """A position in the client's units, as LSP's `Position`; made in a tenth of the time."""
-
-    line: int
-    character: int
-
-
-class ContentChange(NamedTuple):
-    """
-    LSP's `TextDocumentContentChangeEvent`: *start* and *end* of what *text* replaces, None for the
-    whole document.
-    """
-
-    start: ClientPosition | None
-    end: ClientPosition | None
-    text: str
-
-
-def content_change(raw: object) -> ContentChange:
-    """Parse one change of a `didChange`, of which there may be thousands; raises ValueError."""
-    match raw:
-        case {"range": {"start": start, "end": end}, "text": str(text)}:
-            return ContentChange(raw_position(start), raw_position(end), text)
-        case {"text": str(text), **others} if others.get("range") is None:
-            return ContentChange(None, None, text)
-    raise ValueError("a content change has a text, and a range or none")
-
-
-def raw_position(raw: object) -> ClientPosition:
-    """Parse a position; raises ValueError."""
-    match raw:
-        case {"line": int(line), "character": int(character)} if line >= 0 and character >= 0:
-            return ClientPosition(line, character)
-    raise ValueError("a position has a line and a character")
-
-
 def _move_token(call: dict[str, Any]) -> None:
     """
     Put a token where handlers get it: that of a partial result, which LSP 3.18 has not for inline
@@ -350,19 +341,3 @@ def _move_token(call: dict[str, Any]) -> None:
             "params": {"workDoneToken": token, "arguments": [dict(first), *_]},
         } if token is not None:
             first["workDoneToken"] = token
-
-
-def _converter() -> Converter:
-    """Make pygls' converter, but leave params of unknown methods as they are, or missing."""
-    converter: Converter = default_converter()  # type: ignore[no-untyped-call]
-
-    def call(data: dict[str, Any], kind: Callable[..., object]) -> object:
-        names = data.keys() & {"id", "method", "jsonrpc"}
-        return kind(**{name: data[name] for name in names}, params=data.get("params"))
-
-    # `types.TextDocumentContentChangeEvent` itself names two classes: it is not the params' type.
-    (change,) = get_args(get_type_hints(types.DidChangeTextDocumentParams)["content_changes"])
-    converter.register_structure_hook(change, lambda data, _: content_change(data))
-    converter.register_structure_hook(JsonRPCRequestMessage, call)
-    converter.register_structure_hook(JsonRPCNotification, call)
-    return converter

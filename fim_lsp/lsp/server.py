@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from fim_lsp.documents import Document, split_stepwise
 from fim_lsp.events import Changed, Closed, Event, Saved
-from fim_lsp.lsp import commands, convert, edits, ending, inline_edits
+from fim_lsp.lsp import commands, convert, edits, ending, inline_edits, items
 from fim_lsp.lsp.editor import SHUTDOWN_S, Editor
 from fim_lsp.lsp.rpc import SLICE_S, types
 from fim_lsp.suggest.request import MENU, Suggestion
@@ -45,8 +45,8 @@ def initialize(editor: Editor, params: types.InitializeParams) -> None:
 
 
 async def initialized(editor: Editor, _: object) -> None:
-    """Begin to send requests: from now on the server may."""
-    await editor.register()
+    """Begin to send requests: from now on the server may. A client may leave each unanswered."""
+    editor.later(editor.register(), "register")
     await editor.pull()
     editor.open_port()
 
@@ -81,12 +81,12 @@ async def inline_completion(
         selected=selected,
         show=partial(_show, editor, document, token) if token is not None else None,
     )
-    return convert.inline_list(document, suggestions, editor.encoding)
+    return items.inline_list(document, suggestions, editor.encoding)
 
 
 def _show(editor: Editor, document: Document, token: int | str, suggestion: Suggestion) -> None:
     """Send a part of an answer before the rest."""
-    value = convert.inline_list(document, [suggestion], editor.encoding)
+    value = items.inline_list(document, [suggestion], editor.encoding)
     editor.protocol.notify(types.PROGRESS, types.ProgressParams(token, value))
 
 
@@ -104,11 +104,11 @@ async def completion(editor: Editor, params: types.CompletionParams) -> types.Co
     suggestions = await editor.ask(
         types.TEXT_DOCUMENT_COMPLETION, document, position, invoked=False, client=MENU
     )
-    items = [
-        convert.completion_item(document, each, position, editor.encoding, editor.menu)
+    found = [
+        items.completion_item(document, each, position, editor.encoding, editor.menu)
         for each in suggestions
     ]
-    return types.CompletionList(is_incomplete=True, items=items)
+    return types.CompletionList(is_incomplete=True, items=found)
 
 
 async def code_action(
@@ -143,7 +143,7 @@ async def did_change(editor: Editor, params: types.DidChangeTextDocumentParams) 
     uri = params.text_document.uri
     document = editor.session.document(uri)
     if document is not None:
-        changes: list[Any] = [*params.content_changes]  # `rpc.ContentChange`, by our converter
+        changes: list[Any] = [*params.content_changes]  # `structure.ContentChange`
         edits = convert.edits_stepwise(document, changes, editor.encoding)
         editor.forward(Changed(uri, params.text_document.version, await _in_slices(edits)))
 
@@ -323,7 +323,7 @@ FEATURES: tuple[tuple[str, Callable[..., object], object], ...] = (
 )
 
 COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (
-    (convert.ACCEPTED, commands.accept),
+    (items.ACCEPTED, commands.accept),
     (commands.TOGGLE, commands.toggle),
     ("fim.status", commands.status),
     ("fim.showContext", commands.show_context),

@@ -17,7 +17,7 @@ import pytest
 
 from fim_lsp.context.grammars import find_borders
 from fim_lsp.context.uses import find_uses
-from fim_lsp.lsp import rpc
+from fim_lsp.lsp import rpc, structure
 from fim_lsp.settings import files
 from fim_lsp.workspace import reader
 from fim_lsp.workspace.files import grow
@@ -172,7 +172,7 @@ def new_world(delays: Delays) -> Iterator[World]:
         patch.setattr(files, "_READERS", Readers(world))
         patch.setattr(files, "wait", wait)
         patch.setattr("fim_lsp.workspace.explorer.grow", grow_slice)
-        patch.setattr(rpc, "_converter", _converter)
+        patch.setattr(rpc, "make_converter", _converter)
         parser: Any = reader.SyntaxProcess
         patch.setattr(parser, "borders", lambda _, language, text: _read(language, text))
         patch.setattr(parser, "uses", lambda _, *asked: [*find_uses(*asked)])
@@ -181,4 +181,4 @@ def new_world(delays: Delays) -> Iterator[World]:
 
 
 _read = functools.lru_cache(4096)(find_borders)
-_converter = functools.cache(rpc._converter)  # it takes longer to make than a story to begin
+_converter = functools.cache(structure.make_converter)  # takes longer than a story

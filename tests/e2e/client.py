@@ -60,6 +60,7 @@ class Client:
     def __init__(self, stdin: IO[bytes], stdout: IO[bytes]) -> None:
         self.configuration: object = None
         self.results: dict[str, object] = {}  # other answers, by method
+        self.unanswered = set[str]()  # methods of the server that get none
         self.asked: list[Message] = []  # requests of the server
         self.told: list[Message] = []  # notifications of the server
         self.answers: dict[object, list[Message]] = {}
@@ -176,7 +177,8 @@ class Client:
                 self.answers.setdefault(message["id"], []).append(message)
             elif "id" in message:
                 self.asked.append(message)
-                self.send({"id": message["id"], "result": self._result(message["method"])})
+                if message["method"] not in self.unanswered:
+                    self.send({"id": message["id"], "result": self._result(message["method"])})
             else:
                 self.told.append(message)
             self._news.notify_all()

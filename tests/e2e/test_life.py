@@ -93,15 +93,62 @@ def test_a_lost_editor_is_1(editor: Editor, leave: Callable[[Editor], int]) -> N
 
 
 def test_out_of_order_is_refused(editor: Editor) -> None:
-    """Requests before `initialize`, a second `initialize` and requests after `shutdown` get errors."""
+    """Requests before `initialize` and after `shutdown` get errors."""
     assert editor.error("fim/stats") == -32002
     editor.initialize()
-    assert editor.error("initialize", {"capabilities": {}}) == -32600
     editor.request("shutdown")
+    assert editor.error("initialize", {"capabilities": {}}) == -32600
     assert editor.error("fim/stats") == -32600
     editor.notify("textDocument/didOpen")
     editor.notify("exit")
     assert editor.wait() == 0
+
+
+DYNAMIC = {"dynamicRegistration": True}
+ABLE = {"configuration": True, "didChangeConfiguration": DYNAMIC, "didChangeWatchedFiles": DYNAMIC}
+
+
+def test_a_later_hello_gets_the_first_answer(editor: Editor) -> None:
+    """jupyter-lsp hands on that of each window; it changes nothing, and registers nothing again."""
+    hello: dict[str, object] = {"rootUri": None, "capabilities": {"workspace": ABLE}}
+    first = editor.request("initialize", hello)
+    editor.notify("initialized", {})
+    editor.wait_for(lambda: bool(editor.questions(REGISTER)), "registrations")
+    other = {**hello, "initializationOptions": {"fim": {"no": 1}}, "capabilities": GHOST_TEXT}
+    assert editor.request("initialize", other) == first
+    editor.notify("initialized", {})
+    assert editor.request("fim/stats")
+    assert len(editor.questions(REGISTER)) == 1
+    assert editor.shown() == []
+
+
+def test_leaving_without_asking_for_an_answer_is_0(editor: Editor) -> None:
+    """Kate says `shutdown` as a notification, and `exit` at once."""
+    editor.initialize()
+    editor.notify("shutdown")
+    editor.notify("exit")
+    assert editor.wait() == 0
+    assert editor.messages("window/logMessage") == []
+
+
+REGISTER, SETTINGS = "client/registerCapability", "workspace/configuration"
+
+
+def test_a_client_that_answers_no_registration_says_its_settings(editor: Editor) -> None:
+    """Else every document would stay private."""
+    editor.unanswered.add(REGISTER)
+    editor.configuration = {"no": 1}
+    editor.initialize(capabilities={**GHOST_TEXT, "workspace": ABLE})
+    editor.wait_for(lambda: bool(editor.shown()), "its settings to count")
+    assert len(editor.questions(REGISTER)) == 1
+
+
+def test_values_that_are_not_known_refuse_nothing(editor: Editor) -> None:
+    """Qt Creator 20 names symbol tags of a later LSP, VS Code can trace compactly."""
+    tags = {"documentSymbol": {"tagSupport": {"valueSet": [*range(1, 21)]}}}
+    offered = editor.initialize(trace="compact", capabilities={"textDocument": tags})
+    assert "completionProvider" in offered
+    assert editor.request("fim/stats")
 
 
 MALFORMED = [

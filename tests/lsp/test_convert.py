@@ -21,7 +21,7 @@ from fim_lsp.documents import (
     well_formed,
 )
 from fim_lsp.events import Focused, PartlyAccepted, Shown, Yanked
-from fim_lsp.lsp import convert, rpc
+from fim_lsp.lsp import convert, items, structure
 from fim_lsp.lsp.rpc import types
 from fim_lsp.suggest.request import MenuClient, Suggestion
 
@@ -54,7 +54,9 @@ def walked(line: str, units: int, encoding: str) -> int:
     return column
 
 
-def walked_offset(text: str, place: types.Position | rpc.ClientPosition, encoding: str) -> int:
+def walked_offset(
+    text: str, place: types.Position | structure.ClientPosition, encoding: str
+) -> int:
     lines = split(text)
     if place.line >= len(lines):
         return len(text)
@@ -62,25 +64,27 @@ def walked_offset(text: str, place: types.Position | rpc.ClientPosition, encodin
     return sum(map(len, lines[: place.line])) + column
 
 
-client_places = st.builds(lambda p: rpc.ClientPosition(p.line, p.character), places)
+client_places = st.builds(lambda p: structure.ClientPosition(p.line, p.character), places)
 changes = st.one_of(
     st.builds(
-        lambda ends, text: rpc.ContentChange(min(ends), max(ends), text),
+        lambda ends, text: structure.ContentChange(min(ends), max(ends), text),
         st.tuples(client_places, client_places),
         texts,
     ),
-    st.builds(rpc.ContentChange, st.none(), st.none(), texts),
+    st.builds(structure.ContentChange, st.none(), st.none(), texts),
 )
 
 
-def edits(before: Document, changes: list[rpc.ContentChange], encoding: str) -> tuple[Edit, ...]:
+def edits(
+    before: Document, changes: list[structure.ContentChange], encoding: str
+) -> tuple[Edit, ...]:
     *_, result = convert.edits_stepwise(before, changes, encoding)
     return result
 
 
 @given(texts, st.lists(changes, max_size=4), st.sampled_from(["utf-8", "utf-32"]))
 def test_changes_agree_with_a_plain_string(
-    text: str, changes: list[rpc.ContentChange], encoding: str
+    text: str, changes: list[structure.ContentChange], encoding: str
 ) -> None:
     """Changes in the client's units do to the document what they do to a string."""
     before = document(text)
@@ -97,7 +101,7 @@ def test_changes_agree_with_a_plain_string(
 
 @given(texts, st.lists(changes, max_size=4), encodings)
 def test_many_changes_are_one_edit_that_does_the_same(
-    text: str, changes: list[rpc.ContentChange], encoding: str
+    text: str, changes: list[structure.ContentChange], encoding: str
 ) -> None:
     """A replacement in a whole file is one event for the session."""
     before = document(text)
@@ -113,16 +117,16 @@ def test_many_changes_are_one_edit_that_does_the_same(
 def test_a_whole_new_text_is_what_differs() -> None:
     """A client that sends all of it with each key types, too; what is the same changes nothing."""
     before, at = document("a\nbc\n"), Position(1, 1)
-    assert edits(before, [rpc.ContentChange(None, None, "a\nbxc\n")], "utf-8") == (
+    assert edits(before, [structure.ContentChange(None, None, "a\nbxc\n")], "utf-8") == (
         Edit(at, at, "x"),
     )
-    [same] = edits(before, [rpc.ContentChange(None, None, before.text)], "utf-8")
+    [same] = edits(before, [structure.ContentChange(None, None, before.text)], "utf-8")
     assert (same.start, same.text) == (same.end, "")
 
 
 def test_changes_are_converted_in_steps() -> None:
     """One for each, so that other tasks can go on in between."""
-    change = rpc.ContentChange(None, None, "x")
+    change = structure.ContentChange(None, None, "x")
     assert [*convert.edits_stepwise(document(""), [change] * 9, "utf-8")][:-1] == [()] * 8
 
 
@@ -148,15 +152,15 @@ def test_a_content_change_is_read_or_refused(raw: object, change: object) -> Non
     """As LSP has it; anything else is malformed."""
     if change is None:
         with pytest.raises(ValueError, match="has a"):
-            rpc.content_change(raw)
+            structure.content_change(raw)
     else:
-        assert rpc.content_change(raw) == change
+        assert structure.content_change(raw) == change
 
 
 def test_a_word_that_never_ends_is_no_word() -> None:
     """A menu item would repeat all of it, for each suggestion."""
     line, cursor = document("x" * 100_000), Position(0, 100_000)
-    item = convert.completion_item(line, suggestion("y", cursor), cursor, "utf-16")
+    item = items.completion_item(line, suggestion("y", cursor), cursor, "utf-16")
     assert isinstance(item.text_edit, types.TextEdit)
     assert item.text_edit.new_text == "y"
 
@@ -184,8 +188,8 @@ def test_halves_of_characters_are_kept_until_they_meet(
     text: str, changes: list[tuple[int, int, str]], after: str
 ) -> None:
     """Edits in UTF-16 may come between the halves of a character, in one message or in several."""
-    at = partial(rpc.ClientPosition, 0)
-    said = [rpc.ContentChange(at(start), at(end), new) for start, end, new in changes]
+    at = partial(structure.ClientPosition, 0)
+    said = [structure.ContentChange(at(start), at(end), new) for start, end, new in changes]
     assert apply_both(text, said) == after
 
 
@@ -199,15 +203,15 @@ def test_a_text_is_what_an_editor_of_utf_16_has(text: str, changes: list[tuple[i
     for first, second, new in changes:
         start, end = sorted(min(at, len(units)) for at in (first, second))
         first_place, last_place = (
-            rpc.ClientPosition(before.count("\n"), len(before.rpartition("\n")[2]))
+            structure.ClientPosition(before.count("\n"), len(before.rpartition("\n")[2]))
             for before in ("".join(units[:start]), "".join(units[:end]))
         )
-        said.append(rpc.ContentChange(first_place, last_place, join_halves(new)))
+        said.append(structure.ContentChange(first_place, last_place, join_halves(new)))
         units[start:end] = in_units(new)
     assert apply_both(text, said) == join_halves("".join(units))
 
 
-def apply_both(text: str, said: list[rpc.ContentChange]) -> str:
+def apply_both(text: str, said: list[structure.ContentChange]) -> str:
     """Return the text after what was *said*, the same in one message and in several."""
     before = there = document(join_halves(text))
     for change in said:
@@ -245,14 +249,12 @@ def suggestion(text: str, start: tuple[int, int], end: tuple[int, int] | None = 
 @pytest.mark.parametrize(("encoding", "column"), [("utf-8", 8), ("utf-16", 4), ("utf-32", 3)])
 def test_ghost_text_says_range_and_command(encoding: str, column: int) -> None:
     """An inline item is plain text at a range in the client's units, with the command to run."""
-    item = convert.inline_item(
-        document("漢😀()\r\n"), suggestion("x)\ny", (0, 3), (0, 4)), encoding
-    )
+    item = items.inline_item(document("漢😀()\r\n"), suggestion("x)\ny", (0, 3), (0, 4)), encoding)
     assert attrs.asdict(item) == attrs.asdict(
         types.InlineCompletionItem(
             insert_text="x)\ny",
             range=types.Range(types.Position(0, column), types.Position(0, column + 1)),
-            command=types.Command("Accept completion", convert.ACCEPTED, arguments=["s1"]),
+            command=types.Command("Accept completion", items.ACCEPTED, arguments=["s1"]),
         )
     )
 
@@ -272,7 +274,7 @@ def test_a_menu_item_begins_with_the_word(
 ) -> None:
     """Menus filter by the word before the cursor, so text, range and filter begin there."""
     cursor = Position(0, len(line))
-    item = convert.completion_item(
+    item = items.completion_item(
         document(f"{line}\r\nend"), suggestion(text, cursor), cursor, "utf-32"
     )
     assert isinstance(item.text_edit, types.TextEdit)
@@ -289,7 +291,7 @@ def test_a_literal_menu_item_filters_by_its_whole_text() -> None:
     """kakoune-lsp inserts an item as it is only where filter text and new text are the same."""
     cursor, client = Position(0, 3), MenuClient(literal=True)
     offered = suggestion(" f($1):\n    pass", cursor)
-    item = convert.completion_item(document("def\nend"), offered, cursor, "utf-8", client)
+    item = items.completion_item(document("def\nend"), offered, cursor, "utf-8", client)
     assert isinstance(item.text_edit, types.TextEdit)
     assert item.filter_text == item.text_edit.new_text == "def f($1):\n    pass"
 
@@ -306,7 +308,7 @@ def test_a_literal_menu_item_filters_by_its_whole_text() -> None:
 def test_lines_of_a_menu_item_are_indented_once(indents: bool, text: str, mode: object) -> None:
     """A client that would indent them is told that they are, where it can be told."""
     cursor = Position(0, 4)
-    item = convert.completion_item(
+    item = items.completion_item(
         document("    "), suggestion(text, cursor), cursor, "utf-16", MenuClient(indents=indents)
     )
     assert item.insert_text_mode == mode
@@ -328,7 +330,7 @@ def test_the_cursor_stands_behind_what_takes_the_place_of_brackets(
     """As a snippet says it, whose lines clients indent; what replaces nothing, or is indented less, stays a text."""
     cursor = Position(0, 4)
     offered = suggestion(text, cursor)._replace(end=Position(0, end))
-    item = convert.completion_item(
+    item = items.completion_item(
         document("    )"), offered, cursor, "utf-16", MenuClient(misplaces=True)
     )
     edit = item.text_edit
@@ -339,7 +341,7 @@ def test_the_cursor_stands_behind_what_takes_the_place_of_brackets(
 
 def test_the_preview_fence_outlasts_the_code() -> None:
     """Code that holds a Markdown fence is still shown whole."""
-    item = convert.completion_item(
+    item = items.completion_item(
         document("", "markdown"), suggestion("````\na\n````", (0, 0)), Position(0, 0), "utf-8"
     )
     assert isinstance(item.documentation, types.MarkupContent)

@@ -6,10 +6,10 @@ import copy
 from typing import Any
 
 import pytest
-from pygls.exceptions import JsonRpcException
 
 from fim_lsp.lsp.quirks import fill_in
 from fim_lsp.lsp.rpc import LanguageServer, types
+from fim_lsp.lsp.structure import Malformed
 
 START = {"line": 0, "character": 0}
 RANGE = {"start": START, "end": START}
@@ -121,7 +121,7 @@ def test_what_is_missing_is_filled_in(
 )
 def test_no_place_is_made_up(server: LanguageServer, method: str, params: object) -> None:
     """Without a document or a position the params are malformed."""
-    with pytest.raises(JsonRpcException):
+    with pytest.raises(Malformed):
         _read(server, method, params)
 
 
