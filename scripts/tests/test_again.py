@@ -42,7 +42,7 @@ def test_who_gets_a_second_run(
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, "utf-8")
-    env = {**os.environ, "PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
+    env = {**os.environ, "FIM_TEST_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
     env.pop("PYTEST_ADDOPTS", None)
     command = ["sh", "scripts/run-pytest", "-q"]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=False)
