@@ -83,7 +83,7 @@ def _token(text: str) -> Token:
 class FakeBackend:
     """
     *says* gives the text behind a prompt and a sample's number; *seen* are the requests for text.
-    *disk* is what was saved, by this one or by those before a restart.
+    *disk* is what was saved, by this one or by those before a restart. A token takes *token_s* seconds.
 
     A call that comes after `hold` has reached the backend, as *seen* tells, and goes on after `release`.
     """
@@ -94,6 +94,7 @@ class FakeBackend:
         *,
         n_ctx: int = 4096,
         disk: list[Ids] | None = None,
+        token_s: float = 0.0,
     ) -> None:
         self.state = State(
             Health.READY, "fake", model=MODEL, n_ctx=n_ctx, slots=2,
@@ -102,6 +103,7 @@ class FakeBackend:
         self.on_change: Callable[[], None] = lambda: None
         self.seen: list[Request] = []
         self.warmed: list[Prompt] = []
+        self.token_s = token_s
         self._says = says
         self._disk = [] if disk is None else disk
         self._slots: list[Ids] = [(), ()]  # the one used last stands last
@@ -175,7 +177,7 @@ class FakeBackend:
             is_last = idx >= len(tokens) - 1
             spelled = (token,) if token else ()
             slots[-1] += tuple(each.id for each in spelled)
-            await asyncio.sleep(0)
+            await asyncio.sleep(self.token_s)
             yield Reply(
                 "".join(each.text.decode() for each in spelled), spelled, middle,
                 stop if is_last else Stop.LIMIT, dataclasses.replace(timings, predicted_n=1),

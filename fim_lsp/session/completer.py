@@ -211,8 +211,7 @@ class Completer:
         candidates = [*known.candidates]
         if known.is_on_screen:
             return self._choose(request, Outcome.CACHE, candidates)
-        is_best = not self._connection.is_ready and any(each.text for each in candidates)
-        if candidates and (not request.invoked or len(candidates) >= request.n_wanted or is_best):
+        if candidates and not self._dispatcher.has_more(request, doc, candidates):
             return self._polish(request, doc, Outcome.CACHE, candidates[: request.n_wanted])
         return None
 

@@ -9,6 +9,7 @@ bring goes into their `OpenDocument`.
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from fim_lsp.session.lane import OVER, Lane, PermittedModel, Withdrawn
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.cursor import Candidate
+from fim_lsp.suggest.filters.order import polish
 from fim_lsp.suggest.known import Known, Wait, is_answered
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, accept
 from fim_lsp.tasks import LAST_S, Newest, Tasks
@@ -32,6 +34,8 @@ LINGER_S = 1.0
 # The text behind a suggestion is decoded once the user looks at it for as long as so many tokens
 # take.
 AHEAD_TOKENS = 32
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False, repr=False)
@@ -48,17 +52,39 @@ class Dispatcher:
         self, request: CompletionRequest, doc: OpenDocument, wait: Wait
     ) -> tuple[list[Candidate], Timings]:
         """
-        Return the different candidates of the model, the greedy one first, and their cost.
+        Return the likeliest text of the model, and its cost; where all of that is on screen,
+        different ones behind it.
 
         A generation under way that agrees with what is typed is joined at once; before a new one,
         the next key is waited for, which cancels this. Raises `BackendError`, Withdrawn.
         """
+        known = [*doc.find_known(request, self._lane.connection.state.model).candidates]
+        if known and self.has_more(request, doc, known):
+            return await self._ask_others(request, doc, wait, known[0])
+        if known:  # since a moment
+            return known[: request.n_wanted], Timings()
         while True:
             try:
-                return await self._collect(request, doc, wait)
+                return await self._ask(request, doc, wait)
             except PromptTooLong as error:
                 if not self._framing.shrunk(doc, doc.view.ladder.current, error):
                     raise
+
+    def has_more(
+        self, request: CompletionRequest, doc: OpenDocument, known: list[Candidate]
+    ) -> bool:
+        """
+        Return whether a user who asks gets more than what is *known*: other texts where all of the
+        first is on screen, or any text where none is known and the model is away.
+        """
+        if not request.invoked or len(known) >= request.n_wanted:
+            return False
+        if not self._lane.connection.is_ready:
+            return not any(each.text for each in known)
+        model, shown = self._lane.connection.state.model, doc.displayed
+        if shown is None or doc.view.known.has_others(request.cursor, model):
+            return False
+        return shown.shows(request, polish(known[0], request.cursor, request.sure), model)
 
     def decode_ahead(
         self, request: CompletionRequest, doc: OpenDocument, suggestion: Suggestion
@@ -82,7 +108,31 @@ class Dispatcher:
         """End all generations."""
         await self._tasks.aclose(LAST_S)
 
-    async def _collect(
+    async def _ask_others(
+        self, request: CompletionRequest, doc: OpenDocument, wait: Wait, first: Candidate
+    ) -> tuple[list[Candidate], Timings]:
+        """
+        Return *first*, and behind it what else the model says at the place, as far as it is whole.
+
+        The other texts are for the document that was asked about: a key ends them.
+        """
+        cost, model = Timings(), self._lane.connection.state.model
+        try:
+            for sample in range(1, request.n_wanted):
+                if doc.current is not request.document:
+                    break
+                another = await self._start(request, doc, sample)
+                _, more = await self._wait(another, doc, request, wait._replace(early=wait.until))
+                cost = cost.plus(more)
+            else:
+                doc.view.known.note_others(request.cursor, model)
+        except BackendError as error:
+            log.info("no other text: %s", error)
+        kept = doc.view.known.kept.find(request.cursor, model)
+        others = [each for each in kept if each.text != first.text]
+        return [first, *others][: request.n_wanted], cost
+
+    async def _ask(
         self, request: CompletionRequest, doc: OpenDocument, wait: Wait
     ) -> tuple[list[Candidate], Timings]:
         cost, debounce_s = Timings(), wait.debounce_s
@@ -94,17 +144,8 @@ class Dispatcher:
             known, more = await self._wait(generation, doc, request, wait)
             cost = cost.plus(more)
             if known.candidates or doc.current is not request.document:
-                break
+                return [*known.candidates] or [Candidate("")], cost
             debounce_s = 0.0  # the user typed ahead of it, and it says something else or no more
-        candidates = [*known.candidates] or [Candidate("")]
-        if request.n_wanted == 1:
-            return candidates, cost
-        for sample in range(1, request.n_wanted):
-            another = await self._start(request, doc, sample)
-            _, more = await self._wait(another, doc, request, wait._replace(early=wait.until))
-            cost = cost.plus(more)
-        kept = doc.view.known.kept.find(request.cursor, self._lane.connection.state.model)
-        return kept[: request.n_wanted] or candidates, cost
 
     def _joinable(self, request: CompletionRequest, doc: OpenDocument) -> Generation | None:
         frame = doc.view.ladder.current
@@ -147,6 +188,8 @@ class Dispatcher:
         try:
             self._run(generation, doc)
             while not is_answered(known := generation.at(request), wait, loop.time()):
+                if generation.sample and not doc.leads_to(generation):
+                    break
                 [so_far] = known.candidates
                 if wait.on_lines and (n := so_far.text.count("\n")) > n_lines:
                     n_lines = n

@@ -192,19 +192,28 @@ class Displayed(NamedTuple):
         stays as it is, and no filter runs again. None where it does not tell: elsewhere, where all
         is typed, and where all is asked for.
         """
-        first, cursor = self.cursor, request.cursor
         if request.invoked or request.selected is not None:
             return None
+        left = self.find_rest(request.cursor, model)
+        if left is None or (not left.text and request.cursor.before != self.cursor.before):
+            return None
+        shown = too_short(replace(self.candidate, text=left.text, cuts=()), request.cursor)
+        return Known((shown,), is_on_screen=True, has_line=True)
+
+    def shows(self, request: CompletionRequest, filtered: Candidate, model: str) -> bool:
+        """Return whether it is all of a text that *model* said at *request*, *filtered*."""
+        left = self.find_rest(request.cursor, model)
+        return left is not None and left.text == filtered.text
+
+    def find_rest(self, cursor: Cursor, model: str) -> Candidate | None:
+        """Return what is left of it at *cursor*; None where it does not stand there."""
+        first = self.cursor
         around = (first.after, first.above, first.below, first.language, self.model)
         is_here = around == (cursor.after, cursor.above, cursor.below, cursor.language, model)
         if not is_here or not cursor.before.startswith(first.before):
             return None
         rest = Said(first.before + self.candidate.text, len(first.before), self.candidate.whole)
-        left = rest.find_rest(cursor.before)
-        if left is None or (not left.text and cursor.before != first.before):
-            return None
-        shown = too_short(replace(self.candidate, text=left.text, cuts=()), cursor)
-        return Known((shown,), is_on_screen=True, has_line=True)
+        return rest.find_rest(cursor.before)
 
 
 class Wait(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -100,17 +99,3 @@ async def test_behind_a_text_that_was_typed_to_its_end(
     assert [suggestion.text for suggestion in await second] == [suggested] * bool(suggested)
     await first
     assert len(backend.seen) == 1 + bool(suggested)
-
-
-@pytest.mark.parametrize(
-    ("answer", "choice"), [("return a", "return a + 1"), (")", "])"), ("}", "} else {")]
-)
-async def test_by_hand_the_answer_comes_before_the_choices(
-    open_session: OpenSession, answer: str, choice: str
-) -> None:
-    """However short it is, and also where a choice goes on as it does."""
-    backend = FakeBackend(lambda _, sample: choice if sample else answer)
-    config = replace(BRIEF, completion=replace(BRIEF.completion, candidates=2))
-    typist = Typist(open_session(config, backend), "def f(a):\n    ", language="plaintext")
-    texts = [suggestion.text for suggestion in await typist.ask(invoked=True)]
-    assert texts == [answer, choice]

@@ -21,7 +21,7 @@ from fim_lsp.session.generation import Generation
 from fim_lsp.session.state.frame_ladder import FrameLadder
 from fim_lsp.session.state.state_file import SavedDocument
 from fim_lsp.session.state.workspaces import Workspace
-from fim_lsp.suggest.cursor import Candidate
+from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.known import Continuations, Known
 from fim_lsp.suggest.reasons import End, Outcome
 from fim_lsp.suggest.request import CompletionRequest
@@ -36,11 +36,13 @@ RESTING = 4  # generations that were left and may be resumed: the last few place
 @dataclass(slots=True, repr=False)
 class KnownText:
     """
-    State: what models said (*kept*), and the *generations* under way, the newest first.
+    State: what models said (*kept*), the *generations* under way, the newest first, and where a
+    model was last asked for its other texts.
     """
 
     kept: Continuations = field(default_factory=Continuations)
     generations: deque[Generation] = field(default_factory=lambda: deque(maxlen=RESTING))
+    _others_at: tuple[Cursor, str] | None = None
 
     def at(self, request: CompletionRequest, model: str) -> Known:
         """Return what is known for *request* without waiting, of what *model* said."""
@@ -65,6 +67,14 @@ class KnownText:
         if generation.hand_over():
             text = generation.said.find_rest(generation.typed) or Candidate("")
             self.kept.put(generation.request.cursor, text, model, generation.sample)
+
+    def note_others(self, cursor: Cursor, model: str) -> None:
+        """Note that *model* has said all the texts at *cursor* that it is asked for there."""
+        self._others_at = cursor, model
+
+    def has_others(self, cursor: Cursor, model: str) -> bool:
+        """Return whether it has, as the newest place where it was asked for them."""
+        return self._others_at == (cursor, model)
 
     def pause(self, *, unless: Callable[[Generation], bool]) -> None:
         """Stop decoding what the cursor can no longer reach."""

@@ -166,6 +166,8 @@ class OpenDocument:
             raise Withdrawn(CHANGED)
         if self.deleted != place.position:
             self.deleted = None  # who comes back later did not delete just now
+        if self._position != place.position:
+            self.displayed = None
         self._position = place.position
         return place.position
 
@@ -267,10 +269,15 @@ class OpenDocument:
         return Viewport(self.uri, line, shown.first, line + 1 + shown.suffix.count("\n"))
 
     def leads_to(self, generation: Generation) -> bool:
-        """Return whether the cursor may still come to what *generation* says."""
+        """
+        Return whether the cursor may still come to what *generation* says; another sample is for
+        the text alone that it was asked in.
+        """
         frame, at = self.view.ladder.current, self._position
         if frame is None or at is None or at.line < frame.window.anchor:
             return False
+        if generation.sample:
+            return self.document is generation.request.document
         typed = self.document.before(at, frame.window.anchor)
         return generation.is_on_the_way(frame.window, typed)
 

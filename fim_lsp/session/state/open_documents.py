@@ -115,6 +115,7 @@ class OpenDocuments:
         if isinstance(event, events.Dismissed):
             if doc := self.by_uri.get(event.uri):
                 doc.acceptance.dismiss()
+                doc.display(None)
             return
         self._says_shown |= isinstance(event, events.Shown)
         for doc in self:
