@@ -155,7 +155,7 @@ async def _apply(editor: Editor, offer: NextEdit) -> None:
 
 def dismiss(editor: Editor, *arguments: object) -> None:
     """Do not propose the like again; of the document named, or of the one asked about last."""
-    uri, _ = editor.notebooks.place(_read_uri(editor, arguments))
+    uri, _ = editor.notebooks.place(convert.first_text(arguments))
     editor.session.handle(NextEditDismissed(uri))
 
 
@@ -163,7 +163,7 @@ async def why(editor: Editor, *arguments: object) -> str:
     """
     Show why there is a next edit, or that there is none; in the workspace of a document, as above.
     """
-    offer = await next_edit(editor, _read_uri(editor, arguments), unasked=False)
+    offer = await next_edit(editor, convert.first_text(arguments), unasked=False)
     reason = offer.why if offer else "No next edit is sure enough."
     editor.messages.show(reason)
     return reason
@@ -173,10 +173,6 @@ def _text_edit(offer: NextEdit, encoding: str) -> types.TextEdit:
     """Return whole lines, with the line ends of the document."""
     start, end, text = _find_replaced(offer)
     return types.TextEdit(convert.client_range(offer.document, start, end, encoding), text)
-
-
-def _read_uri(editor: Editor, arguments: tuple[object, ...]) -> str:
-    return convert.first_text(arguments, editor.session.last_uri)
 
 
 def _reads(params: object, name: str) -> bool:

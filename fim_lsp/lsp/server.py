@@ -115,12 +115,10 @@ async def code_action(
     editor: Editor, params: types.CodeActionParams
 ) -> list[types.CodeAction] | None:
     """
-    Return the next edit, wherever it is, and what a model can do here. Editors ask wherever the
-    cursor rests.
+    Return the next edit, wherever it is, and what a model can do here. It is a question about any
+    place: the cursor may be elsewhere.
     """
     uri, wanted = params.text_document.uri, params.context.only
-    if document := editor.document(uri):
-        editor.rest_at(uri, convert.position(document.lines, params.range.end, editor.encoding))
     actions = edits.code_actions(editor, params)  # of this text: a wait may bring another
     if _is_among(types.CodeActionKind.RefactorRewrite, wanted):
         actions = [*await inline_edits.code_actions(editor, uri), *actions]

@@ -285,14 +285,16 @@ class Session:
         unopened: bool = True,
     ) -> NextEdit | None:
         """
-        Return the next edit in the workspace of *uri*, by the last edits; see docs/next-edit.md.
-
+        Return the next edit in the workspace of *uri* ("": where one was asked for last), by the
+        last edits; see docs/next-edit.md.
 
         One that is shown *unasked* waits until the newest edit is finished, for longer where the
         *cursor* is behind a new name, and leaves the line to a suggestion that is on screen there.
         *unopened*: it may be in a file that is not open.
         """
-        self._open.last_uri = uri
+        uri = self._next_edits.note_question(uri)
+        if unasked:
+            self._open.last_uri = uri
         if not self.wants_next_edit(uri, unasked=unasked):
             return None
         while unasked and (left := self._next_edits.seconds_unsettled(uri, cursor)) > 0:

@@ -16,6 +16,8 @@ from pathlib import Path
 from fim_lsp import events
 from fim_lsp.documents import Document, Edit, Position
 from fim_lsp.instruct.dialogue import Edited, Instruction
+from fim_lsp.lsp import commands, server
+from fim_lsp.lsp.rpc import types
 from fim_lsp.settings.files import PROJECT_FILE
 from tests.convergence.play import FILES, LONG, SHORT, WORDS, Play
 from tests.convergence.waits import EPOCH
@@ -202,9 +204,29 @@ class Steps(Play):
         if self.document(name):
             self.spawn(self.session.next_edit(self.uri(name)), "next edit")
 
-    def do_explain(self, name: str) -> None:
-        if self.document(name):
-            self.spawn(self.session.explain(self.uri(name), None), "explain")
+    def do_question(self, name: str, about: str) -> None:
+        """A question, about a place where the cursor is not."""
+        if document := self.document(name):
+            self.spawn(self._question(document, about), "question")
+
+    async def _question(self, document: Document, about: str) -> None:
+        named, top = types.TextDocumentIdentifier(document.uri), types.Position(2, 4)
+        match about:
+            case "actions":
+                context = types.CodeActionContext([])
+                asked = types.CodeActionParams(named, types.Range(top, top), context)
+                await server.code_action(self.editor, asked)
+            case "why":
+                place = {"line": top.line, "character": top.character}
+                await commands.why(self.editor, {"uri": document.uri, "position": place})
+            case "last":
+                await commands.why(self.editor, {"uri": document.uri})
+            case "context":
+                await self.session.report(document.uri)
+            case _:
+                commands.status_now(self.editor, None)
+                commands.stats(self.editor, None)
+                commands.status(self.editor)
 
     def do_snooze(self, minutes: str) -> None:
         self.editor.forward(events.Snoozed(float(minutes)))
@@ -336,7 +358,8 @@ KINDS = {
     "open": "F", "close": "F", "key": "F x|sum|line|paren|return", "backspace": "F", "above": "F",
     "rename": "F 0|2|4|6|8", "move": "F 0.3|0.5|0.9|0.7$", "ask": "F hand|typing",
     "cancel": "", "report": "shown|accepted|dismissed", "yank": "F",
-    "instruct": "F ahead|first|first|again|more", "long": "F", "next_edit": "F", "explain": "F",
+    "instruct": "F ahead|first|first|again|more", "long": "F", "next_edit": "F",
+    "question": "F actions|why|last|context|counts",
     "snooze": "0|1", "wait": "", "save": "F", "delete": "F", "ignore": "b|c", "rules": "",
     "exclude": "b|c", "settings": "broken|gone|mended", "folders": "one|one,two|two",
     "set": "auto|ring|save|1|2", "pull": "", "gone": "", "sick": "", "back": "",
@@ -350,7 +373,7 @@ THEMES = (
     "set pull set ask folders rules",
     "gone sick back context model wait key ask",
     "move move wait backspace",
-    "cancel ask ask report instruct instruct explain snooze backspace",
+    "cancel ask ask report instruct instruct question snooze backspace",
     "instruct instruct long key cancel ask",
     "restart folders close open save wait set",
 )
@@ -424,6 +447,8 @@ EXCURSIONS = (
     "gone 0.5; = ask F hand 3; back 12; = ask F hand 3", "gone 0.5; back 12; = ask F hand 3",
     "sick 0.5; = ask F hand 3; back 12; = ask F hand 3",
     "snooze 10 P; snooze 0 P",
+    "question F actions P", "question F why P", "question F last P", "question F context P",
+    "question F counts P",
 )  # fmt: skip
 # What is the same text, and the same place, another way.
 EQUALS = (

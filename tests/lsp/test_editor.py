@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from fim_lsp.documents import Edit, Position
-from fim_lsp.events import Changed, Opened
+from fim_lsp.documents import Edit, Position, TextPlace
+from fim_lsp.events import Changed, CursorMoved, Opened
 from fim_lsp.http_server.local_port import LocalPort
 from fim_lsp.lsp import editor as editor_module
 from fim_lsp.lsp import inline_edits
@@ -48,6 +48,22 @@ async def test_an_action_is_for_the_text_that_was_asked_about(monkeypatch: pytes
     commands: list[Any] = [action.command for action in actions or ()]
     places = [command.arguments[0]["textDocument"] for command in commands]
     assert places == [{"uri": URI, "version": 1}] * 3
+
+
+async def test_a_question_moves_no_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code actions of another place leave the user, and the document that was asked about last, alone."""
+    editor, other, at = Editor(faked, {}), "untitled:b.py", Position(0, 3)
+    monkeypatch.setattr(editor, "offers", lambda *_: True)
+    async with aclosing(faked()) as editor.session:
+        for uri in (URI, other):
+            editor.session.handle(Opened(uri, "python", 1, "x = 1\ny = 2\n"))
+        await editor.session.complete(other, at, invoked=False)
+        editor.session.handle(CursorMoved(URI, at))
+        here = editor.session._open.by_uri[URI]
+        await code_action(editor, ASKED)
+        assert here.place == TextPlace(here.document, at)
+        assert editor.session._open.here is here
+        assert editor.session.last_uri == other
 
 
 async def test_a_settings_file_that_hangs_is_looked_at_once(monkeypatch: pytest.MonkeyPatch):

@@ -33,7 +33,10 @@ from fim_lsp.workspace import paths
 
 @dataclass(eq=False, repr=False)
 class NextEdits:
-    """The next edit of each workspace: found when it is asked for."""
+    """
+    The next edit of each workspace: found when it is asked for. *_asked* is the document of the
+    last question.
+    """
 
     _open: OpenDocuments
     _stats: Stats
@@ -41,6 +44,12 @@ class NextEdits:
     _model: ModelEdits
     _config: Callable[[], Config]
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    _asked: str = ""
+
+    def note_question(self, uri: str) -> str:
+        """Note a question in *uri*, "" for the document of the one before; return which it is."""
+        self._asked = uri or self._asked
+        return self._asked
 
     def follow(self, doc: OpenDocument, before: Document, event: Changed) -> None:
         """
@@ -120,7 +129,7 @@ class NextEdits:
         like the last one.
         """
         if isinstance(event, NextEditDismissed):
-            doc = self._open.by_uri.get(event.uri)
+            doc = self._open.by_uri.get(event.uri or self._asked)
             if doc and (offered := doc.workspace.edits.offered):
                 doc.workspace.edits.dismiss(offered)
                 self._stats.next_edits["dismissed"] += 1
