@@ -21,6 +21,7 @@ from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.session.stats import Stats
 from fim_lsp.settings.config import Config
+from fim_lsp.suggest.reasons import Outcome
 from fim_lsp.suggest.request import request_at
 from fim_lsp.tasks import Newest
 from server_bridge.protocol import Chunk, Prompt
@@ -57,10 +58,9 @@ async def test_a_small_context_is_never_too_small(n_ctx: int, text: str, caplog,
         measure = await model_of(session).measure(prompt)
         assert measure.total <= n_ctx
         assert not [record for record in caplog.records if record.levelname == "ERROR"]
-        bad = {"PromptTooLong", "BackendRejected", "BackendTimeout", "BackendUnavailable"}
-        outcomes = session.stats()["outcomes"]
-        assert isinstance(outcomes, dict)
-        assert not bad & outcomes.keys()
+        outcomes = {answer.outcome for answer in session.answers}
+        assert Outcome.BACKEND in outcomes
+        assert not outcomes & {Outcome.NO_MODEL, Outcome.FAILED, Outcome.TOO_LATE}
 
 
 async def test_a_completion_that_fills_the_context_is_kept(open_session: OpenSession, monkeypatch):

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from fim_lsp import events
+from fim_lsp.context.chunks import YANK_CHARS
 from fim_lsp.documents import Position
 from fim_lsp.session.session import Session
-from fim_lsp.session.state.open_documents import OpenDocuments
+from fim_lsp.session.state.open_document import YANKS
+from fim_lsp.session.state.open_documents import CLOSED, OpenDocuments
 from fim_lsp.session.state.workspaces import OUTSIDE
 from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
@@ -88,6 +90,20 @@ async def test_nothing_is_kept_of_what_was_closed(session: Session, tmp_path: Pa
         await wait_judged(session)
     named = {folder for text in _strings(session) for folder in re.findall(r"closed-\d+", text)}
     assert named <= {f"closed-{n}" for n in range(N_FOLDERS - OUTSIDE - 1, N_FOLDERS)}
+
+
+async def test_what_was_copied_in_closed_files_has_a_bound(session: Session, tmp_path: Path):
+    """Files that are closed before they are judged: of the last few some pieces are remembered."""
+    for n in range(3 * CLOSED):
+        user = typist(session, tmp_path / f"{n}.py", CODE)
+        for _ in range(3 * YANKS):
+            session.handle(events.Yanked(user.uri, "x" * YANK_CHARS))
+        session.handle(events.Yanked(user.uri, "x" * (YANK_CHARS + 1)))
+        session.handle(events.Closed(user.uri))
+    kept = session._open._yanks
+    assert [*kept] == [(tmp_path / f"{n}.py").as_uri() for n in range(2 * CLOSED, 3 * CLOSED)]
+    assert {len(yanks) for yanks in kept.values()} == {YANKS}
+    assert {len(text) for yanks in kept.values() for text in yanks} == {YANK_CHARS}
 
 
 async def test_a_document_costs_the_same_however_many_are_open(

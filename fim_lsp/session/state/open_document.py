@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from fim_lsp.context.chunks import Source
+from fim_lsp.context.chunks import YANK_CHARS, Source
 from fim_lsp.context.ring import Viewport
 from fim_lsp.documents import (
     DOCUMENT_CHARS,
@@ -175,7 +175,7 @@ class OpenDocument:
         """Remember that the user copied *text*, once it is known that it may be used."""
         if self.workspace.memory.knows(self.uri):
             self.workspace.memory.note_yank(self.uri, text)
-        elif self.view.verdict is Verdict.UNJUDGED:
+        elif self.view.verdict is Verdict.UNJUDGED and len(text) <= YANK_CHARS:
             self.yanks.append(text)
 
     def allow(self, place: PlaceId | None = None) -> None:

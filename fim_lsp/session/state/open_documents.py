@@ -24,6 +24,9 @@ from fim_lsp.suggest.lines_in_sight import lines_in_sight
 from fim_lsp.suggest.pace import TypingPace
 from fim_lsp.workspace import paths
 
+# Documents that were closed before they were judged: what was copied in the last few is remembered.
+CLOSED = 8
+
 
 class OpenDocuments:
     """
@@ -103,6 +106,8 @@ class OpenDocuments:
         doc.close()
         if doc.yanks:
             self._yanks[doc.uri] = doc.yanks
+        while len(self._yanks) > CLOSED:
+            del self._yanks[next(iter(self._yanks))]
         del self.by_uri[doc.uri]
         self.here = None if self.here is doc else self.here
 
