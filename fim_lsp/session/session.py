@@ -293,8 +293,6 @@ class Session:
         *unopened*: it may be in a file that is not open.
         """
         uri = self._next_edits.note_question(uri)
-        if unasked:
-            self._open.last_uri = uri
         if not self.wants_next_edit(uri, unasked=unasked):
             return None
         while unasked and (left := self._next_edits.seconds_unsettled(uri, cursor)) > 0:
