@@ -28,7 +28,7 @@ from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config, LogConfig
 from fim_lsp.settings.files import PAGE, PROJECT_FILE, Sources, cache_folder, user_file
 from fim_lsp.suggest.reasons import Outcome
-from fim_lsp.suggest.request import EDITOR, PLAIN_MENU, MenuClient, Requester, Suggestion
+from fim_lsp.suggest.request import EDITOR, Requester, Suggestion
 from fim_lsp.tasks import Newest
 from fim_lsp.workspace import paths
 
@@ -63,7 +63,7 @@ class Editor(LanguageServer):
     def __init__(self, open_session: OpenSession, flags: Mapping[str, object]) -> None:
         super().__init__("fim-lsp", __version__, _NOTEBOOKS)
         self.encoding = "utf-16"
-        self.menu = PLAIN_MENU
+        self.habits = quirks.Habits()
         self.leave: Callable[[], None] = lambda: None
         self.on_state: Callable[[], None] = lambda: None
         self.messages = Messages(self)
@@ -76,8 +76,6 @@ class Editor(LanguageServer):
         self._is_open = False
         self._closing: asyncio.Task[None] | None = None
         self._look_at = 0.0
-        self._waits_ms = 0.0
-        self._word_limit_s = math.inf
         self._shown_large = False
         self._log: LogConfig | None = None
         self._newest = Newest[tuple[str, str]]()
@@ -85,13 +83,7 @@ class Editor(LanguageServer):
     def begin(self, params: types.InitializeParams) -> None:
         """Open the session with the settings known so far."""
         self.encoding = types.PositionEncodingKind(self.workspace.position_encoding).value
-        client = _client(params)
-        name, version = client.name, client.version or ""
-        self.menu = MenuClient(
-            quirks.reads_snippets(name),
-            self.offers(MODES, types.InsertTextMode.AsIs),
-            quirks.misplaces_cursor(name),
-        )
+        self.habits = quirks.read_habits(params)
         self.roots = convert.parse_roots(params)
         self.sources.say("initializationOptions", params.initialization_options)
         if self.offers("workspace.configuration"):
@@ -99,18 +91,16 @@ class Editor(LanguageServer):
         self._read_files()
         self.session = self._open_session(self._config())
         self._is_open = True
-        self._waits_ms = quirks.waits_ms(name)
-        self._word_limit_s = quirks.word_limit_s(name, version)
         self.session.on_status = lambda _: self._show_status()
         self.session.handle(events.FoldersChanged(self.roots))
 
-    def wants_menu(self, params: types.InitializeParams) -> bool:
+    def wants_menu(self) -> bool:
         """
         Return whether suggestions go into the completion menu, because there will be no ghost text.
         """
         setting = self.session.config_of("").completion.fallback
         has_ghost_text = self.offers("text_document.inline_completion")
-        without = not has_ghost_text and not quirks.has_ghost_text_unsaid(_client(params).name)
+        without = not has_ghost_text and not self.habits.has_ghost_text
         return setting == "always" or (setting == "auto" and without)
 
     async def aclose(self, within_s: float) -> None:
@@ -311,6 +301,7 @@ class Editor(LanguageServer):
         assert task is not None
         # pygls answers what is cancelled with -32800
         mine = self._newest.claim((method, document.uri), task.cancel)
+        asks = self.habits.asks._replace(cancels=client.cancels)
         try:
             uri, first = self.notebooks.place(document.uri)
 
@@ -323,11 +314,9 @@ class Editor(LanguageServer):
                 position.down(first),
                 invoked=invoked,
                 selected=selected and _move(selected, first),
-                client=client._replace(
-                    on_progress=on_suggestion if show else None,
-                    waits_ms=self._waits_ms,
-                    word_limit_s=math.inf if show else self._word_limit_s,
-                ),
+                client=asks._replace(on_progress=on_suggestion, word_limit_s=math.inf)
+                if show
+                else asks,
             )
             if answer.outcome is Outcome.LARGE:
                 self._show_large(document.uri)
@@ -342,7 +331,6 @@ class Editor(LanguageServer):
         self.on_state()
 
 
-MODES = "text_document.completion.completion_item.insert_text_mode_support.value_set"
 _NOTEBOOKS = types.NotebookDocumentSyncOptions([types.NotebookDocumentFilterWithNotebook("*")])
 _REGISTRATIONS = (
     (
@@ -361,7 +349,3 @@ _REGISTRATIONS = (
 def _move(ranged: Ranged, n_lines: int) -> Ranged:
     """Return the same, so many lines further down."""
     return ranged._replace(start=ranged.start.down(n_lines), end=ranged.end.down(n_lines))
-
-
-def _client(params: types.InitializeParams) -> types.ClientInfo:
-    return params.client_info or types.ClientInfo("")

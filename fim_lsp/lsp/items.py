@@ -6,17 +6,40 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from fim_lsp.display import printable
 from fim_lsp.documents import Document, Position
 from fim_lsp.lsp.convert import client_range
 from fim_lsp.lsp.structure import types
-from fim_lsp.suggest.request import PLAIN_MENU, MenuClient, Suggestion
+from fim_lsp.suggest.request import Suggestion
 
 ACCEPTED = "fim.didAcceptCompletionItem"  # the command that clients run after inserting an item
 _BACKTICKS = re.compile(r"`{3,}")
 _LABEL_CHARS = 60  # what completion menus show of a line before they cut it themselves
 _WORD_CHARS = 200  # longer "words" are data, and each candidate repeats the word
+_PLACEHOLDER = re.compile(r"\$\d|\$\{")  # of a snippet
+
+
+class Menu(NamedTuple):
+    """
+    What a client does with an item of its menu (`clients.toml`).
+
+    It filters by what *filters_by* says: the "word" before the cursor, all of the "range", or the
+    whole "text". It *takes_word*: it writes the item over the word at the cursor, not over the
+    range. It *eats* placeholders of snippets in plain texts. It *misplaces* the cursor of an item
+    that replaces what follows it. It *indents* the lines once more, unless told not to.
+    """
+
+    filters_by: str = "word"
+    takes_word: bool = False
+    eats: bool = False
+    misplaces: bool = False
+    indents: bool = False
+    reads_markdown: bool = False
+
+
+PLAIN_MENU = Menu()
 
 
 def inline_list(
@@ -48,45 +71,80 @@ def completion_item(
     suggestion: Suggestion,
     cursor: Position,
     encoding: str,
-    client: MenuClient = PLAIN_MENU,
-) -> types.CompletionItem:
+    menu: Menu = PLAIN_MENU,
+) -> types.CompletionItem | None:
     """
-    Return a suggestion as a menu item, for clients without ghost text.
+    Return a suggestion as an item of a client's *menu*, for clients without ghost text; None where
+    the client would insert something else.
 
     Menus filter by the word before the cursor, so the item begins with it. The text has the
-    document's line ends: Helix inserts it as it is. A *client* that is literal (kakoune-lsp) filters
-    by the whole text; one that misplaces the cursor gets a snippet.
+    document's line ends: Helix inserts it as it is. `insertText` is for clients that read no
+    `textEdit`.
     """
     start = min(_word_start(document, cursor), suggestion.start)
     text = document.between(start, suggestion.start) + suggestion.text
+    end = suggestion.end
+    if menu.eats:
+        text = _before_placeholders(text)
+    if menu.takes_word:
+        text = _cut_for_word(document, text, start, cursor, end)
+        end = cursor
+    if text in ("", document.between(start, cursor)):
+        return None
     new_text = text.replace("\n", document.eol)
-    is_misplaced = client.misplaces and suggestion.end != cursor
+    is_misplaced = menu.misplaces and end != cursor
     snippet = _snippet(new_text, document.lines[cursor.line]) if is_misplaced else ""
     form = types.InsertTextFormat.Snippet if snippet else types.InsertTextFormat.PlainText
-    place = client_range(document, start, suggestion.end, encoding)
+    preview = types.MarkupContent(types.MarkupKind.Markdown, _fence(text, document.language))
+    filters = {"word": text.partition("\n")[0], "range": document.between(start, end) or None}
     return types.CompletionItem(
         label=_label(text),
         kind=types.CompletionItemKind.Text,
         detail="fim-lsp",
-        documentation=types.MarkupContent(
-            types.MarkupKind.Markdown, _fence(text, document.language)
-        ),
-        filter_text=new_text if client.literal else text.partition("\n")[0],
+        documentation=preview if menu.reads_markdown else text,
+        filter_text=filters.get(menu.filters_by, new_text),
+        insert_text=snippet or new_text,
         insert_text_format=form,
-        insert_text_mode=types.InsertTextMode.AsIs if client.indents and "\n" in text else None,
-        text_edit=types.TextEdit(place, snippet or new_text),
+        insert_text_mode=types.InsertTextMode.AsIs if menu.indents and "\n" in text else None,
+        text_edit=types.TextEdit(client_range(document, start, end, encoding), snippet or new_text),
         command=_make_accept_command(suggestion),
     )
+
+
+def _is_of_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def _word_start(document: Document, cursor: Position) -> Position:
     """Return the start of the word that ends at the cursor."""
     line, start = document.lines[cursor.line], cursor.column
-    while start and (line[start - 1].isalnum() or line[start - 1] == "_"):
+    while start and _is_of_word(line[start - 1]):
         start -= 1
         if start < cursor.column - _WORD_CHARS:
             return cursor
     return Position(cursor.line, start)
+
+
+def _before_placeholders(text: str) -> str:
+    """Return the whole lines before the first placeholder of a snippet."""
+    found = _PLACEHOLDER.search(text)
+    return text[: found.start()].rpartition("\n")[0] if found else text
+
+
+def _cut_for_word(
+    document: Document, text: str, start: Position, cursor: Position, end: Position
+) -> str:
+    """
+    Return *text* for a client that writes it over the word at the cursor, whatever the range is:
+    without what stands behind the cursor up to *end*; "" where the word is another one.
+    """
+    line = document.lines[cursor.line]
+    before, behind = line[: start.column][-1:], line[cursor.column : cursor.column + 1]
+    is_part = start == cursor and _is_of_word(before)
+    if is_part or _is_of_word(behind):
+        return ""
+    beyond = document.between(cursor, end)
+    return text[: text.rfind(beyond)] if beyond in text else ""
 
 
 def _snippet(text: str, line: str) -> str:

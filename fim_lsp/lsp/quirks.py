@@ -1,6 +1,6 @@
 """
-What clients do that LSP does not say: some by their names, and what they leave out of params, or
-send null for, though LSP requires it. Pure.
+What clients do that LSP does not say (`clients.toml`), and what they leave out of params, or send
+null for, though LSP requires it. Pure.
 
 Without what is filled in a message would be refused whole for a field that nothing depends on, and
 a `didOpen` refused once leaves the document without suggestions for ever. No position and no URI is
@@ -12,62 +12,73 @@ from __future__ import annotations
 import math
 import pkgutil
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from fim_lsp.lsp.rpc import types
+from fim_lsp.lsp.items import PLAIN_MENU, Menu
+from fim_lsp.lsp.structure import find_capability, types
+from fim_lsp.suggest.request import EDITOR, Requester
 
 _TABLE = tomllib.loads((pkgutil.get_data(__package__ or "", "clients.toml") or b"").decode())
 
 
-def waits_ms(name: str) -> float:
+class Habits(NamedTuple):
     """
-    Return how long the editor itself waits after a key before it asks, in ms; 0 where that is not
-    known.
+    What a client does with the items of its *menu*, how long it waits before and after it *asks*,
+    and whether it has ghost text though it does not say so.
     """
-    lower = name.lower()
-    return next((ms for editor, ms in _TABLE["waits_ms"].items() if lower.startswith(editor)), 0.0)
+
+    menu: Menu = PLAIN_MENU
+    asks: Requester = EDITOR
+    has_ghost_text: bool = False
 
 
-# VS Code since 1.121: while a word is typed its list waits for ghost text, for 750 ms (`editor.
-# quickSuggestions`: offWhenInlineCompletions); then it opens, and the request is cancelled.
-_LIST_WAITS = ("visual studio code", "code-server", "vscodium")
-_LIST_WAITS_SINCE = (1, 121)
-_WORD_LIMIT_S = 0.6  # of the 750 ms, for what the editor itself does before and after
+def read_habits(params: types.InitializeParams) -> Habits:
+    """Return what is known of the client that says this of itself."""
+    row: dict[str, Any] = next((row for row in _TABLE["clients"] if _fits(row, params)), {})
+    item = "text_document.completion.completion_item."
+    formats = _capability(params, item + "documentation_format") or ()
+    modes = _capability(params, item + "insert_text_mode_support.value_set") or ()
+    menu = Menu(
+        filters_by=row.get("filters_by", "word"),
+        takes_word=row.get("takes") == "word",
+        eats=row.get("eats", False),
+        misplaces=row.get("misplaces", False),
+        indents=types.InsertTextMode.AsIs in modes,
+        reads_markdown=types.MarkupKind.Markdown in formats,
+    )
+    asks = Requester(
+        waits_ms=row.get("waits_ms", 0.0),
+        word_limit_s=row.get("list_waits_ms", math.inf) / 1000,
+        gives_up_s=row.get("gives_up_ms", math.inf) / 1000,
+    )
+    return Habits(menu, asks, row.get("ghost_text", False))
 
 
-def word_limit_s(name: str, version: str) -> float:
-    """
-    Return how long the editor's list may be held back by an answer inside a word; infinity where it
-    does not wait for one.
-    """
-    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
-    waits = name.lower().startswith(_LIST_WAITS) and numbers >= _LIST_WAITS_SINCE
-    return _WORD_LIMIT_S if waits else math.inf
+def _fits(row: Mapping[str, Any], params: types.InitializeParams) -> bool:
+    """Return whether the client is that of a *row*."""
+    name, version = "", ""
+    if params.client_info is not None:
+        name, version = params.client_info.name.lower(), params.client_info.version or ""
+    if "names" in row:
+        return name.startswith(tuple(row["names"])) and _numbers(version) >= _numbers(
+            row.get("since", "")
+        )
+    is_so = all(_capability(params, path) == value for path, value in row["is"].items())
+    return not name and is_so and all(_capability(params, path) is None for path in row["lacks"])
 
 
-def has_ghost_text_unsaid(name: str) -> bool:
-    """
-    Return whether the editor has inline completion though it does not declare it: lsp-mode sends
-    null.
-    """
-    return name.lower() == "emacs"
+def _numbers(version: str) -> tuple[int, ...]:
+    """Return the first two numbers of a version."""
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
 
 
-def misplaces_cursor(name: str) -> bool:
-    """
-    Return whether the cursor of the editor is not behind a menu item that replaces what follows it.
-    """
-    return name.lower() == "helix"
-
-
-def reads_snippets(name: str) -> bool:
-    """
-    Return whether the editor reads a plain menu item as a snippet where filter and text differ.
-    """
-    return name.lower() == "kakoune-lsp"
+def _capability(params: types.InitializeParams, path: str) -> Any:
+    """Return what is declared, None for nothing; a list as TOML has it."""
+    found = find_capability(params.capabilities, path)
+    return [*found] if isinstance(found, tuple) else found
 
 
 def fill_in(method: str, params: Any) -> Any:

@@ -23,11 +23,10 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from fim_lsp.display import sanitize
-from fim_lsp.lsp.structure import Malformed, describe, make_converter, types
+from fim_lsp.lsp.structure import Malformed, describe, find_capability, make_converter, types
 
 # isort: split
 from cattrs import Converter
-from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException, JsonRpcInternalError, JsonRpcMethodNotFound
 from pygls.lsp.server import LanguageServer as PyglsServer
 from pygls.protocol import (
@@ -272,10 +271,9 @@ class LanguageServer(PyglsServer):
         """Return the *call* as it is to be read."""
         return call
 
-    def offers(self, capability: str, value: object = None) -> bool:
-        """Return whether the client declared a *capability*, dotted, or a *value* of its list."""
-        declared = get_capability(self.client_capabilities, capability)
-        return declared not in (None, False) and (value is None or value in declared)
+    def offers(self, capability: str) -> bool:
+        """Return whether the client declared a *capability*, dotted."""
+        return find_capability(self.client_capabilities, capability) not in (None, False)
 
     def later(self, work: Coroutine[Any, Any, T], name: str = "task") -> asyncio.Task[T]:
         """

@@ -39,7 +39,7 @@ def initialize(editor: Editor, params: types.InitializeParams) -> None:
     editor.begin(params)
     if ending.is_there(params.process_id):  # asked now: it may end before a task begins
         editor.later(ending.on_death(params.process_id, editor.leave), "wait for the client's end")
-    if editor.wants_menu(params):
+    if editor.wants_menu():
         options = types.CompletionOptions(trigger_characters=TRIGGERS, resolve_provider=False)
         editor.feature(types.TEXT_DOCUMENT_COMPLETION, options)(completion)
 
@@ -104,10 +104,9 @@ async def completion(editor: Editor, params: types.CompletionParams) -> types.Co
     suggestions = await editor.ask(
         types.TEXT_DOCUMENT_COMPLETION, document, position, invoked=False, client=MENU
     )
-    found = [
-        items.completion_item(document, each, position, editor.encoding, editor.menu)
-        for each in suggestions
-    ]
+    how = position, editor.encoding, editor.habits.menu
+    made = (items.completion_item(document, each, *how) for each in suggestions)
+    found = [item for item in made if item]
     return types.CompletionList(is_incomplete=True, items=found)
 
 

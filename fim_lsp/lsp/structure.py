@@ -98,6 +98,13 @@ def make_converter() -> Converter:
     return converter
 
 
+def find_capability(capabilities: object, path: str) -> Any:
+    """Return what a client declares at a dotted *path* of its capabilities, None for nothing."""
+    for name in path.split("."):
+        capabilities = getattr(capabilities, name, None)
+    return capabilities
+
+
 def describe(error: Exception) -> str:
     """Return what is wrong, in one line for the log."""
     return sanitize(str(error) or type(error).__name__, WHY_CHARS)

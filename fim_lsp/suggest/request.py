@@ -47,21 +47,6 @@ class Suggestion(NamedTuple):
     text: str
 
 
-class MenuClient(NamedTuple):
-    """
-    How a client treats menu items: *literal*, it reads a plain one as a snippet where filter and
-    text differ; *indents* the lines once more, unless told not to; *misplaces* the cursor of an
-    item that replaces what follows it.
-    """
-
-    literal: bool = False
-    indents: bool = False
-    misplaces: bool = False
-
-
-PLAIN_MENU = MenuClient()
-
-
 class Requester(NamedTuple):
     """
     The client of a request. *offers*: the user is shown the suggestions now, the client does not
@@ -69,6 +54,7 @@ class Requester(NamedTuple):
     *on_progress* gets the suggestion line by line, as it becomes known. *cancels*: it cancels a
     request that a newer one replaces, so none comes too late. *waits_ms*: what it waits after a key
     before it asks. *word_limit_s*: what it waits for an answer inside a word, with its own list.
+    *gives_up_s*: what it waits for any.
     """
 
     offers: bool = True
@@ -77,6 +63,7 @@ class Requester(NamedTuple):
     cancels: bool = True
     waits_ms: float = 0.0
     word_limit_s: float = math.inf
+    gives_up_s: float = math.inf
 
 
 BY_HAND = 10  # times the deadline of an automatic suggestion: a user who asked waits longer
@@ -130,7 +117,8 @@ class CompletionRequest:
     @property
     def deadline_s(self) -> float:
         """The time to wait for a line or a model that starts; a user who asked waits longer."""
-        return self.config.completion.deadline_ms / 1000 * (BY_HAND if self.invoked else 1)
+        deadline_s = self.config.completion.deadline_ms / 1000 * (BY_HAND if self.invoked else 1)
+        return min(deadline_s, self.client.gives_up_s)
 
     @property
     def sure(self) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,9 +20,8 @@ from fim_lsp.documents import (
     well_formed,
 )
 from fim_lsp.events import Focused, PartlyAccepted, Shown, Yanked
-from fim_lsp.lsp import convert, items, structure
+from fim_lsp.lsp import convert, structure
 from fim_lsp.lsp.rpc import types
-from fim_lsp.suggest.request import MenuClient, Suggestion
 
 ENCODINGS = ["utf-8", "utf-16", "utf-32"]
 WIDTH = {
@@ -157,14 +155,6 @@ def test_a_content_change_is_read_or_refused(raw: object, change: object) -> Non
         assert structure.content_change(raw) == change
 
 
-def test_a_word_that_never_ends_is_no_word() -> None:
-    """A menu item would repeat all of it, for each suggestion."""
-    line, cursor = document("x" * 100_000), Position(0, 100_000)
-    item = items.completion_item(line, suggestion("y", cursor), cursor, "utf-16")
-    assert isinstance(item.text_edit, types.TextEdit)
-    assert item.text_edit.new_text == "y"
-
-
 ROCKET, GRIN = "\U0001f680", "\U0001f600"  # d83d de80, d83d de00
 
 
@@ -240,112 +230,6 @@ def test_a_half_takes_the_columns_that_it_has_as_a_model_reads_it(
         n_units = convert.units(broken, column, encoding)
         assert n_units == convert.units(fixed, column, encoding)
         assert convert.column(broken, n_units, encoding) == column
-
-
-def suggestion(text: str, start: tuple[int, int], end: tuple[int, int] | None = None) -> Suggestion:
-    return Suggestion("s1", Position(*start), Position(*(end or start)), text)
-
-
-@pytest.mark.parametrize(("encoding", "column"), [("utf-8", 8), ("utf-16", 4), ("utf-32", 3)])
-def test_ghost_text_says_range_and_command(encoding: str, column: int) -> None:
-    """An inline item is plain text at a range in the client's units, with the command to run."""
-    item = items.inline_item(document("漢😀()\r\n"), suggestion("x)\ny", (0, 3), (0, 4)), encoding)
-    assert attrs.asdict(item) == attrs.asdict(
-        types.InlineCompletionItem(
-            insert_text="x)\ny",
-            range=types.Range(types.Position(0, column), types.Position(0, column + 1)),
-            command=types.Command("Accept completion", items.ACCEPTED, arguments=["s1"]),
-        )
-    )
-
-
-@pytest.mark.parametrize(
-    ("line", "text", "start", "new_text", "filter_text", "label"),
-    [
-        ("    ret", "urn 1", 4, "return 1", "return 1", "return 1"),
-        ("    ret", "urn [\n    ]", 4, "return [\r\n    ]", "return [", "return […"),
-        ("größe_2", " = 1", 0, "größe_2 = 1", "größe_2 = 1", "größe_2 = 1"),
-        ("def f():", "\n    pass", 8, "\r\n    pass", "", "pass"),
-        ("a." + "b" * 80, "c", 2, "b" * 80 + "c", "b" * 80 + "c", "b" * 60 + "…"),
-    ],
-)
-def test_a_menu_item_begins_with_the_word(
-    line: str, text: str, start: int, new_text: str, filter_text: str, label: str
-) -> None:
-    """Menus filter by the word before the cursor, so text, range and filter begin there."""
-    cursor = Position(0, len(line))
-    item = items.completion_item(
-        document(f"{line}\r\nend"), suggestion(text, cursor), cursor, "utf-32"
-    )
-    assert isinstance(item.text_edit, types.TextEdit)
-    assert item.text_edit.new_text == new_text
-    assert item.text_edit.range.start == types.Position(0, start)
-    assert item.text_edit.range.end == types.Position(0, len(line))
-    assert (item.filter_text, item.label) == (filter_text, label)
-    assert item.insert_text_format == types.InsertTextFormat.PlainText
-    assert item.preselect is None
-    assert item.command
-
-
-def test_a_literal_menu_item_filters_by_its_whole_text() -> None:
-    """kakoune-lsp inserts an item as it is only where filter text and new text are the same."""
-    cursor, client = Position(0, 3), MenuClient(literal=True)
-    offered = suggestion(" f($1):\n    pass", cursor)
-    item = items.completion_item(document("def\nend"), offered, cursor, "utf-8", client)
-    assert isinstance(item.text_edit, types.TextEdit)
-    assert item.filter_text == item.text_edit.new_text == "def f($1):\n    pass"
-
-
-@pytest.mark.parametrize(
-    ("indents", "text", "mode"),
-    [
-        (True, "return [\n        a\n    ]", types.InsertTextMode.AsIs),
-        (True, "\n    a", types.InsertTextMode.AsIs),
-        (True, "return a", None),
-        (False, "return [\n    ]", None),
-    ],
-)
-def test_lines_of_a_menu_item_are_indented_once(indents: bool, text: str, mode: object) -> None:
-    """A client that would indent them is told that they are, where it can be told."""
-    cursor = Position(0, 4)
-    item = items.completion_item(
-        document("    "), suggestion(text, cursor), cursor, "utf-16", MenuClient(indents=indents)
-    )
-    assert item.insert_text_mode == mode
-
-
-@pytest.mark.parametrize(
-    ("end", "text", "new_text"),
-    [
-        (5, "a, {$b\\})", "a, {\\$b\\\\\\})$0"),
-        (4, "a, {$b\\})", "a, {$b\\})"),
-        (5, "a):\n        b\n    c", "a):\n    b\nc$0"),
-        (5, "a)\n\n    b", "a)\n\n    b"),
-        (5, "a)\n}", "a)\n}"),
-    ],
-)
-def test_the_cursor_stands_behind_what_takes_the_place_of_brackets(
-    end: int, text: str, new_text: str
-) -> None:
-    """As a snippet says it, whose lines clients indent; what replaces nothing, or is indented less, stays a text."""
-    cursor = Position(0, 4)
-    offered = suggestion(text, cursor)._replace(end=Position(0, end))
-    item = items.completion_item(
-        document("    )"), offered, cursor, "utf-16", MenuClient(misplaces=True)
-    )
-    edit = item.text_edit
-    assert isinstance(edit, types.TextEdit)
-    assert edit.new_text == new_text
-    assert (item.insert_text_format is types.InsertTextFormat.Snippet) == new_text.endswith("$0")
-
-
-def test_the_preview_fence_outlasts_the_code() -> None:
-    """Code that holds a Markdown fence is still shown whole."""
-    item = items.completion_item(
-        document("", "markdown"), suggestion("````\na\n````", (0, 0)), Position(0, 0), "utf-8"
-    )
-    assert isinstance(item.documentation, types.MarkupContent)
-    assert item.documentation.value == "`````markdown\n````\na\n````\n`````"
 
 
 def test_the_selected_menu_item_is_read_in_ours() -> None:

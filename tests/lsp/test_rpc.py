@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from fim_lsp.lsp.editor import MODES
 from fim_lsp.lsp.rpc import SLICE_S, LanguageServer, types
 from fim_lsp.lsp.run import serve
 from fim_lsp.lsp.transport import BadFrame, Frame, Skipped
@@ -142,21 +141,6 @@ async def test_what_cannot_be_read_is_refused(server: LanguageServer) -> None:
     assert [each["error"]["message"] for each in connection.sent[1:]] == ["too long", "no header"]
     told = [(each["id"], each["error"]["code"]) for each in connection.sent[1:]]
     assert told == [(None, -32600), (None, -32700)]
-
-
-@pytest.mark.parametrize(
-    ("support", "offered"),
-    [({"valueSet": [1, 2]}, True), ({"valueSet": [2]}, False), (None, False)],
-)
-async def test_a_value_that_a_client_declares(
-    server: LanguageServer, support: object, offered: bool
-) -> None:
-    """One of a list, where there is a list."""
-    item = {"completionItem": {"insertTextModeSupport": support}}
-    capabilities = {"textDocument": {"completion": item}}
-    connection = Connection({**HELLO, "params": {"capabilities": capabilities}})
-    await serve(server.protocol, connection, lambda _: None)  # type: ignore[arg-type]
-    assert server.offers(MODES, types.InsertTextMode.AsIs) is offered
 
 
 @pytest.mark.promise("odd-input")
