@@ -234,10 +234,9 @@ class State:
     then. *cache_problem* is the likely cause where it evaluates more than it should, "" while it
     does not. *memory* is "plain", "recurrent" (or hybrid) or "sliding window": what of an evaluated
     prompt can be cut off; "" while that is not known. *drafters* are the kinds of speculation it
-    was started with, as its answers tell; *drafts*: it speculates. *streams*: it stops decoding
-    when the connection closes, so that a completion takes one request. *second_best* says why its
-    model is not the right one for filling in, "" where it was trained for that; *fills_only* why it
-    cannot follow an instruction, "" where it may. *cause* is that of the error behind `message`, with
+    was started with, as its answers tell; *drafts*: it speculates. *second_best* says why its model
+    is not the right one for filling in, "" where it was trained for that; *fills_only* why it cannot
+    follow an instruction, "" where it may. *cause* is that of the error behind `message`, with
     the server that it is about; a server that is ready has one until it has completed something.
     """
 
@@ -255,7 +254,6 @@ class State:
     memory: str = ""
     drafters: str = ""
     drafts: bool = False
-    streams: bool = True
     second_best: str = ""
     fills_only: str = ""
     cause: str = ""
@@ -300,8 +298,6 @@ class Model(Protocol):
     def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
         """
         Decode piece by piece, at least one; closing the generator ends the work on the server, too.
-
-        Where closing does not (`State.streams`), what is decoded at a time is short instead.
         """
 
     async def save(self, prompt: Prompt, files: tuple[str, ...] = ()) -> int:

@@ -31,7 +31,7 @@ from server_bridge.fim.tokens import FAMILIES
 from server_bridge.http import api_key, events, responses
 from server_bridge.llama import answers, completion, link, mirror
 from server_bridge.openai import completion as openai_completion
-from server_bridge.openai import models, stream
+from server_bridge.openai import lengths, models, stream
 from server_bridge.process import sizing
 from server_bridge.protocol import BackendError, Prompt, Request, Timings, Token
 from tests.fuzz import FUZZ
@@ -125,8 +125,8 @@ def growing(text: str) -> None:
 
 
 def refusal(text: str) -> None:
-    stream.is_length(text)
-    stream.find_limit(text, 1, 1)
+    lengths.is_length(text)
+    lengths.find_limit(text, 1, 1)
 
 
 def spelled(text: str) -> None:

@@ -23,6 +23,7 @@ from functools import partial
 from typing import TypeVar
 
 from server_bridge.failover.endpoint import Endpoint, stay
+from server_bridge.openai.stream import TurnLost
 from server_bridge.protocol import (
     BackendError,
     BackendTimeout,
@@ -122,6 +123,8 @@ class Endpoints:
                         so_far.append(reply)
                         yield reply
                     return
+                except TurnLost:
+                    raise
                 except BackendError as error:
                     endpoint.note_failure(error, at_work=True)
             left = rest(left, *so_far)
@@ -175,7 +178,7 @@ class Endpoints:
             if endpoint.is_ready:
                 try:
                     result = await endpoint.ask(call)
-                except (PromptTooLong, Cold):
+                except (PromptTooLong, Cold, TurnLost):
                     raise
                 except BackendError as error:
                     endpoint.note_failure(error, at_work=True)

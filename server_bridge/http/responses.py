@@ -61,6 +61,10 @@ class UnexpectedAnswer(BackendUnavailable):
     cause = "unexpected answer"
 
 
+class EmptyAnswer(UnexpectedAnswer):
+    """The server says that all is well, and nothing else."""
+
+
 class Compressed(UnexpectedAnswer):
     """The server compresses its answers, although it was asked not to."""
 
@@ -125,9 +129,6 @@ TOO_LONG = {"exceed_context_size_error", "context_length_exceeded"}  # llama.cpp
 COMPRESSION = re.compile(
     r"(?i)(?<!no-)\b(?:gzip|deflate|compress|br|zstd|lz4|xz|dc[bz]|exi|x-(?!identity)[\w-]+)\b"
 )
-
-SILENT_S = 60.0  # an answer without new text for so long
-LONGEST_TOKEN, SPARE_TOKENS = 128, 8  # characters: vocabularies have runs of so many spaces
 
 log = logging.getLogger(__name__)
 
@@ -196,6 +197,8 @@ def object_in(
     """Return the JSON object in an answer, or the error it means."""
     data = parse(content)
     if is_good(status):
+        if not content.strip():
+            raise EmptyAnswer(f"{url} answered nothing")
         data = {"list": data} if isinstance(data, list) else data
         if not isinstance(data, dict):
             raise UnexpectedAnswer(f"{url} answered something that is not a JSON object")
@@ -276,29 +279,6 @@ def check_size(url: str, n_bytes: int, most: int) -> None:
     """Raise UnexpectedAnswer where an answer has more than *most* bytes."""
     if n_bytes > most:
         raise UnexpectedAnswer(f"{url} answered more than {most >> 20} MB")
-
-
-class AnswerBounds:
-    """
-    The bounds of one answer of *n_predict* tokens: of its length, of its events, *most*, and of
-    those without text, *most_empty* in a row. State: how many came, and when text came last.
-    """
-
-    def __init__(self, url: str, n_predict: int, most_empty: int, most: float = math.inf) -> None:
-        self._url, self._longest = url, LONGEST_TOKEN * (SPARE_TOKENS + n_predict)
-        self._most_empty, self._most = most_empty, most
-        self._n_chars = self._n_empty = self._n_events = 0
-        self._since = time.monotonic()
-
-    def note(self, n_chars: int) -> None:
-        """Note an event, with which there are *n_chars*. Raises UnexpectedAnswer."""
-        now, self._n_events, self._n_empty = time.monotonic(), self._n_events + 1, self._n_empty + 1
-        if n_chars > self._n_chars:
-            self._n_chars, self._n_empty, self._since = n_chars, 0, now
-        if n_chars > self._longest or self._n_events > self._most:
-            raise answer_error(self._url, "more than was asked for")
-        if self._n_empty > self._most_empty or now - self._since > SILENT_S:
-            raise answer_error(self._url, "events without text, and no end")
 
 
 def log_probability(told: float | None) -> float | None:

@@ -22,7 +22,8 @@ from functools import partial
 from typing import NamedTuple
 
 from server_bridge.fim.layout import WIDTH, Ids, ids
-from server_bridge.http.responses import AnswerBounds, Object
+from server_bridge.http.answer_bounds import AnswerBounds
+from server_bridge.http.responses import Object
 from server_bridge.llama import answers, completion
 from server_bridge.llama.answers import Entry, Event, SlotCost
 from server_bridge.llama.checkpoints import WHERE_CUT, Kind, ModelMemory
@@ -308,7 +309,5 @@ class SlotClient:
 
 
 def body(whole: Ids, fields: Object) -> str:
-    """
-    Return a prompt and fields as JSON. The ids are text already, so they go around json.dumps.
-    """
+    """Return a prompt and fields as JSON. The ids are text already, and go around json.dumps."""
     return f'{{"prompt":[{whole.listed}],{json.dumps(fields)[1:]}'

@@ -4,33 +4,33 @@ An OpenAI-style `/v1/completions` server as a `Backend`: prompts as text that we
 vLLM, SGLang, mlx_lm.server, Ollama, LM Studio, llama.cpp. Their `suffix` field is ignored, refused
 or left to a chat template, so the special tokens stand in the prompt. What such a server holds
 cannot be asked; it is estimated in characters and corrected by the usage at the end of an answer.
-Answers are streamed, for only then a server notices that the client is gone. mlx_lm.server does
-not, and forgets what it evaluated for a request that was cancelled: there nothing is ever cancelled
-on purpose. It decodes to the end even when the client is gone, and serves nothing else meanwhile;
-so it is asked for so much at a time that a newer key need not wait long (`stream_shortly`). Each
-reply costs the evaluation of one token at least.
+Answers are streamed, for only then a server notices that the client is gone.
 
 Token healing: the prompt ends before the half word, and the server is made to begin its answer with
 it where it can be (vLLM). Elsewhere an answer that does not begin with it is asked for again with
 the half word in the prompt.
 
-mlx_lm.server 0.32 dies of a prompt that is exactly what it has cached, an earlier prompt and its
-answer. So a request there makes one token more than is used, and where a prompt should be such a
-whole all the same, its last word is held back and forced likewise.
+mlx_lm.server keeps what it evaluated for a request that was closed only if that has a `seed`; so
+each has one (8,292 of 8,293 tokens against 2, closed at the first sign of life, 0.32.2). Without
+one it also serves requests in batches, and an error in one ends its thread. Some versions fail at a
+prompt that is exactly what they have cached, an earlier prompt and its answer. So a whole answer
+there is one token longer than what is used of it, and where a prompt should be such a whole all the
+same, its last word is held back and forced likewise.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import replace
 
 from server_bridge.fim.layout import Part, render
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Object, ServerError, Stateful
-from server_bridge.openai import completion
+from server_bridge.openai import completion, portions
 from server_bridge.openai.models import SMALL_CONTEXT, ModelInUse, choose_model
+from server_bridge.openai.stream import TurnLost
 from server_bridge.openai.text_client import TextClient, cut, last_word
 from server_bridge.protocol import (
     BackendError,
@@ -47,29 +47,7 @@ from server_bridge.protocol import (
     State,
     Stop,
     Warmed,
-    rest,
 )
-
-SHORT_S = 0.05  # of decoding: a newer key waits for it, and its delay is not felt
-# Two, so that a server's drafts are of use; eight, because a suggestion of a line is about as long,
-# and whatever is decoded past its end is waited for, too.
-SHORT_TOKENS = (2, 8)
-
-
-async def stream_shortly(
-    complete: Callable[[Request], Awaitable[Reply]], request: Request, state: State
-) -> AsyncGenerator[Reply, None]:
-    """Yield the replies to *request*, each decoded in one go; see `Model.stream`."""
-    left: Request | None = request
-    low, high = SHORT_TOKENS
-    most = max(low, min(high, int(1e3 * SHORT_S / state.decode_ms)))
-    while left is not None:
-        reply = await complete(replace(left, n_predict=min(left.n_predict, most)))
-        yield reply
-        if reply.stop is not Stop.LIMIT:
-            return
-        left = rest(left, reply)
-
 
 ASKS = 3  # for a context that the list did not say: most servers that never do have their default
 TAIL = 16  # tokens; fewer cost no more than the request that would evaluate them ahead
@@ -148,6 +126,8 @@ class OpenAiServer(Stateful):
             try:
                 async with aclosing(answers):
                     answer, timings = await anext(answers)
+            except TurnLost:  # and with it what was evaluated
+                return Warmed(evaluated=0, left=0)
             except (BackendRejected, BackendUnusable) as error:
                 if not await self._has_another(error):
                     raise
@@ -158,21 +138,26 @@ class OpenAiServer(Stateful):
         return Warmed(timings.prompt_n * answer.is_begun, left if goes_on else 0)
 
     async def complete(self, request: Request) -> Reply:
-        """Decode at most `n_predict` tokens."""
+        """Decode at most `n_predict` tokens; once more, not streamed, where the turn was lost."""
         with self._noting_failures():
-            async with aclosing(self._replies(request, whole=True)) as replies:
-                return [reply async for reply in replies][-1]
+            try:
+                return await self._whole(request)
+            except TurnLost:
+                await portions.wait_turn()
+                return await self._whole(request)
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
         """See `Model`; what is evaluated is an estimate, because a closed stream tells no usage."""
-        if (await self._ensure_connected()).connected.is_mlx and not request.prompt.turns:
-            replies = stream_shortly(self.complete, request, self.state)
-        else:
-            replies = self._replies(request, whole=False)
+        streamed = self._replies(request, whole=False)
+        replies = portions.stream_in_turn(self.complete, streamed, request)
         with self._noting_failures():
             async with aclosing(replies):
                 async for reply in replies:
                     yield reply
+
+    async def _whole(self, request: Request) -> Reply:
+        async with aclosing(self._replies(request, whole=True)) as replies:
+            return [reply async for reply in replies][-1]
 
     async def save(self, prompt: Prompt, files: tuple[str, ...] = ()) -> int:  # noqa: ARG002
         """Return 0: such a server has no way to write down what it evaluated."""
@@ -223,7 +208,6 @@ class OpenAiServer(Stateful):
             health=Health.READY,
             model=in_use.model,
             message="",
-            streams=not in_use.is_mlx,
             second_best=in_use.second_best,
             fills_only=in_use.fills_only,
         )
@@ -288,7 +272,7 @@ class OpenAiServer(Stateful):
             held = last_word(text) if _is_fatal(client, text) else ""
             wanted = held + ("" if before or is_chat else forced)
             pieces, before_it = completion.GrowingReplies(request, before, client.n_ctx), None
-            options = _options(client, request, held, guides=not before)
+            options = _options(client, request, held, whole=whole, guides=not before)
             growing = client.growing(text.removesuffix(held), options, whole=whole)
             async with aclosing(growing) as answers:
                 async for answer, timings in answers:
@@ -306,15 +290,18 @@ class OpenAiServer(Stateful):
 
 
 def _options(
-    client: TextClient, request: Request, held: str = "", *, guides: bool = True
+    client: TextClient, request: Request, held: str, *, whole: bool, guides: bool
 ) -> Object:
     if request.prompt.turns:
         messages = completion.messages(request.prompt)
-        return {**completion.options(request, "", is_mlx=False), **messages}
+        return {**completion.options(request), **messages}
     if client.connected.is_chat:
         return completion.chat_options(request)
-    can_guide = guides and client.guides
-    return completion.options(request, held, is_mlx=client.connected.is_mlx, guides=can_guide)
+    if client.connected.is_mlx:
+        request = replace(request, stop=())
+    options = completion.options(request, held, guides=guides and client.guides)
+    options["max_tokens"] += int(whole and client.connected.is_mlx)
+    return options
 
 
 def _is_fatal(client: TextClient, text: str) -> bool:

@@ -2,8 +2,7 @@
 A `Request` into the options of an OpenAI-style `/v1/completions`, its answer into a `Reply`. Pure.
 
 mlx_lm.server 0.32 is special: it takes a stop string out of the text and goes on where it is not
-what the tokenizer makes of it alone, so none is sent; and a request there makes one token more than
-is used (see `backend`).
+what the tokenizer makes of it alone, so none is sent (see `backend`).
 
 A chat's server takes no answer that is begun for its model, as llama.cpp does (`fim.layout`); so
 the message ends with what is typed, and the model is asked to write the last line once more and go
@@ -35,16 +34,16 @@ SIGNS = re.compile(r"[\\^$.*+?()\[\]{}|/-]")  # what regular expressions do not 
 PREFILL: dict[str, Any] = {"max_tokens": 1, "temperature": 0}  # one token is generated all the same
 
 
-def options(request: Request, held: str, *, is_mlx: bool, guides: bool = False) -> dict[str, Any]:
+def options(request: Request, held: str = "", *, guides: bool = False) -> dict[str, Any]:
     """
     Return the options of decoding, where *held* comes before what was asked for; *guides*: the
     server can force a text.
     """
-    fields: dict[str, Any] = {"max_tokens": request.n_predict + len(held) + (1 if is_mlx else 0)}
+    fields: dict[str, Any] = {"max_tokens": request.n_predict + len(held)}
     fields["temperature"] = TEMPERATURE if request.sample else 0
     if request.sample:
         fields["seed"] = request.sample
-    if request.stop and not is_mlx:  # every answer is cut here as well, see `reply`
+    if request.stop:  # every answer is cut here as well, see `reply`
         fields["stop"] = list(request.stop[:MOST_STOPS])
     if guides and request.prompt.forced:
         fields |= guide(request.prompt.forced)
@@ -178,7 +177,7 @@ def chat_options(request: Request) -> dict[str, Any]:
     strings, which may stand in it.
     """
     n_more = BLOCK_TOKENS + len(last_line(request.prompt.middle + request.prompt.forced))
-    decoding = options(replace(request, stop=()), "", is_mlx=False)
+    decoding = options(replace(request, stop=()))
     return {**decoding, "max_tokens": request.n_predict + n_more}
 
 

@@ -2,13 +2,14 @@
 The model of an OpenAI-style server, and the fields of every request to it.
 
 Servers of several models name their owner (`owned_by`), and need the name of the model to use.
-mlx_lm.server does neither: it has one model, and would load any other it is asked for.
+mlx_lm.server does neither: it has one model, and would load any other it is asked for. On a machine
+without a Hugging Face cache folder it lists nothing, with status 200, or drops the connection.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -25,6 +26,7 @@ from server_bridge.fim.tokens import (
 from server_bridge.http.client import Http
 from server_bridge.http.responses import (
     Compressed,
+    EmptyAnswer,
     Object,
     Refused,
     UnexpectedAnswer,
@@ -41,7 +43,9 @@ SMALL_CONTEXT = 4096
 Context = Annotated[int, Meta(ge=64, le=2**31 - 1)]  # tokens; a list that says less is wrong
 LISTS = ("data", "models", "list")  # where a list stands; `http.responses` calls a bare one so
 MLX_SAYS = {"id", "object", "created"}  # of each model, in mlx_lm.server; others name an owner
+MLX_HEALTH = {"status": "ok"}
 WEIGHTS = re.compile(r"\.(?:gguf|safetensors|bin|pth?)/?$", re.IGNORECASE)  # the end of a file
+MLX_FIELDS: Object = {"seed": 0}  # requests one by one, where an error ends one, not all
 LONGEST = 1000  # characters of a path
 PUBLISHERS = {"qwen", "deepseek-ai"}  # called like a family; their other models are none of it
 COMPLETIONS, CHATS = "/v1/completions", "/v1/chat/completions"
@@ -90,6 +94,11 @@ class ModelInUse:
         """Return whether it is asked in words."""
         return self.family == completion.MESSAGE
 
+    def as_mlx(self) -> ModelInUse:
+        """Return it as mlx_lm.server has to be asked."""
+        fields = {name: value for name, value in self.fields.items() if name != "logprobs"}
+        return replace(self, fields=MLX_FIELDS | fields, is_mlx=True)
+
     @property
     def second_best(self) -> str:
         """The reason why it is not the right one, as far as its name tells."""
@@ -137,13 +146,17 @@ async def choose_model(
             f"{http.url} does not say which model it has (SGLang's gateway does not ask vLLM): set "
             "fim.backend.model to the model's name, and fim.backend.contextTokens to its context"
         )
+    if model.is_mlx and not (model.known_as or wanted or template):
+        raise BackendUnusable(
+            f"{http.url} (mlx_lm.server) does not say which model it has, because there is no "
+            "Hugging Face cache folder: set fim.backend.model to what it was started with"
+        )
     name = wanted or model.known_as
-    # A seed makes mlx_lm.server take requests one by one, where an error ends one, not all.
     family = _family(name, template)
     fields: Object = {} if family == completion.MESSAGE else {"logprobs": 1}
-    fields = {"seed": 0} if model.is_mlx else fields
+    fields = MLX_FIELDS if model.is_mlx else fields
     if wanted or not model.is_mlx:
-        fields["model"] = name
+        fields = {**fields, "model": name}
     return ModelInUse(
         model=label(short_name(name)),
         family=family,
@@ -163,15 +176,24 @@ async def list_models(http: Http) -> list[ListedModel]:
         return _read_list(await http.get("/v1/models"), http.url)
     except (Refused, Compressed):
         raise
+    except (EmptyAnswer, Unproven):
+        if await _health(http) != MLX_HEALTH:
+            raise _no_models(http.url) from None
+        return [ListedModel(is_mlx=True)]
     except UnexpectedAnswer:
         raise _no_models(http.url) from None
-    except (BackendRejected, BackendUnusable, Unproven) as error:
-        # mlx_lm.server drops the connection where there is no Hugging Face cache to list.
-        try:
-            await http.get("/health")
-        except (BackendRejected, UnexpectedAnswer):
+    except (BackendRejected, BackendUnusable):
+        if await _health(http) is None:
             raise _no_models(http.url) from None
-        return [ListedModel(is_mlx=isinstance(error, Unproven))]
+        return [ListedModel()]
+
+
+async def _health(http: Http) -> Object | None:
+    """Return what the server says of its health, None where it says nothing of it."""
+    try:
+        return await http.get("/health")
+    except (BackendRejected, UnexpectedAnswer):
+        return None
 
 
 def _no_models(url: str) -> BackendUnusable:

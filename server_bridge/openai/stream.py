@@ -5,13 +5,17 @@ but for the clock.
 Servers differ in what they tell: llama.cpp and vLLM give log-probabilities in two shapes, mlx_lm
 none while streaming; some leave out the usage. Every field is taken where it is, none is needed but
 the text and a sign that it ends: a reason, `[DONE]` or the usage. An answer without any broke off.
+
+llama-cpp-python's server ends a stream as soon as another request waits (`interrupt_requests`, its
+default): `[DONE]` without a reason, and the connection is dropped. That is neither an end, for the
+text stops in the middle of a word, nor a failure: the turn of the request was lost.
 """
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import msgspec
@@ -19,26 +23,23 @@ from msgspec import Struct
 
 from server_bridge.fim.layout import find_spelling
 from server_bridge.http import responses
-from server_bridge.http.responses import Count, Object, Octet, log_probability, optional
-from server_bridge.protocol import NO_ID, BackendError, BackendRejected, BackendUnavailable, Token
-
-# The context, as servers say it in words: "maximum context length is 4096 tokens", "exceed context
-# window of 400", "must be <= 400", "n_keep (442) >= n_ctx (400)"
-SIZE = r"(?:context|sequence)[ _](?:length|window|size|limit)|n_ctx"
-LIMIT = re.compile(
-    rf"(?:{SIZE}|maximum|limit|at most|less than|<=|>=?)[^0-9.]{{0,80}}(\d{{1,9}})", re.IGNORECASE
+from server_bridge.http.answer_bounds import AnswerBounds
+from server_bridge.http.responses import (
+    Count,
+    Object,
+    Octet,
+    Unproven,
+    log_probability,
+    optional,
 )
-COUNT = re.compile(r"\d{1,9}")
-# Not tokens, in a refusal: commas in numbers, characters, vLLM's value of the field that it names.
-NO_COUNT = re.compile(r"(?<=\d),(?=\d{3})|(?<!\d)\d{1,9} (?:\w{1,20} )?characters|value=\d{1,9}")
-# What is too long, and that it is.
-LENGTH = re.compile(
-    r"context|prompt|input|message|token|length|request (?:body|entity)|payload", re.IGNORECASE
-)
-EXCESS = re.compile(
-    r"too (?:long|large|big|many)|exceed|longer|larger|greater|maximum|at most|less than|fewer|<="
-    rf"|overflow|reduce|not enough|limit|{SIZE}",
-    re.IGNORECASE,
+from server_bridge.openai import lengths
+from server_bridge.protocol import (
+    NO_ID,
+    BackendError,
+    BackendRejected,
+    BackendTimeout,
+    BackendUnavailable,
+    Token,
 )
 
 THOUGHTS = 256  # more events without text than tokens: a model that thinks makes one in each
@@ -133,6 +134,10 @@ class Fault(Struct):
     code: object = None
 
 
+class TurnLost(BackendTimeout):
+    """The server gave the turn of this request to another one: ask again, nothing is wrong."""
+
+
 @dataclass(slots=True)
 class StreamedAnswer:
     """
@@ -187,26 +192,40 @@ async def growing(
     Yield the answer of *n_predict* tokens after each event, always the same object, and at its end
     once more.
 
-    Raises BackendUnavailable where it breaks off, or what its error means.
+    Raises TurnLost where the server drops an answer that it calls done without a reason,
+    BackendUnavailable where it breaks off, or what its error means.
     """
     answer, started = StreamedAnswer(), time.perf_counter()
-    bounds = responses.AnswerBounds(url, n_predict, n_predict + THOUGHTS)
-    async for event in events:
-        if event is not responses.SIGN:
-            _take(answer, responses.read(CompletionEvent, event, url), url)
-            bounds.note(len(answer.text))
-            answer.is_begun, answer.total_ms = True, (time.perf_counter() - started) * 1000
-        elif not answer.is_begun:
-            started = time.perf_counter()
-        if not answer.prompt_ms and (answer.text or answer.ended):
-            answer.prompt_ms = answer.total_ms
-        if not answer.ended:  # the usage comes after the end
-            yield answer
+    bounds = AnswerBounds(url, n_predict, n_predict + THOUGHTS)
+    with _noting_drop(answer, url):
+        async for event in events:
+            if event is not responses.SIGN:
+                _take(answer, responses.read(CompletionEvent, event, url), url)
+                bounds.note(len(answer.text))
+                answer.is_begun, answer.total_ms = True, (time.perf_counter() - started) * 1000
+            elif not answer.is_begun:
+                started = time.perf_counter()
+            if not answer.prompt_ms and (answer.text or answer.ended):
+                answer.prompt_ms = answer.total_ms
+            if not answer.ended:  # the usage comes after the end
+                yield answer
     if not answer.ended and not answer.is_all:
         raise BackendUnavailable(f"{url} broke off in the middle of an answer")
     is_long = (answer.usage.completion_tokens or len(answer.pieces)) >= n_predict
     answer.ended = answer.ended or ("length" if is_long else "stop")
     yield answer
+
+
+@contextmanager
+def _noting_drop(answer: StreamedAnswer, url: str) -> Iterator[None]:
+    """Decide what it means that the connection is dropped: nothing, behind a reason for the end."""
+    try:
+        yield
+    except Unproven:
+        if answer.is_all and not answer.ended:
+            raise TurnLost(f"{url} gave the turn of this request to another one") from None
+        if not answer.ended:
+            raise
 
 
 def _take(answer: StreamedAnswer, event: CompletionEvent, url: str) -> None:
@@ -256,28 +275,8 @@ def _map_fault(error: object, url: str) -> BackendError:
     fault = optional(Fault, error)
     message = fault.message if fault else error if isinstance(error, str) else ""
     failure: BackendError = BackendUnavailable(f"{url} failed in the middle of an answer")
-    if is_length(message) or (fault and str(fault.code) in map(str, responses.REFUSALS)):
+    if lengths.is_length(message) or (fault and str(fault.code) in map(str, responses.REFUSALS)):
         failure = BackendRejected(f"{url} refuses the request")
         failure.status = min(responses.REFUSALS)
     failure.server_text = message
     return failure
-
-
-def is_length(message: str) -> bool:
-    """Return whether a refusal in words is about the length of a prompt."""
-    message = message[: responses.LONGEST]
-    return bool(LENGTH.search(message) and EXCESS.search(message))
-
-
-def find_limit(message: str, n_predict: int, n_all: int) -> tuple[int, int]:
-    """
-    Return how many tokens a refused prompt has with an answer of *n_predict*, about *n_all* as far
-    as is known, and how many fit; 0 where no number says that.
-    """
-    message = NO_COUNT.sub("", message[: responses.LONGEST])
-    limits = [int(limit) for limit in LIMIT.findall(message)]
-    counts = [int(count) for count in COUNT.findall(message)]
-    others = [count for count in counts if count not in {*limits, n_predict}]
-    sizes = (max(counts, default=0), max(others) + n_predict if others else 0, n_all)
-    most = next((size for size in sizes if size > max(limits, default=0)), n_all)
-    return most, max((limit for limit in limits if n_predict < limit < most), default=0)

@@ -3,9 +3,6 @@ Texts to one OpenAI-style server, its answers as they grow, and what each teache
 
 What the server holds is estimated, how fast it is measured; what it does not take of a request
 shows when it refuses it, and so may its context.
-
-Such servers keep beginnings of what they were sent, and say with each answer how many tokens that
-was. So `CacheEstimate` remembers what was sent, and learns how long tokens are.
 """
 
 from __future__ import annotations
@@ -13,20 +10,18 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import math
 import re
-from collections import deque
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from server_bridge.fim.tokens import n_common
 from server_bridge.http.client import Http
 from server_bridge.http.fields import OptionalFields
 from server_bridge.http.responses import REFUSALS, Object, label
-from server_bridge.openai import completion, stream
+from server_bridge.openai import completion, lengths, stream
+from server_bridge.openai.cache_estimate import CacheEstimate
 from server_bridge.openai.completion import GUIDE, MOST_STOPS, OPTIONAL
 from server_bridge.openai.models import CHATS, COMPLETIONS, TEMPLATES, ModelInUse, list_models
-from server_bridge.openai.stream import StreamedAnswer
+from server_bridge.openai.stream import StreamedAnswer, TurnLost
 from server_bridge.openai.waking import Waking
 from server_bridge.protocol import (
     BackendRejected,
@@ -36,62 +31,6 @@ from server_bridge.protocol import (
     Timings,
 )
 from server_bridge.speeds import Speeds
-
-N_TEXTS = 8  # prompts a server should keep; mlx_lm.server keeps ten by default, others more
-N_WHOLES = 256  # answers, with their prompts; the server forgets them sooner
-
-LARGEST_BLOCK = 256  # tokens; vLLM's on CPUs has 128
-ENOUGH_HELD = 256  # tokens; a server that reuses nothing of so many does not reuse at all
-
-
-class CacheEstimate:
-    """The texts sent last, newest first, and what the answers to them taught."""
-
-    def __init__(self, speeds: Speeds) -> None:
-        self.speeds = speeds
-        self.keeps = True  # whether the server reuses anything
-        self._block = 0  # tokens; what all counts of reused ones were multiples of
-        self._texts: deque[str] = deque(maxlen=N_TEXTS)
-        self._wholes: deque[int] = deque(maxlen=N_WHOLES)  # their hashes
-
-    def tokens(self, n_chars: int) -> int:
-        """Return how many tokens so many characters probably are."""
-        return round(n_chars / self.speeds.chars_per_token.value)
-
-    def count_held(self, text: str) -> int:
-        """Return how many characters of *text* the server should hold."""
-        return max((n_common(text, sent) for sent in self._texts), default=0)
-
-    def count_reused(self, n_held: int) -> int:
-        """
-        Return how many of so many tokens that it holds the server probably reuses: vLLM keeps whole
-        blocks.
-        """
-        return n_held - n_held % self._block if 0 < self._block <= LARGEST_BLOCK else n_held
-
-    def learn(self, text: str, n_tokens: int, n_cached: int | None) -> None:
-        """
-        Learn that *text* was *n_tokens* long, and that *n_cached* of these were reused, None if it
-        is not known.
-        """
-        if n_cached or (n_cached == 0 and self.tokens(self.count_held(text)) >= ENOUGH_HELD):
-            self.keeps = n_cached > 0
-        self._block = math.gcd(self._block, n_cached or 0)
-        self.speeds.learn_text(len(text), n_tokens)
-        for sent in [sent for sent in self._texts if text.startswith(sent)]:
-            self._texts.remove(sent)
-        self._texts.appendleft(text)
-
-    def note_whole(self, text: str, stops: Iterable[str]) -> None:
-        """
-        Note that the server may hold *text*, a prompt and its answer, and with it what made it
-        stop.
-        """
-        self._wholes.extend(hash(text + stop) for stop in ("", *stops))
-
-    def is_whole(self, text: str) -> bool:
-        """Return whether *text* may be exactly what the server holds of an answer."""
-        return hash(text) in self._wholes
 
 
 def last_word(text: str) -> str:
@@ -113,6 +52,9 @@ def cut(text: str, low: int, high: int) -> str:
     return text[: end if end > low else high]
 
 
+# mlx_lm.server's words, 0.32
+MLX_REFUSES, MLX_DIED = "logprobs must be of type bool", "generation thread died"
+QUEUE_S = 20.0  # for a whole answer where clients wait for each other
 NO_CHATS = (*REFUSALS, 404, 405)
 NO_CHAT = "{} refuses chats: set fim.backend.template to what its model was trained on, one of {}"
 
@@ -122,6 +64,8 @@ log = logging.getLogger(__name__)
 class TextClient:
     """
     One server that takes texts. *known*: what was learned of the same server before.
+
+    *loses_turns*: it ends a stream where another request waits, so a whole answer is not streamed.
     """
 
     def __init__(self, http: Http, connected: ModelInUse, known: TextClient | None = None) -> None:
@@ -129,6 +73,7 @@ class TextClient:
         self.connected = connected
         self.waking = Waking(http, *connected.shortest)
         self.n_ctx = connected.n_ctx
+        self.loses_turns: bool = known.loses_turns if known else False
         self._http = http
         self._engine = connected.owner
         self._fields: OptionalFields = known._fields if known else OptionalFields(OPTIONAL)
@@ -151,7 +96,8 @@ class TextClient:
         """
         limit_s = self._http.patience_s if whole else None  # a stream is as long as its reader
         try:
-            async with asyncio.timeout(limit_s), aclosing(self._growing(text, options)) as answers:
+            growing = self._growing(text, options, streams=not (whole and self.loses_turns))
+            async with asyncio.timeout(limit_s), aclosing(growing) as answers:
                 async for answer, timings in answers:
                     if not (whole and answer.is_begun):
                         yield answer, timings
@@ -166,11 +112,13 @@ class TextClient:
         yield answer, timings
 
     async def _growing(
-        self, text: str, options: Object
+        self, text: str, options: Object, *, streams: bool
     ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
         """See `growing`. What the server refuses of it is left out, and it is asked again."""
-        body, is_asked, is_begun = self._body(text, options), "messages" in options, False
+        is_asked = "messages" in options
+        is_begun = False
         while True:
+            body = self._body(text, options, streams=streams)
             sent = self._fields.leave_out(body)
             try:
                 async with aclosing(self._ask(text, sent, body["max_tokens"], is_asked)) as answers:
@@ -178,8 +126,13 @@ class TextClient:
                         is_begun = answer[0].is_begun
                         yield answer
                 return
+            except TurnLost:
+                self.loses_turns = True
+                self._http.patience_s = max(self._http.patience_s, QUEUE_S)
+                raise
             except BackendRejected as error:
                 self._learn_length(error, text, body["max_tokens"])
+                self._learn_mlx(error)
                 if is_begun or not self._fields.take_back(sent, error):
                     if self.connected.is_chat and not is_asked and error.status in NO_CHATS:
                         refusal = BackendUnusable(NO_CHAT.format(self._http.url, TEMPLATES))
@@ -188,9 +141,9 @@ class TextClient:
                     raise
                 log.info("openai.refused url=%s reason=%s", self._http.url, error)
 
-    def _body(self, text: str, options: Object) -> Object:
+    def _body(self, text: str, options: Object, *, streams: bool) -> Object:
         """Return a request with all that a server may take."""
-        fields = {"stream": True, "stream_options": {"include_usage": True}}
+        fields = {"stream": True, "stream_options": {"include_usage": True}} if streams else {}
         fixed = self.connected.fields
         if "messages" in options:
             fixed = {name: value for name, value in fixed.items() if name != "logprobs"}
@@ -226,18 +179,31 @@ class TextClient:
                 speeds.learn_prefill(timings.prompt_n, timings.prompt_ms)
                 speeds.learn_decoding(timings.predicted_n, timings.predicted_ms)
 
+    def _learn_mlx(self, error: BackendRejected) -> None:
+        """
+        Know mlx_lm.server by its refusals, however its models were listed. Raises BackendUnusable
+        where it does not work any more.
+        """
+        if MLX_DIED in error.server_text:
+            raise BackendUnusable(
+                f"mlx_lm.server at {self._http.url} has to be started again: the part of it that "
+                f"generates text has ended ({MLX_DIED}, as its log says, too)"
+            ) from None
+        if MLX_REFUSES in error.server_text:
+            self.connected = self.connected.as_mlx()
+
     def _learn_length(self, error: BackendRejected, text: str, n_predict: int) -> None:
         """
         Raise PromptTooLong where the refusal of *text* is about its length, and keep what it tells
         of it; where that is nothing, half of it is tried.
         """
         told = error if isinstance(error, PromptTooLong) else None
-        if not told and not stream.is_length(error.server_text):
+        if not told and not lengths.is_length(error.server_text):
             return
         n_prompt = self.estimate.tokens(len(text))
         sizes = (told.n_prompt, told.n_ctx) if told else (0, 0)
         if not all(sizes):
-            sizes = stream.find_limit(error.server_text, n_predict, n_prompt + n_predict)
+            sizes = lengths.find_limit(error.server_text, n_predict, n_prompt + n_predict)
         n_all, n_ctx = sizes
         if n_ctx:
             self.n_ctx = min(self.n_ctx, n_ctx)

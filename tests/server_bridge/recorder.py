@@ -1,7 +1,7 @@
 """
 A web server that is not llama.cpp: gives one answer to everything, one per path, or what a function
 makes of the request, and notes what it is told. Where it has no answer for a path it closes the
-connection; `data:` is sent as events.
+connection; `data:` is sent as events, and what was recorded of a server, from `HTTP/` on, as it is.
 """
 
 from __future__ import annotations
@@ -51,6 +51,9 @@ class _Handler(BaseHTTPRequestHandler):
             if self.path not in answer:
                 return
             answer = answer[self.path]
+        if answer.startswith(b"HTTP/"):
+            self.wfile.write(answer)
+            return
         self.send_response(status)
         for name, value in self.server.headers.items():
             self.send_header(name, value)
@@ -73,6 +76,17 @@ def events(*messages: object) -> bytes:
     """Return a stream of server-sent events and its end."""
     lines = [f"data: {json.dumps(message)}\n\n" for message in messages]
     return "".join([*lines, "data: [DONE]\n\n"]).encode()
+
+
+def stream(*messages: str, is_whole: bool = False) -> bytes:
+    """
+    Return the bytes of a streamed answer with *messages* as its data, as uvicorn sends them: without the last chunk, unless
+    it *is_whole*, because the connection was dropped.
+    """
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n"
+    pieces = [f"data: {message}\r\n\r\n".encode() for message in messages]
+    chunks = [b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces]
+    return head + b"".join(chunks) + b"0\r\n\r\n" * is_whole
 
 
 @contextmanager

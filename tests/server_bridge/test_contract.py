@@ -177,8 +177,7 @@ async def test_a_stream_gives_the_text_of_one_request(backend: Model) -> None:
     for reply in replies:
         assert b"".join(t.text for t in reply.middle).decode() == at.middle
         at = append_text(at, reply.text, reply.tokens)
-    if backend.state.streams:
-        assert not any(reply.timings.prompt_n for reply in replies[1:])
+    assert not any(reply.timings.prompt_n for reply in replies[1:])
     if counts(backend):
         assert [t.id for r in replies for t in r.tokens] == [t.id for t in whole.tokens]
         assert sum(r.timings.predicted_n for r in replies) == whole.timings.predicted_n

@@ -77,7 +77,7 @@ async def test_sglangs_gateway_needs_the_models_name(pair: list[Running]) -> Non
         settings = BackendSettings("openai", router.url, vllm_server.MODEL, context_tokens=4096)
         backend = open_backend(settings)
         state = (await backend.connect()).state
-        assert (state.model, state.n_ctx, state.streams) == (vllm_server.MODEL, 4096, True)
+        assert (state.model, state.n_ctx) == (vllm_server.MODEL, 4096)
         await backend.aclose()
 
 

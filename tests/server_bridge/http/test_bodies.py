@@ -14,9 +14,10 @@ from typing import ClassVar
 import pytest
 
 from server_bridge import patience
+from server_bridge.http.answer_bounds import AnswerBounds
 from server_bridge.http.client import Http
 from server_bridge.http.events import DONE
-from server_bridge.http.responses import MOST_BYTES, AnswerBounds, UnexpectedAnswer, body_of
+from server_bridge.http.responses import MOST_BYTES, UnexpectedAnswer, body_of
 from server_bridge.patience import RULES, Allowance, NextStep, Seen
 from server_bridge.protocol import BackendError, BackendTimeout, BackendUnavailable
 from tests.fuzz import in_turn

@@ -34,7 +34,7 @@ def test_what_is_no_proper_json_is_an_error_of_ours(content: bytes, status: int)
     """Whatever the bytes, the caller gets one of protocol's errors."""
     with pytest.raises(BackendError) as caught:
         object_in("http://server", status, content)
-    assert (caught.type is UnexpectedAnswer) == (status == 200)
+    assert issubclass(caught.type, UnexpectedAnswer) == (status == 200)
 
 
 ODD = {

@@ -231,7 +231,7 @@ async def test_a_template_decides_where_a_name_says_nothing() -> None:
 @pytest.mark.parametrize("lists", [True, False])
 async def test_mlx_is_not_told_to_load_another_model(lists: bool) -> None:
     """mlx_lm.server loads whatever name it is told and may fail to list its own: it is told none."""
-    answers = {"/health": b"{}", "/v1/completions": events(said("x", "stop"))}
+    answers = {"/health": b'{"status": "ok"}', "/v1/completions": events(said("x", "stop"))}
     if lists:
         answers["/v1/models"] = b'{"data": [{"id": "other/llama"}, {"id": "/m/qwen-tiny"}]}'
     with recorder(answer=answers) as server:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server_bridge.openai.text_client import N_TEXTS, CacheEstimate, cut
+from server_bridge.openai.cache_estimate import N_TEXTS, CacheEstimate
+from server_bridge.openai.text_client import cut
 from server_bridge.speeds import Speeds
 
 

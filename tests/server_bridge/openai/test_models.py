@@ -69,7 +69,7 @@ async def test_what_is_only_needed_to_choose_is_not_required(status: int, listed
                 assert server.heard[-1].path == "/v1/completions"
                 assert json.loads(server.heard[-1].body)["model"] == QWEN
                 is_told = b"32768" in listed
-                assert (backend.state.streams, backend.state.n_ctx > 4096) == (True, is_told)
+                assert (backend.state.n_ctx > 4096) == is_told
 
 
 HUB = "models--Qwen--Qwen2.5-Coder-7B/snapshots/0396a76181e127dfc13e5c5ec48a8cee09938b02"
@@ -206,10 +206,11 @@ async def test_a_list_without_the_named_model_forgets_nothing(told: bytes, odd: 
     with recorder(answer=listing(listed)) as server:
         async with aclosing(OpenAiServer(Http(server.url), QWEN)) as backend:
             await backend.complete(REQUEST)
-            held, streams = (await backend.measure(REQUEST.prompt)).cached, backend.state.streams
+            held = (await backend.measure(REQUEST.prompt)).cached
             await backend.warm(REQUEST.prompt, 100)
             assert (await backend.measure(REQUEST.prompt)).cached > held // 2 > 0
-            assert backend.state.streams == streams == (told != MLX)
+            await backend.complete(REQUEST)
+            assert ("seed" in json.loads(server.heard[-1].body)) == (told == MLX)
 
 
 async def test_a_refusal_forgets_nothing_where_the_model_is_the_same() -> None:
@@ -229,3 +230,65 @@ async def test_a_refusal_forgets_nothing_where_the_model_is_the_same() -> None:
             with pytest.raises(BackendRejected):
                 await backend.complete(REQUEST)
             assert (await backend.measure(REQUEST.prompt)).cached == held > 0
+
+
+HEADERS = b"Content-type: application/json\r\nAccess-Control-Allow-Origin: *\r\n\r\n"
+# mlx_lm.server 0.32.2, started with a folder on a machine without a Hugging Face cache folder: what it says of its models,
+# an older one, and one whose list a proxy made.
+NO_LISTS = {
+    "nothing": b"HTTP/1.0 200 OK\r\nServer: BaseHTTP/0.6 Python/3.11.7\r\n" + HEADERS,
+    "a dropped connection": b"HTTP/",
+    "a list of its own": json.dumps({"data": [{"id": QWEN, "owned_by": "proxy"}]}).encode(),
+}
+OF_MLX = b'{"error": "logprobs must be of type bool"}'
+
+
+@pytest.mark.parametrize("listed", NO_LISTS)
+@pytest.mark.parametrize("wanted", ["", QWEN])
+async def test_mlx_is_known_by_what_it_does(wanted: str, listed: str) -> None:
+    """By its health where it lists nothing, else by what it refuses; each request has a seed then, and no probabilities."""
+
+    def answer(heard: Heard) -> tuple[int, bytes]:
+        if heard.path == "/v1/models":
+            return 200, NO_LISTS[listed]
+        if heard.method == "POST" and "logprobs" in json.loads(heard.body):
+            return 400, OF_MLX
+        return 200, ANSWER if heard.method == "POST" else b'{"status": "ok"}'
+
+    with recorder(answer=answer) as server:
+        template = "" if wanted else "qwen"
+        async with aclosing(OpenAiServer(Http(server.url), wanted, template)) as backend:
+            for _ in range(2):
+                assert (await backend.complete(REQUEST)).text == "x"
+        asked = json.loads(server.heard[-1].body)
+        assert (asked["seed"], "logprobs" in asked, "stop" in asked) == (0, False, False)
+        assert asked["max_tokens"] == REQUEST.n_predict + 1
+        assert asked.get("model", "") == (QWEN if wanted or "list of" in listed else "")
+
+
+HEALTHS = {
+    b"": "lists no models",
+    b"{}": "lists no models",
+    b'{"status": "ok"}': "set fim.backend.model",
+}
+
+
+@pytest.mark.parametrize("health", HEALTHS)
+async def test_an_empty_list_of_another_server_is_no_mlx(health: bytes) -> None:
+    """The health tells; and without a name of a model nothing is guessed."""
+    there = {"/v1/models": NO_LISTS["nothing"], "/health": health}
+    with recorder(answer=lambda heard: (200, there[heard.path])) as server:
+        async with aclosing(OpenAiServer(Http(server.url))) as backend:
+            with pytest.raises(BackendUnusable, match=HEALTHS[health]):
+                await backend.complete(REQUEST)
+
+
+async def test_a_server_that_has_to_be_started_again_is_named() -> None:
+    """The thread of mlx_lm.server that generates has ended, and all else of it goes on."""
+    died = b'{"error": "generation thread died"}'
+    listed = {"data": [{"id": QWEN, "object": "model", "created": 1}]}
+    answers = {"GET": (200, json.dumps(listed).encode()), "POST": (404, died)}
+    with recorder(answer=lambda heard: answers[heard.method]) as server:
+        async with aclosing(OpenAiServer(Http(server.url))) as backend:
+            with pytest.raises(BackendUnusable, match=r"mlx_lm\.server .* has to be started again"):
+                await backend.complete(REQUEST)

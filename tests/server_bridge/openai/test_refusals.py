@@ -12,7 +12,7 @@ import pytest
 
 from server_bridge.http.client import Http
 from server_bridge.http.responses import SIGN
-from server_bridge.openai import stream
+from server_bridge.openai import lengths
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.openai.completion import GUIDE, OPTIONAL
 from server_bridge.openai.text_client import TextServer
@@ -241,5 +241,5 @@ SAYS: dict[str, tuple[int, int]] = {
 @pytest.mark.parametrize("says", SAYS)
 def test_a_refusal_tells_how_long_a_prompt_is_and_may_be(says: str) -> None:
     """Numbers of characters are none of tokens; what is not told is what was known."""
-    assert stream.is_length(says)
-    assert stream.find_limit(says, 128, 500) == SAYS[says]
+    assert lengths.is_length(says)
+    assert lengths.find_limit(says, 128, 500) == SAYS[says]
