@@ -18,7 +18,7 @@ from fim_lsp.context import ignore_rules
 from fim_lsp.context.grammars import find_borders
 from fim_lsp.documents import Document, Position
 from fim_lsp.instruct import answer as answered
-from fim_lsp.instruct import dialogue
+from fim_lsp.instruct import blocks, dialogue
 from fim_lsp.next_edit import formats
 from fim_lsp.next_edit.window import Ask, NamedEdit
 from fim_lsp.regular_files import Wrong
@@ -156,8 +156,14 @@ def chosen() -> dialogue.Selection:
 
 
 def placed(text: str) -> None:
-    block = answered.block(f"```\n{text}", ended=True)
-    answered.place_lines(chosen(), block.lines)
+    document = Document("file:///a.py", "python", 1, ("f()\n",))
+    asked = dialogue.Dialogue(Prompt("", (), "", "", ""), range(1), chosen(), ("",))
+    answered.read(f"```\n{text}", asked, document, chosen())
+
+
+def read_answer(text: str) -> None:
+    for shown in (("f()",), ("```", "a", "```")):
+        blocks.find_block(text, shown, "markdown", ended=True)
 
 
 def ignored(text: str) -> None:
@@ -206,7 +212,10 @@ READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
         ("[a]\nb=c\n", '"', "[", "a=\\\n", '[a "', 'a="b" ', ";\n", "=", " "),
     ),
     "an instructed edit": (placed, ("```\n", "\n", "```a\n\n", "a\n", "` ", " ")),
-    "a block": (answered.block, ("```\n", "`", " ", "\n", "```a")),
+    "an answer with blocks": (
+        read_answer,
+        ("```\n", "`", " ", "\n", "```a\n", "<think>", "a\n<think></think>", "</think>\n", "~~~\n"),
+    ),
     "an answer of sweep": (lambda text: formats.sweep_answer(ask(), text),
                            ("a", "\n", "d e", "<|")),
     "an answer of zeta": (lambda text: formats.zeta_answer(ask(), text), ("a", "\n", "<")),

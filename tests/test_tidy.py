@@ -30,6 +30,7 @@ CONTRACT = {
     "server_bridge.machine.private_files", "server_bridge.machine.processes",
     "server_bridge.machine.sockets",
     "server_bridge.weights.table", "server_bridge.fim.reading",
+    "server_bridge.fim.thoughts",
     "server_bridge.fim.tokens",  # the marks that end a text, which a suggestion must not have
 }  # fmt: skip
 

@@ -1,52 +1,52 @@
 """
 A model's answer into the lines that replace the selected ones, as the fewest edits. Pure.
 
-It answers with a block of code, which may have been begun for it. The block's indentation becomes
-that of the selection, and where a line with a secret comes back as it was shown, the secret is put
-back: it was never sent.
+The indentation becomes that of the selection, and where a line with a secret comes back as it was
+shown, the secret is put back: it was never sent.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
+from functools import partial
 from typing import NamedTuple
 
-from fim_lsp.context.secrets.scan import BLOT
 from fim_lsp.display import drop_invisible
 from fim_lsp.documents import Document, Edit, Position, alike, line_end
-from fim_lsp.instruct.dialogue import Selection
-from fim_lsp.suggest.lines import indent
+from fim_lsp.instruct import layout
+from fim_lsp.instruct.blocks import find_block
+from fim_lsp.instruct.dialogue import Dialogue, Selection
+from fim_lsp.instruct.refusals import Refusal, find_refusal
+from fim_lsp.next_edit.edits import CountErrors
+from fim_lsp.suggest.lines import margin
 
 MOST_STEPS = 4_000_000  # of a comparison of lines: 0.4 s
 
-OPENING = re.compile(r"^[ \t]{0,8}(`{3,9})[^`\n]{0,40}\n", re.MULTILINE)
-REDACTED = "the lines hold what looks like a secret, and the answer would have changed it"
 
-
-class AnswerBlock(NamedTuple):
-    """The lines of code in an answer so far; *is_whole* when no more can come."""
+class Reading(NamedTuple):
+    """The *lines* that an answer has for the document, and why they are not applied, or None."""
 
     lines: tuple[str, ...]
-    is_whole: bool
+    refusal: Refusal | None
 
 
-def block(answer: str, *, ended: bool = False) -> AnswerBlock:
-    """Return the first block of code in the model's *answer*, as far as its lines are whole."""
-    opening = OPENING.search(answer)
-    if opening is None:
-        return AnswerBlock((), is_whole=False)
-    lines = answer[opening.end() :].split("\n")
-    closing = next((n for n, line in enumerate(lines) if line.strip() == opening[1]), None)
-    if closing is not None:
-        lines = lines[:closing]
-    elif not ended:
-        lines.pop()  # it may go on, or become the end of the block
-    written = [n for n, line in enumerate(lines) if line.strip()]
-    lines = lines[written[0] : written[-1] + 1] if written else []
-    return AnswerBlock(tuple(lines), closing is not None)
+def read(
+    text: str,
+    dialogue: Dialogue,
+    document: Document,
+    replaced: Selection,
+    count: CountErrors | None = None,
+) -> Reading:
+    """
+    Return what the model's whole answer to *dialogue* means for *document*, where it is to take the
+    place of the lines *replaced*. *count*: see `adds_errors`.
+    """
+    shown = dialogue.selection
+    found = find_block(text, shown.clean, shown.language, ended=True)
+    lines = place_lines(shown, found.lines)
+    return Reading(lines, find_refusal(found, lines, dialogue, document, replaced, count))
 
 
 def place_lines(selection: Selection, lines: Sequence[str]) -> tuple[str, ...]:
@@ -54,29 +54,29 @@ def place_lines(selection: Selection, lines: Sequence[str]) -> tuple[str, ...]:
     Return the *lines* of an answer as they belong in the document: indented as the selection is,
     with its secrets.
     """
-    first = next((line for line in selection.clean if line.strip()), "")
-    old, new = indent(first), indent(next((line for line in lines if line.strip()), ""))
-    shift = old.removesuffix(new) if old.endswith(new) else ""  # of lines that are indented less
+    n_shown = len(selection.indent)
+    shown = [line[n_shown:] for line in selection.clean]
+    shared = margin(lines)
+    begun = [line.removeprefix(shared) for line in lines]
+    spelled = layout.respell(begun, shown, selection.unit, selection.language)
+    placed = layout.place(spelled, selection.clean, selection.indent)
+    return tuple(_put_back(selection, map(_drop_unseen(selection), placed)))
+
+
+def _drop_unseen(selection: Selection) -> Callable[[str], str]:
+    """Return what drops from a line the characters that no editor shows and no line here has."""
+    own = {*"".join(selection.lines)}
+    return partial(drop_invisible, keep=own)
+
+
+def _put_back(selection: Selection, lines: Iterable[str]) -> Iterator[str]:
+    """Yield *lines*, each with its secret where it is as it was shown."""
     secrets = defaultdict[str, list[str]](list)  # by what was shown, the last one first
     for shown, line in zip(reversed(selection.clean), reversed(selection.lines), strict=True):
         if shown != line:
             secrets[shown.strip()].append(line)
-    placed, own = [], {*"".join(selection.lines)}
-    for line in (drop_invisible(raw, own) for raw in lines):
-        moved = old + line.removeprefix(new) if line.startswith(new) else shift + line
-        moved = moved if line.strip() else ""
-        if secrets and secrets.get(moved.strip()):
-            moved = secrets[moved.strip()].pop()
-        placed.append(moved)
-    return tuple(placed)
-
-
-def loses_secret(selection: Selection, lines: Sequence[str]) -> bool:
-    """
-    Return whether *lines* have a blot where the selection has a secret, or the instruction had one.
-    """
-    n_own = sum(line.count(BLOT) for line in selection.lines)
-    return sum(line.count(BLOT) for line in lines) > n_own
+    for line in lines:
+        yield secrets[line.strip()].pop() if secrets.get(line.strip()) else line
 
 
 def add_line_ends(document: Document, last: int, lines: Sequence[str]) -> list[str]:

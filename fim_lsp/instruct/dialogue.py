@@ -19,6 +19,9 @@ from typing import NamedTuple
 from fim_lsp.context.secrets.scan import scrub_parts, scrub_text
 from fim_lsp.display import sanitize
 from fim_lsp.documents import Document, Position, body, unix
+from fim_lsp.instruct.blocks import FENCE, MARKUP, longest_fence
+from fim_lsp.instruct.layout import unit_of
+from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, DEFAULT_INDENT
 from fim_lsp.suggest.lines import margin
 from server_bridge.protocol import Prompt, Timings
 
@@ -31,8 +34,14 @@ TASK = (
     "Change the following lines as the instruction below them says. Answer with one block of code: "
     "all of these lines after the change, those that stay the same as well, and nothing else."
 )
+# Asked once, where an answer is not the whole.
+WHOLE = (
+    "That is not all of the lines, or more than them. Answer again, with one block of code between "
+    "two lines {mark}: all of these lines after the change, each of them written out, those that "
+    "stay the same as well, and nothing else."
+)
+LONGER_FENCE = FENCE + "`"
 NEAR = 10  # lines above and below what is wrong: enough to fix most things, and soon written
-FENCE = "```"
 
 
 class Selection(NamedTuple):
@@ -40,7 +49,8 @@ class Selection(NamedTuple):
     The lines [first, last) of a document without their ends; *clean* are the same as a model may
     see them.
 
-    *indent* is what all of them begin with, blank ones aside.
+    *indent* is what all of them begin with, blank ones aside, and *unit* a level of indentation
+    there.
     """
 
     first: int
@@ -48,6 +58,8 @@ class Selection(NamedTuple):
     lines: tuple[str, ...]
     clean: tuple[str, ...]
     indent: str
+    unit: str = DEFAULT_INDENT
+    language: str = ""
 
 
 def select_lines(document: Document, start: Position, end: Position) -> Selection:
@@ -64,7 +76,9 @@ def select_lines(document: Document, start: Position, end: Position) -> Selectio
     above, below = above[-AROUND_CHARS:], below[:AROUND_CHARS]
     shown = scrub_parts((above, "\n".join(lines), "\n" * bool(below) + below))[1]
     clean = tuple(shown.split("\n"))
-    return Selection(first, last, lines, clean, margin(clean))
+    near = (*above.split("\n")[-ABOVE_LINES:], *clean, *below.split("\n")[:BELOW_LINES])
+    unit = unit_of(clean, near, document.language)
+    return Selection(first, last, lines, clean, margin(clean), unit, document.language)
 
 
 def is_too_long(document: Document, start: Position, end: Position) -> bool:
@@ -95,20 +109,21 @@ def around(document: Document, start: Position, end: Position) -> range:
     return range(top, bottom)
 
 
-def fence(texts: tuple[str, ...]) -> str:
-    """Return the fence of a code block that can hold *texts*."""
-    return FENCE + "`" * any(FENCE in text for text in texts)
+def fence(texts: Sequence[str], language: str) -> str:
+    """Return the fence of a code block that can hold *texts*, and what may be made of them."""
+    n_inner = max(longest_fence(texts), len(FENCE) if language in MARKUP else 0)
+    return "`" * max(len(FENCE), n_inner + 1)
 
 
 def begin_answer(selection: Selection, language: str) -> str:
     """Return the beginning of an answer, for models whose answer can be begun."""
-    return f"{fence(selection.clean)}{language}\n"
+    return f"{fence(selection.clean, language)}{language}\n"
 
 
 def turn(selection: Selection, path: str, language: str, instruction: str) -> str:
     """Return the question for the model."""
     code = "\n".join(line.removeprefix(selection.indent) for line in selection.clean)
-    mark = fence(selection.clean)
+    mark = fence(selection.clean, language)
     return (
         f"{TASK}\n\nLines {selection.first + 1} to {selection.last} of {scrub_text(path)}:\n"
         f"{mark}{language}\n{code}\n{mark}\n\nInstruction:\n{scrub_text(instruction)}"
@@ -166,14 +181,15 @@ class Dialogue:
     *context* is the prompt without turns, which shows the lines *shown*; *turns* end with the
     question asked last.
 
-    *answer* is what the model said to that, "" before it did, and *result* what was made of it.
-    *sample*: see `Request`.
+    *instruction* is what the user wants by that; *answer* is what the model said, "" before it did,
+    and *result* what was made of it. *sample*: see `Request`.
     """
 
     context: Prompt
     shown: range
     selection: Selection
     turns: tuple[str, ...]
+    instruction: str = ""
     answer: str = ""
     result: tuple[str, ...] = ()
     sample: int = 0
@@ -197,8 +213,14 @@ def continue_dialogue(
         return replace(last, answer="", sample=last.sample + 1)
     if question.more and last.answer:
         turns = (*last.turns, last.answer, further(question.instruction))
-        return replace(last, turns=turns, answer="", sample=0)
+        return replace(last, turns=turns, instruction=question.instruction, answer="", sample=0)
     return None
+
+
+def ask_whole(last: Dialogue, answer: str) -> Dialogue:
+    """Return *last* with the question for all lines, where the *answer* left some out."""
+    mark = max(fence(last.selection.clean, last.selection.language), LONGER_FENCE)
+    return replace(last, turns=(*last.turns, answer, WHOLE.format(mark=mark)), answer="")
 
 
 TITLE_CHARS = 60

@@ -16,6 +16,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from server_bridge.fim import thoughts
 from server_bridge.fim.chat import CHAT, GAP, NO_THINKING, TASK
 from server_bridge.fim.layout import Part, neutral, render
 from server_bridge.openai.stream import StreamedAnswer
@@ -219,17 +220,6 @@ def behind(text: str, line: str) -> tuple[str | None, bool]:
     return first, is_whole or bool(newline)
 
 
-_THOUGHTS = ("think", "thinking", "thought", "reasoning")
-_THOUGHT = "|".join(_THOUGHTS)
-# What stands before a block: OpenAI's gpt-oss thinks in a channel of its own (its harmony format).
-_BEFORE = re.compile(
-    rf"[\s\u200b\u200e\u200f\u2060\ufeff]+|<({_THOUGHT})>.*?</\1>|</(?:{_THOUGHT})>"
-    r"|<\|channel\|>analysis<\|message\|>.*?<\|end\|>"
-    r"|(?:<\|start\|>assistant)?<\|channel\|>final<\|message\|>",
-    re.DOTALL | re.IGNORECASE,
-)
-_THOUGHT_BEGINS = (*(f"<{name}>" for name in _THOUGHTS), "<|channel|>analysis<|message|>")
-_THOUGHT_ENDS = re.compile(rf"</(?:{_THOUGHT})>", re.IGNORECASE)
 _OPENING = re.compile(r"(`{3,8}|~{3,8})[^`~\n]{0,100}\n")
 _CLOSING = re.compile(r"^[ \t]{0,64}(`{3,}|~{3,})", re.MULTILINE)
 
@@ -240,14 +230,15 @@ def _find_block(text: str) -> tuple[str | None, bool]:
     more cannot come.
     """
     text = text.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n")
-    at = _skip(text, 0)
+    at = thoughts.skip(text)
     opening = _OPENING.match(text, at)
-    if not opening and (thought := _THOUGHT_ENDS.search(text, at)):  # the template began it
-        at = _skip(text, thought.end())
+    end = next((end for _, end in thoughts.find_ends(text, at)), None)
+    if not opening and end is not None:  # the template began the thought
+        at = thoughts.skip(text, end)
         opening = _OPENING.match(text, at)
     if not opening:  # prose may turn out to be a thought, until there is a block in it
         is_open = len(_CLOSING.findall(text, at)) < 2  # noqa: PLR2004
-        is_open |= text[at:].lower().startswith(_THOUGHT_BEGINS)
+        is_open |= thoughts.is_open(text, at)
         return ("", False) if is_open else (None, True)
     fence, block = opening[1], text[opening.end() :]
     fences = _CLOSING.finditer(block)
@@ -257,10 +248,3 @@ def _find_block(text: str) -> tuple[str | None, bool]:
     if fence.startswith(last.strip()):  # it may become the end
         block = block[: len(block) - len(last)]
     return block, False
-
-
-def _skip(text: str, at: int) -> int:
-    """Return where what stands before a block ends, from *at* on."""
-    while before := _BEFORE.match(text, at):
-        at = before.end()
-    return at

@@ -91,7 +91,7 @@ def test_what_the_model_sees(editor: Editor) -> None:
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_writing_on(editor: Editor, newline: str) -> None:
-    """A long text is inserted where the cursor was, in whole lines that end as the document's, with progress."""
+    """A long text is inserted at the cursor, in whole lines as the document has them, with progress."""
     editor.initialize(capabilities=PROGRESS, initializationOptions=EMBEDDED)
     assert editor.command("fim.continueLong") == {"text": "", "note": "the document is not open"}
     editor.open(A, f"def add(left, right):{newline}    ")

@@ -168,7 +168,7 @@ def test_a_selection_has_code_actions(ready: Editor, server: Scripted) -> None:
 def test_what_another_server_found_wrong_can_be_fixed(
     ready: Editor, server: Scripted, message: object
 ) -> None:
-    """Its message, which may be Markdown, goes into the instruction, and the block around it is edited."""
+    """Its message, maybe Markdown, goes into the instruction; the block around it is edited."""
     ready.results["workspace/applyEdit"] = {"applied": True}
     place = {"start": {"line": 5, "character": 4}, "end": {"line": 5, "character": 9}}
     wrong = {"range": place, "message": message}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.documents import Document, Position, apply_edits, open_document
-from fim_lsp.instruct.answer import block, edits, loses_secret, place_lines, span
+from fim_lsp.instruct.answer import edits, place_lines, span
 from fim_lsp.instruct.dialogue import (
     MESSAGE_CHARS,
     Selection,
@@ -20,6 +20,7 @@ from fim_lsp.instruct.dialogue import (
     select_lines,
     turn,
 )
+from fim_lsp.instruct.refusals import loses_secret
 
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 TEXT = "import os\n\n    def f(x):\n        return x\n\n    def g(y):\n        return y\n"
@@ -74,29 +75,12 @@ def test_no_secret_is_in_a_question() -> None:
     assert "Q2Fu" not in turn(selection(block, 2, 3), "a.py", "python", "sort")
 
 
-@pytest.mark.parametrize(
-    ("said", "lines", "is_whole"),
-    [
-        ("```python\nx = 1\n", ("x = 1",), False),
-        ("```python\nx = 1\ny", ("x = 1",), False),  # a line that is not whole is none yet
-        ("```python\nx = 1\n```", ("x = 1",), True),
-        ("Sure! Here it is:\n\n```py\nx = 1\n```\nI made it 1.", ("x = 1",), True),
-        ("x = 1", (), False),  # no block, no code
-        ("````md\n```\na\n```\n````\n", ("```", "a", "```"), True),  # ended by what began it
-        ("```python\n\n\nx = 1\n\n```", ("x = 1",), True),
-    ],
-)
-def test_the_first_block_of_an_answer_is_the_code(
-    said: str, lines: tuple[str, ...], *, is_whole: bool
-) -> None:
-    """Whatever is said around it."""
-    assert block(said) == (lines, is_whole)
-    assert block("```\nx = 1\ny", ended=True).lines == ("x = 1", "y")
-
-
 def test_a_block_of_lines_with_fences_has_a_longer_one() -> None:
-    """So that they do not end it."""
-    assert begin_answer(selection("a\n```\nb\n", 0, 3), "markdown") == "````markdown\n"
+    """So that they do not end it; and one of Markdown, into which the model may write some."""
+    assert begin_answer(selection("a\n```\nb\n", 0, 3), "python") == "````python\n"
+    assert begin_answer(selection("a\n````\nb\n", 0, 3), "markdown") == "`````markdown\n"
+    assert begin_answer(selection("a\nb\n", 0, 2), "markdown") == "````markdown\n"
+    assert begin_answer(selection("a\nb\n", 0, 2), "python") == "```python\n"
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ READ: list[tuple[str, object, str, object]] = [
     (ACTION, {**AT, "range": RANGE}, "context.diagnostics", ()),
     (ACTION, {**AT, "range": RANGE, "context": {"diagnostics": None}}, "context.diagnostics", ()),
     (ACTION, found("no `x`"), "context.diagnostics.0.message", "no `x`"),
-    (ACTION, found({"kind": "markdown", "value": "no `x`"}), "context.diagnostics.0.message", "no `x`"),
+    (ACTION, found({"kind": "markdown", "value": "x"}), "context.diagnostics.0.message", "x"),
     (ACTION, found({"kind": "markdown"}), "context.diagnostics.0.message", ""),
     (ACTION, found(None), "context.diagnostics.0.message", ""),
     (WATCHED, {"changes": [{"uri": "u"}]}, "changes.0.type", types.FileChangeType.Changed),

@@ -69,7 +69,7 @@ async def test_an_edit_is_the_lines_that_take_the_place_of_the_selection(typist:
 @pytest.mark.parametrize(
     ("answer", "note"),
     [
-        ("```", "the model answered with no code"),
+        ("```", "the model's answer is empty, and the instruction asks for no deletion"),
         ("def area(w, h):\n    return w * h\n```", "the model changed nothing"),
         ("x = 1\n" * 400, "the answer was too long and broke off: select fewer lines"),
     ],
@@ -128,7 +128,7 @@ async def test_the_newest_edit_ends_the_one_before(typist: Write) -> None:
 
 @pytest.mark.parametrize("call", ["measure", "warm", "stream"])
 async def test_a_cancelled_edit_stops_before_its_next_step(typist: Write, call: str) -> None:
-    """While its prompt is measured or evaluated, no text is asked for; while it is written, no more."""
+    """No text is asked for behind a prompt, and no more while it is written."""
     backend = says(ANSWER)
     backend.state = dataclasses.replace(backend.state, prefill_per_s=100)  # a step is 25 tokens
     user, goes_on = typist(backend), True

@@ -17,19 +17,21 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from fim_lsp.documents import Document, Position, TextPlace
-from fim_lsp.instruct.answer import REDACTED, AnswerBlock, block, loses_secret, place_lines
+from fim_lsp.instruct.answer import Reading, place_lines, read
+from fim_lsp.instruct.blocks import Found, find_block
 from fim_lsp.instruct.dialogue import (
-    FENCE,
     Dialogue,
     Edited,
     Instruction,
     Selection,
+    ask_whole,
     continue_dialogue,
     fix,
     is_too_long,
     select_lines,
     turn,
 )
+from fim_lsp.instruct.refusals import Refusal
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.lane import Lane, Permit, Withdrawn
@@ -39,6 +41,7 @@ from fim_lsp.tasks import Newest
 from server_bridge.protocol import BackendError, PromptTooLong, Reply, Request, Stop, Timings
 
 LEAST_TOKENS = 256  # of an answer: a docstring, or a few lines more than there were
+BROKE_OFF = "the answer was too long and broke off: select fewer lines"
 TOO_LONG = "the selection is too long for the model: select fewer lines"
 GROWTH = 3  # how many times longer than the selection an answer may be
 
@@ -103,13 +106,14 @@ class Work:
         self._looked = now, n
         return True
 
-    def block(self, *, ended: bool = False) -> AnswerBlock:
+    def block(self, *, ended: bool = False) -> Found:
         """Return the code in the answer."""
-        return block(self.text, ended=ended)
+        selection = self.dialogue.selection
+        return find_block(self.text, selection.clean, selection.language, ended=ended)
 
-    def lines(self, *, ended: bool = False) -> tuple[str, ...]:
-        """Return the code as it belongs in the document."""
-        return place_lines(self.dialogue.selection, self.block(ended=ended).lines)
+    def lines(self) -> tuple[str, ...]:
+        """Return the code so far as it belongs in the document."""
+        return place_lines(self.dialogue.selection, self.block().lines)
 
 
 @dataclass(eq=False, repr=False)
@@ -155,15 +159,25 @@ class InstructedEdits:
                 work = Work(dialogue, on_progress)
                 permit = doc.permit(document, lambda: why_over() or work.why_over())
                 await self._answer(work, permit, document)
-                permit(dialogue.context)
-                lines = work.lines(ended=True)
-            if why := _why_none(work, lines, selection):
-                return Edited(note=why, cost=work.cost)
+                lines, refusal = await self._read(doc, work, selection)
+                if refusal is not None and refusal.again:
+                    work.dialogue = ask_whole(work.dialogue, work.text)
+                    await self._answer(work, permit, document)
+                    lines, refusal = await self._read(doc, work, selection)
+                permit(work.dialogue.context)
+            if refusal is not None:
+                return Edited(note=refusal.why, cost=work.cost)
         except (Withdrawn, BackendError) as error:
             return Edited(note=str(error), cost=work.cost if work else Timings())
-        answer = f"{work.text}\n{FENCE}" if work.stop is Stop.WORD else work.text
-        view.keep_dialogue(replace(work.dialogue, answer=answer, result=lines))
+        view.keep_dialogue(replace(work.dialogue, answer=work.text, result=lines))
         return Edited(document, selection.first, selection.last, lines, "", work.cost)
+
+    async def _read(self, doc: OpenDocument, work: Work, replaced: Selection) -> Reading:
+        """Return what the answer means, where it is to take the place of *replaced*."""
+        if work.stop in (Stop.LIMIT, Stop.FULL) and not work.block(ended=True).is_whole:
+            return Reading((), Refusal(BROKE_OFF))
+        asked = work.dialogue, doc.document, replaced
+        return await asyncio.to_thread(read, work.text, *asked, doc.workspace.count_errors)
 
     async def _admit(self, uri: str) -> OpenDocument:
         """
@@ -229,7 +243,7 @@ class InstructedEdits:
         question = turn(selection, doc.file.path, document.language, instruction)
         last = self._last(doc)
         if last is not None and selection.first in last.shown:
-            return Dialogue(last.context, last.shown, selection, (question,))
+            return Dialogue(last.context, last.shown, selection, (question,), instruction)
         cursor = doc.place and doc.place.position
         is_inside = cursor and selection.first <= cursor.line <= selection.last
         at = document.clamp(cursor if cursor and is_inside else Position(selection.first, 0))
@@ -237,7 +251,8 @@ class InstructedEdits:
         frame = await self._lane.run(permit, partial(self._framing.best, doc, place))
         context = replace(frame.prompt(place), middle="", tape=(), forced="")
         end = frame.window.anchor + frame.window.suffix.count("\n") + 1
-        return Dialogue(context, range(frame.window.first, end), selection, (question,))
+        shown = range(frame.window.first, end)
+        return Dialogue(context, shown, selection, (question,), instruction)
 
     async def _answer(self, work: Work, permit: Permit, document: Document) -> None:
         """Have the model answer, shown less where all of the context is too long for it."""
@@ -249,7 +264,7 @@ class InstructedEdits:
         for shown in dict.fromkeys((context, replace(context, chunks=()), bare)):
             dialogue = replace(work.dialogue, context=shown)
             prompt = dialogue.prompt(document.language)
-            request = Request(prompt, n_predict, (f"\n{FENCE}",), dialogue.sample)
+            request = Request(prompt, n_predict, sample=dialogue.sample)
             try:
                 work.begin(dialogue, await self._lane.evaluate(permit, prompt))
                 await self._lane.write(permit, request, work.take, lambda: work.can_rest)
@@ -268,14 +283,3 @@ def _select(document: Document, start: Position, end: Position) -> Selection:
     if is_too_long(document, start, end):
         raise Withdrawn(TOO_LONG)
     return select_lines(document, start, end)
-
-
-def _why_none(work: Work, lines: tuple[str, ...], replaced: Selection) -> str:
-    """Return why *lines* are no answer that may be applied, "" where they are one."""
-    if work.stop in (Stop.LIMIT, Stop.FULL) and not work.block().is_whole:
-        return "the answer was too long and broke off: select fewer lines"
-    if not any(map(str.strip, lines)):
-        return "the model answered with no code"
-    if loses_secret(work.dialogue.selection, lines):
-        return REDACTED
-    return "the model changed nothing" if lines == replaced.lines else ""

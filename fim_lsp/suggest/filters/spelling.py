@@ -42,7 +42,7 @@ def reindented(candidate: Candidate, cursor: Cursor) -> Candidate:
     parts = candidate.text.split("\n")
     n_spaces = _step(parts) if cursor.unit == "\t" else len(cursor.unit)
     first = 1 if cursor.before.strip() else 0
-    parts[first:] = (_respell_indent(part, cursor.unit, n_spaces) for part in parts[first:])
+    parts[first:] = (respell_indent(part, cursor.unit, n_spaces) for part in parts[first:])
     if not first and parts[0].strip():
         parts = _lift(parts, cursor)
     return candidate.change("\n".join(parts), "indentation as in the file")
@@ -127,13 +127,13 @@ def _step(parts: list[str]) -> int:
     return next((n for n in USUAL_STEPS if all(width % n == 0 for width in widths)), USUAL_STEPS[0])
 
 
-def _respell_indent(line: str, unit: str, n_spaces: int) -> str:
+def respell_indent(line: str, unit: str, n_spaces: int) -> str:
     """
     Return the line with its indentation in *unit*, where it is not; *n_spaces* and a tab are one
     level.
     """
     white = indent(line)
-    if unit == "\t" and white.startswith(" "):
-        n_levels, rest = divmod(len(white.replace("\t", " " * n_spaces)), n_spaces)
-        return "\t" * n_levels + " " * rest + line[len(white) :]
-    return line if unit == "\t" else white.replace("\t", unit) + line[len(white) :]
+    if white.startswith("\t") if unit == "\t" else n_spaces == len(unit) and "\t" not in white:
+        return line
+    n_levels, rest = divmod(len(white.replace("\t", " " * n_spaces)), n_spaces)
+    return unit * n_levels + " " * rest + line[len(white) :]
