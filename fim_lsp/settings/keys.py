@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterator, Mapping
 EXCLUDE = "privacy.exclude"
 KEY_CHARS = 80
 _NEAR = 2  # letters that a name for what is private may differ in
+_HIDING = ("privacy", "exclude", "ignore", "privacyexclude")
+_WORD = re.compile(r"[A-Z]?[a-z]+")  # of `excludeFiles`, `exclude_patterns`
 _OURS = re.compile(r"(?:fim\.)+", re.IGNORECASE)
 _HEADER = re.compile(r"\s*\[+([^\[\]]+)\]")
 _QUOTES = re.compile(r"[\s\"']")
@@ -41,14 +43,18 @@ def flatten(raw: object, *, ours: bool, tables: Collection[str] = ()) -> list[tu
 
 
 def may_hide(key: str) -> bool:
-    """Return whether *key*, which is wrong, may have been to say what is private."""
+    """
+    Return whether *key*, which is wrong, may have been to say what is private.
+
+    A word of it is near `privacy`, `exclude` or `ignore`, in whatever section it stands.
+    """
     if key == "fim":
         return True
-    names = [part.strip().casefold() for part in key[:KEY_CHARS].split(".")]
-    near = [_distance(name, EXCLUDE.partition(".")[0]) for name in names]
-    whole = "".join(filter(str.isalnum, "".join(names)))
-    near += [_distance(whole, meant) for meant in ("exclude", "privacyexclude")]
-    return min(near) <= _NEAR
+    parts = [part.strip() for part in key[:KEY_CHARS].split(".")]
+    words = [word for part in parts for word in _WORD.findall(part)]
+    together = "".join(filter(str.isalnum, "".join(parts)))
+    names = {name.casefold() for name in (*parts, *words, together)}
+    return min(_distance(name, meant) for name in names for meant in _HIDING) <= _NEAR
 
 
 def _distance(one: str, other: str) -> int:

@@ -123,6 +123,21 @@ NEAR: dict[str, object] = {
     "settings": {"privacy": {"exclude": SECRET}},
     "privacy ": [{"exclude": SECRET}],
     " privacy ": "mine.py",
+    "files.exclude": SECRET,  # VS Code's name for it
+    "completion.exclude": SECRET,
+    "ring": {"exclude": SECRET},
+    "exclude.files": SECRET,
+    "excludeFiles": SECRET,
+    "exclude_patterns": SECRET,
+    "filesExclude": SECRET,
+    "ignore": SECRET,
+    "ignored": SECRET,
+    "files.include": SECRET,  # all others were not to be sent
+    "policy.exclude": 1,
+    "ignore.files": SECRET,
+    "context.ignoreFiles": SECRET,
+    "fim.files.exclude": SECRET,
+    "security": {"exclude": "*.env"},
 }
 
 
@@ -141,9 +156,9 @@ def test_what_was_to_be_private_hides_all_where_it_is_misspelled(
 
 
 FAR: list[object] = [
-    {"privacy": {}}, {"privacy": {"exclude": []}}, {"privacy.exclude": None}, {"policy.exclude": 1},
-    {"files.exclude": SECRET}, {"prompt": {"prefix": SECRET}}, {"completion": {"disabledFor": 1}},
-    {"privacy" * 20: SECRET},
+    {"privacy": {}}, {"privacy": {"exclude": []}}, {"privacy.exclude": None}, {"files.exclude": {}},
+    {"prompt": {"prefix": SECRET}}, {"completion": {"disabledFor": 1}},
+    {"privacy" * 20: SECRET}, {"backend": {"score": 1}},
 ]  # fmt: skip
 
 
