@@ -93,9 +93,8 @@ class Newest(Generic[K]):
             before.end()
 
 
-async def look_apart(look: Callable[[], T]) -> T:
+async def in_disk_thread(look: Callable[[], T]) -> T:
     """
-    Return what *look* sees on disk, which verdicts and user wait for, from a thread that no other
-    work needs.
+    Run *look* in a thread reserved for slow disks; return what it returns.
     """
     return await asyncio.get_running_loop().run_in_executor(_LOOKING, look)

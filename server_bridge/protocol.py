@@ -134,10 +134,10 @@ class Reply:
     The answer to one `Request`, or the next piece of it.
 
     *text* begins with the prompt's `forced`, as far as it got. *tokens* spell *text* and *middle*
-    spells the prompt's middle; where a backend deals in text only, their ids are `NO_ID`. A piece
-    reads as if it had been asked for with the prompt `append_text` makes of those before; what is
-    evaluated belongs to the first, and all but the last say `Stop.LIMIT`. One without text lets its
-    reader leave.
+    spells the prompt's middle; where a backend deals in text only, their ids are `NO_ID`. Each
+    piece continues the prompt plus all earlier pieces (`append_text`); the first has the count of
+    evaluated tokens, and all but the last say `Stop.LIMIT`. At a piece without text the reader may
+    leave.
     """
 
     text: str

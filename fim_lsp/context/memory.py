@@ -201,7 +201,7 @@ class Memory:
         return {"chunks": len(ring.chunks), "queued": len(self._queued), "evicted": ring.evicted}
 
     def _forget(self, uri: str) -> None:
-        """Keep nothing of a file but what the ring shows: `unsure` has the rest judged again."""
+        """Forget a file; its chunks in the ring stay until they are judged again (`unsure`)."""
         self._yanks = tuple(piece for piece in self._yanks if piece.uri != uri)
         for by_uri in (self._sources, self._closed, self._edited, self._queued, self._looked):
             by_uri.pop(uri, None)

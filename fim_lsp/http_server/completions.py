@@ -44,8 +44,9 @@ NOTHING = Insertion("", Timings())
 @dataclass(slots=True)
 class PendingCompletion:
     """
-    A question that is being answered: the version of its document, the cursor, what counts as if it
-    stood there, how long the answer may be, and whether its text is wanted as it grows.
+    A question that is being answered: the version of its document, the cursor, the text to treat
+    as already inserted there, how long the answer may be, and whether its text is wanted as it
+    grows.
 
     *n_waiting* requests wait for it, and *listeners* get the text as it grows.
     """

@@ -81,7 +81,9 @@ class RulePlace(NamedTuple):
 def make_record(rule: Rule | Block, history: Sequence[Example]) -> RuleRecord:
     """Return what is known of *rule*; *history* has the newest change first."""
     made = [n for n, example in enumerate(history) if holds(rule, example)]
-    missed = [n for n, example in enumerate(history) if n not in made and rule.is_missed(example)]
+    missed = [
+        n for n, example in enumerate(history) if n not in made and rule.is_contradicted_by(example)
+    ]
     return RuleRecord(rule, tuple(history[n] for n in made), made[0] if made else 0, len(missed))
 
 

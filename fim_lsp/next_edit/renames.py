@@ -146,8 +146,8 @@ def _without_others(
     definitions: Sequence[tuple[NameChange, Renamed]], changes: Sequence[NameChange]
 ) -> Iterator[tuple[NameChange, Renamed]]:
     """
-    Yield the definitions whose line has no name that became another but those of definitions, and
-    no local that became `_local`, which says that it is unused.
+    Yield the definitions on lines where nothing but definitions was renamed, and no local that
+    became `_local`, which says that it is unused.
     """
     names = {change.renaming[1:3] for change, _ in definitions}
     mixed = {change.example for change in changes if change.renaming[1:3] not in names}

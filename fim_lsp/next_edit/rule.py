@@ -225,8 +225,8 @@ class Rule:
         new = self.apply(old)
         return (line, (old,), (new,)) if new != old else None
 
-    def is_missed(self, example: Example) -> bool:
-        """Return whether it holds for what stood there, but something else was made of it."""
+    def is_contradicted_by(self, example: Example) -> bool:
+        """Return whether the rule applies to the old text but gives another result."""
         return example.is_in_line and self.apply(example.before[0]) != example.before[0]
 
     def apply(self, line: str) -> str:

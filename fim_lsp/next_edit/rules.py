@@ -208,8 +208,8 @@ class Block:
             return None
         return start, old, _indent(self.after, margin(old))
 
-    def is_missed(self, example: Example) -> bool:
-        """Return whether it holds for what stood there, but something else was made of it."""
+    def is_contradicted_by(self, example: Example) -> bool:
+        """Return whether the rule applies to the old text but gives another result."""
         return bool(self.before) and _flush(example.before) == self.before
 
 

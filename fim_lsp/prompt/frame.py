@@ -72,7 +72,7 @@ def move(frame: Frame, edit: Edit) -> Frame:
     return frame if moved is frame.window else replace(frame, window=moved)
 
 
-def beside(chunks: Chunks, path: str, shown: Window) -> Chunks:
+def chunks_for_window(chunks: Chunks, path: str, shown: Window) -> Chunks:
     """
     Return those of *chunks* of an earlier prompt that may stand in one with another window of
     *path*.

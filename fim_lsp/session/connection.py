@@ -140,8 +140,7 @@ class Connection:
     def report_state(self, *, again: bool = False) -> None:
         """
         Pass on a change, once: of the server, its health and model, and of whether all is as it
-        should be. That it answers again, as yet without a completion, is none. *again*: in any
-        case.
+        should be. Recovery counts only after a completion succeeded. *again*: in any case.
         """
         state = self.state
         is_trouble = state.health in (Health.DOWN, Health.READY, Health.BUSY) and bool(state.cause)

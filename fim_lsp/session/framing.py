@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from fim_lsp.documents import TextPlace
 from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt import window
-from fim_lsp.prompt.frame import Chunks, Frame, affordable, beside
+from fim_lsp.prompt.frame import Chunks, Frame, affordable, chunks_for_window
 from fim_lsp.prompt.report import PromptReport, describe
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.lane import Lane, PermittedModel, Withdrawn
@@ -151,7 +151,7 @@ class Framing:
         )
         runs = dict.fromkeys([doc.workspace.evaluated, *(f.header.chunks for f in at_hand)])
         made = (
-            Frame(doc.view.ladder.header(beside(run, doc.file.path, shown)), shown)
+            Frame(doc.view.ladder.header(chunks_for_window(run, doc.file.path, shown)), shown)
             for shown in windows
             for run in runs
         )

@@ -1,9 +1,9 @@
 """
 Finds out which open documents are private, before anything of them is used. State: the looks.
 
-Until a document is judged it counts as private (`UNJUDGED`), and nothing of it is shown. Looks take
-turns, so that thousands need a few threads; the one that a request waits for is next, and one whose
-disk does not answer holds up no other. A request waits for the verdicts on what its prompt may
+Until a document is judged it counts as private (`UNJUDGED`), and nothing of it is shown. A fixed
+pool of threads judges files; a file that a request waits for goes first, and a disk that does not
+answer holds up no other file. A request waits for the verdicts on what its prompt may
 hold, for `LIMIT_S` at most. A change of the rules has all judged again, also the remembered files
 that are not open, once for changes that follow each other. What is private now is in no prompt that
 is made later, what was saved of it is deleted, and the embedded engine is ended.

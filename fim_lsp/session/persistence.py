@@ -27,7 +27,7 @@ from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.state_file import SavedDocument, SavedWorkspace
 from fim_lsp.session.state.verdicts import CALM_S, LIMIT_S
 from fim_lsp.session.state.workspaces import Workspace
-from fim_lsp.tasks import Tasks, look_apart
+from fim_lsp.tasks import Tasks, in_disk_thread
 from fim_lsp.workspace.paths import local_path, locate
 from server_bridge.machine import notes
 from server_bridge.protocol import BackendError
@@ -92,7 +92,7 @@ class Persistence:
             doc.view.begin_restoring(lambda: self._restoring.start(work, "restore"))
 
     async def _restore_ring(self, cache: Path, workspace: Workspace) -> None:
-        saved = await look_apart(partial(state_file.load, cache, workspace.key))
+        saved = await in_disk_thread(partial(state_file.load, cache, workspace.key))
         workspace.restore_ring(saved.ring)
         workspace.note_saved(saved)
 
@@ -141,9 +141,9 @@ class Persistence:
 
     async def _forget(self, cache: Path) -> None:
         delete = partial(state_file.forget, cache)
-        await look_apart(delete)
+        await in_disk_thread(delete)
         await asyncio.gather(*self._saves, return_exceptions=True)
-        await look_apart(delete)  # what they had on their way to the disk
+        await in_disk_thread(delete)  # what they had on their way to the disk
         for workspace in self._open_documents.workspaces:
             workspace.note_saved(None)
         for doc in self._open_documents:
@@ -161,8 +161,8 @@ class Persistence:
 
         What cannot be judged stays: its disk does not answer, or it is of other workspaces, whose
         rules this session does not know. Called at the start, and when files are gone or the rules
-        of what is private changed; a folder that the user closed since is looked at, too. One that
-        is under way is done again for all that comes until its end, and after a save.
+        of what is private changed; a folder that the user closed since is looked at, too. If
+        rules change during an audit, or text is saved, the audit is run again.
         """
         self._is_due = True
         self._roots |= {*self._open_documents.workspaces.roots}
@@ -186,7 +186,7 @@ class Persistence:
                 save.add_done_callback(lambda _: self.begin_audit())
             roots = self._open_documents.workspaces.roots, tuple(self._roots)
             try:
-                kept, by_root = await look_apart(partial(_list_kept, cache, *roots))
+                kept, by_root = await in_disk_thread(partial(_list_kept, cache, *roots))
             except OSError as error:
                 log.warning("text on disk is not judged: %s", error)
                 return
@@ -205,7 +205,7 @@ class Persistence:
         verdicts = self._open_documents.workspaces.verdicts
         try:
             look = partial(verdicts.list_private, uris, self._connection.config.privacy)
-            await self._drop(cache, kept, await look_apart(look))
+            await self._drop(cache, kept, await in_disk_thread(look))
         finally:
             del self._looks[root]
 
@@ -213,7 +213,7 @@ class Persistence:
         """Delete what is kept and has text of files that are *private* now."""
         gone = [path for path, uris in kept.items() if not {*uris}.isdisjoint(private)]
         for path in gone:
-            await look_apart(partial(notes.drop, path))
+            await in_disk_thread(partial(notes.drop, path))
         for workspace in self._open_documents.workspaces:
             if state_file.path_of(cache, workspace.key) in gone:
                 workspace.note_saved(None)

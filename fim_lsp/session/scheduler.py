@@ -110,8 +110,8 @@ class Scheduler:
 
     def again(self, kind: str, step: Step, *, delay: float) -> None:
         """
-        Leave *step* for later, as what the job of its *kind* goes on with, which runs now: not
-        sooner than after *delay* seconds of quiet. A newer job of this kind stays.
+        Reschedule the running job of this *kind* with *step*, after *delay* seconds of quiet. A
+        newer job of this kind stays.
         """
         if self._jobs.get(kind) is not self._running:
             return

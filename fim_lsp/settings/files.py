@@ -78,8 +78,8 @@ class Sources:
         Read the user's file and those of the workspace's *roots* again.
 
         A disk may not answer: what is not there after `LIMIT_S` is not known yet, and *on_late* is
-        called, from another thread, once `take` has it. What is under way began before the change
-        that this is called for: it does not count, and is read again.
+        called, from another thread, once `take` has it. A read in progress may be older than
+        the change: its result is ignored, and the file is read again.
         """
         self._roots, self._on_late = roots, on_late
         self.take()
@@ -174,9 +174,10 @@ def _files(roots: tuple[Path, ...]) -> list[Path]:
 
 def _follow(before: _Reading | None, now: _Reading) -> _Reading:
     """
-    Return what is known of a file after it was read: while it is wrong, what it said before, too.
+    Return what is known of a file after it was read.
 
-    An empty one was not when it was read before: editors empty a file to write it.
+    The last valid content is kept while the file is wrong, or was just emptied by an editor that
+    writes it.
     """
     layer = now.layer
     if layer.raw == {} and not layer.text and before and before.layer.raw:

@@ -201,8 +201,8 @@ class Endpoints:
 
     def _detour(self) -> tuple[str, str]:
         """
-        Return why a better one, that the user should know of, is not in use, and the cause of that;
-        else of what is in doubt of the one in use, which failed at work.
+        Return why a better server, that the user should know of, is not in use, and the cause;
+        otherwise why the server in use is doubted.
         """
         serving = self._serving
         for endpoint in self._endpoints[: self._endpoints.index(serving)]:

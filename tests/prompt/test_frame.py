@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fim_lsp.documents import Edit, Position
-from fim_lsp.prompt.frame import Frame, Header, affordable, beside, move, still_true
+from fim_lsp.prompt.frame import Frame, Header, affordable, chunks_for_window, move, still_true
 from fim_lsp.prompt.window import Window
 from server_bridge.protocol import Chunk, Measure
 
@@ -45,7 +45,7 @@ def test_chunks_of_an_earlier_prompt_end_where_the_window_begins(
     """No line is shown twice, and what is kept is a prefix, so the backend holds it."""
     chunks = (CHUNKS[0], second, CHUNKS[2])
     shown = Window(0, 2, "def total(items):\n    pass\n", "")
-    assert beside(chunks, path, shown) == chunks[:n_chunks]
+    assert chunks_for_window(chunks, path, shown) == chunks[:n_chunks]
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])

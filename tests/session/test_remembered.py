@@ -170,7 +170,7 @@ async def test_a_look_counts_for_what_it_was_about(
         known = {source.uri: source for source in workspace.memory.unsure()}
         return [None, *(known[uri(name)] for name in (B, C))]
 
-    monkeypatch.setattr(workspaces, "look_apart", look)
+    monkeypatch.setattr(workspaces, "in_disk_thread", look)
     assert await workspace.reverify(PrivacyConfig()) is (meanwhile != "opened")
     assert workspace.memory.knows(uri(A)) is (meanwhile == "opened")
     assert workspace.may_show(uri(B)) is (meanwhile != "the rules changed")
@@ -230,7 +230,7 @@ async def test_work_that_has_not_begun_is_of_the_rules_of_before(
     async def look(_: object) -> list[Source]:
         return [*workspace.memory.unsure()]
 
-    monkeypatch.setattr(workspaces, "look_apart", look)
+    monkeypatch.setattr(workspaces, "in_disk_thread", look)
     waits: asyncio.Task[object]
     if work == "a look":
         waits = workspace.reverify(PrivacyConfig())

@@ -80,7 +80,7 @@ class FrameLadder:
             return top
         old = frame.window if frame and frame.window.share == share else None
         new = window.place_window(*place, budget, old, share)
-        chunks = frames.beside(frame.header.chunks, self.file.path, new) if frame else ()
+        chunks = frames.chunks_for_window(frame.header.chunks, self.file.path, new) if frame else ()
         if old is None and share == 1:
             chunks = ring(new)
         self.next = Frame(self.header(chunks), new)
@@ -111,7 +111,7 @@ class FrameLadder:
         self.aside = frame
 
     def note_saved(self, frame: Frame | None) -> None:
-        """Note that *frame* is on disk; one that moved meanwhile is not."""
+        """Record that *frame* is saved, unless it changed since."""
         self.saved = frame if frame is self.current else None
 
     def restore(self) -> None:

@@ -1,6 +1,6 @@
 """
-What a model may see of one open document, and all that was made for it: what models said behind its
-cursor, too, kept or being decoded (`KnownText`).
+What a model may see of one open document, and all that was made for it, including generated texts,
+finished or in progress (`KnownText`).
 
 A verdict opens or closes the view. While a document is judged again its view stands still; a
 refusal, and another folder, begin a new one, so work for the old one finds nothing to go on with.

@@ -18,7 +18,7 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from fim_lsp.settings.config import Config, PrivacyConfig
-from fim_lsp.tasks import look_apart
+from fim_lsp.tasks import in_disk_thread
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.files import has_lines
 from fim_lsp.workspace.ignore_files import UNSURE, list_rule_files, why_private
@@ -33,8 +33,10 @@ REFUSALS = 10_000  # that are remembered
 
 class Judged(NamedTuple):
     """
-    The reason why a file is private, "" where it is not; where it is, None if nowhere; whether the
-    editor shows what is in it.
+    The verdict on a file.
+
+    *why* it is private, "" if it is not. Its *place* on the disk, None if there is none.
+    *is_shown*: the editor shows the text that is on the disk.
     """
 
     why: str
@@ -61,7 +63,7 @@ class Verdicts:
         name = "" if uri.startswith("untitled:") else os.path.normpath(file)  # noqa: ASYNC240
         refused = lines if name in self._refusals else None
         look = partial(self._look, uri, refused, config.privacy)
-        seen, self.rule_files = await look_apart(look)
+        seen, self.rule_files = await in_disk_thread(look)
         return seen._replace(why=self._keep_refusal(name, seen)) if name else seen
 
     def list_private(self, uris: Collection[str], privacy: PrivacyConfig) -> set[str]:
@@ -133,7 +135,7 @@ async def is_elsewhere(uri: str, place: PlaceId | None) -> bool:
     disk does not say so soon. A file that is saved under its name stays where it is.
     """
     with suppress(TimeoutError):
-        now = await asyncio.wait_for(look_apart(partial(_place, uri)), SOON_S)
+        now = await asyncio.wait_for(in_disk_thread(partial(_place, uri)), SOON_S)
         return _way(now) != _way(place)
     return True
 

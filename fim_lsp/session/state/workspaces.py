@@ -21,7 +21,7 @@ from fim_lsp.session.state.edit_history import EditHistory
 from fim_lsp.session.state.state_file import SavedWorkspace
 from fim_lsp.session.state.verdicts import LIMIT_S, Verdicts
 from fim_lsp.settings.config import Config, PrivacyConfig
-from fim_lsp.tasks import Tasks, look_apart
+from fim_lsp.tasks import Tasks, in_disk_thread
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.explorer import READERS, Explorer
 from fim_lsp.workspace.files import reread, uri_of
@@ -225,7 +225,7 @@ class Workspace:
             return False  # nothing is shown until it is judged
         known = [s if self.may_show(s.uri) else replace(s, version=UNREAD) for s in unsure]
         check = partial(_reread, folder=self.files.folder, privacy=privacy)
-        checked: list[Source | None] = await look_apart(partial(list, map(check, known)))
+        checked: list[Source | None] = await in_disk_thread(partial(list, map(check, known)))
         now = self.memory.unsure()  # what was opened, or is gone, meanwhile is another or not there
         looked = [(old, new) for old, new in zip(unsure, checked, strict=True) if old in now]
         for old, new in looked:
