@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from tests import lost_exceptions
 from tests.again import pytest_runtest_logreport, pytest_sessionfinish  # noqa: F401  (hooks)
 from tests.fuzz import EXAMPLES, FUZZ
 from tests.longest import begin_with_the_longest
@@ -15,6 +16,9 @@ from tests.longest import begin_with_the_longest
 # Machines are shared: a slow one is no failure.
 settings.register_profile("untimed", deadline=None, max_examples=EXAMPLES * FUZZ)
 settings.load_profile("untimed")
+
+
+lost_exceptions.hear()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -29,3 +33,10 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for name in ("CONFIG", "CACHE", "STATE"):
             patch.setitem(os.environ, f"XDG_{name}_HOME", str(tmp_path_factory.mktemp(name)))
         yield
+
+
+@pytest.fixture(autouse=True)
+def no_exception_is_lost() -> Iterator[None]:
+    """Each exception of a task reaches code that asks for it."""
+    yield
+    assert lost_exceptions.take() == []

@@ -25,7 +25,7 @@ from fim_lsp.regular_files import Wrong
 from fim_lsp.settings.config import PrivacyConfig
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters.order import polish
-from fim_lsp.workspace import git_files, ignore_files
+from fim_lsp.workspace import git_config, git_files, ignore_files
 from server_bridge.fim import chat, layout, reading
 from server_bridge.fim.tokens import FAMILIES
 from server_bridge.http import api_key, events, responses
@@ -208,7 +208,7 @@ READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
     ),
     "ignore rules": (ignored, ("*", "**/", "[", "[a-", "\\", "a \\ ", "!a/\n", "[[:alpha:]")),
     "git's configuration": (
-        lambda text: [*git_files.parse(text.encode())],
+        lambda text: [*git_config.parse(text.encode())],
         ("[a]\nb=c\n", '"', "[", "a=\\\n", '[a "', 'a="b" ', ";\n", "=", " "),
     ),
     "an instructed edit": (placed, ("```\n", "\n", "```a\n\n", "a\n", "` ", " ")),

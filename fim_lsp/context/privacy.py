@@ -78,12 +78,14 @@ class Repository(NamedTuple):
     The settings of a repository besides its `.gitignore` files.
 
     *fold* is `core.ignoreCase`; *rules* are names and contents of further files, the most important
-    first; what one of *others* ignores is ignored in any case.
+    first; what one of *others* ignores is ignored in any case. *left_out* are the folders, by their
+    names below its top, whose `.gitignore` git has and the disk has not.
     """
 
     fold: bool = False
     rules: tuple[tuple[str, bytes], ...] = ()
     others: tuple[tuple[str, bytes], ...] = ()
+    left_out: frozenset[bytes] = frozenset()
 
 
 class FolderRules(NamedTuple):

@@ -3,11 +3,10 @@ A folder into the git repository whose work tree begins there: its rules besides
 Blocking.
 
 Git itself is not asked: it may be missing, and it does what the `.git/config` of a stranger's
-archive says. Read are `.git` (a folder, or the
-file of a worktree or a submodule), `info/exclude` in the repository's common folder, and of the
-configuration `core.excludesFile` and `core.ignoreCase`. Its syntax is that of git-config(1);
-conditions of `includeIf` are not looked at: the caller gets such a value and the one it may
-replace.
+archive says. Read are `.git` (a folder, or the file of a worktree or a submodule), `info/exclude`
+in the repository's common folder, of the configuration `core.excludesFile` and `core.ignoreCase`,
+and of the index which `.gitignore` files are left out of the work tree. The repository that
+`GIT_DIR` names counts beside that of the folder.
 """
 
 from __future__ import annotations
@@ -16,186 +15,22 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from fim_lsp.context.ignore_rules import LONGEST
 from fim_lsp.context.privacy import Repository
 from fim_lsp.regular_files import Wrong, is_folder, read_beginning, read_rules
-
-_CONFIG_BYTES = 1_000_000  # bytes of a configuration file
-_DEPTH = 10  # of includes, as in git
-_FILES = 100  # that a file includes, in all: each of three that it includes thrice would be 60,000
-_DIGITS = 4  # of the number of settings in the environment
-
-_SPACE = re.compile(rb"\s*")
-_SECTION = re.compile(rb'\[\s*([-.\w]+)(?:\s+"((?:[^"\\\n]|\\.)*)")?\s*\]')
-_KEY = re.compile(rb"([A-Za-z][-\w]*)[ \t]*(=[ \t]*)?")
-_QUOTED = re.compile(rb'"((?:[^"\\\n]|\\.|\\\n)*)"')
-_PLAIN = re.compile(rb'(?:[^"\\\n#;]|\\.|\\\n)+')
-_ESCAPE = re.compile(rb"\\(.)", re.DOTALL)
-_ESCAPED = {b"n": b"\n", b"t": b"\t", b"b": b"\b", b"\n": b""}
-# What `git -c` gives to the programs it starts: 'key'='value', and before git 2.31 'key=value'
-_WORD = r"(?:'[^']*'|\\['!])"
-_PARAMETER = re.compile(rf"({_WORD}+)(=({_WORD}*))?")
-_LETTERS = re.compile(r"'([^']*)'|\\(['!])")
-_TRUE = re.compile(r"true|yes|on|[-+]?0*[1-9]\d*[kmg]?", re.IGNORECASE)
-
-_SYSTEM = {
-    "win32": ("%ProgramData%/Git/config", "%ProgramFiles%/Git/etc/gitconfig"),
-    "darwin": (
-        "/Library/Developer/CommandLineTools/usr/share/git-core/gitconfig",
-        "/Applications/Xcode.app/Contents/Developer/usr/share/git-core/gitconfig",
-        "/etc/gitconfig", "/usr/local/etc/gitconfig", "/opt/homebrew/etc/gitconfig",
-    ),
-}  # fmt: skip
-"""Where builds of git look for the machine's settings, the least important first."""
-
-
-class Setting(NamedTuple):
-    """One value; *key* is dotted and small except for a subsection. Not *sure*: on a condition."""
-
-    key: str
-    value: str
-    sure: bool = True
-
-
-def user_folder() -> Path:
-    """Return the folder of the user's own git files."""
-    return Path(os.environ.get("XDG_CONFIG_HOME") or expand_home("~/.config"), "git")
-
-
-def user_files() -> Iterator[Path]:
-    """Yield the configuration files of the machine and of the user, the least important first."""
-    if not is_true(os.environ.get("GIT_CONFIG_NOSYSTEM", "")):
-        system = os.environ.get("GIT_CONFIG_SYSTEM")
-        for name in (system,) if system else _SYSTEM.get(sys.platform, ("/etc/gitconfig",)):
-            yield Path(os.path.expandvars(name))
-    if only := os.environ.get("GIT_CONFIG_GLOBAL"):
-        yield Path(only)
-    else:
-        yield user_folder() / "config"
-        yield expand_home("~/.gitconfig")
-
-
-def values(paths: Iterable[Path], key: str) -> list[Setting]:
-    """
-    Return all values that *key* may have by these files, the last one first; only the last can be
-    sure.
-    """
-    matching: list[Setting] = []
-    files = (_settings(path, _DEPTH, []) for path in paths)
-    # the settings in the environment count over all files
-    variables = _with_included(_in_environment(), Path("/"), _DEPTH, [])
-    for setting in chain(*files, variables):
-        if setting.key == key:
-            matching = [setting] if setting.sure else [setting, *matching]
-    return matching
-
-
-def is_true(value: str) -> bool:
-    """Return whether git takes *value* for true."""
-    return _TRUE.fullmatch(value) is not None
-
-
-def expand_home(name: str) -> Path:
-    """Return a path that may begin with `~`; it stays where there is no such user."""
-    try:
-        return Path(name).expanduser()
-    except RuntimeError:
-        return Path(name)
-
-
-def parse(data: bytes) -> Iterator[Setting]:
-    """Yield the settings in a configuration file; a line that is none is left out."""
-    section, at = b"", 0
-    data = data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
-    while (space := _SPACE.match(data, at)) and (at := space.end()) < len(data):
-        if header := _SECTION.match(data, at):
-            name, subsection = header.groups()
-            section = name.lower() + (b"." + _unescape(subsection) if subsection else b"")
-            at = header.end()
-            continue
-        if key := _KEY.match(data, at):
-            value, at = _value(data, key.end()) if key[2] else (b"true", key.end())
-            yield Setting(os.fsdecode(section + b"." + key[1].lower()), os.fsdecode(value))
-        at = data.find(b"\n", at) + 1 or len(data)
-
-
-def is_unc_path(path: Path) -> bool:
-    """
-    Return whether this is a path of another machine: Windows shows the user's credentials to one
-    that is asked.
-    """
-    return os.name == "nt" and str(path).startswith(("\\\\", "//"))
-
-
-def _settings(path: Path, depth: int, included: list[Path]) -> Iterator[Setting]:
-    """
-    Yield the settings of a file and of those it includes, where it does; these are *included* then.
-    """
-    data = read_rules(path, _CONFIG_BYTES, follow=True)
-    yield from _with_included(parse(data) if data else (), path, depth, included)
-
-
-def _with_included(
-    settings: Iterable[Setting], path: Path, depth: int, included: list[Path]
-) -> Iterator[Setting]:
-    """*settings*, which *path* says, and those of the files that they include."""
-    for setting in settings:
-        yield setting
-        section, _, key = setting.key.rpartition(".")
-        if key == "path" and section.partition(".")[0] in ("include", "includeif") and depth:
-            other = path.parent / expand_home(setting.value)
-            if len(included) >= _FILES or (is_unc_path(other) and not is_unc_path(path)):
-                continue
-            included.append(other)
-            sure = section == "include"
-            for inner in _settings(other, depth - 1, included):
-                yield inner._replace(sure=inner.sure and sure)
-
-
-def _in_environment() -> Iterator[Setting]:
-    count = os.environ.get("GIT_CONFIG_COUNT", "")
-    for n in range(int(count) if count.isdecimal() and len(count) < _DIGITS else 0):
-        key, value = (os.environ.get(f"GIT_CONFIG_{what}_{n}", "") for what in ("KEY", "VALUE"))
-        yield Setting(_lower(key), value)
-    for parameter in _PARAMETER.finditer(os.environ.get("GIT_CONFIG_PARAMETERS", "")):
-        key, has_value, value = _unquote(parameter[1]), parameter[2], _unquote(parameter[3] or "")
-        if not has_value:
-            key, has_value, value = key.partition("=")
-        yield Setting(_lower(key), value if has_value and parameter[2] != "=" else "true")
-
-
-def _lower(key: str) -> str:
-    section, _, name = key.rpartition(".")
-    return f"{section.lower()}.{name.lower()}"
-
-
-def _unquote(words: str) -> str:
-    """Return a text that git quoted for a shell."""
-    return _LETTERS.sub(lambda match: match[1] or match[2] or "", words)
-
-
-def _value(data: bytes, at: int) -> tuple[bytes, int]:
-    """
-    Return the value that begins at *at*, without quotes, comment and spaces at its end; where it
-    ends.
-    """
-    parts: list[bytes] = []
-    while part := _QUOTED.match(data, at) or _PLAIN.match(data, at):
-        at = part.end()
-        rest = data[at : at + 1]
-        text = part[1] if part.re is _QUOTED else part[0].rstrip() if rest != b'"' else part[0]
-        parts.append(_unescape(text))
-    return b"".join(parts), at
-
-
-def _unescape(text: bytes) -> bytes:
-    return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), text)
-
+from fim_lsp.workspace.git_config import (
+    Setting,
+    expand_home,
+    is_true,
+    is_unc_path,
+    user_files,
+    user_folder,
+    values,
+)
+from fim_lsp.workspace.git_index import list_left_out
 
 _HEAD = re.compile(rb"ref:\s*refs/|[0-9a-f]{40}")  # a branch, or a commit
 _POINTER_BYTES = 8192  # of a file that names another: more than a path can have
@@ -206,20 +41,54 @@ def repository(folder: Path) -> Repository | None:
     """
     Return the repository whose work tree begins at *folder*; None where none does. Raises OSError
     where one of its files cannot be read.
+
+    Where `GIT_DIR` names another one for this folder, its rules count as well.
     """
-    private = _git_folder(folder / ".git")
-    if private is None:
+    own = _git_folder(folder / ".git")
+    named = _find_named(folder)
+    if named is not None and own is not None and own.samefile(named):
+        named = None
+    found = [_read_repository(folder, private) for private in (own, named) if private is not None]
+    if not found:
         return None
+    first, *others = found
+    return Repository(
+        any(each.fold for each in found),
+        first.rules,
+        (*first.others, *(rule for each in others for rule in (*each.rules, *each.others))),
+        frozenset[bytes]().union(*(each.left_out for each in found)),
+    )
+
+
+def _read_repository(folder: Path, private: Path) -> Repository:
+    """Return the repository in *private*, whose work tree begins at *folder*."""
     common = _common_folder(private)
     configs = [*user_files(), common / "config"]
     if any(is_true(setting.value) for setting in values(configs[-1:], "extensions.worktreeconfig")):
         configs.append(private / "config.worktree")
     fold = values(configs, "core.ignorecase")[:1]
-    return _with_excludes(
+    hashes = values([common / "config"], "extensions.objectformat")
+    is_sha256 = any(setting.value == "sha256" for setting in hashes)
+    rules = _with_excludes(
         any(is_true(setting.value) for setting in fold),
         [(".git/info/exclude", _rules(common / "info/exclude"))],
         [folder / path for path in _excludes(values(configs, _EXCLUDES))],
     )
+    return rules._replace(left_out=list_left_out(private, 32 if is_sha256 else 20))
+
+
+def _find_named(folder: Path) -> Path | None:
+    """Return the repository that `GIT_DIR` names, where its work tree begins at *folder*."""
+    name = os.environ.get("GIT_DIR")
+    if not name:
+        return None
+    private = Path(os.path.abspath(name))  # noqa: PTH100 (links stay)
+    if not is_folder(private):
+        return None
+    said = values([private / "config"], "core.worktree")
+    worktree = os.environ.get("GIT_WORK_TREE") or (private / said[0].value if said else ".")
+    is_here = os.path.realpath(worktree) == os.path.realpath(folder)
+    return private if is_here else None
 
 
 def no_repository() -> Repository:

@@ -15,7 +15,7 @@ import os
 import sys
 import tempfile
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path, PurePath
@@ -147,11 +147,16 @@ def _descend(
     """
     here = outermost(privacy.exclude)
     counts = False
+    within: list[tuple[Path, Repository]] = []  # the repositories that *folder* lies in
     for directory in (*reversed(folder.parents), folder):
-        starts, counts = directory == top, counts or directory == top
+        starts = directory == top
+        counts = counts or starts
+        found = around if starts else repository(directory) if counts else None
+        if found is not None:
+            within.append((directory, found))
         on_disk = FolderRules(
-            _ignore_files(directory) if counts else {},
-            around if starts else repository(directory) if counts else None,
+            _ignore_files(directory, within) if counts else {},
+            found,
             is_root=directory == root,
             is_temporary=str(directory) in _temporary(tempfile.gettempdir()),
             excludes=_excludes_of(directory, privacy),
@@ -181,16 +186,32 @@ def _top(folder: Path) -> tuple[Path, Repository]:
     return [folder, *ours][-1], no_repository()
 
 
-def _ignore_files(folder: Path) -> dict[str, bytes]:
-    """Return the ignore files of a folder. Raises OSError where what one says is not known."""
+def _ignore_files(folder: Path, within: Sequence[tuple[Path, Repository]] = ()) -> dict[str, bytes]:
+    """
+    Return the ignore files of a folder that lies *within* repositories, by their tops. Raises
+    OSError where what one says is not known.
+    """
     files = {}
     for name in IGNORE_FILES:
         # git follows no link of its own name; ours may lead to the user's rules
-        if data := read_rules(folder / name, LONGEST, follow=name == IGNORE_FILES[-1]):
+        data = read_rules(folder / name, LONGEST, follow=name == IGNORE_FILES[-1])
+        if data:
             files[name] = data
             if why := beyond(data):
                 raise Wrong(folder / name, why, "shorten it")
+        if data is None and name == IGNORE_FILES[0] and _is_left_out(folder, within):
+            mend = "check it out, as by git sparse-checkout disable"
+            raise Wrong(folder / name, "is left out of the work tree by git", mend)
     return files
+
+
+def _is_left_out(folder: Path, within: Sequence[tuple[Path, Repository]]) -> bool:
+    """Return whether git has rules for *folder* that are not on the disk."""
+    for top, found in within:
+        name = folder.relative_to(top).as_posix() if found.left_out else ""
+        if encode_name(name).removeprefix(b".") in found.left_out and found.left_out:
+            return True
+    return False
 
 
 @lru_cache(maxsize=1024)

@@ -284,10 +284,10 @@ class Http:
             return task.result()
         finally:
             late.cancel()
-            if left := [each for each in tasks if not each.done()]:
-                for each in left:
-                    each.cancel()
-                await asyncio.gather(*left, return_exceptions=True)
+            for each in tasks:
+                each.cancel()
+            # Also where they are done: asyncio logs an exception for which no code asks.
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _watch_late(self, seconds: float | None) -> NextStep:
         """Look at the server, again after *seconds*, until there is something to do."""

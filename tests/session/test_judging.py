@@ -22,6 +22,7 @@ from fim_lsp.session.state.workspaces import OUTSIDE
 from fim_lsp.settings.config import BackendConfig, Config, PrivacyConfig
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.ignore_files import UNSURE
+from tests import lost_exceptions
 from tests.typist import ROOT, wait_judged
 
 pytestmark = pytest.mark.promise("rules-act-at-once")
@@ -235,7 +236,7 @@ async def test_the_looks_end_with_the_session(disk: Disk) -> None:
 
 async def test_what_settings_may_hide_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """While they are not known."""
-    monkeypatch.delattr(verdicts, "look_apart")
+    monkeypatch.delattr(verdicts, "in_disk_thread")
     config = Config(privacy=PrivacyConfig(unknown="late"))
     assert (await Verdicts(lambda: (ROOT,)).find(URI, (), config)).why == f"{UNSURE}: late"
 
@@ -303,3 +304,4 @@ async def test_one_that_fails_leaves_the_others_to_be_begun(disk: Disk, monkeypa
             disk.session._judging.begin(documents)
         await disk.rest()
     assert {doc.uri for doc in documents[1::2]} <= {*disk.session._judging._looks}
+    lost_exceptions.take()  # asyncio logs the second error

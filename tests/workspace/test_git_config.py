@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from fim_lsp.workspace.git_files import Setting, is_true, parse, values
+from fim_lsp.workspace.git_config import Setting, is_true, parse, values
 from tests.workspace.git_repos import git
 
 pytestmark = pytest.mark.promise("bounded-work")
@@ -72,14 +73,20 @@ def test_a_megabyte_of_blank_lines_is_read_once() -> None:
     assert [each.value for each in parse(b" \n" * 100_000 + b"[core]\nx = 1")] == ["1"]
 
 
-def test_settings_in_the_environment_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As `git -c` hands them to its children, and containers to their users."""
-    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+@pytest.mark.promise("private-files")
+@pytest.mark.parametrize(
+    "count", ["1", " 1", "\t1", "+1", "01", "", "0", "1 ", "x", "-1", "9" * 20]
+)
+def test_settings_in_the_environment_count(
+    count: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As containers hand them to their users; by the number of them as git reads it."""
+    monkeypatch.setenv("GIT_CONFIG_COUNT", count)
     monkeypatch.setenv("GIT_CONFIG_KEY_0", "Core.ignoreCase")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "yes")
-    assert values([], "core.ignorecase") == [Setting("core.ignorecase", "yes")]
-    monkeypatch.setenv("GIT_CONFIG_COUNT", "9" * 20)
-    assert values([], "core.ignorecase") == []
+    command = ["git", "config", "--get", "core.ignorecase"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert [each.value for each in values([], "core.ignorecase")] == said.stdout.split()
 
 
 HANDED_DOWN = {

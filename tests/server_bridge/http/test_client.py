@@ -22,6 +22,7 @@ from server_bridge.protocol import (
     BackendUnusable,
     PromptTooLong,
 )
+from tests import lost_exceptions
 from tests.fault_proxy import fault_proxy
 from tests.server_bridge.recorder import recorder
 from tests.tcp_server import tcp_server
@@ -209,6 +210,20 @@ async def test_cancelled_at_any_moment_it_goes_on(again: int | None, url: str) -
         await asyncio.gather(task, return_exceptions=True)
     assert "build_info" in await http.get("/props")
     await http.aclose()
+
+
+async def test_a_caller_that_goes_when_the_answer_failed_leaves_no_traceback(url: str) -> None:
+    """The exception of the read is asked for, although the caller was cancelled in the same moment."""
+
+    callers = list[asyncio.Future[None]]()
+
+    async def fail() -> None:
+        callers.pop().cancel()
+        raise BackendUnavailable("gone")
+
+    callers.append(asyncio.ensure_future(Http(url, "")._within(1.0, fail())))
+    await asyncio.wait([*callers])
+    assert lost_exceptions.take() == []
 
 
 @pytest.mark.parametrize("how", ["closed", "cancelled"])
