@@ -10,10 +10,13 @@ that exists. Lines of ASCII, nearly all of them, cost nothing to convert.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
+from fim_lsp.context import grammars
 from fim_lsp.display import sanitize
 from fim_lsp.documents import (
     Document,
@@ -31,6 +34,8 @@ from fim_lsp.workspace import paths
 from server_bridge.protocol import Health, State
 
 MESSAGE_CHARS = 600  # of a message: what is read in one look
+
+_LETTERS = re.compile("[A-Za-z+#]*")
 
 # Bytes per unit, with the codec that makes them.
 _UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
@@ -136,9 +141,21 @@ def parse_open(item: types.TextDocumentItem) -> Opened:
     The language is a plain string: members of `LanguageKind` hash by their names, and lsprotocol
     lets anything else pass.
     """
-    language = getattr(item.language_id, "value", item.language_id)
-    language = well_formed(language) if isinstance(language, str) else ""
-    return Opened(item.uri, language, item.version, item.text)
+    said = getattr(item.language_id, "value", item.language_id)
+    said = well_formed(said) if isinstance(said, str) else ""
+    return Opened(item.uri, _language(said, item.uri), item.version, item.text)
+
+
+def _language(said: str, uri: str) -> str:
+    """
+    Return the language that the file's name tells, where the client *said* none, or that one by a
+    name of its own: `python-base` is a mode of Emacs, `js` an extension.
+    """
+    word = _LETTERS.match(said)[0].lower()  # type: ignore[index]  # it matches any text
+    named = grammars.language_of(unquote(uri))
+    same = {grammars.grammar_of(word), grammars.grammar_of(grammars.language_of(f".{word}"))}
+    is_theirs = said and grammars.grammar_of(named) not in same
+    return said if is_theirs or not named or grammars.grammar_of(said) else named
 
 
 def parse_file_changes(
@@ -275,17 +292,4 @@ def parse_roots(params: types.InitializeParams) -> tuple[str, ...]:
     """Return the root folders that are on this machine."""
     root = Path(params.root_path or "")
     only = params.root_uri or (root.as_uri() if root.is_absolute() else "")
-    return on_disk(tuple(folder.uri for folder in params.workspace_folders or ()) or (only,))
-
-
-def on_disk(roots: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the roots that are folders of this machine."""
-    return tuple(root for root in roots if file_of(root))
-
-
-def file_of(uri: str) -> PurePath | None:
-    """Return the file that a URI names, None for what is none."""
-    try:
-        return paths.local_path(uri)
-    except ValueError:  # no URI at all
-        return None
+    return paths.on_disk(tuple(folder.uri for folder in params.workspace_folders or ()) or (only,))

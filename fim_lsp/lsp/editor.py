@@ -161,7 +161,7 @@ class Editor(LanguageServer):
 
     def open_folders(self, roots: tuple[str, ...]) -> None:
         """Go on with other root folders, and what their files set."""
-        self.roots = convert.on_disk(roots)
+        self.roots = paths.on_disk(roots)
         self.session.handle(events.FoldersChanged(self.roots))
         self.read_settings()
 
@@ -169,7 +169,7 @@ class Editor(LanguageServer):
         """Read the settings files again if one of them is among *uris*."""
         names = PROJECT_FILE, user_file().name  # a path of each of thousands takes too long
         near = (uri for uri in uris if any(name in unquote(uri) for name in names))
-        files = filter(None, map(convert.file_of, near))
+        files = filter(None, map(paths.file_of, near))
         if any(file.name == PROJECT_FILE or file == user_file() for file in files):
             self.read_settings()
 
@@ -181,7 +181,7 @@ class Editor(LanguageServer):
     def _read_files(self) -> None:
         """Read the settings files; all is private until those whose disk does not answer are."""
         loop = asyncio.get_running_loop()
-        folders = tuple(Path(path) for root in self.roots if (path := convert.file_of(root)))
+        folders = tuple(Path(path) for root in self.roots if (path := paths.file_of(root)))
         self.sources.read(folders, lambda: loop.call_soon_threadsafe(self._take_late))
         self._tell_late()
 

@@ -21,7 +21,7 @@ import platformdirs
 
 from fim_lsp.regular_files import Wrong, look, read_rules, stamp
 from fim_lsp.settings.config import Config
-from fim_lsp.settings.merge import UNTIL_MENDED, Layer, merge_layers
+from fim_lsp.settings.merge import UNTIL_MENDED, Layer, has_ours, merge_layers
 
 PROJECT_FILE = ".fim-lsp.toml"
 _MOST_BYTES = 16_384  # five times all settings with comments
@@ -32,7 +32,8 @@ LIMIT_S = 0.2  # for all files: the server does nothing else meanwhile
 LATE = "no answer yet; no suggestions until there is one"
 _READERS = ThreadPoolExecutor(64, "settings")  # each may hang with one file
 _ASKED = "workspace/configuration"
-_EDITOR = ("initializationOptions", _ASKED, "workspace/didChangeConfiguration")
+_SHARED = "workspace/didChangeConfiguration"  # some clients send all servers the same
+_EDITOR = ("initializationOptions", _ASKED, _SHARED)
 
 
 class _Reading(NamedTuple):
@@ -61,7 +62,7 @@ class Sources:
 
     def say(self, source: str, raw: object) -> None:
         """Replace what one of the sources above said before."""
-        self._raw[source] = raw
+        self._raw[source] = raw if source != _SHARED or has_ours(raw) else None
 
     def expect_answer(self) -> None:
         """Note that the editor is asked: what it says is not known until `take_answer`."""

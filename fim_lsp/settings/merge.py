@@ -68,12 +68,23 @@ def make_config(values: Mapping[str, object]) -> Config:
 _OF_A_SERVER = {"url", "model", "apiKeyEnv", "apiKeyFile", "apiKeyCommand", "caFile"}
 # Of a list, a table is a wrong value: `{"**/*.pem": true}`, as VS Code's own `"files.exclude"` is.
 _TABLES = {key for key, option in SCHEMA.items() if option.type in (dict, tuple, BackendConfig)}
+_SECTIONS = {"fim", *(key.partition(".")[0] for key in SCHEMA)}
 _QUIET = "completion.disabledFor"  # hides as well
 UNTIL_MENDED = "; no suggestions until it is mended"
 _SHOWN_CHARS = 40  # of a wrong value
 _MOST_NAMED = 5  # of patterns in one sentence
 _MOST_PROBLEMS = 50  # of a layer
 _MOST_GUESSES = 10  # each compares a key with all known ones, which takes a millisecond
+
+
+def has_ours(raw: object) -> bool:
+    """
+    Return whether settings that a client sends to all its servers have one of ours, or a key that
+    may have been to say what is private.
+    """
+    names = {str(key).partition(".")[0] for key in raw} if isinstance(raw, Mapping) else set()
+    keys = (key for key, _ in flatten(raw, ours=False, tables=_TABLES))
+    return bool(names & _SECTIONS) or any(map(may_hide, keys))
 
 
 class Layer(NamedTuple):

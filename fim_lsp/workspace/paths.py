@@ -22,6 +22,10 @@ _DRIVE = re.compile(r"/?(?=[A-Za-z]:([\\/]|$))")
 UNNAMED = "untitled://client/"
 SCHEMES = ("file", "untitled", "vscode-notebook-cell")  # others are output panes, old revisions, …
 
+# JupyterLab names its notebooks in this folder, which holds copies and is ignored by git, beside
+# their own, and takes it for the root where a notebook is opened first.
+_VIRTUAL = re.compile(r"/\.virtual_documents(?=/|$)")
+
 _RULES = (*IGNORE_FILES, ".fim-lsp.toml", ".git", ".gitconfig")
 _RULES_AT = (("info", "exclude"), ("git", "ignore"), ("git", "config"), (".git", "config"))
 _IN_RULES = ("ignore", ".fim-lsp", ".git", "exclude", "config")  # one is in each of these names
@@ -56,6 +60,19 @@ def local_path(uri: str) -> PurePath | None:
     """
     scheme, path = _read(uri)
     return path if scheme == "file" else None
+
+
+def on_disk(roots: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the roots that are folders of this machine."""
+    return tuple(root for root in roots if file_of(root))
+
+
+def file_of(uri: str) -> PurePath | None:
+    """Return the file that a URI names, None for what is none."""
+    try:
+        return local_path(uri)
+    except ValueError:  # no URI at all
+        return None
 
 
 def path_to_judge(uri: str) -> PurePath | None:
@@ -169,7 +186,7 @@ def _split(uri: str) -> SplitResult:
 
 def _path(parts: SplitResult) -> PurePath:
     """Return the path in a URI. Bytes that are not UTF-8 become what `os.fsencode` takes back."""
-    path = unquote(parts.path, errors="surrogateescape")
+    path = _VIRTUAL.sub("", unquote(parts.path, errors="surrogateescape"))
     if parts.scheme == "untitled" and parts.netloc:  # see `UNNAMED`
         return PurePosixPath(path.lstrip("/"))
     if parts.scheme == "file" and parts.netloc and not is_loopback(f"file://{parts.netloc}"):

@@ -263,3 +263,27 @@ ITEM = {"insertText": "😀x\ny", "command": {"title": "", "command": "c", "argu
 def test_what_is_missing_in_our_own_notifications_is_no_error(read, params, event) -> None:
     """Any params at all are an event or nothing."""
     assert read(params) == event
+
+
+@pytest.mark.parametrize(
+    ("said", "name", "language"),
+    [
+        ("", "a.py", "python"),
+        ("python-base", "a.py", "python"),
+        ("python3", "a.py", "python"),
+        ("js-base", "a%20b.js", "javascript"),
+        ("c++-base", "a.h", "cpp"),
+        ("", "README", ""),
+        ("python", "a.txt", "python"),
+        ("plaintext", "a.py", "plaintext"),
+        ("django-html", "a.html", "django-html"),
+        ("objective-c", "a.h", "objective-c"),
+        ("python3", "n.ipynb", "python3"),
+    ],
+)
+def test_a_language_that_is_not_known_gives_way_to_the_files_name(
+    said: str, name: str, language: str
+) -> None:
+    """Where the client says none, or that one by a name of its own; another language stays."""
+    item = types.TextDocumentItem(f"file:///shop/{name}", said, 1, "")
+    assert convert.parse_open(item).language == language

@@ -159,7 +159,7 @@ def test_a_word_that_never_ends_is_no_word() -> None:
 def test_a_client_that_writes_over_the_word_gets_what_it_inserts_right(
     line: str, text: str, end: int, inserted: str | None
 ) -> None:
-    """Nothing that stands behind the cursor, and of a client that removes `$1` and `${…}` nothing that has them."""
+    """Nothing that stands behind the cursor, and no `$1` or `${…}` if the client removes them."""
     offered = suggestion(text, (0, 5), (0, end))
     menu = items.Menu(takes_word=True, eats=True)
     item = items.completion_item(document(line), offered, Position(0, 5), "utf-16", menu)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from fim_lsp.settings import files
 from fim_lsp.settings.config import SECRETS, BackendConfig, Config, PrivacyConfig, ProjectRules
-from fim_lsp.settings.merge import SCHEMA, Layer, merge_layers
+from fim_lsp.settings.merge import SCHEMA, Layer, has_ours, merge_layers
 from fim_lsp.settings.option import Project
 
 pytestmark = [pytest.mark.promise("a-project-only-restricts"), pytest.mark.promise("odd-input")]
@@ -206,6 +206,27 @@ def test_a_value_that_comes_twice_is_an_error(second: str) -> None:
     else:
         assert config.backend.url == ""
         assert problems == ("file: line 2: fim.backend.url is set twice; correct one of them",)
+
+
+@pytest.mark.parametrize(
+    ("raw", "counts"),
+    [
+        ({"json": {"schemas": []}}, False),
+        ({"python": {"analysis": {}}, "files.exclude": {"**/*.pem": True}}, False),
+        (None, False),
+        ([], False),
+        ({"json": {"schemas": []}, "fim": {}}, True),
+        ({"ring": {"chunk": 1}}, True),
+        ({"suggestions": "fewer"}, True),
+        ({"privcy": {"exclude": ["*.sql"]}}, True),
+    ],
+)
+def test_what_is_sent_to_all_servers_may_be_for_others(raw: object, counts: bool) -> None:
+    """Qt Creator sends each of them the settings for JSON; a key that may hide something is ours."""
+    assert has_ours(raw) is counts
+    sources = files.Sources({})
+    sources.say("workspace/didChangeConfiguration", raw)
+    assert counts or sources.config()[1] == files.Sources({}).config()[1]
 
 
 def test_a_problem_of_a_file_has_its_line() -> None:

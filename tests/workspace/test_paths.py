@@ -120,3 +120,17 @@ def test_files_outside_of_all_roots_belong_to_their_folder() -> None:
 def test_a_change_of_these_files_changes_the_rules(uri: str, changes: bool) -> None:
     """Told by name, and by what the user's configuration of git names."""
     assert changes_rules(uri, [PurePosixPath("/home/u/mine")]) == changes
+
+
+@pytest.mark.parametrize(
+    ("uri", "root"),
+    [
+        ("file:///shop/.virtual_documents/sub/n.ipynb", "file:///shop"),
+        ("file:///shop/.virtual_documents/sub/n.ipynb", "file:///shop/.virtual_documents"),
+        ("file:///shop/sub/n.ipynb", "file:///shop/.virtual_documents"),
+    ],
+)
+def test_a_notebook_of_jupyterlab_is_where_it_is_saved(uri: str, root: str) -> None:
+    """Not in the folder that JupyterLab names, which people tell git to ignore."""
+    assert local_path(uri) == PurePosixPath("/shop/sub/n.ipynb")
+    assert locate(uri, (root,)) == (root, "shop", "sub/n.ipynb", "")
