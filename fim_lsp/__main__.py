@@ -54,6 +54,8 @@ def _quietly(given: argparse.Namespace) -> int:
         sys.stdout.flush()
         return code
     except (KeyboardInterrupt, EOFError):  # Ctrl-C, or Ctrl-D at a question
+        if sys.stdout.isatty():
+            sys.stdout.write("\n")  # the shell's prompt stands on a line of its own
         return INTERRUPTED
     except OSError as error:
         if error.errno not in (errno.EPIPE, errno.ENOSPC):
@@ -96,6 +98,9 @@ def _setup(given: argparse.Namespace) -> int:
     from fim_lsp import models_command
     from fim_lsp.cli import setup
 
+    if contradiction := options.find_contradiction(given):
+        sys.stderr.write(f"fim-lsp: {contradiction}\n")
+        return 2
     get = partial(models_command.get_model, given)
     try_out = partial(models_command.try_backend, open_backend)
     code = setup.run(given, files.user_file(), get, try_out)

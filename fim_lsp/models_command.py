@@ -36,16 +36,19 @@ from server_bridge.weights.model_files import ModelFile
 from server_bridge.weights.table import GIGABYTE, HUB, Offer
 
 
-def _show_models() -> int:
+def _show_models(*, as_json: bool) -> int:
     """List the models; returns the exit code."""
-    config, _ = files.read((Path.cwd(),))
+    config, problems = files.read((Path.cwd(),))
     named = Path.cwd() / Path(config.backend.model).expanduser()
     active, answers = _answering(config.backend, named)
     all_files = model_files.list_all(folder())
     if named.is_file() and not any(file.path == named for file in all_files):
         all_files.append(ModelFile(named, named.stat().st_size))
     machine = programs.machine(None)
-    return models.show([_make_row(file, active, machine) for file in all_files], answers)
+    rows = [_make_row(file, active, machine) for file in all_files]
+    if as_json:
+        return models.show_json(rows, answers)
+    return models.show(rows, answers, files.list_stopping(problems))
 
 
 def folder() -> Path:
@@ -76,9 +79,19 @@ def _answering(ours: BackendConfig, named: Path) -> tuple[Path, str]:
     if ours.kind == "auto" and (state := asyncio.run(bridge.find_running(settings))) is not None:
         return Path(state.model), f"the llama.cpp server at {state.url}, with {state.model}"
     if named.is_file():
-        return named, f"{named.name}, run by the embedded engine{_describe_shared()}"
+        return named, f"{named.name}, run by the embedded engine{_describe_users()}"
     missing = f"; {ours.model}, which the settings name, is not there" if ours.model else ""
     return Path(), f"the bundled model, a toy{missing}; fim-lsp setup gets a real one"
+
+
+def _describe_users() -> str:
+    """Return the memory and the users of the engine that editors share, in brackets."""
+    shared = locks.list_shared(files.cache_folder())
+    if len(shared) != 1:  # none, or as many as versions of this program: each has its model
+        return _describe_shared()
+    _, memory, n_users = shared[0]
+    users = {0: "no editor", 1: "one editor"}.get(n_users, f"{n_users} editors")
+    return f" ({memory / GIGABYTE:.1f} GB of memory, used by {users} now)"
 
 
 def _describe_shared() -> str:
@@ -106,10 +119,13 @@ TOO_SMALL = "this machine has too little memory for these models: name a smaller
 def run(given: Namespace) -> int:
     """List the models, forget, or serve as the flags say; returns the exit code."""
     if given.command == "models":
-        return _show_models()
+        return _show_models(as_json=given.json)
     if given.command == "forget":
         programs.forget_keys(files.cache_folder())
-        return setup.forget(files.cache_folder())
+        config, _ = files.read((Path.cwd(),))
+        ours = config.backend
+        has_server = bool(ours.endpoints or ours.url) or ours.kind == "llama-server"
+        return setup.forget(files.cache_folder(), has_server=has_server)
     try:
         served = _choose_server(given)
         if given.dry_run:
@@ -227,7 +243,7 @@ def _choose(offers: list[Offer], given: Namespace) -> Offer | None:
         _refuse(TOO_SMALL)
     elif sys.stdin.isatty() and not given.yes and given.get in (None, "auto"):
         return models.choose_offer(screen_on(sys.stdout), offers, best, input)
-    elif best.path or given.yes or models.agrees(best):
+    elif best.path or models.agrees(best, is_sure=given.yes):
         return best
     return None
 

@@ -1,4 +1,4 @@
-"""A TCP server on this machine that answers each connection with a function, and leaves none open."""
+"""A TCP server on this machine that answers with a function, and leaves no connection open."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ async def tcp_server(
     answer: Answer, port: int = 0, certificate: SSLContext | None = None
 ) -> AsyncIterator[str]:
     """
-    Yield the host and port of a server that runs *answer* for each connection; *port* 0 is one that is free.
+    Yield the host and port of a server that runs *answer* for each connection; *port* 0 is one that
+    is free.
 
-    A client that closes or resets its connection ends *answer*, and so does the end of the server. The server closes
-    every connection and waits for it: asyncio of Python 3.11.2 closes none by itself where *answer* raises.
+    A client that closes or resets its connection ends *answer*, and so does the end of the server.
+    The server closes every connection and waits for it: asyncio of Python 3.11.2 closes none by
+    itself where *answer* raises.
     """
     running: dict[asyncio.StreamWriter, asyncio.Task[None]] = {}
 

@@ -51,7 +51,7 @@ SETTINGS: dict[str, object] = {
 WORTH_TAKING = 3  # characters; two are typed faster than accepted
 NUMBERS = "{:>9} {:>8} {:>7}"
 TOY = (
-    "The bundled model is a toy. For real work: fim-lsp setup (it lists what fits, and asks first)."
+    "The bundled model is a toy. For real work: fim-lsp setup (it marks what fits, and asks first)."
 )
 MARGIN = "     "
 

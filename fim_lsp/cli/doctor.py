@@ -22,7 +22,8 @@ from fim_lsp.cli.checks import Check, Finding, Target
 from fim_lsp.cli.client import EditorError, editor
 from fim_lsp.cli.terminal import Screen, screen_on, wrap
 from fim_lsp.lsp.watchdog import describe_last_end
-from fim_lsp.settings.files import ANNOUNCED, cache_folder, user_file
+from fim_lsp.settings.files import ANNOUNCED, cache_folder, list_stopping, user_file
+from fim_lsp.settings.merge import UNTIL_MENDED
 from server_bridge.machine import private_files
 
 ENGINE = "xllamacpp"  # the embedded engine, which may be missing where a server is used
@@ -54,13 +55,20 @@ async def packages(target: Target) -> list[Finding]:
 
 
 async def settings(target: Target) -> list[Finding]:
-    """Report what is wrong in the settings files."""
+    """Report what is wrong in the settings files, and whether it stops all suggestions."""
     if not target.problems:
         path = user_file()
         where = str(path) if path.exists() else f"none of your own ({path})"
         return [Finding("settings", "ok", f"no problems found; {where}")]
-    hint = "correct it; the default is used until then, where this says nothing else"
-    return [Finding("settings", "warn", problem, hint) for problem in target.problems]
+    return [_of_settings(problem) for problem in target.problems]
+
+
+def _of_settings(problem: str) -> Finding:
+    if not list_stopping((problem,)):
+        hint = "correct it; until then the default is used"
+        return Finding("settings", "warn", problem, hint)
+    says = problem.removesuffix(UNTIL_MENDED)
+    return Finding("settings", "bad", says, "correct it; until then nothing is suggested")
 
 
 async def server(_: Target) -> list[Finding]:
@@ -117,8 +125,9 @@ def run(arguments: Namespace, target: Target) -> int:
     if screen is None:
         print(json.dumps({"works": works, "findings": [f._asdict() for f in findings]}, indent=2))
     else:
+        stopping = ", ".join(list_stopping(target.problems))
         end = "Completions work." if works else "Completions cannot work as set up: see above."
-        screen.line(f"\n{end}")
+        screen.line(f"\n{f'No suggestions until {stopping} is corrected.' if stopping else end}")
     return 0 if works else 1
 
 

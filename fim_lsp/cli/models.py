@@ -1,10 +1,12 @@
 """
-`fim-lsp models`, and the models that fit this machine: tables, questions, the progress of a
+`fim-lsp models`, and the models on offer for this machine: tables, questions, the progress of a
 download.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -15,13 +17,12 @@ from fim_lsp.cli.terminal import Screen, fit, screen_on, unbroken
 from server_bridge.weights.table import GIGABYTE, Offer
 
 OFFERS_LEGEND = """\
-ms a token: to write one, a line is some 12. First look: to read a file once, in the background. \
-Both are computed for this machine. Lines and across: how often a line is right to the letter, as \
-published, within a file and where it takes other files."""
+ms a token: to write one, a line is some 12. First look: to read a file once. Lines and across: \
+how often a line is right to the letter, as published, within a file and where it takes others."""
 Ask = Callable[[str], str]
 MEGABYTE = 1e6
 BAR = 24  # characters
-TABLE_WIDTH = 90  # with the longest licence but one
+TABLE_WIDTH = 79  # 80 × 12, with the question, is a terminal in VS Code
 EVERY_S = 0.2  # a person reads no faster
 OFTEN = 10  # lines in all where no line can be rewritten
 
@@ -42,7 +43,7 @@ def choose_offer(screen: Screen, offers: Sequence[Offer], best: Offer, ask: Ask)
     screen.say("Models, and their cost on this machine (see docs/models.md):")
     for row in list_offers(offers, screen.width):
         screen.line(row)
-    screen.say(OFFERS_LEGEND)
+    screen.say(" ".join([OFFERS_LEGEND, *_list_conditions(offers)]))
     by_name = {offer.model.name: offer for offer in offers}
     question = f"Get {best.model.name}, {_size(best)}? Enter, another name, or n: "
     while (answer := ask(question).strip().lower()) not in {"n", "no", *by_name}:
@@ -50,13 +51,26 @@ def choose_offer(screen: Screen, offers: Sequence[Offer], best: Offer, ask: Ask)
             return best
         names = ", ".join(by_name)
         question = f"{answer} is none of {names}. Enter for {best.model.name}, a name, or n: "
-    return by_name.get(answer)
+    chosen = by_name.get(answer)
+    if chosen is None or not chosen.memory:
+        return chosen
+    question = f"{chosen.model.name} {_describe_lack(chosen)}. Get it all the same? [y/N] "
+    return chosen if ask(question).strip().lower() in {"y", "yes"} else None
 
 
-def agrees(offer: Offer) -> bool:
-    """Ask whether it may be downloaded; without a terminal to ask in, no."""
+def agrees(offer: Offer, *, is_sure: bool) -> bool:
+    """
+    Ask whether it may be downloaded; without a terminal to ask in, no. If the user *is_sure*, only
+    a model that is too large is asked about, and said where there is no terminal.
+    """
     screen, model = screen_on(sys.stdout), offer.model
     what = f"{model.name}: {_size(offer)} from huggingface.co, licence {model.licence}"
+    if offer.memory:
+        what += f"; it {_describe_lack(offer)}"
+    if is_sure and not (offer.memory and sys.stdin.isatty()):
+        if offer.memory:
+            screen.say(f"{what}.")
+        return True
     if not sys.stdin.isatty():
         screen.say(f"{what}. Allow that with --yes.")
         return False
@@ -99,18 +113,36 @@ def _lines(offer: Offer) -> list[str]:
     """Return *offer* for a screen that the table is too wide for."""
     name = f"{'→' if offer.is_best else ' '} {offer.model.name}, {_size(offer)}"
     cost = f"{offer.ms_per_token:.0f} ms a token, first look {offer.first_look_s:.0f} s"
+    if offer.memory:
+        cost = _describe_lack(offer).partition(";")[0]
     return [name, f"  {cost}", f"  {offer.model.licence}"]
 
 
 def _offer_row(offer: Offer) -> str:
     model = offer.model
     mark = "→" if offer.is_best else " "
+    name = f"{mark} {model.name:<10} {model.n_bytes / GIGABYTE:>5.1f}"
+    if offer.memory:
+        return f"{name}   {_describe_lack(offer)}"
     lines, across = (f"{n:.0f} %" if n else "-" for n in (model.lines, model.across_files))
-    note = ", here already" if offer.path else ""
+    licence, condition, _ = model.licence.partition(" (")
+    note = ", here" if offer.path else ""
     return (
-        f"{mark} {model.name:<10} {model.n_bytes / GIGABYTE:>5.1f} {offer.ms_per_token:>11.0f} "
-        f"{offer.first_look_s:>9.0f} s {lines:>6} {across:>7}  {model.licence}{note}"
+        f"{name} {offer.ms_per_token:>11.0f} {offer.first_look_s:>9.0f} s {lines:>6} {across:>7}  "
+        f"{licence}{'*' if condition else ''}{note}"
     )
+
+
+def _list_conditions(offers: Sequence[Offer]) -> list[str]:
+    """Return what the stars of the table stand for, once each."""
+    conditions = (offer.model.licence.partition(" (")[2] for offer in offers)
+    return [*dict.fromkeys(f"* {text.removesuffix(')')}." for text in conditions if text)]
+
+
+def _describe_lack(offer: Offer) -> str:
+    """Return how much memory the model needs, and how much there is."""
+    needed, there = offer.model.n_bytes / GIGABYTE, offer.memory / GIGABYTE
+    return f"needs {math.ceil(needed)} GB of memory; this machine has {there:.0f}"
 
 
 def _size(offer: Offer) -> str:
@@ -140,8 +172,18 @@ class Listed(NamedTuple):
     missing: int = 0
 
 
-def show(listed: Sequence[Listed], answers: str) -> int:
-    """Print the table, and in words what *answers* in editors; returns the exit code."""
+def show_json(listed: Sequence[Listed], answers: str) -> int:
+    """Print the same for programs; returns the exit code."""
+    rows = [file._asdict() | {"path": str(file.path)} for file in listed]
+    print(json.dumps({"answers": answers, "models": rows}, indent=2))
+    return 0
+
+
+def show(listed: Sequence[Listed], answers: str, stopping: Sequence[str] = ()) -> int:
+    """
+    Print the table, and in words what *answers* in editors, once the files that are *stopping* it
+    are corrected; returns the exit code.
+    """
     screen = screen_on(sys.stdout)
     if listed:
         width = max(len("model"), *(len(file.name) for file in listed))
@@ -152,7 +194,11 @@ def show(listed: Sequence[Listed], answers: str) -> int:
         screen.say(LEGEND)
     else:
         screen.say("This machine has no model but the bundled one.")
-    screen.say(f"Your editors get suggestions from {answers}.")
+    if stopping:
+        until = f"no suggestions until {', '.join(stopping)} is corrected, then those"
+        screen.say(f"Your editors get {until} of {answers}.")
+    else:
+        screen.say(f"Your editors get suggestions from {answers}.")
     return 0
 
 

@@ -39,6 +39,22 @@ class Parser(argparse.ArgumentParser):
         super().error(message)
 
 
+# What a flag says nothing without: --model names a file, or with --url a model of that server.
+_BELONGS = {"openai": "--url", "key_env": "--url", "yes": "--get", "mirror": "--get"}
+
+
+def find_contradiction(arguments: argparse.Namespace) -> str:
+    """Return why the flags cannot all count, "" where they can."""
+    given = {f"--{name}" for name in ("get", "auto", "url") if getattr(arguments, name)}
+    if arguments.model and given - {"--url"}:
+        return f"--model and {given.pop()} contradict each other: leave one out"
+    asks = not given and not arguments.model
+    for name, other in _BELONGS.items():
+        if getattr(arguments, name) and other not in given and not (asks and other == "--get"):
+            return f"--{name.replace('_', '-')} only counts with {other}: add it, or leave both out"
+    return ""
+
+
 def _guess(word: str, there_are: Iterable[str]) -> str:
     from difflib import get_close_matches  # noqa: PLC0415 (an editor does not wait for it)
 

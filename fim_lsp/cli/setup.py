@@ -28,8 +28,11 @@ from fim_lsp.settings.keys import flatten
 from server_bridge.machine.addresses import port_of
 
 
-def forget(cache: Path) -> int:
-    """Delete, and print how much; returns the exit code."""
+def forget(cache: Path, *, has_server: bool) -> int:
+    """
+    Delete, and print how much; returns the exit code. *has_server*: the user has one that may keep
+    files of its own.
+    """
     n_bytes = state_file.forget(cache)
     files.client_key_file().unlink(missing_ok=True)
     screen = screen_on(sys.stdout)
@@ -38,7 +41,8 @@ def forget(cache: Path) -> int:
         return 1
     deleted = f"Deleted {n_bytes / 1e6:.1f} MB" if n_bytes else "Nothing was kept"
     screen.line(f"{deleted} in {cache}.")
-    screen.line("A llama-server with --slot-save-path keeps files of its own, fim-lsp-*.bin.")
+    if has_server:
+        screen.line("A llama-server with --slot-save-path keeps files of its own, fim-lsp-*.bin.")
     return 0
 
 

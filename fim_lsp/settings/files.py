@@ -169,6 +169,12 @@ def read(roots: tuple[Path, ...]) -> tuple[Config, tuple[str, ...]]:
     return config.of(roots[0]) if roots else config, problems
 
 
+def list_stopping(problems: tuple[str, ...]) -> list[str]:
+    """Return the names of the files because of which nothing is suggested, of what `read` found."""
+    paths = (problem.partition(": ")[0] for problem in problems if problem.endswith(UNTIL_MENDED))
+    return [*dict.fromkeys(Path(path).name for path in paths)]
+
+
 def _files(roots: tuple[Path, ...]) -> list[Path]:
     return [user_file(), *dict.fromkeys(root / PROJECT_FILE for root in roots)]
 

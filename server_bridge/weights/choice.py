@@ -19,6 +19,7 @@ from server_bridge.weights.table import MODELS, MOST_MS, Offer, OfferedModel
 
 GPU_SHARE = 0.75  # of its memory for weights: contexts take an eighth, buffers and screens the rest
 CPU_SHARE = 0.25  # editor, compilers and browser need the rest
+MOST_SHARE = 0.8  # above it weights and contexts push out the editor, or do not load at all
 WINDOW = 1536  # tokens around the cursor, by default
 
 THREAD_READS, MEMORY_READS, GPU_READS = 20e9, 40e9, 200e9  # bytes a second
@@ -60,12 +61,14 @@ def _gpu_reads(chip: str) -> float:
 def _offer(model: OfferedModel, machine: Machine, path: str) -> Offer:
     by_cores = usual_threads(machine.cores) * THREAD_COUNTS
     by_gpu = APPLE_COUNTS if machine.chip else GPU_COUNTS
+    memory = machine.memory if machine.chip else machine.memory + machine.gpu
     counts = by_gpu if _fits_gpu(model.n_bytes, machine) else by_cores
     return Offer(
         model,
         ms_per_token=estimate_ms(model.n_read, model.n_bytes, machine),
         first_look_s=2 * model.n_active * WINDOW / counts,
         path=path,
+        memory=0 if model.n_bytes <= MOST_SHARE * memory else memory,
     )
 
 

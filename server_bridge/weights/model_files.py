@@ -135,7 +135,7 @@ def _append_all(part: _Part, model: OfferedModel, hub: str) -> None:
             try:
                 _append(client, part, model, hub)
             except (httpx.HTTPStatusError, httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
-                raise CannotDownload(_unreachable(error, model, hub)) from error
+                raise CannotDownload(_unreachable(error, part.n_bytes, model, hub)) from error
             except httpx.HTTPError as error:
                 cause = error
             if part.n_bytes >= min(most + ENOUGH, model.n_bytes):
@@ -143,7 +143,7 @@ def _append_all(part: _Part, model: OfferedModel, hub: str) -> None:
             elif (wait := next(waits, None)) is not None:
                 time.sleep(wait)
             else:
-                raise CannotDownload(_unreachable(cause, model, hub)) from cause
+                raise CannotDownload(_unreachable(cause, part.n_bytes, model, hub)) from cause
     if part.sum.hexdigest() != model.sha256:
         raise _Wrong
 
@@ -194,7 +194,8 @@ def _local_trouble(error: OSError, folder: Path, model: OfferedModel) -> str:
     return f"{folder} cannot be written to: {error.strerror or error}"
 
 
-def _unreachable(error: Exception | None, model: OfferedModel, hub: str) -> str:
+def _unreachable(error: Exception | None, n_here: int, model: OfferedModel, hub: str) -> str:
+    """Say why nothing more came of *model*; *n_here* bytes are here."""
     where = redact_url(hub)
     if isinstance(error, httpx.HTTPStatusError):
         trouble = f"{where} answers {error.response.status_code} {error.response.reason_phrase}"
@@ -202,7 +203,8 @@ def _unreachable(error: Exception | None, model: OfferedModel, hub: str) -> str:
         trouble = f"{where} cannot be reached ({str(error) or type(error).__name__})"
     else:
         trouble = f"{where} ends its answers too early, as the login page of a network does"
-    return f"{trouble}. What came so far is kept: repeat the command to go on. {_otherwise(model)}"
+    kept = "What came so far is kept: repeat the command to go on. " if n_here else ""
+    return f"{trouble}. {kept}{_otherwise(model)}"
 
 
 def _not_the_file(model: OfferedModel, hub: str) -> str:

@@ -59,7 +59,8 @@ class Offer(NamedTuple):
     A model on one machine: what a token costs, and the first look at a file; *is_best* for this
     machine.
 
-    *path* is where its file is, "" where it has to be downloaded.
+    *path* is where its file is, "" where it has to be downloaded. *memory* is what the machine has
+    in bytes where that is too little for the model, else 0.
     """
 
     model: OfferedModel
@@ -67,6 +68,7 @@ class Offer(NamedTuple):
     first_look_s: float
     is_best: bool = False
     path: str = ""
+    memory: int = 0
 
 
 def _model(name: str, published: str, **rest: Any) -> OfferedModel:

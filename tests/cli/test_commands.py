@@ -329,3 +329,43 @@ def test_the_doctor_says_what_to_change(run: Callable[..., Said], tmp_path: Path
     ):
         assert says in done.out
     assert not re.search(r"^\w+ +(access|context|speed|cache) ", done.out, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("ours", "project", "stops"),
+    [
+        ("[completion\n", "", "config.toml"),
+        ("", "[completion\n", ".fim-lsp.toml"),
+        ("[completion\n", "[completion\n", "config.toml, .fim-lsp.toml"),
+        ('ring.chunks = "x"\n', "[ring]\nchunkz = 3\n", ""),
+    ],
+)
+def test_a_file_that_stops_all_suggestions_fails(
+    run: Callable[..., Said], tmp_path: Path, ours: str, project: str, stops: str
+) -> None:
+    """Doctor's exit code and last line say so, and so does `models`."""
+    (tmp_path / ".fim-lsp.toml").write_text(project)
+    done = run("doctor", settings=ours or EMBEDDED)
+    until = f"No suggestions until {stops} is corrected."
+    assert (done.code, done.out.splitlines()[-1]) == (
+        (1, until) if stops else (0, "Completions work.")
+    )
+    hint = "nothing is suggested" if stops else "the default is used"
+    assert re.search(rf"^{'bad ' if stops else 'warn'} +settings ", done.out, re.MULTILINE)
+    assert f"→ correct it; until then {hint}" in done.out
+    told = " ".join(run("models", settings=ours or EMBEDDED).out.split())
+    assert (f"no suggestions until {stops} is corrected" in told) is bool(stops)
+
+
+def test_ctrl_c_at_a_question_ends_its_line(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    """So that the prompt of the shell stands on a line of its own; a pipe gets nothing."""
+
+    def interrupt(_: str) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("builtins.input", interrupt)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    for is_terminal, printed in ((True, "\n"), (False, "")):
+        monkeypatch.setattr(sys.stdout, "isatty", lambda is_terminal=is_terminal: is_terminal)
+        assert main(["setup"]) == 130
+        assert capsys.readouterr().out == printed

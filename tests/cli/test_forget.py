@@ -35,7 +35,7 @@ def test_everything_kept_is_deleted(tmp_path, capsys, monkeypatch) -> None:
     key.parent.mkdir()
     key.write_text("secret")
     monkeypatch.setattr(files, "client_key_file", lambda: key)
-    assert setup.forget(tmp_path) == 0
+    assert setup.forget(tmp_path, has_server=False) == 0
     assert not key.exists()
     assert not (tmp_path / "http").exists()
     assert not (tmp_path / "stacks.txt").is_symlink()
@@ -43,7 +43,8 @@ def test_everything_kept_is_deleted(tmp_path, capsys, monkeypatch) -> None:
     assert "Deleted 8.0 MB" in out
     left = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
     assert left == ["c.txt"]
-    assert setup.forget(tmp_path) == 0
+    assert "--slot-save-path" not in out
+    assert setup.forget(tmp_path, has_server=False) == 0
     assert "Nothing was kept" in capsys.readouterr().out
 
 
@@ -62,3 +63,26 @@ def test_the_key_of_a_server_that_is_gone(tmp_path, monkeypatch, capsys) -> None
     assert main(["forget"]) == 0
     assert not running.exists()
     assert "Nothing was kept" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_told"),
+    [
+        ("", False),
+        ('backend.kind = "embedded"\n', False),
+        ('backend.url = "http://127.0.0.1:8012"\n', True),
+        ('backend.kind = "llama-server"\n', True),
+    ],
+)
+def test_files_of_a_server_are_told_of_where_the_user_has_one(
+    tmp_path, monkeypatch, capsys, settings: str, *, is_told: bool
+) -> None:
+    """A llama-server may keep slots of its own, which are not ours to delete."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setattr(files, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(files, "client_key_file", lambda: tmp_path / "client-key")
+    monkeypatch.chdir(tmp_path)
+    files.user_file().parent.mkdir()
+    files.user_file().write_text(settings)
+    assert main(["forget"]) == 0
+    assert ("--slot-save-path" in capsys.readouterr().out) is is_told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -63,7 +64,7 @@ def downloaded() -> Path:
     return path
 
 
-def test_what_is_here_and_what_answers(listed: Callable[[], str]) -> None:
+def test_what_is_here_and_what_answers(listed: Callable[[], str], capsys) -> None:
     """The one that the settings name has the arrow; beside a server that they name, none has."""
     path = downloaded()
     configure(f'[backend]\nkind = "embedded"\nmodel = "{path}"\n')
@@ -72,6 +73,12 @@ def test_what_is_here_and_what_answers(listed: Callable[[], str]) -> None:
     assert row(out, SMALL.name).startswith("→")
     assert row(out, SMALL.name).endswith(str(path))
     assert f"suggestions from {path.name}, run by the embedded engine" in out
+    main(["models", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert told["answers"] == f"{path.name}, run by the embedded engine"
+    assert [(it["name"], it["path"], it["is_active"]) for it in told["models"]] == [
+        (SMALL.name, str(path), True)
+    ]
     configure('[backend]\nurl = "http://10.0.0.7:8012"\n')
     out = listed()
     assert "suggestions from a server, http://10.0.0.7:8012" in out
@@ -133,6 +140,74 @@ def test_the_table_of_models_fits_the_screen(width: int) -> None:
     lines = models.list_offers(found, width)
     assert max(map(len, lines)) <= width
     assert all(any(offer.model.name in line for line in lines) for offer in found)
+
+
+GB = 10**9
+SMALL_MACHINE = command_line.Machine(25 * GB, 4)
+
+
+def ask_from(answers: list[str], asked: list[str]) -> Callable[[str], str]:
+    left = iter(answers)
+
+    def ask(question: str) -> str:
+        asked.append(question)
+        return next(left)
+
+    return ask
+
+
+def test_the_table_and_the_question_fit_a_small_terminal(capsys) -> None:
+    """80 by 12, as in VS Code, whichever models are here: the recommended one is in sight."""
+    offers = choice.offers(SMALL_MACHINE, {})
+    here = [offer._replace(path="/models/it.gguf") for offer in offers]
+    for shown in (offers, here):
+        asked: list[str] = []
+        best = next(offer for offer in shown if offer.is_best)
+        screen = Screen(sys.stdout, 80, colour=False, live=True)
+        models.choose_offer(screen, shown, best, ask_from(["n"], asked))
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, [*lines, *asked])) <= 80
+        assert len(lines) + len(asked) <= 12
+        assert any(line.startswith("→") for line in lines)
+
+
+def test_a_model_that_does_not_fit_is_marked_and_asked_about_again(
+    capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what it needs and what there is, also where it was named with --get and --yes."""
+    offers = choice.offers(SMALL_MACHINE, {})
+    large = offers[-1]
+    lack = "needs 33 GB of memory; this machine has 25"
+    assert [offer.memory for offer in offers] == [0, 0, 0, 0, 25 * GB]
+    assert f"qwen-30b    32.5   {lack}" in models.list_offers(offers, 80)[-1]
+    screen, asked = Screen(sys.stdout, 80, colour=False, live=False), list[str]()
+    for answer, chosen in (("y", large), ("", None)):
+        ask = ask_from([large.model.name, answer], asked)
+        assert models.choose_offer(screen, offers, offers[0], ask) is chosen
+        assert asked[-1] == f"qwen-30b {lack}. Get it all the same? [y/N] "
+    monkeypatch.setattr("builtins.input", lambda question: asked.append(question) or "n")
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    assert not models.agrees(large, is_sure=True)
+    assert lack in " ".join(asked[-1].split())
+    assert models.agrees(offers[0], is_sure=True)  # without a question
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: False)
+    capsys.readouterr()
+    assert models.agrees(large, is_sure=True)  # for another machine, from a script
+    assert lack in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("machine", "fits"),
+    [
+        (command_line.Machine(8 * GB, 4), 3),
+        (command_line.Machine(16 * GB, 8, gpu=24 * GB), 4),
+        (command_line.Machine(64 * GB, 8), 5),
+        (command_line.Machine(36 * GB, 8, gpu=27 * GB, chip="Apple M4 Max"), 4),
+    ],
+)
+def test_what_fits_is_told_by_memory(machine: command_line.Machine, fits: int) -> None:
+    """That of the GPU counts, too, but on Apple's chips, where it is the same."""
+    assert sum(not offer.memory for offer in choice.offers(machine, {})) == fits
 
 
 def test_an_answer_that_is_no_model_is_told_what_is_one() -> None:

@@ -92,6 +92,32 @@ def test_flags_write_the_file_and_the_exit_code_is_doctors(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--model", TOY, "--get"], "--model and --get contradict each other"),
+        (["--model", TOY, "--auto"], "--model and --auto contradict each other"),
+        (["--model", TOY, "--openai"], "--openai only counts with --url"),
+        (["--model", TOY, "--key-env", "KEY"], "--key-env only counts with --url"),
+        (["--model", TOY, "--mirror", URL], "--mirror only counts with --get"),
+        (["--model", TOY, "--yes"], "--yes only counts with --get"),
+        (["--get", "--key-env", "KEY"], "--key-env only counts with --url"),
+        (["--auto", "--openai"], "--openai only counts with --url"),
+        (["--url", URL, "--mirror", URL], "--mirror only counts with --get"),
+        (["--openai"], "--openai only counts with --url"),
+    ],
+)
+def test_flags_that_contradict_each_other_are_refused(
+    config: Path, capsys, arguments: list[str], says: str
+) -> None:
+    """No flag is ignored: exit code 2, one sentence, and nothing is written."""
+    assert __main__.main(["setup", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert says in printed.err
+    assert printed.err.count("\n") == 1
+    assert (printed.out, config.exists()) == ("", False)
+
+
+@pytest.mark.parametrize(
     ("arguments", "before", "code", "says"),
     [
         ([], "", 2, "use flags"),

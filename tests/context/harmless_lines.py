@@ -1,8 +1,8 @@
 """
 Lines that hold no secret: listed, generated, and of real code.
 
-Real code is that of packages that requirements-dev.txt pins, and that have the same files for every Python and system;
-`corpus_hash` shows that it is the same.
+Real code is that of packages that requirements-dev.txt pins, and that have the same files for every
+Python and system; `corpus_hash` shows that it is the same.
 
 What counts as harmless is what a user would want a model to read: code about secrets, look-ups,
 references to variables, hashes of public things, and values that say of themselves that they are
@@ -26,9 +26,9 @@ TELLING = re.compile(r"(?i)key|token|secret|passw|pwd|cred|auth|://|bearer|\bpas
 
 EACH = 12
 PACKAGES = (
-    "_pytest", "anyio", "attr", "cattrs", "execnet", "gguf", "h11", "hatchling", "httpcore", "httpx", "idna",
-    "lsprotocol", "packaging", "pathspec", "platformdirs", "pygls", "pygments", "pyte", "requests", "tomlkit", "tqdm",
-    "trustme", "urllib3", "xdist",
+    "_pytest", "anyio", "attr", "cattrs", "execnet", "gguf", "h11", "hatchling", "httpcore",
+    "httpx", "idna", "lsprotocol", "packaging", "pathspec", "platformdirs", "pygls", "pygments",
+    "pyte", "requests", "tomlkit", "tqdm", "trustme", "urllib3", "xdist",
 )  # fmt: skip
 OURS = {".py", ".md", ".ts", ".js", ".json", ".lua", ".toml", ".el", ".rs"}
 MUCH = 200_000  # characters of a file that no user opens

@@ -107,6 +107,35 @@ def test_ordinary_code_about_secrets_is_left_alone(line: str) -> None:
     assert scrub_text(line) == line
 
 
+COLOURS = (
+    "#038B8B", "#038b8bcc", "italic #A3AAB2", "bold bg:#1c1c1c #A3AAB2", "1px solid #9aF",
+    "bg:#e3d2d2 #a61717 noinherit", "0 0 0.5em #0003",
+)  # fmt: skip
+TYPES = (
+    "Token.Comment",
+    "Token.Keyword",
+    "Token.Name.Lvalue",
+    "tokenColor",
+    "password",
+    "secret_key",
+)
+
+
+@pytest.mark.parametrize(
+    "line", ['{}: "{}",', "{} = '{}'", "    '{}': '{}'", "{}: {};", "--{}: {};"]
+)
+def test_a_colour_is_no_secret_whatever_its_name(line: str) -> None:
+    """Alone, or with words, sizes and other colours, as styles of pygments and of CSS have them."""
+    texts = [line.format(name, colour) for name in TYPES for colour in COLOURS]
+    assert [text for text in texts if looks_secret(text)] == []
+
+
+@pytest.mark.parametrize("value", ["#038B8Bx7", "#A3AAB2#k9Q", "x9 #A3AAB2Z7!", "#xA3AAB2q"])
+def test_a_password_may_begin_like_a_colour(value: str) -> None:
+    """A sign and a few digits make no colour of it."""
+    assert value not in scrub_text(f'password = "{value}"')
+
+
 @pytest.mark.parametrize("password", PASSWORDS)
 def test_a_password_may_hold_any_sign(password: str) -> None:
     """Also those that references, templates and patterns are made of."""

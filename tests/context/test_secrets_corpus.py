@@ -128,13 +128,13 @@ def test_harmless_lines_are_left_alone(lines: Callable[[], list[str]], at_least:
 
 
 def test_real_code_is_the_same_everywhere() -> None:
-    """The files of the pinned packages are those that the rules were counted on, whatever Python reads them."""
+    """The files of the packages are those that the rules were counted on."""
     found = harmless_lines.corpus_hash()
     assert found == CORPUS, f"the packages of {harmless_lines.__name__} changed: CORPUS = {found!r}"
 
 
 def test_real_code_is_left_alone() -> None:
-    """Of 20,000 lines, or some of them, of whole files of packages, at most one in 2,000 is touched."""
+    """Of 20,000 lines, or some of them, of whole files, at most one in 2,000 is touched."""
     touched: list[str] = []
     n_lines = 0
     for text in harmless_lines.files(N_LINES):

@@ -95,6 +95,7 @@ def test_a_refusal_is_told_at_once(tmp_path: Path, status: int) -> None:
     assert f"{hub.url} answers {status} " in str(caught.value)
     assert hub.asked == [0]
     assert not (tmp_path / PART).exists()
+    assert "is kept" not in str(caught.value)  # nothing came
     for advice in ("--mirror URL", "HTTPS_PROXY", "https://huggingface.co/someone", "--model FILE"):
         assert advice in str(caught.value)
 
