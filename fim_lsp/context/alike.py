@@ -7,7 +7,7 @@ may be taken for the end of another element.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from tree_sitter import Node
 
@@ -17,13 +17,16 @@ from fim_lsp.context.scopes import ScopedText, Step
 Match = tuple[int, int]  # the row and the column of a name
 
 
-def find_alike(text: ScopedText, row: int, old: str, new: str) -> list[Match] | None:
+def find_alike(
+    text: ScopedText, row: int, old: str, new: str, rows: Collection[int]
+) -> list[Match] | None:
     """
     Return where *old* stands in a text for what is *new* on *row*, which may be any of its places;
-    None where that is not such a name, or the new one stands elsewhere, too.
+    None where that is not such a name, or the new one stands elsewhere than on the changed *rows*.
     """
-    kind = next((kind for kind, at in _kinds(text, new) if text.position(at)[0] == row), "")
-    if not kind or sum(other == kind for other, _ in _kinds(text, new)) > 1:
+    named = [(kind, text.position(at)[0]) for kind, at in _kinds(text, new)]
+    kind = next((kind for kind, at in named if at == row), "")
+    if not kind or any(other == kind and at not in rows for other, at in named):
         return None
     uses = kind.split("|")
     return [text.position(at) for other, at in _kinds(text, old) if other.split("|")[-1] in uses]
@@ -52,6 +55,17 @@ def find_partner(
             shift = (len(new) - len(old)) * (other_row == row and start > column)
             return [(other_row, start + shift)]
     return None
+
+
+def find_tags(text: ScopedText, name: str) -> list[Match]:
+    """Return where *name* is that of a tag."""
+    pairs = text.table["pairs"]
+    ways = ((at, text.walk(at)) for at in text.find(name))
+    return [
+        text.position(at)
+        for at, way in ways
+        if any(_is_tag_of(way[n:], pairs) for n in range(len(way)))
+    ]
 
 
 def _kinds(text: ScopedText, name: str) -> Iterator[tuple[str, int]]:

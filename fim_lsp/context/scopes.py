@@ -21,12 +21,13 @@ from typing import NamedTuple
 from tree_sitter import Node, Tree
 
 from fim_lsp.context.grammars import ParsedText, types
+from fim_lsp.context.owners import NAME_BYTES, name_of, words
+from fim_lsp.context.shell_words import names_variable
 
 PLACES = 1_000
 """Of one name in one text; a name that is more frequent is not looked at."""
 
 DEPTH = 400  # nodes within nodes; code has some 60
-NAME_BYTES = 200  # of what is called, or of a method's receiver
 SELVES = types("self this cls Self super static parent")
 # what stands before a member, read backwards: its sign, and the name that it is a member of
 _RECEIVER = re.compile(r"(?:\.[?&]?(?!\.)|::|>-\??|(:))\s*[\])]*(\w*)")
@@ -40,6 +41,7 @@ _SORTS = {
     "class_variable": "@",
     "word": "()",
 }
+_WORDS = types("command.argument unary_expression")  # Bash: variables, where they are names
 _CALLABLE = "'"  # the sort of a whole text, which may name a function
 _MAKER = "initializer_expression"  # C#: `new A { b = 1 }`
 _KEYS = types("property_identifier field_identifier statement_identifier")
@@ -172,11 +174,10 @@ class ScopedText:
             return Place(at, way, self._read_text(at, size, way), sort=_CALLABLE * is_whole)
         is_name = leaf.type.endswith(_NAMES)
         is_name |= not self.table["leaves"].isdisjoint((leaf.type, edge))
-        if edge == "command.argument":  # Bash: `read a`, `log a "$a"`
-            command, name = way[-2].node.text or b"", self._data[at : at + size]
-            used = re.findall(rb"\$\{?(\w+)", command)
-            is_name = command.startswith(b"read ") or name in used
-        if edge in self.table["labels"] or not is_name or leaf.end_byte != at + size:
+        if leaf.type == "word":
+            is_name |= leaf.start_byte == at and names_variable(way[-2].node, leaf)
+        is_name &= edge not in self.table["labels"] and leaf.end_byte == at + size
+        if not is_name or _is_of_module(way):
             return None
         receiver, sort = self._read(at, way)
         if edge == "keyword_pattern":
@@ -222,7 +223,7 @@ class ScopedText:
         receiver = match[2][::-1] if match and is_member else None
         if written.endswith("::") and receiver in words(leaf):
             receiver = None  # C++: the class of its constructor, `A::A`
-        sort = _SORTS.get(leaf.type, "") if edge != "command.argument" else ""
+        sort = _SORTS.get(leaf.type, "") if edge not in _WORDS else ""
         if edge == "qualified_name" and not outer.startswith("namespace_use_clause"):
             sort = "\\"  # PHP: of another namespace
         if around.type == "variable_name" and receiver is None:
@@ -275,7 +276,8 @@ class ScopedText:
             return Place(at, way, Role.REFERS)  # Rust: a constant
         is_name = edge in table["names"]
         around = way[: len(way) - 1 - is_name]
-        is_local = way[-2].edge == "declaration_command" and words(way[-3].node)[:1] in _LOCALS
+        command = declaring if edge == "declaration_command" else way[-3].node
+        is_local = command.type == "declaration_command" and words(command)[:1] in _LOCALS
         if not table["hoisted"].isdisjoint((edge, way[-2].edge)) and not is_local:
             around = tuple(step for step in around if step.node.type not in table["blocks"])
         scope = self._innermost(around)
@@ -308,23 +310,6 @@ class ScopedText:
         return receiver
 
 
-def name_of(owner: Node) -> str:
-    """Return the name of a class, or of what a method belongs to."""
-    if receiver := words(owner.child_by_field_name("receiver")):  # Go: `(c *Command)`
-        return (receiver[1:2] or receiver)[0]
-    declarator = owner.child_by_field_name("declarator")
-    if owner.type == "function_definition" and declarator is not None:  # C++: `A::f`
-        named = re.match(rb"[\s*&]*(?:\w+::)*(\w+)::~?\w", (declarator.text or b"")[:NAME_BYTES])
-        return named[1].decode("utf-8", "replace") if named else ""
-    name = owner.child_by_field_name("name") or owner.child_by_field_name("type")
-    if name is None and owner.type.endswith("_specifier") and owner.parent:
-        name = owner.parent.child_by_field_name("declarator")
-    names = words(name)
-    if name is not None and name.type.endswith("index_expression"):  # Lua: `function M:name`
-        return names[-2] if len(names) > 1 else ""
-    return names[0] if names else ""
-
-
 def _refers(way: Sequence[Step]) -> bool:
     """Return whether what looks like a declaration only names what is declared elsewhere."""
     declaring, (node, edge) = way[-2].node, way[-1]
@@ -336,11 +321,10 @@ def _refers(way: Sequence[Step]) -> bool:
     return is_typed and declaring.child_by_field_name("type") is None  # C++: a constructor
 
 
-def words(node: Node | None) -> list[str]:
-    """Return the words of a short node."""
-    if node is None or node.end_byte - node.start_byte > NAME_BYTES or node.text is None:
-        return []
-    return re.findall(r"\w+", node.text.decode("utf-8", "replace"))
+def _is_of_module(way: Sequence[Step]) -> bool:
+    """Return whether a name is that of another module: `export { a } from "b"`."""
+    is_exported = way[-1].edge == "export_specifier.name"
+    return is_exported and way[-4].node.child_by_field_name("source") is not None
 
 
 def _is_value(name: Step) -> bool:

@@ -8,15 +8,17 @@ what refers to another definition of that name is none.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from tree_sitter import Node
 
-from fim_lsp.context.alike import find_alike, find_partner
-from fim_lsp.context.grammars import parse_text, types
-from fim_lsp.context.scopes import TABLES, Place, Role, ScopedText, Step, Table, name_of, words
+from fim_lsp.context.alike import Match, find_alike, find_partner, find_tags
+from fim_lsp.context.bindings import find_binding, list_binders, scope_key
+from fim_lsp.context.grammars import ParsedText, parse_text, types
+from fim_lsp.context.magics import read_lines
+from fim_lsp.context.owners import name_of
+from fim_lsp.context.scopes import TABLES, Place, Role, ScopedText, Table
 
 HEADS = ("#", "//", "/*", "*", "--", "@")
 """What lines above a definition begin with that belong to it: comments and decorators."""
@@ -28,9 +30,6 @@ _METHODS = types("method_declaration.name method.name function_definition.name")
 _HEAD = re.compile(r"\b(?:def|function) (\w+)")
 _LOOP = re.compile("for_|while_|do_")
 _NO_WORD = re.compile(r"[^_]_[^_]|[a-z][A-Z]|\d")  # names that are no words of a language
-
-
-Scope = Node | str | None  # a namespace by its name
 
 
 class Renaming(NamedTuple):
@@ -59,38 +58,76 @@ class Renamed(NamedTuple):
     """
     The *uses* that still have the old name. If it *is_local*, no use can stand in another text, but
     in calls of *function*, where callers may name it.
+
+    *alike* are the rows and columns of all names of its *kind* that have the old name, whatever
+    they mean.
     """
 
     uses: tuple[Use, ...]
     is_local: bool
     function: str = ""
+    kind: str = ""
+    alike: tuple[Match, ...] = ()
+
+
+DEFINITIONS = 8
+"""Whose uses are looked for at once, the first: each takes up to 0.15 s in a hostile text, and
+others wait meanwhile."""
 
 
 def find_uses(language: str, text: str, renamings: Sequence[Renaming]) -> Sequence[Renamed | None]:
-    """Return the uses of each renamed definition; None where there is no such definition."""
-    parsed = parse_text(language, text)
+    """
+    Return the uses of the first `DEFINITIONS` renamed; None where there is no such definition.
+    """
+    parsed = _parse(language, text)
     table = TABLES.get(parsed.grammar.module) if parsed.grammar else None
     if parsed.tree is None or table is None:
         return [None] * len(renamings)
     scoped = ScopedText(parsed, parsed.tree, table)
-    rows = [{other.row for other in renamings if other[1:3] == one[1:3]} for one in renamings]
-    return [
-        _find_alike(language, scoped, renaming) or _find(scoped, renaming, mine)
-        for renaming, mine in zip(renamings, rows, strict=True)
-    ]
+    rows: dict[tuple[str, str], set[int]] = {}
+    for row, old, new, _ in renamings:
+        rows.setdefault((old, new), set()).add(row)
+    found, n_found = list[Renamed | None](), 0
+    for renaming in renamings:
+        names, renamed = renaming[1:3], None
+        if n_found < DEFINITIONS:
+            renamed = _find_alike(language, scoped, renaming, rows[names])
+            renamed = renamed or _find(scoped, renaming, rows[names])
+        found.append(renamed)
+        n_found += renamed is not None
+    return found
 
 
-def _find_alike(language: str, text: ScopedText, renaming: Renaming) -> Renamed | None:
-    """Return the uses of a name that has no scope, or the other tag of a pair."""
+def _parse(language: str, text: str) -> ParsedText:
+    """Parse a text; in Python that has errors, lines of IPython are read as what they use."""
+    parsed = parse_text(language, text)
+    if language != "python" or parsed.tree is None or not parsed.tree.root_node.has_error:
+        return parsed
+    lines = read_lines(parsed.lines)
+    return parsed if lines == parsed.lines else parse_text(language, "\n".join(lines))
+
+
+def _find_alike(
+    language: str, text: ScopedText, renaming: Renaming, rows: Collection[int]
+) -> Renamed | None:
+    """
+    Return the uses of a name that has no scope and was renamed so on *rows*, or the other tag of a
+    pair.
+    """
     row, old, new, _ = renaming
-    is_alike = text.table["alike"] or text.table["pairs"]
-    if not is_alike or not 0 <= row < len(text.lines):
+    is_pair = bool(text.table["pairs"])
+    if not (is_pair or text.table["alike"]) or not 0 <= row < len(text.lines):
         return None
-    is_local, at = bool(text.table["pairs"]), (text, row, old, new)
-    places = find_partner(language, *at) if is_local else find_alike(*at)
+    places = (
+        find_partner(language, text, row, old, new)
+        if is_pair
+        else find_alike(text, row, old, new, rows)
+    )
     if places is None:
         return None
-    return Renamed(tuple(Use(*place, new, is_code=True) for place in places), is_local)
+    uses = tuple(Use(*place, new, is_code=True) for place in places)
+    tags = find_tags(text, old) if is_pair else ()
+    return Renamed(uses, is_pair, kind="tag" if is_pair else "", alike=tuple(tags))
 
 
 def count_heads(lines: Sequence[str], function: str) -> int:
@@ -110,7 +147,7 @@ def _find(text: ScopedText, renaming: Renaming, rows: Collection[int]) -> Rename
         return None
     places, taken, function = text.places(old), text.places(new), _function_of(definition)
     there = [place for place in taken if text.position(place.at)[0] not in rows]
-    is_again = definition.role is Role.BINDS and _key(definition.scope) in _binders(there)
+    is_again = definition.role is Role.BINDS and scope_key(definition.scope) in list_binders(there)
     if is_again and "repeats" not in text.table["traits"]:
         return None  # its uses would be of another thing
     variables = _same_variable(text.table, definition, places, taken)
@@ -130,7 +167,17 @@ def _find(text: ScopedText, renaming: Renaming, rows: Collection[int]) -> Rename
     if definition.way[-1].edge.endswith(".alias"):
         mentions = []  # they mean the module
     uses = _uses(text, [*variables, *members, *keys, *mentions], renaming)
-    return Renamed(uses, bool(scope and scope.parent), function)
+    kind = "member" if definition.owner else "variable"
+    alike = tuple(text.position(p.at) for p in places if _kind(p) == kind)
+    return Renamed(uses, bool(scope and scope.parent), function, kind, alike)
+
+
+def _kind(place: Place) -> str:
+    """Return the kind of a name: that of a member, of a variable, or "" for neither."""
+    if place.role in (Role.DEFINES_MEMBER, Role.MEMBER):
+        return "member"
+    is_name = place.role in (Role.BINDS, Role.REFERS, Role.UNBINDS)
+    return ("member" if place.owner else "variable") if is_name else ""
 
 
 def _same_variable(
@@ -144,22 +191,22 @@ def _same_variable(
         return []
     is_value = definition.way[-1].edge in table["values"]
     places = [p for p in places if p.sort == definition.sort and not (is_value and _is_type(p))]
-    binders, others = _binders([definition, *places]), _binders(taken)
+    binders, others = list_binders([definition, *places]), list_binders(taken)
     is_declared = definition.way[-1].edge in table["names"]
     is_one = "redeclares" in table["traits"]
-    alike = [p for p in binders.get(_key(definition.scope), ()) if not is_one or _has_body(p)]
+    alike = [p for p in binders.get(scope_key(definition.scope), ()) if not is_one or _has_body(p)]
     if is_declared and len({*alike, definition}) > 1 and (not is_one or _has_body(definition)):
         return None  # a function or type of the old name is there still: this is a new one
-    bound = _binding(definition, binders, table)
+    bound = find_binding(definition, binders, table)
     variables = (p for p in places if p.role in (Role.BINDS, Role.REFERS, Role.UNBINDS))
     # The only one of a namespace is meant outside of it, too: macros hide where it ends.
-    is_only = is_one and isinstance(_key(definition.scope), str) and len(binders) == 1
+    is_only = is_one and isinstance(scope_key(definition.scope), str) and len(binders) == 1
     meant = {bound, None} if is_only else {bound}
-    same = [place for place in variables if _binding(place, binders, table) in meant]
-    is_first = is_one or all(definition.at < p.at for p in same if _key(p.scope) in binders)
-    bound = _binding(definition, others, table)
+    same = [place for place in variables if find_binding(place, binders, table) in meant]
+    is_first = is_one or all(definition.at < p.at for p in same if scope_key(p.scope) in binders)
+    bound = find_binding(definition, others, table)
     meant = {bound, None} if is_only else {bound}
-    same = [p for p in same if _binding(p, others, table) in meant]
+    same = [p for p in same if find_binding(p, others, table) in meant]
     if any(step.edge in table["splits"] for step in definition.way):
         same = _until_split(same, taken, table, definition)
     return same if is_first else None
@@ -191,86 +238,6 @@ def _has_body(place: Place) -> bool:
     return place.way[-2].node.child_by_field_name("body") is not None
 
 
-def _key(scope: Node | None) -> Scope:
-    """Return what is the same for all parts of a namespace."""
-    if scope is None or scope.type not in ("namespace_definition", "namespace_declaration"):
-        return scope
-    return "::".join(words(scope.child_by_field_name("name"))) or scope
-
-
-def _binders(places: Sequence[Place]) -> dict[Scope, list[Place]]:
-    """Return by scope what binds a name."""
-    unbound = {place.scope for place in places if place.role is Role.UNBINDS}
-    binders: dict[Scope, list[Place]] = {}
-    for place in places:
-        if place.role is Role.BINDS and place.scope not in unbound:
-            binders.setdefault(_key(place.scope), []).append(place)
-    return binders
-
-
-def _binding(
-    place: Place, binders: Mapping[Scope, Sequence[Place]], table: Table
-) -> tuple[Scope, int] | None:
-    """Return what a name refers to: a scope and, where names repeat in it, a declaration."""
-    binder: Place | None = place
-    if _key(place.scope) not in binders or "dynamic" in table["traits"]:
-        binder = _nearest(place, binders, table)
-    while binder is not None and binder.way[-1].edge in table["plain"]:
-        around = _scopes_around(binder, table)
-        if not around or around[0].type in table["sealed"]:
-            break
-        above: dict[Scope, list[Place]] = {
-            scope: [p for p in binders.get(scope, ()) if p.at < binder.at] for scope in around[1:]
-        }
-        if (outer := _nearest(binder, above, table)) is None:
-            break
-        binder = outer
-    repeats = "repeats" in table["traits"]
-    return binder and (_key(binder.scope), binder.since if repeats else 0)
-
-
-def _nearest(place: Place, binders: Mapping[Scope, Sequence[Place]], table: Table) -> Place | None:
-    """Return what binds a name in the innermost scope around a place that does."""
-    passed = set[str]()  # types of the scopes that lie between
-    for scope in _scopes_around(place, table):
-        for binder in reversed(binders.get(_key(scope), ())):
-            is_open = not passed or scope.type not in table["closed"] or binder.is_generic
-            is_seen = table["sealed"].isdisjoint(passed) or _is_global(binder, table)
-            is_mine = table["owners"].isdisjoint(passed) or not _is_of_self(binder)
-            if binder.since <= place.at and is_open and is_seen and is_mine:
-                return binder
-        passed.add(scope.type)
-    return None
-
-
-def _is_of_self(binder: Place) -> bool:
-    """Return whether it is a method of a class in Ruby, which classes within it do not have."""
-    return bool(binder.owner) and binder.way[-1].edge in ("method.name", "singleton_method.name")
-
-
-def _is_global(binder: Place, table: Table) -> bool:
-    """Return whether a function sees a name from outside: another function, a type, a constant."""
-    leaf, edge = binder.way[-1]
-    return edge in table["names"] or leaf.type == "constant" or "use_clause" in edge
-
-
-def _scopes_around(place: Place, table: Table) -> list[Node]:
-    """Return the scopes around a place, the innermost first."""
-    scopes: list[Node] = []
-    for (above, _), (node, edge) in pairwise([Step(place.way[0].node, ""), *place.way]):
-        if edge in table["outside"] and scopes and not _is_further(above):
-            scopes.pop()
-        if node.type in table["scopes"]:
-            scopes.append(node)
-    return scopes[::-1]
-
-
-def _is_further(clause: Node) -> bool:
-    """Return whether a clause of a comprehension sees what those before it bind."""
-    before = clause.prev_named_sibling if clause.type == "for_in_clause" else None
-    return before is not None and before.type in ("for_in_clause", "if_clause")
-
-
 def _same_member(
     text: ScopedText, definition: Place, places: Sequence[Place]
 ) -> list[Place] | None:
@@ -278,7 +245,7 @@ def _same_member(
     owner, table, traits = definition.owner, text.table, text.table["traits"]
     if not owner:
         return []
-    binders = _binders([definition, *places])
+    binders = list_binders([definition, *places])
     is_component = definition.scope is not None and definition.scope.type == "record_declaration"
     sort = definition.sort.strip("$")
     places = [p for p in places if p.sort == sort or (is_component and p.sort == "()")]
@@ -301,7 +268,7 @@ def _same_member(
         if place.role in (Role.MEMBER, Role.KEY) and (place.owner == owner or is_elsewhere):
             same.append(place)
         if place.role is Role.REFERS and (place.owner == owner or is_constant):
-            same += [place] * (_binding(place, binders, table) is None)
+            same += [place] * (find_binding(place, binders, table) is None)
     return same
 
 
@@ -336,12 +303,17 @@ def _is_meant(text: ScopedText, place: Place, old: str) -> bool:
 
 
 def _uses(text: ScopedText, places: Sequence[Place], renaming: Renaming) -> tuple[Use, ...]:
-    """Return places as uses, in order; `{name}` stands for `{name: name}` in some languages."""
+    """
+    Return places as uses, in order; `{name}` stands for `{name: name}` in some languages, and is
+    exported as `name as name`.
+    """
     uses = set[Use]()
     for place in places:
         node, edge = place.way[-1]
         is_short = node.type.startswith("shorthand_property_identifier")
         is_short |= edge == "shorthand_field_initializer"
         new = f"{renaming.old}: {renaming.new}" if is_short else renaming.new
+        if edge == "export_specifier.name" and not place.way[-2].node.child_by_field_name("alias"):
+            new = f"{renaming.new} as {renaming.old}"
         uses.add(Use(*text.position(place.at), new, place.role is not Role.MENTION))
     return tuple(sorted(uses))

@@ -5,7 +5,7 @@ Operations: `arrange` takes in which cells a notebook has, `change` what happene
 some; both return what that means for the joined documents, as events like any other. `place` says
 which document a cell is part of and at which of its lines it begins.
 Goal: a cell is completed in view of the cells before it, and only the server needs to know of
-cells.
+cells. A cell that another program runs (`%%sql`) is in the language of that one.
 Plan: a cell's lines are whole lines of the joined document, in the same columns: each gets a `\\n`
 of its own there. What changed is found by comparing, which copies a pointer per line of the
 notebook.
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import quote, unquote
 
+from fim_lsp.context.magics import language_of_cell
 from fim_lsp.documents import Document, apply_edits, body, difference, open_document
 from fim_lsp.events import Changed, Closed, Event, Opened
 
@@ -49,10 +50,11 @@ class Notebooks:
             return uri, 0
         notebook, order = self._around(uri)
         before = map(self.cells.get, order[: order.index(uri)])
+        language = _language(cell)
         n_lines = sum(
-            len(other.lines) for other in before if other and other.language == cell.language
+            len(other.lines) for other in before if other and _language(other) == language
         )
-        return _uri(notebook, cell.language), n_lines
+        return _uri(notebook, language), n_lines
 
     def cell_at(self, uri: str, line: int) -> tuple[Document, int] | None:
         """
@@ -63,7 +65,7 @@ class Notebooks:
             return None
         language, first, place = self._joined[uri].language, 0, None
         for cell in filter(None, map(self.cells.get, self.order(uri.rpartition("#")[0]))):
-            if cell.language == language and first <= line:
+            if _language(cell) == language and first <= line:
                 place = cell, first
                 first += len(cell.lines)
         return place
@@ -109,7 +111,7 @@ class Notebooks:
         """Make the joined documents what the cells are now."""
         texts: dict[str, list[str]] = {}
         for cell in filter(None, map(self.cells.get, self.order(notebook))):
-            texts.setdefault(_uri(notebook, cell.language), []).extend(self._lines[cell.uri])
+            texts.setdefault(_uri(notebook, _language(cell)), []).extend(self._lines[cell.uri])
         events: list[Event] = []
         for uri in dict.fromkeys((*texts, *self.documents(notebook))):
             events += self._become(uri, (*texts[uri], "") if uri in texts else None)
@@ -127,6 +129,12 @@ class Notebooks:
         if old.lines == lines:
             return []
         return [Changed(uri, version, (difference(old.lines, lines),))]
+
+
+def _language(cell: Document) -> str:
+    """Return the language that a cell is in, which its first line may say (`%%sql`)."""
+    first = next((line for line in cell.lines if line.strip()), "")
+    return language_of_cell(cell.language, first)
 
 
 def _uri(notebook: str, language: str) -> str:

@@ -203,7 +203,7 @@ def proposals(
         results.setdefault((place.text.uri, place.line), []).append(place.after)
     proposals = [*_of_uses(renames), *_of_undeclared(edits, texts)]
     for record, place, shared in places:
-        if renames.is_of_another(place.text.uri, place.before, place.after):
+        if renames.changes_another(*place, record.examples):
             continue
         uri, n = place.text.uri, len(record.examples)
         evidence = {**shared, **of_result(place.after, results[uri, place.line])}

@@ -10,28 +10,45 @@ the others.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
 from itertools import islice
 from typing import NamedTuple
 
+from fim_lsp.context.grammars import grammar_of
+from fim_lsp.context.scopes import TABLES
 from fim_lsp.context.uses import Renamed, Renaming, count_heads, find_uses
 from fim_lsp.documents import LINE_CHARS
-from fim_lsp.next_edit.edits import FRESH, HISTORY, EditedText, Example, FinishedEdit, examples
-from fim_lsp.next_edit.rule import TOKENS
+from fim_lsp.next_edit.edits import (
+    FRESH,
+    HISTORY,
+    EditedText,
+    Example,
+    FinishedEdit,
+    Lines,
+    examples,
+)
+from fim_lsp.next_edit.rule import TOKEN, TOKENS
 
 _NAME = re.compile(r"[^\W\d]\w*")
-_HYPHENED = re.compile(r"-{0,2}[^\W\d][\w-]*")  # in CSS and HTML
+_HYPHENED = re.compile(r"-{0,2}[^\W\d][\w-]*")  # in the languages of web pages
+_WITH_HYPHENS = ("css", "html", "less", "sass", "scss")
 _ALIAS = re.compile(r"(?P<old>(?<![.\w])\w+)(?P<made> as (?P<new>\w+))")
 
 FindUses = Callable[[EditedText, Sequence[Renaming]], Sequence[Renamed | None]]
 
 
 class NameChange(NamedTuple):
-    """A name that became another at a line of a text, as one of the last changes."""
+    """
+    A name that became another at a line of a text. It *is_fresh* as one of the last changes.
+    """
 
     uri: str
+    language: str
     renaming: Renaming
     example: Example
+    is_fresh: bool
 
 
 class RenamedLine(NamedTuple):
@@ -46,26 +63,75 @@ class RenamedLine(NamedTuple):
 
 
 class Renames(NamedTuple):
-    """The *lines* to change, nearest first, and the definitions that were renamed."""
+    """
+    The *lines* to change, nearest first, for *definitions* that were renamed; *known* are all of
+    these, also those that are left alone.
+    """
 
     lines: tuple[RenamedLine, ...] = ()
     definitions: tuple[tuple[NameChange, Renamed], ...] = ()
+    known: tuple[tuple[NameChange, Renamed], ...] = ()
 
-    def is_of_another(self, uri: str, before: Sequence[str], after: Sequence[str]) -> bool:
+    def changes_another(
+        self, text: EditedText, line: int, before: Lines, after: Lines, examples: Sequence[Example]
+    ) -> bool:
         """
-        Return whether lines are to be renamed as the only definition was, whose uses they are not.
+        Return whether the lines *before* of *text* get a new name where none of the definitions
+        renamed so is used. The user may want others once two of their kind were renamed.
+
+        What *examples* did to one name with hyphens is not done to a part of another.
         """
-        for change, renamed in self.definitions:
-            _, old, new, _ = change.renaming
-            n_alike = sum(c.renaming[1:3] == (old, new) for c, _ in self.definitions)
-            is_meant = n_alike == 1 and (renamed.is_local or uri == change.uri)
-            if is_meant and [_rename(old, new, line) for line in before] == [*after]:
-                return True
-        return False
+        if _is_within_name(text.language, before, after, examples):
+            return True
+        rows = zip(range(line, line + len(before)), before, after, strict=False)
+        names = dict.fromkeys(change.renaming[1:3] for change, _ in self.known)
+        return any(
+            (places := self._list_places(text, old, new)) is not None
+            and not all(
+                any(at == row and start <= column < start + len(old) for at, start in places)
+                for column in _find_changed(old, new, one, other)
+            )
+            for row, one, other in rows
+            for old, new in names
+        )
+
+    def _list_places(self, text: EditedText, old: str, new: str) -> set[tuple[int, int]] | None:
+        """Return the rows and columns where *old* may become *new* in a text; None for all."""
+        renamed = [(c, r) for c, r in self.known if c.renaming[1:3] == (old, new)]
+        here = [one for change, one in renamed if change.uri == text.uri]
+        if not here:
+            is_local = len(renamed) == 1 and renamed[0][1].is_local
+            is_foreign = not any(_may_be_named(*one, text) for one in renamed)
+            return set() if is_local or is_foreign else None
+        n_of = Counter(one.kind for one in here)
+        uses = {(use.row, use.column) for one in here for use in one.uses}
+        return uses.union(*(one.alike for one in here if n_of[one.kind] > 1))
 
 
-def _rename(old: str, new: str, line: str) -> str:
-    return _NAME.sub(lambda name: new if name[0] == old else name[0], line)
+def _may_be_named(change: NameChange, renamed: Renamed, text: EditedText) -> bool:
+    """Return whether a name can mean the same in another *text*: not in other languages' code."""
+    ours, theirs = grammar_of(change.language), grammar_of(text.language)
+    if theirs is None or not renamed.kind or not ours or theirs.module == "tree_sitter_html":
+        return change.uri.partition("#")[0] != text.uri.partition("#")[0]  # no cell beside it
+    return TABLES.get(theirs.module) == TABLES.get(ours.module)
+
+
+def _find_changed(old: str, new: str, before: str, after: str) -> Iterator[int]:
+    """Yield the columns of a line where the words of *old* were that became those of *new*."""
+    gone, come = _differing_words(old, new), _differing_words(new, old)
+    words = [*TOKEN.finditer(before)]
+    was, now = [word[0] for word in words], TOKEN.findall(after)
+    if not any(now.count(word) > was.count(word) for word in come) or len(was) > TOKENS:
+        return
+    for tag, start, end, *_ in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
+        if tag != "equal":
+            yield from (word.start() for word in words[start:end] if word[0] in gone)
+
+
+def _differing_words(name: str, other: str) -> set[str]:
+    """Return the words of a name, which may have hyphens, that *other* has not; else all."""
+    words = {*re.findall(r"\w+", name)}
+    return words - {*re.findall(r"\w+", other)} or words
 
 
 NO_RENAMES = Renames()
@@ -83,38 +149,38 @@ def find_renames(
     by_uri = {text.uri: text for text in texts}
     all_changes = [*_name_changes(edits, by_uri)]
     newest = {(c.uri, c.renaming): c for c in all_changes if _is_there(c, by_uri)}
-    definitions = list[tuple[NameChange, Renamed]]()
+    known = list[tuple[NameChange, Renamed]]()
     for uri in dict.fromkeys(change.uri for change in newest.values()):
         mine = [change for change in newest.values() if change.uri == uri]
         uses = find(by_uri[uri], [change.renaming for change in mine])
-        definitions += [(c, r) for c, r in zip(mine, uses, strict=True) if r is not None]
-    definitions = [*_without_others(definitions, all_changes)]
+        known += [(c, r) for c, r in zip(mine, uses, strict=True) if r is not None]
+    fresh = [change for change in all_changes if change.is_fresh]
+    definitions = [*_without_others([one for one in known if one[0].is_fresh], fresh)]
     places = [(change.uri, change, renamed) for change, renamed in definitions]
     for change, renamed in definitions:
         places += _keys(change, renamed, texts, find)
     last = examples(edits, 1)
     lines = sorted(_lines(places, by_uri), key=lambda line: _distance(line, *last))
-    return Renames(tuple(lines), tuple(definitions))
+    return Renames(tuple(lines), tuple(definitions), tuple(known))
 
 
 def _name_changes(
     edits: Sequence[FinishedEdit], texts: Mapping[str, EditedText]
 ) -> Iterator[NameChange]:
-    """Yield the names that became others, newest first, as long as they are fresh."""
+    """Yield the names that became others, newest first."""
     seen, n_others = set[tuple[str, str]](), 0
     later: dict[tuple[str, int, str], str] = {}  # what names of a line became afterwards
     for example in examples(edits, HISTORY):
         language = texts[example.uri].language if example.uri in texts else ""
-        names = _HYPHENED if language in ("css", "html") else _NAME
+        names = _HYPHENED if language in _WITH_HYPHENS else _NAME
         renamings = [*_renamings(example, names)]
         changed = {renaming[1:3] for renaming in renamings}
         n_others += not changed & seen
-        if n_others > FRESH:
-            return
         seen |= changed
         for row, old, new, _ in renamings:
             now = later.setdefault((example.uri, row, old), later.get((example.uri, row, new), new))
-            yield NameChange(example.uri, Renaming(row, old, now), example)
+            renaming = Renaming(row, old, now)
+            yield NameChange(example.uri, language, renaming, example, n_others <= FRESH)
 
 
 def _renamings(example: Example, name: re.Pattern[str]) -> Iterator[Renaming]:
@@ -155,6 +221,27 @@ def _without_others(
         _, old, new, _ = change.renaming
         if change.example not in mixed and not (renamed.is_local and new == f"_{old}"):
             yield change, renamed
+
+
+def _is_within_name(
+    language: str, before: Lines, after: Lines, examples: Sequence[Example]
+) -> bool:
+    """
+    Return whether a part of a name with hyphens changes, where the user changed one whole name:
+    `card-title` is no `card`.
+    """
+    if language not in _WITH_HYPHENS:
+        return False
+    shown = {pair for e in examples for pair in _pair_names(e.before, e.after)}
+    return len(shown) == 1 and not shown.issuperset(_pair_names(before, after))
+
+
+def _pair_names(before: Lines, after: Lines) -> Iterator[tuple[str, str]]:
+    """Yield each name with hyphens that became another, where nothing else changed."""
+    old, new = "\n".join(before), "\n".join(after)
+    if _HYPHENED.split(old) == _HYPHENED.split(new):
+        pairs = zip(_HYPHENED.findall(old), _HYPHENED.findall(new), strict=True)
+        yield from (pair for pair in pairs if pair[0] != pair[1])
 
 
 def _is_there(change: NameChange, texts: dict[str, EditedText]) -> bool:

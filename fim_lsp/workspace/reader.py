@@ -147,10 +147,10 @@ CHARS = 4_000_000
 CLOSE_S = 0.5  # a text is cut in 0.1 s at most once it got no answer
 
 
-RENAMINGS = 8
+RENAMINGS = 100
 """
-That are looked for at once, the newest: each takes up to 0.15 s in a hostile text, and others wait
-meanwhile.
+Lines with a new name that are asked about at once, the newest: a definition with all the uses that
+followed it.
 """
 
 

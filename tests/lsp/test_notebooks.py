@@ -85,7 +85,40 @@ def test_any_name_of_a_language_will_do(language: str) -> None:
     assert books.change(Changed("cell:a", 2, (rewrite("y"),))) == []
 
 
-TEXTS = st.text(st.sampled_from("ab\n\r漢"), max_size=8)
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("%%sql\nselect 1", "sql"),
+        ("\n  %%bash -e\nls", "shellscript"),
+        ("%%HTML\n<p>", "html"),
+        ("%%writefile a.py\nx = 1", "plaintext"),
+        ("%%!\nls", "plaintext"),
+        ("%%some_program\nls", "plaintext"),
+        ("%%time\nx = 1", "python"),
+        ("%%python3\nx = 1", "python"),
+        ("%%\nx = 1", "python"),
+        ("%sql select 1", "python"),
+        ("x = 1\n%%sql", "python"),
+        ("", "python"),
+    ],
+)
+def test_a_cell_that_another_program_runs_is_in_its_language(text: str, language: str) -> None:
+    """As its first line says, also once that is typed; the others are one text without it."""
+    books, mirror = Notebooks(), Mirror()
+    mirror.hear(books.arrange(BOOK, order("abc"), [cell("a", "x"), cell("b", ""), cell("c", "y")]))
+    mirror.hear(books.change(Changed("cell:b", 2, (rewrite(text),))))
+    whole, first = books.place("cell:b")
+    assert whole == f"{BOOK}#{language}"
+    assert books.cell_at(whole, first) == (books.cells["cell:b"], first)
+    assert (mirror[PYTHON].text == "x\ny\n") is (language != "python")
+    mirror.hear(books.change(Changed("cell:b", 3, (rewrite("z"),))))
+    assert mirror.keys() == {PYTHON}
+    assert mirror[PYTHON].text == "x\nz\ny\n"
+
+
+TEXTS = st.one_of(
+    st.text(st.sampled_from("ab\n\r漢"), max_size=8), st.sampled_from(["%%sql\na", "%%time\nb"])
+)
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("arrange"), st.lists(st.sampled_from("abcde"), unique=True), TEXTS),

@@ -71,6 +71,16 @@ def test_errors_are_counted_by_it(process: SyntaxProcess, code: str, n_errors: i
     assert process.errors("plaintext", code) is None
 
 
+def test_a_definition_is_found_behind_the_uses_that_followed_it(process: SyntaxProcess) -> None:
+    """However many were changed since: they are newer, and no definitions."""
+    code = "def f(new):\n" + "    g(new)\n" * 30 + "    h(old)\n"
+    asked = [*(Renaming(row, "old", "new") for row in range(30, 0, -1)), Renaming(0, "old", "new")]
+    *uses, definition = process.uses("python", code, asked) or []
+    assert uses == [None] * 30
+    assert definition is not None
+    assert [use.row for use in definition.uses] == [31]
+
+
 def test_no_more_than_some_uses_are_looked_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The newest: who reads another text waits meanwhile."""
     n_asked: list[int] = []
@@ -81,8 +91,8 @@ def test_no_more_than_some_uses_are_looked_for_at_once(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(SyntaxProcess, "uses", note)
     text = EditedText("file:///a.py", "python", ("x = 1", ""))
-    renamings = [Renaming(0, f"old_{n}", f"new_{n}") for n in range(60)]
-    assert reader.SourceReader().find_uses(text, renamings) == [None] * 60
+    renamings = [Renaming(0, f"old_{n}", f"new_{n}") for n in range(200)]
+    assert reader.SourceReader().find_uses(text, renamings) == [None] * 200
     assert n_asked == [reader.RENAMINGS]
 
 
