@@ -2,7 +2,8 @@
 The edit log of one workspace: changes of documents in, finished edits out. Pure.
 
 Changes at one place are one edit, however many keystrokes it took: its lines before the first, and
-after the last of them. An edit that was undone disappears. The log is bounded, and its places move
+after the last of them. What several cursors type is an edit for each place, in the order of their
+lines. An edit that was undone disappears. The log is bounded, and its places move
 with the text above them. Documents that are private never get here: the caller leaves them out, and
 calls `forget` when one becomes private.
 """
@@ -22,6 +23,10 @@ EDITS = 60
 EDIT_LINES = 40
 """Lines of an edit, before or after; a longer one is a paste, a formatter or generated."""
 
+TOGETHER = 0.1
+"""Seconds between two changes within which they are one key at several cursors, also for editors
+that tell of each in a message of its own; a user takes longer to go on to another line."""
+
 SETTLED = 0.4
 """Seconds without a change after which the newest edit counts as finished; the time between two
 keys of a word is about half of it."""
@@ -40,6 +45,9 @@ class EditLog:
     def __init__(self) -> None:
         self._edits: list[FinishedEdit] = []
         self._settled = -math.inf  # what was edited until then is finished
+        self._last = -math.inf  # the newest change, …
+        self._since = -math.inf  # … the first of its key, at whatever cursor, …
+        self._before = -math.inf  # … and the first of the key before
 
     def note_change(
         self, before: Document, after: Document, edits: Sequence[Edit], now: float
@@ -48,6 +56,10 @@ class EditLog:
         Note that *edits*, each on the result of the one before, turned *before* into *after*.
         """
         old: Sequence[str] = before.lines
+        if now > self._last + TOGETHER:
+            self._before = self._since
+            self._since = now
+        self._last = now
         for part in edits[:-1]:
             new = [*old]
             apply(new, part)
@@ -55,6 +67,7 @@ class EditLog:
             old = new
         for part in edits[-1:]:
             self._note(after.uri, old, after.lines, part, now)
+        self._sort_newest()
         del self._edits[:-EDITS]
 
     def forget(self, uri: str) -> None:
@@ -69,8 +82,10 @@ class EditLog:
             self.forget(document.uri)
 
     def list_finished(self, now: float) -> tuple[FinishedEdit, ...]:
-        """Return the edits, oldest first; the newest only if the user paused since."""
-        return tuple(self._edits[: len(self._edits) - int(self.seconds_unsettled(now) > 0)])
+        """Return the edits, oldest first; those of the newest key only if the user paused since."""
+        is_typing = self.seconds_unsettled(now) > 0
+        begun = max(self._since, math.nextafter(self._settled, math.inf))
+        return tuple(edit for edit in self._edits if not (is_typing and edit.at >= begun))
 
     def seconds_unsettled(self, now: float, uri: str = "", cursor: Position | None = None) -> float:
         """
@@ -80,7 +95,8 @@ class EditLog:
         newest = self._edits[-1] if self._edits else None
         if newest is None or newest.at <= self._settled:
             return 0.0
-        is_named = cursor is not None and uri == newest.uri and _ends_name(newest, cursor)
+        newest_key = (edit for edit in self._edits if edit.uri == uri and edit.at >= self._since)
+        is_named = cursor is not None and any(_ends_name(edit, cursor) for edit in newest_key)
         return max(0.0, newest.at + (NAMED if is_named else SETTLED) - now)
 
     def settle(self, now: float) -> None:
@@ -90,25 +106,47 @@ class EditLog:
     def _note(
         self, uri: str, old: Sequence[str], new: Sequence[str], edit: Edit, now: float
     ) -> None:
-        touched = _find_touched(uri, old, new, edit, now)
-        if touched is None:
+        part = _find_touched(uri, old, new, edit, now)
+        if part is None:
             return
-        newest = self._edits[-1] if self._edits else None
-        if newest is not None and newest.uri == uri and _meet(newest, touched):
-            self._edits.pop()
-            touched = _merge(newest, touched, old)
-        self._move(touched, len(new) - len(old))
+        touched = part
+        if (n := self._find_begun(part)) is not None:
+            touched = _merge(self._edits.pop(n), part, old)
+        self._move(part, len(new) - len(old))
         if touched.before == touched.after or self._drop_undone(touched) or not _is_kept(touched):
             return
         above = body(new[touched.line - 1]) if touched.line else ""
         below = body(new[touched.end]) if touched.end < len(new) else ""
         self._edits.append(touched._replace(above=above, below=below))
 
-    def _move(self, touched: FinishedEdit, n_more: int) -> None:
+    def _find_begun(self, part: FinishedEdit) -> int | None:
+        """Return which edit *part* goes on with: the newest, or one of those at other cursors."""
+        newest = len(self._edits) - 1
+        for n in range(newest, -1, -1):
+            edit = self._edits[n]
+            if n < newest and edit.at < self._before:
+                return None
+            if edit.uri == part.uri and _meet(edit, part):
+                return n
+        return None
+
+    def _sort_newest(self) -> None:
+        """Put the edits of one key, at several cursors, in the order of their lines."""
+        first = next((n for n, edit in enumerate(self._edits) if edit.at >= self._since), None)
+        if first is not None:
+            uris = [edit.uri for edit in self._edits]
+            newest = {uri: n for n, uri in enumerate(uris)}
+            self._edits[first:] = sorted(
+                self._edits[first:], key=lambda edit: (newest[edit.uri], edit.line)
+            )
+
+    def _move(self, part: FinishedEdit, n_more: int) -> None:
         """Move the other edits of the document to where their lines went."""
         for n, edit in enumerate(self._edits):
-            if edit.uri == touched.uri and edit.line > touched.line:
-                self._edits[n] = edit._replace(line=max(touched.line, edit.line + n_more))
+            if edit.uri == part.uri and edit.line >= part.line + len(part.before):
+                self._edits[n] = edit._replace(line=edit.line + n_more)
+            elif edit.uri == part.uri and edit.line > part.line:
+                self._edits[n] = edit._replace(line=max(part.line, edit.line + n_more))
 
     def _drop_undone(self, touched: FinishedEdit) -> bool:
         """Return whether *touched* undid an older edit, which is then forgotten, too."""

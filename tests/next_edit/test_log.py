@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fim_lsp.documents import Document, Edit, Position, after, apply_edits, body, open_document
 from fim_lsp.next_edit.edits import FinishedEdit
-from fim_lsp.next_edit.log import EDIT_LINES, EDITS, NAMED, SETTLED, EditLog
+from fim_lsp.next_edit.log import EDIT_LINES, EDITS, NAMED, SETTLED, TOGETHER, EditLog
 from tests.typist import rewrite
 
 LATER = 1000.0
@@ -27,9 +27,9 @@ class Editor:
     def replace(self, start: tuple[int, int], end: tuple[int, int], text: str) -> None:
         self.apply([Edit(Position(*start), Position(*end), text)])
 
-    def apply(self, edits: list[Edit]) -> None:
+    def apply(self, edits: list[Edit], seconds: float = 1.0) -> None:
         before = self.document
-        self.now += 1
+        self.now += seconds
         self.document = apply_edits(before, edits, before.version + 1)
         self.log.note_change(before, self.document, edits, self.now)
 
@@ -77,6 +77,10 @@ CASES: dict[str, tuple[str, list[tuple[Any, ...]], list[Any]]] = {
     "places move with the text above them": (
         "a = 1\nb = 2\nc = 3\n", [("type", 2, 5, "0"), ("replace", (0, 0), (0, 0), "x\ny\n")],
         [(4, ("c = 3",), ("c = 30",)), (0, (), ("x", "y"))],
+    ),
+    "a line above that is inserted right at the place": (
+        "a = 1\nb = 2\nc = 3\n", [("type", 1, 5, "0"), ("type", 2, 5, "0"), ("replace", (1, 0), (1, 0), "x\n")],
+        [(2, ("b = 2",), ("b = 20",)), (3, ("c = 3",), ("c = 30",)), (1, (), ("x",))],
     ),
     "too many lines": ("", [("replace", (0, 0), (0, 0), "x\n" * (EDIT_LINES + 1))], []),
 }  # fmt: skip
@@ -136,8 +140,49 @@ def test_a_message_of_many_edits_and_a_whole_text_say_the_same(end: str) -> None
         [Edit(Position(2, 6), Position(2, 9), "new"), Edit(Position(0, 0), Position(0, 3), "new")]
     )
     whole.apply([rewrite(text.replace("old", "new"))])
-    assert parts.edits() == [(2, ("print(old)",), ("print(new)",)), (0, ("old = 1",), ("new = 1",))]
+    assert parts.edits() == [(0, ("old = 1",), ("new = 1",)), (2, ("print(old)",), ("print(new)",))]
     assert whole.edits() == [(0, ("old = 1", "", "print(old)"), ("new = 1", "", "print(new)"))]
+
+
+SIX = [0, 2, 4, 5, 6, 8]  # rows with a cursor each, some beside each other
+ROWS = {"from the bottom": SIX[::-1], "from the top": SIX, "as they were set": [4, 8, 0, 6, 2, 5]}
+
+
+@pytest.mark.parametrize("is_one_message", [True, False])
+@pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
+def test_keys_at_several_cursors_are_an_edit_for_each(
+    rows: list[int], *, is_one_message: bool
+) -> None:
+    """Ten keys at six are six, in the order of their lines, however the editor tells of them."""
+    editor = Editor("x = a\n" * 9)
+    editor.type(7, 5, "0")
+    for n in range(10):
+        keys = [Edit(Position(row, 5 + n), Position(row, 5 + n), "b") for row in rows]
+        for message in [keys] if is_one_message else [[key] for key in keys]:
+            editor.apply(message, TOGETHER / 20)
+        editor.now += 2.0  # a slow typist
+    made = ("x = a" + "b" * 10,)
+    assert editor.edits() == [
+        (7, ("x = a",), ("x = a0",)), *((row, ("x = a",), made) for row in SIX),
+    ]  # fmt: skip
+
+
+def test_names_that_are_typed_at_several_cursors_are_half_typed_at_each() -> None:
+    """None of them counts before the pause."""
+    editor = Editor("a = 1\nb\nc = 2\n")
+    editor.apply([Edit(Position(row, 5), Position(row, 5), "0") for row in (2, 0)])
+    assert editor.log.list_finished(editor.now + SETTLED / 2) == ()
+    assert len(editor.log.list_finished(editor.now + 2 * SETTLED)) == 2
+
+
+def test_a_line_that_is_changed_again_later_is_another_edit() -> None:
+    """What came between was another key: the user went back, and what followed is from before."""
+    editor = Editor("one\n\none\n")
+    for row, column, new in [(0, 3, "_a"), (2, 3, "_a"), (0, 5, "_b")]:
+        editor.replace((row, column), (row, column), new)
+    assert editor.edits() == [
+        (0, ("one",), ("one_a",)), (2, ("one",), ("one_a",)), (0, ("one_a",), ("one_a_b",)),
+    ]  # fmt: skip
 
 
 LINES = st.lists(st.sampled_from(["a", "bb", "", "c d"]), max_size=6)
