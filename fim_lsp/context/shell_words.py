@@ -15,7 +15,9 @@ _NAMING = {b"printf": b"-v", b"test": b"-v", b"-v": b"-v", b"wait": b"-p"}  # `[
 
 
 def names_variable(command: Node, word: Node) -> bool:
-    """Return whether *word*, an argument of *command*, names a variable: `read a`, `printf -v a`."""
+    """
+    Return whether *word*, an argument of *command*, names a variable: `read a`, `printf -v a`.
+    """
     before = word.prev_sibling
     name, option = _text(command.child(0)), _text(before)
     if name == b"getopts":

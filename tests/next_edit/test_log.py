@@ -79,7 +79,8 @@ CASES: dict[str, tuple[str, list[tuple[Any, ...]], list[Any]]] = {
         [(4, ("c = 3",), ("c = 30",)), (0, (), ("x", "y"))],
     ),
     "a line above that is inserted right at the place": (
-        "a = 1\nb = 2\nc = 3\n", [("type", 1, 5, "0"), ("type", 2, 5, "0"), ("replace", (1, 0), (1, 0), "x\n")],
+        "a = 1\nb = 2\nc = 3\n",
+        [("type", 1, 5, "0"), ("type", 2, 5, "0"), ("replace", (1, 0), (1, 0), "x\n")],
         [(2, ("b = 2",), ("b = 20",)), (3, ("c = 3",), ("c = 30",)), (1, (), ("x",))],
     ),
     "too many lines": ("", [("replace", (0, 0), (0, 0), "x\n" * (EDIT_LINES + 1))], []),
