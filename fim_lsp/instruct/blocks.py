@@ -16,6 +16,7 @@ import re
 import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from server_bridge.fim import thoughts
@@ -27,9 +28,11 @@ PATCHES = frozenset(("diff", "patch"))
 NO_BLOCK = "the model answered with no code"
 SEVERAL = "the model answered with several blocks of code"
 UNCLEAR = "it is not clear where the model's answer begins and ends"
+TOO_LARGE = "the model's answer is far longer than the selection"
 PATCH = "the model answered with a patch"
 MOST_FENCES = 400  # in an answer: each block costs a look at those behind it
 MOST_THOUGHTS = 20  # with words between them, likewise
+MOST_CHARS = 256_000  # of an answer: four times the longest selection
 QUOTED_CHARS = 4  # of a line; shorter ones, as `}`, stand in any text
 
 _FENCE = re.compile(r"^([ \t]*)(`{3,}(?=[^`]*$)|~{3,})(.*)$")
@@ -94,6 +97,8 @@ def find_block(
     Return the block in the model's *answer* to a question that showed the lines *shown* of that
     *language*; before it *ended*, as far as its lines are whole.
     """
+    if len(answer) > MOST_CHARS:
+        return Found(why=TOO_LARGE)
     at = _behind_thoughts(answer, may_quote=any("</" in line for line in shown))
     lines = answer[at:].split("\n")
     if not ended:
@@ -172,8 +177,8 @@ def _read_blocks(lines: Sequence[str], longest: int, *, is_text: bool, ended: bo
     Return the outermost blocks of an answer, that may have *ended*; *is_text*: what is asked for
     may have fences, up to the *longest*.
     """
-    fences = [(n, found) for n, line in enumerate(lines) if (found := _fence(line))]
-    fences = fences[:MOST_FENCES]
+    found = ((n, _fence(line)) for n, line in enumerate(lines))
+    fences = list(islice(((n, fence) for n, fence in found if fence), MOST_FENCES))
     blocks: list[_Block] = []
     while fences:
         (first, opening), *others = fences
@@ -265,7 +270,8 @@ def _why_partial(lines: Sequence[str], blocks: Sequence[_Block], shown: Sequence
 
 
 def _fence(line: str) -> Fence | None:
-    match = _FENCE.match(line)
+    is_odd = FENCE not in line and "~~~" not in line
+    match = None if is_odd else _FENCE.match(line)
     if match is None:
         return None
     return Fence(len(match[1].expandtabs(len("    "))), match[2], match[3].strip())

@@ -107,4 +107,10 @@ def place(lines: Sequence[str], old: Sequence[str], margin: str) -> tuple[str, .
     begun = [first + line if n == 0 and not new else as_shown[n] for n, line in enumerate(lines)]
     counts = Counter(filter(str.strip, old))
     best = max((by_first, begun, as_shown), key=lambda placed: (counts & Counter(placed)).total())
-    return tuple(line if line.strip() else "" for line in best)
+    blanks = {
+        line.removeprefix(margin): line for line in sorted(old, reverse=True) if not line.strip()
+    }
+    return tuple(
+        line if raw.strip() else blanks.get(raw, raw and line)
+        for raw, line in zip(lines, best, strict=True)
+    )

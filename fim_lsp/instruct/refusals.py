@@ -9,8 +9,8 @@ from typing import NamedTuple
 from fim_lsp.context.secrets.scan import BLOT
 from fim_lsp.display import sanitize
 from fim_lsp.documents import LINE_CHARS, Document, body
-from fim_lsp.instruct.blocks import MARKUP, NO_BLOCK, Found, is_left_open, longest_fence
-from fim_lsp.instruct.dialogue import LONGEST, Dialogue, Selection
+from fim_lsp.instruct.blocks import MARKUP, NO_BLOCK, TOO_LARGE, Found, is_left_open, longest_fence
+from fim_lsp.instruct.dialogue import Dialogue, Selection
 from fim_lsp.instruct.placeholders import find_placeholder
 from fim_lsp.next_edit.edits import CountErrors, adds_errors, text_of
 from fim_lsp.suggest.lines import is_closed_triple, mark, scanner
@@ -22,9 +22,7 @@ ERROR = "the model's answer would add a syntax error"
 OPEN_FENCE = "the model's answer ends inside a fenced block"
 OPEN_TEXT = "the model's answer ends inside a string or a comment"
 CONTROL = "the model's answer has control characters"
-TOO_LARGE = "the model's answer is far longer than the selection"
 
-MOST_CHARS = 4 * LONGEST  # of an answer
 LINE_GROWTH = 10  # times the longest line that was shown, from `LINE_CHARS` on
 SHOWN_CHARS = 60  # of a placeholder
 
@@ -62,10 +60,10 @@ def find_refusal(
     place of those *replaced* in *document*; None where they are. *count*: see `adds_errors`.
     """
     if found.why:
-        return Refusal(found.why, again=found.why != NO_BLOCK)
-    if not any(map(str.strip, lines)):
-        return None if _DELETES.search(dialogue.instruction) else Refusal(EMPTY)
-    why = _why_odd(found.lines, replaced)
+        return Refusal(found.why, again=found.why not in (NO_BLOCK, TOO_LARGE))
+    is_empty = not any(map(str.strip, lines))
+    is_meant = not is_empty or _DELETES.search(dialogue.instruction)
+    why = _why_odd(found.lines, replaced) if is_meant else EMPTY
     placeholder = "" if why else find_placeholder(lines, replaced.clean, document.language)
     if placeholder:
         left_out = sanitize(placeholder, SHOWN_CHARS)
@@ -92,7 +90,7 @@ def _why_odd(lines: Sequence[str], replaced: Selection) -> str:
     """Return why *lines* are no text that a user would write."""
     longest = max(map(len, replaced.clean), default=0)
     most = max(LINE_CHARS, longest) * LINE_GROWTH
-    if sum(map(len, lines)) > MOST_CHARS or any(len(line) > most for line in lines):
+    if any(len(line) > most for line in lines):
         return TOO_LARGE
     own = {*_CONTROL.findall("".join(replaced.lines))}
     is_odd = any(sign not in own for line in lines for sign in _CONTROL.findall(line))

@@ -13,7 +13,7 @@ from fim_lsp import events
 from fim_lsp.documents import Position
 from fim_lsp.instruct.dialogue import Edited, Instruction
 from fim_lsp.session.edits.instructed_edits import TOO_LONG
-from server_bridge.protocol import Health, State
+from server_bridge.protocol import Health, Prompt, State
 from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
 from tests.typist import ROOT, Typist
@@ -75,6 +75,76 @@ async def test_an_edit_is_the_lines_that_take_the_place_of_the_selection(typist:
     ],
 )
 async def test_an_answer_that_is_none_changes_nothing(typist: Write, answer: str, note: str):
+    """And the note says why."""
+    edited = await edit(typist(says(answer)))
+    assert (edited.lines, edited.note) == (None, note)
+
+
+PLACEHOLDER = "def area(w, h, d):\n    # ... existing code ...\n```"
+ASKED_AGAIN = "That is not all of the lines"
+
+
+def says_first(first: str, then: str) -> FakeBackend:
+    """Return a model that answers an instruction, and otherwise where it is asked once more."""
+    begun = len("```python\n")
+
+    def say(prompt: Prompt, _: int) -> str:
+        if not prompt.turns:
+            return "x"
+        answer = then if prompt.turns[-1].startswith(ASKED_AGAIN) else first
+        return answer[len(prompt.middle) - begun :]
+
+    return FakeBackend(say)
+
+
+async def test_an_answer_that_leaves_lines_out_is_asked_for_once_more(typist: Write) -> None:
+    """Behind the first one, so that only the question is evaluated; the second one is applied."""
+    backend = says_first(PLACEHOLDER, ANSWER)
+    answer = await edit(typist(backend))
+    assert (answer.lines, answer.note) == (NEW, "")
+    first, second = (request.prompt.turns for request in backend.seen)
+    assert second[:1] == first
+    assert second[1].endswith(PLACEHOLDER)
+    assert "each of them written out" in second[2]
+
+
+async def test_it_is_asked_for_once_more_only(typist: Write) -> None:
+    """Then the user is told what the model wrote in place of the lines."""
+    backend = says_first(PLACEHOLDER, PLACEHOLDER)
+    answer = await edit(typist(backend))
+    assert answer.lines is None
+    assert answer.note == "the model left lines out, and wrote: # ... existing code ..."
+    assert len(backend.seen) == 2
+
+
+async def test_a_change_of_the_text_ends_the_second_question(typist: Write) -> None:
+    """As it ends the first one."""
+    backend = says_first(PLACEHOLDER, ANSWER)
+    user = typist(backend)
+
+    def hear(_: Sequence[str]) -> bool:
+        if backend.seen and backend.seen[-1].prompt.turns[-1].startswith(ASKED_AGAIN):
+            user.replace(Position(0, 0), Position(0, 0), "#")
+        return True
+
+    answer = await user.session._edits.edit(user.uri, AREA, hear)
+    assert (answer.lines, answer.note) == (None, "the text was changed meanwhile")
+
+
+@pytest.mark.parametrize(
+    ("answer", "note"),
+    [
+        ("x = '\x1b[2J'\n```", "the model's answer has control characters"),
+        ("def area(w, h:\n    return w\n```", "the model's answer would add a syntax error"),
+        (
+            'def area(w, h):\n    """Area.\n```',
+            "the model's answer ends inside a string or a comment",
+        ),
+    ],
+)
+async def test_an_answer_that_is_no_code_changes_nothing(
+    typist: Write, answer: str, note: str
+) -> None:
     """And the note says why."""
     edited = await edit(typist(says(answer)))
     assert (edited.lines, edited.note) == (None, note)

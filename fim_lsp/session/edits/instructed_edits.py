@@ -18,7 +18,7 @@ from functools import partial
 
 from fim_lsp.documents import Document, Position, TextPlace
 from fim_lsp.instruct.answer import Reading, place_lines, read
-from fim_lsp.instruct.blocks import Found, find_block
+from fim_lsp.instruct.blocks import TOO_LARGE, Found, find_block
 from fim_lsp.instruct.dialogue import (
     Dialogue,
     Edited,
@@ -92,7 +92,8 @@ class Work:
         if not self._is_due():
             return True
         self.told = self.lines()
-        return not (self.why_over() or self.block().is_whole)
+        found = self.block()
+        return not (self.why_over() or found.is_whole or found.why == TOO_LARGE)
 
     def why_over(self) -> str:
         """Return why it is over without a change, "" while it goes on."""
