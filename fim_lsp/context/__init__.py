@@ -18,4 +18,5 @@ index: the words of files that are not open
 memory: what is remembered of one workspace
 ignore_rules: reads ignore rules as git does, and decides in linear time which files they ignore
 privacy: decides whether a file is private, by its name and the rules of all folders above it
+generated: decides whether a tool writes a file, by its name, its marks and its head
 """

@@ -2,7 +2,7 @@
 Files of a workspace that are not open, into an index of their words, and into documents.
 
 Blocking: everything here runs in a worker thread, in slices. Files are judged before they are
-read; symbolic links, hidden folders and installed packages are always left out.
+read; symbolic links, hidden folders, installed packages and what a tool writes are left out.
 """
 
 from __future__ import annotations
@@ -12,10 +12,14 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
+from typing import NamedTuple
 from urllib.parse import quote
 
 from fim_lsp.context.chunks import SOURCE_CHARS, Source
+from fim_lsp.context.generated import enter as enter_marks
+from fim_lsp.context.generated import is_generated, is_marked, outermost
 from fim_lsp.context.grammars import language_of
+from fim_lsp.context.ignore_rules import LONGEST, Scope
 from fim_lsp.context.index import NONE, WORDS, Index, IndexEntry, update_index, words
 from fim_lsp.context.privacy import DEPENDENCY_NAMES, Folder, enter, is_installed, why_refused
 from fim_lsp.documents import HALF, Document, open_document, split
@@ -28,6 +32,14 @@ FILE_BYTES = 200_000  # a longer file is made by a machine
 KNOWN_BYTES = SOURCE_CHARS  # … unless the user opened it
 SLICE_BYTES = 64_000  # of text read at a time: some 10 ms of work between two looks at the queue
 _DATA = {"", "json", "html", "css"}  # languages in which no edit is repeated
+
+
+class Rules(NamedTuple):
+    """The rules in a folder: which files are *private*, and which are *written* by a tool."""
+
+    private: Folder
+    written: Scope
+
 
 Stamp = tuple[int, int]  # time of change in ns, size in bytes
 
@@ -49,9 +61,11 @@ def list_files(root: Path, near: str, privacy: PrivacyConfig) -> dict[str, Stamp
     # A name may have a thousand folders that are not there. `os.path`: a long name is no error.
     inside = (parent for parent in here.parents if parent.is_relative_to(root))
     nearest = next((folder for folder in inside if os.path.isdir(folder)), root)  # noqa: PTH112
-    folders: list[tuple[Path, Folder]] = []
+    folders: list[tuple[Path, Rules]] = []
     try:
-        folders += rules_down(nearest, root, privacy)
+        for folder, private in rules_down(nearest, root, privacy):
+            outer = folders[-1][1].written if folders else None
+            folders.append((folder, Rules(private, _read_marks(folder, outer))))
     except OSError as error:
         log.info("no file of %s is read: %s", nearest, error)
         return stamps
@@ -71,7 +85,7 @@ def grow(
     size, room = 0, WORDS - index.n_words
     for path in todo:
         text = _text(root / path) or ""
-        its_words = words(text) if room > 0 else NONE
+        its_words = words(text) if room > 0 and not is_generated(text) else NONE
         fresh[path] = IndexEntry(listing[path], its_words)
         room -= len(its_words)
         size += len(text)
@@ -87,14 +101,17 @@ def uri_of(root_uri: str, path: str) -> str:
 
 def on_disk(root: Path, root_uri: str, path: str, privacy: PrivacyConfig) -> Document | None:
     """
-    Return a file that is not open, as an editor would open it; None when it is gone or private.
+    Return a file that is not open, as an editor would open it; None when it is gone, private or
+    written by a tool.
 
     It is judged now: an index is older than the disk.
     """
     text = _read_judged(root / path, root, privacy, is_known=False)
+    if text is None or is_generated(text) or _is_marked(root, path):
+        return None
     about = uri_of(root_uri, path), language_of(path), 0
     # editors show no byte order mark
-    return None if text is None else open_document(*about, text.removeprefix("\ufeff"))
+    return open_document(*about, text.removeprefix("\ufeff"))
 
 
 def has_lines(file: PurePath | None, lines: Sequence[str]) -> bool:
@@ -139,7 +156,7 @@ def _stamp(file: Path | os.DirEntry[str]) -> Stamp | None:
 
 
 def _below(
-    root: Path, folder: Path, here: Folder, privacy: PrivacyConfig, seen: set[str]
+    root: Path, folder: Path, here: Rules, privacy: PrivacyConfig, seen: set[str]
 ) -> Iterator[tuple[str, Stamp]]:
     """
     Yield the files that may be read in *folder*, where *here* holds, and in those below it that
@@ -149,22 +166,43 @@ def _below(
     waiting = [("" if inside == "." else f"{inside}/", here)]
     while waiting:
         inside, here = waiting.pop()
-        if inside in seen:
+        if inside in seen or here.written.closed:
             continue
         seen.add(inside)
-        folders: list[tuple[str, Folder]] = []
+        folders: list[tuple[str, Rules]] = []
         for entry in _entries(root / inside):
             path = inside + entry.name
             if entry.is_dir(follow_symlinks=False):
-                if _is_open(entry, path, here) and (rules := _enter(here, entry, privacy)):
-                    folders.append((f"{path}/", rules))
+                is_open = _is_open(entry, path, here.private)
+                if is_open and (private := _enter(here.private, entry, privacy)):
+                    marks = _read_marks(Path(entry.path), here.written)
+                    folders.append((f"{path}/", Rules(private, marks)))
             elif entry.is_file(follow_symlinks=False) and language_of(path) not in _DATA:
                 stamp = _stamp(entry)
                 if stamp is None or stamp[1] > FILE_BYTES:
                     continue
-                if not why_refused(here, encode_name(entry.name)):
+                name = encode_name(entry.name)
+                if not why_refused(here.private, name) and not is_marked(here.written, name):
                     yield path, stamp
         waiting += reversed(folders)
+
+
+def _read_marks(folder: Path, outer: Scope | None) -> Scope:
+    """Return what marks the files in *folder* as a tool's; the root of a workspace has no *outer*."""
+    attributes = read(folder / ".gitattributes", LONGEST, follow=False) or b""
+    return (
+        enter_marks(outer, encode_name(folder.name), attributes) if outer else outermost(attributes)
+    )
+
+
+def _is_marked(root: Path, path: str) -> bool:
+    """Return whether a tool writes the file *path* below *root*, by its name or a mark."""
+    *folders, name = path.split("/")
+    folder, marks = root, _read_marks(root, None)
+    for inner in folders:
+        folder /= inner
+        marks = _read_marks(folder, marks)
+    return is_marked(marks, encode_name(name))
 
 
 def _enter(outer: Folder, entry: os.DirEntry[str], privacy: PrivacyConfig) -> Folder | None:
