@@ -26,6 +26,8 @@ _INVISIBLE = re.compile(
     f"[{_UNSEEN}]|(?<![\U0001f3f4{_TAGS}])[{_TAGS}]+"
     "|(?<![^\0-\x7f])[\u200c\u200d]|[\u200c\u200d](?=[\0-\x7f])"
 )
+# Spaces that no compiler reads as one; the wide one of Chinese and Japanese text is none of these.
+_SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f]")
 _BLANK = re.compile(rf"[\s{_UNSEEN}]+")
 _LINK = re.compile(r"\](?=[(\[])")  # where a Markdown link's text ends and its target begins
 
@@ -53,8 +55,11 @@ def escape(text: str) -> str:
 def drop_invisible(text: str, keep: Container[str] = "") -> str:
     """
     Return what a model wrote without characters that are not shown, or are shown elsewhere than
-    they stand, but for blanks and those in *keep*.
+    they stand, but for blanks, and with plain spaces for others; those in *keep* stay.
     """
+    if text.isascii() and text.isprintable():
+        return text
+    text = _SPACES.sub(lambda match: match[0] if match[0] in keep else " ", text)
     return _INVISIBLE.sub(lambda match: match[0] if match[0][0] in keep else "", text)
 
 

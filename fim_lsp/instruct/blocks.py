@@ -118,7 +118,9 @@ def find_block(
         inside = _unwrap(inside)
     if not ended:
         return Found(inside, is_whole)
-    why = _why_unclear(block, inside, shown, language) or _why_partial(lines, blocks, shown)
+    is_only = len(blocks) == 1
+    why = _why_unclear(block, inside, shown, language, is_only=is_only)
+    why = why or _why_partial(lines, blocks, shown)
     if len(others) > 1 and not begins:
         why = why or SEVERAL
     return Found(inside, is_whole, why)
@@ -245,8 +247,13 @@ def _find_odd_end(alike: Sequence[tuple[int, Fence]]) -> int | None:
     return bare[-1] if bare and len(alike) % 2 else None
 
 
-def _why_unclear(block: _Block, inside: Sequence[str], shown: Sequence[str], language: str) -> str:
-    """Return why the block may not be all that was asked for, by its fence."""
+def _why_unclear(
+    block: _Block, inside: Sequence[str], shown: Sequence[str], language: str, *, is_only: bool
+) -> str:
+    """
+    Return why the block may not be all that was asked for, by its fence and those around it:
+    *is_only* the answer's only one.
+    """
     word = block.opening.words.partition(" ")[0].lower()
     if word in PATCHES and language not in PATCHES:
         return PATCH
@@ -254,7 +261,7 @@ def _why_unclear(block: _Block, inside: Sequence[str], shown: Sequence[str], lan
     if language in MARKUP and word and not is_named:
         return UNCLEAR
     longest = longest_fence(shown)
-    is_other = longest and not (is_named or longest_fence(inside))
+    is_other = longest and not ((is_named and is_only) or longest_fence(inside))
     if is_other and not _is_definite(block.opening, longest):
         return UNCLEAR
     is_cut = is_left_open(shown) and not _is_definite(block.opening, longest)

@@ -4,13 +4,20 @@ The bounds of a streamed answer: a server may be broken or hostile, and never en
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import TypeVar
 
 from server_bridge.http.responses import answer_error
 
 SILENT_S = 60.0  # an answer without new text for so long
 LONGEST_TOKEN, SPARE_TOKENS = 128, 8  # characters: vocabularies have runs of so many spaces
+# From the reason on until the answer ends: for the usage. Some servers hold the connection open.
+END_S = 0.1
+
+T = TypeVar("T")
 
 
 class AnswerBounds:
@@ -34,3 +41,24 @@ class AnswerBounds:
             raise answer_error(self._url, "more than was asked for")
         if self._n_empty > self._most_empty or now - self._since > SILENT_S:
             raise answer_error(self._url, "events without text, and no end")
+
+
+async def until_late(
+    events: AsyncIterator[T], has_ended: Callable[[], bool]
+) -> AsyncGenerator[T, None]:
+    """Yield *events*, but none later than `END_S` behind that with which the answer *has_ended*."""
+    due = None
+    while True:
+        if due is None and has_ended():
+            due = asyncio.get_running_loop().time() + END_S
+        limit = asyncio.timeout_at(due)
+        try:
+            async with limit:
+                event = await anext(events)
+        except StopAsyncIteration:
+            return
+        except TimeoutError:
+            if limit.expired():
+                return
+            raise
+        yield event

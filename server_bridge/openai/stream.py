@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from server_bridge.fim.layout import find_spelling
 from server_bridge.http import responses
-from server_bridge.http.answer_bounds import AnswerBounds
+from server_bridge.http.answer_bounds import AnswerBounds, until_late
 from server_bridge.http.responses import (
     Count,
     Object,
@@ -198,7 +198,7 @@ async def growing(
     answer, started = StreamedAnswer(), time.perf_counter()
     bounds = AnswerBounds(url, n_predict, n_predict + THOUGHTS)
     with _noting_drop(answer, url):
-        async for event in events:
+        async for event in until_late(events, lambda: bool(answer.ended)):
             if event is not responses.SIGN:
                 _take(answer, responses.read(CompletionEvent, event, url), url)
                 bounds.note(len(answer.text))
@@ -237,12 +237,24 @@ def _take(answer: StreamedAnswer, event: CompletionEvent, url: str) -> None:
     answer.usage = usage or answer.usage
     answer.is_all |= bool(event.done or (usage and not event.choices and answer.text))
     for choice in filter(None, (event.choices or [])[:1]):
+        if _is_said_again(answer, choice):
+            answer.ended = str(choice.finish_reason or answer.ended)
+            continue
         text, answer.half = join_halves(answer.half + choice.any_text)
         answer.last = text or answer.last
         answer.text += text
         if choice.finish_reason:
             answer.ended = str(choice.finish_reason)
         answer.pieces += _pieces(choice.logprobs)
+
+
+def _is_said_again(answer: StreamedAnswer, choice: Choice) -> bool:
+    """
+    Return whether a choice has all of the text again that came in several pieces: some servers end
+    with that.
+    """
+    is_end = choice.finish_reason or (choice.message and not choice.delta)
+    return bool(is_end and choice.any_text == answer.text != answer.last)
 
 
 def join_halves(text: str) -> tuple[str, str]:

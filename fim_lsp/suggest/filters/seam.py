@@ -125,12 +125,13 @@ def _joints(candidate: Candidate, cursor: Cursor) -> Iterator[Candidate]:
 
 def _meets(text: str, after: str, n_chars: int) -> bool:
     """
-    Return whether the last characters of *text* are the first of *after*, and not half a word of
-    either.
+    Return whether the last characters of *text* are all of *after*, or the first ones and not half
+    a word of either.
     """
     if text[-n_chars:] != after[:n_chars]:
         return False
-    return not _inside_word(text, len(text) - n_chars) and not _inside_word(after, n_chars)
+    is_half = _inside_word(text, len(text) - n_chars) or _inside_word(after, n_chars)
+    return n_chars == len(after) or not is_half
 
 
 def _inside_word(text: str, at: int) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -10,7 +12,9 @@ from typing import Any
 import pytest
 
 from server_bridge.http.client import Http
+from server_bridge.http.responses import SIGN, Object
 from server_bridge.openai.backend import OpenAiServer
+from server_bridge.openai.stream import growing
 from server_bridge.protocol import BackendUnavailable, BackendUnusable, Request, Stop
 from tests.server_bridge.prompts import prompt
 from tests.server_bridge.recorder import recorder
@@ -119,6 +123,10 @@ async def test_an_end_without_a_reason_is_a_limit_where_all_tokens_were_made() -
     assert reply.stop is Stop.END
 
 
+def message(text: str, why: str | None = None) -> Object:
+    return {"choices": [{"message": {"content": text}, "finish_reason": why}]}
+
+
 def raw(*texts: str) -> bytes:
     """Return a stream of *texts*, each as it stands in JSON."""
     event = 'data: {"choices": [{"text": "%s", "logprobs": %s}]}\n\n'
@@ -131,6 +139,11 @@ TEXTS: dict[str, tuple[bytes, str]] = {  # the corpus has more
     "the usage without choices": (events(said("a"), {"usage": USAGE}, end=b""), "a"),
     "an odd reason": (events(said("a"), said("b", 7), end=b""), "ab"),
     "no choices": (events({"choices": [None]}, {"choices": None}, said("a", "stop")), "a"),
+    "all again": (events(said("a"), said("b"), said("ab", "stop")), "ab"),
+    "all again, later": (events(said("a"), said("b"), message("ab"), said("", "stop")), "ab"),
+    "all again as a message": (events(delta("a"), delta("b"), message("ab", "stop")), "ab"),
+    "the same twice": (events(said("a"), said("a"), said("", "stop")), "aa"),
+    "the same as the end": (events(said("a"), said("a", "stop")), "aa"),
     "parts": (events(delta([REFUSAL, *PARTS]), delta([]), said("c", "stop")), "abc"),
     "halves": (raw("a \\ud83d", "\\ude00 b"), "a 😀 b"),
     "halves, nothing between": (raw("\\ud83d", "", "\\ude00"), "😀"),
@@ -148,6 +161,21 @@ async def test_whatever_servers_write_costs_no_text(name: str) -> None:
     """A reason, `[DONE]` or the usage ends it; half a pair of surrogates waits for the other; a byte that is no text is U+FFFD."""
     answer, text = TEXTS[name]
     assert await text_of(answer) == text
+
+
+@pytest.mark.parametrize("behind", [(), ({"usage": USAGE},), (SIGN, SIGN)])
+async def test_an_answer_that_stays_open_behind_its_reason_is_whole(
+    behind: tuple[Object, ...],
+) -> None:
+    """What comes a tenth of a second later is not needed, be it comments."""
+
+    async def stays_open() -> AsyncIterator[Object]:
+        for event in (said("a"), said("b", "stop"), *behind):
+            yield event
+        await asyncio.Event().wait()
+
+    answers = [(a.text, a.ended) async for a in growing(stays_open(), "http://x", 20)]
+    assert answers[-1] == ("ab", "stop")
 
 
 @pytest.mark.parametrize(
