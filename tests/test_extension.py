@@ -18,7 +18,7 @@ EXTENSION = {
 }
 
 
-SYMBOLS = {"⌘": "cmd", "⌃": "ctrl", "⌥": "alt", "→": "right", "Esc": "escape"}
+SYMBOLS = {"⌘": "cmd", "⌃": "ctrl", "⌥": "alt", "→": "right", "↓": "down", "Esc": "escape"}
 
 
 def key_of(shown: str) -> str:
@@ -39,6 +39,14 @@ def test_the_extension_maps_the_keys_that_its_page_calls_its_own() -> None:
         keys = [key_of(key) for key in re.findall(r"`(.+?)`", re.sub(r"\(.*?\)", "", row))]
         assert {*keys} <= {binding["key"] for binding in bindings}, row
         assert {*mac} <= {binding.get("mac") for binding in bindings}, row
+
+
+def test_the_palette_finds_a_reason_by_why() -> None:
+    """No other command has these letters in this order, with which it would be found first."""
+    titles = [each["title"] for each in MANIFEST["contributes"]["commands"]]
+    found = [title for title in titles if re.search("w.*h.*y", f"FIM: {title}", re.IGNORECASE)]
+    assert found == ["Why This Edit?", "Why No Suggestion Here?"]
+    assert min(found) == "Why No Suggestion Here?"  # of equals the palette sorts by the alphabet
 
 
 def test_the_settings_that_the_extensions_pages_name_are_its_own() -> None:

@@ -210,8 +210,7 @@ async def why(editor: Editor, params: object) -> str:
     answer, note, rarer = last.answer, notice(stats["backend"]), stats["quiet"]["why"]
     text = answer.suggestions[0].text if answer.suggestions else ""
     answer_text = report(text, answer.key, answer.reason, by_hand=last.by_hand)
-    title = "By hand" if last.by_hand else "While typing"
-    lines = [f"{title} {answer_text}"]
+    lines = [answer_text]
     lines += [f"The model: {note}"] if note and note not in answer_text else []
     lines += [f"Rarer now: {rarer}."] if rarer else []
     ended = await asyncio.to_thread(watchdog.describe_last_end, files.cache_folder(), DAY_S)

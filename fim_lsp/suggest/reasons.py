@@ -95,9 +95,11 @@ def report(text: str, outcome: str, why: str, *, by_hand: bool) -> str:
     to ask by hand. *outcome* is its name in `fim/stats`.
     """
     if text:
-        return f"{text!r}, by {why}"
-    hint = "; ask by hand" if outcome in BY_HAND and not by_hand else ""
-    return f"nothing: {why}{hint}"
+        return f"{'By hand' if by_hand else 'While you type'} {text!r}, by {why}"
+    if by_hand:
+        return f"No suggestion by hand: {why}."
+    hint = " Ask by hand." if outcome in BY_HAND else ""
+    return f"No suggestion while you type: {why}.{hint}"
 
 
 def reason(outcome: Outcome, rule: str, backend: Mapping[str, Any]) -> str:

@@ -14,6 +14,15 @@ from tests.test_tidy import ROOT
 SCRIPTS = [path for path in (ROOT / "scripts").iterdir() if path.is_file()]
 
 
+def test_the_scripts_are_listed() -> None:
+    """Each in one line, with the beginning of what it says of itself."""
+    listed = subprocess.run(
+        ["sh", str(ROOT / "scripts/help")], capture_output=True, text=True, check=True, cwd="/"
+    ).stdout.splitlines()
+    assert [line.split()[0] for line in listed] == sorted(path.name for path in SCRIPTS)
+    assert [line for line in listed if len(line.split()) < 3 or len(line) > 140] == []
+
+
 @pytest.mark.parametrize(
     "script", [*SCRIPTS, ROOT / ".ci/run", ROOT / "training/check"], ids=lambda path: path.name
 )

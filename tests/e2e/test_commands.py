@@ -167,8 +167,8 @@ def test_why_there_is_no_suggestion(editor: Editor) -> None:
         return told
 
     found = [*ask(editor, 1, 16, 1), *ask(editor, 1, 16, 1)]  # the model is loaded behind them
-    assert why(1, 13).startswith("While typing nothing: the cursor is inside a word")
-    assert why(1, 16).startswith("By hand '" if found else "By hand nothing: ")
+    assert why(1, 13).startswith("No suggestion while you type: the cursor is inside a word")
+    assert why(1, 16).startswith("By hand '" if found else "No suggestion by hand: ")
     assert editor.command("fim.why") == editor.command("fim.why", {"uri": A}) == why(1, 16)
     assert "a toy for Python" in why(1, 16)
     before = editor.request("fim/stats", {})["requests"]

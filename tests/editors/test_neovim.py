@@ -276,7 +276,7 @@ def test_numbers_are_shown_without_a_prompt(typed: Neovim) -> None:
     """:Fim shows its lines beside the cursor; the next key is typed, not spent on a prompt."""
     typed.send(ESCAPE + ":Fim\r")
     typed.wait_for("from the cache")
-    typed.wait_for("new text of the model")
+    typed.wait_for("when the model had to write")
     typed.send("ax")
     typed.wait_for_buffer("for wx")
     typed.wait_until(lambda: "from the cache" not in typed.text, "the numbers gone")
@@ -286,14 +286,14 @@ def test_numbers_take_the_place_of_a_reason(typed: Neovim) -> None:
     """One after the other, also from inside the first; the cursor is in the text then."""
     window = typed.lua("vim.api.nvim_get_current_win()")
     typed.send(ESCAPE + ":Fim why\r")
-    typed.wait_for("While typing")
+    typed.wait_for("hile you type")
     typed.send(":Fim why\r")
     typed.wait_until(
         lambda: typed.lua("vim.api.nvim_get_current_win()") != window, "the cursor in the reason"
     )
     typed.send(":Fim stats\r")
     typed.wait_for("from the cache")
-    assert "While typing" not in typed.text
+    assert "hile you type" not in typed.text
     assert typed.lua("vim.api.nvim_get_current_win()") == window
     typed.send(":Fim trigger\r")
     typed.wait_until(lambda: "from the cache" not in typed.text, "the numbers gone")

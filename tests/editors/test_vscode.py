@@ -103,7 +103,7 @@ def test_switched_off(typed: Workbench) -> None:
 
 
 def test_why_nothing_is_suggested(typed: Workbench) -> None:
-    """The server answers, about text that is not saved, and a dialog shows all of it."""
+    """The server answers, about text that is not saved, and all of it can be read."""
     typed("type", " = 1")
     typed("press", "ArrowLeft")
     typed.why("code right of the cursor")

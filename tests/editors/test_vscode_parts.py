@@ -85,3 +85,25 @@ def test_the_first_change_is_the_one_in_sight(tmp_path: Path) -> None:
     texts = json.dumps([row[:3] for row in rows])
     found = json.loads(run(CHANGES, tmp_path, tmp_path, TEXTS=texts))
     assert found == [expected for *_, expected in rows]
+
+
+SNOOZE = """
+import { minutesLeft, remember } from "./snooze";
+const kept = new Map();
+const memory = { get: (key) => kept.get(key), update: async (key, value) => kept.set(key, JSON.parse(JSON.stringify(value ?? null))) };
+const left = [minutesLeft(memory)];
+for (const minutes of [30, 0]) {
+  await remember(memory, minutes);
+  left.push(minutesLeft(memory));
+}
+kept.forEach((_, key) => kept.set(key, Date.now() - 1));
+left.push(minutesLeft(memory));
+console.log(JSON.stringify(left));
+"""
+
+
+def test_a_snooze_outlives_a_reload_of_the_window(tmp_path: Path) -> None:
+    """So many minutes as are left; none once it has ended, or the user ended it."""
+    before, snoozed, resumed, over = json.loads(run(SNOOZE, tmp_path, tmp_path))
+    assert 29 < snoozed <= 30
+    assert (before, resumed, over) == (0, 0, 0)

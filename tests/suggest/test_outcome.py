@@ -81,10 +81,11 @@ def test_what_else_is_to_be_known(backend: dict[str, object], words: str) -> Non
 @pytest.mark.parametrize(
     ("text", "outcome", "by_hand", "words"),
     [
-        ("me)", "backend", False, "'me)', by because"),
-        ("", "not sure", False, "nothing: because; ask by hand"),
-        ("", "not sure", True, "nothing: because"),
-        ("", "superseded", False, "nothing: because"),
+        ("me)", "backend", False, "While you type 'me)', by because"),
+        ("me)", "backend", True, "By hand 'me)', by because"),
+        ("", "not sure", False, "No suggestion while you type: because. Ask by hand."),
+        ("", "not sure", True, "No suggestion by hand: because."),
+        ("", "superseded", False, "No suggestion while you type: because."),
     ],
 )
 def test_what_a_request_got(text: str, outcome: str, by_hand: bool, words: str) -> None:

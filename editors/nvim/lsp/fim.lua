@@ -19,9 +19,8 @@ return {
     end,
     ['window/showDocument'] = function(_, params)
       if params.external then
-        if not process.open(params.uri) then
-          vim.notify('fim: ' .. params.uri, vim.log.levels.INFO) -- there is no browser here
-        end
+        process.open(params.uri)
+        vim.notify('fim: ' .. params.uri, vim.log.levels.INFO) -- an opener may do nothing, as over ssh
       else
         require('fim.pages').open(vim.uri_to_fname(params.uri))
       end

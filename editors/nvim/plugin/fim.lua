@@ -11,10 +11,10 @@ local function on(event, callback)
   vim.api.nvim_create_autocmd(event, { group = group, callback = callback })
 end
 
--- A terminal without truecolor shows only `ctermfg`, which Neovim's own scheme has not for hints: ghost text would look as
+-- A terminal without truecolor shows only `ctermfg`, which Neovim's own scheme has not for comments: ghost text would look as
 -- code does. This grey is told from both black and white.
 local GREY = 244
-local hint = vim.fn.has('nvim-0.12') == 1 and 'ComplHint' or 'Comment'
+local hint = 'Comment' -- Neovim 0.12's own group for this, ComplHint, is too dark to read in its own scheme
 local function color()
   local look = vim.api.nvim_get_hl(0, { name = hint, link = false })
   if look.ctermfg or next(look.cterm or {}) then

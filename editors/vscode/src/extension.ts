@@ -6,14 +6,14 @@ import { type Executable, LanguageClient, RevealOutputChannelOn, State } from "v
 import { EDIT, Edits } from "./edit";
 import { watch } from "./events";
 import { Growing } from "./growing";
-import { installServer, wheelOf } from "./install";
+import { installServer, offerTrust, wheelOf } from "./install";
 import { DISMISS, NextEdits, WHY } from "./nextEdit";
 import { offerModel } from "./offer";
 import { showPage } from "./page";
 import { ownFolder, serverProcess } from "./processes";
 import { clearPath, configuredPath, findServer, offerInstallation } from "./server";
 import { changedByUser, toggle, toggleLanguage } from "./settings";
-import { SNOOZE, askMinutes } from "./snooze";
+import { RESUME, SNOOZE, askMinutes, minutesLeft, remember } from "./snooze";
 import { StatusBar, type Status } from "./status";
 import { projectFolder, runInTerminal } from "./terminal";
 import { inTurn } from "./turns";
@@ -28,7 +28,9 @@ const LIFE: Record<State, Status> = {
 };
 const ACCEPTED = "fim.didAcceptCompletionItem";
 const WHY_NOT = "fim.why";
+const SHORT = 120; // characters of a message that VS Code shows whole in a corner
 const ENDS = new Set(["fim.didDismissCompletion", SNOOZE]); // after these no more of a suggestion is to be shown
+const EXECUTE = "workspace/executeCommand";
 const WALKTHROUGH = "fim-lsp.fim-lsp#start";
 
 let client: LanguageClient | undefined;
@@ -80,8 +82,9 @@ function trouble(message: string): Status {
 
 async function inTerminal(context: vscode.ExtensionContext, ...args: string[]): Promise<void> {
   const program = await findServer(context);
-  if (program === undefined) await offerInstallation(context);
-  else await runInTerminal(context, program, ...args);
+  if (program !== undefined) await runInTerminal(context, program, ...args);
+  else if (vscode.workspace.isTrusted || configuredPath() !== "") await offerInstallation(context);
+  else await offerTrust(); // what has to be done first
 }
 
 export async function deactivate(): Promise<void> {
@@ -100,7 +103,7 @@ async function startClient(
     if (vscode.workspace.isTrusted || configuredPath() !== "") void offerInstallation(context);
     return;
   }
-  const mine = (client = makeClient(serverProcess(command, await ownFolder(context)), output));
+  const mine = (client = makeClient(serverProcess(command, await ownFolder(context)), output, context.workspaceState));
   mine.onDidChangeState(({ newState }) => {
     if (client !== mine) return;
     status.update(LIFE[newState]);
@@ -123,6 +126,8 @@ async function startClient(
     watch(mine, nextEdits, growing),
   );
   await mine.start().catch((error) => output.error(`${command}: ${error}`));
+  const minutes = minutesLeft(context.workspaceState);
+  if (mine.isRunning() && minutes > 0) await mine.sendRequest(EXECUTE, { command: SNOOZE, arguments: [minutes] });
 }
 
 /**
@@ -152,7 +157,7 @@ async function stopClient(): Promise<void> {
   await old?.dispose().catch(() => undefined); // it may have ended by itself
 }
 
-function makeClient(server: Executable, output: vscode.LogOutputChannel): LanguageClient {
+function makeClient(server: Executable, output: vscode.LogOutputChannel, memory: vscode.Memento): LanguageClient {
   return new LanguageClient("fim", "fim-lsp", server, {
     documentSelector: ["file", "untitled", "vscode-notebook-cell"].map((scheme) => ({ scheme })),
     outputChannel: output,
@@ -169,8 +174,11 @@ function makeClient(server: Executable, output: vscode.LogOutputChannel): Langua
         if ((name === DISMISS || name === WHY) && nextEdits?.handle(name)) return undefined;
         if (name === SNOOZE && given.length === 0) {
           const minutes = await askMinutes();
-          return minutes === undefined ? undefined : next(name, [minutes]);
+          if (minutes === undefined) return undefined;
+          await remember(memory, minutes);
+          return next(name, [minutes]);
         }
+        if (name === RESUME) await remember(memory, 0);
         if (name === EDIT) return edits?.start(given[0]);
         const about = given.length > 0 ? given : aboutThis(name);
         if (name === WHY_NOT) return showWhole((await client?.sendRequest<string>("fim/why", about[0] ?? {})) ?? "");
@@ -187,9 +195,13 @@ function makeClient(server: Executable, output: vscode.LogOutputChannel): Langua
   });
 }
 
-/** Show what the user asked for where all of it can be read: a message in the corner is cut. */
+/** Show what the user asked for where all of it can be read: a long message in the corner is cut. */
 async function showWhole(text: string): Promise<void> {
   const [first = "", ...detail] = text.split("\n");
+  if (detail.length === 0 && first.length <= SHORT) {
+    void vscode.window.showInformationMessage(first);
+    return;
+  }
   await vscode.window.showInformationMessage(first, { modal: true, detail: detail.join("\n") });
 }
 

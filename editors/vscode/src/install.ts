@@ -59,7 +59,7 @@ export async function installServer(context: vscode.ExtensionContext): Promise<b
 }
 
 /** Say why nothing is installed in this workspace, with the way to change that; `activate` hears of it. */
-async function offerTrust(): Promise<void> {
+export async function offerTrust(): Promise<void> {
   const manage = "Manage Workspace Trust";
   const message = "fim-lsp installs nothing in a workspace that is not trusted. Trust this one, or open a trusted one once.";
   const answer = await vscode.window.showWarningMessage(message, manage);

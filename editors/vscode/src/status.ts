@@ -123,9 +123,11 @@ function numbers(stats: Stats | undefined, status: Status): Row[] {
   const { backend, tokens, latencyMs, ring, nextEdit } = stats;
   const ms = (value: number | null) => (value === null ? "–" : `${Math.round(value)} ms`);
   const state = status.kind === "Error" ? "cannot be used" : backend.state; // it is tried again now and then
+  const server = { label: `$(server) ${state}: ${backend.model || backend.kind}`, detail: status.message };
+  if (stats.requests === 0) return [server, { label: "$(watch) Nothing asked yet" }];
   const share = Math.round((100 * tokens.cached) / Math.max(1, tokens.cached + tokens.evaluated));
   return [
-    { label: `$(server) ${state}: ${backend.model || backend.kind}`, description: backend.url, detail: status.message },
+    backend.kind === "embedded" ? server : { ...server, description: backend.url }, // an engine's port says nothing to a user
     { label: `$(database) ${share} % of the prompt from the cache`, description: `${tokens.evaluated} tokens evaluated, ${tokens.cached} reused` },
     { label: `$(watch) ${ms(latencyMs.p50)} median, ${ms(latencyMs.p95)} at worst (95 %)` },
     { label: `$(files) ${ring.chunks} of ${ring.capacity} chunks of context`, description: `${ring.queued} waiting` },

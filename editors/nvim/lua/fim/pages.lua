@@ -67,7 +67,7 @@ function M.format(stats)
     ('tokens    %d evaluated, %d from the cache, %d generated'):format(
       tokens.evaluated, tokens.cached, tokens.predicted
     ),
-    ('latency   %.0f ms (median), %.0f ms (95 %%); new text of the model %.0f ms'):format(
+    ('latency   %.0f ms (median), %.0f ms (95 %%); %.0f ms when the model had to write'):format(
       latency.p50 or 0, latency.p95 or 0, latency.model or 0
     ),
     ('context   %d of %d chunks, %d waiting'):format(ring.chunks, ring.capacity, ring.queued),
