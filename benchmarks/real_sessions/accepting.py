@@ -97,7 +97,7 @@ def type_accepting(editor: Neovim, session: Written, notes: Path, reader: Reader
     with notes.open(encoding="utf-8") as lines:
         screen = Screen(lines)
         while at < len(text):
-            n_typed = _width(text, at)
+            n_typed = indentation(text, at)
             due = time.monotonic() + (0 if n_typed else pause[at])
             while (left := due - time.monotonic()) > 0:
                 editor.pump(min(LOOK_S, left))
@@ -128,7 +128,7 @@ def type_accepting(editor: Neovim, session: Written, notes: Path, reader: Reader
                 editor.send(keys.replace("\n", "\r"))
                 n_pressed += not n_typed
                 at += len(keys)
-    alone_s = sum(pause[n] for n in range(len(text)) if not _width(text, n))
+    alone_s = sum(pause[n] for n in range(len(text)) if not indentation(text, n))
     return Accepted(
         n_keys(text, starts_line=True), n_pressed, tuple(reads.values()), tuple(pressed),
         tuple(screen.shown), time.monotonic() - began, alone_s, len(text),
@@ -138,7 +138,7 @@ def type_accepting(editor: Neovim, session: Written, notes: Path, reader: Reader
 LEFT_CHARS = 20  # of what is expected, shown behind as much as was read
 
 
-def _width(text: str, at: int) -> int:
+def indentation(text: str, at: int) -> int:
     """Return the characters of indentation that stand at a place, which the editor types."""
     line = text[text.rfind("\n", 0, at) + 1 :].partition("\n")[0]
     done = at - text.rfind("\n", 0, at) - 1

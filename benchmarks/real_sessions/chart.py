@@ -1,67 +1,65 @@
 """
-The bars of README, from reports that `--user accepts --json` wrote: keys saved.
+The bars of README: keys saved by reader and speed of machine, with the interval of each, of what `expected` played.
 
-    python -m benchmarks.real_sessions.chart docs/images/keys-saved.svg 0.5b.json 1.5b.json
+    python -m benchmarks.real_sessions.chart docs/images/keys-saved.svg
 """
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
-from xml.sax.saxutils import escape
 
-WIDTH, ROW, GAP, TOP, LEFT, RIGHT = 640, 22, 14, 8, 230, 60  # pixels
-STYLE = "text{font:12px sans-serif;fill:#333}.model{font-weight:bold}"
-COLORS = {"fim-lsp": "#1f77b4", "llama.vim": "#d62728"}
-READ = {"quick": "read in 0.4 s", "people": "read as people do", "glance": "seen at a glance"}
+from benchmarks.real_sessions import expected
+from benchmarks.real_sessions.intervals import Interval
 
+WIDTH, ROW, GAP, TOP, LEFT, RIGHT = 640, 22, 14, 8, 170, 150  # pixels
+STYLE = "text{font:12px sans-serif;fill:#333}.reader{font-weight:bold}"
+COLOR, DARK = "#1f77b4", "#333"
+READERS = {
+    "people": "read as people do",
+    "quick": "read in 0.4 s",
+    "glance": "seen at a glance",
+}
 
-def bars(report: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Yield the clients of a report, each with the share of the keys that it saved."""
-    keys: dict[str, list[int]] = {}
-    for played in report["played"]:
-        alone, pressed = played["accepted"][:2]
-        sums = keys.setdefault(played["client"], [0, 0])
-        keys[played["client"]] = [sums[0] + alone, sums[1] + pressed]
-    for client, (alone, pressed) in keys.items():
-        yield client, 1 - pressed / alone
+Bars = Sequence[tuple[int, Interval]]  # by tokens a second
 
 
-def draw(models: Mapping[str, Sequence[tuple[str, float]]]) -> str:
-    """Return the bars as SVG, a group for each model."""
-    most = max(share for group in models.values() for _, share in group)
+def draw(readers: Mapping[str, Bars]) -> str:
+    """Return the bars as SVG, a group for each reader; a line is the interval."""
+    most = max(share.high for bars in readers.values() for _, share in bars)
+    scale = (WIDTH - LEFT - RIGHT) / most
     parts, y = list[str](), TOP
-    for model, group in models.items():
-        parts.append(f'<text class="model" x="8" y="{y + 15}">{escape(model)}</text>')
-        for client, share in group:
-            width = round((WIDTH - LEFT - RIGHT) * max(0.0, share) / most, 1)
-            color = COLORS[client]
+    for reader, bars in readers.items():
+        parts.append(f'<text class="reader" x="8" y="{y + 15}">{READERS[reader]}</text>')
+        for per_s, share in bars:
             y += ROW
-            label = f'<text x="{LEFT - 8}" y="{y + 15}" text-anchor="end">{escape(client)}</text>'
-            rect = (
-                f'<rect x="{LEFT}" y="{y + 2}" width="{width}" height="{ROW - 4}" fill="{color}"/>'
-            )
-            end = f'<text x="{LEFT + width + 6}" y="{y + 15}">{share:.1%}</text>'
-            parts += [label, rect, end]
+            parts += _bar(y, f"{per_s} tokens a second", share, scale)
         y += ROW + GAP
     size = f'width="{WIDTH}" height="{y}" viewBox="0 0 {WIDTH} {y}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{STYLE}</style>'
     return "\n".join([head, '<rect width="100%" height="100%" fill="#fff"/>', *parts, "</svg>\n"])
 
 
+def _bar(y: int, label: str, share: Interval, scale: float) -> list[str]:
+    low, middle, high = (LEFT + round(max(0.0, value) * scale, 1) for value in share)
+    text = f"{share.middle:.0%} ({share.low:.0%} to {share.high:.0%})"
+    return [
+        f'<text x="{LEFT - 8}" y="{y + 15}" text-anchor="end">{label}</text>',
+        f'<rect x="{LEFT}" y="{y + 2}" width="{middle - LEFT:.1f}" height="{ROW - 4}" fill="{COLOR}"/>',
+        f'<path d="M{low} {y + 11}H{high}" stroke="{DARK}" stroke-width="2"/>',
+        f'<text x="{high + 6:.1f}" y="{y + 15}">{text}</text>',
+    ]
+
+
 def main() -> None:
-    """Read, draw, write."""
-    out, *files = map(Path, sys.argv[1:])
-    reports = [json.loads(file.read_text("utf-8")) for file in files]
-    out.write_text(draw({title(report): [*bars(report)] for report in reports}), "utf-8")
-
-
-def title(report: Mapping[str, Any]) -> str:
-    """Return what a group of bars is about."""
-    return f"{report['model']}, {READ[report.get('reader', 'quick')]}"
+    """Draw, write."""
+    _, figures = expected.figures("held-out")
+    readers = {
+        reader: [(per_s, figures[reader, per_s].saved) for per_s in expected.SPEEDS]
+        for reader in READERS
+    }
+    Path(sys.argv[1]).write_text(draw(readers), "utf-8")
 
 
 if __name__ == "__main__":

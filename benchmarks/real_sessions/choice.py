@@ -157,9 +157,16 @@ def _others(path: str, code: Sequence[str], rng: random.Random) -> tuple[str, ..
 
 
 def _blame(repo: Path, commit: str, path: str) -> tuple[list[str], list[bool]]:
-    """Return the lines of a file, and which of them were written since `SINCE`."""
-    lines, recent, is_recent = [], [], False
-    for row in git(repo, "blame", "--line-porcelain", commit, "--", path).split("\n"):
+    """
+    Return the lines of a file, and which of them were written since `SINCE`; none where the
+    history lacks what is needed to tell, as a mirror without its largest files may.
+    """
+    lines, recent, is_recent = list[str](), list[bool](), False
+    try:
+        blame = git(repo, "blame", "--line-porcelain", commit, "--", path)
+    except subprocess.CalledProcessError:
+        return [], []
+    for row in blame.split("\n"):
         if row.startswith("author-time "):
             at = datetime.fromtimestamp(int(row.split()[1]), UTC)
             is_recent = at.date() >= SINCE

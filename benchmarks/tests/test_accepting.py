@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks.real_sessions.accepting import Screen, waits
-from benchmarks.real_sessions.chart import bars, draw, title
 from benchmarks.real_sessions.choice import Written
 from benchmarks.real_sessions.readers import (
     GLANCE,
@@ -121,15 +120,6 @@ def test_a_glance_is_as_long_for_any_text() -> None:
     assert times == {0.05}
     assert GLANCE.read_s(random.Random(1), "a", True) == 0.01
     assert [reader.name for reader in READERS.values() if reader.holds] == ["glance"]
-
-
-def test_the_chart_has_a_bar_per_client() -> None:
-    """All sessions of a client are one bar."""
-    played = [{**PLAYED._asdict(), "accepted": [*ACCEPTED]}] * 2
-    assert [*bars({"played": played})] == [("fim-lsp", 0.25)]
-    assert "25.0%" in draw({"a model": [*bars({"played": played})]})
-    titles = {title({"model": "a", "reader": reader}) for reader in READERS}
-    assert len(titles) == len(READERS)
 
 
 def test_people_type_in_bursts_and_read_slowly() -> None:
