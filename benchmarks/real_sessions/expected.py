@@ -5,8 +5,8 @@ Keys saved as an expectation: recorded sessions, typed by many simulated readers
     python -m benchmarks.real_sessions.expected --readers 20 REPO…          # plays more; needs the histories, no model
     python -m benchmarks.real_sessions.expected --record 40 REPO…           # records more; needs the model, too
 
-`record` says what the model was asked, `simulated` how it is played. All can be stopped at any time and goes on where it
-was. REPO are clones of the public histories, named OWNER+NAME: no text of theirs is kept here.
+`record` says what the model was asked, `simulated` how it is played. Both can be stopped at any time, and go on where they
+were. REPO are clones of the public histories, named OWNER+NAME: no text of theirs is kept here.
 """
 
 from __future__ import annotations
