@@ -92,6 +92,11 @@ def fill_in(method: str, params: Any) -> Any:
     return params
 
 
+def _object(raw: object) -> object:
+    """Return what is declared, nothing for what is no object."""
+    return raw if isinstance(raw, dict) else {}
+
+
 def _root(raw: object) -> object:
     """Return None for a root that is no URI: pygls reads it before our handler can."""
     try:
@@ -143,7 +148,12 @@ def _action_context(raw: object) -> object:
 
 # Fields that are read again, by method.
 _READ: dict[str, tuple[tuple[str, Callable[[object], object]], ...]] = {
-    types.INITIALIZE: (("rootUri", _root), ("rootPath", _root), ("workspaceFolders", _folders)),
+    types.INITIALIZE: (
+        ("capabilities", _object),
+        ("rootUri", lambda raw: _root(raw) if ":" in str(raw) else None),
+        ("rootPath", _root),
+        ("workspaceFolders", _folders),
+    ),
     types.TEXT_DOCUMENT_INLINE_COMPLETION: (("context", _inline_context),),
     types.TEXT_DOCUMENT_COMPLETION: (("context", _menu_context),),
     types.TEXT_DOCUMENT_CODE_ACTION: (("context", _action_context),),

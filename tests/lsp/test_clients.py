@@ -1,0 +1,224 @@
+"""
+Every client that we know, by the `initialize` that it says: what is inserted is what was meant, and nothing that it says
+of itself costs it the session.
+
+tests/lsp/initialize has one file a client and version; pytest-lsp brings others along.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import pytest_lsp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pygls.capabilities import ServerCapabilitiesBuilder
+
+from fim_lsp.documents import Position, open_document
+from fim_lsp.lsp import convert, items, quirks
+from fim_lsp.lsp.editor import Editor
+from fim_lsp.lsp.rpc import LanguageServer, types
+from fim_lsp.lsp.run import serve
+from fim_lsp.lsp.server import add_methods
+from fim_lsp.lsp.structure import find_capability
+from fim_lsp.suggest.request import Suggestion
+from tests.lsp import simulators
+from tests.lsp.simulators import Simulator
+from tests.lsp.test_rpc import Connection
+from tests.typist import faked
+
+Raw = dict[str, Any]
+PathTo = tuple[str | int, ...]
+
+OURS = {
+    file.stem: json.loads(file.read_text("utf-8"))["params"]
+    for file in sorted((Path(__file__).parent / "initialize").glob("*.json"))
+}
+CAPTURED = {
+    file.stem: json.loads(file.read_text("utf-8"))
+    for file in sorted((Path(pytest_lsp.__file__).parent / "clients").glob("*.json"))
+    if file.stem in ("emacs_v29.1", "neovim_v0.11.0", "visual_studio_code_v1.65.2")
+}
+HELLOS: dict[str, Raw] = (
+    OURS
+    | CAPTURED
+    | {
+        name: {"clientInfo": {"name": name}, "capabilities": {}}
+        for name in ("helix", "kakoune-lsp")
+    }
+)
+
+
+def hello(raw: object) -> types.InitializeParams:
+    """Return what a client says, as the server reads it."""
+    call = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": copy.deepcopy(raw)}
+    call["params"] = quirks.fill_in("initialize", call["params"])
+    message = SERVER.protocol.structure_message(call)
+    assert isinstance(message.params, types.InitializeParams)
+    return message.params
+
+
+SERVER = LanguageServer("test", "0", types.NotebookDocumentSyncOptions([]))
+
+
+class Row(NamedTuple):
+    """The text before the cursor and behind it; a suggestion, and how much of that it replaces."""
+
+    before: str
+    behind: str
+    text: str
+    n_replaced: int = 0
+
+    @property
+    def meant(self) -> str:
+        return self.before + self.text + self.behind[self.n_replaced :]
+
+
+ROWS = {
+    "a word": Row("    total = qu", "", "antity"),
+    "a line": Row("    for q", "", "uarter in year:"),
+    "a block": Row("    with l", "", "edger as book:\n        book.add(1)"),
+    "a bracket behind": Row("    while any(v", ")", "alues):", 1),
+    "two behind": Row('    print("to', '")', 'tal", n)', 2),
+    "behind a bracket": Row("    while any(", ")", "values):", 1),
+    "dollars": Row("    path = ro", "", 'ot + "${HOME} $1 $$"'),
+    "dollars below": Row("    with l", "", 'edger:\n        print("$1")'),
+    "tabs": Row("\twhile d", "", "oor.is_open():\n\t\tdoor.push()"),
+}
+CLIENTS: dict[str, Simulator] = {
+    "qtcreator-20.0.2": simulators.lsp,
+    "emacs_v29.1": simulators.lsp,
+    "helix": simulators.lsp,
+    "kakoune-lsp": simulators.kakoune,
+    "codemirror-lsp-client-6.3.0": simulators.codemirror,
+    "kate-26.08.2": simulators.kate,
+    "jupyterlab-lsp-5.3.0": simulators.jupyterlab,
+}
+# What is less than meant: such clients can write nothing behind the cursor, and Kate no `$1`.
+SHORTER = {
+    ("kate-26.08.2", "a bracket behind"): "    while any(values)",
+    ("kate-26.08.2", "behind a bracket"): "    while any(values)",
+    ("kate-26.08.2", "two behind"): None,
+    ("kate-26.08.2", "dollars"): None,
+    ("kate-26.08.2", "dollars below"): "    with ledger:",
+    ("jupyterlab-lsp-5.3.0", "a bracket behind"): "    while any(values)",
+    ("jupyterlab-lsp-5.3.0", "behind a bracket"): "    while any(values)",
+    ("jupyterlab-lsp-5.3.0", "two behind"): None,
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_what_is_inserted_is_what_was_meant(client: str, row: str) -> None:
+    """In every client; or nothing is offered."""
+    before, behind, text, n_replaced = ROWS[row]
+    cursor = Position(0, len(before))
+    end = cursor._replace(column=cursor.column + n_replaced)
+    document = open_document("file:///a.py", "python", 1, before + behind)
+    menu = quirks.read_habits(hello(HELLOS[client])).menu
+    item = items.completion_item(
+        document, Suggestion("1", cursor, end, text), cursor, "utf-16", menu
+    )
+    written = None
+    if item is not None:
+        raw = json.loads(json.dumps(item, default=SERVER.protocol._serialize_message))
+        written = CLIENTS[client](raw, before + behind, cursor.column)
+    assert written == SHORTER.get((client, row), ROWS[row].meant)
+
+
+OFFERED = (
+    "workspace.apply_edit", "workspace.configuration", "workspace.workspace_edit.document_changes",
+    "workspace.did_change_configuration.dynamic_registration",
+    "workspace.did_change_watched_files.dynamic_registration",
+    "window.show_document.support", "window.show_message", "window.work_done_progress",
+    "text_document.inline_completion",
+)  # fmt: skip
+
+
+def features(raw: object) -> tuple[object, ...]:
+    """Return all that the server does by what a client says of itself."""
+    params = hello(raw)
+    said = params.capabilities
+    offered = tuple(find_capability(said, path) not in (None, False) for path in OFFERED)
+    encoding = ServerCapabilitiesBuilder.choose_position_encoding(said)
+    return offered, encoding, quirks.read_habits(params), convert.parse_roots(params)
+
+
+def paths_in(node: object, path: PathTo = ()) -> Iterator[PathTo]:
+    """Yield the paths of all values."""
+    if path:
+        yield path
+    inner = (
+        node.items()
+        if isinstance(node, dict)
+        else enumerate(node)
+        if isinstance(node, list)
+        else ()
+    )
+    for name, value in inner:
+        yield from paths_in(value, (*path, name))
+
+
+def changed(raw: Raw, path: PathTo, *values: object) -> Raw:
+    """Return the same with another value at *path*, without any where there is none."""
+    raw = copy.deepcopy(raw)
+    node: Any = raw
+    for name in path[:-1]:
+        node = node[name]
+    if values:
+        node[path[-1]] = values[0]
+    else:
+        del node[path[-1]]
+    return raw
+
+
+def odd_values(raw: Raw, path: PathTo) -> Iterator[object]:
+    """Yield what may stand in the place of a value: an unknown member, null, a number, a longer list."""
+    node: Any = raw
+    for name in path:
+        node = node[name]
+    yield from ("no such member", None, 1 << 30)
+    yield [*node, "no such member", None, 1 << 30] if isinstance(node, list) else [node]
+
+
+@pytest.mark.parametrize("client", HELLOS)
+def test_an_odd_value_costs_no_more_than_itself(client: str) -> None:
+    """Any value of what a client says: the same is done as without it, or as before."""
+    raw = HELLOS[client]
+    before = features(raw)
+    for path in paths_in(raw):
+        for odd in odd_values(raw, path):
+            now = features(changed(raw, path, odd))
+            if now != before:
+                fewer = (features(changed(raw, path[:n])) for n in range(len(path), 0, -1))
+                assert now in fewer, (path, odd)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_an_odd_value_costs_no_session(data: st.DataObject) -> None:
+    """The answer has the capabilities, and the next request is answered."""
+    raw = HELLOS[data.draw(st.sampled_from([*HELLOS]))] | {"processId": None}
+    path = data.draw(st.sampled_from([*paths_in(raw)]))
+    said = changed(raw, path, data.draw(st.sampled_from([*odd_values(raw, path)])))
+    first, second = asyncio.run(answers(said))
+    assert "inlineCompletionProvider" in first["result"]["capabilities"]
+    assert "requests" in second["result"]
+
+
+async def answers(said: object) -> list[Raw]:
+    """Return a server's answers to a client that says this of itself, and to its next request."""
+    editor = Editor(faked, {})
+    add_methods(editor)
+    connection = Connection(
+        {"id": 0, "method": "initialize", "params": said}, {"id": 1, "method": "fim/stats"}
+    )
+    await serve(editor.protocol, connection, lambda _: None)  # type: ignore[arg-type]
+    await editor.aclose(1.0)
+    return [each for each in connection.sent if each.get("id") in (0, 1)]
