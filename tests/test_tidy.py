@@ -210,7 +210,7 @@ LONG_FILES = {
     "fim_lsp.lsp.server": 341,
     "fim_lsp.next_edit.engine": 314,
     "fim_lsp.session.completer": 348,
-    "fim_lsp.session.generation": 303,
+    "fim_lsp.session.generation": 302,
     "fim_lsp.session.persistence": 317,
     "fim_lsp.session.session": 323,
     "fim_lsp.session.state.workspaces": 327,

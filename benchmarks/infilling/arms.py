@@ -28,7 +28,6 @@ PATIENCE_S = 600.0
 START_S = 30.0
 SUFFIXES = {"python": ".py", "javascript": ".js", "java": ".java", "cpp": ".cpp", "csharp": ".cs"}
 PATIENT = {"completion.deadlineMs": 60_000, "completion.patienceMs": 60_000}
-ALONE = {"completion.candidates": 1}  # which counts; the model is not asked for other choices
 
 Arm = Callable[[Place], Awaitable[str]]
 
@@ -107,7 +106,7 @@ async def _ask(client: httpx.AsyncClient, path: str, body: dict[str, object]) ->
 async def ours(url: str, place: Place, rest_s: float, *, invoked: bool) -> str:
     """Return what fim-lsp shows in a file of its own, in a folder with nothing else."""
     server = LlamaServer(Http(url, patience_s=PATIENCE_S))
-    session = Session(make_config(PATIENT | ALONE), lambda _: server)
+    session = Session(make_config(PATIENT), lambda _: server)
     above, below = place.shown
     typed = above if invoked else above[:-1]  # the last character is a key, which asks by itself
     with tempfile.TemporaryDirectory() as temporary:

@@ -9,6 +9,7 @@ lane: the way to the model: work with a permit, which is asked before each call;
 generation: one completion as it is decoded, which requests join; when they are answered
 state: all that is kept of workspaces and open documents
 framing: chooses the frame that is cheapest to evaluate
+decoding: runs generations, while that is wanted
 dispatcher: starts generations, lets requests wait for them, and decodes ahead
 prefill: evaluates in advance what the next requests will need
 persistence: when to save, and what to restore

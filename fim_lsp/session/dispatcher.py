@@ -1,9 +1,8 @@
 """
-Starts generations, lets requests wait for them, keeps what they bring.
+Starts generations, and lets requests wait for them.
 
 `ask` answers a request with what the model says; while no request waits, `decode_ahead` decodes
-what would come after the suggestion on screen. Mutable state: the tasks under way; what generations
-bring goes into their `OpenDocument`.
+what would come after the suggestion on screen. State: which request is the newest.
 """
 
 from __future__ import annotations
@@ -11,22 +10,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 
 from fim_lsp.prompt.frame import Frame, compose
+from fim_lsp.session.decoding import Decoding, why_late
 from fim_lsp.session.framing import Framing
-from fim_lsp.session.generation import Generation, Now, Phase
-from fim_lsp.session.lane import OVER, Lane, PermittedModel, Withdrawn
+from fim_lsp.session.generation import Generation
+from fim_lsp.session.lane import Lane, Withdrawn
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters.order import polish
 from fim_lsp.suggest.known import Known, Wait, is_answered
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, accept
-from fim_lsp.tasks import LAST_S, Newest, Tasks
-from server_bridge.protocol import BackendError, PromptTooLong, Stop, Timings
+from fim_lsp.tasks import Newest
+from server_bridge.protocol import BackendError, PromptTooLong, Timings
 
 # A stream continues for this long after a request was answered: the next key brings one that joins
 # it. Where a request left without its text, cancelled or late, it goes on to its end.
@@ -40,13 +39,21 @@ log = logging.getLogger(__name__)
 
 @dataclass(eq=False, repr=False)
 class Dispatcher:
-    """The generations under way, and the requests that wait for them."""
+    """The requests that wait for generations."""
 
     _lane: Lane
     _stats: Stats
     _framing: Framing
-    _tasks: Tasks = field(default_factory=Tasks)
     _newest: Newest[str] = field(default_factory=Newest)  # the newest request
+    _decoding: Decoding = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._decoding = Decoding(self._lane, self._stats)
+
+    @property
+    def _model(self) -> str:
+        """The name of the model now."""
+        return self._lane.connection.state.model
 
     async def ask(
         self, request: CompletionRequest, doc: OpenDocument, wait: Wait
@@ -58,11 +65,10 @@ class Dispatcher:
         A generation under way that agrees with what is typed is joined at once; before a new one,
         the next key is waited for, which cancels this. Raises `BackendError`, Withdrawn.
         """
-        known = [*doc.find_known(request, self._lane.connection.state.model).candidates]
-        if known and self.has_more(request, doc, known):
-            return await self._ask_others(request, doc, wait, known[0])
-        if known:  # since a moment
-            return known[: request.n_wanted], Timings()
+        if request.invoked and (known := [*doc.view.known.at(request, self._model).candidates]):
+            if self.has_more(request, doc, known):
+                return await self._ask_others(request, doc, wait, known[0])
+            return known[: request.n_wanted], Timings()  # it was said a moment ago
         while True:
             try:
                 return await self._ask(request, doc, wait)
@@ -81,10 +87,10 @@ class Dispatcher:
             return False
         if not self._lane.connection.is_ready:
             return not any(each.text for each in known)
-        model, shown = self._lane.connection.state.model, doc.displayed
-        if shown is None or doc.view.known.has_others(request.cursor, model):
+        shown = doc.displayed
+        if shown is None or doc.view.known.has_others(request.cursor, self._model):
             return False
-        return shown.shows(request, polish(known[0], request.cursor, request.sure), model)
+        return shown.shows(request, polish(known[0], request.cursor, request.sure), self._model)
 
     def decode_ahead(
         self, request: CompletionRequest, doc: OpenDocument, suggestion: Suggestion
@@ -94,19 +100,20 @@ class Dispatcher:
             return  # the user typed on
         after = accept(request, suggestion)
         frame = doc.view.ladder.current
-        if frame is None or doc.find_known(after, self._lane.connection.state.model).candidates:
+        if frame is None or doc.find_known(after, self._model).candidates:
             return
         if doc.view.known.joinable(frame.window, after):
             return
         if frame.prompt(request.place).suffix != frame.window.suffix:
             return  # the suggestion may come between a secret and the name that tells it is one
         generation = self._new(after, doc, frame)
+        step = partial(self._decoding.step, generation, doc)
         delay_s = AHEAD_TOKENS * request.state.decode_ms / 1000
-        self._lane.background("decode ahead", partial(self._step, generation, doc), delay=delay_s)
+        self._lane.background("decode ahead", step, delay=delay_s)
 
     async def aclose(self) -> None:
         """End all generations."""
-        await self._tasks.aclose(LAST_S)
+        await self._decoding.aclose()
 
     async def _ask_others(
         self, request: CompletionRequest, doc: OpenDocument, wait: Wait, first: Candidate
@@ -116,7 +123,7 @@ class Dispatcher:
 
         The other texts are for the document that was asked about: a key ends them.
         """
-        cost, model = Timings(), self._lane.connection.state.model
+        cost = Timings()
         try:
             for sample in range(1, request.n_wanted):
                 if doc.current is not request.document:
@@ -125,10 +132,10 @@ class Dispatcher:
                 _, more = await self._wait(another, doc, request, wait._replace(early=wait.until))
                 cost = cost.plus(more)
             else:
-                doc.view.known.note_others(request.cursor, model)
+                doc.view.known.note_others(request.cursor, self._model)
         except BackendError as error:
             log.info("no other text: %s", error)
-        kept = doc.view.known.kept.find(request.cursor, model)
+        kept = doc.view.known.kept.find(request.cursor, self._model)
         others = [each for each in kept if each.text != first.text]
         return [first, *others][: request.n_wanted], cost
 
@@ -155,11 +162,13 @@ class Dispatcher:
         self, request: CompletionRequest, doc: OpenDocument, sample: int = 0
     ) -> Generation:
         # On the wire, so that no other evaluation makes the choice a wrong one.
-        document, is_now = doc.document, doc.document.version == request.document.version
+        why_over = partial(why_late, request, doc)
         best = partial(self._framing.best, doc, request.place, by_hand=request.invoked)
-        frame = await self._lane.run(doc.permit(), best)
-        if is_now and frame is not doc.view.ladder.current:
-            doc.ladder_for(document).install(frame)
+        frame = await self._lane.run(doc.permit(), best, why_over)
+        if why := why_over():
+            raise Withdrawn(why)
+        if frame is not doc.view.ladder.current:
+            doc.view.ladder.install(frame)
         return self._new(request, doc, frame, sample)
 
     def _new(
@@ -186,7 +195,7 @@ class Dispatcher:
         lingers_s = 0.0 if generation.sample else math.inf  # where the request leaves without it
         generation.join(self._newest.claim(""))
         try:
-            self._run(generation, doc)
+            self._decoding.run(generation, doc)
             while not is_answered(known := generation.at(request), wait, loop.time()):
                 if generation.sample and not doc.leads_to(generation):
                     break
@@ -206,91 +215,3 @@ class Dispatcher:
         if generation.error is not None:
             raise generation.error
         return known, generation.cost.since(before)
-
-    def _run(self, generation: Generation, doc: OpenDocument) -> None:
-        """Have *generation* run, unless it does."""
-        if generation.begin_run():
-            task = self._tasks.start(self._generate(generation, doc), "generation")
-            task.add_done_callback(partial(self._end_run, generation, doc))
-
-    def _end_run(self, generation: Generation, doc: OpenDocument, task: asyncio.Task[None]) -> None:
-        if task.cancelled():  # perhaps before it began
-            self._fail(generation, doc, Withdrawn("the session ends"))
-
-    async def _generate(self, generation: Generation, doc: OpenDocument) -> None:
-        """Decode until *generation* has ended or is not wanted; never raises, see `fail`."""
-        advance = partial(self._advance, generation, doc)
-        try:
-            while not generation.is_over and generation.is_wanted(self._now(doc, generation)):
-                await self._lane.run(doc.permit(), advance)
-        except Exception as error:  # noqa: BLE001  (each request that waits raises it)
-            self._fail(generation, doc, error)
-        finally:
-            generation.release()
-
-    async def _advance(
-        self, generation: Generation, doc: OpenDocument, model: PermittedModel
-    ) -> None:
-        """
-        Make one step on the wire: of a long prompt's evaluation, so that a newer generation waits
-        for no more than that, or else the stream.
-        """
-        if generation.phase is Phase.PREFILL:
-            warmed = await self._lane.step(generation.rest, generation.effort, model)
-            generation.count_step(warmed.evaluated)
-            if warmed.evaluated:
-                self._stats.count_warm(warmed, waited_for=generation.waiting > 0)
-                return
-        if not generation.is_over:
-            await self._decode(generation, doc, model)
-
-    async def _decode(
-        self, generation: Generation, doc: OpenDocument, model: PermittedModel
-    ) -> None:
-        self._stats.streams[generation.waiting > 0] += 1
-        try:
-            async with aclosing(model.stream(generation.next_request)) as replies:
-                async for reply in replies:
-                    self._stats.count_reply(reply, waited_for=generation.waiting > 0)
-                    if is_over := generation.take(reply):
-                        self._keep(generation, doc)
-                    if reply.stop is not Stop.LIMIT or generation.left <= 0:
-                        # the last piece: a stream that is read to its end keeps its connection
-                        if generation.left < -OVER:
-                            return
-                    elif is_over or not generation.goes_on(self._now(doc, generation)):
-                        return
-        except PromptTooLong:
-            if not generation.text:
-                raise
-        generation.end()  # its text so far fills the context
-        self._keep(generation, doc)
-
-    def _now(self, doc: OpenDocument, generation: Generation) -> Now:
-        """Return what decides whether *generation* goes on now."""
-        time = asyncio.get_running_loop().time()
-        return Now(time, doc.leads_to(generation), self._lane.is_wanted)
-
-    def _keep(self, generation: Generation, doc: OpenDocument) -> None:
-        """Store the text of a finished generation as a known continuation."""
-        doc.view.known.keep(generation, self._lane.connection.state.model)
-
-    def _fail(self, generation: Generation, doc: OpenDocument, error: Exception) -> None:
-        """End *generation* with *error*: no request joins it any more."""
-        generation.fail(error)
-        self._keep(generation, doc)
-
-    async def _step(self, generation: Generation, doc: OpenDocument) -> bool:
-        """
-        Advance *generation*, until the wire is wanted; a request that joins it meanwhile waits for
-        it.
-        """
-        if generation.waiting or generation.is_over or generation.is_paused or generation.is_unsure:
-            return False
-        generation.go_ahead()
-        try:
-            await self._advance(generation, doc, await self._lane.model(doc.permit()))
-        except (BackendError, Withdrawn) as error:
-            self._fail(generation, doc, error)
-            raise  # the lane looks for the server again
-        return not generation.is_over

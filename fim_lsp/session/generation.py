@@ -21,6 +21,7 @@ from __future__ import annotations
 import asyncio
 import enum
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -138,9 +139,8 @@ class Generation:
     def _find_known(self, request: CompletionRequest) -> Known:
         typed = request.document.before(request.position, self.window.anchor)
         said, is_over = self.said, self.is_over
-        if not self.agrees(self.window, typed) or (
-            is_over and said.is_typed(typed, request.cursor)
-        ):
+        is_typed = is_over and said.is_typed(typed, request.cursor)
+        if is_typed or not self.agrees(self.window, typed):
             return Known()
         left = said.find_rest(typed) or Candidate("")
         unsure = typed != self.typed or self.is_unsure
@@ -170,12 +170,13 @@ class Generation:
         """Return whether no more than a beginning of it can be shown where it began."""
         return self.logprob < self.least
 
-    def is_wanted(self, now: Now) -> bool:
+    def is_wanted(self, look: Callable[[], Now]) -> bool:
         """Return whether it is to be run: for a request, or for a key that may come."""
-        if self.is_paused:
-            return False
+        if self.is_paused or (self.waiting and not self.sample):
+            return not self.is_paused
+        now = look()
         is_free = self.is_newest and not now.is_wire_wanted
-        return self.waiting > 0 or (is_free and now.leads and self._lingers(now))
+        return now.leads and (self.waiting > 0 or (is_free and self._lingers(now)))
 
     def goes_on(self, now: Now) -> bool:
         """
@@ -264,9 +265,7 @@ class Generation:
         self.news.set()
 
     def hand_over(self) -> bool:
-        """
-        Return whether its text is whole, or all that there will be, and was not handed over before.
-        """
+        """Return whether its text is all that there will be, and was not handed over before."""
         first = self.phase in (Phase.WHOLE, Phase.SHORT) and not self.is_kept
         self.is_kept |= first
         return first

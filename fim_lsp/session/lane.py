@@ -68,12 +68,17 @@ The right to show the model texts: raises Withdrawn where a prompt may not be sh
 """
 
 
-class PermittedModel:
-    """The model for work with a permit; see `Model`."""
+WhyOver = Callable[[], str]
+"""Returns why work is not wanted any more, "" while it is; asked before each call."""
 
-    def __init__(self, model: Model, permit: Permit) -> None:
+
+class PermittedModel:
+    """The model for work with a permit, until *why_over* says why not; see `Model`."""
+
+    def __init__(self, model: Model, permit: Permit, why_over: WhyOver) -> None:
         self._model = model
         self._permit = permit
+        self._why_over = why_over
 
     async def measure(self, prompt: Prompt) -> Measure:
         """Count the prompt."""
@@ -105,6 +110,8 @@ class PermittedModel:
     def _show(self, prompt: Prompt) -> Prompt:
         """Return *prompt* as the model gets it, if it may be shown now."""
         self._permit(prompt)
+        if why := self._why_over():
+            raise Withdrawn(why)
         own = (prompt.prefix, prompt.suffix, prompt.middle, *prompt.turns)
         if all(map(str.isascii, (*own, *(chunk.text for chunk in prompt.chunks)))):
             return prompt
@@ -116,6 +123,9 @@ class PermittedModel:
             middle=well_formed(prompt.middle),
             turns=tuple(map(well_formed, prompt.turns)),
         )
+
+
+Work = Callable[[PermittedModel], Awaitable[T]]
 
 
 @dataclass(slots=True)
@@ -150,7 +160,7 @@ class Lane(Scheduler):
         self.connection = connection
         self._efforts: dict[str, dict[int, Effort]] = {}
 
-    async def run(self, permit: Permit, work: Callable[[PermittedModel], Awaitable[T]]) -> T:
+    async def run(self, permit: Permit, work: Work[T], why_over: WhyOver = lambda: "") -> T:
         """
         Do a step of *work* as soon as the one on the wire is done. Raises Withdrawn, BackendError.
         """
@@ -164,30 +174,30 @@ class Lane(Scheduler):
 
         async def step() -> T:
             check()
-            return await self._do(check, work)
+            return await self._do(check, work, why_over)
 
         return await self.foreground(step)
 
-    async def look(self, permit: Permit, work: Callable[[PermittedModel], Awaitable[T]]) -> T:
+    async def look(self, permit: Permit, work: Work[T]) -> T:
         """
         Do the same for the page, a report or the disk: background work goes on as if nothing was
         asked for.
         """
         return await self.observe(partial(self._do, permit, work))
 
-    async def _do(self, permit: Permit, work: Callable[[PermittedModel], Awaitable[T]]) -> T:
+    async def _do(self, permit: Permit, work: Work[T], why_over: WhyOver = lambda: "") -> T:
         try:
-            return await work(await self.model(permit))
+            return await work(await self.model(permit, why_over))
         except BackendError:
             self.connection.start_connecting()  # if it is not ready any more
             raise
 
-    async def model(self, permit: Permit) -> PermittedModel:
+    async def model(self, permit: Permit, why_over: WhyOver = lambda: "") -> PermittedModel:
         """
         Return the model, connected where that is needed; for a step that has the wire. Raises
         BackendError.
         """
-        return PermittedModel(await self.connection.backend.connect(), permit)
+        return PermittedModel(await self.connection.backend.connect(), permit, why_over)
 
     def background(self, kind: str, step: Step, *, delay: float = 0.0) -> None:
         """

@@ -15,7 +15,7 @@ from fim_lsp.documents import TextPlace
 from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt.frame import Frame
 from fim_lsp.session.framing import Framing
-from fim_lsp.session.lane import Lane, PermittedModel, step_tokens
+from fim_lsp.session.lane import Lane, Permit, PermittedModel, step_tokens
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.stats import Stats
@@ -106,11 +106,9 @@ class Prefill:
         Make one step of the frame that a request at the cursor would get; return True while there
         is more.
         """
-        if self._place_of(doc) is None:
+        if (place := self._place_of(doc)) is None:
             return False
-        model = await self._lane.model(doc.permit())
-        if (place := doc.place) is None:
-            return False
+        model = await self._lane.model(self._permit(doc, place))
         frame = await self._framing.best(doc, place, model)
         doc.ladder_for(place.document).prefer(frame)
         return await self._step(CURSOR, frame.prompt(place), model, is_first=True) > 0
@@ -120,11 +118,9 @@ class Prefill:
         Make one step of what requests at the cursor and at the end of its line would need, once the
         user has rested for as long as that takes; return True while there is more.
         """
-        if self._place_of(doc) is None:
+        if (here := self._place_of(doc)) is None:
             return False
-        model = await self._lane.model(doc.permit())
-        if (here := doc.place) is None:
-            return False
+        model = await self._lane.model(self._permit(doc, here))
         for place in (here, here._replace(position=here.document.end_of(here.position.line))):
             frame = await self._framing.best(doc, place, model)
             prompt = frame.prompt(place)
@@ -149,7 +145,7 @@ class Prefill:
         frame = self._framing.ahead(doc, place)
         prompt = frame.prompt(place)
         try:
-            model = await self._lane.model(doc.permit())
+            model = await self._lane.model(self._permit(doc, place))
             if missing := await self._missing_rest(prompt, model):
                 self._lane.again(NEXT, partial(self._next_step, doc), delay=missing)
                 return False
@@ -183,6 +179,15 @@ class Prefill:
     def _place_of(self, doc: OpenDocument) -> TextPlace | None:
         """Return the cursor, if the user is in *doc* and the backend is ready."""
         return doc.place if self._open.here is doc and self._lane.connection.is_ready else None
+
+    def _permit(self, doc: OpenDocument, place: TextPlace) -> Permit:
+        """Return the permit for work that is wanted while the user is at *place*."""
+
+        def why_over() -> str:
+            here = self._place_of(doc)
+            return "" if here and here.position == place.position else "the user is elsewhere"
+
+        return doc.permit(place.document, why_over)
 
     def go_on(self) -> None:
         """Begin where the user is: the backend is ready now."""

@@ -51,7 +51,7 @@ async def test_an_action_is_for_the_text_that_was_asked_about(monkeypatch: pytes
 
 
 async def test_a_question_moves_no_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code actions of another place leave the user, and the document that was asked about last, alone."""
+    """Code actions elsewhere leave the cursor, and the document asked about last, alone."""
     editor, other, at = Editor(faked, {}), "untitled:b.py", Position(0, 3)
     monkeypatch.setattr(editor, "offers", lambda *_: True)
     async with aclosing(faked()) as editor.session:

@@ -78,7 +78,8 @@ async def test_a_completion_that_fills_the_context_is_kept(open_session: OpenSes
     generation = Generation(request, Window(0, 0, "", ""), prompt.middle, prompt, 128)
     monkeypatch.setattr(generation_module, "enough", lambda *_args, **_names: False)
     generation.join(Newest[str]().claim(""))
-    await session._dispatcher._generate(generation, session._open.by_uri[document.uri])
+    decoding, doc = session._dispatcher._decoding, session._open.by_uri[document.uri]
+    await decoding._generate(generation, doc)
     assert generation.phase is Phase.SHORT
     assert 8 <= len(generation.tokens) <= 24
 

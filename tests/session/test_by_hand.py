@@ -30,7 +30,7 @@ ELSEWHERE = Position(0, 4)
 
 
 class User(NamedTuple):
-    """A user with the default settings, and the model, which says `TEXTS` by the sample's number."""
+    """A user with the default settings; the model says `TEXTS` by the sample's number."""
 
     typist: Typist
     backend: FakeBackend
@@ -80,7 +80,7 @@ async def test_the_likeliest_text_comes_alone_and_at_once() -> None:
 @pytest.mark.parametrize("first", [True, False], ids=["by hand", "typing"])
 @on_clock
 async def test_other_texts_come_where_the_first_is_on_screen(first: bool) -> None:
-    """Behind it, each decoded once, whichever way the first one came; asked for again, they are known."""
+    """Behind it, each decoded once, however the first one came; asked again, they are known."""
     async with at_work() as user:
         user.configure(min_confidence=0.0, patience_ms=5000)  # all of it comes, and in one piece
         assert await user.ask(invoked=first) == TEXTS[:1]
@@ -125,7 +125,7 @@ async def test_a_text_that_is_not_on_screen_any_more_comes_first(leave: Callable
 
 @on_clock
 async def test_more_of_the_likeliest_comes_before_others() -> None:
-    """Where a text was cut because the model is unsure, by hand all of it is shown, without the model."""
+    """A text that was cut because the model is unsure is shown whole, without the model."""
     async with at_work() as user:
         user.configure(min_confidence=0.5)
         [cut] = await user.ask(invoked=False)
