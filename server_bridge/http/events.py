@@ -36,7 +36,7 @@ from server_bridge.http.responses import (
 from server_bridge.patience import NextStep, Seen, ServerKind, Watch
 
 BYTES_PER_S = 1 << 17  # of a stream: 500 tokens, with what servers say of each
-REST_S = 0.1  # for the end of an answer that has said `[DONE]`; some servers hold it open
+REST_S = 0.3  # for the end of an answer that has said `[DONE]`; some servers hold it open
 MARK = b"\xef\xbb\xbf"  # of the byte order
 FIELD = re.compile(rb"(?:data|event|id|retry|error)?:|(?:data|event|id|retry)$")
 DONE: Object = {"done": True}  # what `[DONE]` is handed out as

@@ -134,6 +134,13 @@ class Fault(Struct):
     code: object = None
 
 
+class NothingSaid(BackendUnavailable):
+    """
+    The answer has no event: with llama-cpp-python's server an error came after the headers, such as
+    that the prompt is too long.
+    """
+
+
 class TurnLost(BackendTimeout):
     """The server gave the turn of this request to another one: ask again, nothing is wrong."""
 
@@ -192,7 +199,7 @@ async def growing(
     Yield the answer of *n_predict* tokens after each event, always the same object, and at its end
     once more.
 
-    Raises TurnLost where the server drops an answer that it calls done without a reason,
+    Raises NothingSaid where there is no event, TurnLost where the server drops an answer that it calls done without a reason,
     BackendUnavailable where it breaks off, or what its error means.
     """
     answer, started = StreamedAnswer(), time.perf_counter()
@@ -209,6 +216,8 @@ async def growing(
                 answer.prompt_ms = answer.total_ms
             if not answer.ended:  # the usage comes after the end
                 yield answer
+    if not (answer.is_begun or answer.ended):
+        raise NothingSaid(f"{url} answered nothing")
     if not answer.ended and not answer.is_all:
         raise BackendUnavailable(f"{url} broke off in the middle of an answer")
     is_long = (answer.usage.completion_tokens or len(answer.pieces)) >= n_predict

@@ -21,11 +21,13 @@ from server_bridge.openai import completion, lengths, stream
 from server_bridge.openai.cache_estimate import CacheEstimate
 from server_bridge.openai.completion import GUIDE, MOST_STOPS, OPTIONAL
 from server_bridge.openai.models import CHATS, COMPLETIONS, TEMPLATES, ModelInUse, list_models
-from server_bridge.openai.stream import StreamedAnswer, TurnLost
+from server_bridge.openai.stream import NothingSaid, StreamedAnswer, TurnLost
 from server_bridge.openai.waking import Waking
 from server_bridge.protocol import (
+    BackendError,
     BackendRejected,
     BackendTimeout,
+    BackendUnavailable,
     BackendUnusable,
     PromptTooLong,
     Timings,
@@ -74,6 +76,7 @@ class TextClient:
         self.waking = Waking(http, *connected.shortest)
         self.n_ctx = connected.n_ctx
         self.loses_turns: bool = known.loses_turns if known else False
+        self._longest_answered = 0  # tokens
         self._http = http
         self._engine = connected.owner
         self._fields: OptionalFields = known._fields if known else OptionalFields(OPTIONAL)
@@ -126,6 +129,10 @@ class TextClient:
                         is_begun = answer[0].is_begun
                         yield answer
                 return
+            except NothingSaid as error:
+                if not streams or "stream" in self._fields.refused:
+                    raise
+                raise await self._explain_nothing(error, text, is_asked=is_asked) from None
             except TurnLost:
                 self.loses_turns = True
                 self._http.patience_s = max(self._http.patience_s, QUEUE_S)
@@ -173,11 +180,38 @@ class TextClient:
         finally:
             if answer is not None and answer.is_begun:
                 self._engine = answer.engine or self._engine
+                self._longest_answered = max(
+                    self._longest_answered, self.estimate.tokens(len(text))
+                )
                 self.estimate.learn(text, answer.usage.prompt_tokens, answer.n_cached)
                 log.debug("%d evaluated, %d reused", timings.prompt_n, timings.cache_n)
                 speeds = self.estimate.speeds
                 speeds.learn_prefill(timings.prompt_n, timings.prompt_ms)
                 speeds.learn_decoding(timings.predicted_n, timings.predicted_ms)
+
+    async def _explain_nothing(
+        self, error: NothingSaid, text: str, *, is_asked: bool
+    ) -> BackendError:
+        """
+        Return what it means that *text* was answered by a stream of nothing: asked for one token
+        that is not streamed, the server may say that it is too long.
+        """
+        n_prompt = self.estimate.tokens(len(text))
+        if is_asked or n_prompt <= self._longest_answered:
+            return error
+        try:
+            async with aclosing(self._growing(text, completion.PREFILL, streams=False)) as answers:
+                _ = [answer async for answer in answers]
+        except PromptTooLong as too_long:
+            return too_long
+        except BackendError:
+            pass
+        else:
+            return error
+        return BackendUnavailable(
+            f"{self._http.url} answered nothing; its context may be smaller than {self.n_ctx} "
+            "tokens: set fim.backend.contextTokens"
+        )
 
     def _learn_mlx(self, error: BackendRejected) -> None:
         """

@@ -16,9 +16,9 @@ from server_bridge.openai import lengths
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.openai.completion import GUIDE, OPTIONAL
 from server_bridge.openai.text_client import TextServer
-from server_bridge.protocol import BackendRejected, PromptTooLong, Request
+from server_bridge.protocol import BackendRejected, BackendUnavailable, PromptTooLong, Request
 from tests.server_bridge.prompts import prompt
-from tests.server_bridge.recorder import Heard, Recorder, events, recorder
+from tests.server_bridge.recorder import Heard, Recorder, events, recorder, stream
 
 QWEN, CHAT = "qwen2.5-coder-7b", "some-chat-70b"
 HALF = Request(prompt("    x = ", "retur"), n_predict=4, stop=("\n\n",), sample=1)
@@ -243,3 +243,67 @@ def test_a_refusal_tells_how_long_a_prompt_is_and_may_be(says: str) -> None:
     """Numbers of characters are none of tokens; what is not told is what was known."""
     assert lengths.is_length(says)
     assert lengths.find_limit(says, 128, 500) == SAYS[says]
+
+
+# llama-cpp-python's server, 0.3.36: a prompt that is too long, in a stream and not in one.
+IN_A_STREAM = stream(is_whole=True)
+NO_STREAM = (
+    "This model's maximum context length is 2048 tokens, however you requested 12002 tokens (12001 in your prompt; 1 for the "
+    "completion). Please reduce your prompt; or completion length."
+)
+UNSAID = {  # how one token that is not streamed is answered then: the error, and the context that is known
+    "with numbers": (400, error(NO_STREAM), PromptTooLong, 2048),
+    "without numbers": (400, error("the prompt is too long"), PromptTooLong, 4096),
+    "without a word": (500, "", BackendUnavailable, 4096),
+    "with text": (
+        200,
+        '{"choices": [{"text": "x", "finish_reason": "length"}]}',
+        BackendUnavailable,
+        4096,
+    ),
+}
+
+
+@pytest.mark.parametrize("way", UNSAID)
+async def test_nothing_in_a_stream_is_asked_about(way: str) -> None:
+    """Once, whole and for one token: what that is refused for is what the stream did not say."""
+    status, words, kind, n_ctx = UNSAID[way]
+
+    def answer(heard: Heard) -> tuple[int, bytes]:
+        if heard.method == "GET":
+            return 200, json.dumps(
+                {"data": [{"id": QWEN, "owned_by": "me", "permissions": []}]}
+            ).encode()
+        return (
+            (200, IN_A_STREAM) if "stream" in json.loads(heard.body) else (status, words.encode())
+        )
+
+    long = replace(HALF, prompt=replace(prompt("    x = "), prefix="x = 1\n" * 1000))
+    with recorder(answer=answer) as running:
+        async with aclosing(OpenAiServer(Http(running.url))) as backend:
+            with pytest.raises(kind) as caught:
+                await backend.complete(long)
+            known = backend.state.n_ctx
+        bodies = [json.loads(heard.body) for heard in running.heard if heard.method == "POST"]
+    assert known == n_ctx
+    assert [body["max_tokens"] for body in bodies] == [HALF.n_predict, 1]
+    if isinstance(caught.value, PromptTooLong):
+        assert caught.value.n_prompt > caught.value.n_ctx > 0
+    assert ("fim.backend.contextTokens" in str(caught.value)) == (status == 500)
+
+
+async def test_nothing_for_a_prompt_that_is_short_enough_is_a_failure() -> None:
+    """One as long was answered before, so its length is not at fault."""
+    answers = [events({"choices": [{"text": "x", "finish_reason": "stop"}]}), IN_A_STREAM]
+
+    def answer(heard: Heard) -> tuple[int, bytes]:
+        listed = json.dumps({"data": [{"id": QWEN, "owned_by": "vllm"}]}).encode()
+        return 200, listed if heard.method == "GET" else answers.pop(0)
+
+    request = replace(HALF, prompt=prompt("    x = "))
+    with recorder(answer=answer) as running:
+        async with aclosing(OpenAiServer(Http(running.url))) as backend:
+            await backend.complete(request)
+            with pytest.raises(BackendUnavailable, match="answered nothing"):
+                await backend.complete(request)
+    assert not answers
