@@ -179,9 +179,7 @@ def rest(request: Request, *replies: Reply) -> Request | None:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """
-    A prompt in tokens: `total`, how many of them the backend should hold already, and by part.
-    """
+    """A prompt in tokens: all, how many the backend should hold already, and by part."""
 
     total: int
     cached: int
@@ -224,6 +222,16 @@ class Health(enum.Enum):
     UNUSABLE = "unusable"  # it answers, and the user must change something: see `State.message`
 
 
+class Engine(NamedTuple):
+    """The program that serves a model; *guessed*: what it does not tell."""
+
+    name: str = ""  # where that is known
+    guessed: frozenset[str] = frozenset()  # of "context", "slots", "cached" and "confidence"
+
+
+UNKNOWN_ENGINE = Engine()
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """
@@ -256,6 +264,7 @@ class State:
     drafts: bool = False
     second_best: str = ""
     fills_only: str = ""
+    engine: Engine = UNKNOWN_ENGINE
     cause: str = ""
 
     @property
@@ -333,16 +342,10 @@ class Backend(Protocol):
 
 
 class TextModel(Protocol):
-    """
-    A model that continues a text as it is: one for next edits. Raises `BackendError` and nothing
-    else.
-    """
+    """A model that continues a text as it is, for next edits. Raises only `BackendError`."""
 
     async def continue_text(self, text: str, n_predict: int, stops: tuple[str, ...]) -> str | None:
-        """
-        Return the continuation of *text* until one of *stops*; None where it was cut off after
-        *n_predict* tokens.
-        """
+        """Return what follows *text* until one of *stops*, None where it has more tokens."""
 
     async def models(self) -> list[str]:
         """Return the models that the server lists, by name."""

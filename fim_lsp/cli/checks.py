@@ -22,9 +22,6 @@ from server_bridge.machine.addresses import is_loopback, redact_url
 from server_bridge.protocol import Backend, BackendError, Prompt, Reply, Request, State, TextModel
 from server_bridge.weights.table import MOST_MS, NAMES, Offer
 
-# The window around the cursor alone takes 1,536 tokens by default (prefix, suffix, middle) and an
-# answer up to 128; below this there is no room for other files.
-SMALL_CONTEXT = 4096
 INSTEAD = (
     f"take one that was trained to fill in: fim-lsp setup --get {NAMES[1]}, or without a name the "
     "best one for this machine"
@@ -143,35 +140,6 @@ async def model(target: Target) -> list[Finding]:
     return [Finding("model", "ok", says), *instead]
 
 
-async def access(target: Target) -> list[Finding]:
-    """Check that the server answers no other machine and no web page."""
-    url, servers = target.backend.state.url, list_servers(target.config.backend)
-    used = [server for server in servers if redact_url(server.url).startswith(url)]
-    if any(one.api_key_env or one.api_key_file or one.api_key_command for one in used):
-        return []
-    key = "start it with --api-key-file FILE, and name yours in fim.backend.apiKeyFile"
-    if hosts := [way.host for one in used for way in remote_servers(one)]:
-        return [Finding("access", "warn", f"{hosts[0]} answers anyone who can reach it", key)]
-    if await target.open_to_pages(url):
-        fix = (
-            "use fim-lsp serve, or start it with --api-key-file FILE and --cors-origins localhost "
-            "(vLLM: --api-key KEY and --allowed-origins '[]')"
-        )
-        says = f"any page in your browser can ask {url} and read its answers"
-        return [Finding("access", "warn", says, fix)]
-    return []
-
-
-async def context(target: Target) -> list[Finding]:
-    """Check that a prompt with other files fits into one slot."""
-    state = target.backend.state
-    says = f"{state.n_ctx} tokens in each of {state.slots} slot{'s' * (state.slots != 1)}"
-    if state.n_ctx < SMALL_CONTEXT:
-        fix = f"start the server with a larger -c (at least {SMALL_CONTEXT} × its -np)"
-        return [Finding("context", "warn", f"{says}: no room for other files", fix)]
-    return [Finding("context", "ok", says)]
-
-
 async def speed(target: Target) -> list[Finding]:
     """Measure how long one line takes, and check that the server keeps what it evaluated."""
     try:
@@ -181,7 +149,10 @@ async def speed(target: Target) -> list[Finding]:
     except BackendError as error:
         return [Finding("speed", "bad", f"no completion: {error}", "try again, or see its log")]
     cost = reply.timings
-    says = f"{cost.predicted_n} tokens in {ms:.0f} ms, {cost.cache_n} of the prompt from the cache"
+    is_guess = "cached" in target.backend.state.engine.guessed
+    kept = f"{cost.cache_n} of the prompt from the cache"
+    kept = f"about {kept} (estimated: the server does not say)" if is_guess else kept
+    says = f"{cost.predicted_n} tokens in {ms:.0f} ms, {kept}"
     if cost.draft_n:
         says += f", {cost.draft_accepted_n} of {cost.draft_n} drafts right"
     if not cost.cache_n:
@@ -244,10 +215,6 @@ async def next_edit(target: Target) -> list[Finding]:
     except BackendError as error:
         fix = f"start it, or empty fim.nextEdit.server.url: {WITHOUT}"
         return [_warning(trouble(error), fix)]
-
-
-# Of these, each asks a model that is ready.
-OF_MODEL: tuple[Check, ...] = (access, context, speed, cache, speculation)
 
 
 def _faster(target: Target, ms_per_token: float) -> str:

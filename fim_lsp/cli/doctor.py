@@ -2,7 +2,8 @@
 `fim-lsp doctor`: examines this installation and says exactly what to change.
 
 Exit code 1 when completions cannot work, 0 otherwise, with warnings or without. A check more is one
-more function in `CHECKS`; what the settings and the model are asked stands in `checks`.
+more function in `CHECKS`; what the settings and the model are asked stands in `checks`
+and `server_checks`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from fim_lsp import __version__
 from fim_lsp.cli import checks
 from fim_lsp.cli.checks import Check, Finding, Target
 from fim_lsp.cli.client import EditorError, editor
+from fim_lsp.cli.server_checks import OF_MODEL
 from fim_lsp.cli.terminal import Screen, screen_on, wrap
 from fim_lsp.lsp.watchdog import describe_last_end
 from fim_lsp.settings.files import ANNOUNCED, cache_folder, list_stopping, user_file
@@ -109,7 +111,7 @@ async def hung(_: Target) -> list[Finding]:
 
 # In this order: what comes first explains what fails later.
 CHECKS: tuple[Check, ...] = (
-    version, machine, packages, settings, checks.privacy, server, checks.model, *checks.OF_MODEL,
+    version, machine, packages, settings, checks.privacy, server, checks.model, *OF_MODEL,
     ports, hung, checks.next_edit,
 )  # fmt: skip
 
@@ -135,7 +137,7 @@ async def _examine(target: Target, screen: Screen | None) -> list[Finding]:
     findings: list[Finding] = []
     try:
         for check in CHECKS:
-            if check in checks.OF_MODEL and not target.backend.state.is_ready:
+            if check in OF_MODEL and not target.backend.state.is_ready:
                 continue
             if screen:
                 screen.status(f"checking {check.__name__.replace('_', ' ')} …")

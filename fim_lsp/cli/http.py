@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from fim_lsp import events
-from fim_lsp.cli import checks
+from fim_lsp.cli import checks, server_checks
 from fim_lsp.cli.terminal import Screen, screen_on
 from fim_lsp.http_server import local_port
 from fim_lsp.lsp import watchdog
@@ -30,7 +30,7 @@ from server_bridge.protocol import Backend, State
 
 # What the doctor looks at without asking the model for anything
 LIVE = (
-    checks.privacy, checks.model, checks.access, checks.context,
+    checks.privacy, checks.model, server_checks.access, server_checks.context,
     checks.speculation,
 )  # fmt: skip
 

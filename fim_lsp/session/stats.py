@@ -197,6 +197,7 @@ def describe(state: State) -> dict[str, object]:
         "secondBest": state.second_best,
         "slots": state.slots,
         "contextTokens": state.n_ctx,
+        "guessed": sorted(state.engine.guessed),
     }
 
 

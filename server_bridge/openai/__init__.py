@@ -7,6 +7,7 @@ completion: the options of a request, as a text or as a chat message, and its an
 models: chooses one of the models that a server lists, and makes the fields that every request has
 waking: waits for a server that loads its model at the first request
 cache_estimate: what a server holds of our prompts, as far as its answers tell
+cuts: where a text may be cut
 text_client: sends texts, and learns about the server from the answers; models for next edits
 portions: completions from servers that cannot be asked for one stream
 backend: an OpenAI-style server as a `Backend`

@@ -29,14 +29,16 @@ from server_bridge.fim.layout import Part, render
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Object, ServerError, Stateful
 from server_bridge.openai import completion, portions
+from server_bridge.openai.cuts import cut, last_word
 from server_bridge.openai.models import SMALL_CONTEXT, ModelInUse, choose_model
 from server_bridge.openai.stream import TurnLost
-from server_bridge.openai.text_client import TextClient, cut, last_word
+from server_bridge.openai.text_client import TextClient
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
     BackendTimeout,
     BackendUnusable,
+    Engine,
     Health,
     Measure,
     Model,
@@ -76,8 +78,10 @@ class OpenAiServer(Stateful):
         """The last known state."""
         if self._client is None:
             return self._state
-        client, message = self._client, self._client.waking.message
+        client = self._client
         state = replace(self._state, n_ctx=client.n_ctx, **client.estimate.speeds.values)
+        state = replace(state, engine=Engine(client.engine, client.guessed))
+        message = client.waking.message
         return replace(state, health=Health.LOADING, message=message) if message else state
 
     async def connect(self) -> Model:

@@ -41,6 +41,7 @@ from server_bridge.protocol import BackendRejected, BackendUnusable
 # tokens, where the server does not say: Ollama's default, and it cuts silently
 SMALL_CONTEXT = 4096
 Context = Annotated[int, Meta(ge=64, le=2**31 - 1)]  # tokens; a list that says less is wrong
+MLX, LLAMA_CPP_PYTHON = "mlx_lm.server", "llama-cpp-python"  # engines that do not say their name
 LISTS = ("data", "models", "list")  # where a list stands; `http.responses` calls a bare one so
 MLX_SAYS = {"id", "object", "created"}  # of each model, in mlx_lm.server; others name an owner
 MLX_HEALTH = {"status": "ok"}
@@ -66,6 +67,7 @@ class ListedModel(Struct):
     max_model_len: object = None  # vLLM, SGLang
     context_length: object = None  # OpenRouter
     meta: object = None  # llama.cpp
+    permissions: object = None  # llama-cpp-python's server, which calls the owner of all `me`
     is_mlx: bool = False  # it says what mlx_lm.server says, and no more
 
     @property
@@ -79,7 +81,8 @@ class ModelInUse:
     """
     A server's model as it is used: *fields* is what every request says besides the prompt.
 
-    *owner* is the engine's name, of most engines; "" where the server does not say.
+    *engine* is its name, of most engines; "" where the server does not say. *says_context*: the
+    server or the user does.
     """
 
     model: str
@@ -87,7 +90,8 @@ class ModelInUse:
     n_ctx: int = SMALL_CONTEXT
     fields: Object = field(default_factory=dict)
     is_mlx: bool = False
-    owner: str = ""
+    engine: str = ""
+    says_context: bool = False
 
     @property
     def is_chat(self) -> bool:
@@ -97,7 +101,7 @@ class ModelInUse:
     def as_mlx(self) -> ModelInUse:
         """Return it as mlx_lm.server has to be asked."""
         fields = {name: value for name, value in self.fields.items() if name != "logprobs"}
-        return replace(self, fields=MLX_FIELDS | fields, is_mlx=True)
+        return replace(self, fields=MLX_FIELDS | fields, is_mlx=True, engine=MLX)
 
     @property
     def second_best(self) -> str:
@@ -160,10 +164,11 @@ async def choose_model(
     return ModelInUse(
         model=label(short_name(name)),
         family=family,
-        n_ctx=n_ctx or _context(model),
+        n_ctx=n_ctx or _context(model) or SMALL_CONTEXT,
         fields=fields,
         is_mlx=model.is_mlx,
-        owner=label(model.owned_by) if isinstance(model.owned_by, str) else "",
+        engine=_engine(model),
+        says_context=bool(n_ctx or _context(model)),
     )
 
 
@@ -253,10 +258,19 @@ def short_name(path: str) -> str:
 
 
 def _context(model: ListedModel) -> int:
-    """Return how many tokens fit, as far as the server says."""
+    """Return how many tokens fit, 0 where the server does not say."""
     of_llama = model.meta.get("n_ctx") if isinstance(model.meta, dict) else None
     told = (model.max_model_len, of_llama, model.context_length)
-    return next((n for each in told if (n := optional(Context, each))), SMALL_CONTEXT)
+    return next((n for each in told if (n := optional(Context, each))), 0)
+
+
+def _engine(model: ListedModel) -> str:
+    """Return the name of the program that serves *model*, as far as the list tells."""
+    if model.is_mlx:
+        return MLX
+    if model.owned_by == "me" and model.permissions is not None:
+        return LLAMA_CPP_PYTHON
+    return label(model.owned_by) if isinstance(model.owned_by, str) else ""
 
 
 def _family(model: str, template: str) -> Family:

@@ -135,10 +135,7 @@ class Fault(Struct):
 
 
 class NothingSaid(BackendUnavailable):
-    """
-    The answer has no event: with llama-cpp-python's server an error came after the headers, such as
-    that the prompt is too long.
-    """
+    """The answer has no event. With llama-cpp-python's server the prompt may be too long."""
 
 
 class TurnLost(BackendTimeout):
@@ -199,8 +196,8 @@ async def growing(
     Yield the answer of *n_predict* tokens after each event, always the same object, and at its end
     once more.
 
-    Raises NothingSaid where there is no event, TurnLost where the server drops an answer that it calls done without a reason,
-    BackendUnavailable where it breaks off, or what its error means.
+    Raises NothingSaid where there is no event, TurnLost where the server drops an answer that it
+    calls done without a reason, BackendUnavailable where it breaks off, or what its error means.
     """
     answer, started = StreamedAnswer(), time.perf_counter()
     bounds = AnswerBounds(url, n_predict, n_predict + THOUGHTS)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
@@ -33,26 +32,6 @@ from server_bridge.protocol import (
     Timings,
 )
 from server_bridge.speeds import Speeds
-
-
-def last_word(text: str) -> str:
-    """
-    Return the last word, sign or space of *text*, with the space before a word: about a token.
-    """
-    reversed_word = re.match(r"\w+\s?|[^\w\s]|\s", text[::-1])  # from the end: linear
-    return reversed_word[0][::-1] if reversed_word else ""
-
-
-def cut(text: str, low: int, high: int) -> str:
-    """
-    Return a beginning of *text* with more than *low* and at most *high* characters, whole lines if
-    it can be.
-
-    Such a beginning is split into the same tokens as the whole, up to there; but for blank lines.
-    """
-    end = text.rfind("\n", low, high) + 1
-    return text[: end if end > low else high]
-
 
 # mlx_lm.server's words, 0.32
 MLX_REFUSES, MLX_DIED = "logprobs must be of type bool", "generation thread died"
@@ -77,9 +56,17 @@ class TextClient:
         self.n_ctx = connected.n_ctx
         self.loses_turns: bool = known.loses_turns if known else False
         self._longest_answered = 0  # tokens
+        self._told = {"context"} if connected.says_context else set[str]()
         self._http = http
-        self._engine = connected.owner
+        self.engine = connected.engine
         self._fields: OptionalFields = known._fields if known else OptionalFields(OPTIONAL)
+
+    @property
+    def guessed(self) -> frozenset[str]:
+        """See `State`."""
+        if not self._longest_answered:
+            return frozenset({"slots", "context"} - self._told)
+        return frozenset({"slots", "context", "cached", "confidence"} - self._told)
 
     @property
     def guides(self) -> bool:
@@ -87,7 +74,7 @@ class TextClient:
         Return whether an answer can be made to begin with a text; behind a router only an answer
         tells.
         """
-        return self._engine.startswith("vllm") and GUIDE not in self._fields.refused
+        return self.engine.startswith("vllm") and GUIDE not in self._fields.refused
 
     async def growing(
         self, text: str, options: Object, *, whole: bool = False
@@ -179,7 +166,8 @@ class TextClient:
                     yield completion.code(answer, line) if fills else answer, timings
         finally:
             if answer is not None and answer.is_begun:
-                self._engine = answer.engine or self._engine
+                self.engine = answer.engine or self.engine
+                self._note_told(answer)
                 self._longest_answered = max(
                     self._longest_answered, self.estimate.tokens(len(text))
                 )
@@ -213,6 +201,13 @@ class TextClient:
             "tokens: set fim.backend.contextTokens"
         )
 
+    def _note_told(self, answer: StreamedAnswer) -> None:
+        """Note what the server told of an answer; how much was reused only the end can tell."""
+        if answer.n_cached is not None or not answer.ended:
+            self._told.add("cached")
+        if answer.pieces or not answer.text:
+            self._told.add("confidence")
+
     def _learn_mlx(self, error: BackendRejected) -> None:
         """
         Know mlx_lm.server by its refusals, however its models were listed. Raises BackendUnusable
@@ -241,6 +236,7 @@ class TextClient:
         n_all, n_ctx = sizes
         if n_ctx:
             self.n_ctx = min(self.n_ctx, n_ctx)
+            self._told.add("context")
             self.estimate.learn(text, n_all, None)
         raise PromptTooLong(n_all, n_ctx or n_prompt // 2) from None
 

@@ -6,13 +6,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from fim_lsp.cli.checks import Target, access
+from fim_lsp.cli import server_checks
+from fim_lsp.cli.checks import Target
 from fim_lsp.cli.doctor import hung
+from fim_lsp.cli.server_checks import access, answers, context
 from fim_lsp.settings.files import STACKS, cache_folder
 from fim_lsp.settings.merge import Layer, merge_layers
 from server_bridge.llama.link import open_to_pages
 from server_bridge.machine import private_files
-from server_bridge.protocol import Health, State
+from server_bridge.protocol import Engine, Health, State
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 
@@ -72,3 +74,112 @@ async def test_the_doctor_names_a_server_that_hung(tmp_path, monkeypatch) -> Non
     [finding] = await hung(target)
     assert "in loop (/a.py:3)" in finding.says
     assert "report it" in finding.fix
+
+
+ENGINES = {  # by engine: the option for another machine, and the one for web pages
+    "llamacpp": ("--api-key-file FILE", "--cors-origins localhost"),
+    "llama-cpp-python": ("--api_key KEY", "--api_key KEY"),
+    "vllm": ("--api-key KEY", "--allowed-origins '[]'"),
+    "vllm-0.32.0-f55815c1": ("--api-key KEY", "--allowed-origins '[]'"),
+    "mlx_lm.server": ("proxy", "--allowed-origins http://localhost"),
+    "": ("a key", "see its documentation"),
+    "someone": ("a key", "see its documentation"),
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_advice_names_only_options_that_the_server_has(engine: str) -> None:
+    """Each engine has its own names for a key and for the pages that may ask."""
+    for url, fix in zip((THERE, HERE), ENGINES[engine], strict=True):
+        config, _ = merge_layers([Layer("file", {"backend": {"url": url, "kind": "openai"}})])
+        state = State(Health.READY, "openai", url, engine=Engine(engine))
+
+        async def open_to_pages(_: str) -> bool:
+            return True
+
+        server = SimpleNamespace(state=state)
+        [found] = await access(Target(config, (), server, open_to_pages))
+        assert fix in found.fix
+        other = {"--api-key ", "--api_key", "--api-key-file", "--cors-origins"} - {
+            fix.split(" ")[0]
+        }
+        assert engine != "" or not any(option in found.fix for option in other)
+
+
+CONTEXTS = [  # kind, guessed, tokens: what is said, the level and the advice
+    ("llama-server", "", 8192, "8192 tokens in each of 2 slots", "ok", ""),
+    ("openai", "slots", 8192, "8192 tokens", "ok", ""),
+    (
+        "openai",
+        "slots context",
+        4096,
+        "4096 tokens, assumed: the server does not say",
+        "ok",
+        "fim.backend.contextTokens",
+    ),
+    ("openai", "slots", 2048, "2048 tokens: no room for other files", "warn", "--n_ctx"),
+    (
+        "llama-server",
+        "",
+        2048,
+        "2048 tokens in each of 2 slots: no room for other files",
+        "warn",
+        "a larger -c ",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "guessed", "n_ctx", "says", "level", "fix"), CONTEXTS)
+async def test_a_context_is_said_as_a_guess_where_it_is_one(
+    kind: str, guessed: str, n_ctx: int, says: str, level: str, fix: str
+) -> None:
+    """And slots, which such a server does not tell of, are not named at all."""
+    engine = "llama-cpp-python" if kind == "openai" else ""
+    untold = frozenset(guessed.split())
+    state = State(Health.READY, kind, HERE, n_ctx=n_ctx, slots=2, engine=Engine(engine, untold))
+    config, _ = merge_layers([])
+    [found] = await context(Target(config, (), SimpleNamespace(state=state), open_to_pages))
+    assert (found.says, found.level) == (says, level)
+    assert bool(found.fix) == bool(fix)
+    assert fix in found.fix
+
+
+async def streaming(state: State, times: list[float], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return what is said of a server whose pieces come after so many milliseconds."""
+
+    async def trial(_: object) -> list[float]:
+        return times
+
+    monkeypatch.setattr(server_checks, "_stream_trial", trial)
+    config, _ = merge_layers([])
+    target = Target(config, (), SimpleNamespace(state=state), open_to_pages)
+    return [finding.says for finding in await answers(target)]
+
+
+STREAMS = [  # milliseconds of pieces; whether they come in blocks
+    ([100.0] * 20, True),
+    ([96.0, *[97.0] * 18, 100.0], True),
+    ([10.0 + 5 * n for n in range(20)], False),
+    ([5.0] * 20, False),  # too fast to tell
+    ([100.0] * 4, False),  # too few
+    ([], False),
+]
+
+
+@pytest.mark.parametrize(("times", "is_blocks"), STREAMS)
+async def test_a_proxy_that_holds_pieces_back_is_told_of(
+    times: list[float], monkeypatch: pytest.MonkeyPatch, *, is_blocks: bool
+) -> None:
+    """The first and the last piece of a long text come together, each time."""
+    said = await streaming(State(Health.READY, "openai", HERE), times, monkeypatch)
+    assert ["pieces back" in each for each in said] == [True] * is_blocks
+
+
+async def test_what_answers_do_not_tell_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings that change nothing there, and a server that ends answers for others."""
+    state = State(
+        Health.READY, "openai", HERE, engine=Engine("llama-cpp-python", frozenset({"confidence"}))
+    )
+    said = await streaming(state, [], monkeypatch)
+    assert ["minConfidence" in each for each in said] == [True, False]
+    assert "another request waits" in said[1]

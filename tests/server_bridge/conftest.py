@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from deploy.tests import vllm_server
-from server_bridge.failover import endpoints
 from server_bridge.http import client
-from server_bridge.openai import waking
 from tests.llama_server import free_port, llama_server
 from tests.mlx_server import mlx_server
 from tests.models import BUNDLED, SPECIALS, write_model
+from tests.server_bridge.waiting import be_patient
 
 PATIENCE_S = 600.0
 
@@ -28,18 +26,8 @@ def calm(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def patient() -> Iterator[None]:
     """As much time for every answer as a busy machine takes, for tests of what is answered."""
-    init = client.Http.__init__
-
-    def patiently(http: client.Http, *given: Any, **named: Any) -> None:
-        init(http, *given, **named)
-        http.patience_s = PATIENCE_S
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(client.Http, "__init__", patiently)
-        patch.setattr(client, "SOON_S", PATIENCE_S)
-        patch.setattr(waking, "FIRST_S", PATIENCE_S)
-        for name in ("CONNECT_S", "CONNECT_ALL_S"):
-            patch.setattr(endpoints, name, PATIENCE_S)
+        be_patient(patch, PATIENCE_S)
         yield
 
 

@@ -80,10 +80,11 @@ def events(*messages: object) -> bytes:
 
 def stream(*messages: str, is_whole: bool = False) -> bytes:
     """
-    Return the bytes of a streamed answer with *messages* as its data, as uvicorn sends them: without the last chunk, unless
-    it *is_whole*, because the connection was dropped.
+    Return the bytes of a streamed answer with *messages* as its data, as uvicorn sends them:
+    without the last chunk, unless it *is_whole*, because the connection was dropped.
     """
-    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n"
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n"
+    head += b"transfer-encoding: chunked\r\n\r\n"
     pieces = [f"data: {message}\r\n\r\n".encode() for message in messages]
     chunks = [b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces]
     return head + b"".join(chunks) + b"0\r\n\r\n" * is_whole

@@ -5,8 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import psutil
+import pytest
+
+from server_bridge.failover import endpoints
+from server_bridge.http import client
+from server_bridge.openai import waking
 
 PATIENCE_S = 120.0  # only a test that fails waits so long
 PAUSE_S = 0.02
@@ -29,3 +35,18 @@ def has_ended(pid: int) -> bool:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
+
+
+def be_patient(patch: pytest.MonkeyPatch, patience_s: float) -> None:
+    """Give every answer as much time as a busy machine takes."""
+    init = client.Http.__init__
+
+    def patiently(http: client.Http, *given: Any, **named: Any) -> None:
+        init(http, *given, **named)
+        http.patience_s = patience_s
+
+    patch.setattr(client.Http, "__init__", patiently)
+    patch.setattr(client, "SOON_S", patience_s)
+    patch.setattr(waking, "FIRST_S", patience_s)
+    for name in ("CONNECT_S", "CONNECT_ALL_S"):
+        patch.setattr(endpoints, name, patience_s)

@@ -60,15 +60,17 @@ function showNow({ stats }) {
   const { tokens, latencyMs, backend } = stats;
   if (last) say(at("last"), last.shown ? `The last suggestion comes from ${last.reason}.` : `No suggestion was shown: ${last.reason}.`);
   const all = tokens.cached + tokens.evaluated;
+  const guess = (what) => (backend.guessed.includes(what) ? ", estimated" : "");
   figures("figures", [
-    ["from the cache", all ? `${Math.floor((1000 * tokens.cached) / all) / 10} %` : "–"],
+    ["from the cache", all ? `${Math.floor((1000 * tokens.cached) / all) / 10} %${guess("cached")}` : "–"],
     ["answered in, median", `${Math.round(latencyMs.p50)} ms`],
     ["95 of 100 within", `${Math.round(latencyMs.p95)} ms`],
     ["inside words, median", `${Math.round(latencyMs.inWords.p50)} ms`],
     ["95 of 100 within", `${Math.round(latencyMs.inWords.p95)} ms`],
     ["shown", number.format(stats.shown)],
     ["accepted", number.format(stats.accepted + stats.partlyAccepted)],
-    ["context", backend.contextTokens ? plural(backend.contextTokens, "token") : "–"],
+    ["context", backend.contextTokens ? plural(backend.contextTokens, "token") + guess("context") : "–"],
+    ...(backend.guessed.includes("confidence") ? [["confidence", "not told: suggestions and minConfidence change nothing"]] : []),
   ]);
 }
 

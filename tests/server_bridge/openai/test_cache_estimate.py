@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server_bridge.openai.cache_estimate import N_TEXTS, CacheEstimate
-from server_bridge.openai.text_client import cut
+from server_bridge.openai.cuts import cut
 from server_bridge.speeds import Speeds
 
 

@@ -248,10 +248,10 @@ def test_a_refusal_tells_how_long_a_prompt_is_and_may_be(says: str) -> None:
 # llama-cpp-python's server, 0.3.36: a prompt that is too long, in a stream and not in one.
 IN_A_STREAM = stream(is_whole=True)
 NO_STREAM = (
-    "This model's maximum context length is 2048 tokens, however you requested 12002 tokens (12001 in your prompt; 1 for the "
-    "completion). Please reduce your prompt; or completion length."
+    "This model's maximum context length is 2048 tokens, however you requested 12002 tokens "
+    "(12001 in your prompt; 1 for the completion). Please reduce your prompt; or completion length."
 )
-UNSAID = {  # how one token that is not streamed is answered then: the error, and the context that is known
+UNSAID = {  # the answer to one token that is not streamed; the error, and the context
     "with numbers": (400, error(NO_STREAM), PromptTooLong, 2048),
     "without numbers": (400, error("the prompt is too long"), PromptTooLong, 4096),
     "without a word": (500, "", BackendUnavailable, 4096),
