@@ -7,12 +7,15 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.editors import programs
+from tests.editors.meant import CONFIG as CONFIG_MEANT
+from tests.editors.meant import model_server
 
 # The model needs its own typed text to copy from: here a second function like the first.
 SHOP = '''\
@@ -124,12 +127,19 @@ def messages_in(file: Path) -> list[dict[str, Any]]:
     return found
 
 
-def shop_in(home: Path, name: str = "shop.py", text: str = SHOP) -> Path:
+def shop_in(home: Path, name: str = "shop.py", text: str = SHOP, settings: str = CONFIG) -> Path:
     """Furnish *home*; returns a file of a project there."""
-    furnish(home)
+    furnish(home, settings)
     (home / "shop/.git").mkdir(parents=True)
     (home / "shop" / name).write_text(text)
     return home / "shop" / name
+
+
+@pytest.fixture(scope="session")
+def meant_settings() -> Iterator[str]:
+    """Return settings of a server whose model writes what is meant (`tests/editors/meant.py`)."""
+    with model_server() as url:
+        yield CONFIG_MEANT.format(url)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -18,6 +21,10 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fim-
 ROOT = CACHE / "sid"
 CODE, OLDEST_CODE = CACHE / "code", CACHE / "code-oldest"  # VS Code, each with its node
 SERVERS = CACHE / "servers"
+PAGES = CACHE / "pages"  # CodeMirror, and a Chromium for it and JupyterLab
+JUPYTER = CACHE / "jupyter"
+DESKTOP = CACHE / "desktop"  # Kate and an X server, in a Debian root of their own
+CHROMIUM_NODE = shutil.which("node")  # drives the Chromium of `PAGES`
 REPOSITORY = Path(__file__).parent.parent.parent
 
 
@@ -64,6 +71,17 @@ def processes(words: str, ancestor: int) -> list[psutil.Process]:
 def process(words: str, ancestor: int) -> psutil.Process:
     """Return the first of `processes`."""
     return processes(words, ancestor)[0]
+
+
+def finish(process: subprocess.Popen[Any], seconds: float) -> None:
+    """Wait for its end so long, then end it by force, with all that it started."""
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        for child in processes("", process.pid):
+            child.kill()
+        process.kill()
+        process.wait()
 
 
 def written(file: Path, since_ns: int, writer: int) -> bool:

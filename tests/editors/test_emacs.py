@@ -11,6 +11,7 @@ import pytest
 from tests.editors import programs
 from tests.editors.conftest import REST_OF_WORD, SHOP, TYPED
 from tests.editors.terminal import Terminal
+from tests.editors.test_docs import blocks
 
 pytestmark = programs.needs("emacs-nox")
 
@@ -34,12 +35,7 @@ LSP_MODE = f"""
       lsp-modeline-code-actions-enable nil lsp-modeline-diagnostics-enable nil)
 (electric-indent-mode -1)
 """
-EGLOT = """
-(with-eval-after-load 'eglot
-  (add-to-list 'eglot-server-programs '(python-base-mode . ("fim-lsp" "--stdio"))))
-(add-hook 'python-mode-hook #'eglot-ensure)
-(electric-indent-mode -1)
-"""
+EGLOT = blocks("emacs", "elisp")[1] + "(electric-indent-mode -1)"
 
 
 @contextmanager
@@ -93,6 +89,26 @@ def test_lsp_mode(home: Path, project: Path) -> None:
 
 
 def test_eglot(home: Path, project: Path) -> None:
+    """Emacs' own preview shows the suggestion and is not in the text; its key puts all of it there."""
+    with emacs(home, project, EGLOT) as editor:
+
+        def shown() -> bool:  # the model may still be loading: type the last letter again
+            editor.send("\x7fi")
+            editor.settle(1.0)
+            return (
+                "for weights in weights:" in editor.text or "for weight in weights:" in editor.text
+            )
+
+        type_at_the_end(editor, "Connected!")
+        editor.send("ei")
+        editor.wait_until(shown, "the preview")
+        editor.send("\t")
+        text = saved(editor, project / "shop.py")
+        assert text.startswith(f"{SHOP}{TYPED}eight")
+        assert " in weights:" in text
+
+
+def test_eglot_asks_by_hand(home: Path, project: Path) -> None:
     """`completion-at-point` puts in the one suggestion there is."""
     with emacs(home, project, EGLOT) as editor:
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.editors import programs
+from tests.editors.browser import TIMEOUT_S
 from tests.editors.test_vscode import VSIX, needs_workbench
-from tests.editors.vscode import TIMEOUT_S
 from tests.llama_server import free_port
 
 pytestmark = pytest.mark.editors

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import subprocess
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from tests.editors import programs
+from tests.editors.browser import TIMEOUT_S, Browser, wait_until_up
+from tests.llama_server import free_port
 
-DRIVER = Path(__file__).with_name("workbench.mjs")
-WIDTH, HEIGHT = 1000, 640
-TIMEOUT_S = (
-    120.0  # the workbench takes ten seconds to load on an idle machine, a minute on a busy one
-)
-POLL_S = 0.1
 # A new request cancels the old one, and a request by hand is for several suggestions: on a busy
 # machine every answer would be cancelled by the next request if this were shorter than an answer.
 ASK_AGAIN_S = 15.0
@@ -46,7 +38,7 @@ KEYS = [
 ]
 
 
-class Workbench:
+class Workbench(Browser):
     """The workbench with *file* open."""
 
     def __init__(
@@ -73,54 +65,28 @@ class Workbench:
         installing = self._code(
             *(word for vsix in vsixes for word in ("--install-extension", str(vsix)))
         )
-        _end(installing, TIMEOUT_S)
+        programs.finish(installing, TIMEOUT_S)
         assert installing.returncode == 0, (home / "code-server.log").read_text()
-        port = _free_port()
+        port = free_port()
         self._server = self._code(
             "--auth=none", f"--bind-addr=127.0.0.1:{port}", "--disable-telemetry",
             "--disable-update-check",
         )  # fmt: skip
         try:
-            _wait_until_up(f"http://127.0.0.1:{port}/healthz")
+            wait_until_up(f"http://127.0.0.1:{port}/healthz")
         except OSError:
-            _end(self._server, 0)
+            programs.finish(self._server, 0)
             raise
         host = f"127.0.0.1:{port}"
         payload = json.dumps([["openFile", f"vscode-remote://{host}{file}"]])
         address = f"http://{host}/?folder={file.parent}&payload={payload}"
-        self._driver = subprocess.Popen(
-            [programs.node(code), DRIVER, address, str(WIDTH), str(HEIGHT)],
-            cwd=code, env={**self._env, "HOME": str(home)},
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+        super().__init__(address, programs.node(code), code, self._env)
 
     def _code(self, *args: str) -> subprocess.Popen[bytes]:
         with (Path(self._env["HOME"]) / "code-server.log").open("ab") as log:
             return subprocess.Popen(
                 [*self._program, *self._folders, *args], env=self._env, stdout=log, stderr=log
             )
-
-    def __call__(self, command: str, argument: object = None) -> object:
-        """Do one of the commands of workbench.mjs."""
-        assert self._driver.stdin is not None
-        assert self._driver.stdout is not None
-        self._driver.stdin.write(json.dumps([command, argument]) + "\n")
-        self._driver.stdin.flush()
-        answer = json.loads(self._driver.stdout.readline())
-        if "error" in answer:
-            raise AssertionError(f"{command}({argument}): {answer['error']}")
-        return answer["value"]
-
-    def wait_until(self, seen: Callable[[], object], what: str, timeout: float = TIMEOUT_S) -> None:
-        end = time.monotonic() + timeout
-        while not seen():
-            if time.monotonic() > end:
-                picture = self("picture", f"{self._env['HOME']}/{time.time_ns()}.png")
-                raise AssertionError(f"not seen in {timeout} s: {what}\n{picture}\n{self('text')}")
-            time.sleep(POLL_S)
-
-    def wait_for(self, text: str) -> None:
-        self.wait_until(lambda: text in str(self("text")), repr(text))
 
     def wait_until_ready(self) -> None:
         """Until the status bar shows no problem."""
@@ -257,39 +223,6 @@ class Workbench:
         return self.file.read_text()
 
     def close(self) -> None:
-        assert self._driver.stdin is not None
-        assert self._driver.stdout is not None
-        self._driver.stdin.close()
-        _end(self._driver, 10)
-        self._driver.stdout.close()
+        super().close()
         self._server.terminate()
-        _end(self._server, 20)
-
-
-def _end(process: subprocess.Popen[Any], seconds: float) -> None:
-    """Wait for its end so long, then end it by force, with all that it started."""
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        for child in programs.processes("", process.pid):
-            child.kill()
-        process.kill()
-        process.wait()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
-def _wait_until_up(url: str) -> None:
-    end = time.monotonic() + TIMEOUT_S
-    while True:
-        try:
-            urllib.request.urlopen(url, timeout=5).close()
-        except (urllib.error.URLError, ConnectionError):
-            if time.monotonic() > end:
-                raise
-            time.sleep(POLL_S)
-        else:
-            return
+        programs.finish(self._server, 20)

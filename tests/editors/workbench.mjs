@@ -45,6 +45,8 @@ async function click(selector) {
 const commands = {
   // Everything the page shows, as text; blanks in the editor are no-break spaces.
   text: () => page.evaluate(() => document.body.innerText.replaceAll("\u00a0", " ")),
+  // The text of each element that *selector* finds, from the top.
+  texts: (selector) => page.$$eval(selector, (found) => found.map((each) => each.textContent)),
   // The ghost text: what stands inside the line, and what below it.
   ghost: () => page.evaluate(() => window.ghostText()),
   // Every ghost text on screen since the last call, from frame to frame.
@@ -58,6 +60,12 @@ const commands = {
         .map((content) => content.slice(1, -1).replaceAll("\u00a0", " ")),
     ),
   type: (text) => page.keyboard.type(text, { delay: 30 }),
+  paste: (text) =>
+    page.evaluate((text) => {
+      const clipboardData = new DataTransfer();
+      clipboardData.setData("text/plain", text);
+      document.activeElement.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true }));
+    }, text),
   press: async (keys) => {
     const names = keys.split("+");
     for (const name of names) await page.keyboard.down(name);
