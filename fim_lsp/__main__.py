@@ -121,18 +121,21 @@ def _doctor(given: argparse.Namespace) -> int:
 
 
 def _serve(given: argparse.Namespace) -> NoReturn:
-    gc.disable()  # 50 ms that an editor would wait for; `run` enables it again
-    from fim_lsp.lsp.run import run
-    from fim_lsp.session.session import Session
+    gc.disable()  # 50 ms that an editor would wait for; enabled again with the session
+    from fim_lsp.lsp.run import collect_garbage, run
 
     log = {"file": given.log_file, "level": given.log_level}
     overrides = {"log": {key: value for key, value in log.items() if value is not None}}
     os.environ.pop(
         "FIM_LSP_TOKEN", None
     )  # the key of `fim-lsp http`: child processes inherit no key
-    open_session = partial(
-        Session, open_backend=open_backend, cache=files.cache_folder(), open_model=open_model
-    )
+
+    def open_session(config: Config) -> Session:
+        from fim_lsp.session.session import Session  # half of all imports: after `initialize`
+
+        collect_garbage()
+        return Session(config, open_backend, cache=files.cache_folder(), open_model=open_model)
+
     run(open_session, overrides, _open_port)
 
 

@@ -204,7 +204,7 @@ LONG_FILES = {
     "fim_lsp.context.secrets.fields": 318,
     "fim_lsp.context.secrets.values": 314,
     "fim_lsp.context.uses": 347,
-    "fim_lsp.lsp.editor": 351,
+    "fim_lsp.lsp.editor": 365,
     "fim_lsp.lsp.rpc": 341,
     "fim_lsp.lsp.server": 341,
     "fim_lsp.next_edit.engine": 314,

@@ -13,7 +13,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 from fim_lsp import __version__, events
@@ -24,7 +24,6 @@ from fim_lsp.lsp.log import log_to
 from fim_lsp.lsp.messages import Messages
 from fim_lsp.lsp.notebooks import Notebooks
 from fim_lsp.lsp.rpc import JsonRpcException, LanguageServer, types
-from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config, LogConfig
 from fim_lsp.settings.files import PAGE, PROJECT_FILE, Sources, cache_folder, user_file
 from fim_lsp.suggest.reasons import Outcome
@@ -32,14 +31,18 @@ from fim_lsp.suggest.request import EDITOR, Requester, Suggestion
 from fim_lsp.tasks import Newest
 from fim_lsp.workspace import paths
 
+if TYPE_CHECKING:
+    from fim_lsp.session.session import Session
+
 Ranged = TypeVar("Ranged", Edit, Suggestion)
-OpenSession = Callable[[Config], Session]
+OpenSession = Callable[[Config], "Session"]
 
 # For saving and ending while the client waits for the answer to `shutdown`: VS Code waits 2 s.
 SHUTDOWN_S = 2.0
 NAME_CHARS = 80  # of a file in a message
 LATE_S = 5.0  # what takes longer, the user is told of
 LOOK_S = 2.0  # a user who runs `fim-lsp setup` beside the editor types on soon afterwards
+_WITHOUT_SESSION = (types.INITIALIZE, types.SHUTDOWN, types.EXIT)
 _TEXT_METHODS = {
     types.TEXT_DOCUMENT_DID_OPEN,
     types.TEXT_DOCUMENT_DID_CHANGE,
@@ -81,7 +84,7 @@ class Editor(LanguageServer):
         self._newest = Newest[tuple[str, str]]()
 
     def begin(self, params: types.InitializeParams) -> None:
-        """Open the session with the settings known so far."""
+        """Note who the client is, and read the settings that are known so far."""
         self.encoding = types.PositionEncodingKind(self.workspace.position_encoding).value
         self.habits = quirks.read_habits(params)
         self.roots = convert.parse_roots(params)
@@ -89,6 +92,10 @@ class Editor(LanguageServer):
         if self.offers("workspace.configuration"):
             self.sources.expect_answer()  # `pull` asks, once it may
         self._read_files()
+        self._config()  # what is wrong is told at once
+
+    def _open(self) -> None:
+        """Open the session. What that imports takes as long as all before: see `amend`."""
         self.session = self._open_session(self._config())
         self._is_open = True
         self.session.on_status = lambda _: self._show_status()
@@ -98,7 +105,8 @@ class Editor(LanguageServer):
         """
         Return whether suggestions go into the completion menu, because there will be no ghost text.
         """
-        setting = self.session.config_of("").completion.fallback
+        config, _ = self.sources.config()
+        setting = config.of(paths.file_of(next(iter(self.roots), ""))).completion.fallback
         has_ghost_text = self.offers("text_document.inline_completion")
         without = not has_ghost_text and not self.habits.has_ghost_text
         return setting == "always" or (setting == "auto" and without)
@@ -119,7 +127,7 @@ class Editor(LanguageServer):
 
     def configure(self) -> None:
         """Go on with what the sources of settings say now, unless the session closes."""
-        if self._closing is None:
+        if self._is_open and self._closing is None:
             self.session.configure(self._config())
             self.open_port()
 
@@ -219,7 +227,13 @@ class Editor(LanguageServer):
         return config
 
     def amend(self, call: dict[str, Any]) -> dict[str, Any]:
-        """Return *call* with what clients leave out, and the URIs of open documents as opened."""
+        """
+        Return *call* with what clients leave out, and the URIs of open documents as opened.
+
+        The first call after `initialize`, which has its answer by now, opens the session.
+        """
+        if not self._is_open and call["method"] not in _WITHOUT_SESSION:
+            self._open()
         method, params = call["method"], quirks.fill_in(call["method"], call.get("params"))
         match params:
             case {"textDocument": dict(named)} if method != types.TEXT_DOCUMENT_DID_OPEN:

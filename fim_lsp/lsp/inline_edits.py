@@ -12,6 +12,7 @@ the newest edit is finished. `"off": true` says that the user wants none now.
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from fim_lsp.display import sanitize
 from fim_lsp.documents import Position, body_length, unix
@@ -19,7 +20,9 @@ from fim_lsp.events import NextEditDismissed, NextEditShown, NextEditTaken
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.rpc import types
-from fim_lsp.session.state.edit_history import NextEdit
+
+if TYPE_CHECKING:
+    from fim_lsp.session.state.edit_history import NextEdit
 
 APPLIED = "fim.didApplyNextEdit"
 APPLY = "fim.applyNextEdit"

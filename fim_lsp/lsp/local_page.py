@@ -8,15 +8,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
-from fim_lsp.session.session import Session
+if TYPE_CHECKING:
+    from fim_lsp.session.session import Session
 
 log = logging.getLogger(__name__)
 
 
 # The address of the page, for a browser, and what closes the port.
 Port = tuple[str, Callable[[], Awaitable[None]]]
-OpenPort = Callable[[Session, int, str], Awaitable[Port]]  # of the session, where, in which root
+OpenPort = Callable[["Session", int, str], Awaitable[Port]]  # of the session, where, in which root
 
 
 class LocalPage:

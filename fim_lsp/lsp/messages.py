@@ -13,13 +13,15 @@ import contextlib
 import itertools
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fim_lsp.display import sanitize
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.rpc import PER_S, JsonRpcException, LanguageServer, types
-from fim_lsp.session.connection import SessionStatus
 from server_bridge.protocol import Health, State
+
+if TYPE_CHECKING:
+    from fim_lsp.session.connection import SessionStatus
 
 MODEL = "model"  # that it loads, as long work has names
 SAME_S = 600.0  # the same trouble with a server is shown again after so long

@@ -33,19 +33,22 @@ def run(open_session: OpenSession, flags: Mapping[str, object], open_port: OpenP
     """
     Serve one editor on stdio to its end; the process ends here.
 
-    *open_port* lets the session answer other programs. The caller may switch garbage collection off
-    before: it takes 50 ms of start-up.
+    *open_port* lets the session answer other programs. The caller switches garbage collection off
+    before, which takes 50 ms of start-up, and on when all is imported: see `collect_garbage`.
     """
     editor = Editor(open_session, flags)
     add_methods(editor)
     editor.page.open_port = open_port
     offer_once(editor)
-    # What was imported stays until the end; searching it for garbage takes 50 ms every time.
+    asyncio.run(_serve(editor))
+    raise AssertionError("_serve ends the process")
+
+
+def collect_garbage() -> None:
+    """Search for garbage from now on, but not in what was imported, which takes 50 ms each time."""
     gc.freeze()
     gc.set_threshold(GARBAGE)
     gc.enable()
-    asyncio.run(_serve(editor))
-    raise AssertionError("_serve ends the process")
 
 
 async def _serve(editor: Editor) -> NoReturn:
