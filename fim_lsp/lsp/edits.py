@@ -12,15 +12,16 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fim_lsp.documents import Document, Position, n_common
-from fim_lsp.instruct import answer
-from fim_lsp.instruct.dialogue import SELECTED, Edited, Instruction, around, fix
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.quirks import message_text
 from fim_lsp.lsp.rpc import PER_S, types
+
+if TYPE_CHECKING:  # they compile the patterns of secrets: not before `initialize` is answered
+    from fim_lsp.instruct.dialogue import Edited, Instruction
 
 EDIT = "fim.edit"
 CHANGED = "the text was changed meanwhile"
@@ -92,6 +93,8 @@ async def prepare(editor: Editor, *arguments: object) -> None:
 
 
 async def _edit(editor: Editor, params: Params, goes_on: Callable[[], bool]) -> Params:
+    from fim_lsp.instruct.dialogue import Edited
+
     place, preview = _place(editor, params), params.get("preview") is True
     if place is None:
         return _answer_unchanged(editor, Edited(note="the document is not open"), preview=preview)
@@ -120,6 +123,8 @@ async def _apply(
     editor: Editor, place: EditPlace, result: Edited, lines: tuple[str, ...], *, preview: bool
 ) -> Params:
     """Apply an edit, or hand it to the client."""
+    from fim_lsp.instruct import answer
+
     cell, encoding = place.cell, editor.encoding
     first, last = result.first - place.above, min(result.last - place.above, len(place.cell.lines))
     edits = [
@@ -164,6 +169,9 @@ def _show(
 
 def _place(editor: Editor, params: Params) -> EditPlace | None:
     """Return the place of the edit; None where the document is not open, or the range is none."""
+    from fim_lsp.instruct import answer
+    from fim_lsp.instruct.dialogue import around
+
     match params:
         case {"textDocument": {"uri": str(uri)}, "range": {"start": first, "end": last}}:
             cell = editor.document(uri)
@@ -181,6 +189,8 @@ def _place(editor: Editor, params: Params) -> EditPlace | None:
 
 
 def _read_asked(place: EditPlace, params: Params) -> Instruction:
+    from fim_lsp.instruct.dialogue import Instruction
+
     messages = (
         message_text(problem.get("message"))
         for problem in params.get("diagnostics") or ()
@@ -203,6 +213,8 @@ def code_actions(editor: Editor, params: types.CodeActionParams) -> list[types.C
 
     None where the model cannot be asked for a change, or the editor does not apply one.
     """
+    from fim_lsp.instruct.dialogue import SELECTED, fix
+
     state, uri = editor.session.status().state, params.text_document.uri
     is_able = state.is_ready and not state.fills_only
     document = editor.document(uri)
