@@ -122,7 +122,7 @@ def test_what_editors_start_themselves_has_our_command_and_folder() -> None:
     editors = ROOT / "editors"
     extension = (editors / "vscode/src/extension.ts").read_text("utf-8")
     assert (
-        extension.count("makeClient(serverProcess(command, await ownFolder(context)), output)") == 1
+        extension.count("makeClient(serverProcess(command, await ownFolder(context)), output,") == 1
     )
     assert extension.count('new LanguageClient("fim", "fim-lsp", server, {') == 1
     neovim = (editors / "nvim/lsp/fim.lua").read_text("utf-8")

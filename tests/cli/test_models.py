@@ -185,7 +185,12 @@ def test_a_model_that_does_not_fit_is_marked_and_asked_about_again(
         ask = ask_from([large.model.name, answer], asked)
         assert models.choose_offer(screen, offers, offers[0], ask) is chosen
         assert asked[-1] == f"qwen-30b {lack}. Get it all the same? [y/N] "
-    monkeypatch.setattr("builtins.input", lambda question: asked.append(question) or "n")
+
+    def refuse(question: str) -> str:
+        asked.append(question)
+        return "n"
+
+    monkeypatch.setattr("builtins.input", refuse)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     assert not models.agrees(large, is_sure=True)
     assert lack in " ".join(asked[-1].split())
