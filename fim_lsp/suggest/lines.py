@@ -25,6 +25,8 @@ _ROWS: dict[str, dict[str, str]] = tomllib.loads(
 )
 MARK_OF = {name: sign for sign, names in _ROWS["comments"].items() for name in names.split()}
 DEFAULT_MARK = "//"  # C and its many descendants
+BLOCKS = {name: pair.split() for pair, names in _ROWS["blocks"].items() for name in names.split()}
+DEFAULT_BLOCK = ["/*", "*/"]
 BRACE = re.compile(r"\{$")
 OPENING = {  # by language; a `{` where it is not named here
     name: re.compile(how) for names, how in _ROWS["openings"].items() for name in names.split()
@@ -80,6 +82,13 @@ def is_comment(line: str, language: str) -> bool:
     return bool(sign) and visible.startswith((sign, "/*", "* ") if sign == DEFAULT_MARK else sign)
 
 
+def block_marks(language: str) -> tuple[str, str]:
+    """Return what opens and closes a comment of several lines; "" twice where there are none."""
+    default = DEFAULT_BLOCK if mark(language) == DEFAULT_MARK else ["", ""]
+    opening, closing = BLOCKS.get(language, default)
+    return opening, closing
+
+
 @cache
 def scanner(language: str) -> re.Pattern[str]:
     """
@@ -92,7 +101,8 @@ def scanner(language: str) -> re.Pattern[str]:
     any_length = r"\\[\\']|'(?:\\.|[^'\\\n])*'"
     single = r"'(?:\\.|[^'\\\n])'" if language in TICK_LANGUAGES else any_length
     comment = rf"|{re.escape(mark(language))}[^\n]*" if mark(language) else ""
-    block = r"|/\*[\s\S]*?(?:\*/|\Z)" if mark(language) == DEFAULT_MARK else ""
+    opening, closing = map(re.escape, block_marks(language))
+    block = rf"|{opening}[\s\S]*?(?:{closing}|\Z)" if opening else ""
     return re.compile(
         r'(?P<skip>"""[\s\S]*?(?:"""|\Z)|' + r"'''[\s\S]*?(?:'''|\Z)|"
         rf'"(?:\\.|[^"\\\n])*"|{single}|`[^`]*`{block}{comment})'
@@ -116,6 +126,20 @@ def open_quote(line: str, language: str) -> str:
             return match[0][:3]
     tick = language not in TICK_LANGUAGES and "'" in scanner(language).sub("", line)
     return "'" if tick else ""
+
+
+def open_comment(text: str, language: str) -> str:
+    """Return what closes the comment of several lines that *text* ends within, or ""."""
+    opening, closing = block_marks(language)
+    if not opening or opening not in text:
+        return ""
+    last = ""
+    for match in scanner(language).finditer(text):
+        last = match[0] if match.end() == len(text) else ""
+    if not last.startswith(opening):
+        return ""
+    is_closed = last[len(opening) :].endswith(closing)
+    return "" if is_closed else closing
 
 
 def is_closed_triple(text: str) -> bool:

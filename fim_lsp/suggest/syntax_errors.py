@@ -25,9 +25,11 @@ from fim_lsp.suggest.lines import (
     CLOSER,
     CLOSERS,
     SHELLS,
+    block_marks,
     find_unclosed,
     first_visible,
     goes_on,
+    open_comment,
     open_quote,
     opens_block,
     scanner,
@@ -98,6 +100,7 @@ class SyntaxErrors:
         if len(here) > HERE_CHARS or self._leaves_sight(here):
             self.is_known = False
             return 0
+        here += _closing_comment(*self._lines, here)
         closers = _closing_blocks(*self._lines, here)
         n_found = self._n(here + closers)
         if n_found and closers.startswith("\n}"):  # of `if (x)`, the body comes in the next line
@@ -184,6 +187,16 @@ def _closing_quote(language: str, above: Lines, below: Lines, here: str) -> str:
     """
     quote = open_quote("\n".join((*above, here, *below)), language)
     return quote if len(quote) > 1 else ""
+
+
+def _closing_comment(language: str, above: Lines, below: Lines, here: str) -> str:
+    """
+    Return what closes the comment that *here* ends within, where the lines below do not before
+    they open another: what follows is code, and each line of the comment would be one.
+    """
+    closing = open_comment("\n".join((*above, here)), language)
+    following, (opening, _) = "\n".join(below), block_marks(language)
+    return "" if closing and closing in following.partition(opening)[0] else closing
 
 
 @lru_cache(maxsize=64)

@@ -200,3 +200,54 @@ HIDDEN: list[Row] = [
 def test_the_reason_says_what_it_was(language: str, file: str, raw: str, why: str) -> None:
     """Text that is broken off, and text that is no code here, are different things."""
     assert shown(language, file, raw) == ("", why)
+
+
+# A file of each language, by what stands above and below a comment that is being typed.
+COMMENTED = {
+    "c": ("int a;\n\n", "\n\nint f(int x)\n{\n    return x;\n}"),
+    "cpp": ("int a;\n\n", "\n\nint f(int x)\n{\n    return x;\n}"),
+    "csharp": ("class A {\n    int x;\n\n", "\n\n    int f() {\n        return 1;\n    }\n}"),
+    "css": ("a {\n  color: red;\n}\n\n", "\n\nb {\n  margin: 0;\n}"),
+    "go": ("package p\n\n", "\n\nfunc f(x int) int {\n\treturn x\n}"),
+    "java": ("class A {\n    int x;\n\n", "\n\n    int f() {\n        return 1;\n    }\n}"),
+    "javascript": ("const a = 1;\n\n", "\n\nfunction f(x) {\n  return x;\n}"),
+    "php": ("<?php\n$a = 1;\n\n", "\n\nfunction f($x) {\n    return $x;\n}"),
+    "rust": ("const A: u8 = 1;\n\n", "\n\nfn f(x: u8) -> u8 {\n    x\n}"),
+    "typescript": ("const a = 1;\n\n", "\n\nfunction f(x: number) {\n  return x;\n}"),
+}
+PROSE = ("Returns the sum of its arguments, or nothing", "The user's name (if any) and `a", "A [b.")
+
+
+@pytest.mark.parametrize("has_code_below", [True, False])
+@pytest.mark.parametrize("opening", ["/*", "/**"])
+@pytest.mark.parametrize("language", COMMENTED)
+def test_a_comment_that_is_not_closed_yet(
+    language: str, opening: str, *, has_code_below: bool
+) -> None:
+    """Its lines are no code, in whatever language: each is shown as it is typed."""
+    above, code = COMMENTED[language]
+    below = code if has_code_below else ""
+    for line in (f"{opening}\n * ▮", f"{opening}\n * Reads a file.\n * ▮", f"{opening} ▮"):
+        for raw in PROSE:
+            assert shown(language, above + line + below, raw) == (raw, "")
+
+
+COMMENTS: list[Row] = [
+    ("html", "<p>a</p>\n<!--\n  ▮\n<p>b</p>", "what < is > not & shown", "what < is > not & shown"),
+    ("lua", "local a = 1\n--[[\n  ▮\nreturn a", "what is not it's", "what is not it's"),
+    ("javascript", "/*\n * a\n * ▮\n */\nf();", "it is the", "it is the"),
+    ("javascript", "/*\n * a\n * ▮\nf();\n/* b */", "it is the", "it is the"),
+    # Behind a comment, or in what only looks like one, code is judged as anywhere.
+    ("javascript", "/* a */\nlet x = ▮;", "is the the sum of", ""),
+    ("javascript", "/* a\n */\nlet x = ▮;\nf();", "is the the sum of", ""),
+    ("javascript", "// a /*\nlet x = ▮;", "is the the sum of", ""),
+    ("javascript", 'const g = "src/*";\nlet x = ▮;', "is the the sum of", ""),
+    ("lua", "--[[ a ]]\nlocal x = ▮", "is the the sum of", ""),
+    ("lua", "-- [[ a\nlocal x = ▮", "is the the sum of", ""),
+]
+
+
+@pytest.mark.parametrize(("language", "file", "raw", "expected"), COMMENTS)
+def test_what_stands_in_a_comment(language: str, file: str, raw: str, expected: str) -> None:
+    """It is shown; what does not is judged."""
+    assert shown(language, file, raw)[0] == expected
