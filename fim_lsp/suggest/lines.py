@@ -189,3 +189,27 @@ def may_go_on(part: str) -> bool:
     """The same of a line of which only the beginning *part* is there."""
     visible = part.strip()
     return not visible or goes_on(part) or any(word.startswith(visible) for word in CONTINUING)
+
+
+def without_last_comma(text: str, language: str) -> str:
+    """Return *text* without the comma that its code ends with, if it does."""
+    end = len(text.rstrip())
+    for match in scanner(language).finditer(text):
+        if match.end() == end and is_comment(match[0], language):
+            end = match.start()
+    code = text[:end].rstrip()
+    return code[:-1] + text[end:] if code.endswith(",") else text
+
+
+def ends_of_heads(text: str, language: str) -> Iterator[tuple[int, str]]:
+    """
+    Yield where the lines end that open a block in which *text* ends, by their indentation, and
+    their last words.
+    """
+    end, inner = len(text), len(text)
+    for line in reversed(text.split("\n")):
+        if line.strip() and width(line) < inner:
+            inner = width(line)
+            if opens_block(line, language):
+                yield end, line.split()[-1]
+        end -= len(line) + 1

@@ -26,6 +26,7 @@ from fim_lsp.suggest.lines import (
     CLOSERS,
     SHELLS,
     block_marks,
+    ends_of_heads,
     find_unclosed,
     first_visible,
     goes_on,
@@ -34,6 +35,7 @@ from fim_lsp.suggest.lines import (
     opens_block,
     scanner,
     width,
+    without_last_comma,
 )
 
 # Characters around the cursor, in whole lines: about half of the 60 lines above, a third of the 40
@@ -89,6 +91,19 @@ class SyntaxErrors:
         self._depth_below = _least_depth(below, len(cursor.below), BELOW_LINES)
         self._weight = WEIGHT.get(cursor.language, 1)
         self._operations = 0
+
+    def n_begun(self, begun: str, rest: str) -> int:
+        """
+        Return how many with *begun* and *rest* as the cursor's line, as `n` does, but that a comma
+        at the end of *begun* is no error before a closing bracket: more items are to come.
+        """
+        language, _, below = self._lines
+        shorter = without_last_comma(begun, language)
+        if shorter != begun:
+            closers = _closing_blocks(*self._lines, begun + rest)
+            following = rest.strip() or closers.strip() or first_visible(below).strip()
+            begun = shorter if following[:1] in CLOSERS else begun
+        return self.n(begun + rest)
 
     def n(self, here: str) -> int:
         """
@@ -210,7 +225,7 @@ def _closing_blocks(language: str, above: Lines, below: Lines, here: str) -> str
     unclosed = find_unclosed(text, language)[-DEPTH:]
     closers = {at: CLOSER[sign] for at, sign in unclosed if sign == "{" or at < n_above}
     if language in ("lua", "ruby", *SHELLS):
-        for end, last in _ends_of_heads(text, language):
+        for end, last in ends_of_heads(text, language):
             closers[end] = f"\n{END_WORDS.get(last, '') if language in SHELLS else 'end'}"
 
     def is_open(at: int) -> bool:
@@ -219,20 +234,6 @@ def _closing_blocks(language: str, above: Lines, below: Lines, here: str) -> str
 
     found = "".join(closers[at] for at in takewhile(is_open, sorted(closers, reverse=True)))
     return found and f"\n{found}"  # not behind a comment
-
-
-def _ends_of_heads(text: str, language: str) -> Iterator[tuple[int, str]]:
-    """
-    Yield where the lines end that open a block in which *text* ends, by their indentation, and
-    their last words.
-    """
-    end, inner = len(text), len(text)
-    for line in reversed(text.split("\n")):
-        if line.strip() and width(line) < inner:
-            inner = width(line)
-            if opens_block(line, language):
-                yield end, line.split()[-1]
-        end -= len(line) + 1
 
 
 def _parse_around(language: str, above: Lines, below: Lines, closing: str) -> Around:

@@ -251,3 +251,56 @@ COMMENTS: list[Row] = [
 def test_what_stands_in_a_comment(language: str, file: str, raw: str, expected: str) -> None:
     """It is shown; what does not is judged."""
     assert shown(language, file, raw)[0] == expected
+
+
+# A list of items, one a line, of which the first is being typed; what follows the `▮` is cut off
+# where the editor has closed nothing.
+FIRST_ITEMS: list[tuple[str, str, str]] = [
+    ("c", "int main(void)\n{\n    add(\n        ▮\n    );\n}", "first,"),
+    ("c", "int main(void)\n{\n    add(\n        first,\n        ▮\n    );\n}", "second,"),
+    ("c", "int main(void)\n{\n    add(\n        ▮\n    );\n}", "first,  // in full"),
+    ("c", "int main(void)\n{\n    add(▮);\n}", "first,"),
+    ("c", "int add(\n    ▮\n);", "int a,"),
+    ("c", "int a[] = {\n    ▮\n};", "1,"),
+    ("cpp", "int add(\n    ▮\n)\n{\n    return 1;\n}", "int a,"),
+    ("csharp", "class A {\n    void F() {\n        Add(\n            ▮\n        );\n    }\n}", "a,"),
+    ("csharp", "class A {\n    void F(\n        ▮\n    ) {\n    }\n}", "int first,"),
+    ("go", "package p\nfunc f(\n\t▮\n) {\n}", "a int,"),
+    ("java", '@A(\n    ▮\n)\nclass B {\n}', 'name = "a",'),
+    ("java", "class A {\n    void f(\n        ▮\n    ) {\n    }\n}", "int first,"),
+    ("javascript", "f(\n    ▮\n)", "a,"),
+    ("json", "[\n    ▮\n]", '"a",'),
+    ("json", '{\n    "a": [\n        ▮\n    ]\n}', '{"b": 1},'),
+    ("json", "{\n    ▮\n}", '"a": 1,'),
+    ("lua", "add(\n    ▮\n)", "first,"),
+    ("lua", "local x = f(\n    ▮\n)\nreturn x", "a + 1,  -- one"),
+    ("php", "<?php\nf(\n    ▮\n);", "$a,"),
+    ("python", "f(\n    ▮\n)", "a,"),
+    ("ruby", "f(\n  ▮\n)", "a,"),
+    ("rust", "fn f() {\n    g(\n        ▮\n    )\n}", "a,"),
+    ("typescript", "function f(\n    ▮\n) {}", "a: number,"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "file", "raw"), FIRST_ITEMS)
+def test_a_comma_before_a_closing_bracket(language: str, file: str, raw: str) -> None:
+    """More items are to come, also where the grammar knows no comma there."""
+    open_file = f"{file.partition('▮')[0]}▮"
+    for text in (file, open_file):
+        assert shown(language, text, raw)[0] == raw
+        assert shown(language, text, raw, by_hand=True)[0] == raw
+
+
+ONE_COMMA: list[Row] = [
+    ("lua", "add(\n    ▮\n)", "first,,", ""),
+    ("lua", "add(\n    ▮\n)", "the first one,", ""),
+    ("c", "int main(void)\n{\n    add(\n        ▮\n    );\n}", "is the first,", ""),
+    ("json", "[\n    ▮\n]", "the first,", ""),
+    ("java", "class A {\n    int f() {\n        return ▮\n        g();\n    }\n}", "a,", ""),
+]
+
+
+@pytest.mark.parametrize(("language", "file", "raw", "expected"), ONE_COMMA)
+def test_a_comma_that_is_wrong(language: str, file: str, raw: str, expected: str) -> None:
+    """One is allowed, and only where a list ends."""
+    assert shown(language, file, raw)[0] == expected

@@ -175,9 +175,9 @@ def _judge(candidate: Candidate, cursor: Cursor) -> Candidate:
     n_more = 0  # that the whole text adds
     for end in islice(_ends(candidate, cursor), TRIES):
         text, is_whole = candidate.text[:end], end == len(candidate.text)
-        n_found = errors.n(cursor.before + text + cursor.after[candidate.replaces :])
+        n_found = errors.n_begun(cursor.before + text, cursor.after[candidate.replaces :])
         n_allowed = _n_allowed(candidate, cursor, text, errors) if n_found else 0
-        if not errors.is_known or errors.n(cursor.before + cursor.after) > CODE_ERRORS:
+        if not errors.is_known or errors.n_begun(cursor.before, cursor.after) > CODE_ERRORS:
             return candidate
         if n_found <= n_allowed:
             return candidate if is_whole else candidate.cut(end, "what follows does not parse")
@@ -213,7 +213,7 @@ def _n_allowed(candidate: Candidate, cursor: Cursor, text: str, errors: SyntaxEr
     Return the errors as it stands; as it were without the line, if *text* is to be the end of what
     was begun.
     """
-    now, without = errors.n(cursor.before + cursor.after), errors.n("")
+    now, without = errors.n_begun(cursor.before, cursor.after), errors.n("")
     if not candidate.whole or find_unclosed(cursor.before + text, cursor.language):
         return now
     return min(now, without)
