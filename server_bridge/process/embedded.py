@@ -154,7 +154,8 @@ class Embedded:
             health = Health.UNUSABLE if isinstance(failure, BackendUnusable) else Health.DOWN
             self._state = replace(self._state, health=health, message=str(failure))
             raise
-        self._server, self.pid = self._server_at(answer), int(answer["pid"])
+        facts = await asyncio.to_thread(sizing.read_facts, Path(self._settings.model))
+        self._server, self.pid = self._server_at(answer, facts), int(answer["pid"])
         self._watching = asyncio.create_task(self._watch(self.pid, self._server), name="watch")
 
     def _check_wait(self) -> None:
@@ -200,7 +201,8 @@ class Embedded:
 
     async def _new_child(self, lock: int | None = None) -> Answer:
         """Start a child, which goes on apart from us with a *lock*; what it says of itself."""
-        program = programs.embedded(self._settings, secrets.token_urlsafe(), lock=lock)
+        key = secrets.token_urlsafe()
+        program = await asyncio.to_thread(programs.embedded, self._settings, key, lock)
         try:
             async with asyncio.timeout(START_S):
                 child = await self._supervisor.start(program)
@@ -218,13 +220,12 @@ class Embedded:
             raise BackendUnusable(_why_not(self._settings.model, answer["error"]))
         return answer
 
-    def _server_at(self, answer: Answer) -> LlamaServer:
-        """Return the connection to the process that runs."""
+    def _server_at(self, answer: Answer, facts: sizing.Facts) -> LlamaServer:
+        """Return the connection to the process that runs a model with these *facts*."""
         if answer["not_saved"] != self._not_saved:
             self._not_saved = answer["not_saved"]
             log.warning("evaluated prompts are not kept over a restart: %s", self._not_saved)
         settings = self._settings
-        facts = sizing.read_facts(Path(settings.model))
         # All that decides what its cache holds, and that it does not say itself: types and flash
         # attention are llama.cpp's defaults.
         server = LlamaServer(

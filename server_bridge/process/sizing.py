@@ -17,6 +17,7 @@ import os
 import struct
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -32,6 +33,7 @@ FEWEST_COPIES, MOST_COPIES = 8, 32
 
 _PLAIN = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
+MOST_TOKENS = 1 << 22  # and merges: Gemma's vocabulary has 262,144 and twice as many of these
 
 Facts = dict[str, Any]
 
@@ -160,38 +162,75 @@ def state_bytes(facts: Facts) -> int:
 
 def read_facts(model: Path) -> Facts:
     """
-    Return the architecture in a GGUF file's header, keys without its name; empty if unreadable.
+    Return the architecture in a GGUF file's header, keys without its name, in whatever order it has
+    them; empty if unreadable. A vocabulary of 150,000 tokens takes 0.16 s, the first time.
     """
+    try:
+        status = model.stat()
+    except OSError:
+        return {}
+    return _read_facts(model, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _read_facts(model: Path, _size: int, _mtime_ns: int) -> Facts:
     try:
         with model.open("rb") as file:
             fields = dict(_fields(file))
-    except (OSError, ValueError, struct.error, RecursionError):
+    except (OSError, ValueError, OverflowError, struct.error, RecursionError):
         return {}
     prefix = f"{fields.get('general.architecture')}."
-    return {
+    facts = {
         key.removeprefix(prefix): value for key, value in fields.items() if key.startswith(prefix)
     }
+    return facts if "block_count" in facts else {}  # in part they would say the wrong kind
 
 
 def _fields(file: BinaryIO) -> Iterator[tuple[str, Any]]:
-    """Yield the fields up to the vocabulary, which is long (ggml's gguf.md)."""
+    """Yield the fields but for the vocabulary, which is long (ggml's gguf.md)."""
     magic, _version, _n_tensors, n_fields = struct.unpack("<4sIQQ", file.read(24))
     if magic != b"GGUF":
         raise ValueError("not a GGUF file")
     for _ in range(n_fields):
         key = _value(file, _STRING)
+        (kind,) = struct.unpack("<I", file.read(4))
         if key.startswith("tokenizer."):
-            break
-        yield key, _value(file, *struct.unpack("<I", file.read(4)))
+            _skip(file, kind)
+        else:
+            yield key, _value(file, kind)
+
+
+def _skip(file: BinaryIO, kind: int) -> None:
+    """Go on behind a value: a number, a text, or a list of them."""
+    n = 1
+    if kind == _ARRAY:
+        kind, n = struct.unpack("<IQ", file.read(12))
+    if kind != _STRING:
+        file.seek(n * _size_of(kind), os.SEEK_CUR)
+        return
+    if n > MOST_TOKENS:
+        raise ValueError(f"no vocabulary has {n} tokens")
+    for _ in range(n):
+        (size,) = struct.unpack("<Q", file.read(8))
+        file.seek(size, os.SEEK_CUR)
 
 
 def _value(file: BinaryIO, kind: int) -> Any:
     if kind == _STRING:
         (size,) = struct.unpack("<Q", file.read(8))
-        return file.read(min(size, 1 << 16)).decode(errors="replace")
+        text = file.read(min(size, 1 << 16))
+        file.seek(size - len(text), os.SEEK_CUR)
+        return text.decode(errors="replace")
     if kind == _ARRAY:
         kind, n = struct.unpack("<IQ", file.read(12))
-        return [_value(file, kind) for _ in range(min(n, 1 << 16))]
+        if n > 1 << 16:
+            raise ValueError(f"a list of {n} values describes no architecture")
+        return [_value(file, kind) for _ in range(n)]
+    return struct.unpack(f"<{_PLAIN[kind]}", file.read(_size_of(kind)))[0]
+
+
+def _size_of(kind: int) -> int:
+    """Return the bytes of a number."""
     if kind not in _PLAIN:
         raise ValueError(f"no such type: {kind}")
-    return struct.unpack(f"<{_PLAIN[kind]}", file.read(struct.calcsize(f"<{_PLAIN[kind]}")))[0]
+    return struct.calcsize(f"<{_PLAIN[kind]}")

@@ -266,7 +266,7 @@ FIRST_ITEMS: list[tuple[str, str, str]] = [
     ("csharp", "class A {\n    void F() {\n        Add(\n            ▮\n        );\n    }\n}", "a,"),
     ("csharp", "class A {\n    void F(\n        ▮\n    ) {\n    }\n}", "int first,"),
     ("go", "package p\nfunc f(\n\t▮\n) {\n}", "a int,"),
-    ("java", '@A(\n    ▮\n)\nclass B {\n}', 'name = "a",'),
+    ("java", "@A(\n    ▮\n)\nclass B {\n}", 'name = "a",'),
     ("java", "class A {\n    void f(\n        ▮\n    ) {\n    }\n}", "int first,"),
     ("javascript", "f(\n    ▮\n)", "a,"),
     ("json", "[\n    ▮\n]", '"a",'),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
@@ -109,7 +110,63 @@ def test_the_kind_of_memory_is_read(name: str, kind: Kind, tmp_path: Path) -> No
     assert sizing.is_sliding(found) == (kind is Kind.PLAIN)
 
 
-@pytest.mark.parametrize("junk", [b"", b"GGUF", b"GGUF" + b"\xff" * 100, b"no model" * 10])
+def _text(value: str) -> bytes:
+    return struct.pack("<Q", len(value.encode())) + value.encode()
+
+
+FIELDS = {
+    "general.architecture": struct.pack("<I", 8) + _text("lfm2"),
+    "general.description": struct.pack("<I", 8) + _text("é" * 50_000),
+    "lfm2.block_count": struct.pack("<II", 4, 16),
+    "lfm2.attention.head_count_kv": struct.pack("<IIQ", 9, 4, 2) + struct.pack("<II", 0, 8),
+    "tokenizer.ggml.tokens": struct.pack("<IIQ", 9, 8, 3) + _text("a") + _text("") + _text("b" * 99),
+    "tokenizer.ggml.scores": struct.pack("<IIQ", 9, 6, 70_000) + bytes(4 * 70_000),
+    "tokenizer.ggml.model": struct.pack("<I", 8) + _text("gpt2"),
+    "tokenizer.ggml.add_bos_token": struct.pack("<I?", 7, True),
+}  # fmt: skip
+ORDERS = [[*FIELDS][n:] + [*FIELDS][:n] for n in range(len(FIELDS))]
+
+
+def _gguf(path: Path, names: list[str]) -> Path:
+    fields = b"".join(_text(name) + FIELDS[name] for name in names)
+    path.write_bytes(struct.pack("<4sIQQ", b"GGUF", 3, 0, len(names)) + fields)
+    return path
+
+
+@pytest.mark.parametrize("names", [*ORDERS, *(names[::-1] for names in ORDERS)])
+def test_a_header_is_read_in_any_order(names: list[str], tmp_path: Path) -> None:
+    """A vocabulary may stand before what describes the model, or between."""
+    found = sizing.read_facts(_gguf(tmp_path / "model.gguf", names))
+    assert found == {"block_count": 16, "attention.head_count_kv": [0, 8]}
+
+
+@pytest.mark.parametrize("missing", ["general.architecture", "lfm2.block_count"])
+def test_half_a_header_says_nothing(missing: str, tmp_path: Path) -> None:
+    """A hybrid would count as plain; what is not told, requests show."""
+    names = [name for name in FIELDS if name != missing]
+    found = sizing.read_facts(_gguf(tmp_path / "model.gguf", names))
+    assert found == {}
+    assert not sizing.memory_of(found, 512, 2, GIB).is_told
+
+
+def test_another_file_of_the_same_name_is_read_again(tmp_path: Path) -> None:
+    """Facts are kept by what the file is."""
+    path = tmp_path / "model.gguf"
+    assert not sizing.read_facts(_gguf(path, [*FIELDS][:2]))
+    assert sizing.read_facts(_gguf(path, [*FIELDS]))
+
+
+MANY = struct.pack("<4sIQQ", b"GGUF", 3, 0, 1) + _text("tokenizer.x")
+JUNK = [
+    b"", b"GGUF", b"GGUF" + b"\xff" * 100, b"no model" * 10,
+    MANY + struct.pack("<IIQ", 9, 8, 1 << 60) + bytes(1000),
+    MANY + struct.pack("<IIQ", 9, 4, 1 << 63),
+    MANY + struct.pack("<IIQ", 9, 9, 1),
+    MANY + struct.pack("<IQ", 8, 1 << 63),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("junk", JUNK)
 def test_any_file_gives_facts_or_none(tmp_path: Path, junk: bytes) -> None:
     """What is wrong with a file llama.cpp says better."""
     (tmp_path / "model.gguf").write_bytes(junk)
