@@ -141,10 +141,7 @@ class Completer:
     async def _settle(
         self, request: CompletionRequest, doc: OpenDocument, place: TextPlace
     ) -> Answer:
-        """
-        Return the answer with its reason in words; an error is one, too, and none where the
-        client's time is up.
-        """
+        """Return the answer with its reason in words: an error is one, and that time is up."""
         limit_s = request.limit_s
         until = asyncio.get_running_loop().time() + min(limit_s, request.deadline_s) - SPARE_S
         try:
@@ -218,10 +215,7 @@ class Completer:
     def _why_none(
         self, request: CompletionRequest, doc: OpenDocument, *, deleted: bool
     ) -> End | None:
-        """
-        Return why nothing of *doc* is suggested now, by a verdict, the settings, the user or the
-        place, see `why_not`; None for none.
-        """
+        """Return why nothing of *doc* is suggested now, see `why_not`; None for none."""
         is_snoozed = self._quiet.is_snoozed and not request.invoked
         why = doc.view.refusal or why_off(request)
         why = why or ((Outcome.NOT_NOW, "") if is_snoozed else None)
@@ -246,6 +240,14 @@ class Completer:
         if doc.current is None:
             return SUPERSEDED
         answer = self._polish(request, doc, Outcome.BACKEND, candidates)
+        is_empty = not answer.suggestions and candidates[0].text
+        if is_empty and self._dispatcher.has_more(request, doc, candidates):
+            # The filters leave nothing of the likeliest text, and the user waits: another may do.
+            candidates, more = await self._dispatcher.ask(request, doc, wait)
+            if doc.current is None:
+                return SUPERSEDED
+            cost = cost.plus(more)
+            answer = self._polish(request, doc, Outcome.BACKEND, candidates)
         is_late = not wait.lasts and asyncio.get_running_loop().time() >= wait.until
         if is_late and not answer.suggestions and not candidates[0].whole:
             answer = Answer([], Outcome.SLOW)
@@ -294,10 +296,7 @@ class Completer:
         return answer._replace(reason=source(outcome, backend) if answer.suggestions else why)
 
     async def _wait_ready(self, request: CompletionRequest, *, has_line: bool) -> bool:
-        """
-        Return whether the backend can be asked: soon, if it is just starting and no line can be
-        offered.
-        """
+        """Return whether the backend can be asked, or soon where no line can be offered."""
         self._connection.start_connecting()
         if request.invoked:
             await self._connection.wait_ready()

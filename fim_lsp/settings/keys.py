@@ -8,12 +8,13 @@ unknown.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 EXCLUDE = "privacy.exclude"
 KEY_CHARS = 80
 _NEAR = 2  # letters that a name for what is private may differ in
-_HIDING = ("privacy", "exclude", "ignore", "privacyexclude")
+PRIVACY = ("privacy", "privacyexclude")
+HIDING = (*PRIVACY, "exclude", "ignore")  # in settings that are all ours
 _WORD = re.compile(r"[A-Z]?[a-z]+")  # of `excludeFiles`, `exclude_patterns`
 _OURS = re.compile(r"(?:fim\.)+", re.IGNORECASE)
 _HEADER = re.compile(r"\s*\[+([^\[\]]+)\]")
@@ -42,11 +43,11 @@ def flatten(raw: object, *, ours: bool, tables: Collection[str] = ()) -> list[tu
     return [(key, value) for key, value in keys if key.split(".")[0] not in others]
 
 
-def may_hide(key: str) -> bool:
+def may_hide(key: str, meant: Sequence[str] = HIDING) -> bool:
     """
     Return whether *key*, which is wrong, may have been to say what is private.
 
-    A word of it is near `privacy`, `exclude` or `ignore`, in whatever section it stands.
+    A word of it is near one that is *meant*, in whatever section it stands.
     """
     if key == "fim":
         return True
@@ -54,7 +55,7 @@ def may_hide(key: str) -> bool:
     words = [word for part in parts for word in _WORD.findall(part)]
     together = "".join(filter(str.isalnum, "".join(parts)))
     names = {name.casefold() for name in (*parts, *words, together)}
-    return min(_distance(name, meant) for name in names for meant in _HIDING) <= _NEAR
+    return min(_distance(name, word) for name in names for word in meant) <= _NEAR
 
 
 def _distance(one: str, other: str) -> int:

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple, cast
 
 from fim_lsp.display import sanitize
 from fim_lsp.settings.config import BackendConfig, Config, ProjectRules, Table
-from fim_lsp.settings.keys import EXCLUDE, KEY_CHARS, flatten, may_hide, number_lines
+from fim_lsp.settings.keys import EXCLUDE, KEY_CHARS, PRIVACY, flatten, may_hide, number_lines
 from fim_lsp.settings.option import Option, Project
 
 _DEFAULT = Config()
@@ -84,7 +84,7 @@ def has_ours(raw: object) -> bool:
     """
     names = {str(key).partition(".")[0] for key in raw} if isinstance(raw, Mapping) else set()
     keys = (key for key, _ in flatten(raw, ours=False, tables=_TABLES))
-    return bool(names & _SECTIONS) or any(map(may_hide, keys))
+    return bool(names & _SECTIONS) or any(may_hide(key, PRIVACY) for key in keys)
 
 
 class Layer(NamedTuple):

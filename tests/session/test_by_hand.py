@@ -92,6 +92,18 @@ async def test_other_texts_come_where_the_first_is_on_screen(first: bool) -> Non
         assert user.backend.seen == []
 
 
+@pytest.mark.parametrize(("invoked", "n_asked"), [(True, 3), (False, 1)])
+@on_clock
+async def test_other_texts_come_at_once_where_nothing_of_the_first_is_left(
+    invoked: bool, n_asked: int
+) -> None:
+    """For a user who asks by hand, and waits; while typing, nothing is shown."""
+    texts = [" ".join(["items,"] * 40), *TEXTS[1:]]
+    async with at_work(lambda _, sample: texts[sample]) as user:
+        assert await user.ask(invoked=invoked) == (TEXTS[1:] if invoked else [])
+        assert len({*user.samples}) == n_asked
+
+
 @on_clock
 async def test_a_text_that_the_model_says_each_time_is_asked_for_once() -> None:
     """However often the user asks, there is no other."""
