@@ -57,6 +57,10 @@ class Direct:
                 yield {"choices": [{"index": 0, "text": text, "finish_reason": None}]}
         yield {"choices": [{"index": 0, "text": "", "finish_reason": "stop"}]}
 
+    def another(self) -> Direct:
+        """Return another connection of the session: it has no state."""
+        return self
+
     async def aclose(self) -> None:
         """Nothing is open."""
 
