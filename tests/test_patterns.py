@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from fim_lsp.suggest import lines
+from fim_lsp.suggest import lines, quotes
 from server_bridge.fim import layout, tokens
 from tests.fuzz import FUZZ
 from tests.test_tidy import PATHS, name_of
@@ -61,6 +61,15 @@ MADE = {
     **{
         f"lines.scanner({name})": lines.scanner(name)
         for name in ("c", "python", "rust", "vim", "css")
+    },
+    **{
+        f"quotes.outside({name})": quotes.outside(name)
+        for name in ("python", "javascript", "cpp", "csharp", "ruby", "php", "shellscript", "lua")
+    },
+    **{
+        f"quotes.inside({name}, {row.opens})": quotes.inside(row, "EOF")
+        for name in ("python", "ruby", "php", "shellscript")
+        for row in quotes.rows(name)
     },
     **{
         f"layout._looks_special({each.name})": layout._looks_special(each)
@@ -301,6 +310,7 @@ def test_all_functions_that_make_patterns_are_known() -> None:
         "fim_lsp.context.secrets.credentials._form", "fim_lsp.context.secrets.forms._forms",
         "fim_lsp.context.secrets.tokens._form", "fim_lsp.next_edit.declarations._declares",
         "fim_lsp.next_edit.declarations._find_declared", "fim_lsp.suggest.lines.scanner",
+        "fim_lsp.suggest.quotes.inside", "fim_lsp.suggest.quotes.outside",
         "server_bridge.fim.layout._looks_special", "server_bridge.fim.tokens._is_named",
     }  # fmt: skip
 

@@ -25,7 +25,6 @@ from fim_lsp.suggest.lines import (
     is_comment,
     is_word_sign,
     may_go_on,
-    open_quote,
     opens_block,
     width,
 )
@@ -117,15 +116,6 @@ def quiet(
         Outcome.EMPTY_TEXT: not before.strip() and not any(map(str.strip, around)),
     }
     return next((end for end, holds in ends.items() if holds), None)
-
-
-def scope(cursor: Cursor) -> str:
-    """
-    Return the scope of the cursor: `comment`, `string`, or "" for code; as far as the line tells.
-    """
-    if is_comment(cursor.before, cursor.language):
-        return "comment"
-    return "string" if open_quote(cursor.before, cursor.language) else ""
 
 
 def too_long(cursor: Cursor) -> bool:

@@ -20,6 +20,7 @@ from fim_lsp.settings.config import ONE_LINE, Config
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.cursor import Candidate, Cursor, cursor_at
 from fim_lsp.suggest.reasons import End, Outcome
+from fim_lsp.suggest.scope import scope_at
 from server_bridge.protocol import State
 
 LANGUAGE = re.compile(r"[A-Za-z][\w+#-]*")
@@ -201,7 +202,8 @@ def why_not(request: CompletionRequest, *, deleted: bool) -> End | None:
     """
     if request.invoked:
         return None
-    where, excluded = boundary.scope(request.cursor), request.config.completion.quiet_in
+    excluded = request.config.completion.quiet_in
+    where = scope_at(request.document, request.position) if excluded else ""
     outcome = boundary.quiet(request.cursor, deleted=deleted, scope=where, excluded=excluded)
     return (outcome, "") if outcome else None
 

@@ -239,14 +239,19 @@ def _closing_blocks(language: str, above: Lines, below: Lines, here: str) -> str
 def _parse_around(language: str, above: Lines, below: Lines, closing: str) -> Around:
     before = "".join(f"{line}\n" for line in above).encode("utf-8", "replace")
     after = ("\n" + "\n".join(below) + closing).encode("utf-8", "replace")
-    text, (tree, operations) = before + after, _calm(language, before[:STAGE])
-    size = min(STAGE, len(before))
+    return Around(before, after, parse_in_stages(language, before + after))
+
+
+def parse_in_stages(language: str, text: bytes) -> Parse:
+    """Return the tree of *text*, none where that takes too long; there is a grammar."""
+    size = STAGE
+    tree, operations = _calm(language, text[:size])
     while tree is not None and size < len(text):
         end, more = _end_of(text[:size]), text[: size + STAGE]
         tree.edit(size, size, len(more), end, end, _end_of(more))
         (tree, used), size = _calm(language, more, tree), len(more)
         operations += used
-    return Around(before, after, Parse(tree, operations))
+    return Parse(tree, operations)
 
 
 def _end_of(text: bytes) -> tuple[int, int]:

@@ -158,6 +158,7 @@ async def test_what_follows_a_suggestion_is_there_when_it_is_accepted(session: S
         ("x = 1  # a re", (), True),
         ("# a re", ("comment",), False),
         ("x = 'a re", ("string",), False),
+        ("x = f'a {re", ("comment", "string"), True),
         ("re", ("comment", "string"), True),
     ],
 )
