@@ -218,8 +218,6 @@ LONG_FILES = {
     "server_bridge.http.responses": 304,
     "server_bridge.llama.backend": 376,
     "server_bridge.llama.link": 397,
-    "server_bridge.llama.mirror": 313,
-    "server_bridge.llama.slot_client": 314,
     "server_bridge.openai.backend": 317,
     "server_bridge.protocol": 400,
 }

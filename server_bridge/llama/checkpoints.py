@@ -45,7 +45,10 @@ class ModelMemory(NamedTuple):
     nothing is known.
 
     *is_told*: it was read from the model's file; else requests show it: *sign* is the kind that the
-    last one spoke for, and how many tokens it reused. One state takes *state_bytes*.
+    last one spoke for, and how many tokens it reused. One state takes *state_bytes*, keys and
+    values of a token *token_bytes*, 0 if that is not known; prompts set aside may take
+    *aside_bytes*, None on a server that we did not start. What is set aside, in memory or in a
+    file, has a sliding *window*'s last tokens only, 0 for a model without one.
     """
 
     kind: Kind = Kind.UNKNOWN
@@ -54,6 +57,9 @@ class ModelMemory(NamedTuple):
     n_checkpoints: int = 32
     min_step: int = 8192
     state_bytes: int = 0
+    token_bytes: int = 0
+    aside_bytes: int | None = None
+    window: int = 0
     is_told: bool = False
     sign: tuple[Kind, int] = (Kind.UNKNOWN, 0)
 

@@ -10,7 +10,7 @@ takes from there what serves the prompt better, if anything does; only an empty 
 does not look there. The other slots are saved, too, and with a unified cache (`-np auto`) emptied.
 The last token of a prompt is always evaluated, for its logits; a model's memory may have to go back
 further (`checkpoints`). A stream that was closed may have left a token or two more than it told:
-what goes on behind a content with an *open* end is not sure. These are the rules of llama.cpp's
+what goes on behind a content whose end is not known is not sure. These are the rules of llama.cpp's
 tools/server (server-context.cpp, server-task.cpp); each answer tells whether they still hold:
 `Timings.expected_n` is what they say of its `cache_n`.
 
@@ -26,13 +26,21 @@ from typing import NamedTuple
 from server_bridge.fim.layout import WIDTH, count_shared
 from server_bridge.llama import checkpoints
 from server_bridge.llama.checkpoints import Checkpoints, Compared, Kind, ModelMemory
+from server_bridge.llama.contents import (
+    NOTHING,
+    SIMILAR,
+    Content,
+    copy,
+    drop_oldest,
+    is_set_aside,
+    n_tokens,
+    save,
+    scores,
+)
 
-SIMILAR = 0.10  # llama.cpp's --slot-prompt-similarity
-KEEP = 0.5  # a slot that keeps less of its content saves it first
 WORTH = 0.25  # a saved prompt of which less would be kept is not loaded
 MOVABLE = (Kind.PLAIN, Kind.UNKNOWN)
 RUN = 32  # tokens in a row that a server moves up (`n_cache_reuse`); fewer are evaluated again
-N_SAVED = 32  # prompts we remember as saved; the server's limit is in bytes (8 GiB)
 N_MISSES = 3  # saved prompts missed in a row: the server saves none
 
 
@@ -49,37 +57,6 @@ class Outlook(NamedTuple):
     cut: bool
     sure: bool = True
     moved: bool = False
-
-
-class Content(NamedTuple):
-    """
-    The contents of a slot, now or earlier: tokens, and where its state can be gone back to. After
-    an *open* end there may be more.
-    """
-
-    tokens: bytes = b""
-    points: Checkpoints = ()
-    is_open: bool = False
-
-    @property
-    def n(self) -> int:
-        """Return how many tokens there are."""
-        return len(self.tokens) // WIDTH
-
-    def compare(self, prompt: bytes) -> Compared:
-        """Compare *prompt* with this; a token may follow an open end, and must go then."""
-        n_held = self.n + self.is_open
-        return Compared(count_shared(self.tokens, prompt), n_held, n_tokens(prompt))
-
-    def may_go_on(self, compared: Compared) -> bool:
-        """
-        Return whether what it was compared with goes on behind an open end, so that it is not known
-        what must go.
-        """
-        return self.is_open and compared.n_shared == self.n
-
-
-NOTHING = Content()
 
 
 class StateSource(NamedTuple):
@@ -106,10 +83,10 @@ class Mirror:
     def __init__(
         self, n_slots: int, *, exclusive: bool = True, memory: ModelMemory | None = None
     ) -> None:
-        self.unified = False
-        self.saves = True
-        self.moves = True
         self.memory = memory or ModelMemory()
+        self.unified = False
+        self.saves = self.memory.aside_bytes != 0
+        self.moves = True
         self.held: dict[int, Content] = {}
         self.exclusive = exclusive
         self._n_slots = n_slots
@@ -129,7 +106,7 @@ class Mirror:
         if not self.held:
             return None
         content = self.held.get(self.predict_slot(prompt) if slot is None else slot, NOTHING)
-        searches = (bool(content.tokens) or slot is None) and _is_set_aside(content, prompt)
+        searches = (bool(content.tokens) or slot is None) and is_set_aside(content, prompt)
         source = self._source(prompt, content, self._saved) if searches else StateSource(content)
         both = source.content.compare(prompt)
         if moves and self.moves and self.memory.kind in MOVABLE:
@@ -137,12 +114,13 @@ class Mirror:
             if reused > checkpoints.plain(both):
                 return Outlook(reused, source.saved, both.cuts, sure=False, moved=True)
         return Outlook(
-            reused=checkpoints.count_reused(self.memory, source.content.points, both),
+            reused=self._count_reused(source.content, both),
             loaded=source.saved,
             cut=both.cuts,
             sure=(self.exclusive or source.saved or not searches)
             and not source.content.may_go_on(both)
-            and self.memory.kind is not Kind.SLIDING,
+            and self.memory.kind is not Kind.SLIDING
+            and not (source.content.least and both.cuts),
         )
 
     def expect_reused(self, prompt: bytes, slot: int | None = None, *, moves: bool = False) -> int:
@@ -154,8 +132,9 @@ class Mirror:
         """
         Return how many tokens are reused once all slots were saved and the one taken was cleared.
         """
-        content = self._source(prompt, NOTHING, [*self._saved, *self.held.values()]).content
-        return checkpoints.count_reused(self.memory, content.points, content.compare(prompt))
+        saved = [*self._saved, *(copy(self.memory, held) for held in self.held.values())]
+        content = self._source(prompt, NOTHING, saved).content
+        return self._count_reused(content, content.compare(prompt))
 
     @property
     def state_bytes(self) -> int:
@@ -181,27 +160,32 @@ class Mirror:
         held: bytes,
         *,
         named: bool = False,
-        open_end: bool = False,
+        n_behind: int = 0,
         n_reused: int | None = None,
     ) -> None:
         """
         Note that a request with *prompt*, which *named* its slot or not, ran on *slot*, which now
         holds *held*.
 
-        *open_end*: and maybe something behind it. *n_reused* tokens were reused, if that is known.
+        *n_behind*: and so many tokens behind it, see `Content`. *n_reused* tokens were reused, if
+        that is known.
         """
         before = self.held.pop(slot, NOTHING)
         source = StateSource(before)
-        if (before.tokens or not named) and _is_set_aside(before, prompt):
+        if (before.tokens or not named) and is_set_aside(before, prompt):
             source = self._source(prompt, before, self._saved)
-            self._save(before)
+            if source.saved and n_reused is not None:
+                self._note_load(source.content, prompt, n_reused)
+            self._saved = save(self.memory, self._saved, before)
             if source.saved:  # loading takes it out of the memory
-                self._saved = [s for s in self._saved if s.tokens != source.content.tokens]
+                self._saved = [saved for saved in self._saved if saved is not source.content]
+            self._saved = drop_oldest(self.memory, self._saved)
         for idle in self.held.values():
-            self._save(idle)
+            self._saved = drop_oldest(self.memory, save(self.memory, self._saved, idle))
         if self.unified:
             self.held.clear()
-        self.held[slot] = Content(held, self._points(source.content, prompt, n_reused), open_end)
+        points, n_kept = self._points(source.content, prompt, n_reused)
+        self.held[slot] = Content(held, points, n_behind, source.content.least if n_kept else 0)
 
     def unify(self, slot: int) -> None:
         """Note that the server has emptied all but *slot*."""
@@ -211,18 +195,8 @@ class Mirror:
     def note_contents(self, slot: int, held: bytes, points: Checkpoints = ()) -> None:
         """Note that *slot* was filled (from a file) or emptied by other means than a prompt."""
         self.held.pop(slot, None)
-        self.held = {slot: Content(held, points), **self.held} if held else self.held
-
-    def note_load(self, hoped: int, n_reused: int) -> None:
-        """
-        Note that *n_reused* tokens were reused where *hoped* were to be loaded.
-
-        The server's memory is limited in bytes, or it has none: what it should have saved is gone.
-        """
-        self._n_missed = 0 if n_reused >= hoped else self._n_missed + 1
-        if self._n_missed:
-            self._saved.clear()
-        self.saves = self.saves and self._n_missed < N_MISSES
+        content = copy(self.memory, Content(held, points))
+        self.held = {slot: content, **self.held} if held else self.held
 
     def forget(self) -> None:
         """Forget the contents of all slots: a request failed."""
@@ -240,20 +214,41 @@ class Mirror:
             return best
         return -1 if len(self.held) < self._n_slots else next(iter(self.held))
 
-    def _points(self, content: Content, prompt: bytes, n_reused: int | None) -> Checkpoints:
+    def _note_load(self, content: Content, prompt: bytes, n_reused: int) -> None:
         """
-        Return the checkpoints after a request that went on from *content*; what it teaches of the
-        memory.
+        Note that *n_reused* tokens of *prompt* were reused where *content* was to be loaded.
+
+        If that is gone so is all that was saved before it, or the server saves nothing.
+        """
+        is_missed = n_reused < self._count_reused(content, content.compare(prompt))
+        self._n_missed = self._n_missed + 1 if is_missed else 0
+        if is_missed:
+            n_gone = next(n for n, saved in enumerate(self._saved) if saved is content)
+            self._saved = self._saved[n_gone:]
+        self.saves = self.saves and self._n_missed < N_MISSES
+
+    def _count_reused(self, content: Content, compared: Compared) -> int:
+        """Return how many tokens are reused of a prompt that was compared with *content*."""
+        n_reused = checkpoints.count_reused(self.memory, content.points, compared)
+        return n_reused if n_reused >= content.least else 0
+
+    def _points(
+        self, content: Content, prompt: bytes, n_reused: int | None
+    ) -> tuple[Checkpoints, int]:
+        """
+        Return the checkpoints after a request that went on from *content*, and behind how many of
+        its tokens; note what it teaches of the memory.
         """
         both = content.compare(prompt)
-        expected = checkpoints.count_reused(self.memory, content.points, both)
+        expected = self._count_reused(content, both)
         start = expected if n_reused is None else n_reused
         if n_reused is not None and not content.may_go_on(both):
             self.memory = checkpoints.learn_memory(self.memory, content.points, both, n_reused)
         self._n_tasks += 1
         if self.memory.kind in MOVABLE and start > checkpoints.plain(both):
-            return ()  # some was moved up: no checkpoint outlives that
-        return checkpoints.after(self.memory, content.points, start, both.n_prompt, self._n_tasks)
+            return (), start  # some was moved up: no checkpoint outlives that
+        points = content.points
+        return checkpoints.after(self.memory, points, start, both.n_prompt, self._n_tasks), start
 
     def _source(self, prompt: bytes, content: Content, saved: list[Content]) -> StateSource:
         """
@@ -261,39 +256,12 @@ class Mirror:
         that.
         """
         source = StateSource(content)
-        best, kept = _scores(content, prompt)
+        best, kept = scores(content, prompt)
         for candidate in saved if self.saves else ():
-            n, keeps = _scores(candidate, prompt)
+            n, keeps = scores(candidate, prompt)
             if n > best and keeps > kept and keeps >= WORTH:
                 source, best, kept = StateSource(candidate, saved=True), n, keeps
         return source
-
-    def _save(self, content: Content) -> None:
-        tokens = content.tokens
-        if tokens and not any(saved.tokens.startswith(tokens) for saved in self._saved):
-            others = [saved for saved in self._saved if not tokens.startswith(saved.tokens)]
-            self._saved = [*others[1 - N_SAVED :], content]
-
-
-def _is_set_aside(content: Content, prompt: bytes) -> bool:
-    """
-    Return whether a slot with *content* saves it and looks for better before it takes *prompt*.
-    """
-    n, kept = _scores(content, prompt)
-    return kept < KEEP or n <= SIMILAR * n_tokens(prompt)
-
-
-def _scores(content: Content, prompt: bytes) -> tuple[int, float]:
-    """
-    Return how many tokens *prompt* shares with *content*, and which part of *content* that is.
-    """
-    n = count_shared(content.tokens, prompt)
-    return n, n / content.n if content.n else -1.0
-
-
-def n_tokens(packed: bytes) -> int:
-    """Return how many ids a packed sequence has."""
-    return len(packed) // WIDTH
 
 
 def count_moved(held: bytes, prompt: bytes) -> int:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial
@@ -26,69 +25,13 @@ from server_bridge.http.answer_bounds import AnswerBounds
 from server_bridge.http.responses import Object
 from server_bridge.llama import answers, completion
 from server_bridge.llama.answers import Entry, Event, SlotCost
-from server_bridge.llama.checkpoints import WHERE_CUT, Kind, ModelMemory
+from server_bridge.llama.cache_check import CacheCheck
+from server_bridge.llama.checkpoints import ModelMemory
 from server_bridge.llama.link import WAITING, WITHOUT, Identity, Link
 from server_bridge.llama.mirror import Mirror, Outlook
 from server_bridge.llama.slots import COPY, ExclusiveSlots, SharedSlots, Slots
 from server_bridge.protocol import BackendError, BackendUnavailable
 from server_bridge.speeds import Speeds
-
-RECENT = 50  # requests that a judgement is founded on: a minute of typing
-ODD = 0.05  # more wrong predictions than this are no accident
-
-
-class CacheCheck:
-    """
-    The last `RECENT` predictions for a memory of one kind; `problem` is what to tell the user, ""
-    while there is none.
-    """
-
-    def __init__(self) -> None:
-        self.problem = ""
-        self._kind = Kind.UNKNOWN
-        self._recent: deque[_Outcome] = deque(maxlen=RECENT)
-
-    def compare(self, outlook: Outlook | None, n_reused: int, mirror: Mirror) -> None:
-        """Compare a prediction, *outlook* of *mirror*, with what was reused."""
-        if mirror.memory.kind is not self._kind:
-            self._kind, self.problem = mirror.memory.kind, ""
-            self._recent.clear()
-        if outlook is None or not outlook.sure:
-            return
-        self._recent.append(_Outcome(outlook, n_reused))
-        short = [outcome for outcome in self._recent if outcome.n_reused < outcome.outlook.reused]
-        if len(short) > ODD * RECENT:
-            self.problem = _likely(short, list(self._recent), mirror)
-        elif not short:
-            self.problem = ""
-
-
-class _Outcome(NamedTuple):
-    outlook: Outlook
-    n_reused: int
-
-
-def _likely(short: list[_Outcome], recent: list[_Outcome], mirror: Mirror) -> str:
-    """Return the likeliest reason for the outcomes in *short*, and what to change."""
-    if not any(outcome.n_reused for outcome in recent):
-        return (
-            "the server keeps nothing between requests: its prompt cache is off, or requests go to "
-            "several servers in turn"
-        )
-    if all(outcome.outlook.loaded for outcome in short):
-        return (
-            "the server does not keep prompts in its memory, or not enough of them: start it with a "
-            "larger --cache-ram, or with one slot per file in use (-np)"
-        )
-    if all(outcome.outlook.cut for outcome in short) and mirror.memory.kind in WHERE_CUT:
-        return WHERE_CUT[mirror.memory.kind]
-    if mirror.exclusive:
-        return "the engine keeps less of its prompts than it should: please report this, with the model"
-    return (
-        "another client uses the same slots of the server: give it more of them (-np), or a context "
-        "large enough for all (-c)"
-    )
-
 
 COPIED_PER_S = 350 << 20  # bytes of states; measured with 31 checkpoints of 55 MiB
 ENOUGH_MS = 100.0  # of a prompt: a shorter one may measure the request, not the speed
@@ -123,15 +66,15 @@ class Evaluated(NamedTuple):
     outlook: Outlook | None
 
 
-def predict_held(whole: Ids, made: list[int], n_held: int | None) -> tuple[bytes, bool]:
+def predict_held(whole: Ids, made: list[int], n_held: int | None) -> tuple[bytes, int]:
     """
     Return the tokens in a slot after *whole* and what was *made*, *n_held* if that is known; and
-    whether there is more.
+    how many more there are, 1 where that is not known.
     """
     n_evaluated = whole.n + max(0, len(made) - 1)  # the last one was sampled and not evaluated
     n = n_evaluated if n_held is None else min(n_evaluated, n_held)
     packed = (whole.packed + ids(made).packed)[: n * WIDTH]
-    return packed, n_held is None or n_held > n_evaluated
+    return packed, 1 if n_held is None else max(0, n_held - n_evaluated)
 
 
 def _parse_end(last: Event, n_slots: int, url: str) -> ClosedStream:
@@ -205,10 +148,10 @@ class SlotClient:
         if served is None:
             self.mirror.forget()
             return
-        held, open_end = predict_held(whole, made, n_held)
+        held, n_behind = predict_held(whole, made, n_held)
         named, n_reused = slot is not None, last.timings.cache_n if last.timings else None
         self.mirror.settle(
-            served, whole.packed, held, named=named, open_end=open_end, n_reused=n_reused
+            served, whole.packed, held, named=named, n_behind=n_behind, n_reused=n_reused
         )
         if document and (named or outlook is None or outlook.reused <= COPY):
             self.slots.note_use(document, served)
@@ -251,8 +194,6 @@ class SlotClient:
         log.debug("%d tokens evaluated in %.0f ms, %d reused", cost.prompt_n, ms, cost.cache_n)
         self.speeds.learn_prefill(cost.prompt_n, ms, ENOUGH_MS)
         self.speeds.learn_decoding(cost.predicted_n, completion.milliseconds(cost.predicted_ms))
-        if outlook is not None and outlook.loaded:
-            self.mirror.note_load(outlook.reused, cost.cache_n)
         if outlook is not None and outlook.moved:
             self.mirror.moves = cost.cache_n >= outlook.reused
         before = self.check.problem

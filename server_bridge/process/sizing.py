@@ -95,12 +95,17 @@ def memory_of(facts: Facts, n_batch: int, n_slots: int, memory: int) -> ModelMem
     Return the model's memory on a server that is started as `command_line` and `embedded_child` do.
     """
     return ModelMemory(
-        kind=Kind.RECURRENT if state_bytes(facts) else Kind.PLAIN,  # a window is of full size
+        kind=Kind.RECURRENT
+        if state_bytes(facts)
+        else Kind.PLAIN,  # a window in use is of full size
         n_batch=n_batch,
         n_ubatch=n_batch,
         n_checkpoints=checkpoints(facts, n_slots, memory),
         min_step=CLOSE_STEP,
         state_bytes=state_bytes(facts),
+        token_bytes=bytes_per_token(facts) if facts else 0,
+        aside_bytes=set_aside(facts, n_slots, memory) >> 20 << 20,  # the server has whole MiB
+        window=int(facts.get("attention.sliding_window", 0)),
         is_told=bool(facts),
     )
 

@@ -14,10 +14,10 @@ from fim_lsp.settings.config import Config
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Object
 from server_bridge.llama.backend import LlamaServer
+from server_bridge.llama.cache_check import RECENT, CacheCheck
 from server_bridge.llama.checkpoints import Kind, ModelMemory, unfit
 from server_bridge.llama.link import open_to_pages
 from server_bridge.llama.mirror import Mirror, Outlook
-from server_bridge.llama.slot_client import RECENT, CacheCheck
 from tests import architectures
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
@@ -27,6 +27,8 @@ SLOT, CUT, LOAD = (Outlook(90, loaded=n == 2, cut=n == 1) for n in range(3))
 
 
 SHARED, OURS = Mirror(1, exclusive=False), Mirror(1)
+STARTED = ModelMemory(Kind.RECURRENT, aside_bytes=1 << 30, is_told=True)
+EMBEDDED, EMBEDDED_SHARED = (Mirror(1, exclusive=alone, memory=STARTED) for alone in (True, False))
 
 
 def of(kind: Kind) -> Mirror:
@@ -49,6 +51,10 @@ def of(kind: Kind) -> Mirror:
         (of(Kind.SLIDING), [SLOT, CUT], [90, 10], "--swa-full"),
         (of(Kind.PLAIN), [SLOT, CUT], [90, 10], "report"),  # it can be cut: something else is wrong
         (OURS, [SLOT], [10], "report"),
+        # Its user can set no option of the embedded engine.
+        (EMBEDDED, [SLOT, LOAD], [90, 0], "report"),
+        (EMBEDDED, [SLOT, CUT], [90, 10], "report"),
+        (EMBEDDED_SHARED, [SLOT, LOAD], [90, 0], "other editors"),
     ],
 )
 def test_persistent_disagreement_has_a_likely_reason(
@@ -62,6 +68,7 @@ def test_persistent_disagreement_has_a_likely_reason(
     assert says in check.problem
     assert bool(says) == bool(check.problem)
     assert mirror is SHARED or "client" not in check.problem
+    assert mirror.memory.aside_bytes is None or "-np" not in check.problem
 
 
 @pytest.mark.parametrize(

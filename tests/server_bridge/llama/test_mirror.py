@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from server_bridge.fim.layout import count_shared
 from server_bridge.llama.checkpoints import Kind, ModelMemory
+from server_bridge.llama.contents import CELL_BYTES, Content, drop_oldest, save
 from server_bridge.llama.mirror import Mirror, Outlook
 from server_bridge.llama.slots import ExclusiveSlots
 
@@ -112,12 +113,122 @@ def test_what_others_may_have_saved_is_not_foretold() -> None:
 
 def test_a_server_that_saves_nothing_is_found_out() -> None:
     """After three misses in a row nothing is expected from its memory any more."""
-    mirror = Mirror(1)
-    for _ in range(3):
-        run(mirror, 0, *range(50))
-        run(mirror, 0, *range(100, 150))
-        assert mirror.expect_reused(packed(*range(50), 7)) == 50
-        mirror.note_load(50, 0)
-    run(mirror, 0, *range(50))
-    run(mirror, 0, *range(100, 150))
+    mirror, first, other = Mirror(1), packed(*range(50)), packed(*range(100, 150))
+    mirror.settle(0, first, first)
+    for n in range(3):
+        mirror.settle(0, other, other)
+        assert mirror.expect_reused(packed(*range(50), 7)) == (50 if n < 3 else 0)
+        mirror.settle(0, first, first, n_reused=0)
+    mirror.settle(0, other, other)
+    assert not mirror.saves
     assert mirror.expect_reused(packed(*range(50), 7)) == 0
+
+
+def document(n: int, n_more: int = 0) -> bytes:
+    """A prompt of a hundred tokens that shares nothing with another's, and *n_more*."""
+    return packed(*range(1000 * n, 1000 * n + 100), *range(n_more))
+
+
+ENTRY = 100 * (1000 + CELL_BYTES)  # bytes of a document of a hundred tokens
+ROOMS = {  # bytes for what is set aside; of so many documents, those that are
+    "unknown": (None, 400, range(99, 399)),
+    "for ten": (10 * ENTRY, 40, range(29, 39)),
+    "for ten but a byte": (10 * ENTRY - 1, 40, range(30, 39)),
+    "for less than one": (1, 40, range(38, 39)),
+    "for many": (1000 * ENTRY, 350, range(349)),
+}
+
+
+@pytest.mark.parametrize(("room", "n", "kept"), ROOMS.values(), ids=ROOMS)
+def test_what_is_set_aside_has_room(room: int | None, n: int, kept: range) -> None:
+    """The oldest go, one always stays; where the room is not known a count stands in for it."""
+    mirror = Mirror(1, memory=ModelMemory(Kind.PLAIN, token_bytes=1000, aside_bytes=room))
+    for each in range(n):
+        mirror.settle(0, document(each), document(each), named=True)
+    found = [each for each in range(n) if mirror.expect_cleared(document(each, 1)) == 100]
+    assert found == [*kept, n - 1]  # the last one is in the slot
+
+
+def test_states_count_for_what_is_set_aside() -> None:
+    """A hybrid's prompts take their checkpoints along, and fewer have room."""
+    for state_bytes, n_kept in ((0, 10), (ENTRY, 3)):
+        memory = ModelMemory(
+            Kind.RECURRENT, token_bytes=1000, aside_bytes=10 * ENTRY, state_bytes=state_bytes
+        )
+        mirror = Mirror(1, memory=memory)
+        for each in range(20):
+            mirror.settle(0, document(each), document(each), named=True)
+        mirror.settle(0, packed(1), packed(1), named=True)
+        found = [each for each in range(20) if mirror.expect_cleared(document(each, 1)) == 100]
+        assert found == [*range(20 - n_kept, 20)]
+
+
+def test_no_room_is_known_from_the_start() -> None:
+    """With `--cache-ram 0` nothing is expected to be loaded, and nothing has to be missed first."""
+    assert not Mirror(1, memory=ModelMemory(aside_bytes=0)).saves
+    assert Mirror(1).saves
+
+
+def test_what_is_missed_takes_the_older_along() -> None:
+    """What was saved later is still there: the oldest is dropped first."""
+    mirror = Mirror(1)
+    for each in range(6):
+        mirror.settle(0, document(each), document(each), named=True)
+    mirror.settle(0, document(2, 1), document(2, 1), named=True, n_reused=0)
+    found = [each for each in range(6) if mirror.expect_cleared(document(each, 2)) >= 100]
+    assert found == [2, 3, 4, 5]
+
+
+WINDOWS = [(99, 0, 99), (61, 0, 61), (60, 0, 60), (59, 0, 0), (59, 20, 59), (0, 0, 0)]
+
+
+@pytest.mark.parametrize(("n_shared", "n_more", "n_reused"), WINDOWS)
+@pytest.mark.parametrize("is_restored", [True, False])
+def test_a_window_that_was_loaded_is_cut_back_by_itself_only(
+    n_shared: int, n_more: int, n_reused: int, *, is_restored: bool
+) -> None:
+    """Never loaded, all is there: a window in use is of full size."""
+    memory = ModelMemory(Kind.PLAIN, window=40, is_told=True)
+    mirror, first, other = Mirror(1, memory=memory), packed(*range(100)), packed(*range(500, 600))
+    mirror.settle(0, first, first)
+    changed = packed(*range(n_shared), *range(900, 910))
+    assert mirror.expect_reused(changed, 0) == n_shared
+    if is_restored:
+        mirror.note_contents(0, first)
+    else:
+        mirror.settle(0, other, other)
+        mirror.settle(0, packed(*range(100), 7), first)
+    if n_more:  # a prompt from the start: all of it was evaluated
+        mirror.settle(0, first, first, n_reused=0)
+    assert mirror.expect_reused(changed, 0) == n_reused
+
+
+def test_tokens_that_are_not_known_count() -> None:
+    """Of a character of several only the last is told; how many a slot holds is."""
+    mirror = Mirror(2)
+    better, known = packed(*range(35), *range(700, 710)), packed(*range(30), *range(800, 810))
+    mirror.settle(1, known, known, n_behind=60)
+    mirror.settle(0, better, better)
+    mirror.settle(0, packed(9), packed(9))
+    prompt = packed(*range(35), 7)
+    # Of 100 tokens it keeps 30, so what is saved is looked at; of 40 it would have kept most.
+    assert mirror.outlook(prompt, 1) == Outlook(35, loaded=True, cut=True)
+    behind = mirror.outlook(known + packed(7), 1)
+    assert behind is not None
+    assert not behind.sure  # it may go on with what is not known
+
+
+def test_what_has_an_unknown_end_is_no_beginning() -> None:
+    """It is saved beside a prompt that only begins as it does, and counts with all it has."""
+    memory = ModelMemory(Kind.PLAIN, token_bytes=1000, aside_bytes=2 * ENTRY)
+    known, longer = document(1)[:160], document(1)
+    kept = save(memory, save(memory, [], Content(known, n_behind=60)), Content(longer))
+    assert [content.n for content in kept] == [100, 100]
+    assert save(memory, kept, Content(longer[:200])) == kept
+    assert drop_oldest(memory, [*kept, Content(document(2))]) == [kept[1], Content(document(2))]
+
+
+def test_what_did_not_change_is_not_saved_twice() -> None:
+    """An idle slot is saved with each request, also one whose end is not known."""
+    content = Content(document(1), n_behind=3)
+    assert save(ModelMemory(), [content], content) == [content]

@@ -7,8 +7,10 @@ What is decided is seen on a server that does what `Mirror` says llama.cpp does;
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -18,13 +20,15 @@ from server_bridge.failover.endpoints import Endpoints
 from server_bridge.fim.layout import WIDTH, Ids, head, ids, join_runs
 from server_bridge.http.responses import Object
 from server_bridge.llama import answers
-from server_bridge.llama.backend import LlamaServer
+from server_bridge.llama.backend import LlamaServer, Own
 from server_bridge.llama.cache import PREFILL, Cache
 from server_bridge.llama.checkpoints import ModelMemory
+from server_bridge.llama.contents import n_tokens
 from server_bridge.llama.link import Body, Identity, Link
-from server_bridge.llama.mirror import Mirror, n_tokens
+from server_bridge.llama.mirror import Mirror
 from server_bridge.llama.slot_client import Evaluated, SlotClient
 from server_bridge.llama.slots import ASIDE
+from server_bridge.process import sizing
 from server_bridge.protocol import BackendUnusable, Chunk, Prompt, Request
 from server_bridge.speeds import Speeds
 from tests.llama_server import llama_server
@@ -254,3 +258,51 @@ async def take_turns(backend: Endpoints | LlamaServer, n_documents: int, most: i
                 assert timings.expected_n in (None, timings.cache_n)
                 costs.append(timings.prompt_n)
             assert n_round == 0 or max(costs) <= most
+
+
+def _own_memory(model: Path, aside_mib: int) -> ModelMemory:
+    """Return what is known of a model that we started, with so much for what is set aside."""
+    memory = sizing.memory_of(sizing.read_facts(model), 512, 2, 64 << 30)
+    return memory._replace(aside_bytes=aside_mib << 20)
+
+
+async def visit(url: str, n_documents: int, memory: ModelMemory) -> tuple[list[int], str]:
+    """
+    Look twice at documents of 150 tokens behind 200 that all share; return what each round
+    evaluated beside what had to be, and what the user is told.
+    """
+    own = Own("test", memory, is_shared=lambda: False)
+    rng, shared, counts = random.Random(1), [*range(300, 500)], list[int]()
+    windows = [rng.choices(range(300, 3000), k=150) for _ in range(n_documents)]
+    async with aclosing(LlamaServer(url, own=own)) as server:
+        await server.connect()
+        assert server._connected is not None
+        cache = server._connected.cache
+        for _ in range(2):
+            counts.append(0)
+            for n, window in enumerate(windows):
+                done = await evaluate(cache, f"d{n}", ids(shared + window), PREFILL)
+                counts[-1] += done.cost.prompt_n
+                sure = done.outlook is not None and done.outlook.sure
+                assert not sure or done.outlook.reused <= done.cost.cache_n
+        return counts, server.state.cache_problem
+
+
+@pytest.mark.engine
+@pytest.mark.usefixtures("patient")
+async def test_a_second_visit_of_many_files_costs_a_token_each() -> None:
+    """What the engine has set aside of 40 files is known, and loaded: no window is paid for twice."""
+    with llama_server(BUNDLED, endpoint_slots=True, cache_ram_mib=64) as url:
+        (_, again), problem = await visit(url, 40, _own_memory(BUNDLED, 64))
+    assert again <= 80
+    assert not problem
+
+
+@pytest.mark.engine
+@pytest.mark.usefixtures("patient")
+async def test_what_the_engine_drops_is_not_expected() -> None:
+    """Of 40 files in room for eight the oldest are gone: that is foretold, and no trouble."""
+    with llama_server(BUNDLED, endpoint_slots=True, cache_ram_mib=7) as url:
+        (_, again), problem = await visit(url, 40, _own_memory(BUNDLED, 7))
+    assert again > 80
+    assert not problem
