@@ -172,6 +172,8 @@ class Cache:
         slot, clear = slots.choose(document, whole.packed, ahead=ahead)
         if not clear:
             return slot
+        if slot is not None and await self.client.unless_busy(slot) is None:
+            return None
         # The policy learns from the first time what evaluating something foreign does.
         before = await self.client.tokens_by_slot(idle=True) if slots.is_learning else None
         evaluated = await self.client.run("", ids([self.foreign]), PREFILL, slot)

@@ -116,10 +116,12 @@ class SlotClient:
         self, document: str, whole: Ids, options: Object, slot: int | None
     ) -> AsyncGenerator[Told, None]:
         """
-        Evaluate *whole* of *document* ("" for none) in *slot*, and decode.
+        Evaluate *whole* of *document* ("" for none) in *slot*, or where the server puts it if that
+        is busy, and decode.
 
         Closing it ends the work and waits until the slot is free.
         """
+        slot = await self.unless_busy(slot)
         made, last, n_chars, n_predict = list[int](), Event(), 0, options["n_predict"]
         bounds = AnswerBounds(self.link.url, n_predict, LATE_TEXT, n_predict + SPARE_EVENTS)
         moves = completion.MOVING.keys() <= options.keys()
@@ -215,6 +217,18 @@ class SlotClient:
         except WITHOUT:
             return None
         return slots if all(slot.id < self.server.n_slots for slot in slots) else None
+
+    async def unless_busy(self, slot: int | None) -> int | None:
+        """
+        Return *slot*, None where another client's request may be in it.
+
+        llama.cpp keeps a request that names a busy slot at the head of its queue, and lets no other
+        pass although another slot is idle.
+        """
+        if slot is None or self.mirror.exclusive:
+            return slot
+        slots = await self.look() or []
+        return slot if any(it.id == slot and not it.is_processing for it in slots) else None
 
     async def speculates(self) -> bool | None:
         """

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from server_bridge.failover import endpoints
-from server_bridge.http import client
+from server_bridge.http import client, transport
 from server_bridge.openai import waking
 
 PATIENCE_S = 120.0  # only a test that fails waits so long
@@ -47,6 +47,7 @@ def be_patient(patch: pytest.MonkeyPatch, patience_s: float) -> None:
 
     patch.setattr(client.Http, "__init__", patiently)
     patch.setattr(client, "SOON_S", patience_s)
+    patch.setitem(transport.TIMES, "connect", patience_s)
     patch.setattr(waking, "FIRST_S", patience_s)
     for name in ("CONNECT_S", "CONNECT_ALL_S"):
         patch.setattr(endpoints, name, patience_s)

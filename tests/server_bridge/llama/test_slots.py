@@ -10,6 +10,7 @@ import json
 import random
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,16 +19,17 @@ import pytest
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.failover.endpoints import Endpoints
 from server_bridge.fim.layout import WIDTH, Ids, head, ids, join_runs
+from server_bridge.http.client import Http
 from server_bridge.http.responses import Object
-from server_bridge.llama import answers
+from server_bridge.llama import answers, completion
 from server_bridge.llama.backend import LlamaServer, Own
 from server_bridge.llama.cache import PREFILL, Cache
 from server_bridge.llama.checkpoints import ModelMemory
 from server_bridge.llama.contents import n_tokens
 from server_bridge.llama.link import Body, Identity, Link
 from server_bridge.llama.mirror import Mirror
-from server_bridge.llama.slot_client import Evaluated, SlotClient
-from server_bridge.llama.slots import ASIDE
+from server_bridge.llama.slot_client import Evaluated, SlotClient, body
+from server_bridge.llama.slots import ASIDE, SlotChoice
 from server_bridge.process import sizing
 from server_bridge.protocol import BackendUnusable, Chunk, Prompt, Request
 from server_bridge.speeds import Speeds
@@ -306,3 +308,36 @@ async def test_what_the_engine_drops_is_not_expected() -> None:
         (_, again), problem = await visit(url, 40, _own_memory(BUNDLED, 7))
     assert again > 80
     assert not problem
+
+
+@pytest.mark.engine
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("clears", [False, True])
+async def test_a_busy_slot_is_never_named(*, clears: bool) -> None:
+    """Another client took it since we looked: our prompt and a third client's go to the idle one."""
+    with llama_server(BUNDLED, endpoint_slots=True, n_ctx=2 * 8192) as url:
+        server, http = LlamaServer(url), Http(url)
+        async with aclosing(http), aclosing(server):
+            await server.connect()
+            assert server._connected is not None
+            cache, client = server._connected.cache, server._connected.cache.client
+            prompt = ids([*range(300, 340)])
+            long = {
+                **PREFILL,
+                **completion.ALWAYS,
+                "n_predict": 6000,
+                "id_slot": 0,
+                "ignore_eos": True,
+            }
+            other = Link(http)
+            await other.meet()
+            working = other.stream(long, partial(body, ids([*range(700, 740)])))
+            async with aclosing(working):
+                await anext(working)
+                client.slots.choose = lambda *_, **__: SlotChoice(0, clear=clears)  # type: ignore[method-assign]
+                slot = await cache.prepare("d", prompt) if clears else 0
+                ours = await client.run("d", prompt, PREFILL, slot)
+                third = await client.run("", ids([*range(900, 940)]), PREFILL, None)
+                shown = {slot.id: slot.is_processing for slot in await client.look() or []}
+    assert (ours.slot, third.slot) == (1, 1)
+    assert shown == {0: True, 1: False}
