@@ -48,6 +48,25 @@ def test_odds_of_any_size_are_read() -> None:
         assert token.logprob == 0.0
 
 
+@pytest.mark.parametrize(
+    ("told", "known"),
+    [
+        ([(1, -0.5), (2, -0.25), (3, -1.0)], [-0.5, -0.25, -1.0]),
+        ([(1, -0.5), (2, 0.0), (3, -1.0)], [-0.5, None, -1.0]),  # as it answers in one piece
+        ([(1, -0.5), (3, -1.0)], [-0.5, None, -1.0]),  # as it streams: the entry is missing
+        ([(3, -1.0)], [None, None, -1.0]),
+        ([], [None, None, None]),
+    ],
+)
+def test_of_a_drafted_token_nothing_is_known(
+    told: list[tuple[int, float]], known: list[float | None]
+) -> None:
+    """Whether its entry is 0 or missing, the others keep theirs."""
+    tokens = tuple(Token(number, b"x") for number in (1, 2, 3))
+    entries = [Entry(number, logprob, []) for number, logprob in told]
+    assert [token.logprob for token in rate_tokens(tokens, entries, drafted=True)] == known
+
+
 @pytest.mark.parametrize("forced", ["x", '"\\', "\n\t\0\x7f", "é\u2028🎉"])
 def test_grammars_are_one_line_of_safe_characters(forced: str) -> None:
     """Whatever is forced, the grammar stays one well-formed line."""
