@@ -5,11 +5,16 @@ Such a server gives no byte meanwhile, and Ollama gives up loading when the clie
 server of which nothing was heard for a while, and that gives no answer, is asked for one token by
 a request of our own: it holds nothing of the user's, no key cancels it, and it may take minutes.
 Meanwhile every other request fails at once as `Loading`.
+
+A connection may also be dead, of a proxy that restarts or of a dropped address. So the request
+stays, and beside it one more is sent on a new connection from time to time, in place of the last
+such: the server has two of ours at most, and the first answer ends the wait.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import logging
 import math
@@ -25,6 +30,8 @@ from server_bridge.protocol import BackendError, BackendRejected, BackendTimeout
 # For the first event of a server that may sleep: our steps take a quarter of a second.
 FIRST_S = 1.5
 HEARD_S = 60.0  # a server that answered so lately is awake; Ollama's models sleep after 5 minutes
+SOON_S = 5.0  # until one that was heard lately is asked once more
+AGAIN_S = (10.0, 20.0, 40.0)  # and then, and any other; the last of these again and again
 
 log = logging.getLogger(__name__)
 
@@ -102,17 +109,59 @@ class Waking:
         log.info("openai.asleep url=%s", self._http.url)
 
     async def _wake(self) -> None:
-        http, self._error = self._http.another(), None
+        """Ask until there is an answer; what failed is noted."""
+        self._error = None
+        try:
+            async with asyncio.timeout(LOAD_S):
+                await self._ask_again()
+        except TimeoutError:
+            self._error = BackendTimeout(f"{self._http.url} gave no answer in {LOAD_S:.0f} s")
+            return
+        except BackendError as error:
+            self._error = error
+            return
+        self._heard = time.monotonic()
+        log.info("openai.awake url=%s after=%.1f", self._http.url, self._heard - self._began)
+
+    async def _ask_again(self) -> None:
+        """Return after the first answer. Raises what the first request failed of."""
+        first = asyncio.create_task(self._ask(), name="wake first")
+        further = asyncio.create_task(self._ask_further(), name="wake again")
+        try:
+            await asyncio.wait({first, further}, return_when=asyncio.FIRST_COMPLETED)
+            if first.done():
+                first.result()
+        finally:
+            first.cancel()
+            further.cancel()
+            await asyncio.gather(first, further, return_exceptions=True)
+
+    async def _ask_further(self) -> None:
+        """
+        Ask, one after the other, until there is an answer. That one fails says nothing of the first
+        request: the server may take one at a time.
+        """
+        is_heard = self._began - self._heard <= HEARD_S
+        first_s, *pauses = (SOON_S, *AGAIN_S) if is_heard else AGAIN_S
+        await asyncio.sleep(first_s)
+        for pause_s in itertools.chain(pauses, itertools.repeat(AGAIN_S[-1])):
+            try:
+                async with asyncio.timeout(pause_s):
+                    await self._ask()
+                    return
+            except TimeoutError:
+                log.info("openai.silent url=%s", self._http.url)
+            except BackendError:
+                await asyncio.sleep(pause_s)
+
+    async def _ask(self) -> None:
+        """Ask on a connection of its own; return after the first event, or a refusal."""
+        http = self._http.another()
         http.patience_s = LOAD_S
         try:
             async with aclosing(http.stream(self._path, self._body)) as events:
                 await anext(events, None)
         except BackendRejected as error:  # it refuses, so it is awake
             log.info("openai.awake url=%s reason=%s", self._http.url, error)
-        except BackendError as error:
-            self._error = error
-            return
         finally:
             await http.aclose()
-        self._heard = time.monotonic()
-        log.info("openai.awake url=%s after=%.1f", self._http.url, self._heard - self._began)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from server_bridge.speeds import GUESS
 from tests.fuzz import FUZZ
 from tests.wire import laws
-from tests.wire.attacks import ATTACKS
+from tests.wire.attacks import ATTACKS, silent
 from tests.wire.laws import HOW, Run, Story, draw, find, play
-from tests.wire.servers import SERVERS
+from tests.wire.network import Asked
+from tests.wire.servers import SERVERS, Answer
 
 pytestmark = [pytest.mark.promise("answers-are-bounded")]
 N_AT_ONCE, N_SEEDS = 20, 20 if FUZZ == 1 else 40 * FUZZ
@@ -52,6 +56,30 @@ def test_a_queue_is_waited_for(kind: str) -> None:
 
     run = play(Story(kind, ("attack queued stream 1 1.0", "ask a hand 300.0", "note 0.0")), Noting)
     assert (run.troubles, run.n_texts) == ({}, 2)
+
+
+@pytest.mark.parametrize("n_dead", [1, 2, 3])
+def test_connections_without_a_byte(n_dead: int) -> None:
+    """One after the other is dead, and the request of a user who waits by hand has its text."""
+
+    class Dead(Run):
+        n_left = 0
+
+        async def do_die(self) -> None:
+            self.n_left = n_dead
+
+        async def serve(self, asked: Asked, second: Any = None) -> AsyncGenerator[bytes, None]:
+            pieces = super().serve(asked, second)
+            if self.n_left and asked.path.endswith("completions"):
+                self.n_left -= 1
+                pieces = silent(Answer(), self.rng)
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    yield piece
+
+    story = Story("openai", ("ask b hand 3.0", "die 0.0", "key a 0.0", "ask a hand 29.0"))
+    run: Any = play(story, Dead)
+    assert (run.troubles, run.n_texts, run.n_left) == ({}, 3, 0)
 
 
 def test_random_stories_do_something() -> None:

@@ -115,6 +115,57 @@ async def test_it_does_not_wait_for_ever(cold, monkeypatch, backend) -> None:
         assert backend.state.health is not Health.LOADING
 
 
+@pytest.mark.parametrize("n_silent", [1, 2, 3, 4])
+async def test_connections_that_are_dead_end_with_the_next_one(
+    n_silent: int, cold, backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    However many requests in a row get no byte, a further one is answered; the first of ours stays
+    open, as a server that loads needs it, and there are two of ours at most.
+    """
+    monkeypatch.setattr(waking, "SOON_S", 0.05)
+    monkeypatch.setattr(waking, "AGAIN_S", (0.1, 0.2))
+    open_now: list[int] = []
+
+    async def say_nothing(reader: asyncio.StreamReader, _: object) -> None:
+        cold.n_begun += 1
+        open_now.append(cold.n_begun - cold.n_given_up)
+        if cold.n_begun <= n_silent:
+            await reader.read(1)  # until the client hangs up
+            cold.n_given_up += 1
+        else:
+            cold.is_loaded = True
+
+    monkeypatch.setattr(cold, "_load", say_nothing)
+    await ask_in_vain(backend)
+    await backend.connect()
+    assert (await backend.complete(REQUEST)).text == TEXT
+    assert max(open_now) <= 2
+    assert cold.n_begun == n_silent + 1
+    await until(lambda: cold.n_given_up == n_silent)
+
+
+async def test_a_further_request_that_fails_leaves_the_first(cold, backend, monkeypatch) -> None:
+    """A server that takes one request at a time refuses the others while it loads."""
+    monkeypatch.setattr(waking, "AGAIN_S", (0.02, 0.02))
+    real, n_asked = Http.stream, []
+
+    def stream(http: Http, *given: object) -> object:
+        n_asked.append(1)
+        if len(n_asked) > 2:
+            raise ServerError("503: busy")
+        return real(http, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Http, "stream", stream)
+    await ask_in_vain(backend)
+    connecting = asyncio.create_task(backend.connect())
+    await until(lambda: len(n_asked) > 4)
+    assert not connecting.done()
+    cold.finish_loading()
+    await connecting
+    assert backend.state.health is Health.READY
+
+
 @pytest.mark.parametrize(("status", "error"), [(500, ServerError), (400, None)])
 async def test_what_comes_of_it_is_told(
     status: int, error: type[BackendError] | None, cold: ColdServer, backend
