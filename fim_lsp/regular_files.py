@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 from pathlib import Path
 
 _FLAGS = os.O_RDONLY | sum(
@@ -19,6 +20,9 @@ _FLAGS = os.O_RDONLY | sum(
 )
 _NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG}
 _TRIES = 3  # of a file that is written meanwhile
+# Many editors empty a file and then write it. One that changed so lately may be half of itself.
+REST_S = 0.1
+MOST_REST_S = 1.0  # that a file of rules which is written all the time is waited for
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # what it begins with, if its writer marks it
 _UTF_16_SHARE = 3  # each other byte of such a text is 0; git takes a rule up to the first one
 _KINDS = {stat.S_IFDIR: "is a folder", stat.S_IFIFO: "is a pipe", stat.S_IFSOCK: "is a socket"}
@@ -64,13 +68,14 @@ def read_beginning(path: Path, longest: int, *, follow: bool) -> bytes | None:
 
 def read_rules(path: Path, longest: int, *, follow: bool) -> bytes | None:
     """
-    Return a file that says what is private; None where there is none.
+    Return a file that says what is private, once it was not written for `REST_S`; None where there
+    is none.
 
     Raises Wrong where something is there that cannot be read, is written meanwhile, is no text in
     an encoding that ASCII is a part of, or has more than *longest* bytes.
     """
     try:
-        data = read_beginning(path, longest + 1, follow=follow)
+        data = _read_at_rest(path, longest + 1, follow=follow)
     except Wrong:
         raise
     except OSError as error:
@@ -80,6 +85,38 @@ def read_rules(path: Path, longest: int, *, follow: bool) -> bytes | None:
     if data and len(data) > longest:
         raise Wrong(path, f"has more than {longest} bytes", "shorten it")
     return data
+
+
+def _read_at_rest(path: Path, longest: int, *, follow: bool) -> bytes | None:
+    """
+    Return the beginning of a file as `read_beginning` does, after the file was left alone for
+    `REST_S`: what is read before may lack the rule that comes next. A file that is not there is
+    looked for twice where its folder was changed. Raises Wrong after `MOST_REST_S`.
+    """
+    until = time.monotonic() + MOST_REST_S
+    was_there = True
+    while True:
+        data = read_beginning(path, longest, follow=follow)
+        left_s = _rest_left(path if data is not None else path.parent)
+        if left_s <= 0 or (data is None and not was_there):
+            return data
+        was_there = data is not None
+        if time.monotonic() > until:
+            raise Wrong(path, "is being written", "it is read again soon")
+        time.sleep(left_s)
+
+
+def _rest_left(path: Path) -> float:
+    """
+    Return in how many seconds *path*, and what it leads to, will not have changed for `REST_S`.
+
+    A time in the future, of another machine's clock, says nothing about that.
+    """
+    now = time.time()
+    abouts = [about for about in (look(path, follow=False), look(path)) if about is not None]
+    files = [about for about in abouts if not stat.S_ISCHR(about.st_mode)]
+    ages = [now - at for about in files for at in (about.st_mtime, about.st_ctime)]
+    return max((REST_S - age for age in ages if abs(age) < REST_S), default=0.0)
 
 
 def look(path: Path, *, follow: bool = True) -> os.stat_result | None:

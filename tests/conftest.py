@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fim_lsp import regular_files
 from fim_lsp.workspace import reader
 from tests import parsing
 from tests.models import of_family
@@ -45,6 +46,14 @@ def parser() -> Iterator[None]:
         yield
     parsing.ours.end()
     parsing.ours.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def files_rest() -> Iterator[None]:
+    """A file of rules that a test wrote counts at once, but in tests/lsp/test_rules_in_writing.py."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(regular_files, "REST_S", 0.0)
+        yield
 
 
 @pytest.fixture(autouse=True)

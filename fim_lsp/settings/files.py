@@ -28,7 +28,7 @@ _MOST_BYTES = 16_384  # five times all settings with comments
 # In a line: tomllib takes quadratic time for the parts of a dotted key, 0.6 s for a file full of
 # them.
 _MOST_DOTS = 500
-LIMIT_S = 0.2  # for all files: the server does nothing else meanwhile
+LIMIT_S = 0.08  # for all files: the server does nothing else meanwhile
 LATE = "no answer yet; no suggestions until there is one"
 _READERS = ThreadPoolExecutor(64, "settings")  # each may hang with one file
 _ASKED = "workspace/configuration"
