@@ -64,7 +64,7 @@ ONLY = {
     "time": {
         "fim_lsp.session.state.open_documents", "fim_lsp.session.completer",
         "fim_lsp.session.session", "fim_lsp.lsp.server",
-        "fim_lsp.lsp.watchdog", "fim_lsp.cli", "server_bridge",
+        "fim_lsp.lsp.watchdog", "fim_lsp.regular_files", "fim_lsp.cli", "server_bridge",
     },
     "random": set[str](),
 }  # fmt: skip
