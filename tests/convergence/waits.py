@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from fim_lsp import regular_files
 from fim_lsp.context.grammars import find_borders
 from fim_lsp.context.uses import find_uses
 from fim_lsp.lsp import rpc, structure
@@ -169,6 +170,7 @@ def new_world(delays: Delays) -> Iterator[World]:
             patch.setattr(time, clock, world.time)
         patch.setattr(time, "monotonic_ns", lambda: int(world.time() * 1e9))
         patch.setattr(time, "time", lambda: EPOCH + world.time())
+        patch.setattr(regular_files, "REST_S", 0.0)  # a thread that rests would hold the loop
         patch.setattr(files, "_READERS", Readers(world))
         patch.setattr(files, "wait", wait)
         patch.setattr("fim_lsp.workspace.explorer.grow", grow_slice)
