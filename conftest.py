@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 
@@ -40,3 +41,13 @@ def no_exception_is_lost() -> Iterator[None]:
     """Each exception of a task reaches code that asks for it."""
     yield
     assert lost_exceptions.take() == []
+
+
+@pytest.fixture(autouse=True)
+def levels_stay() -> Iterator[None]:
+    """A session in this process sets how much is logged; the next test hears as much as before."""
+    loggers = [logging.getLogger(name) for name in ("fim_lsp", "server_bridge", "pygls")]
+    before = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, before, strict=True):
+        logger.setLevel(level)

@@ -21,13 +21,14 @@ ENDS = {
     "server_bridge.machine.sockets._query_kernel": "the kernel ends its list, or a timeout",
     "server_bridge.process.embedded_child._end_unused": "sleeps between two looks",
     "server_bridge.weights.model_files._append_all": "takes one of `WAITS_S`, or enough bytes",
+    "fim_lsp.regular_files._read_at_rest": "sleeps between two looks, for `MOST_REST_S`",
     "fim_lsp.context.memory.note_close": "`_forget` drops the file that was closed first",
 }
 
 # Methods that take something out of what they are called on, or read on in it.
 SHRINK = {
     "pop", "popleft", "popitem", "remove", "discard", "clear", "get", "read", "readline",
-    "goto_first_child", "goto_next_sibling", "goto_parent", "next_event",
+    "goto_first_child", "goto_first_child_for_byte", "goto_next_sibling", "goto_parent", "next_event",
 }  # fmt: skip
 
 Loop = tuple[str, ast.While]

@@ -46,7 +46,7 @@ def test_every_source_is_heard_and_the_last_wins(editor: Editor, tmp_path: Path)
     (project / ".fim-lsp.toml").write_text("ring.chunks = 2\n", "utf-8")
     saved = {"uri": (project / ".fim-lsp.toml").as_uri()}
     editor.notify("textDocument/didSave", {"textDocument": saved})
-    assert capacity(editor) == 2
+    wait_for_capacity(editor, 2)
     (warning, *_) = editor.messages("window/showMessage")
     assert ".fim-lsp.toml: line 2: a project may not set fim.backend.url" in warning["message"]
 
@@ -92,14 +92,14 @@ def test_what_is_saved_in_the_editor_is_read_again(editor: Editor, tmp_path: Pat
     assert capacity(editor) == 16
     user.write_text("ring.chunks = 9\n", "utf-8")
     editor.notify(method, {"textDocument": {"uri": user.as_uri()}})
-    assert capacity(editor) == 9
+    wait_for_capacity(editor, 9)
     project.write_text("ring.chunks = 2\n", "utf-8")
     editor.notify(method, {"textDocument": {"uri": project.as_uri().replace("/.", "/%2E")}})
-    assert capacity(editor) == 2
+    wait_for_capacity(editor, 2)
     project.unlink()
     event = {"uri": project.as_uri(), "type": 3}
     editor.notify("workspace/didChangeWatchedFiles", {"changes": [event]})
-    assert capacity(editor) == 9
+    wait_for_capacity(editor, 9)
     a, rules = project.with_name("a.py"), project.with_name(".gitignore")
     a.write_text("x = 1\n", "utf-8")
     editor.open(a.as_uri(), "x = 1\n")

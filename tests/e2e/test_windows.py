@@ -126,6 +126,7 @@ def test_windows_share_an_engine_that_keeps_what_each_needs(
     assert second.type("\n") <= 8
     assert engines(tmp_path) == [engine]
     engine.kill()
+    second.insert("x = ")  # of which nothing is known
     second.wait_answered("the next engine")
     [engine] = engines(tmp_path)
     assert all("No suggestion" in text for text in second.editor.shown())

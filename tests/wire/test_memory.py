@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from server_bridge.llama import mirror, tokenizer
+from server_bridge.llama import contents, tokenizer
 from tests.fuzz import FUZZ
 from tests.wire.attacks import ATTACKS
 from tests.wire.laws import Run, Story, play
@@ -43,7 +43,7 @@ def small_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are full soon."""
     for name in ("N_TEXTS", "N_RUNS", "N_PIECES"):
         monkeypatch.setattr(tokenizer, name, 16)
-    monkeypatch.setattr(mirror, "N_SAVED", 4)
+    monkeypatch.setattr(contents, "N_SAVED", 4)
 
 
 class Measured(Run):
