@@ -111,9 +111,8 @@ def test_rejecting(workbench: Workbench, server: Scripted) -> None:
 
 def test_a_change_far_to_the_right_is_in_sight(workbench: Workbench, server: Scripted) -> None:
     """The diff shows where the first line that differs is new."""
-    edited(
-        workbench, server, "wide.py", text=WIDE[WIDE.index("def") :].replace("last", "# multiply")
-    )
+    wide = WIDE[WIDE.index("def") :].replace("last)", "last)  # multiply")
+    edited(workbench, server, "wide.py", text=wide)
     changed = ".editor-instance .modified-in-monaco-diff-editor span::-p-text(multiply)"
     workbench.wait_until(lambda: workbench("inSight", changed), "the change in sight")
     workbench("press", "Escape")
