@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from fim_lsp.next_edit.log import TOGETHER
 from tests.editors import programs
 from tests.editors.neovim import Neovim
 
@@ -83,6 +85,7 @@ def renamed(editor: Neovim, tmp_path: Path) -> Neovim:
     opened(editor, tmp_path, BOX)
     for line in (1, 2):
         editor.send(f":{line}\r0/hight\rcwheight{ESCAPE}")
+        time.sleep(2 * TOGETHER)  # what comes sooner is one key at several cursors
     editor.wait_for("area = height * width")
     return editor
 
