@@ -208,8 +208,8 @@ def _ignore_files(folder: Path, within: Sequence[tuple[Path, Repository]] = ()) 
 def _is_left_out(folder: Path, within: Sequence[tuple[Path, Repository]]) -> bool:
     """Return whether git has rules for *folder* that are not on the disk."""
     for top, found in within:
-        name = folder.relative_to(top).as_posix() if found.left_out else ""
-        if encode_name(name).removeprefix(b".") in found.left_out and found.left_out:
+        name = "" if folder == top else folder.relative_to(top).as_posix()
+        if encode_name(name) in found.left_out:
             return True
     return False
 

@@ -27,12 +27,14 @@ FILES = {
     "open/.gitignore": "*.open\n",
     "open/a.py": "a = 1\n",
     "shut/.gitignore": "*.shut\n",
+    ".dot/.gitignore": "*.dot\n",
     "shut/in/.gitignore": "*.in\n",
     "shut/in/b.py": "b = 1\n",
 }
 ASKED = [
     "x.py", "x.top", "x.open", "open/x.py", "open/x.top", "open/x.open", "shut/x.py",
     "shut/x.shut", "shut/in/x.py", "shut/in/x.shut", "shut/in/x.in", "shut/in/x.top",
+    ".dot/x.py", ".dot/x.dot",
 ]  # fmt: skip
 
 
@@ -81,6 +83,7 @@ LAYOUTS: dict[str, Callable[[Path], object]] = {
     "a cone with a sparse index": lambda top: sparse(top, "open", cone=True, index=True),
     "skipped": lambda top: skip(top, "shut/in/.gitignore"),
     "skipped at the top": lambda top: skip(top, ".gitignore"),
+    "skipped in a folder with a dot": lambda top: skip(top, ".dot/.gitignore"),
     "a split index": split,
     "version 4": compress,
     "to be added": lambda top: git("add", "-N", "--force", ".", cwd=top),
