@@ -23,7 +23,7 @@ _LANGUAGES = {
     "perl": "perl", "r": "r", "ruby": "ruby", "sh": "shellscript", "sql": "sql", "svg": "html",
 }  # fmt: skip
 _CELL = re.compile(r"\s*%%(!|\w+)")
-_LINE = re.compile(r"(?P<before>\s*(?:[\w, ]+=\s*)?)(?P<mark>!|%%?(?P<magic>[^\W\d]\w*))")
+_LINE = re.compile(r"(?P<before>\s*+(?:[\w,][\w, ]*=\s*+)?)(?P<mark>!|%%?(?P<magic>[^\W\d]\w*))")
 _USE = re.compile(r"\{\{|\}\}|\{(?P<code>[^{}]+)\}|\$(?P<name>[^\W\d]\w*)")
 
 

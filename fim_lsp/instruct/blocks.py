@@ -35,7 +35,7 @@ MOST_THOUGHTS = 20  # with words between them, likewise
 MOST_CHARS = 256_000  # of an answer: four times the longest selection
 QUOTED_CHARS = 4  # of a line; shorter ones, as `}`, stand in any text
 
-_FENCE = re.compile(r"^([ \t]*)(`{3,}(?=[^`]*$)|~{3,})(.*)$")
+_FENCE = re.compile(r"^([ \t]*)(`{3,}(?=[^`]*$)|~{3,}+)(.*)$")
 
 
 class Fence(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from fim_lsp.suggest.lines import indent, mark, scanner
 
-_DOTS = r"(?:\.{3,}|…)"
+_DOTS = r"(?:\.{3,}+|…)"
 _THING = (
     r"(?:code|lines?|logic|contents?|parts?|body|implementation|methods?|functions?"
     r"|class(?:es)?|file|document|imports?|cases?|tests?|fields?|properties|props|styles?|rules?"

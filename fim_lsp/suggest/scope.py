@@ -38,7 +38,7 @@ _OPAQUE = types("raw_text preproc_arg")
 # Texts of another language: in elements, between fences, and in PHP's tags.
 _ELEMENT = re.compile(r"<(/?)(script|style)\b([^<>]*)>")
 _LANG = re.compile(r"""\blang=["']?(\w+)""")
-_FENCE = re.compile(r"(?m:^)[ \t]*(`{3,}|~{3,})[ \t]*([\w+#-]*)[^\n]*\n")
+_FENCE = re.compile(r"(?m:^)[ \t]*(`{3,}+|~{3,}+)[ \t]*+([\w+#-]*+)[^\n]*+\n")
 _PHP = re.compile(r"<\?(?:php\b|=)|\?>")
 _PAGES = frozenset(["html", "vue", "svelte", "astro"])
 
