@@ -153,8 +153,10 @@ def apply_edits(document: Document, edits: Iterable[Edit], version: int) -> Docu
 
 def apply(lines: list[str], edit: Edit) -> None:
     """Change the *lines* of a document by one edit."""
-    start, end = _clamp(lines, edit.start), _clamp(lines, edit.end)
-    first, last = start.line, end.line
+    start = _clamp(lines, edit.start)
+    end = _clamp(lines, edit.end)
+    first = start.line
+    last = end.line
     text = lines[first][: start.column] + edit.text + lines[last][end.column :]
     if "\n" not in edit.text and "\r" not in edit.text and not text.startswith("\n"):
         lines[first : last + 1] = [text]
@@ -175,7 +177,8 @@ def difference(old: Sequence[str], new: Sequence[str]) -> Edit:
     """
     above, below = alike(old, new)
     last = len(old) - below
-    changed, text = old[above:last], new[above : len(new) - below]
+    changed = old[above:last]
+    text = new[above : len(new) - below]
     if len(changed) == len(text) == 1 and line_end(changed[0]) == line_end(text[0]):
         left, right = alike(changed[0], text[0])
         end = len(changed[0]) - right
@@ -200,7 +203,8 @@ def minimal(document: Document, edit: Edit) -> Edit:
     begin or end within a line end.
     """
     start = document.clamp(edit.start)
-    old, new = document.between(start, document.clamp(edit.end)), edit.text
+    old = document.between(start, document.clamp(edit.end))
+    new = edit.text
     head, tail = alike(old, new)
     start = after(start, old[:head])
     return Edit(start, after(start, old[head : len(old) - tail]), new[head : len(new) - tail])

@@ -269,7 +269,8 @@ def _show_command(command: Sequence[str], key_file: Path) -> int:
     """Print a command line as a shell takes it; returns the exit code."""
     screen_on(sys.stdout).text(shlex.join(command))
     if not key_file.exists():  # written by `serve` alone, for as long as it runs
-        file, folder = shlex.quote(str(key_file)), shlex.quote(str(key_file.parent))
+        file = shlex.quote(str(key_file))
+        folder = shlex.quote(str(key_file.parent))
         make = f"(umask 077; mkdir -p {folder}; openssl rand -hex 32 > {file})"
         screen_on(sys.stderr).line(f"Make its key first: {make}")
     return 0

@@ -59,7 +59,8 @@ def read_beginning(path: Path, longest: int, *, follow: bool) -> bytes | None:
         if _is_null(about):
             return b""
         with open(path, "rb", opener=lambda name, _: os.open(name, _FLAGS)) as file:
-            data, n_opened = file.read(longest), os.fstat(file.fileno()).st_ino
+            data = file.read(longest)
+            n_opened = os.fstat(file.fileno()).st_ino
         after = _look_at_file(path, follow=follow)
         if after is not None and stamp(after) == stamp(about) and n_opened == about.st_ino:
             return data

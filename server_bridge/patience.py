@@ -87,6 +87,7 @@ class Watch:
     def decide(self, seen: Seen, now: float) -> NextStep:
         """Return what follows a look at the time *now*, in seconds."""
         if seen is not self._seen:
-            self._seen, self._since = seen, now
+            self._seen = seen
+            self._since = now
         limit_s, step = RULES[self.server, seen]
         return step if now - self._since >= limit_s else NextStep.WAIT

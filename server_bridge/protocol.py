@@ -193,7 +193,8 @@ class Measure:
     @classmethod
     def of(cls, parts: Sequence[tuple[str, int]], cached: int) -> Measure:
         """Measure a prompt of these *parts*: what each is, and its tokens."""
-        total, by_kind = sum(n for _, n in parts), dict(parts)
+        total = sum(n for _, n in parts)
+        by_kind = dict(parts)
         names = ("repo", "path", "prefix", "suffix", "middle")
         return cls(
             total=total,

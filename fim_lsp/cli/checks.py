@@ -96,7 +96,8 @@ Check = Callable[[Target], Awaitable[list[Finding]]]
 
 async def privacy(target: Target) -> list[Finding]:
     """Report where code is sent, and whether it is encrypted on the way."""
-    backend, next_edits = target.config.backend, target.config.next_edit.server
+    backend = target.config.backend
+    next_edits = target.config.next_edit.server
     keys = [("backend", endpoint.api_key_env) for endpoint in list_servers(backend)]
     findings = []
     for section, env in dict.fromkeys((*keys, ("nextEdit.server", next_edits.api_key_env))):
@@ -165,7 +166,8 @@ async def speed(target: Target) -> list[Finding]:
 
 async def cache(target: Target) -> list[Finding]:
     """Check that the server keeps what it evaluated when two files are edited in turn."""
-    n_right, n_foretold = 0, 0
+    n_right = 0
+    n_foretold = 0
     for typed in WORDS:
         for path in ("first.py", "second.py"):
             prompt = replace(TRIAL, path=path, middle=TRIAL.middle + typed)
@@ -201,7 +203,8 @@ async def speculation(target: Target) -> list[Finding]:
 
 async def next_edit(target: Target) -> list[Finding]:
     """Check that the server for next edits has the model that is named, and that it is one."""
-    server, model = target.config.next_edit.server, target.next_edits
+    server = target.config.next_edit.server
+    model = target.next_edits
     if not target.config.next_edit.enabled or not (server.model or server.url):
         return []
     if not server.url:
@@ -219,7 +222,8 @@ async def next_edit(target: Target) -> list[Finding]:
 
 def _faster(target: Target, ms_per_token: float) -> str:
     """Say what is faster where a token takes *ms_per_token*, "" where nothing is, or it is quick."""
-    state, best = target.backend.state, target.best
+    state = target.backend.state
+    best = target.best
     if ms_per_token <= MOST_MS:
         return ""
     if not is_loopback(state.url) and state.kind != "embedded":
@@ -253,7 +257,8 @@ async def _trial(backend: Backend, typed: str = "") -> tuple[Reply, float]:
 
 def _of_names(server: BackendConfig, names: list[str]) -> Finding:
     """Check the model's name against the *names* of the server; none where it does not say."""
-    name, url = sanitize(server.model), redact_url(server.url)
+    name = sanitize(server.model)
+    url = redact_url(server.url)
     if server.model in names or not names:
         return Finding("next edit", "ok", f"{name} at {url}")
     fit = [served for served in names if format_of(served) is format_of(server.model)]

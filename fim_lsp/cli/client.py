@@ -181,10 +181,12 @@ class LspClient:
         started = moved = time.perf_counter()
         n_before = -1
         while not (await asyncio.wait({answer}, timeout=LOOK_SECONDS))[0]:
-            tokens, now = (await self.stats())["tokens"], time.perf_counter()
+            tokens = (await self.stats())["tokens"]
+            now = time.perf_counter()
             n_evaluated = tokens["evaluated"] + tokens["background"]
             if (n := n_evaluated + tokens["predicted"]) != n_before:
-                n_before, moved = n, now
+                n_before = n
+                moved = now
             if now - moved > ANSWER_SECONDS:
                 answer.cancel()
                 raise TimeoutError

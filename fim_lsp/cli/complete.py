@@ -112,7 +112,9 @@ def rows(all_tried: Sequence[Tried], backend: Mapping[str, Any]) -> dict[str, st
     return texts
 
 
-SUGGESTION, NO_SUGGESTION, ERROR = 0, 1, 2
+SUGGESTION = 0
+NO_SUGGESTION = 1
+ERROR = 2
 
 
 def run(arguments: Namespace) -> int:
@@ -127,7 +129,8 @@ def run(arguments: Namespace) -> int:
         screen.status("")
         screen.line(f"fim-lsp: {error}")
         return ERROR
-    tried, backend = all_tried[-1], stats["backend"]
+    tried = all_tried[-1]
+    backend = stats["backend"]
     reports = rows(all_tried, backend)
     if (message := backend.get("message")) and not (arguments.json or arguments.why):
         screen.say(f"fim-lsp: {message}")  # another model answers than the one that is named
@@ -167,7 +170,8 @@ async def _ask(
     Send a request by hand, and before that, to say why, one as while typing: each to a server of
     its own, which knows nothing of the other's text. Return the last one's numbers, too.
     """
-    all_tried, stats = list[Tried](), dict[str, Any]()
+    all_tried = list[Tried]()
+    stats = dict[str, Any]()
     for by_hand in (False, True) if arguments.why else (True,):
         async with editor(root_of(position.path), _settings(arguments)) as server:
             for path, text in others.items():
@@ -187,7 +191,8 @@ async def _try(
     def progress(n_tokens: int, seconds: float) -> None:
         screen.status(f"the model reads the file: {n_tokens:,} tokens … {seconds:.1f} s")
 
-    path, at = position.path, position.position
+    path = position.path
+    at = position.position
     answer = await server.complete(path, at, invoked=invoked, progress=progress)
     last = (await server.stats())["last"]
     screen.status("")

@@ -85,7 +85,8 @@ async def _play(screen: Screen) -> None:
             for name in OPEN:  # the first file starts the backend
                 server.open(root / name, (root / name).read_text("utf-8"))
             await _start(server, screen)
-            costs, taken = list[KeyCost](), list[str]()
+            costs = list[KeyCost]()
+            taken = list[str]()
             for scene in SCENES:
                 await _type(scene, root / scene.path, server, screen, costs, taken)
             stats = await server.stats()
@@ -118,14 +119,16 @@ async def _type(
     """Type *scene* into the file; notes what each key cost, and the texts that were *taken*."""
     lines = server.document(path).lines
     line = next(n for n, line in enumerate(lines) if body(line).strip() == scene.below)
-    cursor, rest = Position(line, len(body(lines[line]))), scene.text
+    cursor = Position(line, len(body(lines[line])))
+    rest = scene.text
     width = screen.width - len(NUMBERS.format("", "", ""))
     head = f"{clip(scene.title, width):<{width}}"
     screen.line()
     screen.line(screen.paint(head + NUMBERS.format("evaluated", "cached", "ms"), "title"))
     while rest:
         key = _key(rest)
-        cursor, rest = server.replace(path, cursor, cursor, key), rest[len(key) :]
+        cursor = server.replace(path, cursor, cursor, key)
+        rest = rest[len(key) :]
         before = await server.stats()
         answer = await server.complete(path, cursor)
         costs.append(cost := _cost(before, await server.stats(), answer.ms))
@@ -171,7 +174,8 @@ def _cost(before: dict[str, Any], after: dict[str, Any], ms: float) -> KeyCost:
 
 def summarize(screen: Screen, costs: list[KeyCost], taken: list[str], *, is_toy: bool) -> None:
     """Print what all keys cost, and what was *taken*."""
-    n_keys, n_chars = len(costs), sum(map(len, taken))
+    n_keys = len(costs)
+    n_chars = sum(map(len, taken))
     asked = [cost.evaluated for cost in costs if cost.streams]
     waits_ms = sorted(cost.ms for cost in costs)
     screen.line()

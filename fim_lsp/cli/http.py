@@ -129,11 +129,14 @@ def _addresses(local: local_port.LocalPort, key_file: Path | None) -> list[str]:
     Return the lines to write into each client's settings; Vim's can read the key from its file, so
     that it is in no dotfile.
     """
-    url, token = local.url, local.token
+    url = local.url
+    token = local.token
     in_vim = in_lua = f"'{token}'"
     if key_file is not None and "'" not in (path := key_file.as_posix()):
-        in_vim, in_lua = f"readfile('{path}')[0]", f"vim.fn.readfile('{path}')[1]"
-    infill, openai = f"{url}/infill", f"{url}/v1/completions"
+        in_vim = f"readfile('{path}')[0]"
+        in_lua = f"vim.fn.readfile('{path}')[1]"
+    infill = f"{url}/infill"
+    openai = f"{url}/v1/completions"
     texts = {
         "llama.vim": f"let g:llama_config = {{ 'endpoint_fim': '{infill}', 'api_key': {in_vim} }}",
         "llama.vscode": f'"llama-vscode.endpoint": "{url}", "llama-vscode.api_key": "{token}"',

@@ -63,7 +63,8 @@ def agrees(offer: Offer, *, is_sure: bool) -> bool:
     Ask whether it may be downloaded; without a terminal to ask in, no. If the user *is_sure*, only
     a model that is too large is asked about, and said where there is no terminal.
     """
-    screen, model = screen_on(sys.stdout), offer.model
+    screen = screen_on(sys.stdout)
+    model = offer.model
     what = f"{model.name}: {_size(offer)} from huggingface.co, licence {model.licence}"
     if offer.memory:
         what += f"; it {_describe_lack(offer)}"
@@ -81,7 +82,8 @@ def progress(screen: Screen, name: str) -> Callable[[int, int], None]:
     """Return a function that takes how many bytes of how many are here, and shows it."""
     began = time.monotonic()
     first: int | None = None
-    last, tenths = 0.0, 0
+    last = 0.0
+    tenths = 0
 
     def show(n_here: int, n_all: int) -> None:
         nonlocal first, last, tenths
@@ -141,7 +143,8 @@ def _list_conditions(offers: Sequence[Offer]) -> list[str]:
 
 def _describe_lack(offer: Offer) -> str:
     """Return how much memory the model needs, and how much there is."""
-    needed, there = offer.model.n_bytes / GIGABYTE, offer.memory / GIGABYTE
+    needed = offer.model.n_bytes / GIGABYTE
+    there = offer.memory / GIGABYTE
     return f"needs {math.ceil(needed)} GB of memory; this machine has {there:.0f}"
 
 

@@ -44,12 +44,16 @@ LARGER = {
 
 # Of a streamed answer: so many tokens; fewer pieces, or a shorter time, tell nothing of blocks; and
 # the share of the time in which all of them come where something holds them back.
-STREAMED, FEW_PIECES, SOON_MS, AT_ONCE = 32, 8, 30.0, 0.1
+STREAMED = 32
+FEW_PIECES = 8
+SOON_MS = 30.0
+AT_ONCE = 0.1
 
 
 async def access(target: Target) -> list[Finding]:
     """Check that the server answers no other machine and no web page."""
-    url, servers = target.backend.state.url, list_servers(target.config.backend)
+    url = target.backend.state.url
+    servers = list_servers(target.config.backend)
     used = [server for server in servers if redact_url(server.url).startswith(url)]
     if any(one.api_key_env or one.api_key_file or one.api_key_command for one in used):
         return []
@@ -81,7 +85,8 @@ async def context(target: Target) -> list[Finding]:
 
 async def answers(target: Target) -> list[Finding]:
     """Check how answers come: piece by piece, to their end, and with how sure the model is."""
-    state, findings = target.backend.state, []
+    state = target.backend.state
+    findings = []
     try:
         in_blocks = [_is_at_once(await _stream_trial(target.backend)) for _ in range(2)]
     except BackendError as error:

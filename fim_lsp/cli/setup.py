@@ -120,7 +120,10 @@ Get = Callable[[], str]  # the path of a model that was downloaded, "" for none
 Values = Mapping[str, str]
 Try = Callable[[Values], tuple[str, str]]  # why it does not work; why a model is second best
 
-MODEL, FOUND, FILE, ADDRESS = "1", "2", "3", "4"
+MODEL = "1"
+FOUND = "2"
+FILE = "3"
+ADDRESS = "4"
 QUESTION = """\
 Where do completions come from?
   1  a model for this machine: downloaded once, run by the embedded engine

@@ -40,7 +40,8 @@ def find_partner(
     nowhere if both tags have the new one, the first of which is on *row*; else None.
     """
     for at in text.find(new, row):
-        column, line = text.position(at)[1], text.lines[row]
+        column = text.position(at)[1]
+        line = text.lines[row]
         if not line[:column].endswith(("<", "</")):
             continue
         if (other := _partner(text, at)) is not None:
@@ -84,14 +85,16 @@ def _kinds(text: ScopedText, name: str) -> Iterator[tuple[str, int]]:
 
 def _partner(text: ScopedText, at: int) -> int | None:
     """Return where the name at byte *at* stands in the other tag of its element."""
-    way, pairs = text.walk(at), text.table["pairs"]
+    way = text.walk(at)
+    pairs = text.table["pairs"]
     depth = next((n for n, step in enumerate(way) if _is_tag_of(way[n:], pairs)), 0)
     if not depth:
         return None
     tag = way[depth].node
     tags = [child for child in way[depth - 1].node.children if child.type in pairs]
     other = tags[-1] if tags[0] == tag else tags[0]
-    own_name, other_name = _name(tag), _name(other)
+    own_name = _name(tag)
+    other_name = _name(other)
     is_same = other != tag and own_name.text == other_name.text
     return at - own_name.start_byte + other_name.start_byte if is_same else None
 

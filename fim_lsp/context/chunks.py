@@ -158,7 +158,8 @@ def read(source: Source) -> Pieces:
 def cut(source: Source, borders: Iterable[int]) -> Pieces:
     """Cut *source* at these lines."""
     text = unix("".join(source.lines))
-    lines, keys = text.split("\n"), [*key_lines(text)]
+    lines = text.split("\n")
+    keys = [*key_lines(text)]
     spans = _spans(sorted({0, len(lines), *borders}))
     made = (
         _piece(source, lines, Why.OPENED, (start, end), PIECE_CHARS)

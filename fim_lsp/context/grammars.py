@@ -117,7 +117,8 @@ def parse_bytes(
 
     *old_tree* is an earlier tree, edited as the text was: unchanged parts are not parsed again.
     """
-    n_calls, n_bytes = 0, _SPARE_READS + READS * len(data)
+    n_calls = 0
+    n_bytes = _SPARE_READS + READS * len(data)
 
     def read(offset: int, _: Point) -> bytes:
         nonlocal n_bytes
@@ -138,7 +139,8 @@ def parse_bytes(
     except ValueError:  # "Parsing failed": it was stopped
         parser.reset()
         return Parse(None, n_calls * _COUNTED)
-    is_whole, n_bytes = n_bytes > 0, 1 << 62  # `Node.text` reads, too, and never ends without
+    is_whole = n_bytes > 0
+    n_bytes = 1 << 62  # `Node.text` reads, too, and never ends without
     return Parse(tree if is_whole else None, n_calls * _COUNTED)
 
 
@@ -155,7 +157,8 @@ class ParsedText(NamedTuple):
 
 def parse_text(language: str, text: str) -> ParsedText:
     """Return *text* parsed once, for all that is read from it. Any text will do."""
-    grammar, lines = grammar_of(language), unix(text).split("\n")
+    grammar = grammar_of(language)
+    lines = unix(text).split("\n")
     data = "\n".join(lines).encode("utf-8", "replace")
     if grammar is None:
         return ParsedText(None, lines, data, None)
@@ -165,7 +168,8 @@ def parse_text(language: str, text: str) -> ParsedText:
 
 def count_errors(tree: Tree) -> int:
     """Return how many nodes are errors, or missing."""
-    n_found, nodes = 0, [tree.root_node]
+    n_found = 0
+    nodes = [tree.root_node]
     while nodes:
         node = nodes.pop()
         n_found += node.is_error or node.is_missing
@@ -183,7 +187,8 @@ def find_borders(language: str, text: str) -> tuple[int, ...]:
 
 
 def _find_borders(lines: Sequence[str], wholes: Iterable[tuple[int, int]]) -> tuple[int, ...]:
-    heads, ends = {start for start, _ in wholes}, {end for _, end in wholes}
+    heads = {start for start, _ in wholes}
+    ends = {end for _, end in wholes}
     borders = {n for n in range(1, len(lines)) if lines[n][:1].strip() and not lines[n - 1].strip()}
     fixed = {0, *ends, *(head + 1 for head in heads)}
     for start in heads:
@@ -219,5 +224,6 @@ def _find_rows(node: Node, wrappers: AbstractSet[str]) -> tuple[int, int]:
     """
     parent = node.parent if wrappers else None  # it is sought from the root down
     whole = parent if parent and parent.type in wrappers else node
-    start, (row, column) = whole.start_point.row, whole.end_point
+    start = whole.start_point.row
+    (row, column) = whole.end_point
     return start, row + (column > 0 or row == start)

@@ -117,7 +117,8 @@ def _tokens(text: bytes, anywhere: bool, *, negated: bool, fold: bool) -> list[T
 
 def _stars(stars: re.Match[bytes]) -> Token:
     """Return the token for one or more stars at the beginning of a name."""
-    text, end = stars.string, stars.end()
+    text = stars.string
+    end = stars.end()
     if end - stars.start() == 1 or not (end == len(text) or text.startswith((b"/", b"\\/"), end)):
         return STAR
     return SKIP if text[end : end + 1] == b"/" else DEEP
@@ -144,7 +145,8 @@ def _class(text: bytes, at: int, *, fold: bool) -> tuple[bytes, int] | None:
     negated = text[at : at + 1] in (b"!", b"^")
     at += negated
     accepted: set[int] = set()
-    start, last = at, 0  # *last*: what a range may begin with
+    start = at
+    last = 0  # *last*: what a range may begin with
     while at == start or text[at : at + 1] != b"]":
         member = _member(text, at, last, fold=fold)
         if member is None:
@@ -159,7 +161,8 @@ def _member(text: bytes, at: int, last: int, *, fold: bool) -> tuple[set[int], i
     """
     Return one member of a class: its bytes, what a range may begin with, where the next one stands.
     """
-    char, following = text[at : at + 1], text[at + 1 : at + 2]
+    char = text[at : at + 1]
+    following = text[at + 1 : at + 2]
     if char == b"-" and last and following not in (b"", b"]"):
         high = text[at + 1 : at + 3].removeprefix(b"\\")[:1]
         at += 3 if following == b"\\" else 2
@@ -260,7 +263,9 @@ def _join(lists: list[tuple[RuleList, int]]) -> Scope:
 
 def _after(rules: RuleList, states: int, name: bytes) -> int:
     """Return the states after *name*, in which no slash stands."""
-    table, skips, stays = rules.table, rules.skips, rules.stays
+    table = rules.table
+    skips = rules.skips
+    stays = rules.stays
     for byte in name:
         matched = (states & table[byte]) << 1
         states = matched | (matched & skips) << 1 | (states & stays)
@@ -279,7 +284,8 @@ def _compile(data: bytes, name: str, fold: bool) -> RuleList:
     return _Builder(patterns(data, fold=fold), fold).rules(f"it matches {name}")
 
 
-_small, _large = lru_cache(maxsize=256)(_compile), lru_cache(maxsize=4)(_compile)
+_small = lru_cache(maxsize=256)(_compile)
+_large = lru_cache(maxsize=4)(_compile)
 
 
 class _Builder:

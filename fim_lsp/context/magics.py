@@ -46,7 +46,8 @@ def _read(line: str) -> str:
         return line
     rest = line[match.end() :]
     if match["magic"] not in PYTHON:
-        kept, end = "", 0
+        kept = ""
+        end = 0
         for use in _USE.finditer(rest):
             code = use["code"] or use["name"]
             kept += " " * (use.start() - end) + (f";{code}" if code else "")

@@ -227,7 +227,9 @@ class Memory:
         Record an edit: from line start to line start it replaces whole lines; any other also
         touches its last.
         """
-        first, last, n_breaks = edit.start.line, edit.end.line, len(split(edit.text)) - 1
+        first = edit.start.line
+        last = edit.end.line
+        n_breaks = len(split(edit.text)) - 1
         columns = edit.start.column, edit.end.column
         whole = columns == (0, 0) and edit.text[-1:] in ("", "\n", "\r")
         more = 0 if whole and (last > first or n_breaks) else 1

@@ -143,7 +143,8 @@ def enter(outer: Folder, name: bytes, on_disk: FolderRules = NOTHING) -> Folder:
     ]
     places = [below(place, name) for place in outer.places]
     alive = tuple(place for place in places if place.lists or place.closed)
-    excluded, homes = below(outer.excluded, ours), below(outer.homes, ours)
+    excluded = below(outer.excluded, ours)
+    homes = below(outer.homes, ours)
     projects = tuple(below(project, ours) for project in outer.projects)
     inner = Folder(outer.excludes, excluded, homes, projects, alive, tuple(trees))
     return _begin_folder(inner, on_disk)

@@ -123,7 +123,9 @@ class Interest:
 
     def best(self, candidates: Iterable[Piece], n_chars: int) -> list[Scored]:
         """Return the candidates that may be chosen for so much room, by falling density."""
-        pool, room, used = [], _POOL * n_chars, Counter[str]()
+        pool = []
+        room = _POOL * n_chars
+        used = Counter[str]()
         for scored in sorted(map(self.score, candidates), key=lambda scored: -scored.density):
             uri = scored.piece.uri
             if used[uri] + scored.cost <= share_of(_POOL * n_chars):
@@ -174,7 +176,8 @@ class Room:
 
     def take(self, piece: Piece, *, carried: bool) -> bool:
         """Take it if it fits. Sizes are bounds: headings count in full where that is stricter."""
-        text, heading = len(piece.text) + 1, len(piece.name) + HEADING
+        text = len(piece.text) + 1
+        heading = len(piece.name) + HEADING
         mine = self._taken[piece.uri]
         together = sorted((*mine, piece), key=lambda taken: taken.start)
         n_fresh = len(group(together, self.chunk_lines)) - len(group(mine, self.chunk_lines))
@@ -219,7 +222,8 @@ class ShownLines:
         Return the parts of *piece* that are not shown yet, here or from another file; None for all
         of it.
         """
-        owners, home = self._owners, piece.home
+        owners = self._owners
+        home = piece.home
         doubled = {line for line in telling(piece.text) if owners.get(line, home) != home}
         same = self._pieces.get(piece.uri, ())
         others = [other for other in same if piece.end and overlap(piece, other)]
@@ -242,7 +246,8 @@ def choose(
     outdated entry of the heap is an upper bound and only the top needs to be computed again. A
     piece with lines that are shown already is taken without them.
     """
-    shown, worth = interest.window(), 0.0
+    shown = interest.window()
+    worth = 0.0
     for scored in map(interest.score, kept):
         if room.share(scored.piece) and not shown.repeats(scored.piece):
             worth += interest.density(scored, shown.words) * scored.cost

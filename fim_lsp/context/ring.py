@@ -129,9 +129,11 @@ def _change(
     ring: Ring, scored: Sequence[Scored], interest: Interest, limits: RingLimits, cut: int
 ) -> tuple[Ring, float]:
     """Return the ring cut before chunk *cut* and filled up again, and what that is worth."""
-    kept, old = Ring(ring.chunks[:cut]), ring.chunks[cut:]
+    kept = Ring(ring.chunks[:cut])
+    old = ring.chunks[cut:]
     gone = {_key(piece) for chunk in old for piece in chunk.pieces}
-    n_chars, share = limits.n_chars - kept.size, share_of(limits.n_chars)
+    n_chars = limits.n_chars - kept.size
+    share = share_of(limits.n_chars)
     room = Room(n_chars, limits.n_chunks - cut, limits.chunk_lines, ring.credit, share)
     pieces = (piece for chunk in kept.chunks for piece in chunk.pieces)
     chosen, worth = choose(scored, interest, pieces, room, gone)
@@ -200,7 +202,8 @@ class Snapshot:
     @property
     def near(self) -> frozenset[str]:
         """The words around the cursor."""
-        line, lines = self.viewport.line, self.here.lines if self.here else ()
+        line = self.viewport.line
+        lines = self.here.lines if self.here else ()
         return _words(lines[max(0, line - _NEAR_ABOVE) : line + _NEAR_BELOW])
 
 
@@ -269,7 +272,8 @@ def _locate_yanks(snapshot: Snapshot) -> Iterator[Piece]:
 
 
 def _surroundings(snapshot: Snapshot, read: Read) -> Surroundings:
-    viewport, here = snapshot.viewport, snapshot.here
+    viewport = snapshot.viewport
+    here = snapshot.here
     window = here.lines[viewport.first : viewport.last] if here else ()
     files = {source.uri: rank for rank, source in enumerate(snapshot.sources)}
     return Surroundings(

@@ -45,7 +45,8 @@ _WORDS = types("command.argument unary_expression")  # Bash: variables, where th
 _CALLABLE = "'"  # the sort of a whole text, which may name a function
 _MAKER = "initializer_expression"  # C#: `new A { b = 1 }`
 _KEYS = types("property_identifier field_identifier statement_identifier")
-_DIRECT, _KEY_DEPTH = 4, 8  # from a key up to what is made, or to a list of it
+_DIRECT = 4
+_KEY_DEPTH = 8  # from a key up to what is made, or to a list of it
 _GENERIC = ("type_parameter", "const_parameter")
 _NAMES = ("identifier", "identifier_pattern")
 
@@ -235,7 +236,8 @@ class ScopedText:
 
     def _defining(self, at: int, way: tuple[Step, ...], receiver: str | None) -> Place | None:
         """Return what a place is as the last child on its *way*; None if that says nothing."""
-        edge, table = way[-1].edge, self.table
+        edge = way[-1].edge
+        table = self.table
         is_own = receiver in SELVES or (receiver is not None and "tables" in table["traits"])
         is_own = is_own and edge in table["assigned"]
         is_own |= bool(receiver) and edge in table["qualified"]
@@ -256,7 +258,9 @@ class ScopedText:
 
     def walk(self, at: int) -> tuple[Step, ...]:
         """Return the way from the root down to the byte *at*."""
-        cursor, way, edge = self._tree.walk(), list[Step](), ""
+        cursor = self._tree.walk()
+        way = list[Step]()
+        edge = ""
         while (node := cursor.node) is not None:
             way.append(Step(node, edge))
             if len(way) > DEPTH or cursor.goto_first_child_for_byte(at) is None:
@@ -265,7 +269,9 @@ class ScopedText:
         return tuple(way)
 
     def _bind(self, at: int, way: tuple[Step, ...]) -> Place:
-        declaring, edge, table = way[-2].node, way[-1].edge, self.table
+        declaring = way[-2].node
+        edge = way[-1].edge
+        table = self.table
         if declaring.child_by_field_name("alias") and not edge.endswith(".alias"):
             return Place(at, way, Role.KEY)  # `import a as b` binds the other one
         if _refers(way):
@@ -284,7 +290,8 @@ class ScopedText:
         holder = scope if scope.type in table["owners"] else scope.parent or scope
         is_owner = holder.type in table["owners"] and holder.type not in table["functions"]
         is_owner &= not edge.startswith(_GENERIC)
-        owner, since = name_of(holder) if is_owner else "", 0
+        owner = name_of(holder) if is_owner else ""
+        since = 0
         counts = scope.parent is not None or "repeats" in table["traits"]
         if "ordered" in table["traits"] and counts and not is_name and not is_owner:
             is_arm = declaring.type == "match_pattern"
@@ -312,7 +319,8 @@ class ScopedText:
 
 def _refers(way: Sequence[Step]) -> bool:
     """Return whether what looks like a declaration only names what is declared elsewhere."""
-    declaring, (node, edge) = way[-2].node, way[-1]
+    declaring = way[-2].node
+    (node, edge) = way[-1]
     if edge == "foreach_statement":
         return declaring.named_child(0) == node  # what is gone through
     if declaring.type.endswith("_specifier") and edge.endswith(".name"):

@@ -19,7 +19,8 @@ def names_variable(command: Node, word: Node) -> bool:
     Return whether *word*, an argument of *command*, names a variable: `read a`, `printf -v a`.
     """
     before = word.prev_sibling
-    name, option = _text(command.child(0)), _text(before)
+    name = _text(command.child(0))
+    option = _text(before)
     if name == b"getopts":
         return before is not None and before.prev_sibling == command.child(0)
     if name in _READERS:

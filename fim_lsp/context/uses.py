@@ -87,9 +87,11 @@ def find_uses(language: str, text: str, renamings: Sequence[Renaming]) -> Sequen
     rows: dict[tuple[str, str], set[int]] = {}
     for row, old, new, _ in renamings:
         rows.setdefault((old, new), set()).add(row)
-    found, n_found = list[Renamed | None](), 0
+    found = list[Renamed | None]()
+    n_found = 0
     for renaming in renamings:
-        names, renamed = renaming[1:3], None
+        names = renaming[1:3]
+        renamed = None
         if n_found < DEFINITIONS:
             renamed = _find_alike(language, scoped, renaming, rows[names])
             renamed = renamed or _find(scoped, renaming, rows[names])
@@ -145,7 +147,9 @@ def _find(text: ScopedText, renaming: Renaming, rows: Collection[int]) -> Rename
     definition = next((p for p in here if p.role in (Role.BINDS, Role.DEFINES_MEMBER)), None)
     if definition is None:
         return None
-    places, taken, function = text.places(old), text.places(new), _function_of(definition)
+    places = text.places(old)
+    taken = text.places(new)
+    function = _function_of(definition)
     there = [place for place in taken if text.position(place.at)[0] not in rows]
     is_again = definition.role is Role.BINDS and scope_key(definition.scope) in list_binders(there)
     if is_again and "repeats" not in text.table["traits"]:
@@ -191,7 +195,8 @@ def _same_variable(
         return []
     is_value = definition.way[-1].edge in table["values"]
     places = [p for p in places if p.sort == definition.sort and not (is_value and _is_type(p))]
-    binders, others = list_binders([definition, *places]), list_binders(taken)
+    binders = list_binders([definition, *places])
+    others = list_binders(taken)
     is_declared = definition.way[-1].edge in table["names"]
     is_one = "redeclares" in table["traits"]
     alike = [p for p in binders.get(scope_key(definition.scope), ()) if not is_one or _has_body(p)]
@@ -242,7 +247,9 @@ def _same_member(
     text: ScopedText, definition: Place, places: Sequence[Place]
 ) -> list[Place] | None:
     """Return the places of a member; None if it is not the first, or only, one of its name."""
-    owner, table, traits = definition.owner, text.table, text.table["traits"]
+    owner = definition.owner
+    table = text.table
+    traits = text.table["traits"]
     if not owner:
         return []
     binders = list_binders([definition, *places])
@@ -293,7 +300,8 @@ def _rows_of(lines: Sequence[str], scope: Node) -> tuple[int, int]:
 def _is_meant(text: ScopedText, place: Place, old: str) -> bool:
     """Return whether a comment, or a documentation string, names what is in code."""
     row, column = text.position(place.at)
-    before, behind = text.lines[row][:column], text.lines[row][column + len(old) :]
+    before = text.lines[row][:column]
+    behind = text.lines[row][column + len(old) :]
     kind = place.way[-1].node.type
     is_statement = any(step.node.type == "expression_statement" for step in place.way[-3:])
     if kind == "simple_symbol" or ("string" in kind and not is_statement):

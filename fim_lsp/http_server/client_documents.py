@@ -210,7 +210,8 @@ class ClientDocuments:
 
     def _move(self, text: ClientText, where: Placed, request: ClientRequest) -> ClientPlace | None:
         """Let the document be as it is shown, but for what is not there yet."""
-        document, lines = self._session.documents[text.uri], where.lines
+        document = self._session.documents[text.uri]
+        lines = where.lines
         inserted = _find_insertion(document, text.cursor, lines)
         if inserted is None and request.ahead:
             return None
@@ -225,10 +226,12 @@ class ClientDocuments:
 
     def _insert(self, text: ClientText, inserted: str) -> None:
         """Insert text that the user typed, or accepted in part and typed the rest."""
-        at, accepted = text.cursor, text.suggested
+        at = text.cursor
+        accepted = text.suggested
         if accepted and len(inserted) > len(accepted) and inserted.startswith(accepted):
             self._change(text, Edit(at, at, accepted))
-            at, inserted = after(at, accepted), inserted[len(accepted) :]
+            at = after(at, accepted)
+            inserted = inserted[len(accepted) :]
         self._change(text, Edit(at, at, inserted))
 
     def _change(self, text: ClientText, edit: Edit) -> None:
@@ -241,12 +244,14 @@ def _find_insertion(document: Document, cursor: Position, lines: tuple[str, ...]
     Return the text that was inserted at *cursor* to make *lines* of the document; None where it was
     something else.
     """
-    old, new = document.lines, lines
+    old = document.lines
+    new = lines
     row, column = document.clamp(cursor)
     n_below = len(old) - row - 1
     if len(new) < len(old) or new[:row] != old[:row] or new[len(new) - n_below :] != old[row + 1 :]:
         return None
-    before, behind = old[row][:column], old[row][column:]
+    before = old[row][:column]
+    behind = old[row][column:]
     changed = "".join(new[row : len(new) - n_below])
     if len(changed) <= len(old[row]):
         return None

@@ -25,7 +25,8 @@ from server_bridge.protocol import Timings
 
 # Such clients wait by themselves before they ask, and show nothing before the whole answer is
 # there.
-DEBOUNCE_MS, PATIENCE_MS = 0, 150
+DEBOUNCE_MS = 0
+PATIENCE_MS = 150
 
 log = logging.getLogger(__name__)
 
@@ -115,7 +116,8 @@ class Completions:
     async def _text(
         self, place: ClientPlace, limits: AnswerLimits, listeners: list[OnText]
     ) -> Insertion:
-        uri, selected = place.text.uri, place.selected
+        uri = place.text.uri
+        selected = place.selected
         config = _limit(self._session.config_of(uri), limits)
 
         def on_suggestion(suggestion: Suggestion) -> None:

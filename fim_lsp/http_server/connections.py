@@ -152,7 +152,8 @@ async def _why_refused(connection: socket.socket) -> str:
 
 
 async def _serve(connection: ClientConnection, refuse: Refuse, handle: Handler) -> None:
-    http, seconds = connection.http, HEAD_S
+    http = connection.http
+    seconds = HEAD_S
     while True:
         head = await asyncio.wait_for(_event(connection), seconds)
         if not isinstance(head, h11.Request):
@@ -182,7 +183,8 @@ def _combine(head: h11.Request) -> dict[str, str]:
     """
     headers: dict[str, str] = {}
     for field, content in head.headers:
-        name, value = field.decode("latin-1"), content.decode("latin-1")
+        name = field.decode("latin-1")
+        value = content.decode("latin-1")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers
 

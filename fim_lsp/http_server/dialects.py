@@ -71,7 +71,8 @@ def read_infill(body: Body) -> ClientRequest | None:
     before = "" if prefix == "\n" else prefix  # at the first line
     if body.get("n_predict") == 0 and not (before or prompt):
         return ClientRequest(Excerpt("", ""), extras, is_warm_up=True)
-    limit, is_vim = body.get("t_max_predict_ms"), "response_fields" in body
+    limit = body.get("t_max_predict_ms")
+    is_vim = "response_fields" in body
     ahead = is_vim and isinstance(limit, int | float) and limit > VIM_AHEAD_MS
     return ClientRequest(Excerpt(before + prompt, suffix), extras, ahead, may_be_ahead=not is_vim)
 
@@ -81,7 +82,8 @@ def read_completion(body: Body) -> ClientRequest | None:
     Read `/v1/completions` and `/completion`: with a `suffix`, or as a prompt with special tokens,
     but not zeta2's, which asks to write a region again.
     """
-    prompt, suffix = _text(body, "prompt"), _text(body, "suffix")
+    prompt = _text(body, "prompt")
+    suffix = _text(body, "suffix")
     if not prompt:
         return None
     if suffix is not None and body.get("suffix") is not None:
@@ -143,7 +145,8 @@ def _extras(shown: object) -> tuple[Chunk, ...]:
 
 
 MANY = 1e6  # tokens per second where nothing was to be done
-ID, OBJECT = "cmpl-fim-lsp", "text_completion"
+ID = "cmpl-fim-lsp"
+OBJECT = "text_completion"
 
 
 def write_infill(body: Body, text: str, cost: Timings, model: str) -> object:

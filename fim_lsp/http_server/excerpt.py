@@ -113,7 +113,8 @@ def _short(lines: Sequence[str], shown: tuple[str, ...], cursor: Position) -> Pl
     Place an excerpt of hardly a line, which has no lines to go by: is the text as it was, but for a
     little?
     """
-    old, new = "".join(lines), "".join(shown)
+    old = "".join(lines)
+    new = "".join(shown)
     if max(sum(map(bool, map(str.strip, text))) for text in (shown, lines)) > SHORT:
         return None
     alike = n_common(old, new)

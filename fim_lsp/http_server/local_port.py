@@ -36,7 +36,8 @@ SAFE = {
     "x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin",
     "referrer-policy": "no-referrer", "cache-control": "no-store",
 }  # fmt: skip
-FORBIDDEN, UNKNOWN = 403, 401
+FORBIDDEN = 403
+UNKNOWN = 401
 
 log = logging.getLogger(__name__)
 
@@ -148,7 +149,8 @@ def _why_refused(target: str, headers: Mapping[str, str], port: int) -> str:
     hosts = {f"{name}:{port}" for name in NAMES}
     if headers.get("host", "").lower() not in hosts:
         return "the Host is not this machine's own name"
-    origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
+    origin = headers.get("origin")
+    site = headers.get("sec-fetch-site", "none")
     is_own = origin is None or origin in {f"http://{host}" for host in hosts}
     return "" if is_own and site in OWN_SITES else "a web page asks"
 

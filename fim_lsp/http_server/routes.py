@@ -86,12 +86,14 @@ class Routes:
         limits = dialects.read_limits(body)
         task = asyncio.create_task(self._completions.complete(question, limits, texts.put_nowait))
         task.add_done_callback(lambda _: texts.put_nowait(None))
-        sent, model = "", self._session.status().state.model
+        sent = ""
+        model = self._session.status().state.model
         spelled = dialects.write_completion_piece if path in OPENAI else dialects.write_infill_piece
         try:
             while (text := await texts.get()) is not None:
                 if text.startswith(sent) and text != sent:
-                    piece, sent = text[len(sent) :], text
+                    piece = text[len(sent) :]
+                    sent = text
                     yield _event(spelled(piece, model))
             done = await task
             rest = done.text[len(sent) :] if done.text.startswith(sent) else ""

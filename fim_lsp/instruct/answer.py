@@ -97,9 +97,11 @@ def edits(document: Document, first: int, last: int, lines: Sequence[str]) -> li
     Of lines that are too many or too much alike to be compared, all between the first and the last
     that differ are one.
     """
-    old, new = document.lines[first:last], tuple(add_line_ends(document, last, lines))
+    old = document.lines[first:last]
+    new = tuple(add_line_ends(document, last, lines))
     head, tail = alike(old, new)
-    inner, fresh = old[head : len(old) - tail], new[head : len(new) - tail]
+    inner = old[head : len(old) - tail]
+    fresh = new[head : len(new) - tail]
     first += head
     if _n_steps(inner, fresh) > MOST_STEPS:
         return [Edit(_start(document, first), _start(document, first + len(inner)), "".join(fresh))]
@@ -116,7 +118,8 @@ def _n_steps(old: Sequence[str], new: Sequence[str]) -> int:
     Return how many steps a comparison takes at most: each equal pair of lines, for each part that
     is alike.
     """
-    counts, others = Counter(old), Counter(new)
+    counts = Counter(old)
+    others = Counter(new)
     n_pairs = sum(n * others[line] for line, n in counts.items())
     return (n_pairs + len(old)) * min(len(old), len(new))
 

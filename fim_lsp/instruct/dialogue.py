@@ -69,11 +69,13 @@ def select_lines(document: Document, start: Position, end: Position) -> Selectio
     """
     first, last = _span(document, start, end)
     visible = [n for n in range(first, last) if document.lines[n].strip()] or [first, last - 1]
-    first, last = visible[0], visible[-1] + 1
+    first = visible[0]
+    last = visible[-1] + 1
     lines = tuple(map(body, document.lines[first:last]))
     around = (document.lines[max(0, first - AROUND) : first], document.lines[last : last + AROUND])
     above, below = (unix("".join(part)) for part in around)
-    above, below = above[-AROUND_CHARS:], below[:AROUND_CHARS]
+    above = above[-AROUND_CHARS:]
+    below = below[:AROUND_CHARS]
     shown = scrub_parts((above, "\n".join(lines), "\n" * bool(below) + below))[1]
     clean = tuple(shown.split("\n"))
     near = (*above.split("\n")[-ABOVE_LINES:], *clean, *below.split("\n")[:BELOW_LINES])

@@ -45,7 +45,8 @@ def respell(lines: Sequence[str], old: Sequence[str], unit: str, language: str) 
 def _is_laid_out(lines: Sequence[str], old: Sequence[str]) -> bool:
     """Return whether most of the indented lines that stay have the white space of *old*."""
     deep = [line for line in lines if line[:1] in " \t" and line.strip()]
-    exact, bare = {*old}, {line.strip() for line in old}
+    exact = {*old}
+    bare = {line.strip() for line in old}
     n_stay = sum(line.strip() in bare for line in deep)
     n_exact = sum(line in exact for line in deep)
     return 2 * n_exact > n_stay

@@ -19,7 +19,8 @@ from fim_lsp.settings import files
 from fim_lsp.suggest.reasons import notice, report
 from server_bridge.machine import private_files
 
-TOGGLE, DAY_S = "fim.toggle", 24 * 3600.0
+TOGGLE = "fim.toggle"
+DAY_S = 24 * 3600.0
 
 
 def accept(editor: Editor, *arguments: object) -> None:
@@ -48,8 +49,10 @@ def _is_auto(editor: Editor) -> bool:
 
 def status(editor: Editor, *_: object) -> str:
     """Return the state of the session in one line."""
-    session, now = editor.session, status_now(editor, None)
-    auto, counts = _is_auto(editor), session.stats()
+    session = editor.session
+    now = status_now(editor, None)
+    auto = _is_auto(editor)
+    counts = session.stats()
     line = ", ".join((
         f"{now['model'] or 'no model'}: {now['message']}",
         f"automatic suggestions {'on' if auto else 'off'}",
@@ -112,7 +115,8 @@ async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]
     params = convert.read_params(arguments)
     uri = str(params.get("uri") or editor.session.last_uri)
     name, first_line = editor.notebooks.place(uri)
-    document, cell = editor.session.document(name), editor.document(uri)
+    document = editor.session.document(name)
+    cell = editor.document(uri)
     place = convert.place_of(params.get("position"), cell, editor.encoding)
     mine = editor.long_texts.claim("")
     with editor.messages.working("Writing") as on_progress:
@@ -125,7 +129,8 @@ async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]
             name, place and place.down(first_line), go_on
         )
     if not mine.is_newest:
-        text, note = "", "you asked for another text"
+        text = ""
+        note = "you asked for another text"
     edit = None
     if document is not None and cell is not None and text:
         at = convert.client_position(document, start, editor.encoding)
@@ -207,7 +212,9 @@ async def why(editor: Editor, params: object) -> str:
     name, first_line = editor.notebooks.place(uri)
     last = await editor.session.explain(name, place and place.down(first_line))
     stats = cast("dict[str, dict[str, Any]]", editor.session.stats())
-    answer, note, rarer = last.answer, notice(stats["backend"]), stats["quiet"]["why"]
+    answer = last.answer
+    note = notice(stats["backend"])
+    rarer = stats["quiet"]["why"]
     text = answer.suggestions[0].text if answer.suggestions else ""
     answer_text = report(text, answer.key, answer.reason, by_hand=last.by_hand)
     lines = [answer_text]

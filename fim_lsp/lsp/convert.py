@@ -272,7 +272,8 @@ def _halves(line: str, column: int, n_units: int) -> tuple[int, str, str, int]:
         pair = line[column].encode("utf-16-le")
         high, low = (half.decode("utf-16-le", "surrogatepass") for half in (pair[:2], pair[2:]))
         return column, high, low, column + 1
-    before, behind = line[max(0, column - 1) : column], line[column : column + 1]
+    before = line[max(0, column - 1) : column]
+    behind = line[column : column + 1]
     before = before if "\ud800" <= before <= "\udbff" else ""
     behind = behind if "\udc00" <= behind <= "\udfff" else ""
     return column - len(before), before, behind, column + len(behind)

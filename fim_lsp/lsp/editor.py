@@ -145,7 +145,8 @@ class Editor(LanguageServer):
         if not self.offers("workspace.configuration"):
             return
         items = types.ConfigurationParams([types.ConfigurationItem(section="fim")])
-        mine, answers = self._newest.claim(("pull", "")), None
+        mine = self._newest.claim(("pull", ""))
+        answers = None
         self.sources.expect_answer()
         self.configure()
         self._tell_late()
@@ -234,7 +235,8 @@ class Editor(LanguageServer):
         """
         if not self._is_open and call["method"] not in _WITHOUT_SESSION:
             self._open()
-        method, params = call["method"], quirks.fill_in(call["method"], call.get("params"))
+        method = call["method"]
+        params = quirks.fill_in(call["method"], call.get("params"))
         match params:
             case {"textDocument": dict(named)} if method != types.TEXT_DOCUMENT_DID_OPEN:
                 self._respell(named)
@@ -251,7 +253,8 @@ class Editor(LanguageServer):
             named["uri"] = self._respell(named["uri"])
         if not self._is_open or not isinstance(named, str) or self.document(named):
             return named
-        same, open_uris = paths.identity(named), (*self.notebooks.cells, *self.session.documents)
+        same = paths.identity(named)
+        open_uris = (*self.notebooks.cells, *self.session.documents)
         return next((uri for uri in open_uris if paths.identity(uri) == same), named)
 
     def document(self, uri: str) -> Document | None:

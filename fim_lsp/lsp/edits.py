@@ -52,7 +52,8 @@ class Preview:
         if first == len(lines) == len(self._sent):
             return
         self._send(first, lines[first:])
-        self._sent, self._due = lines, now + 1 / PER_S
+        self._sent = lines
+        self._due = now + 1 / PER_S
 
 
 class EditPlace(NamedTuple):
@@ -95,7 +96,8 @@ async def prepare(editor: Editor, *arguments: object) -> None:
 async def _edit(editor: Editor, params: Params, goes_on: Callable[[], bool]) -> Params:
     from fim_lsp.instruct.dialogue import Edited
 
-    place, preview = _place(editor, params), params.get("preview") is True
+    place = _place(editor, params)
+    preview = params.get("preview") is True
     if place is None:
         return _answer_unchanged(editor, Edited(note="the document is not open"), preview=preview)
     version = (params.get("textDocument") or {}).get("version")
@@ -125,8 +127,10 @@ async def _apply(
     """Apply an edit, or hand it to the client."""
     from fim_lsp.instruct import answer
 
-    cell, encoding = place.cell, editor.encoding
-    first, last = result.first - place.above, min(result.last - place.above, len(place.cell.lines))
+    cell = place.cell
+    encoding = editor.encoding
+    first = result.first - place.above
+    last = min(result.last - place.above, len(place.cell.lines))
     edits = [
         types.TextEdit(convert.client_range(cell, edit.start, edit.end, encoding), edit.text)
         for edit in answer.edits(cell, first, last, lines)
@@ -215,7 +219,8 @@ def code_actions(editor: Editor, params: types.CodeActionParams) -> list[types.C
     """
     from fim_lsp.instruct.dialogue import SELECTED, fix
 
-    state, uri = editor.session.status().state, params.text_document.uri
+    state = editor.session.status().state
+    uri = params.text_document.uri
     is_able = state.is_ready and not state.fills_only
     document = editor.document(uri)
     if document is None or not is_able or not editor.offers("workspace.apply_edit"):
@@ -233,7 +238,8 @@ def code_actions(editor: Editor, params: types.CodeActionParams) -> list[types.C
         title, _ = fix(messages)
         actions.append(_action(title, types.CodeActionKind.QuickFix, place | asked))
     if params.range.start != params.range.end:
-        kind, selected = types.CodeActionKind.RefactorRewrite, place | {"range": params.range}
+        kind = types.CodeActionKind.RefactorRewrite
+        selected = place | {"range": params.range}
         actions += [
             _action(title, kind, selected | {"instruction": words})
             for title, words in SELECTED.items()

@@ -46,7 +46,8 @@ async def inline_edit(editor: Editor, params: object) -> dict[str, object]:
 
 
 def _item(offer: NextEdit, encoding: str) -> dict[str, object]:
-    document, edit = offer.document, _text_edit(offer, encoding)
+    document = offer.document
+    edit = _text_edit(offer, encoding)
     version = None if offer.path else document.version
     item = {
         "textDocument": {"uri": document.uri, "version": version},
@@ -95,18 +96,21 @@ async def code_actions(editor: Editor, uri: str) -> list[types.CodeAction]:
     offer = await next_edit(editor, uri, unasked=False, unopened=unopened)
     if offer is None:
         return []
-    title, kind = _title(offer), types.CodeActionKind.RefactorRewrite
+    title = _title(offer)
+    kind = types.CodeActionKind.RefactorRewrite
     if offer.path:  # looked at again when it is applied
         command = types.Command(title, APPLY, arguments=[offer.id])
         return [types.CodeAction(title, kind=kind, command=command)]
-    document, change = offer.document, _text_edit(offer, editor.encoding)
+    document = offer.document
+    change = _text_edit(offer, editor.encoding)
     edit = editor.edit_workspace(document.uri, document.version, change)
     return [types.CodeAction(title, kind=kind, edit=edit, command=_make_applied_command(offer))]
 
 
 def _title(offer: NextEdit) -> str:
     proposal = offer.proposal
-    line, n_removed = proposal.line + 1, len(proposal.before)
+    line = proposal.line + 1
+    n_removed = len(proposal.before)
     where = f" {sanitize(offer.path, TITLE_CHARS)}" * bool(offer.path)
     if not proposal.after:
         n_lines = f"{n_removed} line{'s'[: n_removed > 1]}"
@@ -148,7 +152,8 @@ async def apply(editor: Editor, *arguments: object) -> bool:
 
 
 async def _apply(editor: Editor, offer: NextEdit) -> None:
-    uri, edit = offer.document.uri, _text_edit(offer, editor.encoding)
+    uri = offer.document.uri
+    edit = _text_edit(offer, editor.encoding)
     whole = editor.edit_workspace(uri, None, edit)
     if await editor.apply_edit(whole, "the next edit by fim-lsp"):
         editor.session.handle(NextEditTaken(offer.id))
@@ -187,8 +192,11 @@ def _reads(params: object, name: str) -> bool:
 
 
 def _find_replaced(offer: NextEdit) -> tuple[Position, Position, str]:
-    lines, eol = offer.document.lines, offer.document.eol
-    line, n_lines, after = offer.proposal.line, len(offer.proposal.before), offer.proposal.after
+    lines = offer.document.lines
+    eol = offer.document.eol
+    line = offer.proposal.line
+    n_lines = len(offer.proposal.before)
+    after = offer.proposal.after
     if n_lines and after:  # from the beginning of the first to the end of the last, without its end
         last = line + n_lines - 1
         return Position(line, 0), Position(last, body_length(lines[last])), eol.join(after)

@@ -117,7 +117,8 @@ def _is_of_word(character: str) -> bool:
 
 def _word_start(document: Document, cursor: Position) -> Position:
     """Return the start of the word that ends at the cursor."""
-    line, start = document.lines[cursor.line], cursor.column
+    line = document.lines[cursor.line]
+    start = cursor.column
     while start and _is_of_word(line[start - 1]):
         start -= 1
         if start < cursor.column - _WORD_CHARS:
@@ -139,7 +140,8 @@ def _cut_for_word(
     without what stands behind the cursor up to *end*; "" where the word is another one.
     """
     line = document.lines[cursor.line]
-    before, behind = line[: start.column][-1:], line[cursor.column : cursor.column + 1]
+    before = line[: start.column][-1:]
+    behind = line[cursor.column : cursor.column + 1]
     is_part = start == cursor and _is_of_word(before)
     if is_part or _is_of_word(behind):
         return ""

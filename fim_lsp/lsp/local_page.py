@@ -49,7 +49,8 @@ class LocalPage:
         """Listen no more, nor again; a port that is being opened is closed once it is."""
         self.open_port = None
         async with self._opening:
-            port, self._port = self._port, None
+            port = self._port
+            self._port = None
         if port is not None:
             _, aclose = port
             await aclose()

@@ -47,7 +47,8 @@ class OwnFile(logging.FileHandler):
     """
 
     def _open(self) -> TextIOWrapper:
-        path, flags = Path(self.baseFilename), os.O_RDWR | os.O_CREAT | os.O_APPEND
+        path = Path(self.baseFilename)
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
         flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # no links, no waiting
         file = os.open(path, flags, 0o600)
         try:

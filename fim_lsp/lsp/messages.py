@@ -111,7 +111,8 @@ class Messages:
 
     def _show_fallback(self, state: State) -> None:
         """Say that the bundled model answers where another one did before."""
-        before, self._answering = self._answering, state
+        before = self._answering
+        self._answering = state
         if before and state.is_bundled and not before.is_bundled:
             self.show(
                 f"{before.model or before.url} does not answer any more;"
@@ -130,14 +131,16 @@ class Messages:
         """
         name = f"work {next(self._numbers)}"
         self._begin(name, title, cancellable=True, token=token)
-        loop, work = asyncio.get_running_loop(), self._in_progress.get(name)
+        loop = asyncio.get_running_loop()
+        work = self._in_progress.get(name)
         due = 0.0
         last = ""
 
         def on_progress(far: str) -> bool:
             nonlocal due, last
             if work is not None and far != last and (now := loop.time()) >= due:
-                due, last = now + 1 / PER_S, far
+                due = now + 1 / PER_S
+                last = far
                 loop.call_soon_threadsafe(work.reports.put_nowait, Report(message=far))
             return work is None or not self._is_cancelled(work)
 

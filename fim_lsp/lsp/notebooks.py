@@ -63,7 +63,9 @@ class Notebooks:
         """
         if uri not in self._joined:
             return None
-        language, first, place = self._joined[uri].language, 0, None
+        language = self._joined[uri].language
+        first = 0
+        place = None
         for cell in filter(None, map(self.cells.get, self.order(uri.rpartition("#")[0]))):
             if _language(cell) == language and first <= line:
                 place = cell, first
@@ -118,7 +120,8 @@ class Notebooks:
         return events
 
     def _become(self, uri: str, lines: tuple[str, ...] | None) -> list[Event]:
-        old, language = self._joined.get(uri), unquote(uri.rpartition("#")[2])
+        old = self._joined.get(uri)
+        language = unquote(uri.rpartition("#")[2])
         if lines is None:
             del self._joined[uri]
             return [Closed(uri)]

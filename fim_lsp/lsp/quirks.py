@@ -59,9 +59,11 @@ def read_habits(params: types.InitializeParams) -> Habits:
 
 def _fits(row: Mapping[str, Any], params: types.InitializeParams) -> bool:
     """Return whether the client is that of a *row*."""
-    name, version = "", ""
+    name = ""
+    version = ""
     if params.client_info is not None:
-        name, version = params.client_info.name.lower(), params.client_info.version or ""
+        name = params.client_info.name.lower()
+        version = params.client_info.version or ""
     if "names" in row:
         return name.startswith(tuple(row["names"])) and _numbers(version) >= _numbers(
             row.get("since", "")

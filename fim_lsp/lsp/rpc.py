@@ -158,7 +158,9 @@ class Protocol(LanguageServerProtocol):
 
     def _refusal(self, data: dict[str, Any]) -> tuple[int, str] | None:
         """Return why a call is not handled; None where it is."""
-        method, code, why = data["method"], types.ErrorCodes.InvalidRequest, ""
+        method = data["method"]
+        code = types.ErrorCodes.InvalidRequest
+        why = ""
         if not isinstance(method, str):
             why = "method must be a string"
         elif "id" in data and type(data["id"]) not in (int, str):
@@ -170,10 +172,8 @@ class Protocol(LanguageServerProtocol):
         elif self.ending:
             why = f"too late for {sanitize(method)}"
         elif not self._initialized and method != types.INITIALIZE:
-            code, why = (
-                types.ErrorCodes.ServerNotInitialized,
-                f"{sanitize(method)} before initialize",
-            )
+            code = types.ErrorCodes.ServerNotInitialized
+            why = f"{sanitize(method)} before initialize"
         return (code, why) if why else None
 
     def _fail(self, data: dict[str, Any], code: int, message: str) -> None:

@@ -112,7 +112,8 @@ def offer_once(editor: Editor) -> None:
     """
 
     def look() -> None:
-        state, shows_itself = editor.session.status().state, editor.session.config.status.notify
+        state = editor.session.status().state
+        shows_itself = editor.session.config.status.notify
         has_reader = editor.offers("window.show_message")  # a script has none
         if state.is_ready and state.is_bundled and has_reader and not shows_itself:
             editor.on_state = lambda: None

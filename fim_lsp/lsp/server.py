@@ -117,7 +117,8 @@ async def code_action(
     Return the next edit, wherever it is, and what a model can do here. It is a question about any
     place: the cursor may be elsewhere.
     """
-    uri, wanted = params.text_document.uri, params.context.only
+    uri = params.text_document.uri
+    wanted = params.context.only
     actions = edits.code_actions(editor, params)  # of this text: a wait may bring another
     if _is_among(types.CodeActionKind.RefactorRewrite, wanted):
         actions = [*await inline_edits.code_actions(editor, uri), *actions]
@@ -150,7 +151,8 @@ async def _in_slices(steps: Iterator[Result]) -> Result:
     Return the last of *steps*, with other tasks in between where they take longer than a moment.
     """
     clock = asyncio.get_running_loop().time
-    paused, last = clock(), next(steps)
+    paused = clock()
+    last = next(steps)
     for step in steps:
         last = step
         if clock() > paused + SLICE_S:
@@ -184,7 +186,8 @@ def did_open_cells(editor: Editor, params: types.DidOpenNotebookDocumentParams) 
 
 async def did_change_cells(editor: Editor, params: types.DidChangeNotebookDocumentParams) -> None:
     """Note that cells came, went or moved, or that their text has changed."""
-    uri, cells = params.notebook_document.uri, params.change.cells
+    uri = params.notebook_document.uri
+    cells = params.change.cells
     if cells and cells.structure:
         order = [*editor.notebooks.order(uri)]
         array = cells.structure.array

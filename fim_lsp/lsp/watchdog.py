@@ -87,7 +87,8 @@ def describe_last_end(cache: Path, within_s: float = inf) -> str:
     """Return when and where a server of this user was ended so; "" where none was lately."""
     for path in (cache / STACKS, cache / f"old-{STACKS}"):  # a full one is moved at the start
         with contextlib.suppress(OSError):
-            at, text = path.stat().st_mtime, private_files.read(path, MOST_READ)
+            at = path.stat().st_mtime
+            text = private_files.read(path, MOST_READ)
             frames = _FRAME.findall(text.decode(errors="replace").rpartition(_MAIN)[2])
             if frames and time.time() - at <= within_s:
                 break
@@ -118,7 +119,9 @@ def _look(
     loop: asyncio.AbstractEventLoop, clock: Callable[[], float], end: Callable[[], None]
 ) -> None:
     """Ask, and ask again once there was an answer; *end* where there is none for too long."""
-    answered, silence, before = threading.Event(), Silence(), 0.0
+    answered = threading.Event()
+    silence = Silence()
+    before = 0.0
     answered.set()
     while not silence.is_end:
         if loop.is_closed():
@@ -127,7 +130,8 @@ def _look(
         _limit_native(MOST_S)  # this thread has Python's lock, so native code does not keep it
         if answered.is_set():
             answered.clear()
-            silence, before = Silence(), clock()
+            silence = Silence()
+            before = clock()
             with contextlib.suppress(RuntimeError):  # it is closed now
                 loop.call_soon_threadsafe(answered.set)
         time.sleep(LOOK_S)

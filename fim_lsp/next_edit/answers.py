@@ -72,7 +72,8 @@ def why(proposal: Proposal, name: str, unopened: str = "") -> str:
 
     *unopened* is the file that it is in, where that is not open.
     """
-    example, n_more = proposal.example, proposal.n_examples - 1
+    example = proposal.example
+    n_more = proposal.n_examples - 1
     if example is None:
         return f"The model {sanitize(name)} proposes it, after your last edits."
     more = f", as {n_more} earlier edit{'s'[: n_more > 1]} did" if n_more else ""

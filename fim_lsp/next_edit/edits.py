@@ -98,11 +98,14 @@ def examples(edits: Sequence[FinishedEdit], limit: int) -> list[Example]:
 
 
 def _examples(edit: FinishedEdit) -> Iterator[Example]:
-    parts, shift, from_top = changes(edit.before, edit.after), 0, list[Example]()
+    parts = changes(edit.before, edit.after)
+    shift = 0
+    from_top = list[Example]()
     around = (edit.above, *edit.after, edit.below)
     for part in parts:
         first = part.offset + shift
-        above, below = around[first], around[first + len(part.after) + 1]
+        above = around[first]
+        below = around[first + len(part.after) + 1]
         line = edit.line + first
         from_top.append(Example(edit.uri, line, *part[1:], above, below, alone=len(parts) == 1))
         shift += len(part.after) - len(part.before)
@@ -125,7 +128,8 @@ def changes(before: Lines, after: Lines) -> tuple[Change, ...]:
             parts.append(Change(i, before[i:row], after[j:column]))
         if row < len(before) and before[row] != after[column]:
             parts.append(Change(row, before[row : row + 1], after[column : column + 1]))
-        i, j = row + 1, column + 1
+        i = row + 1
+        j = column + 1
     return tuple(parts)
 
 
@@ -139,11 +143,14 @@ def _pairs(before: Lines, after: Lines) -> list[tuple[int, int]]:
         for j in reversed(range(len(after))):
             paired = sums[i + 1][j + 1] + alike[i][j] if alike[i][j] >= ALIKE else 0.0
             sums[i][j] = max(paired, sums[i + 1][j], sums[i][j + 1])
-    pairs, i, j = [], 0, 0
+    pairs = []
+    i = 0
+    j = 0
     while i < len(before) and j < len(after):
         if alike[i][j] >= ALIKE and sums[i][j] == sums[i + 1][j + 1] + alike[i][j]:
             pairs.append((i, j))
-            i, j = i + 1, j + 1
+            i = i + 1
+            j = j + 1
         elif sums[i][j] == sums[i + 1][j]:
             i += 1
         else:
@@ -156,7 +163,8 @@ def _likeness(old: str, new: str) -> float:
     Return the share of characters that two lines have in common, in order, without their
     indentation.
     """
-    old, new = old.strip()[:_COMPARED], new.strip()[:_COMPARED]
+    old = old.strip()[:_COMPARED]
+    new = new.strip()[:_COMPARED]
     if not old or not new:
         return 0.0
     matcher = SequenceMatcher(None, old, new, autojunk=False)
@@ -227,5 +235,6 @@ def adds_errors(
     above = text.lines[max(0, line - ABOVE_LINES) : line]
     cursor = Cursor(text.language, above=above, below=text.lines[end : end + BELOW_LINES])
     errors = SyntaxErrors(cursor)
-    n_before, n_after = errors.n("\n".join(before)), errors.n("\n".join(after))
+    n_before = errors.n("\n".join(before))
+    n_after = errors.n("\n".join(after))
     return errors.is_known and n_after > n_before

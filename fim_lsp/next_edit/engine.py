@@ -40,18 +40,23 @@ from fim_lsp.next_edit.rule import Rule, TokenKind
 from fim_lsp.next_edit.rules import Block, pair_rule, rules_of
 
 LEARNED = 24  # of the changes looked back on, the newest that rules are made of
-PAIRED, PARTNERS = 6, 11  # … that are compared with so many before them, for rules of two examples
+PAIRED = 6
+PARTNERS = 11  # … that are compared with so many before them, for rules of two examples
 CONTRADICTED = 2  # times as often as it held: such a rule was never meant
 
 # Places that are judged, nearest first: more change no proposal, but take time.
-BELOW, ABOVE, ELSEWHERE = 8, 2, 2
+BELOW = 8
+ABOVE = 2
+ELSEWHERE = 2
 
 NEEDLES = 12
 """Texts that are looked for in files that are not open: those of the rules that were seen most
 often."""
 
 
-USE, MENTION, STEP = 0.99, 0.5, 1e-4
+USE = 0.99
+MENTION = 0.5
+STEP = 1e-4
 """How sure a use of a renamed definition is, and its name in a comment; less for each place that
 is nearer."""
 DECLARED = 0.6
@@ -205,9 +210,11 @@ def proposals(
     for record, place, shared in places:
         if renames.changes_another(*place, record.examples):
             continue
-        uri, n = place.text.uri, len(record.examples)
+        uri = place.text.uri
+        n = len(record.examples)
         evidence = {**shared, **of_result(place.after, results[uri, place.line])}
-        sure, newest = confidence(evidence, n), record.examples[0]
+        sure = confidence(evidence, n)
+        newest = record.examples[0]
         proposals.append(Proposal(uri, *place[1:], sure, record.rule, n, evidence, newest))
     return proposals
 
@@ -245,7 +252,8 @@ def _rules(history: Sequence[Example]) -> Iterator[Rule | Block]:
         yield from rules_of(example)
         if not example.is_in_line:
             continue
-        (old,), (new,) = example.before, example.after
+        (old,) = example.before
+        (new,) = example.after
         for other in history[n + 1 : n + 1 + PARTNERS] if n < PAIRED else ():
             if other.is_in_line:
                 paired = pair_rule(old, new, other.before[0], other.after[0])

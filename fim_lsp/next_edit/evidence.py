@@ -92,8 +92,10 @@ def of_rule(record: RuleRecord, n_between: int, n_here: int, n_all: int) -> dict
     Return the evidence that is the same at all places, of which there are *n_all* in all texts,
     *n_here* in the file of the last edit, and *n_between* where the user went past them.
     """
-    rule, n = record.rule, len(record.examples)
-    old, new = rule.old[:_AKIN_CHARS], rule.new[:_AKIN_CHARS]
+    rule = record.rule
+    n = len(record.examples)
+    old = rule.old[:_AKIN_CHARS]
+    new = rule.new[:_AKIN_CHARS]
     return {
         "bias": 1.0,
         "rename": float(rule.kind is TokenKind.RENAME),
@@ -148,12 +150,15 @@ def _around(rule: Rule | Block, example: Example, place: RulePlace) -> tuple[int
     Return how much before and after the place is as it was in the example, `NEAR` at most each.
     """
     if isinstance(rule, Block):
-        lines, end = place.text.lines, place.line + len(place.before)
+        lines = place.text.lines
+        end = place.line + len(place.before)
         above = lines[place.line - 1].strip() if place.line else ""
         below = lines[end].strip() if end < len(lines) else ""
         return NEAR * (above == example.above.strip()), NEAR * (below == example.below.strip())
-    line, other = place.before[0].strip(), example.before[0].strip()
-    here, there = rule.places(line), rule.places(other)
+    line = place.before[0].strip()
+    other = example.before[0].strip()
+    here = rule.places(line)
+    there = rule.places(other)
     if not here or not there:
         return 0, 0
     before = _same(_solid(line[: here[0].start])[::-1], _solid(other[: there[0].start])[::-1])

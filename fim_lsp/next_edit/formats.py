@@ -32,7 +32,8 @@ from fim_lsp.next_edit.window import Ask, NamedEdit, with_cursor
 
 SWEEP_STOPS = ("<|file_sep|>", "<|endoftext|>")
 SWEEP_SPECIAL = ("<|file_sep|>", "<|endoftext|>", "</s>")
-FIRST_ALIKE, LAST_ALIKE = 0.25, 0.75
+FIRST_ALIKE = 0.25
+LAST_ALIKE = 0.75
 """How alike the first and the last line of an answer must be to those of the window; less is text
 of another place, or the end was cut off. The numbers are those of cursortab, a client of the
 model."""
@@ -57,7 +58,8 @@ def sweep_answer(ask: Ask, text: str) -> Lines | None:
     """Return the window rewritten; None where the answer is none."""
     for stop in SWEEP_SPECIAL:
         text = text.partition(stop)[0]
-    begun, made = _begin_answer(ask), text.removesuffix("\n").split("\n")
+    begun = _begin_answer(ask)
+    made = text.removesuffix("\n").split("\n")
     rest = ask.now[len(begun) :]
     if not text.strip() or "<|" in text:
         return None
@@ -82,12 +84,18 @@ def _file(name: str, lines: Iterable[str]) -> str:
     return f"<|file_sep|>{name}\n" + "".join(f"{line}\n" for line in lines)
 
 
-SUFFIX, PREFIX, MIDDLE = "<[fim-suffix]>", "<[fim-prefix]>", "<[fim-middle]>"
-FILE, CURSOR = "<filename>", "<|user_cursor|>"
-START, SEPARATOR, END = "<<<<<<< CURRENT", "=======", ">>>>>>> UPDATED"
+SUFFIX = "<[fim-suffix]>"
+PREFIX = "<[fim-prefix]>"
+MIDDLE = "<[fim-middle]>"
+FILE = "<filename>"
+CURSOR = "<|user_cursor|>"
+START = "<<<<<<< CURRENT"
+SEPARATOR = "======="
+END = ">>>>>>> UPDATED"
 END_OF_TEXT = "<[end▁of▁sentence]>"
 ZETA_STOPS = (END, END_OF_TEXT, FILE, "<[fim-")
-NO_EDITS, KEEP = "NO_EDITS", "KEEP_PREVIOUS"
+NO_EDITS = "NO_EDITS"
+KEEP = "KEEP_PREVIOUS"
 MARKER = re.compile(r"<\|marker_(\d+)\|>")
 ZETA_SPECIAL = (CURSOR, FILE, "<[fim-", START, END)
 
@@ -139,7 +147,8 @@ def _region(ask: Ask) -> str:
 
 def _event(edit: NamedEdit) -> str:
     """Return a unified diff without lines around."""
-    old, new = len(edit.before), len(edit.after)
+    old = len(edit.before)
+    new = len(edit.after)
     lines = (*(f"-{line}" for line in edit.before), *(f"+{line}" for line in edit.after))
     hunk = f"@@ -{edit.line + 1},{old} +{edit.line + 1},{new} @@"
     return "\n".join((f"--- a/{edit.path}", f"+++ b/{edit.path}", hunk, *lines, ""))
@@ -197,7 +206,8 @@ def proposal_of(family: Format, ask: Ask, text: str, document: EditedText) -> Pr
     if made is None or made in (ask.now, ask.then) or _loops(made, ask.now):
         return None
     above, below = alike(ask.now, made)
-    line, before = ask.line + above, ask.now[above : len(ask.now) - below]
+    line = ask.line + above
+    before = ask.now[above : len(ask.now) - below]
     after = made[above : len(made) - below]
     if adds_errors(document, line, before, after):
         return None
@@ -205,7 +215,8 @@ def proposal_of(family: Format, ask: Ask, text: str, document: EditedText) -> Pr
 
 
 def _loops(made: Lines, now: Lines) -> bool:
-    counts, before = Counter(map(str.strip, made)), Counter(map(str.strip, now))
+    counts = Counter(map(str.strip, made))
+    before = Counter(map(str.strip, now))
     return any(
         n >= REPEATED and n > before[line] and len("".join(line.split())) >= REPEATED_CHARS
         for line, n in counts.items()

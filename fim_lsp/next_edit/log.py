@@ -201,7 +201,8 @@ def _meet(edit: FinishedEdit, touched: FinishedEdit) -> bool:
 def _merge(edit: FinishedEdit, touched: FinishedEdit, old: Sequence[str]) -> FinishedEdit:
     """Merge both into one edit; *old* has the lines after the first and before the second."""
     end = touched.line + len(touched.before)
-    first, last = min(edit.line, touched.line), max(edit.end, end)
+    first = min(edit.line, touched.line)
+    last = max(edit.end, end)
     middle = tuple(map(body, old[first:last]))
     before = (*middle[: edit.line - first], *edit.before, *middle[edit.end - first :])
     after = (*middle[: touched.line - first], *touched.after, *middle[end - first :])

@@ -110,7 +110,8 @@ class Renames(NamedTuple):
 
 def _may_be_named(change: NameChange, renamed: Renamed, text: EditedText) -> bool:
     """Return whether a name can mean the same in another *text*: not in other languages' code."""
-    ours, theirs = grammar_of(change.language), grammar_of(text.language)
+    ours = grammar_of(change.language)
+    theirs = grammar_of(text.language)
     if theirs is None or not renamed.kind or not ours or theirs.module == "tree_sitter_html":
         return change.uri.partition("#")[0] != text.uri.partition("#")[0]  # no cell beside it
     return TABLES.get(theirs.module) == TABLES.get(ours.module)
@@ -118,9 +119,11 @@ def _may_be_named(change: NameChange, renamed: Renamed, text: EditedText) -> boo
 
 def _find_changed(old: str, new: str, before: str, after: str) -> Iterator[int]:
     """Yield the columns of a line where the words of *old* were that became those of *new*."""
-    gone, come = _differing_words(old, new), _differing_words(new, old)
+    gone = _differing_words(old, new)
+    come = _differing_words(new, old)
     words = [*TOKEN.finditer(before)]
-    was, now = [word[0] for word in words], TOKEN.findall(after)
+    was = [word[0] for word in words]
+    now = TOKEN.findall(after)
     if not any(now.count(word) > was.count(word) for word in come) or len(was) > TOKENS:
         return
     for tag, start, end, *_ in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
@@ -168,7 +171,8 @@ def _name_changes(
     edits: Sequence[FinishedEdit], texts: Mapping[str, EditedText]
 ) -> Iterator[NameChange]:
     """Yield the names that became others, newest first."""
-    seen, n_others = set[tuple[str, str]](), 0
+    seen = set[tuple[str, str]]()
+    n_others = 0
     later: dict[tuple[str, int, str], str] = {}  # what names of a line became afterwards
     for example in examples(edits, HISTORY):
         language = texts[example.uri].language if example.uri in texts else ""
@@ -188,7 +192,8 @@ def _renamings(example: Example, name: re.Pattern[str]) -> Iterator[Renaming]:
     Yield each name of an example that became another, or got an alias, and where it is now; none
     where anything but names changed: then the name may be that of another thing.
     """
-    before, after = "\n".join(example.before), "\n".join(example.after)
+    before = "\n".join(example.before)
+    after = "\n".join(example.after)
     for alias in _ALIAS.finditer(after):
         if after[: alias.end("old")] + after[alias.end() :] == before:
             row = example.line + after.count("\n", 0, alias.start())
@@ -238,7 +243,8 @@ def _is_within_name(
 
 def _pair_names(before: Lines, after: Lines) -> Iterator[tuple[str, str]]:
     """Yield each name with hyphens that became another, where nothing else changed."""
-    old, new = "\n".join(before), "\n".join(after)
+    old = "\n".join(before)
+    new = "\n".join(after)
     if _HYPHENED.split(old) == _HYPHENED.split(new):
         pairs = zip(_HYPHENED.findall(old), _HYPHENED.findall(new), strict=True)
         yield from (pair for pair in pairs if pair[0] != pair[1])

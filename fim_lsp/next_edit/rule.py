@@ -61,7 +61,8 @@ def token_changes(before: str, after: str) -> tuple[TokenChange, ...]:
 
     Changes with nothing but white space or one sign between them are one change.
     """
-    old, new = tokens(before), tokens(after)
+    old = tokens(before)
+    new = tokens(after)
     if max(len(old), len(new)) > TOKENS:
         return ()
     changes: list[TokenChange] = []
@@ -131,7 +132,8 @@ def fill(filling: Sequence[Filling], held: Sequence[str]) -> str:
 
 
 def _at(parts: Sequence[Part], line: str, start: int) -> TemplateMatch | None:
-    at, held = start, list[str]()
+    at = start
+    held = list[str]()
     for n, part in enumerate(parts):
         if isinstance(part, str):
             if not _stands(part, line, at):
@@ -231,7 +233,9 @@ class Rule:
 
     def apply(self, line: str) -> str:
         """Return the line with every place changed; the same line where there is none."""
-        body, made, end = line.strip(), "", 0
+        body = line.strip()
+        made = ""
+        end = 0
         for match in self.places(body):
             made += body[end : match.start] + fill(self.filling, match.held)
             end = match.end

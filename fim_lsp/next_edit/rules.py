@@ -61,8 +61,10 @@ def rules(before: str, after: str) -> tuple[Rule, ...]:
 
 
 def _of_change(old: Sequence[str], change: TokenChange) -> Iterator[Rule | None]:
-    left, right = old[: change.start], old[change.end :]
-    text, new = "".join(change.old), "".join(change.new)
+    left = old[: change.start]
+    right = old[change.end :]
+    text = "".join(change.old)
+    new = "".join(change.new)
     kind = TokenKind.REPLACE if change.new else TokenKind.DELETE
     if any(map(is_word, change.old)):
         is_renaming = len(change.old) == len(change.new) == 1 and is_word(new)
@@ -71,7 +73,8 @@ def _of_change(old: Sequence[str], change: TokenChange) -> Iterator[Rule | None]
     if not change.old:
         kind = TokenKind.INSERT
         yield _argument(left, right, new)
-    head, tail = _to_word(left[::-1])[::-1], _to_word(right)
+    head = _to_word(left[::-1])[::-1]
+    tail = _to_word(right)
     for some_head, some_tail in ((head, ()), ((), tail), (head, tail)):
         if some_head or some_tail:
             yield _literal(kind, "".join(some_head), text, "".join(some_tail), new)
@@ -147,7 +150,8 @@ def _common(one: tuple[str, ...], other: tuple[str, ...]) -> Common:
     parts: Common = []
     matcher = SequenceMatcher(None, one, other, autojunk=False)
     for tag, i, end, j, other_end in matcher.get_opcodes():
-        here, there = "".join(one[i:end]), "".join(other[j:other_end])
+        here = "".join(one[i:end])
+        there = "".join(other[j:other_end])
         if tag == "equal" and not (here.isspace() and parts):
             parts.append(here)
         elif parts and not isinstance(parts[-1], str):
@@ -217,7 +221,8 @@ def block(example: Example) -> Block | None:
     """Return the block of an example; None where it is too short or too long to be one."""
     if max(len(example.before), len(example.after)) > BLOCK_LINES or example.is_in_line:
         return None
-    before, above = _flush(example.before), "" if example.before else example.above.strip()
+    before = _flush(example.before)
+    above = "" if example.before else example.above.strip()
     needle = max(before, key=lambda line: len(line.strip())) if before else above
     n_chars = sum(len("".join(line.split())) for line in before or (above,))
     if n_chars < BLOCK_CHARS or not needle.strip():

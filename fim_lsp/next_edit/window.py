@@ -16,7 +16,8 @@ from fim_lsp.context.secrets.scan import scrub_parts, scrub_text
 from fim_lsp.documents import n_common
 from fim_lsp.next_edit.edits import FinishedEdit, Lines
 
-BEFORE, BEHIND = 1, 4
+BEFORE = 1
+BEHIND = 4
 """Lines of the window above and below the newest edit: users go downwards. The models were trained
 with ten on each side; each line costs some 20 tokens per ask."""
 
@@ -77,7 +78,8 @@ def without_secrets(lines: Lines, edit: FinishedEdit) -> Lines:
     Return the lines around *edit* as they may be sent, with their numbers; those that are far away
     are empty.
     """
-    first, end = max(0, edit.line - FILE_LINES), edit.line + len(edit.after)
+    first = max(0, edit.line - FILE_LINES)
+    end = edit.line + len(edit.after)
     last = min(len(lines), end + FILE_LINES)
     typed = "\n".join(lines[first:end])
     rest = "\n".join(("", *lines[end:last])) if first < end else "\n".join(lines[end:last])
@@ -112,9 +114,11 @@ def ask(
 
     *names* are those of all files, by URI.
     """
-    newest, clean = edits[-1], without_secrets(lines, edits[-1])
+    newest = edits[-1]
+    clean = without_secrets(lines, edits[-1])
     end = newest.line + len(newest.after)
-    first, last = max(0, newest.line - BEFORE), min(len(lines), end + BEHIND)
+    first = max(0, newest.line - BEFORE)
+    last = min(len(lines), end + BEHIND)
     now = lines[first:last]
     then = (*lines[first : newest.line], *newest.before, *lines[end:last])
     longest = max(now, then, key=len)

@@ -125,8 +125,10 @@ def compose(frame: Frame, typed: str) -> Prompt:
     kept, half = heal(typed)
     prefix, middle, forced, suffix = _scrub((frame.window.prefix, kept, half, frame.window.suffix))
     if forced != half:  # the output cannot begin with what is redacted
-        middle, forced = middle + forced, ""
-    repo, path = scrub_name(frame.header.repo), scrub_name(frame.header.path)
+        middle = middle + forced
+        forced = ""
+    repo = scrub_name(frame.header.repo)
+    path = scrub_name(frame.header.path)
     return Prompt(repo, frame.header.chunks, path, prefix, suffix, middle, forced=forced)
 
 
@@ -139,7 +141,8 @@ def budget(config: Config, state: State, scale: float = 1.0) -> Budget:
     Return window sizes in characters: as configured, and never more than a share of a small
     context.
     """
-    prompt, per = config.prompt, state.chars_per_token * scale
+    prompt = config.prompt
+    per = state.chars_per_token * scale
     n_ctx = state.n_ctx or SMALL_CONTEXT
     return Budget(
         prefix=int(min(prompt.prefix_tokens, n_ctx // 6) * per),

@@ -62,7 +62,8 @@ def describe(prompt: Prompt, measure: Measure | None, ring: Iterable[ContextChun
         ("middle", "from the anchor to the cursor: the part that grows", prompt.middle),
         ("forced", "half a word, not in the prompt: the answer must begin with it", prompt.forced),
     ]
-    note, tokens = "there is no model to count its tokens", list[int | None]([None] * len(parts))
+    note = "there is no model to count its tokens"
+    tokens = list[int | None]([None] * len(parts))
     if measure is not None:
         ends = (measure.path, measure.prefix, measure.suffix, measure.middle, None)
         tokens = [measure.repo, *measure.chunks, *ends]

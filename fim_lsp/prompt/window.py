@@ -124,7 +124,8 @@ def place_window(
     # The middle begins a few lines above the cursor, in half of its budget.
     highest = max(0, position.line - budget.lead)
     anchor = _first_fresh(document, position.line, budget.middle // 2, highest)
-    n_prefix, n_suffix = int(budget.prefix * share), int(budget.suffix * share)
+    n_prefix = int(budget.prefix * share)
+    n_suffix = int(budget.suffix * share)
     first = _find_shared_first(document, anchor, budget, old, n_prefix)
     if first is None:
         first = _below_secret(document, _first_fresh(document, anchor, n_prefix), position.line)
@@ -229,7 +230,8 @@ def _find_shared_first(
 
 def _first_fresh(document: Document, anchor: int, n_chars: int, top: int = 0) -> int:
     """Return the first of the lines from *top* to *anchor* that fit into *n_chars*."""
-    first, size = anchor, 0
+    first = anchor
+    size = 0
     while first > top and size + len(document.lines[first - 1]) <= n_chars:
         first -= 1
         size += len(document.lines[first])

@@ -50,7 +50,8 @@ from server_bridge.protocol import BackendError, BackendUnavailable
 PASSING_MS = 250.0
 PATIENCE_MS = 250.0  # for all of a text; then a line of it is shown
 BY_HAND_S = 1.0  # for all of a text
-LOOK_S, STARTING_S = 0.25, 120.0  # between two looks at a backend that starts; for all of them
+LOOK_S = 0.25
+STARTING_S = 120.0  # between two looks at a backend that starts; for all of them
 ASK_AGAIN = 3  # times, where rules or files change while the model is asked
 SPARE_S = 0.03  # between the deadline of the model's text and that of the answer
 SUPERSEDED = Answer([], Outcome.SUPERSEDED)
@@ -83,7 +84,8 @@ class Completer:
         client: Requester = EDITOR,
     ) -> Answer:
         """Return suggestions at *position*, or why there are none; only raises `CancelledError`."""
-        started, is_in_word = time.perf_counter(), False
+        started = time.perf_counter()
+        is_in_word = False
         mine = self._newest.claim(uri)
         self._open.last_uri = uri
         doc = self._open.by_uri.get(uri)
@@ -123,7 +125,8 @@ class Completer:
         await self._judging.wait_judged(uri)
         if (doc := self._open.by_uri.get(uri)) is None:
             return self._explain(Answer([], Outcome.NOT_OPEN))
-        place, connection = doc.place_at(position), self._connection
+        place = doc.place_at(position)
+        connection = self._connection
         config = doc.workspace.settings(connection.config)
         request = request_at(*place, doc.file.path, config, connection.state)
         # What is taken off a line that is left empty may be indentation that the editor had made.
@@ -291,7 +294,8 @@ class Completer:
         """Return *answer* with its reason in words, where it has none."""
         if answer.reason:
             return answer
-        backend, outcome = describe(self._connection.state), answer.outcome
+        backend = describe(self._connection.state)
+        outcome = answer.outcome
         why = reason(outcome, answer.rule, backend)
         return answer._replace(reason=source(outcome, backend) if answer.suggestions else why)
 
@@ -301,11 +305,14 @@ class Completer:
         if request.invoked:
             await self._connection.wait_ready()
         elif not has_line:
-            connection, left_s, most_s = self._connection, request.deadline_s, STARTING_S
+            connection = self._connection
+            left_s = request.deadline_s
+            most_s = STARTING_S
             while connection.may_start and min(left_s, most_s) > 0:
                 waits_on = request.client.cancels and connection.is_starting
                 await connection.wait_ready(LOOK_S)
-                left_s, most_s = left_s - (0 if waits_on else LOOK_S), most_s - LOOK_S
+                left_s = left_s - (0 if waits_on else LOOK_S)
+                most_s = most_s - LOOK_S
         return self._connection.is_ready
 
     def _wait(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Wait:

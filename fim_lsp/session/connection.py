@@ -116,13 +116,15 @@ class Connection:
 
     def configure(self, config: Config) -> None:
         """Go on with *config*, and with another backend if it names another."""
-        old, self.config = self.config, config
+        old = self.config
+        self.config = config
         if config.backend != old.backend:
             self.reopen()
 
     def reopen(self) -> None:
         """Close the backend and open the one that the settings name now."""
-        old, self.backend = self.backend, self._open_backend()
+        old = self.backend
+        self.backend = self._open_backend()
         self._stop_reaching()
         self.start_connecting()
         self._tasks.start(old.aclose(), "close backend")

@@ -142,7 +142,8 @@ class Dispatcher:
     async def _ask(
         self, request: CompletionRequest, doc: OpenDocument, wait: Wait
     ) -> tuple[list[Candidate], Timings]:
-        cost, debounce_s = Timings(), wait.debounce_s
+        cost = Timings()
+        debounce_s = wait.debounce_s
         while True:
             generation = self._joinable(request, doc)
             if generation is None:
@@ -175,7 +176,8 @@ class Dispatcher:
         self, request: CompletionRequest, doc: OpenDocument, frame: Frame, sample: int = 0
     ) -> Generation:
         typed = request.document.before(request.position, frame.window.anchor)
-        prompt, n_predict = compose(frame, typed), request.config.completion.max_tokens
+        prompt = compose(frame, typed)
+        n_predict = request.config.completion.max_tokens
         generation = Generation(request, frame.window, typed, prompt, n_predict, sample)
         if not sample:
             doc.view.known.begin(generation)
@@ -189,9 +191,11 @@ class Dispatcher:
         Wait until *generation* says enough to *request*, or its time is up; return that, and what
         it cost meanwhile.
         """
-        loop, before = asyncio.get_running_loop(), generation.cost
+        loop = asyncio.get_running_loop()
+        before = generation.cost
         alarms = [loop.call_at(at, generation.news.set) for at in (wait.early, wait.until)]
-        n_lines, shown = 0, False
+        n_lines = 0
+        shown = False
         lingers_s = 0.0 if generation.sample else math.inf  # where the request leaves without it
         generation.join(self._newest.claim(""))
         try:

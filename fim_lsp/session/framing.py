@@ -133,7 +133,8 @@ class Framing:
         doc.view.ladder.fit_to((state.url, state.model, state.n_ctx))
 
     def _budget(self, doc: OpenDocument, share: float = 1.0) -> window.Budget:
-        connection, scale = self._lane.connection, doc.view.ladder.scale * share
+        connection = self._lane.connection
+        scale = doc.view.ladder.scale * share
         return frames.budget(doc.workspace.settings(connection.config), connection.state, scale)
 
     def _quick(

@@ -138,7 +138,8 @@ class Generation:
 
     def _find_known(self, request: CompletionRequest) -> Known:
         typed = request.document.before(request.position, self.window.anchor)
-        said, is_over = self.said, self.is_over
+        said = self.said
+        is_over = self.is_over
         is_typed = is_over and said.is_typed(typed, request.cursor)
         if is_typed or not self.agrees(self.window, typed):
             return Known()
@@ -289,7 +290,8 @@ class Generation:
 
     def fail(self, error: Exception) -> None:
         """End it; each request that waits raises *error*."""
-        self.phase, self.error = Phase.FAILED, error
+        self.phase = Phase.FAILED
+        self.error = error
         self.news.set()
 
 

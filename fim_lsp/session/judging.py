@@ -32,7 +32,8 @@ RING_S = 0.5  # for the files in the ring: without their verdicts a document is 
 BY_HAND_S = 10.0  # a machine that is busy, and not a disk that does not answer
 BURST_S = 0.5  # of changes that follow each other, until all is judged in spite of them
 SLICE_S = 0.02  # of documents that are begun, without a look at what else is to be done
-AT_ONCE, TURN_S = 4, 0.02  # looks; most take a moment, and one that takes longer has its own thread
+AT_ONCE = 4
+TURN_S = 0.02  # looks; most take a moment, and one that takes longer has its own thread
 
 Key = str | Workspace  # a document by its URI, or what a workspace remembers
 
@@ -92,7 +93,8 @@ class Judging:
 
     async def _begin_rest(self) -> None:
         await asyncio.sleep(0)
-        documents, self._unbegun = self._unbegun, OrderedDict()
+        documents = self._unbegun
+        self._unbegun = OrderedDict()
         self.begin(documents)
 
     def _begin(self, doc: OpenDocument) -> None:
@@ -256,7 +258,8 @@ class Judging:
 
 def _was_used(doc: OpenDocument) -> bool:
     """Return whether text of it may be in the engine, in the ring, or on disk."""
-    saved, uri = doc.workspace.saved, doc.uri
+    saved = doc.workspace.saved
+    uri = doc.uri
     return doc.workspace.memory.knows(uri) or (saved is not None and uri in saved.documents)
 
 

@@ -225,7 +225,8 @@ class Lane(Scheduler):
         """
         Evaluate *prompt* in steps, between which others may come; return how many tokens that took.
         """
-        effort, warmed = Effort(), Warmed(1, 1)
+        effort = Effort()
+        warmed = Warmed(1, 1)
         while warmed.evaluated and warmed.left:
             warmed = await self.run(permit, partial(self.step, prompt, effort, to_end=to_end))
         return effort.n_tokens
@@ -279,7 +280,8 @@ class Lane(Scheduler):
         model: PermittedModel,
     ) -> Request | None:
         """Write until another step waits; return what is left to ask for then, else None."""
-        replies, n_left = list[Reply](), request.n_predict
+        replies = list[Reply]()
+        n_left = request.n_predict
         async with aclosing(model.stream(request)) as stream:
             async for reply in stream:
                 await asyncio.sleep(0)  # many pieces may be there at once

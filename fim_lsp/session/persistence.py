@@ -80,7 +80,8 @@ class Persistence:
         workspace = doc.workspace
         if workspace.saved is None or doc.view.restoring or doc.view.ladder.current:
             return
-        typed, saved = "", workspace.saved.documents.get(doc.uri)
+        typed = ""
+        saved = workspace.saved.documents.get(doc.uri)
         shown = saved.frame.window if saved else NOWHERE
         chunks = workspace.chunks(doc.viewport(shown, shown.anchor))
         header = doc.view.ladder.header(chunks)
@@ -117,7 +118,8 @@ class Persistence:
         Have the backend load what it saved of *doc* in this session, once each time that it was
         reached again.
         """
-        was_lost, saved = doc.view.note_connected(self._connection.n_connected), doc.view.saved
+        was_lost = doc.view.note_connected(self._connection.n_connected)
+        saved = doc.view.saved
         if not was_lost or saved is None:
             return
         with contextlib.suppress(BackendError):  # then it is evaluated
@@ -280,7 +282,8 @@ def _list_kept(cache: Path, *roots: tuple[str, ...]) -> tuple[Kept, dict[str, se
     Return what is on disk, but what is being written, and by root the files of which there is text:
     the first of *roots* that have one count.
     """
-    found, by_root = state_file.list_kept(cache).items(), dict[str, set[str]]()
+    found = state_file.list_kept(cache).items()
+    by_root = dict[str, set[str]]()
     kept = {path: of for path, of in found if of != notes.NAMELESS or not notes.is_new(path)}
     for uri in {*chain(*kept.values())}:
         if root := next(filter(None, (locate(uri, each).root for each in roots)), ""):
@@ -292,7 +295,8 @@ def _to_save(doc: OpenDocument) -> SavedDocument | None:
     """
     Return the user's place in a document that is still open; None where it must not be on disk.
     """
-    place, frame = doc.place, doc.view.ladder.current
+    place = doc.place
+    frame = doc.view.ladder.current
     if frame is None or place is None or not doc.uri.startswith("file:"):
         return None
     shown = frame.window

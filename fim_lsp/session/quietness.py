@@ -28,7 +28,8 @@ class Quietness:
     ) -> None:
         self.clock = clock
         self._wall = wall
-        self._until, self._snoozed_s = wall(), 0.0
+        self._until = wall()
+        self._snoozed_s = 0.0
         self._wanted = "normal"  # how many suggestions, as of the last request
         self._reactions: deque[PastReaction] = deque(maxlen=REMEMBERED)
         self._refused = Counter[Reaction]()  # since one was taken

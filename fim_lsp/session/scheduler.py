@@ -33,7 +33,8 @@ T = TypeVar("T")
 Step = Callable[[], Awaitable[bool]]  # does one step; True when there is more to do
 
 # The first few wait no longer than they ask for: the next ones twice as long each.
-FIRST_ROUNDS, ROUNDS = 3, 12
+FIRST_ROUNDS = 3
+ROUNDS = 12
 
 log = logging.getLogger(__name__)
 

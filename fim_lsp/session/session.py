@@ -196,7 +196,8 @@ class Session:
         old = self.config
         self.connection.configure(config)
         self._model_edits.configure(config)
-        is_away, was_away = bool(config.remote_servers), bool(old.remote_servers)
+        is_away = bool(config.remote_servers)
+        was_away = bool(old.remote_servers)
         if config.privacy != old.privacy or is_away != was_away:
             self._judge_again()
         elif config.projects != old.projects:

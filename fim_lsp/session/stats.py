@@ -126,7 +126,8 @@ class Stats:
         self.outcomes[answer.key] += 1
         if answer.outcome is not Outcome.SUPERSEDED:
             self.latencies_ms[is_in_word].append(ms)
-        spent, self._counted = self.tokens - self._counted, self.tokens.copy()
+        spent = self.tokens - self._counted
+        self._counted = self.tokens.copy()
         cost = spent["evaluated"], spent["background"]
         self.answers.append(Answered(answer.key, round(ms, 1), *cost))
 

@@ -240,7 +240,8 @@ def remote_servers(backend: BackendConfig, *urls: str) -> Iterator[RemoteServer]
     for address in (*(server.url for server in list_servers(backend)), *urls):
         try:
             url = urlsplit(address)
-            host, port = url.hostname or "", url.port or 80
+            host = url.hostname or ""
+            port = url.port or 80
         except ValueError:
             continue  # no address at all: nothing is ever sent there
         if host and not is_loopback(address):

@@ -82,7 +82,8 @@ class Sources:
         called, from another thread, once `take` has it. A read in progress may be older than
         the change: its result is ignored, and the file is read again.
         """
-        self._roots, self._on_late = roots, on_late
+        self._roots = roots
+        self._on_late = on_late
         self.take()
         self._known = {at: known for at, known in self._known.items() if at in _files(roots)}
         self._changed.update(self._reading)
@@ -197,7 +198,8 @@ def _follow(before: _Reading | None, now: _Reading) -> _Reading:
 
 def _read(path: Path) -> _Reading:
     """Return what the file says, or why it is not known; None where there is none."""
-    layer, stamp = _make_layer(path), _stamp(path)
+    layer = _make_layer(path)
+    stamp = _stamp(path)
     try:
         layer = layer._replace(folder=layer.folder and os.path.realpath(layer.folder))
         data = read_rules(path, _MOST_BYTES, follow=layer.trusted)

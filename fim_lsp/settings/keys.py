@@ -64,7 +64,8 @@ def _distance(one: str, other: str) -> int:
         return _NEAR + 1
     row: list[int] = [*range(len(other) + 1)]
     for n, letter in enumerate(one, 1):
-        last, row[0] = row[0], n
+        last = row[0]
+        row[0] = n
         for at, wanted in enumerate(other, 1):
             last, row[at] = row[at], min(row[at] + 1, row[at - 1] + 1, last + (letter != wanted))
     return row[-1]

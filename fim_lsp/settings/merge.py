@@ -123,7 +123,8 @@ def merge_layers(layers: Iterable[Layer]) -> tuple[Config, tuple[str, ...]]:
     trusted = [(layer, its) for layer, its in said if layer.trusted]
     config, _ = _combine(trusted)
     problems = [problem for _, its in said for problem in its.problems]
-    rules, tuned = list[ProjectRules](), list[tuple[str, Config]]()
+    rules = list[ProjectRules]()
+    tuned = list[tuple[str, Config]]()
     for layer, its in said:
         if layer.trusted:
             continue
@@ -168,7 +169,8 @@ def _read(layer: Layer) -> _Said:
         given.setdefault(key, []).append(value)
     values: list[tuple[Option, object]] = []
     wrong: list[str] = []
-    hides, lines = layer.why_unknown, number_lines(layer.text)
+    hides = layer.why_unknown
+    lines = number_lines(layer.text)
     for key, said in given.items():
         problem = _why_wrong(layer, key, said, guess=len(wrong) < _MOST_GUESSES)
         if not problem:

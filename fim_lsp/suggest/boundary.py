@@ -103,7 +103,9 @@ def quiet(
     *deleted* says that the last edit only removed text; *scope* is what the cursor stands in
     (`comment`, `string`, …), silent when it is among *excluded*. `Invoked` does not ask this.
     """
-    before, after, around = cursor.before, cursor.after, (*cursor.above, *cursor.below)
+    before = cursor.before
+    after = cursor.after
+    around = (*cursor.above, *cursor.below)
     opens = not after.strip() and opens_block(before, cursor.language)
     silent = scope if scope in excluded else ""
     ends = {
@@ -125,7 +127,8 @@ def too_long(cursor: Cursor) -> bool:
 
 def _in_empty_block(cursor: Cursor) -> bool:
     header = first_visible(cursor.above[::-1])
-    here, below = width(cursor.before), first_visible(cursor.below)
+    here = width(cursor.before)
+    below = first_visible(cursor.below)
     opens = opens_block(header, cursor.language) and width(header) < here
     return opens and (not below or width(below) <= width(header))
 
@@ -153,7 +156,8 @@ def _body_end(text: str, cursor: Cursor, base: int) -> int | None:
     Return the offset before the first line that is not deeper than *base*, or after the one that
     closes the block.
     """
-    n_blank, last = 0, 0
+    n_blank = 0
+    last = 0
     for line in _split(text, cursor.before):
         if not line.text.strip():
             n_blank += line.ended and line.at > 0
@@ -191,7 +195,9 @@ def _statement_end(text: str, cursor: Cursor) -> int | None:
 
 def _level_end(text: str, cursor: Cursor) -> int | None:
     """Return the offset before a blank line, a dedent, or what follows a compound statement."""
-    base, last, compound = None, 0, False
+    base = None
+    last = 0
+    compound = False
     for line in _split(text, cursor.before):
         if not line.text.strip():
             if base is not None and line.ended:

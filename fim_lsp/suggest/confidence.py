@@ -58,7 +58,8 @@ def odds(tokens: Iterable[Token], skipped: str, text: str) -> tuple[Odds, ...]:
     at = n_characters = 0
     is_return = False  # which makes one line end with what follows
     for token in tokens:
-        starts, at = at, at + len(token.text)
+        starts = at
+        at = at + len(token.text)
         if at <= begin:
             continue
         data = token.text[max(0, begin - starts) :]
@@ -94,7 +95,8 @@ def respell(token_odds: tuple[Odds, ...], old: str, text: str) -> tuple[Odds, ..
     """
     if not token_odds or old.startswith(text):
         return token_odds
-    visible, wanted = visible_in(old), visible_in(text)
+    visible = visible_in(old)
+    wanted = visible_in(text)
     n_lost = max(0, visible.find(wanted))
     ends = [0, *(at for at, sign in enumerate(text, 1) if visible_in(sign))]
     left: list[Odds] = []
@@ -141,8 +143,10 @@ def likely(candidate: Candidate, sure: float) -> Candidate:
     logprobs = [logprob for _, logprob in candidate.odds if logprob is not None]
     if not logprobs or sure <= 0:
         return candidate
-    limit, unknown = least(sure), min(sum(logprobs) / len(logprobs), DRAFTED)
-    total, sure_until = 0.0, 0
+    limit = least(sure)
+    unknown = min(sum(logprobs) / len(logprobs), DRAFTED)
+    total = 0.0
+    sure_until = 0
     for end, logprob in candidate.odds:
         if sure_until >= len(candidate.text):  # what follows was cut away
             break
@@ -161,7 +165,8 @@ def _cut(candidate: Candidate, end: int) -> Candidate:
     Return *candidate* up to the last place before *end* where a word, a part of one (`user_`) or a
     line ends.
     """
-    text, before = candidate.text, end
+    text = candidate.text
+    before = end
     if is_word_sign(text[end : end + 1]):
         while is_word_sign(text[end - 1 : end]):
             end -= 1

@@ -103,13 +103,15 @@ def cursor_at(document: Document, position: Position, path: str = "", **asked: b
     Return the place of *position*; *path* is how comments in the workspace would name the file,
     *asked* are `by_hand` and `one_line`.
     """
-    lines, (line, column) = document.lines, position
+    lines = document.lines
+    (line, column) = position
     above = tuple(map(_beginning, lines[max(0, line - ABOVE_LINES) : line]))
     below = tuple(map(_beginning, lines[line + 1 : line + 1 + BELOW_LINES]))
     here = body(lines[line])
     around = indent_unit((*above, *below))
     unit = _own_unit(above, here, around) or UNITS.get(document.language, DEFAULT_INDENT)
-    before, after = here[:column], here[column:]
+    before = here[:column]
+    after = here[column:]
     return Cursor(document.language, path, above, before, after, below, unit, **asked)
 
 

@@ -91,7 +91,8 @@ class Continuations:
         put first is found first among equals. A text that goes on as a kept one does takes its place;
         but another *sample* never does: `return x` is the answer, `return x + 1` a choice.
         """
-        root, text = next(_roots(cursor, key)), cursor.before + candidate.text
+        root = next(_roots(cursor, key))
+        text = cursor.before + candidate.text
         path = Said(text, len(cursor.before), candidate.whole, candidate.odds)
         paths = self._paths.setdefault(root, [])
         self._paths.move_to_end(root)
@@ -147,7 +148,8 @@ def _roots(cursor: Cursor, key: str) -> Iterator[Root]:
     above it, the nearest first.
     """
     after = "" if closes_only(cursor.after) else cursor.after  # editors insert and remove closers
-    around, n = (key, after, first_visible(cursor.below)), len(cursor.above)
+    around = (key, after, first_visible(cursor.below))
+    n = len(cursor.above)
     for until in range(n, max(0, n - PATH_LINES) - 1, -1):
         yield (*around, *cursor.above[max(0, until - ROOT_LINES) : until])
 

@@ -78,7 +78,8 @@ def mark(language: str) -> str:
 
 def is_comment(line: str, language: str) -> bool:
     """Return whether the line is nothing but a comment, or inside a block of them."""
-    sign, visible = mark(language), line.lstrip()
+    sign = mark(language)
+    visible = line.lstrip()
     return bool(sign) and visible.startswith((sign, "/*", "* ") if sign == DEFAULT_MARK else sign)
 
 
@@ -206,7 +207,8 @@ def ends_of_heads(text: str, language: str) -> Iterator[tuple[int, str]]:
     Yield where the lines end that open a block in which *text* ends, by their indentation, and
     their last words.
     """
-    end, inner = len(text), len(text)
+    end = len(text)
+    inner = len(text)
     for line in reversed(text.split("\n")):
         if line.strip() and width(line) < inner:
             inner = width(line)

@@ -98,7 +98,8 @@ def _find_rows(language: str) -> Iterator[QuoteRow]:
     for section, found in _SECTIONS.items():
         scope = "" if section == "code" else section
         for row in found:
-            of, others = row["of"].split(), row.get("not_of", "").split()
+            of = row["of"].split()
+            others = row.get("not_of", "").split()
             if language in of or (of == ["*"] and language not in others):
                 how = {key: row[key] for key in row.keys() & QuoteRow._fields}
                 yield QuoteRow(scope, **{"long": section == "comment", **how})

@@ -160,7 +160,8 @@ def why_off(request: CompletionRequest) -> End | None:
         return None
     if not request.config.completion.auto:
         return Outcome.OFF, ""
-    document, config = request.document, request.config
+    document = request.document
+    config = request.config
     return why_disabled(
         config.completion.disabled_for, document.uri, document.language, request.path
     )
@@ -210,7 +211,8 @@ def why_not(request: CompletionRequest, *, deleted: bool) -> End | None:
 
 def accept(request: CompletionRequest, suggestion: Suggestion) -> CompletionRequest:
     """Return the request that would follow if *suggestion* was accepted."""
-    edit, state = Edit(suggestion.start, suggestion.end, suggestion.text), request.state
+    edit = Edit(suggestion.start, suggestion.end, suggestion.text)
+    state = request.state
     where = request.document, request.position, request.path, request.config, state
     return replace(request_at(*where, selected=edit, client=request.client), selected=None)
 
@@ -219,7 +221,8 @@ def suggestion(request: CompletionRequest, candidate: Candidate, id: str) -> Sug
     """Return the suggestion for a filtered *candidate*, None for an empty one."""
     if not candidate.text:
         return None
-    start, end = request.position, _right_of(request.position, candidate.replaces)
+    start = request.position
+    end = _right_of(request.position, candidate.replaces)
     if request.selected is None:
         return Suggestion(id, start, end, candidate.text)
     selected = request.selected

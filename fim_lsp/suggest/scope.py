@@ -53,7 +53,8 @@ class Text(NamedTuple):
 
 def scope_at(document: Document, position: Position) -> str:
     """Return the scope of a place: `comment`, `string`, or "" for code."""
-    line, size = position.line, position.column
+    line = position.line
+    size = position.column
     while line > 0 and size + len(document.lines[line - 1]) <= SEEN_CHARS:
         line -= 1
         size += len(document.lines[line])
@@ -135,7 +136,8 @@ def _parse(text: Text, closing: str) -> ScopeReading | None:
 
 def _find_scope(tree: Tree, at: int) -> str | None:
     """Return the scope of byte *at*, None where the tree has only text for it."""
-    cursor, found = tree.walk(), ""
+    cursor = tree.walk()
+    found = ""
     while cursor.goto_first_child_for_byte(at) is not None:
         node = cursor.node
         if node is None or node.type in _OPAQUE:
@@ -153,7 +155,8 @@ def _find_scope(tree: Tree, at: int) -> str | None:
 
 def _n_errors(tree: Tree, at: int) -> int:
     """Return how many nodes that begin in front of byte *at* are errors, or missing."""
-    n_found, nodes = 0, [tree.root_node]
+    n_found = 0
+    nodes = [tree.root_node]
     while nodes:
         node = nodes.pop()
         n_found += node.is_error or node.is_missing

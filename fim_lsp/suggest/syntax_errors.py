@@ -40,7 +40,8 @@ from fim_lsp.suggest.lines import (
 
 # Characters around the cursor, in whole lines: about half of the 60 lines above, a third of the 40
 # below. What stands further below changes hardly a verdict, and is parsed again for each text.
-ABOVE_CHARS, BELOW_CHARS = 2000, 700
+ABOVE_CHARS = 2000
+BELOW_CHARS = 700
 
 # Characters of the cursor's line with the suggestion: 128 tokens are some 450.
 HERE_CHARS = 500
@@ -50,11 +51,13 @@ STAGE = 1000  # bytes more that are parsed at a time: 50 ms at most
 # Of the parser, for one text and for all texts that are parsed for one candidate: nearly all take
 # less, and the others stand in C headers. In a bad text 1,000 take 2 ms, and in Ruby 14 ms. In
 # Python the last one takes most: 143 ms behind 4,400 for `/*`, and 73 behind 2,250, at load 9.
-OPERATIONS, ALL_OPERATIONS = 4_500, 15_000
+OPERATIONS = 4_500
+ALL_OPERATIONS = 15_000
 WEIGHT = {"ruby": 2, "python": 2}
 
 # Bytes from one error to the next, after the first 20: code that is only half-typed has more.
-SOME_ERRORS, ERROR_BYTES = 20, 25
+SOME_ERRORS = 20
+ERROR_BYTES = 25
 
 # Nodes within nodes: code has half as many, and the texts that are slow where they end have more.
 DEPTH = 60
@@ -167,10 +170,13 @@ def _n_errors(
 
     Remembered, because typing through a suggestion asks the same text of every key.
     """
-    around, text = _around(language, above, below, closing), here.encode("utf-8", "replace")
+    around = _around(language, above, below, closing)
+    text = here.encode("utf-8", "replace")
     if around.parse.tree is None:
         return -1, 0
-    tree, at, row = around.parse.tree.copy(), len(around.before), around.before.count(b"\n")
+    tree = around.parse.tree.copy()
+    at = len(around.before)
+    row = around.before.count(b"\n")
     tree.edit(at, at, at + len(text), (row, 0), (row, 0), _end_of(around.before + text))
     parse = _calm(language, around.before + text + around.after, tree)
     return _n_found(parse), parse.operations
@@ -210,7 +216,8 @@ def _closing_comment(language: str, above: Lines, below: Lines, here: str) -> st
     they open another: what follows is code, and each line of the comment would be one.
     """
     closing = open_comment("\n".join((*above, here)), language)
-    following, (opening, _) = "\n".join(below), block_marks(language)
+    following = "\n".join(below)
+    (opening, _) = block_marks(language)
     return "" if closing and closing in following.partition(opening)[0] else closing
 
 
@@ -220,8 +227,10 @@ def _closing_blocks(language: str, above: Lines, below: Lines, here: str) -> str
     Return what closes the blocks that *here* opens, and the blocks and brackets above it, where the
     lines below do not: a user who types line by line has not come to them yet.
     """
-    text, following = "\n".join((*above, here)), first_visible(below)
-    n_above, next_width = len(text) - len(here), width(following)
+    text = "\n".join((*above, here))
+    following = first_visible(below)
+    n_above = len(text) - len(here)
+    next_width = width(following)
     unclosed = find_unclosed(text, language)[-DEPTH:]
     closers = {at: CLOSER[sign] for at, sign in unclosed if sign == "{" or at < n_above}
     if language in ("lua", "ruby", *SHELLS):
@@ -247,7 +256,8 @@ def parse_in_stages(language: str, text: bytes) -> Parse:
     size = STAGE
     tree, operations = _calm(language, text[:size])
     while tree is not None and size < len(text):
-        end, more = _end_of(text[:size]), text[: size + STAGE]
+        end = _end_of(text[:size])
+        more = text[: size + STAGE]
         tree.edit(size, size, len(more), end, end, _end_of(more))
         (tree, used), size = _calm(language, more, tree), len(more)
         operations += used
@@ -261,7 +271,8 @@ def _end_of(text: bytes) -> tuple[int, int]:
 
 def _calm(language: str, text: bytes, old_tree: Tree | None = None) -> Parse:
     """Return the tree of *text*, None where it takes too long or a longer one may."""
-    grammar, most = grammar_of(language), OPERATIONS // WEIGHT.get(language, 1)
+    grammar = grammar_of(language)
+    most = OPERATIONS // WEIGHT.get(language, 1)
     assert grammar is not None
     tree, operations = parse_bytes(parser_of(grammar), text, most, old_tree)
     n_errors = SOME_ERRORS + len(text) // ERROR_BYTES

@@ -90,7 +90,8 @@ class Explorer:
         loop = asyncio.get_running_loop()
         if self._reading is not None:  # it goes on when its task is ended, and may hang
             await asyncio.wait([self._reading])
-        began, due = loop.time(), self._due_s
+        began = loop.time()
+        due = self._due_s
         self._reading = loop.run_in_executor(READERS, list_files, folder, near, privacy)
         listing = await asyncio.shield(self._reading)
         if due == self._due_s:  # nothing changed meanwhile

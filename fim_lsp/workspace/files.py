@@ -82,7 +82,8 @@ def grow(
 ) -> tuple[Index, Sequence[str]]:
     """Return the index with the first of the files *todo* in it, and the rest of those."""
     fresh: dict[str, IndexEntry | None] = {}
-    size, room = 0, WORDS - index.n_words
+    size = 0
+    room = WORDS - index.n_words
     for path in todo:
         text = _text(root / path) or ""
         its_words = words(text) if room > 0 and not is_generated(text) else NONE
@@ -198,7 +199,8 @@ def _read_marks(folder: Path, outer: Scope | None) -> Scope:
 def _is_marked(root: Path, path: str) -> bool:
     """Return whether a tool writes the file *path* below *root*, by its name or a mark."""
     *folders, name = path.split("/")
-    folder, marks = root, _read_marks(root, None)
+    folder = root
+    marks = _read_marks(root, None)
     for inner in folders:
         folder /= inner
         marks = _read_marks(folder, marks)

@@ -104,7 +104,8 @@ def expand_home(name: str) -> Path:
 
 def parse(data: bytes) -> Iterator[Setting]:
     """Yield the settings in a configuration file; a line that is none is left out."""
-    section, at = b"", 0
+    section = b""
+    at = 0
     data = data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
     while (space := _SPACE.match(data, at)) and (at := space.end()) < len(data):
         if header := _SECTION.match(data, at):
@@ -157,7 +158,9 @@ def _in_environment() -> Iterator[Setting]:
         key, value = (os.environ.get(f"GIT_CONFIG_{what}_{n}", "") for what in ("KEY", "VALUE"))
         yield Setting(_lower(key), value)
     for parameter in _PARAMETER.finditer(os.environ.get("GIT_CONFIG_PARAMETERS", "")):
-        key, has_value, value = _unquote(parameter[1]), parameter[2], _unquote(parameter[3] or "")
+        key = _unquote(parameter[1])
+        has_value = parameter[2]
+        value = _unquote(parameter[3] or "")
         if not has_value:
             key, has_value, value = key.partition("=")
         yield Setting(_lower(key), value if has_value and parameter[2] != "=" else "true")

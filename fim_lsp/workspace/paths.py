@@ -126,7 +126,8 @@ def locate(uri: str, roots: tuple[str, ...]) -> FileLocation:
 
 def root_of(file: PurePath, roots: tuple[str, ...]) -> str:
     """Return the innermost of *roots* that holds a file, "" when none does."""
-    folders, place = _folders(roots), _key(file)
+    folders = _folders(roots)
+    place = _key(file)
     while place and place not in folders:
         place = place.rpartition("/")[0]
     return folders.get(place, "") if place or file.root == "/" else ""

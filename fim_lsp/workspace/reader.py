@@ -185,7 +185,8 @@ class SourceReader:
         Run `uses.find_uses` on a text that is open, for the first `RENAMINGS`; None for the rest,
         and for all where it cannot be read.
         """
-        uses, asked = None, renamings[:RENAMINGS]
+        uses = None
+        asked = renamings[:RENAMINGS]
         with self._lock:
             whole = "\n".join(text.lines)
             if text.uri not in self._unreadable and len(whole) <= SOURCE_CHARS:
@@ -217,7 +218,8 @@ class SourceReader:
         n_chars = sum(map(len, source.lines))
         if n_chars > SOURCE_CHARS:
             return source, 0, ()
-        text, borders = "".join(source.lines), None
+        text = "".join(source.lines)
+        borders = None
         if source.uri not in self._unreadable:
             borders = self._process.borders(source.language, text)
         if borders is None:

@@ -43,7 +43,8 @@ def _read(line: bytes) -> bytes:
     request = json.loads(line)
     _limit_time(CPU_S)
     try:
-        language, text = request["language"], request["text"]
+        language = request["language"]
+        text = request["text"]
         if renamings := request["renamings"]:
             uses = find_uses(language, text, [Renaming(*row) for row in renamings])
             return msgspec.json.encode(uses)

@@ -32,7 +32,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 # The rest after a failure: a server that restarts is back in a moment, and in use again within 5 s.
-FIRST_S, LONGEST_S = 0.25, 4.0
+FIRST_S = 0.25
+LONGEST_S = 4.0
 # A server that connects again at once may fail in the same way again.
 AT_WORK = (BackendRejected, BackendTimeout, BackendUnusable, ServerError, UnexpectedAnswer)
 
@@ -70,7 +71,8 @@ class Endpoint:
     @property
     def state(self) -> State:
         """That of the backend; not known of one that was ready and is being closed."""
-        is_closing, state = self._closing and not self._closing.done(), self.backend.state
+        is_closing = self._closing and not self._closing.done()
+        state = self.backend.state
         return replace(state, health=Health.UNKNOWN) if is_closing and state.is_ready else state
 
     @property
@@ -153,11 +155,14 @@ class Endpoint:
 
     def note_success(self) -> None:
         """Note a completion."""
-        self.error, self.is_faulty, self._n_failures = None, False, 0
+        self.error = None
+        self.is_faulty = False
+        self._n_failures = 0
 
     async def aclose(self) -> None:
         """Give up connecting, and close the backend."""
-        attempt, self._attempt = self._attempt, None
+        attempt = self._attempt
+        self._attempt = None
         if attempt is not None:
             attempt.cancel()
             await asyncio.gather(attempt, return_exceptions=True)

@@ -45,10 +45,12 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 # For a server to connect while others follow, and for all of them together.
-CONNECT_S, CONNECT_ALL_S = 1.0, 4.0
+CONNECT_S = 1.0
+CONNECT_ALL_S = 4.0
 # A completion may wait so long for a prompt on a server that has nothing of it, in steps of about
 # STEP_S.
-COLD_S, STEP_S = 1.0, 0.25
+COLD_S = 1.0
+STEP_S = 0.25
 
 
 class Endpoints:
@@ -59,7 +61,8 @@ class Endpoints:
     """
 
     def __init__(self, endpoints: Sequence[Endpoint], notice: Callable[[], str] = str) -> None:
-        self._endpoints, self._notice = tuple(endpoints), notice
+        self._endpoints = tuple(endpoints)
+        self._notice = notice
         self.on_change: Callable[[], None] = lambda: None
         for endpoint in self._endpoints:
             endpoint.backend.on_change = lambda: self.on_change()  # noqa: PLW0108 (it is set later)
@@ -77,7 +80,8 @@ class Endpoints:
             coming = self._endpoints[-1]
             if coming.attempt or not coming.error:
                 return coming.state  # that a usual port has no server is not reported
-        state, error = replace(serving.state, cause=serving.cause), serving.error
+        state = replace(serving.state, cause=serving.cause)
+        error = serving.error
         if state.is_ready:
             message, cause = self._detour()
             message = message or state.message or (self._notice() if serving.last else "")
@@ -115,7 +119,8 @@ class Endpoints:
         left: Request | None = request
         while left is not None:
             reply, replies = await self._decode(left.prompt, partial(_begin, left))
-            endpoint, so_far = self._serving, [reply]
+            endpoint = self._serving
+            so_far = [reply]
             async with aclosing(replies):
                 try:
                     yield reply
@@ -158,7 +163,8 @@ class Endpoints:
 
         endpoint, result = await self._call(decode)
         endpoint.note_success()
-        before, self._serving = self._serving, endpoint
+        before = self._serving
+        self._serving = endpoint
         if before is not endpoint:
             log.info("endpoint.used url=%s", endpoint.backend.state.url)
             if before.last:

@@ -169,7 +169,8 @@ class LocalServers:
 
     async def _ask(self, url: str) -> PortVerdict:
         """Look at what listens at *url* now."""
-        last, now = self._verdicts[url], self._now()
+        last = self._verdicts[url]
+        now = self._now()
         listener: Listener | None = None
 
         async def guard() -> None:

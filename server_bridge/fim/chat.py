@@ -16,7 +16,8 @@ from typing import NamedTuple
 from server_bridge.fim.tokens import PLAIN_HEAD, Family
 
 GAP = "<GAP/>"
-OPEN, CLOSE = "```\n", "```"
+OPEN = "```\n"
+CLOSE = "```"
 TASK = f"In the last one of these files the code is missing that belongs where {GAP} stands."
 ASK = (
     f"\n\nWrite the code that belongs where {GAP} stands, in one block, and nothing else. "
@@ -27,7 +28,8 @@ CHAT = Family("chat", "", GAP, ASK, head=PLAIN_HEAD, stop=CLOSE)
 # Templates of models that may think ask for one of these, and ignore the others.
 NO_THINKING = {"enable_thinking": False, "thinking": False, "reasoning_effort": "low"}
 # Words that a template hands on as they are
-QUESTION, ANSWER = "qqQuestionqq", "qqAnswerqq"
+QUESTION = "qqQuestionqq"
+ANSWER = "qqAnswerqq"
 
 
 class Turn(NamedTuple):

@@ -149,7 +149,8 @@ def split_tape(middle: str, tape: tuple[Token, ...]) -> tuple[str, tuple[Token, 
 
     A tape may begin inside a character; then its first tokens are left out.
     """
-    data, spelled = middle.encode(), b"".join(token.text for token in tape)
+    data = middle.encode()
+    spelled = b"".join(token.text for token in tape)
     assert data.endswith(spelled), "the tape must end the middle"
     at = len(data) - len(spelled)
     while tape and _inside_character(data, at):
@@ -167,7 +168,10 @@ def find_spelling(
     A stop string may cut the text inside a token, and a limit inside a character; such a token is
     left out.
     """
-    data, at, tokens, whole = text.encode(), 0, [], 0
+    data = text.encode()
+    at = 0
+    tokens = []
+    whole = 0
     for number in numbers:
         piece = pieces.get(number)
         if piece is None or not data.startswith(piece, at):

@@ -31,9 +31,11 @@ def _parts(text: str, family: Family) -> Prompt:
     at_suffix, suffix_ends = _find_last(text, family.suffix)
     at_middle, middle_ends = _find_last(text, family.middle) if family.middle else (len(text),) * 2
     if at_prefix < at_suffix:
-        prefix, suffix = text[prefix_ends:at_suffix], text[suffix_ends:at_middle]
+        prefix = text[prefix_ends:at_suffix]
+        suffix = text[suffix_ends:at_middle]
     else:
-        suffix, prefix = text[suffix_ends:at_prefix], text[prefix_ends:at_middle]
+        suffix = text[suffix_ends:at_prefix]
+        prefix = text[prefix_ends:at_middle]
     if family.prefix.startswith("▁"):
         prefix = prefix.removeprefix(" ")  # programs write one behind CodeLlama's token
     head = text[: min(at_prefix, at_suffix)]

@@ -155,7 +155,8 @@ def n_common(a: Sequence[object], b: Sequence[object]) -> int:
 
     By bisection: slices are compared in C, 10 million characters in 10 ms.
     """
-    low, high = 0, min(len(a), len(b))
+    low = 0
+    high = min(len(a), len(b))
     if a[:high] == b[:high]:
         return high
     while low < high:  # invariant: the first *low* agree, the first *high* + 1 do not

@@ -13,7 +13,8 @@ from typing import TypeVar
 from server_bridge.http.responses import answer_error
 
 SILENT_S = 60.0  # an answer without new text for so long
-LONGEST_TOKEN, SPARE_TOKENS = 128, 8  # characters: vocabularies have runs of so many spaces
+LONGEST_TOKEN = 128
+SPARE_TOKENS = 8  # characters: vocabularies have runs of so many spaces
 # From the reason on until the answer ends: for the usage. Some servers hold the connection open.
 END_S = 0.1
 
@@ -27,8 +28,10 @@ class AnswerBounds:
     """
 
     def __init__(self, url: str, n_predict: int, most_empty: int, most: float = math.inf) -> None:
-        self._url, self._longest = url, LONGEST_TOKEN * (SPARE_TOKENS + n_predict)
-        self._most_empty, self._most = most_empty, most
+        self._url = url
+        self._longest = LONGEST_TOKEN * (SPARE_TOKENS + n_predict)
+        self._most_empty = most_empty
+        self._most = most
         self._n_chars = self._n_empty = self._n_events = 0
         self._since = time.monotonic()
 
@@ -36,7 +39,9 @@ class AnswerBounds:
         """Note an event, with which there are *n_chars*. Raises UnexpectedAnswer."""
         now, self._n_events, self._n_empty = time.monotonic(), self._n_events + 1, self._n_empty + 1
         if n_chars > self._n_chars:
-            self._n_chars, self._n_empty, self._since = n_chars, 0, now
+            self._n_chars = n_chars
+            self._n_empty = 0
+            self._since = now
         if n_chars > self._longest or self._n_events > self._most:
             raise answer_error(self._url, "more than was asked for")
         if self._n_empty > self._most_empty or now - self._since > SILENT_S:

@@ -71,7 +71,8 @@ class Trust(NamedTuple):
     name: str = ""
 
 
-UNTAGGED, USUAL = Tags(), Trust()
+UNTAGGED = Tags()
+USUAL = Trust()
 
 
 class Http:
@@ -257,12 +258,15 @@ class Http:
             events = events_in(self.url + path, response, self.patience_s)
             await stack.enter_async_context(aclosing(events))
             clock = asyncio.get_running_loop().time
-            look, since = None, clock()
+            look = None
+            since = clock()
             while (event := await self._within(seconds, anext(events, None))) is not None:
                 if event is not SIGN:
-                    look, since = None, clock()
+                    look = None
+                    since = clock()
                 elif self.watch is not None and clock() > since + self.patience_s:
-                    look, since = look or self.watch(), clock()
+                    look = look or self.watch()
+                    since = clock()
                     if (step := await look()) is not NextStep.WAIT:
                         self._give_up(step)
                 yield event
@@ -340,7 +344,8 @@ class Http:
 
     def _drop(self) -> None:
         """Let the connection go, whatever state it is in; the next exchange opens another."""
-        client, self._client = self._client, None
+        client = self._client
+        self._client = None
         if client is not None:
             closing = asyncio.create_task(client.aclose(), name="close connection")
             self._closing.add(closing)

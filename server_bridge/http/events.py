@@ -57,7 +57,10 @@ async def events_in(url: str, response: Any, patience_s: float) -> AsyncGenerato
         yield object_in(url, response.status_code, body, response.headers)
         return
     started = last = time.monotonic()
-    n_bytes, reader, is_done, queue = 0, EventReader(url), False, Watch(ServerKind.TEXT)
+    n_bytes = 0
+    reader = EventReader(url)
+    is_done = False
+    queue = Watch(ServerKind.TEXT)
     async with aclosing(pieces_of(url, response)) as pieces:
         async for piece in pieces:
             n_bytes += len(piece)
@@ -69,7 +72,8 @@ async def events_in(url: str, response: Any, patience_s: float) -> AsyncGenerato
                 is_done |= event is DONE
                 queue = Watch(ServerKind.TEXT)
             if reader.has_sign and queue.decide(Seen.WORKING, now) is NextStep.WAIT:
-                last, reader.has_sign = now, False
+                last = now
+                reader.has_sign = False
                 yield SIGN
             if is_done:
                 await _read_rest(pieces)
@@ -150,8 +154,10 @@ class EventReader:
 
     def _dispatch(self) -> Iterator[Object]:
         """Yield the event that ends here; one without data is none."""
-        data, kind = b"\n".join(self._data), self._kind
-        self._data, self._kind = [], b""
+        data = b"\n".join(self._data)
+        kind = self._kind
+        self._data = []
+        self._kind = b""
         value = _object(data)
         if data.strip(b' "').upper() == b"[DONE]":
             yield DONE

@@ -63,4 +63,5 @@ class OptionalFields:
     def note_answer(self) -> None:
         """Keep what was left out of the request that is answered now."""
         self.refused |= self._trial
-        self._trial, self._trials = frozenset(), None
+        self._trial = frozenset()
+        self._trials = None

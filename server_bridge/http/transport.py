@@ -86,7 +86,8 @@ def find_proxy(url: str) -> httpx.Proxy | None:
     Return the proxy for *url*, None without one, as for this machine. Raises BackendUnusable.
     """
     try:
-        scheme, host = urlsplit(url).scheme, urlsplit(url).netloc.rpartition("@")[2]
+        scheme = urlsplit(url).scheme
+        host = urlsplit(url).netloc.rpartition("@")[2]
     except ValueError:  # the client says what is wrong with it
         return None
     address = getproxies().get(scheme) or getproxies().get("all")
@@ -145,7 +146,8 @@ class RoutedTransport(httpx.BaseTransport):
         host = (request.url.scheme, request.url.host)
         if host not in self._transports:
             url = str(request.url)
-            trust, proxy = certificates(url), find_proxy(url)
+            trust = certificates(url)
+            proxy = find_proxy(url)
             self._transports[host] = httpx.HTTPTransport(verify=trust, proxy=proxy)
         return self._transports[host].handle_request(request)
 

@@ -220,7 +220,9 @@ class LlamaServer(Stateful):
             # At its end a server with --context-shift would drop the beginning of the prompt.
             request = replace(request, n_predict=min(request.n_predict, n_room))
             options = completion.options(request, connected.specials.family.stop)
-            cache, document, whole = connected.cache, encoded.document, encoded.whole
+            cache = connected.cache
+            document = encoded.document
+            whole = encoded.whole
             slot = await cache.prepare(document, whole)
             events = cache.client.decode(document, whole, options, slot)
             replies = completion.replies(
@@ -265,7 +267,8 @@ class LlamaServer(Stateful):
                 f"{self._link.url} refuses requests that a llama.cpp server answers ({error}): "
                 "check fim.backend.url"
             ) from error
-        own, speeds = self._own, tokenizer.speeds
+        own = self._own
+        speeds = tokenizer.speeds
         is_exclusive = not own.is_shared()
         client = SlotClient(self._link, met.identity, speeds, own.memory, exclusive=is_exclusive)
         cache = Cache(client, await tokenizer.foreign(), self._state_dir, own.engine)

@@ -95,7 +95,8 @@ class Cache:
         Have the server write down a prompt that is evaluated, which has text of *files*; returns
         its tokens, 0 if it cannot.
         """
-        folder, held = self.folder, self.client.mirror.held
+        folder = self.folder
+        held = self.client.mirror.held
         if folder is None or whole.n - self.reusable(document, whole) > COPY:
             return 0
         if any(content.tokens == whole.packed for content in held.values()):
@@ -125,7 +126,8 @@ class Cache:
 
     async def restore(self, document: str, whole: Ids) -> int:
         """Load the saved state that serves a prompt best; returns how many tokens that spares."""
-        slots, folder = self.client.slots, self.folder
+        slots = self.client.slots
+        folder = self.folder
         if slots.is_looking(document):
             slots.see(document, await self.client.tokens_by_slot())
         slot = slots.empty(document)

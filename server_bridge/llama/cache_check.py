@@ -34,7 +34,8 @@ class CacheCheck:
     def compare(self, outlook: Outlook | None, n_reused: int, mirror: Mirror) -> None:
         """Compare a prediction, *outlook* of *mirror*, with what was reused."""
         if mirror.memory.kind is not self._kind:
-            self._kind, self.problem = mirror.memory.kind, ""
+            self._kind = mirror.memory.kind
+            self.problem = ""
             self._recent.clear()
         if outlook is None or not outlook.sure:
             return

@@ -151,7 +151,8 @@ def _read_sign(points: Checkpoints, compared: Compared, n_reused: int) -> Kind:
     Return the kind of memory that *n_reused* tokens speak for; where the kinds differ, and another
     client's prompt would not show the same by what all prompts begin with.
     """
-    back, most = count_resumable(points, compared), plain(compared)
+    back = count_resumable(points, compared)
+    most = plain(compared)
     own = {point.n_tokens for point in points if not point.is_seam}
     if back == most:
         return Kind.UNKNOWN
@@ -184,13 +185,15 @@ def _place_checkpoints(memory: ModelMemory, start: int, n_prompt: int) -> Iterat
 
 def _with(memory: ModelMemory, points: list[Checkpoint], new: Checkpoint) -> list[Checkpoint]:
     kept = list(points)
-    last, idx = -1, 0
+    last = -1
+    idx = 0
     while len(kept) + 1 >= memory.n_checkpoints and idx < len(kept):
         point = kept[idx]
         if point.task != new.task and last >= 0 and point.n_tokens <= last + memory.min_step:
             del kept[idx]
         else:
-            last, idx = point.n_tokens, idx + 1
+            last = point.n_tokens
+            idx = idx + 1
     kept = kept[max(0, len(kept) + 1 - memory.n_checkpoints) :]
     return [*(point for point in kept if point.n_tokens != new.n_tokens), new]
 
@@ -209,7 +212,8 @@ def end_of_step(memory: ModelMemory, n_held: int, step: int, seams: Sequence[int
     seam = next((place for place in seams if place + GAP >= least), None)
     if seam is None or memory.kind in {Kind.PLAIN, Kind.UNKNOWN}:
         return end
-    stop, before = seam + GAP, seam - memory.min_step - 1
+    stop = seam + GAP
+    before = seam - memory.min_step - 1
     if end >= stop:
         return stop
     if memory.kind is not Kind.RECURRENT or end <= before or memory.min_step >= STRETCH * step:

@@ -71,7 +71,8 @@ def rate_tokens(
     nothing is known.
     """
     left = iter(entries)
-    entry, rated = next(left, None), []
+    entry = next(left, None)
+    rated = []
     for token in tokens:
         if entry is not None and entry.id == token.id:
             logprob = None if drafted and not entry.logprob else _say_alike(token, entry)
@@ -137,7 +138,8 @@ async def replies(
     """
     numbers: list[int] = []  # of which the text has not come
     entries: list[Entry] = []
-    n_replied, before = 0, None
+    n_replied = 0
+    before = None
     async for event, outlook in events:
         numbers += event.tokens
         entries += event.completion_probabilities
@@ -159,8 +161,11 @@ async def replies(
         cost = timings(event.timings, outlook) if event.timings else before
         news = cost.since(before) if cost and before else cost or Timings()
         yield Reply(text, tokens, middle, stop, news)
-        middle, before, n_replied = middle + tokens, cost, event.tokens_predicted
-        numbers, entries = [], []
+        middle = middle + tokens
+        before = cost
+        n_replied = event.tokens_predicted
+        numbers = []
+        entries = []
 
 
 def _stop(event: Event, n_room: int) -> Stop:

@@ -209,7 +209,8 @@ class Link:
             connection.watch = self._watch
             connection.on_late = self._note_late
         self.on_late: Callable[[], None] = lambda: None
-        self._late_since, self._late_until = "", 0.0
+        self._late_since = ""
+        self._late_until = 0.0
         self._is_hurried = hurried or http.patience_s < LOOK_S
         self._met: MetServer | None = None
         self._was_met = False
@@ -240,7 +241,9 @@ class Link:
             if self.is_asleep:  # a server that loads its model answers nothing
                 raise self._loading() from None
             raise
-        self._met, self.is_asleep, self._was_met = met, False, True
+        self._met = met
+        self.is_asleep = False
+        self._was_met = True
         return met
 
     async def look(self) -> None:
@@ -259,7 +262,8 @@ class Link:
         Raise BackendUnavailable if another server is there than the one that was met, or its slots
         are empty since it slept.
         """
-        proved, met = await proof(http, self._note_sleep), self._met
+        proved = await proof(http, self._note_sleep)
+        met = self._met
         if self.is_asleep:
             raise self._loading()
         if proved is None and met is not None:
@@ -337,7 +341,8 @@ class Link:
             nonlocal before
             seen = await self._see()
             if self._process is not None:
-                was, before = before, self._process.cpu_s()
+                was = before
+                before = self._process.cpu_s()
                 if before is None:
                     seen = Seen.GONE
                 elif seen is Seen.DEAF and before != was:

@@ -260,7 +260,9 @@ class Mirror:
         for candidate in saved if self.saves else ():
             n, keeps = scores(candidate, prompt)
             if n > best and keeps > kept and keeps >= WORTH:
-                source, best, kept = StateSource(candidate, saved=True), n, keeps
+                source = StateSource(candidate, saved=True)
+                best = n
+                kept = keeps
         return source
 
 

@@ -122,7 +122,10 @@ class SlotClient:
         Closing it ends the work and waits until the slot is free.
         """
         slot = await self.unless_busy(slot)
-        made, last, n_chars, n_predict = list[int](), Event(), 0, options["n_predict"]
+        made = list[int]()
+        last = Event()
+        n_chars = 0
+        n_predict = options["n_predict"]
         bounds = AnswerBounds(self.link.url, n_predict, LATE_TEXT, n_predict + SPARE_EVENTS)
         moves = completion.MOVING.keys() <= options.keys()
         outlook = self.mirror.outlook(whole.packed, slot, moves=moves)
@@ -151,7 +154,8 @@ class SlotClient:
             self.mirror.forget()
             return
         held, n_behind = predict_held(whole, made, n_held)
-        named, n_reused = slot is not None, last.timings.cache_n if last.timings else None
+        named = slot is not None
+        n_reused = last.timings.cache_n if last.timings else None
         self.mirror.settle(
             served, whole.packed, held, named=named, n_behind=n_behind, n_reused=n_reused
         )
@@ -160,7 +164,8 @@ class SlotClient:
 
     async def run(self, document: str, whole: Ids, options: Object, slot: int | None) -> Evaluated:
         """Evaluate a prompt and decode to the end, see `decode`."""
-        entries, told = list[Entry](), Told(Event(), None)
+        entries = list[Entry]()
+        told = Told(Event(), None)
         async with aclosing(self.decode(document, whole, options, slot)) as events:
             async for told in events:
                 entries += told.event.completion_probabilities

@@ -130,7 +130,8 @@ class ExclusiveSlots(Slots):
         """
         Choose its own slot, cleared where that pays; a guest's prompt goes where most of it is.
         """
-        mirror, home = self._mirror, self.home(document)
+        mirror = self._mirror
+        home = self.home(document)
         here = mirror.expect_reused(prompt, home)
         aside = self._owned.get(document + ASIDE)
         if aside is not None and mirror.expect_reused(prompt, aside) - here > FEW:
@@ -219,7 +220,8 @@ class SharedSlots(Slots):
         """
         if self._kind is SlotKind.HIDDEN:
             return SlotChoice(None)
-        mirror, home = self._mirror, self.home(document)
+        mirror = self._mirror
+        home = self.home(document)
         here = mirror.expect_reused(prompt, home)
         if mirror.saves:
             is_new = home is not None and home not in mirror.held

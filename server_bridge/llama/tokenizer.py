@@ -161,7 +161,8 @@ class Tokenizer:
         between = await self._tokenize(turn.between, parse_special=True)
         start = self._start if tuple(before[:1]) != self._start else ()
         gap = await self._numbers(GAP)
-        task, ask = await self._numbers(TASK), await self._numbers(ASK)
+        task = await self._numbers(TASK)
+        ask = await self._numbers(ASK)
         return Specials(
             CHAT,
             start=(*start, *before, *task),

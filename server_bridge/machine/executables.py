@@ -65,7 +65,8 @@ def python_command(module: str, *arguments: str) -> tuple[str, ...]:
 def start(argv: Sequence[str], cwd: Path) -> Child:
     """Start a program that reads and answers lines. Raises OSError."""
     _refuse_relative(argv, cwd)
-    pipe, quiet = subprocess.PIPE, subprocess.DEVNULL
+    pipe = subprocess.PIPE
+    quiet = subprocess.DEVNULL
     return subprocess.Popen(  # noqa: S603 (the path is absolute)
         argv,
         stdin=pipe,
@@ -92,7 +93,8 @@ async def read_output(argv: Sequence[str], limit_s: float) -> tuple[int | None, 
     One that prints more than `MOST_PRINTED`, or outlives *limit_s* or the caller, is ended with all
     that it started. Raises OSError.
     """
-    quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
+    quiet = subprocess.DEVNULL
+    pipe = subprocess.PIPE
     child = await start_async(argv, neutral_folder(), stdin=quiet, stdout=pipe, stderr=quiet)
     assert child.stdout
     printed = b""

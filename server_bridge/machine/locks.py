@@ -27,7 +27,8 @@ if sys.platform != "win32":
 
 HELD_S = 0.5  # of ours, none has locked the folder longer
 # Programs that clean up delete what is some days old, and so do we.
-FRESH_S, OLD_S = 3600.0, 7 * 86400.0
+FRESH_S = 3600.0
+OLD_S = 7 * 86400.0
 
 
 def take(path: Path) -> int | None:
@@ -76,7 +77,8 @@ def list_shared(folder: Path) -> list[tuple[str, int, int]]:
     found = []
     for path in sorted(folder.glob("engine-*.json")):
         with suppress(ValueError, LookupError, TypeError):  # it starts, or is of another version
-            answer, users = json.loads(find(path) or b""), str(users_file(path))
+            answer = json.loads(find(path) or b"")
+            users = str(users_file(path))
             n_users = sum(users in processes.list_open(pid) for pid in processes.list_all())
             found.append((answer["model"], processes.memory(int(answer["pid"])), n_users))
     return found
@@ -138,7 +140,8 @@ def users_file(path: Path) -> Path:
 def _lock(file: int, *, shared: bool = False, waits_s: float = 0.0) -> bool:
     """Lock an open file; return whether no other process has locked it for *waits_s*."""
     if sys.platform != "win32":
-        until, how = time.monotonic() + waits_s, fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        until = time.monotonic() + waits_s
+        how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         while True:
             with suppress(BlockingIOError):
                 fcntl.flock(file, how | fcntl.LOCK_NB)

@@ -58,7 +58,8 @@ def find_announced(folder: Path) -> list[Announced]:
 
 
 def _parse(path: Path, data: bytes) -> Announced | None:
-    content, pid = json.loads(data), int(path.name.partition("-")[0])
+    content = json.loads(data)
+    pid = int(path.name.partition("-")[0])
     return Announced(str(content["url"]), str(content["token"]), pid, path)
 
 

@@ -41,7 +41,9 @@ async def wait_ended(pid: int) -> None:
     """Wait until the process *pid* has ended."""
     if sys.platform == "linux":
         with suppress(OSError):  # it has ended already, or the kernel is older than 5.3
-            loop, ended, process = asyncio.get_running_loop(), asyncio.Event(), os.pidfd_open(pid)
+            loop = asyncio.get_running_loop()
+            ended = asyncio.Event()
+            process = os.pidfd_open(pid)
             loop.add_reader(process, ended.set)
             try:
                 await ended.wait()
@@ -69,7 +71,8 @@ def memory(pid: int) -> int:
 
 def list_open(pid: int) -> list[str]:
     """Return the open files of a process, by the names that the kernel gives them."""
-    folder, names = PROCESSES / str(pid) / "fd", []
+    folder = PROCESSES / str(pid) / "fd"
+    names = []
     try:
         for number in os.listdir(folder):  # noqa: PTH208 (200 processes have 20,000 files open)
             try:

@@ -40,7 +40,8 @@ def peer_processes(connections: Sequence[socket.socket]) -> list[int | None]:
 
 def _other_end(connection: socket.socket) -> Socket | None:
     try:
-        ours, theirs = connection.getsockname()[:2], connection.getpeername()[:2]
+        ours = connection.getsockname()[:2]
+        theirs = connection.getpeername()[:2]
     except OSError:  # it is closed
         return None
     return find_connected(end(*theirs), end(*ours))
@@ -65,11 +66,16 @@ def _processes_of(inodes: Collection[int]) -> dict[int, int]:
 End = tuple[Address, int]  # IPv4 also where IPv6 carries it; a port
 
 TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-ESTABLISHED, LISTEN = 1, 10  # include/net/tcp_states.h
+ESTABLISHED = 1
+LISTEN = 10  # include/net/tcp_states.h
 
 # linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h
-_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _REQUEST, _DUMP = 4, 20, 0x1, 0x300
-_ERROR, _DONE = 2, 3
+_SOCK_DIAG = 4
+_SOCK_DIAG_BY_FAMILY = 20
+_REQUEST = 0x1
+_DUMP = 0x300
+_ERROR = 2
+_DONE = 3
 _HEADER = struct.Struct("=IHHII")  # nlmsghdr: length, type, flags, number, port
 _QUESTION = struct.Struct("=BBBxI")  # inet_diag_req_v2: family, protocol, extensions, states
 _PORTS = struct.Struct(">HH")

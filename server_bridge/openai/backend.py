@@ -275,7 +275,8 @@ class OpenAiServer(Stateful):
             client, text = await self._text(replace(prompt, middle=prompt.middle + before))
             held = last_word(text) if _is_fatal(client, text) else ""
             wanted = held + ("" if before or is_chat else forced)
-            pieces, before_it = completion.GrowingReplies(request, before, client.n_ctx), None
+            pieces = completion.GrowingReplies(request, before, client.n_ctx)
+            before_it = None
             options = _options(client, request, held, whole=whole, guides=not before)
             growing = client.growing(text.removesuffix(held), options, whole=whole)
             async with aclosing(growing) as answers:

@@ -83,7 +83,8 @@ class GrowingReplies:
 
     def reply(self, answer: StreamedAnswer, timings: Timings) -> Reply:
         """Return the reply with what is new in *answer*; one without text where that is nothing."""
-        stops, before = self._request.stop, self._before
+        stops = self._request.stop
+        before = self._before
         text, is_stopped = _until(before + answer.text, stops, len(self._said))
         new = text[len(self._said) :]
         middle = _middle(self._request.prompt.middle + self._said)
@@ -163,7 +164,8 @@ def messages(prompt: Prompt) -> dict[str, Any]:
     """Return the fields of a request with turns besides the options of decoding, see `fields`."""
     parts = instructions(prompt)
     n_later = len(prompt.turns) - 1
-    first, later = parts[: len(parts) - n_later], parts[len(parts) - n_later :]
+    first = parts[: len(parts) - n_later]
+    later = parts[len(parts) - n_later :]
     request_fields = fields("".join(part.text for part in first))
     roles = ("assistant", "user") * n_later
     request_fields["messages"] += [
@@ -212,7 +214,8 @@ def behind(text: str, line: str) -> tuple[str | None, bool]:
         return block[len(line) :], is_whole
     if line.startswith(block) and not is_whole:
         return "", False
-    bare, wanted = block.lstrip(" \t"), line.lstrip(" \t")
+    bare = block.lstrip(" \t")
+    wanted = line.lstrip(" \t")
     if not bare.startswith(wanted):
         return ("", False) if wanted.startswith(bare) and not is_whole else (None, True)
     # Indented otherwise: so are its other lines.
@@ -240,7 +243,8 @@ def _find_block(text: str) -> tuple[str | None, bool]:
         is_open = len(_CLOSING.findall(text, at)) < 2  # noqa: PLR2004
         is_open |= thoughts.is_open(text, at)
         return ("", False) if is_open else (None, True)
-    fence, block = opening[1], text[opening.end() :]
+    fence = opening[1]
+    block = text[opening.end() :]
     fences = _CLOSING.finditer(block)
     if closing := next((found for found in fences if found[1].startswith(fence)), None):
         return block[: closing.start()], True

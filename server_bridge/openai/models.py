@@ -41,7 +41,8 @@ from server_bridge.protocol import BackendRejected, BackendUnusable
 # tokens, where the server does not say: Ollama's default, and it cuts silently
 SMALL_CONTEXT = 4096
 Context = Annotated[int, Meta(ge=64, le=2**31 - 1)]  # tokens; a list that says less is wrong
-MLX, LLAMA_CPP_PYTHON = "mlx_lm.server", "llama-cpp-python"  # engines that do not say their name
+MLX = "mlx_lm.server"
+LLAMA_CPP_PYTHON = "llama-cpp-python"  # engines that do not say their name
 LISTS = ("data", "models", "list")  # where a list stands; `http.responses` calls a bare one so
 MLX_SAYS = {"id", "object", "created"}  # of each model, in mlx_lm.server; others name an owner
 MLX_HEALTH = {"status": "ok"}
@@ -49,7 +50,8 @@ WEIGHTS = re.compile(r"\.(?:gguf|safetensors|bin|pth?)/?$", re.IGNORECASE)  # th
 MLX_FIELDS: Object = {"seed": 0}  # requests one by one, where an error ends one, not all
 LONGEST = 1000  # characters of a path
 PUBLISHERS = {"qwen", "deepseek-ai"}  # called like a family; their other models are none of it
-COMPLETIONS, CHATS = "/v1/completions", "/v1/chat/completions"
+COMPLETIONS = "/v1/completions"
+CHATS = "/v1/chat/completions"
 UNKNOWN = "unknown"  # what SGLang's gateway calls a model of which it was not told
 N_NAMES = 8  # models that a message lists
 TEMPLATES = ", ".join(family.name for family in (*FAMILIES, PLAIN, completion.MESSAGE))

@@ -171,7 +171,8 @@ class StreamedAnswer:
     def lose(self, text: str) -> None:
         """Take *text*, which the answer begins with, away."""
         if text:
-            self.text, self.pieces = self.text[len(text) :], []
+            self.text = self.text[len(text) :]
+            self.pieces = []
 
     def lose_last(self) -> None:
         """Take the last token away."""
@@ -199,7 +200,8 @@ async def growing(
     Raises NothingSaid where there is no event, TurnLost where the server drops an answer that it
     calls done without a reason, BackendUnavailable where it breaks off, or what its error means.
     """
-    answer, started = StreamedAnswer(), time.perf_counter()
+    answer = StreamedAnswer()
+    started = time.perf_counter()
     bounds = AnswerBounds(url, n_predict, n_predict + THOUGHTS)
     with _noting_drop(answer, url):
         async for event in until_late(events, lambda: bool(answer.ended)):

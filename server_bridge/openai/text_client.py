@@ -34,7 +34,8 @@ from server_bridge.protocol import (
 from server_bridge.speeds import Speeds
 
 # mlx_lm.server's words, 0.32
-MLX_REFUSES, MLX_DIED = "logprobs must be of type bool", "generation thread died"
+MLX_REFUSES = "logprobs must be of type bool"
+MLX_DIED = "generation thread died"
 QUEUE_S = 20.0  # for a whole answer where clients wait for each other
 NO_CHATS = (*REFUSALS, 404, 405)
 NO_CHAT = "{} refuses chats: set fim.backend.template to what its model was trained on, one of {}"
@@ -150,7 +151,9 @@ class TextClient:
     ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
         """See `growing`; what it says of the server is kept, also when this is closed."""
         n_held = self.estimate.tokens(self.estimate.count_held(text))
-        answer, timings, line = None, Timings(), completion.last_line(text)
+        answer = None
+        timings = Timings()
+        line = completion.last_line(text)
         path = CHATS if "messages" in body else COMPLETIONS
         events = self._http.stream(path, json.dumps(body).encode())
         # mlx_lm.server has its model; a request that is given up costs it what it evaluated

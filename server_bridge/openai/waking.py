@@ -47,7 +47,8 @@ class Waking:
     def __init__(self, http: Http, path: str, body: Object) -> None:
         self._http = http
         self._path, self._body = path, json.dumps(body).encode()
-        self._heard, self._began = -math.inf, 0.0
+        self._heard = -math.inf
+        self._began = 0.0
         self._task: asyncio.Task[None] | None = None
         self._error: BackendError | None = None
 
@@ -70,7 +71,8 @@ class Waking:
     async def watch(self, events: AsyncGenerator[Object, None]) -> AsyncGenerator[Object, None]:
         """Yield the *events* of a request. Raises Loading where the server has to be woken."""
         self.check()
-        patience_s, silent_s = self._http.patience_s, time.monotonic() - self._heard
+        patience_s = self._http.patience_s
+        silent_s = time.monotonic() - self._heard
         try:
             async with asyncio.timeout(min(FIRST_S, patience_s) if silent_s > HEARD_S else None):
                 # a request that waits its turn, and says so, is at a model that is loaded
@@ -98,7 +100,8 @@ class Waking:
 
     async def aclose(self) -> None:
         """Give it up."""
-        task, self._task = self._task, None
+        task = self._task
+        self._task = None
         if task is not None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

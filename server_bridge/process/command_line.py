@@ -26,9 +26,12 @@ N_PREDICT = 128  # where a request sets no limit: an endless /infill is refused 
 
 # A draft costs little and is right where code repeats itself. llama.cpp drafts 48 to 64 tokens by
 # default and looks 24 back; a line of code has 10 to 20 tokens.
-DRAFT_MATCH, DRAFT_MIN, DRAFT_MAX = 12, 2, 24
+DRAFT_MATCH = 12
+DRAFT_MIN = 2
+DRAFT_MAX = 24
 # The first that has something to propose drafts: n-grams are asked first, whatever the order here.
-BY_NGRAMS, BY_MODEL = "ngram-mod", "draft-simple"
+BY_NGRAMS = "ngram-mod"
+BY_MODEL = "draft-simple"
 
 
 class Machine(NamedTuple):
@@ -132,7 +135,8 @@ def _drafting(build: Build, plan: Plan) -> list[tuple[str, ...]]:
     drafters = [name for name, is_wanted in wanted if is_wanted and name in build.drafters]
     options: list[tuple[str, ...]] = []
     if plan.draft:
-        new, old = "--spec-draft-model", "--model-draft"
+        new = "--spec-draft-model"
+        old = "--model-draft"
         options.append((new if new in build.options else old, plan.draft))
     if drafters:
         options.append(("--spec-type", ",".join(drafters)))

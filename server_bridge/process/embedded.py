@@ -117,7 +117,9 @@ class Embedded:
 
     async def _leave(self) -> None:
         """Close the connection, and end a child."""
-        server, self._server, self.pid = self._server, None, None
+        server = self._server
+        self._server = None
+        self.pid = None
         if self._watching is not None:
             self._watching.cancel()
         if server is not None:

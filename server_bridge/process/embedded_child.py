@@ -154,10 +154,12 @@ def _parameters(settings: dict[str, Any], params: Any) -> Any:
     """Return the server's parameters."""
     n_slots = settings["n_slots"]
     params.model.path = settings["model"]
-    params.hostnames, params.port = ["127.0.0.1"], 0
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
     params.api_keys = [settings["key"]]
     # Whose web pages may read an answer, if they have the key; by default all.
-    params.cors_origins, params.ui = "localhost", False
+    params.cors_origins = "localhost"
+    params.ui = False
     params.n_parallel = n_slots
     params.kv_unified = False  # unified slots clear each other's cache
     params.n_ctx = n_slots * settings["n_ctx"]
@@ -187,7 +189,8 @@ def _end_unused(settings: dict[str, Any]) -> None:
     End once no editor has used it for a while, and leave no file; at once where its file is gone or
     another one: then it is to forget what it holds.
     """
-    file, used = Path(settings["file"]), time.monotonic()
+    file = Path(settings["file"])
+    used = time.monotonic()
     while locks.is_there(file, settings["lock"]):
         time.sleep(LOOK_S)
         if locks.is_used(file):

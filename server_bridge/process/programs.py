@@ -81,7 +81,8 @@ class EmbeddedSettings:
         """
         if not self.shared or sys.platform == "win32" or self.model == str(BUNDLED):
             return None
-        model, alike = Path(self.model).stat(), asdict(replace(self, log=""))
+        model = Path(self.model).stat()
+        alike = asdict(replace(self, log=""))
         words = [alike, model.st_size, model.st_mtime_ns, *processes.place()]
         return Path(f"{self.shared}-{xxh3_64_hexdigest(json.dumps(words).encode())}.json")
 
@@ -210,7 +211,8 @@ def outside(
     key = os.environ.get(KEY_ENV, "").strip() or secrets.token_urlsafe()
     if not KEY.fullmatch(key):
         raise BackendUnusable(f"{KEY_ENV} has characters that a key cannot have: change it")
-    key_file, model = ServedKey(cache, plan.port).path, _absolute(plan.model) or str(BUNDLED)
+    key_file = ServedKey(cache, plan.port).path
+    model = _absolute(plan.model) or str(BUNDLED)
     plan = replace(
         plan,
         model=model,
@@ -227,13 +229,15 @@ def embedded(settings: EmbeddedSettings, key: str, lock: int | None = None) -> P
     Return the engine of this package, which tells its parent where it is; with a *lock*, one that
     editors share.
     """
-    there, facts = sizing.physical(), sizing.read_facts(Path(settings.model))
+    there = sizing.physical()
+    facts = sizing.read_facts(Path(settings.model))
     limits = sizing.limits(facts, settings.n_slots, settings.n_ctx, there, there)
     child_settings = {
         **asdict(settings), **limits._asdict(), "key": key, "lock": lock,
         "file": str(settings.find_file()) if lock is not None else "",
     }  # fmt: skip
-    log, written = Path(settings.log or os.devnull), json.dumps(child_settings).encode() + b"\n"
+    log = Path(settings.log or os.devnull)
+    written = json.dumps(child_settings).encode() + b"\n"
     return Program(python_command(CHILD), PACKAGES, log, written, lock)
 
 

@@ -27,12 +27,15 @@ SHARE = 8  # of the memory: one part for the slots, one for prompts set aside
 SMALLEST_CTX = 2048  # tokens; with less there is no room for other files
 USUAL_BYTES = 32 << 10  # a token, where the header does not tell
 USUAL_MEMORY = 8 << 30  # where the system does not tell
-F16, F32 = 2, 4  # bytes of a number in the cache, and in a state
+F16 = 2
+F32 = 4  # bytes of a number in the cache, and in a state
 # Copies of a recurrent state; with 16 as little is evaluated again as with 32.
-FEWEST_COPIES, MOST_COPIES = 8, 32
+FEWEST_COPIES = 8
+MOST_COPIES = 32
 
 _PLAIN = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-_STRING, _ARRAY = 8, 9
+_STRING = 8
+_ARRAY = 9
 MOST_TOKENS = 1 << 22  # and merges: Gemma's vocabulary has 262,144 and twice as many of these
 
 Facts = dict[str, Any]
@@ -118,7 +121,8 @@ def bytes_per_token(facts: Facts) -> int:
     every n-th has.
     """
     try:
-        n_layers, width = facts["block_count"], facts["embedding_length"]
+        n_layers = facts["block_count"]
+        width = facts["embedding_length"]
         heads = facts["attention.head_count"]  # of some models one number per layer
         n_heads = max(heads) if isinstance(heads, list) else int(heads)
         n_kv = facts.get("attention.head_count_kv", n_heads)
@@ -145,8 +149,10 @@ def state_bytes(facts: Facts) -> int:
     carries on.
     """
     try:
-        n_kv, n_layers = facts.get("attention.head_count_kv", 0), facts["block_count"]
-        width, inner = facts["embedding_length"], facts.get("ssm.inner_size", 0)
+        n_kv = facts.get("attention.head_count_kv", 0)
+        n_layers = facts["block_count"]
+        width = facts["embedding_length"]
+        inner = facts.get("ssm.inner_size", 0)
         n_with = (
             n_layers // facts["full_attention_interval"]
             if "full_attention_interval" in facts

@@ -50,7 +50,8 @@ class Supervisor:
 
     async def end(self) -> None:
         """End the child."""
-        process, self._process = self._process, None
+        process = self._process
+        self._process = None
         if process is not None:
             await asyncio.shield(_end(process))
 
@@ -61,8 +62,10 @@ class Supervisor:
 
     def note_death(self) -> None:
         """Count a process that ended by itself."""
-        n, lived_s = self._n_deaths, time.monotonic() - self._started
-        self._process, self._n_deaths = None, 1 if lived_s >= STEADY_S else n + 1
+        n = self._n_deaths
+        lived_s = time.monotonic() - self._started
+        self._process = None
+        self._n_deaths = 1 if lived_s >= STEADY_S else n + 1
 
 
 def restart_delay(n_deaths: int) -> float:

@@ -22,9 +22,13 @@ CPU_SHARE = 0.25  # editor, compilers and browser need the rest
 MOST_SHARE = 0.8  # above it weights and contexts push out the editor, or do not load at all
 WINDOW = 1536  # tokens around the cursor, by default
 
-THREAD_READS, MEMORY_READS, GPU_READS = 20e9, 40e9, 200e9  # bytes a second
+THREAD_READS = 20e9
+MEMORY_READS = 40e9
+GPU_READS = 200e9  # bytes a second
 APPLE_READS = {"Pro": 150e9, "Max": 300e9, "Ultra": 800e9, "": 68e9}
-THREAD_COUNTS, APPLE_COUNTS, GPU_COUNTS = 100e9, 2e12, 10e12  # operations a second
+THREAD_COUNTS = 100e9
+APPLE_COUNTS = 2e12
+GPU_COUNTS = 10e12  # operations a second
 
 # Once a file, in the background, while lines in sight are suggested already.
 MOST_FIRST_S = 16.0
@@ -78,7 +82,8 @@ def _fits_gpu(n_bytes: int, machine: Machine) -> bool:
 
 def _room(machine: Machine) -> float:
     """Return the bytes for weights: a share of the memory where they are computed."""
-    shared, own = machine.memory * CPU_SHARE, machine.gpu * GPU_SHARE
+    shared = machine.memory * CPU_SHARE
+    own = machine.gpu * GPU_SHARE
     return min(shared, own) if machine.chip else own if machine.gpu else shared
 
 

@@ -125,7 +125,8 @@ def _append_all(part: _Part, model: OfferedModel, hub: str) -> None:
     """
     Ask for what is missing until nothing is, with a pause after each attempt that brought little.
     """
-    waits, most = iter(WAITS_S), part.n_bytes
+    waits = iter(WAITS_S)
+    most = part.n_bytes
     routed = RoutedTransport()
     with httpx.Client(
         timeout=TIMES, follow_redirects=True, transport=routed, trust_env=False
@@ -139,7 +140,8 @@ def _append_all(part: _Part, model: OfferedModel, hub: str) -> None:
             except httpx.HTTPError as error:
                 cause = error
             if part.n_bytes >= min(most + ENOUGH, model.n_bytes):
-                waits, most = iter(WAITS_S), part.n_bytes
+                waits = iter(WAITS_S)
+                most = part.n_bytes
             elif (wait := next(waits, None)) is not None:
                 time.sleep(wait)
             else:

@@ -75,7 +75,8 @@ def _model(name: str, published: str, **rest: Any) -> OfferedModel:
     """
     Return a model as the hub has it: its repository and its file are called as it is *published*.
     """
-    repo, file = f"ggml-org/{published}-Q8_0-GGUF", f"{published.lower()}-q8_0.gguf"
+    repo = f"ggml-org/{published}-Q8_0-GGUF"
+    file = f"{published.lower()}-q8_0.gguf"
     return OfferedModel(name, repo, file=file, **rest)
 
 

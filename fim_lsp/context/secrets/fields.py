@@ -129,7 +129,8 @@ def _belonging(lower: str, at: int, start: int, end: int) -> Iterator[Literal]:
 
 def _statement_end(text: str, at: int) -> int:
     """Return the end of the statement, or of the part that is looked at."""
-    end, limit = at, min(len(text), at + _REACH)
+    end = at
+    limit = min(len(text), at + _REACH)
     if _IN_BRACES.match(text, at):
         closed = text.find("}", at, limit)
         return limit if closed < 0 else closed
@@ -150,7 +151,8 @@ def _statement_end(text: str, at: int) -> int:
 # characters of a value by the rank of its name
 _LEAST = {Rank.PASSWORD: 4, Rank.TOKEN: 8, Rank.KEY: 16}
 _LINE_ODD = {Rank.PASSWORD: 2, Rank.TOKEN: 3}  # of all that stands on a line
-_TOKEN_ODD, _KEY_ODD = 2, 4  # likewise its oddities: 0.7 % and 0.2 % of other strings have as many
+_TOKEN_ODD = 2
+_KEY_ODD = 4  # likewise its oddities: 0.7 % and 0.2 % of other strings have as many
 
 
 class Field(NamedTuple):
@@ -295,8 +297,10 @@ def is_secret(field: Field, value: str) -> bool:
     """Return whether *value* is one for a name of that rank."""
     if field.kind is ValueKind.LINE:
         return oddities(value) >= _LINE_ODD[field.rank]
-    whole, chosen = field.rest.lower() in _SAME, field.kind in _CHOSEN
-    named, spaced = field.rank is not Rank.KEY, len(value.split()) > 1
+    whole = field.rest.lower() in _SAME
+    chosen = field.kind in _CHOSEN
+    named = field.rank is not Rank.KEY
+    spaced = len(value.split()) > 1
     quoted = field.kind in {ValueKind.LITERAL, ValueKind.PASSED}
     short = field.telling and named and whole and chosen and is_phrase(value, short=True)
     if short or (quoted and named and not spaced and is_clear(field, value)):

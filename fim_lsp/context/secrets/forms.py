@@ -26,7 +26,8 @@ class Rank(enum.IntEnum):
     PASSWORD = 3
 
 
-_ABROAD, _ABOUT = "|".join(NAMES["abroad"]), frozenset(NAMES["about"])
+_ABROAD = "|".join(NAMES["abroad"])
+_ABOUT = frozenset(NAMES["about"])
 _WITHIN, _PASS_OWNERS, _KEY_OWNERS, _PUBLIC = (
     tuple(NAMES[name]) for name in ("within", "pass_owners", "key_owners", "public")
 )
@@ -74,7 +75,8 @@ def _begins(text: str, at: int) -> bool:
 
 def goes_on(text: str, end: int) -> bool:
     """Return whether letters go on the word that ends at *end*: `tokenize`, `passed`, `AUTHOR`."""
-    last, following = text[end - 1], text[end : end + 1]
+    last = text[end - 1]
+    following = text[end : end + 1]
     return following.isalpha() and following.islower() == last.islower()
 
 
@@ -120,7 +122,8 @@ BARE = PIECES["<bare>"]
 
 def _forms(*, whole: bool) -> tuple[ValueForm, ...]:
     """Return the forms of *whole* values, or of those that end where the text ends."""
-    string, tail = _string_pattern(whole=whole), "" if whole else r"\Z"
+    string = _string_pattern(whole=whole)
+    tail = "" if whole else r"\Z"
     return tuple(
         ValueForm(
             ValueKind[kind],

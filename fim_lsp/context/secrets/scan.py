@@ -31,7 +31,8 @@ def n_begun_above(above: str, text: str) -> int:
     Return how many characters of *text* end with a secret that only what stands *above* it tells, 0
     for none.
     """
-    near, head = above[-REACH:], text[: 2 * REACH]
+    near = above[-REACH:]
+    head = text[: 2 * REACH]
     if not near.strip():
         return 0
     own = {n for start, end, _ in secrets(head) for n in range(start, end)}
@@ -146,9 +147,11 @@ def _redact_part(text: str, spans: Iterable[tuple[int, int]], offset: int) -> st
     Redact one part, which begins *offset* characters into the whole; a secret is redacted where it
     begins.
     """
-    kept, at = [], 0
+    kept = []
+    at = 0
     for whole_start, whole_end in spans:
-        start, end = max(0, whole_start - offset), min(len(text), whole_end - offset)
+        start = max(0, whole_start - offset)
+        end = min(len(text), whole_end - offset)
         if start < end:
             blot = BLOT if whole_start >= offset else ""
             kept += [text[at:start], blot, "\n" * text.count("\n", start, end)]

@@ -76,7 +76,8 @@ def _rows() -> list[Row]:
 
 def _pattern(form: str, *, fixed: bool = False) -> str:
     """Return the regular expression of a *form*; each part but the last has a *fixed* length."""
-    pieces, made = [*_PIECE.finditer(form)], ""
+    pieces = [*_PIECE.finditer(form)]
+    made = ""
     for piece, following in itertools.zip_longest(pieces, pieces[1:]):
         if piece["sign"]:
             made += re.escape(piece["sign"])
@@ -145,7 +146,8 @@ TYPED_QUOTED = frozenset(prefix for _, prefix, marked in _PREFIXES if marked == 
 
 
 _CUT = 12  # characters behind a prefix from which a token that is not whole is worth hiding
-_CUT_RANDOM, _RANDOM = 2, 3  # oddities of a body that was cut, and of one that might be a name
+_CUT_RANDOM = 2
+_RANDOM = 3  # oddities of a body that was cut, and of one that might be a name
 _ENDINGS = {  # of prefixes, with their lengths: the longest prefix says most
     ending: sorted({len(prefix) for prefix in ISSUERS if prefix[-3:] == ending}, reverse=True)
     for ending in {prefix[-3:] for prefix in ISSUERS}
@@ -257,7 +259,8 @@ def _begins(text: str, at: int) -> bool:
 
 
 def _is_token(body: str, issuer: Issuer) -> bool:
-    odd, whole = oddities(body), len(body) >= issuer.length
+    odd = oddities(body)
+    whole = len(body) >= issuer.length
     if issuer.doubtful:
         return whole and odd >= _RANDOM and "/" not in body  # it is a path
     return odd >= _CUT_RANDOM or (whole and is_mixed(body))

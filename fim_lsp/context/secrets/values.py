@@ -298,7 +298,8 @@ def _without_words(value: str) -> str:
     lower = value.lower()
     if len(lower) != len(value):
         return value
-    kept, at = [], 0
+    kept = []
+    at = 0
     for word in _WORDS.finditer(lower):
         kept.append(value[at : word.start()])
         at = word.end()

@@ -47,10 +47,12 @@ GROWTH = 3  # how many times longer than the selection an answer may be
 
 # Between two looks at an answer that is being written, each of which reads all of it: seconds, or
 # times its length.
-LOOK_S, GREW = 0.1, 1.1
+LOOK_S = 0.1
+GREW = 1.1
 
 CANCELLED = "it was cancelled"
-EDIT, PREPARE = "edit", "prepare"
+EDIT = "edit"
+PREPARE = "prepare"
 OnProgress = Callable[[Sequence[str]], bool]  # gets the lines so far; whether to go on
 
 
@@ -75,7 +77,8 @@ class Work:
 
     def begin(self, dialogue: Dialogue, n_evaluated: int) -> None:
         """Begin the answer, after evaluating so many tokens of the question."""
-        self.dialogue, self.text = dialogue, ""
+        self.dialogue = dialogue
+        self.text = ""
         self.cost = self.cost.plus(Timings(prompt_n=n_evaluated))
 
     def take(self, reply: Reply) -> bool:
@@ -101,7 +104,8 @@ class Work:
 
     def _is_due(self) -> bool:
         """Return whether to look at the answer: it grew by a tenth, or some time has passed."""
-        now, n = asyncio.get_running_loop().time(), len(self.text)
+        now = asyncio.get_running_loop().time()
+        n = len(self.text)
         if n < self._looked[1] * GREW and now < self._looked[0] + LOOK_S:
             return False
         self._looked = now, n
@@ -134,7 +138,8 @@ class InstructedEdits:
         """Evaluate all of a prompt but the instruction, which the user is typing."""
         with contextlib.suppress(Withdrawn, BackendError), self._start(uri, PREPARE) as why_over:
             doc = await self._admit(uri)
-            document, last = doc.document, doc.view.dialogue
+            document = doc.document
+            last = doc.view.dialogue
             permit = doc.permit(document, why_over)
             dialogue = await self._begin(doc, permit, _select(document, start, end), "")
             if last is None or dialogue.context is not last.context:
@@ -152,7 +157,8 @@ class InstructedEdits:
         try:
             with self._start(uri, EDIT) as why_over:
                 doc = await self._admit(uri)
-                document, view = doc.document, doc.view
+                document = doc.document
+                view = doc.view
                 selection = _select(document, wanted.start, wanted.end)
                 begun = doc.permit(document, lambda: why_over() or _why_cancelled(on_progress, ()))
                 dialogue = await self._question(doc, begun, selection, wanted)

@@ -125,7 +125,9 @@ async def _write(prompt: Prompt, writing: LongText, permit: Permit, lane: Lane) 
     ended.
     """
     shown: list[Reply] = []  # of what was written
-    n_forced, n_portions, stop = len(prompt.forced), 0, Stop.LIMIT
+    n_forced = len(prompt.forced)
+    n_portions = 0
+    stop = Stop.LIMIT
 
     def take(reply: Reply) -> bool:
         nonlocal n_forced, stop

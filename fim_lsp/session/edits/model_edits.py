@@ -80,7 +80,8 @@ class ModelEdits:
         return None if proposal is None or proposal.is_refused(question.refused) else proposal
 
     def _open(self, config: Config) -> TextModel | None:
-        model, name = self._open_model(config), config.next_edit.server.model
+        model = self._open_model(config)
+        name = config.next_edit.server.model
         if model is not None and format_of(name) is None:
             log.warning(
                 "fim.nextEdit.server.model is %s: name zeta-2, zeta-2.1 or sweep", sanitize(name)

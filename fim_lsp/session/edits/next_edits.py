@@ -105,7 +105,8 @@ class NextEdits:
         Return whether ghost text is on a line that *edit* changes, or below which it inserts
         lines.
         """
-        doc, proposal = self._open.by_uri.get(edit.document.uri), edit.proposal
+        doc = self._open.by_uri.get(edit.document.uri)
+        proposal = edit.proposal
         line = doc.acceptance.line if doc else None
         start = proposal.line - (not proposal.before)
         end = proposal.line + max(1, len(proposal.before))
@@ -148,7 +149,8 @@ class NextEdits:
         Return the question in the workspace of *doc* now; None where nothing was edited that may be
         used.
         """
-        workspace, edits = doc.workspace, doc.workspace.edits
+        workspace = doc.workspace
+        edits = doc.workspace.edits
         usable = {d.uri: d.document for d in self._open.of(workspace) if d.current is not None}
         for other in self._open:
             if other.view.verdict not in (Verdict.USABLE, Verdict.UNJUDGED):
@@ -159,7 +161,8 @@ class NextEdits:
         if edits.offered is not None and edits.is_followed(edits.offered, mine):
             self.mark(NextEditTaken(edits.offered.id))
         order = dict.fromkeys((mine[-1].uri, doc.uri, *usable))
-        index, config = None, workspace.settings(self._config())
+        index = None
+        config = workspace.settings(self._config())
         if config.ring.files:
             workspace.files.explore(doc.file.path, config)
             index = workspace.files.index
@@ -189,7 +192,8 @@ class NextEdits:
     async def _repeat(self, workspace: Workspace, question: Question) -> NextEdit | None:
         """Repeat an earlier edit in an open document."""
         edits, documents, refused = question[:3]
-        find, count = workspace.find_uses, workspace.count_errors
+        find = workspace.find_uses
+        count = workspace.count_errors
 
         def search() -> Proposal | None:
             return propose(edits, [*map(text_of, documents)], refused, find, count=count)
@@ -204,12 +208,17 @@ class NextEdits:
         doc = self._open.by_uri.get(question.edits[-1].uri)
         if question.files is None or doc is None:
             return None
-        near, opened, config = doc.file.path, self._open_paths(workspace), self._config()
+        near = doc.file.path
+        opened = self._open_paths(workspace)
+        config = self._config()
 
         def find() -> NextEdit | None:
             others = workspace.files.find_holding(needles(question.edits), near, opened, config)
-            texts, unopened = [*map(text_of, question.documents)], [*map(text_of, others)]
-            refused, find, count = question.refused, workspace.find_uses, workspace.count_errors
+            texts = [*map(text_of, question.documents)]
+            unopened = [*map(text_of, others)]
+            refused = question.refused
+            find = workspace.find_uses
+            count = workspace.count_errors
             proposal = propose_unopened(question.edits, texts, unopened, refused, find, count)
             edit = _edit_of(others, proposal)
             path = edit and paths.locate(edit.document.uri, (workspace.root,)).path
@@ -239,9 +248,11 @@ class NextEdits:
         """Return *edit* as it goes out, with its number; the same one as long as it is the same."""
         last = edits.offered
         if last is not None and edit.proposal.place == last.proposal.place:
-            number, at = last.id, last.at
+            number = last.id
+            at = last.at
         else:
-            number, at = str(next(self._numbers)), self._clock()
+            number = str(next(self._numbers))
+            at = self._clock()
             self._stats.next_edits["offered"] += 1
         edits.offered = edit._replace(id=number, why=self._why(edit), at=at)
         return edits.offered

@@ -149,7 +149,8 @@ class Acceptance:
         self._end()
 
     def _accept(self, followed: Followed, n_chars: int) -> None:
-        offer, n_all = followed.offer, len(followed.edit.text)
+        offer = followed.offer
+        n_all = len(followed.edit.text)
         if n_chars >= n_all:
             self._take(offer, followed.at, n_all, Fate.ACCEPTED)
             if self._offer is offer:
@@ -194,7 +195,8 @@ class Acceptance:
             self._stats.accepted_chars += n_new
 
     def _end(self) -> None:
-        offer, self._offer = self._offer, None
+        offer = self._offer
+        self._offer = None
         if offer and offer.fate is not Fate.UNSEEN:
             along = offer.passed >= ALONG_CHARS
             self._note_reaction(offer, Reaction.TYPED_ALONG if along else Reaction.IGNORED)
@@ -203,7 +205,8 @@ class Acceptance:
 
     def _note_reaction(self, offer: OfferedSuggestion, reaction: Reaction) -> None:
         """Count the reaction to *offer*, the first one only."""
-        since, offer.since = offer.since, None
+        since = offer.since
+        offer.since = None
         if since is not None:
             self._quiet.note_reaction(reaction, since)
 
@@ -237,5 +240,6 @@ def _ends_word(text: str, n_chars: int) -> bool:
     """
     Return whether no word goes on behind the first *n_chars*: editors accept by words and lines.
     """
-    last, following = text[n_chars - 1], text[n_chars : n_chars + 1]
+    last = text[n_chars - 1]
+    following = text[n_chars : n_chars + 1]
     return not ((last.isalnum() or last == "_") and (following.isalnum() or following == "_"))

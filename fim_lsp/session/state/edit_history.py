@@ -128,7 +128,8 @@ class EditHistory:
 
     def mark_shown(self, number: str) -> bool:
         """Note that the editor drew a proposal; whether that is new."""
-        before, self._shown = self._shown, number
+        before = self._shown
+        self._shown = number
         return before != number
 
     def accept(self, edit: NextEdit, now: float) -> None:

@@ -75,7 +75,9 @@ class FrameLadder:
         Return the next frame, with *share* of the budget, behind the chunks of the one in use, or
         of the ring where it becomes the largest; the one under way if it serves.
         """
-        share, frame, top = min(1.0, share), self.current, self.next
+        share = min(1.0, share)
+        frame = self.current
+        top = self.next
         if top and top.window.share == share and window.fit(top.window, *place, budget) is Fit.FITS:
             return top
         old = frame.window if frame and frame.window.share == share else None
@@ -92,7 +94,8 @@ class FrameLadder:
 
     def install(self, new: Frame) -> None:
         """Go on with *new*."""
-        self.current, self.next = new, None
+        self.current = new
+        self.next = None
 
     def advance(self, evaluated: Frame) -> bool:
         """
@@ -121,7 +124,9 @@ class FrameLadder:
     def fit_to(self, server: Server) -> None:
         """Show as much as there is room for again, where *server* is another than before."""
         if server != self.server:
-            self.server, self.max_chunks, self.scale = server, None, 1.0
+            self.server = server
+            self.max_chunks = None
+            self.scale = 1.0
 
     def prefer(self, new: Frame) -> None:
         """Evaluate *new* first."""

@@ -142,7 +142,9 @@ class ModelView:
 
     def allow(self, place: PlaceId | None = None) -> None:
         """Let it inform others: it is not private at *place*."""
-        self.verdict, self.why_private, self.place = Verdict.USABLE, "", place
+        self.verdict = Verdict.USABLE
+        self.why_private = ""
+        self.place = place
 
     def suspend(self) -> None:
         """Show nothing of it until it is judged again."""
@@ -174,5 +176,6 @@ class ModelView:
         Note at a request how often the backend was reached; return whether its slots were lost
         since the one before.
         """
-        n_before, self.n_connected = self.n_connected, n_connected
+        n_before = self.n_connected
+        self.n_connected = n_connected
         return 0 < n_before < n_connected

@@ -90,7 +90,8 @@ class OpenDocument:
     @property
     def place(self) -> TextPlace | None:
         """The cursor in `current`; None where one of them is."""
-        document, position = self.current, self._position
+        document = self.current
+        position = self._position
         return TextPlace(document, position) if document and position is not None else None
 
     def place_at(self, position: Position | None) -> TextPlace:
@@ -136,7 +137,8 @@ class OpenDocument:
         Apply *edits*; the windows move with those above them, the cursor with
         those at it.
         """
-        before, self.typed = self.document, True
+        before = self.document
+        self.typed = True
         self.document = apply_edits(before, edits, version)
         self.acceptance.follow(before, edits)
         self.last_answer = self.last_answer and self.last_answer.after(before, edits, version)
@@ -259,7 +261,8 @@ class OpenDocument:
         """
         Return whether there was an edit since the last request, which is this one from now on.
         """
-        typed, self.typed = self.typed, False
+        typed = self.typed
+        self.typed = False
         return typed
 
     def viewport(self, shown: Window, line: int | None = None) -> Viewport:
@@ -273,7 +276,8 @@ class OpenDocument:
         Return whether the cursor may still come to what *generation* says; another sample is for
         the text alone that it was asked in.
         """
-        frame, at = self.view.ladder.current, self._position
+        frame = self.view.ladder.current
+        at = self._position
         if frame is None or at is None or at.line < frame.window.anchor:
             return False
         if generation.sample:

@@ -42,7 +42,8 @@ class OpenDocuments:
         self.last_uri = ""
         self.here: OpenDocument | None = None
         self.rests = False
-        self._stats, self._quiet = stats, quiet
+        self._stats = stats
+        self._quiet = quiet
         self._says_shown = False  # the client, of each suggestion
         self._yanks: dict[str, deque[str]] = {}  # of closed documents that were not judged yet
 
@@ -51,7 +52,8 @@ class OpenDocuments:
 
     def go_to(self, doc: OpenDocument, *, rests: bool = False) -> None:
         """Note that the user is at work in *doc*: that is evaluated ahead, and no other."""
-        self.here, self.rests = doc, rests
+        self.here = doc
+        self.rests = rests
 
     def document(self, uri: str) -> Document | None:
         """Return the text of *uri*, None if it is not open."""

@@ -89,14 +89,18 @@ class Verdicts:
         self, uri: str, refused: Sequence[str] | None, privacy: PrivacyConfig
     ) -> tuple[Judged, tuple[Path, ...]]:
         """Return the verdict, and the user's files of rules."""
-        rule_files, place, why = list_rule_files(), _place(uri), self._judge(uri, privacy)
+        rule_files = list_rule_files()
+        place = _place(uri)
+        why = self._judge(uri, privacy)
         if _way(_place(uri)) != _way(place):
-            place, why = None, f"{UNSURE}: its folder was replaced meanwhile"
+            place = None
+            why = f"{UNSURE}: its folder was replaced meanwhile"
         is_shown = refused is not None and has_lines(_file(uri), refused)
         return Judged(why, place, is_shown), rule_files
 
     def _judge(self, uri: str, privacy: PrivacyConfig) -> str:
-        roots, path = self._roots(), paths.path_to_judge(uri)
+        roots = self._roots()
+        path = paths.path_to_judge(uri)
         assert path is not None, "see find"
         root = paths.local_path(paths.root_of(path, roots))
         places = [(path, root), *paths.list_places(path, roots)]

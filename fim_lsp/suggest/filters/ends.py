@@ -62,7 +62,8 @@ def standing(text: str, cursor: Cursor) -> str:
     Return *text* up to where its last line stands: it ends behind no operator, and within no
     bracket or quote that it opens, but for those that hold the lines below them.
     """
-    language, n_before = cursor.language, len(cursor.before)
+    language = cursor.language
+    n_before = len(cursor.before)
     for _ in range(MOST_ENDS):
         so_far = (cursor.before + text).rstrip()
         end = len(so_far)

@@ -26,7 +26,8 @@ def invisible(candidate: Candidate, cursor: Cursor) -> Candidate:
     Drop characters that the user would not see, unless the text around has them; line separators
     become line ends.
     """
-    last, meant = cursor.before[-1:], around(cursor)  # a joiner joins what stands before it
+    last = cursor.before[-1:]
+    meant = around(cursor)  # a joiner joins what stands before it
     text = drop_invisible(last + candidate.text, meant).removeprefix(last)
     for separator in "\u2028\u2029":
         text = text if separator in meant else text.replace(separator, "\n")
@@ -38,7 +39,8 @@ def special_tokens(candidate: Candidate, cursor: Cursor) -> Candidate:
     Cut at a control token of any family, unless the text around is about them, or it is a whole
     string.
     """
-    text, others = candidate.text, around(cursor)
+    text = candidate.text
+    others = around(cursor)
     for match in MARK.finditer(text):
         start, end = match.span()
         before = (cursor.before + text[:start])[-1:]

@@ -48,7 +48,8 @@ def typed_again(candidate: Candidate, cursor: Cursor) -> Candidate:
     behind a space (servers that cannot force one): more of them align, as one before a comment or
     an operator does.
     """
-    typed, text = cursor.before.lstrip(), candidate.text.lstrip(" \t")
+    typed = cursor.before.lstrip()
+    text = candidate.text.lstrip(" \t")
     is_space = typed[-1:].isspace() and len(candidate.text) - len(text) == 1
     is_again = text.startswith(typed) and len(typed) >= TYPED_AGAIN_CHARS
     n_again = len(typed) if is_again else _find_marks_again(cursor, text)
@@ -64,7 +65,8 @@ def _find_marks_again(cursor: Cursor, text: str) -> int:
         line = line[line.rindex(f" {comment}") + 1 :]
     if comment and line.startswith(comment) and text.startswith(line) and not LETTER.search(line):
         return len(line)  # `#Return`, where a space need not follow
-    typed, said = _list_marks(line), _list_marks(text)
+    typed = _list_marks(line)
+    said = _list_marks(text)
     if not typed or typed[-1][1] < len(line) or (line == "#" and not comment):
         return 0  # what stands there is more than marks; `##` is a heading
     for n in range(min(len(typed), len(said)), 0, -1):
@@ -85,7 +87,8 @@ def _list_marks(text: str) -> list[tuple[str, int]]:
 
 def looping_lines(candidate: Candidate, cursor: Cursor) -> Candidate:
     """Cut before a line, or a block of them, that says the same as the one right above it."""
-    above, own = cursor.above[-ABOVE_LINES:], candidate.text.split("\n", ALL_LINES)
+    above = cursor.above[-ABOVE_LINES:]
+    own = candidate.text.split("\n", ALL_LINES)
     parts = [*above, cursor.before + own[0], *own[1:]]
     for second in range(len(above), len(parts)):
         for n_lines in range(1, min(second, len(parts) - second, LOOP_LINES) + 1):
@@ -111,7 +114,8 @@ def _without_line(candidate: Candidate, match: re.Match[str]) -> Candidate:
 
 def lines_below(candidate: Candidate, cursor: Cursor) -> Candidate:
     """Cut at the first line that the file goes on with anyway."""
-    following, depth = _following(cursor), 0
+    following = _following(cursor)
+    depth = 0
     for idx, part in enumerate(candidate.text.split("\n")):
         line = cursor.before + part if idx == 0 else part
         closes = bool(line.strip()) and not ONLY_CLOSES.sub("", line)
@@ -136,7 +140,8 @@ def _is_next(line: str, following: list[str]) -> bool:
     Return whether *line* is the next one, or one soon after it that is long enough not to be there
     twice by chance.
     """
-    code, here = line.strip(), width(line)
+    code = line.strip()
+    here = width(line)
     same_block = takewhile(lambda other: width(other) >= here, following)
     return any(
         code == other.strip() and here == width(other) and (idx == 0 or len(code) >= TELLING_CHARS)

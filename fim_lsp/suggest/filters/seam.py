@@ -58,7 +58,8 @@ def closed_below(candidate: Candidate, cursor: Cursor) -> Candidate:
     Cut before a bracket that closes nothing of the candidate while the next line closes the same.
     """
     following = first_visible(cursor.below)
-    text, n_before = cursor.before + candidate.text, len(cursor.before)
+    text = cursor.before + candidate.text
+    n_before = len(cursor.before)
     for (at, sign), opened in walk_brackets(text, cursor.language):
         if sign in CLOSER or at < n_before:
             continue
@@ -66,7 +67,8 @@ def closed_below(candidate: Candidate, cursor: Cursor) -> Candidate:
             if CLOSER[opened[-1].sign] != sign:
                 return candidate.cut(at - n_before, "closes another bracket than was opened")
         elif following.lstrip().startswith(sign):
-            why, start = "closes what the line below closes", text.rfind("\n", 0, at) + 1
+            why = "closes what the line below closes"
+            start = text.rfind("\n", 0, at) + 1
             if text[start:at].strip():
                 return candidate.cut(at - n_before, why)
             if width(text[start : at + 1]) == width(following):
@@ -76,7 +78,8 @@ def closed_below(candidate: Candidate, cursor: Cursor) -> Candidate:
 
 def opened_here(candidate: Candidate, cursor: Cursor) -> Candidate:
     """Cut behind the bracket that holds the lines below, where the candidate closes it."""
-    closer, language = _find_closer_at_end(cursor), cursor.language
+    closer = _find_closer_at_end(cursor)
+    language = cursor.language
     if not closer or find_unclosed(cursor.before + candidate.text, language):
         return candidate
     for at, sign in reversed([*brackets(candidate.text.partition("\n")[0], language)]):
@@ -90,7 +93,8 @@ def n_without_partner(text: str, language: str) -> int:
     Return how many brackets and quotes of *text* are opened and not closed, or the other way round.
     """
     signs = [sign for _, sign in brackets(text, language)]
-    n_open, n_openers = len(find_unclosed(text, language)), sum(sign in CLOSER for sign in signs)
+    n_open = len(find_unclosed(text, language))
+    n_openers = sum(sign in CLOSER for sign in signs)
     n_stray = len(signs) - n_openers - (n_openers - n_open)  # closing ones without a partner
     n_quotes = sum(bool(open_quote(line, language)) for line in text.split("\n"))
     return n_open + n_stray + n_quotes - text.rstrip().endswith("{")  # which begins a block
@@ -110,7 +114,8 @@ def _find_closer_at_end(cursor: Cursor) -> str:
 
 def _joints(candidate: Candidate, cursor: Cursor) -> Iterator[Candidate]:
     """Yield every way to join candidate and right text, the most welcome first."""
-    text, after = candidate.text.rstrip(), cursor.after.rstrip()
+    text = candidate.text.rstrip()
+    after = cursor.after.rstrip()
     for n_chars in range(min(len(text), len(after)), 0, -1):
         if _meets(text, after, n_chars):
             yield candidate.change(text[:-n_chars], "ends with the text to the right")
@@ -174,7 +179,8 @@ def _judge(candidate: Candidate, cursor: Cursor) -> Candidate:
     errors = SyntaxErrors(cursor)
     n_more = 0  # that the whole text adds
     for end in islice(_ends(candidate, cursor), TRIES):
-        text, is_whole = candidate.text[:end], end == len(candidate.text)
+        text = candidate.text[:end]
+        is_whole = end == len(candidate.text)
         n_found = errors.n_begun(cursor.before + text, cursor.after[candidate.replaces :])
         n_allowed = _n_allowed(candidate, cursor, text, errors) if n_found else 0
         if not errors.is_known or errors.n_begun(cursor.before, cursor.after) > CODE_ERRORS:
@@ -204,7 +210,8 @@ def _is_seen(text: str, cursor: Cursor) -> bool:
     Return whether the file has a line that begins as the first of *text* does: with the same word
     and sign (`FOR_EACH(`), or with the same two signs or more (`{%`).
     """
-    begins, lines = BEGINNING.match(cursor.before + text), (*cursor.above, *cursor.below)
+    begins = BEGINNING.match(cursor.before + text)
+    lines = (*cursor.above, *cursor.below)
     return begins is not None and any(line.lstrip().startswith(begins[1]) for line in lines)
 
 
@@ -213,7 +220,8 @@ def _n_allowed(candidate: Candidate, cursor: Cursor, text: str, errors: SyntaxEr
     Return the errors as it stands; as it were without the line, if *text* is to be the end of what
     was begun.
     """
-    now, without = errors.n_begun(cursor.before, cursor.after), errors.n("")
+    now = errors.n_begun(cursor.before, cursor.after)
+    without = errors.n("")
     if not candidate.whole or find_unclosed(cursor.before + text, cursor.language):
         return now
     return min(now, without)

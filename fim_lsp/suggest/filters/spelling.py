@@ -50,7 +50,8 @@ def reindented(candidate: Candidate, cursor: Cursor) -> Candidate:
 
 def _lift(parts: list[str], cursor: Cursor) -> list[str]:
     """Return lines of which the first is no deeper than it may be, and its block neither."""
-    language, unit = cursor.language, width(f"{cursor.unit}|")
+    language = cursor.language
+    unit = width(f"{cursor.unit}|")
     deepest = _deepest(cursor, unit, depth := width(cursor.before + parts[0]))
     if language == "python" and deepest and depth % unit:
         deepest = width(f"{cursor.before}|")  # what stands between two levels does not run
@@ -73,7 +74,8 @@ def _deepest(cursor: Cursor, unit: int, depth: int) -> int | None:
     is inside a long string, the line above goes on, or the language has other blocks and the line
     is as deep as one of them may be.
     """
-    language, above = cursor.language, first_visible(cursor.above[::-1])
+    language = cursor.language
+    above = first_visible(cursor.above[::-1])
     is_known = language in BLOCKS or (grammar_of(language) is not None and language != "html")
     here = width(f"{cursor.before}|")
     is_odd = depth % unit > here % unit == 0 and (here or depth == 1) and mark(language)
