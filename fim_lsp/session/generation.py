@@ -133,7 +133,8 @@ class Generation:
         """Return what it says to *request* by now; found once for each piece of its text."""
         now = request, len(self.raw), self.phase, self.is_paused, self.is_shown
         if now != self._known_at:
-            self._known_at, self._known = now, self._find_known(request)
+            self._known = self._find_known(request)
+            self._known_at = now
         return self._known
 
     def _find_known(self, request: CompletionRequest) -> Known:

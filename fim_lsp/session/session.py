@@ -93,10 +93,12 @@ class Session:
         self.complete = self._completer.complete
         self.document = self._open.document
         self.start_connecting = self.connection.start_connecting
-        self.edit, self.prepare_edit = self._edits.edit, self._edits.prepare
+        self.edit = self._edits.edit
+        self.prepare_edit = self._edits.prepare
         self.check_next_edit = self._next_edits.check
         # for tests and benchmarks
-        self.wait_judged, self.wait_idle = self._judging.wait_settled, self._lane.wait_idle
+        self.wait_judged = self._judging.wait_settled
+        self.wait_idle = self._lane.wait_idle
 
     @property
     def backend(self) -> Backend:

@@ -259,7 +259,8 @@ def parse_in_stages(language: str, text: bytes) -> Parse:
         end = _end_of(text[:size])
         more = text[: size + STAGE]
         tree.edit(size, size, len(more), end, end, _end_of(more))
-        (tree, used), size = _calm(language, more, tree), len(more)
+        tree, used = _calm(language, more, tree)
+        size = len(more)
         operations += used
     return Parse(tree, operations)
 

@@ -37,7 +37,9 @@ class AnswerBounds:
 
     def note(self, n_chars: int) -> None:
         """Note an event, with which there are *n_chars*. Raises UnexpectedAnswer."""
-        now, self._n_events, self._n_empty = time.monotonic(), self._n_events + 1, self._n_empty + 1
+        now = time.monotonic()
+        self._n_events += 1
+        self._n_empty += 1
         if n_chars > self._n_chars:
             self._n_chars = n_chars
             self._n_empty = 0

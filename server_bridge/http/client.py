@@ -209,7 +209,8 @@ class Http:
         await self._turn.acquire()
         exchange = asyncio.create_task(self._run_exchange(method, path, body, trace))
         exchange.add_done_callback(on_done)
-        self._exchange, caller = exchange, asyncio.current_task()
+        self._exchange = exchange
+        caller = asyncio.current_task()
         try:
             return await asyncio.shield(exchange)
         except asyncio.CancelledError:

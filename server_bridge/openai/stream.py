@@ -176,7 +176,9 @@ class StreamedAnswer:
 
     def lose_last(self) -> None:
         """Take the last token away."""
-        self.text, self.last, self.pieces = self.text.removesuffix(self.last), "", self.pieces[:-1]
+        self.text = self.text.removesuffix(self.last)
+        self.last = ""
+        self.pieces = self.pieces[:-1]
 
     def tokens(self, text: str, first: int = 0) -> tuple[Token, ...]:
         """
@@ -208,7 +210,8 @@ async def growing(
             if event is not responses.SIGN:
                 _take(answer, responses.read(CompletionEvent, event, url), url)
                 bounds.note(len(answer.text))
-                answer.is_begun, answer.total_ms = True, (time.perf_counter() - started) * 1000
+                answer.is_begun = True
+                answer.total_ms = (time.perf_counter() - started) * 1000
             elif not answer.is_begun:
                 started = time.perf_counter()
             if not answer.prompt_ms and (answer.text or answer.ended):

@@ -46,7 +46,8 @@ class Waking:
 
     def __init__(self, http: Http, path: str, body: Object) -> None:
         self._http = http
-        self._path, self._body = path, json.dumps(body).encode()
+        self._path = path
+        self._body = json.dumps(body).encode()
         self._heard = -math.inf
         self._began = 0.0
         self._task: asyncio.Task[None] | None = None

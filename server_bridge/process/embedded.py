@@ -157,7 +157,8 @@ class Embedded:
             self._state = replace(self._state, health=health, message=str(failure))
             raise
         facts = await asyncio.to_thread(sizing.read_facts, Path(self._settings.model))
-        self._server, self.pid = self._server_at(answer, facts), int(answer["pid"])
+        self._server = self._server_at(answer, facts)
+        self.pid = int(answer["pid"])
         self._watching = asyncio.create_task(self._watch(self.pid, self._server), name="watch")
 
     def _check_wait(self) -> None:

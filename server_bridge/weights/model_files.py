@@ -93,7 +93,8 @@ class _Part:
         """Begin again."""
         self._file.seek(0)
         self._file.truncate()
-        self.n_bytes, self.sum = 0, hashlib.sha256()
+        self.n_bytes = 0
+        self.sum = hashlib.sha256()
 
     def _count(self, piece: bytes) -> None:
         self.n_bytes += len(piece)

@@ -46,7 +46,8 @@ class ModelEdits:
         if config.next_edit != self._settings:
             if self._model is not None:
                 self._closing.start(self._model.aclose(), "close model")
-            self._settings, self._model = config.next_edit, self._open(config)
+            self._model = self._open(config)
+            self._settings = config.next_edit
 
     async def propose(
         self, history: EditHistory, question: Question, names: Mapping[str, str]

@@ -148,7 +148,9 @@ class ModelView:
 
     def suspend(self) -> None:
         """Show nothing of it until it is judged again."""
-        self.verdict, self.why_private, self.question = Verdict.UNJUDGED, UNJUDGED, object()
+        self.verdict = Verdict.UNJUDGED
+        self.why_private = UNJUDGED
+        self.question = object()
 
     def doubt(self) -> None:
         """Have it looked at whether what was judged is still there."""
