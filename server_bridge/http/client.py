@@ -188,6 +188,10 @@ class Http:
                     # An idle connection may close just as we write: once more on a new one.
                     if begun or not again or client.is_closed:
                         raise
+                except RuntimeError as error:  # `aclose` came between `_open` and the request
+                    if not client.is_closed:
+                        raise
+                    raise BackendUnavailable(f"the connection to {self.url} was closed") from error
                 except BaseException:
                     self._drop()
                     raise

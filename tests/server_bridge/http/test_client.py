@@ -272,3 +272,19 @@ async def test_what_is_under_way_when_it_is_closed_fails(way: str) -> None:
             await asyncio.wait_for(waiting, 5.0)
         with pytest.raises(asyncio.CancelledError):
             await given_up
+
+
+async def test_a_stream_that_finds_the_client_closed_is_no_bug_of_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The engine ended between `_open` and the request: the backend is unavailable, as in all such cases."""
+    http = Http("http://127.0.0.1:9")
+    opened = await http._open()
+
+    async def open_and_close() -> object:
+        await http.aclose()
+        return opened
+
+    monkeypatch.setattr(http, "_open", open_and_close)
+    with pytest.raises(BackendUnavailable, match="was closed"):
+        await anext(http.stream("/completion", b"{}"))
