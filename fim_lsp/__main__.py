@@ -87,7 +87,7 @@ def _command(given: argparse.Namespace) -> int:
         return _setup(given)
     if given.command == "http":
         from fim_lsp.cli import http
-        from server_bridge.llama.link import open_to_pages
+        from server_bridge.llama.identity import open_to_pages
 
         token = given.token_file or os.environ.pop("FIM_LSP_TOKEN", "")
         return http.run(given, token, open_backend, open_to_pages)
@@ -110,7 +110,7 @@ def _setup(given: argparse.Namespace) -> int:
 def _doctor(given: argparse.Namespace) -> int:
     from fim_lsp import models_command
     from fim_lsp.cli import checks, doctor
-    from server_bridge.llama.link import open_to_pages
+    from server_bridge.llama.identity import open_to_pages
 
     config, problems = files.read((given.root.resolve(),))
     machine, best = models_command.describe_machine()
@@ -147,7 +147,7 @@ async def _open_port(
     closes it.
     """
     from fim_lsp.cli.http import open_port
-    from server_bridge.llama.link import open_to_pages
+    from server_bridge.llama.identity import open_to_pages
 
     local = await open_port(session, port, root, open_to_pages=open_to_pages)
     return local.page_url, local.aclose

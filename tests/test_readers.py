@@ -29,7 +29,7 @@ from fim_lsp.workspace import git_config, git_files, ignore_files
 from server_bridge.fim import chat, layout, reading
 from server_bridge.fim.tokens import FAMILIES
 from server_bridge.http import api_key, events, responses
-from server_bridge.llama import answers, completion, link, mirror
+from server_bridge.llama import answers, completion, identity, mirror
 from server_bridge.openai import completion as openai_completion
 from server_bridge.openai import lengths, models, stream
 from server_bridge.process import sizing
@@ -96,7 +96,7 @@ def body(text: str) -> None:
 
 
 def props(text: str) -> None:
-    link.identity({"build_info": text, "model_path": text, "total_slots": 1}, "http://x")
+    identity.identity({"build_info": text, "model_path": text, "total_slots": 1}, "http://x")
 
 
 def model_list(text: str) -> None:

@@ -166,14 +166,14 @@ def parse_text(language: str, text: str) -> ParsedText:
     return ParsedText(grammar, lines, data, parse_bytes(parser_of(grammar), data, most).tree)
 
 
-def count_errors(tree: Tree) -> int:
-    """Return how many nodes are errors, or missing."""
+def count_errors(tree: Tree, end: int = 1 << 62) -> int:
+    """Return how many nodes that begin at byte *end* or in front of it are errors, or missing."""
     n_found = 0
     nodes = [tree.root_node]
     while nodes:
         node = nodes.pop()
         n_found += node.is_error or node.is_missing
-        nodes.extend(child for child in node.children if child.has_error)
+        nodes.extend(one for one in node.children if one.has_error and one.start_byte <= end)
     return n_found
 
 
@@ -225,5 +225,5 @@ def _find_rows(node: Node, wrappers: AbstractSet[str]) -> tuple[int, int]:
     parent = node.parent if wrappers else None  # it is sought from the root down
     whole = parent if parent and parent.type in wrappers else node
     start = whole.start_point.row
-    (row, column) = whole.end_point
+    row, column = whole.end_point
     return start, row + (column > 0 or row == start)

@@ -45,8 +45,9 @@ _WORDS = types("command.argument unary_expression")  # Bash: variables, where th
 _CALLABLE = "'"  # the sort of a whole text, which may name a function
 _MAKER = "initializer_expression"  # C#: `new A { b = 1 }`
 _KEYS = types("property_identifier field_identifier statement_identifier")
+# From a key up to what is made, or to a list of it.
 _DIRECT = 4
-_KEY_DEPTH = 8  # from a key up to what is made, or to a list of it
+_KEY_DEPTH = 8
 _GENERIC = ("type_parameter", "const_parameter")
 _NAMES = ("identifier", "identifier_pattern")
 
@@ -320,7 +321,7 @@ class ScopedText:
 def _refers(way: Sequence[Step]) -> bool:
     """Return whether what looks like a declaration only names what is declared elsewhere."""
     declaring = way[-2].node
-    (node, edge) = way[-1]
+    node, edge = way[-1]
     if edge == "foreach_statement":
         return declaring.named_child(0) == node  # what is gone through
     if declaring.type.endswith("_specifier") and edge.endswith(".name"):

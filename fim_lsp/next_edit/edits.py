@@ -149,8 +149,8 @@ def _pairs(before: Lines, after: Lines) -> list[tuple[int, int]]:
     while i < len(before) and j < len(after):
         if alike[i][j] >= ALIKE and sums[i][j] == sums[i + 1][j + 1] + alike[i][j]:
             pairs.append((i, j))
-            i = i + 1
-            j = j + 1
+            i += 1
+            j += 1
         elif sums[i][j] == sums[i + 1][j]:
             i += 1
         else:

@@ -40,8 +40,8 @@ from fim_lsp.next_edit.rule import Rule, TokenKind
 from fim_lsp.next_edit.rules import Block, pair_rule, rules_of
 
 LEARNED = 24  # of the changes looked back on, the newest that rules are made of
-PAIRED = 6
-PARTNERS = 11  # … that are compared with so many before them, for rules of two examples
+PAIRED = 6  # of these, the newest that are compared with others, for rules of two examples
+PARTNERS = 11  # before each, that it is compared with
 CONTRADICTED = 2  # times as often as it held: such a rule was never meant
 
 # Places that are judged, nearest first: more change no proposal, but take time.

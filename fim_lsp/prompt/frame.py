@@ -125,7 +125,7 @@ def compose(frame: Frame, typed: str) -> Prompt:
     kept, half = heal(typed)
     prefix, middle, forced, suffix = _scrub((frame.window.prefix, kept, half, frame.window.suffix))
     if forced != half:  # the output cannot begin with what is redacted
-        middle = middle + forced
+        middle += forced
         forced = ""
     repo = scrub_name(frame.header.repo)
     path = scrub_name(frame.header.path)

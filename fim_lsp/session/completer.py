@@ -50,8 +50,8 @@ from server_bridge.protocol import BackendError, BackendUnavailable
 PASSING_MS = 250.0
 PATIENCE_MS = 250.0  # for all of a text; then a line of it is shown
 BY_HAND_S = 1.0  # for all of a text
-LOOK_S = 0.25
-STARTING_S = 120.0  # between two looks at a backend that starts; for all of them
+LOOK_S = 0.25  # between two looks at a backend that starts
+STARTING_S = 120.0  # for all of them
 ASK_AGAIN = 3  # times, where rules or files change while the model is asked
 SPARE_S = 0.03  # between the deadline of the model's text and that of the answer
 SUPERSEDED = Answer([], Outcome.SUPERSEDED)
@@ -311,8 +311,8 @@ class Completer:
             while connection.may_start and min(left_s, most_s) > 0:
                 waits_on = request.client.cancels and connection.is_starting
                 await connection.wait_ready(LOOK_S)
-                left_s = left_s - (0 if waits_on else LOOK_S)
-                most_s = most_s - LOOK_S
+                left_s -= 0 if waits_on else LOOK_S
+                most_s -= LOOK_S
         return self._connection.is_ready
 
     def _wait(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Wait:

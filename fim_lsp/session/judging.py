@@ -32,8 +32,8 @@ RING_S = 0.5  # for the files in the ring: without their verdicts a document is 
 BY_HAND_S = 10.0  # a machine that is busy, and not a disk that does not answer
 BURST_S = 0.5  # of changes that follow each other, until all is judged in spite of them
 SLICE_S = 0.02  # of documents that are begun, without a look at what else is to be done
-AT_ONCE = 4
-TURN_S = 0.02  # looks; most take a moment, and one that takes longer has its own thread
+AT_ONCE = 4  # looks
+TURN_S = 0.02  # most looks take a moment; one that takes longer has its own thread
 
 Key = str | Workspace  # a document by its URI, or what a workspace remembers
 

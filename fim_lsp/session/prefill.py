@@ -21,8 +21,9 @@ from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.stats import Stats
 from server_bridge.protocol import Prompt, PromptTooLong
 
+# Kinds of background work.
 CURSOR = "prefill cursor"
-NEXT = "prefill next"  # kinds of background work
+NEXT = "prefill next"
 IDLE_S = 0.3  # quiet before background work: longer than a pause between two keys of fast typing
 SHORTEST_S = 1e-3  # less is no reason to look again
 REST_S = 0.1  # the user stays at a place where the cursor rests this long

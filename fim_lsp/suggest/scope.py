@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tree_sitter import Tree
 
-from fim_lsp.context.grammars import ALIASES, grammar_of, language_of, types
+from fim_lsp.context.grammars import ALIASES, count_errors, grammar_of, language_of, types
 from fim_lsp.documents import Document, Position, unix
 from fim_lsp.suggest.quotes import OpenQuote, find_opened, scope_of
 from fim_lsp.suggest.syntax_errors import ABOVE_CHARS, BELOW_CHARS, HERE_CHARS, parse_in_stages
@@ -131,7 +131,7 @@ def _parse(text: Text, closing: str) -> ScopeReading | None:
     found = _find_scope(tree, len(before)) if tree else None
     if tree is None or found is None:
         return None
-    return ScopeReading(found, _n_errors(tree, len(before)), operations)
+    return ScopeReading(found, count_errors(tree, len(before)), operations)
 
 
 def _find_scope(tree: Tree, at: int) -> str | None:
@@ -151,17 +151,6 @@ def _find_scope(tree: Tree, at: int) -> str | None:
         elif node.is_named and ("string" in node.type or node.type in _STRINGS):
             found = "string"
     return found
-
-
-def _n_errors(tree: Tree, at: int) -> int:
-    """Return how many nodes that begin in front of byte *at* are errors, or missing."""
-    n_found = 0
-    nodes = [tree.root_node]
-    while nodes:
-        node = nodes.pop()
-        n_found += node.is_error or node.is_missing
-        nodes.extend(one for one in node.children if one.has_error and one.start_byte <= at)
-    return n_found
 
 
 def _opening(opened: list[OpenQuote]) -> str:

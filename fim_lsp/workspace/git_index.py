@@ -19,9 +19,10 @@ from fim_lsp.regular_files import Wrong, look, read_beginning, stamp
 _MOST_BYTES = 1 << 26  # of an index: some 700,000 files
 _HEADER_BYTES = 12
 _MAGIC = b"DIRC"
+# Versions; in the first no entry has more flags.
 _PLAIN = 2
 _EXTENDED = 3
-_COMPRESSED = 4  # versions; in the first no entry has more flags
+_COMPRESSED = 4
 _MODE = 24  # where an entry has its file's mode
 _FIXED_BYTES = 40  # of an entry, before the hash
 _HAS_MORE_FLAGS = 0x4000

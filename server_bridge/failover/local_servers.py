@@ -24,7 +24,7 @@ from typing import NamedTuple
 from server_bridge.http.client import Http, Trust
 from server_bridge.http.responses import Loading
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.llama.link import proof
+from server_bridge.llama.identity import proof
 from server_bridge.machine import sockets
 from server_bridge.machine.addresses import plain, port_of
 from server_bridge.machine.sockets import Socket

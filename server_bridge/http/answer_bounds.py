@@ -13,8 +13,8 @@ from typing import TypeVar
 from server_bridge.http.responses import answer_error
 
 SILENT_S = 60.0  # an answer without new text for so long
-LONGEST_TOKEN = 128
-SPARE_TOKENS = 8  # characters: vocabularies have runs of so many spaces
+LONGEST_TOKEN = 128  # characters: vocabularies have runs of so many spaces
+SPARE_TOKENS = 8
 # From the reason on until the answer ends: for the usage. Some servers hold the connection open.
 END_S = 0.1
 

@@ -188,13 +188,12 @@ class Http:
                     # An idle connection may close just as we write: once more on a new one.
                     if begun or not again or client.is_closed:
                         raise
-                except RuntimeError as error:  # `aclose` came between `_open` and the request
-                    if not client.is_closed:
-                        raise
-                    raise BackendUnavailable(f"the connection to {self.url} was closed") from error
-                except BaseException:
+                except BaseException as error:
                     self._drop()
-                    raise
+                    if not client.is_closed or not isinstance(error, RuntimeError):
+                        raise
+                    # `aclose` came between `_open` and the request.
+                    raise BackendUnavailable(f"the connection to {self.url} was closed") from error
 
     async def aclose(self) -> None:
         """End what is under way and close the connection."""

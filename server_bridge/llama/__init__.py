@@ -2,6 +2,7 @@
 llama.cpp servers as a `Backend`, with a mirror of what their slots hold.
 
 answers: the types of what llama.cpp's endpoints answer
+identity: what a server says of itself, and whether web pages may read it
 link: a server that has proved its identity: typed answers; text goes to no other server
 tokenizer: token ids of texts, each text tokenized once
 checkpoints: predicts how far back the state of a model can be taken

@@ -193,7 +193,7 @@ def _with(memory: ModelMemory, points: list[Checkpoint], new: Checkpoint) -> lis
             del kept[idx]
         else:
             last = point.n_tokens
-            idx = idx + 1
+            idx += 1
     kept = kept[max(0, len(kept) + 1 - memory.n_checkpoints) :]
     return [*(point for point in kept if point.n_tokens != new.n_tokens), new]
 

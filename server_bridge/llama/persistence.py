@@ -24,7 +24,7 @@ from msgspec import Struct, structs
 from xxhash import xxh3_64_hexdigest
 
 from server_bridge.fim.layout import WIDTH, count_shared
-from server_bridge.llama.link import Identity
+from server_bridge.llama.identity import Identity
 from server_bridge.machine import notes
 
 VERSION = 4

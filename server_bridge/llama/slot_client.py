@@ -27,7 +27,8 @@ from server_bridge.llama import answers, completion
 from server_bridge.llama.answers import Entry, Event, SlotCost
 from server_bridge.llama.cache_check import CacheCheck
 from server_bridge.llama.checkpoints import ModelMemory
-from server_bridge.llama.link import WAITING, WITHOUT, Identity, Link
+from server_bridge.llama.identity import Identity
+from server_bridge.llama.link import WAITING, WITHOUT, Link
 from server_bridge.llama.mirror import Mirror, Outlook
 from server_bridge.llama.slots import COPY, ExclusiveSlots, SharedSlots, Slots
 from server_bridge.protocol import BackendError, BackendUnavailable

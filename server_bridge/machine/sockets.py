@@ -66,8 +66,9 @@ def _processes_of(inodes: Collection[int]) -> dict[int, int]:
 End = tuple[Address, int]  # IPv4 also where IPv6 carries it; a port
 
 TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+# include/net/tcp_states.h
 ESTABLISHED = 1
-LISTEN = 10  # include/net/tcp_states.h
+LISTEN = 10
 
 # linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h
 _SOCK_DIAG = 4

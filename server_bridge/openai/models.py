@@ -41,8 +41,9 @@ from server_bridge.protocol import BackendRejected, BackendUnusable
 # tokens, where the server does not say: Ollama's default, and it cuts silently
 SMALL_CONTEXT = 4096
 Context = Annotated[int, Meta(ge=64, le=2**31 - 1)]  # tokens; a list that says less is wrong
+# Engines that do not say their name.
 MLX = "mlx_lm.server"
-LLAMA_CPP_PYTHON = "llama-cpp-python"  # engines that do not say their name
+LLAMA_CPP_PYTHON = "llama-cpp-python"
 LISTS = ("data", "models", "list")  # where a list stands; `http.responses` calls a bare one so
 MLX_SAYS = {"id", "object", "created"}  # of each model, in mlx_lm.server; others name an owner
 MLX_HEALTH = {"status": "ok"}

@@ -27,8 +27,8 @@ SHARE = 8  # of the memory: one part for the slots, one for prompts set aside
 SMALLEST_CTX = 2048  # tokens; with less there is no room for other files
 USUAL_BYTES = 32 << 10  # a token, where the header does not tell
 USUAL_MEMORY = 8 << 30  # where the system does not tell
-F16 = 2
-F32 = 4  # bytes of a number in the cache, and in a state
+F16 = 2  # bytes of a number in the cache
+F32 = 4  # in a state
 # Copies of a recurrent state; with 16 as little is evaluated again as with 32.
 FEWEST_COPIES = 8
 MOST_COPIES = 32

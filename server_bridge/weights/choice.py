@@ -22,13 +22,15 @@ CPU_SHARE = 0.25  # editor, compilers and browser need the rest
 MOST_SHARE = 0.8  # above it weights and contexts push out the editor, or do not load at all
 WINDOW = 1536  # tokens around the cursor, by default
 
+# Bytes a second.
 THREAD_READS = 20e9
 MEMORY_READS = 40e9
-GPU_READS = 200e9  # bytes a second
+GPU_READS = 200e9
 APPLE_READS = {"Pro": 150e9, "Max": 300e9, "Ultra": 800e9, "": 68e9}
+# Operations a second.
 THREAD_COUNTS = 100e9
 APPLE_COUNTS = 2e12
-GPU_COUNTS = 10e12  # operations a second
+GPU_COUNTS = 10e12
 
 # Once a file, in the background, while lines in sight are suggested already.
 MOST_FIRST_S = 16.0

@@ -12,7 +12,7 @@ from fim_lsp.cli.doctor import hung
 from fim_lsp.cli.server_checks import access, answers, context
 from fim_lsp.settings.files import STACKS, cache_folder
 from fim_lsp.settings.merge import Layer, merge_layers
-from server_bridge.llama.link import open_to_pages
+from server_bridge.llama.identity import open_to_pages
 from server_bridge.machine import private_files
 from server_bridge.protocol import Engine, Health, State
 from tests.llama_server import llama_server

@@ -11,7 +11,7 @@ from fim_lsp.__main__ import open_backend
 from fim_lsp.cli.checks import Target, model, speculation, speed
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.merge import Layer, merge_layers
-from server_bridge.llama.link import open_to_pages
+from server_bridge.llama.identity import open_to_pages
 from server_bridge.process.command_line import Machine
 from server_bridge.protocol import Health, Reply, Request, State, Stop, Timings
 from server_bridge.weights.choice import offers

@@ -11,7 +11,7 @@ from fim_lsp.cli import checks
 from fim_lsp.cli.checks import Target
 from fim_lsp.settings.config import Config
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.llama.link import open_to_pages
+from server_bridge.llama.identity import open_to_pages
 from server_bridge.protocol import Reply, Request, append_text
 from tests.architectures import write
 from tests.llama_server import PROGRAM

@@ -16,7 +16,7 @@ from fim_lsp.settings.merge import Layer, merge_layers
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.failover.endpoints import Endpoints
 from server_bridge.http.api_key import Key
-from server_bridge.llama.link import open_to_pages
+from server_bridge.llama.identity import open_to_pages
 from server_bridge.protocol import BackendError, Chunk, Prompt, PromptTooLong, Request, behind
 from tests.server_bridge.prompts import prompt
 from tests.servers.servers import KEY, KEY_VARIABLE, Running

@@ -85,8 +85,8 @@ _CELL = re.compile(r"\"([^\"\n]{0,300})\"(?=[,;\t|]|\Z)|([^,;\t|]{0,300})")
 _SECRET_COLUMN = re.compile(PIECES["<secret column>"])
 _URL_PASSWORD = re.compile(r"://([^\s:/@\"'<>]{0,64}):([^\s/\"'<>]{2,255})@")
 _ADDRESS = re.compile(r"@(?:tcp|udp|unix)\(")
-_ROW = 2_000
-_CELLS = 21  # characters and cells of a row
+_ROW = 2_000  # characters of a row
+_CELLS = 21  # of a row
 _SOURCE = 265  # characters of a user and a password
 _IN_FRONT = re.compile(r"([\w.+-]{1,64}):([^\s\"'`]{2,200})\Z")
 _URL_PASSWORD_GROWING = re.compile(  # a port has no other characters than digits

@@ -146,8 +146,8 @@ TYPED_QUOTED = frozenset(prefix for _, prefix, marked in _PREFIXES if marked == 
 
 
 _CUT = 12  # characters behind a prefix from which a token that is not whole is worth hiding
-_CUT_RANDOM = 2
-_RANDOM = 3  # oddities of a body that was cut, and of one that might be a name
+_CUT_RANDOM = 2  # oddities of a body that was cut
+_RANDOM = 3  # of a body that might be a name
 _ENDINGS = {  # of prefixes, with their lengths: the longest prefix says most
     ending: sorted({len(prefix) for prefix in ISSUERS if prefix[-3:] == ending}, reverse=True)
     for ending in {prefix[-3:] for prefix in ISSUERS}

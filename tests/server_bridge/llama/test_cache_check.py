@@ -16,7 +16,7 @@ from server_bridge.http.responses import Object
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.cache_check import RECENT, CacheCheck
 from server_bridge.llama.checkpoints import Kind, ModelMemory, unfit
-from server_bridge.llama.link import open_to_pages
+from server_bridge.llama.identity import open_to_pages
 from server_bridge.llama.mirror import Mirror, Outlook
 from tests import architectures
 from tests.llama_server import llama_server

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from server_bridge.llama import persistence
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.llama.link import Identity
+from server_bridge.llama.identity import Identity
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import EmbeddedSettings
 from server_bridge.protocol import Backend, Request, Timings

@@ -26,7 +26,8 @@ from server_bridge.llama.backend import LlamaServer, Own
 from server_bridge.llama.cache import PREFILL, Cache
 from server_bridge.llama.checkpoints import ModelMemory
 from server_bridge.llama.contents import n_tokens
-from server_bridge.llama.link import Body, Identity, Link
+from server_bridge.llama.identity import Identity
+from server_bridge.llama.link import Body, Link
 from server_bridge.llama.mirror import Mirror
 from server_bridge.llama.slot_client import Evaluated, SlotClient, body
 from server_bridge.llama.slots import ASIDE, SlotChoice
