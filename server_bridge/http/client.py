@@ -27,12 +27,12 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 from urllib.parse import quote
 
 from server_bridge.http.events import events_in
+from server_bridge.http.key_refusals import Refused
 from server_bridge.http.responses import (
     NOTHING,
     SIGN,
     Lost,
     Object,
-    Refused,
     UnexpectedAnswer,
     Unproven,
     body_of,

@@ -31,6 +31,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
+from server_bridge.http.key_refusals import refusal
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
@@ -151,12 +152,6 @@ class ServerError(BackendUnavailable):
     retry_after_s: float = 0.0
 
 
-class Refused(BackendUnusable):
-    """The key is not the right one."""
-
-    cause = "key"
-
-
 class Stateful:
     """A backend that keeps what its failures say about the server."""
 
@@ -202,10 +197,12 @@ def object_in(
         data = {"list": data} if isinstance(data, list) else data
         if not isinstance(data, dict):
             raise UnexpectedAnswer(f"{url} answered something that is not a JSON object")
+        if data.get("error") and (refused := refusal(url, status, data, NOTHING)):
+            raise refused
         return data
     error = data.get("error") if isinstance(data, dict) else None
     error = error if isinstance(error, dict) else {}
-    failure = _failure(url, status, error)
+    failure = refusal(url, status, data, headers) or _failure(url, status, error)
     if isinstance(failure, BackendRejected):
         failure.status = status
     if isinstance(failure, ServerError):
@@ -240,11 +237,6 @@ def _failure(url: str, status: int, error: Object) -> BackendError:
     kind = str(error.get("type"))
     is_name = error.get("type") and KIND.fullmatch(kind)
     message = f"{url} answered {status}{f' ({kind})' if is_name else ''}"
-    if status in (401, 403):
-        return Refused(
-            f"{url} refused the API key: say where it is in fim.backend.apiKeyEnv, "
-            "apiKeyFile or apiKeyCommand"
-        )
     if status == 413 or TOO_LONG & {kind, str(error.get("code"))}:  # noqa: PLR2004
         sizes = (optional(Count, error.get(name)) or 0 for name in ("n_prompt_tokens", "n_ctx"))
         return PromptTooLong(*sizes)

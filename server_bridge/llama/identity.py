@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from server_bridge.http.client import Http, Tags
-from server_bridge.http.responses import Loading, Object, Refused, UnexpectedAnswer, label, read
+from server_bridge.http.key_refusals import Refused
+from server_bridge.http.responses import Loading, Object, UnexpectedAnswer, label, read
 from server_bridge.llama.answers import Props, RouterModels
 from server_bridge.protocol import BackendError, BackendRejected, BackendTimeout, BackendUnusable
 

@@ -24,11 +24,11 @@ from server_bridge.fim.tokens import (
     is_base_model,
 )
 from server_bridge.http.client import Http
+from server_bridge.http.key_refusals import Refused
 from server_bridge.http.responses import (
     Compressed,
     EmptyAnswer,
     Object,
-    Refused,
     UnexpectedAnswer,
     Unproven,
     answer_error,

@@ -24,6 +24,7 @@ from msgspec import Struct
 from server_bridge.fim.layout import find_spelling
 from server_bridge.http import responses
 from server_bridge.http.answer_bounds import AnswerBounds, until_late
+from server_bridge.http.key_refusals import refusal
 from server_bridge.http.responses import (
     Count,
     Object,
@@ -260,10 +261,7 @@ def _take(answer: StreamedAnswer, event: CompletionEvent, url: str) -> None:
 
 
 def _is_said_again(answer: StreamedAnswer, choice: Choice) -> bool:
-    """
-    Return whether a choice has all of the text again that came in several pieces: some servers end
-    with that.
-    """
+    """Return whether *choice* has all the text again that came in pieces: some servers end so."""
     is_end = choice.finish_reason or (choice.message and not choice.delta)
     return bool(is_end and choice.any_text == answer.text != answer.last)
 
@@ -297,6 +295,8 @@ def _map_fault(error: object, url: str) -> BackendError:
     """Return the error that one in a stream stands for."""
     fault = optional(Fault, error)
     message = fault.message if fault else error if isinstance(error, str) else ""
+    if refused := refusal(url, responses.OK, {"error": error}, responses.NOTHING):
+        return refused
     failure: BackendError = BackendUnavailable(f"{url} failed in the middle of an answer")
     if lengths.is_length(message) or (fault and str(fault.code) in map(str, responses.REFUSALS)):
         failure = BackendRejected(f"{url} refuses the request")

@@ -23,6 +23,7 @@ from server_bridge import protocol
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.http import responses
 from server_bridge.http.client import Http
+from server_bridge.http.key_refusals import Refused
 from server_bridge.openai.backend import OpenAiServer
 from tests.server_bridge.prompts import prompt
 from tests.server_bridge.recorder import Heard, recorder
@@ -37,7 +38,7 @@ ERRORS: dict[str, type[protocol.BackendError]] = {
     each.__name__: each
     for each in (
         protocol.PromptTooLong, protocol.BackendRejected, protocol.BackendUnavailable,
-        responses.ServerError, responses.Loading, responses.Refused,
+        responses.ServerError, responses.Loading, Refused,
     )
 }  # fmt: skip
 

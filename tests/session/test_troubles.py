@@ -15,7 +15,8 @@ from fim_lsp.session.connection import SessionStatus
 from fim_lsp.session.session import Session
 from server_bridge.failover.endpoint import Endpoint, Server
 from server_bridge.failover.endpoints import Endpoints
-from server_bridge.http.responses import Refused, ServerError
+from server_bridge.http.key_refusals import Refused
+from server_bridge.http.responses import ServerError
 from server_bridge.protocol import (
     BackendError,
     BackendTimeout,

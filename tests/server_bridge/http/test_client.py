@@ -14,7 +14,8 @@ import pytest
 import trustme
 
 from server_bridge.http.client import Http
-from server_bridge.http.responses import Loading, Refused, ServerError, UnexpectedAnswer, Unproven
+from server_bridge.http.key_refusals import Refused
+from server_bridge.http.responses import Loading, ServerError, UnexpectedAnswer, Unproven
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
