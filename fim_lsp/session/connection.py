@@ -45,7 +45,8 @@ class Connection:
 
     *n_connected* is how often it was reached: each time its slots may be empty.
     *look_s* is how many seconds the first look at a place still takes, 0 for none or a short one;
-    *on_status* is called when that, or the state, changes, *on_ready* each time it was reached.
+    *on_status* is called when that, or the state, changes, *on_ready* each time it was reached,
+    with whether it was away, or is another server than before.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class Connection:
         open_backend: Callable[[Config], Backend],
         *,
         on_status: Callable[[], None],
-        on_ready: Callable[[], None],
+        on_ready: Callable[[bool], None],
     ) -> None:
         self._on_status = on_status
         self._on_ready = on_ready
@@ -191,6 +192,8 @@ class Connection:
     async def _reach(self, backend: Backend) -> None:
         waits = itertools.chain(RETRY_S, itertools.repeat(RETRY_S[-1]))
         me = asyncio.current_task()
+        model = backend.state.model
+        was_away = False
         while self._reaching is me:  # before Python 3.12 `wait_for` may swallow a cancellation
             slow = asyncio.get_running_loop().call_later(SLOW_S, self.report_state)
             try:
@@ -204,7 +207,8 @@ class Connection:
             self.report_state()
             if backend.state.is_ready:
                 self.n_connected += 1
-                self._on_ready()
+                self._on_ready(was_away or backend.state.model != model)
                 return
+            was_away = True
             unusable = backend.state.health is Health.UNUSABLE
             await asyncio.sleep(UNUSABLE_S if unusable else next(waits))

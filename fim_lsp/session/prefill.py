@@ -191,9 +191,9 @@ class Prefill:
 
         return doc.permit(place.document, why_over)
 
-    def go_on(self) -> None:
-        """Begin where the user is: the backend is ready now."""
-        self._tries += 1
+    def go_on(self, *, is_new: bool) -> None:
+        """Begin where the user is: the backend is ready now, one that *is_new* with all tries."""
+        self._tries = 1 if is_new else self._tries + 1
         if self._open.here is not None and self._tries <= TRIES:
             self.prefill(self._open.here)
 

@@ -65,7 +65,7 @@ class Session:
             config,
             open_backend,
             on_status=lambda: self.on_status(self.status()),
-            on_ready=lambda: self._prefill.go_on(),  # noqa: PLW0108 (it is made below)
+            on_ready=lambda is_new: self._prefill.go_on(is_new=is_new),
         )
         self._workspaces = Workspaces()
         self._counters = Stats(on_left=self.connection.note_first_look)

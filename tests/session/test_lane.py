@@ -55,7 +55,7 @@ class Permission:
 
 def lane_to(backend: FakeBackend, *kinds: str) -> Lane:
     connection = Connection(
-        Config(), lambda _: backend, on_status=lambda: None, on_ready=lambda: None
+        Config(), lambda _: backend, on_status=lambda: None, on_ready=lambda _: None
     )
     return Lane(connection, kinds)
 

@@ -14,10 +14,10 @@ import pytest
 from fim_lsp import events
 from fim_lsp.documents import Position
 from fim_lsp.session.connection import RETRY_S
-from fim_lsp.session.prefill import IDLE_S
+from fim_lsp.session.prefill import IDLE_S, TRIES
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import RingConfig
-from server_bridge.protocol import BackendUnavailable, Health, Prompt, Warmed
+from server_bridge.protocol import BackendUnavailable, Health, Measure, Prompt, Warmed
 from tests.clock import on_clock
 from tests.fake_backend import FakeBackend
 from tests.session.conftest import OpenSession
@@ -102,6 +102,46 @@ async def test_a_model_that_loads_for_long_is_used_at_once(seconds: float) -> No
     session.handle(events.CursorMoved(typist.uri, Position(40, 0)))
     await asyncio.sleep(seconds + RETRY_S[-1] + 2 * IDLE_S)
     assert typist.counted("tokens", "background") > FEW
+    await session.aclose()
+
+
+class Failing(FakeBackend):
+    """A server that is reached, and fails at each prompt; or it is away."""
+
+    is_sick = False
+    is_away = False
+
+    async def connect(self) -> FakeBackend:
+        if self.is_away and not self.state.is_ready:
+            raise BackendUnavailable("it is away")
+        self.state = replace(self.state, health=Health.READY)
+        return self
+
+    async def measure(self, prompt: Prompt) -> Measure:
+        if self.is_sick or self.is_away:
+            self.state = replace(self.state, health=Health.DOWN)
+            raise BackendUnavailable("it fails")
+        return await super().measure(prompt)
+
+
+@on_clock
+async def test_a_server_that_comes_back_is_asked_ahead_however_often_it_failed_before() -> None:
+    """Where the user moved the cursor while it was away, and rests."""
+    backend = Failing()
+    session = Session(QUICK, lambda _: backend)
+    typist = Typist(session, CODE)
+    await session.wait_idle()
+    backend.is_sick = True
+    session.handle(events.CursorMoved(typist.uri, Position(40, 0)))
+    await asyncio.sleep(2 * TRIES * IDLE_S)
+    before = typist.counted("tokens", "background")
+    backend.is_sick = False
+    backend.is_away = True
+    session.handle(events.CursorMoved(typist.uri, Position(80, 0)))
+    await asyncio.sleep(2 * IDLE_S)
+    backend.is_away = False
+    await asyncio.sleep(RETRY_S[-1] + 2 * IDLE_S)
+    assert typist.counted("tokens", "background") > before + FEW
     await session.aclose()
 
 
