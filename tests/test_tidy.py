@@ -188,7 +188,7 @@ def test_a_file_has_the_name_of_what_it_holds() -> None:
 
 
 # What a reader pays. The exceptions below are older than the rules: each may only become smaller, and then goes.
-MOST_STATEMENTS = 22807  # of the product: what this round added; falls with what is removed
+MOST_STATEMENTS = 22826  # of the product: what this round added; falls with what is removed
 MOST_SETTINGS = 37
 MOST_LINES_OF_A_FUNCTION = 40  # without its docstring
 LONG_FUNCTIONS = {
@@ -210,7 +210,6 @@ LONG_FILES = {
     "fim_lsp.lsp.server": 342,
     "fim_lsp.next_edit.engine": 322,
     "fim_lsp.session.completer": 353,
-    "fim_lsp.session.generation": 305,
     "fim_lsp.session.persistence": 321,
     "fim_lsp.session.session": 326,
     "fim_lsp.session.state.workspaces": 327,
@@ -227,7 +226,6 @@ MOST_PUBLIC_NAMES = 20  # of a class: its methods, its fields, and what its meth
 WIDE_CLASSES = {
     "Editor": 27,
     "FrameLadder": 23,
-    "Generation": 46,
     "ModelView": 22,
     "OpenDocument": 40,
     "Session": 26,

@@ -25,7 +25,7 @@ from benchmarks.real_sessions.texts import Text
 from fim_lsp.context.grammars import language_of
 from fim_lsp.documents import Position, n_common, open_document
 from fim_lsp.prompt.frame import Frame, compose
-from fim_lsp.session.generation import Generation
+from fim_lsp.session.answering.completion import Completion
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import request_at
 from server_bridge.protocol import Backend, BackendError, Model, Stop, Token
@@ -82,15 +82,15 @@ async def _stream(model: Model, frame: Frame, text: Text, at: int) -> Stream:
     position = Position(line, at - text.block.rfind("\n", 0, at) - 1)
     request = request_at(document, position, session.path, Config(), model.state)
     prompt = compose(frame, typed)
-    generation = Generation(request, frame.window, typed, prompt, MOST_TOKENS)
+    completion = Completion(request, frame.window, typed, prompt, MOST_TOKENS)
     kept = at - len(prompt.forced)
     tokens: tuple[Token, ...] = ()
     stop = Stop.LIMIT
-    async with aclosing(model.stream(generation.next_request)) as replies:
+    async with aclosing(model.stream(completion.next_request)) as replies:
         async for reply in replies:
             tokens += reply.tokens
             stop = reply.stop
-            if generation.take(reply) or is_of_no_use(tokens, text.block[kept:]):
+            if completion.take(reply) or is_of_no_use(tokens, text.block[kept:]):
                 break
     return Stream(at, kept, tokens, stop)
 

@@ -6,11 +6,9 @@ stats: the answer to a request and its cost; the counters of `fim/stats`
 connection: opens the backend, reconnects, and reports its state once
 scheduler: two lanes of short steps: foreground at once, background only while idle
 lane: the way to the model: work with a permit, which is asked before each call; steps and streams
-generation: one completion as it is decoded, which requests join; when they are answered
 state: all that is kept of workspaces and open documents
 framing: chooses the frame that is cheapest to evaluate
-decoding: runs generations, while that is wanted
-dispatcher: starts generations, lets requests wait for them, and decodes ahead
+answering: what models say of open documents, and the requests that wait for it
 prefill: evaluates in advance what the next requests will need
 persistence: when to save, and what to restore
 judging: decides which open documents are private, before anything of them is used

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from fim_lsp.documents import Edit, Position, TextPlace
+from fim_lsp.session.answering.dispatcher import Dispatcher
 from fim_lsp.session.connection import Connection
-from fim_lsp.session.dispatcher import Dispatcher
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.persistence import Persistence
@@ -134,7 +134,7 @@ class Completer:
         deleted = bool(is_told) and doc.deleted == place.position
         if end := self._why_none(request, doc, deleted=deleted):
             return self._explain(Answer([], *end))
-        known = doc.find_known(request, connection.state.model)
+        known = self._dispatcher.texts.find(doc, request, connection.state.model)
         if not known.candidates:
             return self._explain(Answer([], Outcome.UNASKED))
         first = known.candidates[0]
@@ -207,7 +207,7 @@ class Completer:
             self._prefill.prefill(doc)
         if end := self._why_none(request, doc, deleted=doc.deleted == request.position):
             return Answer([], *end)
-        known = doc.find_known(request, self._connection.state.model)
+        known = self._dispatcher.texts.find(doc, request, self._connection.state.model)
         candidates = [*known.candidates]
         if known.is_on_screen:
             return self._choose(request, Outcome.CACHE, candidates)

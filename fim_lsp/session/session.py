@@ -17,9 +17,9 @@ from pathlib import Path
 from fim_lsp import events
 from fim_lsp.documents import Document, Position
 from fim_lsp.prompt.report import PromptReport
+from fim_lsp.session.answering.dispatcher import Dispatcher
 from fim_lsp.session.completer import Completer
 from fim_lsp.session.connection import Connection, SessionStatus
-from fim_lsp.session.dispatcher import Dispatcher
 from fim_lsp.session.edits.instructed_edits import InstructedEdits
 from fim_lsp.session.edits.long_text import continue_long
 from fim_lsp.session.edits.model_edits import ModelEdits
@@ -96,8 +96,7 @@ class Session:
         self.edit = self._edits.edit
         self.prepare_edit = self._edits.prepare
         self.check_next_edit = self._next_edits.check
-        # for tests and benchmarks
-        self.wait_judged = self._judging.wait_settled
+        self.wait_judged = self._judging.wait_settled  # this and the next are for tests
         self.wait_idle = self._lane.wait_idle
 
     @property
@@ -173,6 +172,7 @@ class Session:
                     self._judging.begin([doc])
                 else:
                     self._next_edits.follow(doc, before, event)
+                self._dispatcher.texts.note_key(doc)
                 if any("\n" in edit.text.strip() for edit in event.edits):
                     self._judging.begin([doc])  # no key: it may be what the disk has now
                 self._prefill.prefill(doc)
@@ -315,7 +315,7 @@ class Session:
             self._waking.cancel()
         self._workspaces.close()
         for doc in self._open:
-            doc.view.known.end()
+            doc.view.end()
         try:
             await self._lane.aclose()
             await self._dispatcher.aclose()

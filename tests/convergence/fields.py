@@ -12,6 +12,7 @@ from typing import Any
 
 from fim_lsp.documents import unix
 from fim_lsp.prompt import window
+from fim_lsp.session.state.model_view import Verdict
 from fim_lsp.session.state.open_document import OpenDocument
 from tests.convergence.server import N_CTX, ids_of
 from tests.convergence.steps import Steps
@@ -24,14 +25,14 @@ NEAR = 24  # tokens that a request at the cursor may still have to evaluate
 
 def of_document(play: Steps, doc: OpenDocument) -> dict[str, object]:
     """Return what is compared of one document, by field."""
-    memory, usable, uri = doc.workspace.memory, doc.view.is_usable, doc.uri
+    memory, usable, uri = doc.workspace.memory, doc.view.verdict is Verdict.USABLE, doc.uri
     last = doc.last_answer
     play.session._framing._fit(doc)  # as for the server of now
     values: dict[str, object] = {
         "OpenDocument.document": unix("".join(doc.document.lines)),
         "ModelView.verdict": doc.view.verdict.value,
         "refused": "which was private" in doc.view.why_private,
-        "OpenDocument._position": doc._position,
+        "OpenDocument.cursor": doc.cursor,
         "OpenDocument.last_answer": play.newest.get(uri) is not None and last is not None,
         "OpenDocument.deleted": doc.deleted,
         "answer": last and ([s.text for s in last.answer.suggestions] or last.answer.outcome.value),

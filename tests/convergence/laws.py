@@ -40,7 +40,7 @@ FOLLOWS = (
     "FrameLadder.current", "FrameLadder.max_chunks", "FrameLadder.scale", "Evaluated.cursor",
     "Evaluated.line_end", "EditLog._edits", "Memory._sources", "Memory._yanks",
 )  # fmt: skip
-CAUSES = ("OpenDocument._position", "ModelView.verdict", "OpenDocument.document")
+CAUSES = ("OpenDocument.cursor", "ModelView.verdict", "OpenDocument.document")
 # A text that was private once stays so while its file is gone; but whether a rule was seen that
 # stood for a moment is a matter of time.
 SEEN = ("refused", "ModelView.verdict", "Workspace._unjudged", "Memory._sources")

@@ -13,8 +13,10 @@ from fim_lsp.documents import Position, TextPlace, open_document
 from fim_lsp.events import Opened
 from fim_lsp.prompt.frame import NOWHERE, Frame, Header
 from fim_lsp.prompt.window import Window
-from fim_lsp.session import generation as generation_module
-from fim_lsp.session.generation import Generation, Phase
+from fim_lsp.session.answering import completion as completion_module
+from fim_lsp.session.answering.completion import Completion
+from fim_lsp.session.answering.generation import Generation
+from fim_lsp.session.answering.life import StreamState
 from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.session import Session
 from fim_lsp.session.state.open_documents import OpenDocuments
@@ -75,13 +77,13 @@ async def test_a_completion_that_fills_the_context_is_kept(open_session: OpenSes
     await wait_judged(session)
     place = Position(len(document.lines) - 1, 0)
     request = request_at(document, place, "a.py", session.config, backend.state)
-    generation = Generation(request, Window(0, 0, "", ""), prompt.middle, prompt, 128)
-    monkeypatch.setattr(generation_module, "enough", lambda *_args, **_names: False)
+    completion = Completion(request, Window(0, 0, "", ""), prompt.middle, prompt, 128)
+    generation = Generation(completion, session._open.by_uri[document.uri])
+    monkeypatch.setattr(completion_module, "enough", lambda *_args, **_names: False)
     generation.join(Newest[str]().claim(""))
-    decoding, doc = session._dispatcher._decoding, session._open.by_uri[document.uri]
-    await decoding._generate(generation, doc)
-    assert generation.phase is Phase.SHORT
-    assert 8 <= len(generation.tokens) <= 24
+    await session._dispatcher._decoding._generate(generation)
+    assert completion.state is StreamState.SHORT
+    assert 8 <= len(completion.tokens) <= 24
 
 
 WIDE = Frame(Header("shop", tuple(Chunk(f"{n}.py", "x\n") for n in range(5)), "a.py"), NOWHERE)

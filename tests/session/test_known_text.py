@@ -10,8 +10,14 @@ import pytest
 from fim_lsp.documents import Position, open_document
 from fim_lsp.prompt.frame import Frame, Header, compose
 from fim_lsp.prompt.window import Window
-from fim_lsp.session.generation import Generation, Phase
-from fim_lsp.session.state.model_view import KnownText
+from fim_lsp.session.answering.completion import Completion
+from fim_lsp.session.answering.generation import Generation
+from fim_lsp.session.answering.life import StreamEvent, StreamState
+from fim_lsp.session.answering.texts import KnownText
+from fim_lsp.session.quietness import Quietness
+from fim_lsp.session.state.open_documents import OpenDocuments
+from fim_lsp.session.state.workspaces import Workspaces
+from fim_lsp.session.stats import Stats
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.cursor import Candidate, Odds
 from fim_lsp.suggest.known import Displayed, Known, Said
@@ -35,16 +41,22 @@ def request(typed: str, *, invoked: bool = False) -> CompletionRequest:
 
 
 def decoding(
-    typed: str, text: str, phase: Phase = Phase.DECODE, logprob: float = SURE
+    typed: str, text: str, state: StreamState = StreamState.GENERATING, logprob: float = SURE
 ) -> Generation:
     """Return a generation that began behind *typed* and says *text* so far."""
-    prompt = compose(Frame(Header("shop", (), "a.py"), SHOWN), ABOVE + typed)
-    began = Generation(request(typed), SHOWN, ABOVE + typed, prompt, 128)
-    began.raw, began.phase = prompt.forced + text, phase
+    frame = Frame(Header("shop", (), "a.py"), SHOWN)
+    prompt = compose(frame, ABOVE + typed)
+    asked = request(typed)
+    began = Completion(asked, SHOWN, ABOVE + typed, prompt, 128)
+    began.raw, began.state = prompt.forced + text, state
     spelled = (prompt.forced, SURE), (text, logprob)
     began.tokens = tuple(Token(1, part.encode(), sure) for part, sure in spelled)
-    began.logprob = logprob
-    return began
+    began.is_unsure = logprob < began._least
+    documents = OpenDocuments(Workspaces(), Stats(), Quietness(lambda: 0.0))
+    doc = documents.open("file:///a.py", "python", 1, ABOVE + typed)
+    doc.move_to(doc.place_at(asked.position))
+    doc.view.ladder.install(frame)
+    return Generation(began, doc)
 
 
 class Row(NamedTuple):
@@ -75,7 +87,7 @@ def test_what_is_left_is_the_same_everywhere(source: str, row: Row) -> None:
         known.kept.put(request(row.before).cursor, Candidate(row.text, row.whole), MODEL)
         found = known.at(place, MODEL)
     elif source == "decoded":
-        found = decoding(row.before, row.text, Phase.WHOLE).at(place)
+        found = decoding(row.before, row.text, StreamState.WHOLE).completion.at(place)
     else:
         said = Said(row.before + row.text, len(row.before), row.whole)
         rest = said.find_rest(row.typed)
@@ -122,8 +134,8 @@ def test_what_is_on_screen_stays_there_only(change: dict[str, Any]) -> None:
         (decoding("    ret", "urn x\n"), "    ret",
          Known(is_over=False, is_settled=False, has_line=True)),
         (decoding("    ret", "urn x\n"), "    return x", Known(is_over=False, is_settled=False)),
-        (decoding("    ret", "urn x", Phase.WHOLE), "    ret", Known(is_settled=False)),
-        (decoding("    ret", "urn x", Phase.SHORT), "    ret", Known(is_settled=False)),
+        (decoding("    ret", "urn x", StreamState.WHOLE), "    ret", Known(is_settled=False)),
+        (decoding("    ret", "urn x", StreamState.SHORT), "    ret", Known(is_settled=False)),
         (decoding("    ret", "urn", logprob=UNSURE), "    ret",
          Known(is_over=False, is_settled=True)),
         (decoding("    ret", "urn"), "    ref", Known()),
@@ -132,7 +144,7 @@ def test_what_is_on_screen_stays_there_only(change: dict[str, Any]) -> None:
 )  # fmt: skip
 def test_how_far_a_generation_is(generation: Generation, typed: str, known: Known) -> None:
     """Whether more comes, more can be shown, and a whole line is there."""
-    found = generation.at(request(typed))
+    found = generation.completion.at(request(typed))
     assert found._replace(candidates=()) == known
     assert bool(found.candidates) == (known != Known())
 
@@ -141,15 +153,15 @@ def test_a_generation_that_rests_is_over_until_it_is_joined() -> None:
     """What came is the answer then."""
     generation, known = decoding("    ret", "urn"), KnownText()
     known.begin(generation)
-    known.pause(unless=lambda _: False)
-    assert generation.at(request("    ret")).is_over
+    generation.happen(StreamEvent.KEY)
+    assert generation.completion.at(request("    ret")).is_over
     generation.join(Newest[str]().claim(""))
-    assert not generation.at(request("    ret")).is_over
+    assert not generation.completion.at(request("    ret")).is_over
 
 
 def test_what_ended_is_kept_and_no_longer_joined() -> None:
     """Its text is found where it began, once."""
-    generation, known = decoding("    ret", "urn x", Phase.WHOLE), KnownText()
+    generation, known = decoding("    ret", "urn x", StreamState.WHOLE), KnownText()
     known.begin(generation)
     assert known.joinable(SHOWN, request("    ret")) is generation
     for _ in range(2):

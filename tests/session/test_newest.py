@@ -10,14 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp.session.generation import Generation
+from fim_lsp.session.answering.completion import Completion
+from fim_lsp.session.answering.generation import Generation
+from fim_lsp.session.answering.texts import KnownText
 from fim_lsp.session.state.frame_ladder import FrameLadder
-from fim_lsp.session.state.model_view import KnownText, ModelView
+from fim_lsp.session.state.model_view import ModelView
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.tasks import Newest
 
 ROOT = Path(__file__).parent.parent.parent / "fim_lsp"
-STATE = (OpenDocument, ModelView, FrameLadder, KnownText, Generation)
+STATE = (OpenDocument, ModelView, FrameLadder, KnownText, Generation, Completion)
 WORKSPACE = {"saved", "loading", "edits", "files", "memory", "evaluated"}
 # A field that says which work is the newest, made by hand: an identity, or a number that counts.
 BY_HAND = re.compile(r"_?(newest|latest|writing|n_texts|number)$")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fim_lsp.documents import Position, open_document
-from fim_lsp.session.generation import Now, enough
+from fim_lsp.session.answering.completion import enough
+from fim_lsp.session.answering.life import StreamEvent
 from fim_lsp.session.lane import step_tokens
 from fim_lsp.suggest.cursor import cursor_at
 from fim_lsp.suggest.known import Known, Wait, is_answered
@@ -55,13 +56,15 @@ def test_a_stream_goes_on(
 ) -> None:
     """For whom it is of use, and for a moment for the next key; never in the way of a newer request."""
     newest, generation = Newest[str](), decoding("    ret", "urn")
-    generation.claim = newest.claim("")
+    generation.join(newest.claim(""))
     if not is_newest:
         newest.claim("")
-    generation.waiting, generation.is_paused = n_waiting, is_paused
-    generation.until = 1.0 if lingers else 0.0
-    assert generation.goes_on(Now(0.5, leads=True, is_wire_wanted=False)) is alone
-    assert generation.goes_on(Now(0.5, leads=True, is_wire_wanted=True)) is wanted
+    generation.leave(1.0 if lingers else 0.0, shown=False)
+    generation.waiting = n_waiting
+    if is_paused:
+        generation.happen(StreamEvent.KEY)
+    assert generation.goes_on(0.5, is_wire_wanted=False) is alone
+    assert generation.goes_on(0.5, is_wire_wanted=True) is wanted
 
 
 @pytest.mark.parametrize(("per_s", "tokens"), [(10.0, 16), (1000.0, 250), (1e6, 4096)])

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Edit, Position
 from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.prompt.window import Window
+from fim_lsp.session.answering.texts import KnownTexts
 from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.session import Session
-from fim_lsp.session.state.model_view import KnownText, ModelView
+from fim_lsp.session.state.model_view import ModelView
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import Workspaces
@@ -66,16 +65,12 @@ def test_nothing_is_remembered_of_what_is_private(doc: OpenDocument) -> None:
 
 
 @pytest.mark.parametrize("how", ["another folder", "opened again", "closed"])
-def test_a_view_that_is_left_shows_nothing(doc: OpenDocument, how: str, monkeypatch):
+def test_a_view_that_is_left_shows_nothing(doc: OpenDocument, how: str):
     """Its texts end with it, and what is remembered of the document is to be judged again."""
-    ended = list[KnownText]()
-
-    def end(known: KnownText) -> None:
-        ended.append(known)
-
-    monkeypatch.setattr(KnownText, "end", end)
+    ended = list[ModelView]()
     doc.allow()
     view = doc.view
+    view.call_at_end(lambda: ended.append(view))
     top = Position(0, 0)
     doc.acceptance.offer(doc.document, [("1", Edit(top, top, "import os"))])
     if how == "another folder":
@@ -84,7 +79,7 @@ def test_a_view_that_is_left_shows_nothing(doc: OpenDocument, how: str, monkeypa
         doc.close()
     else:
         doc.retire()
-    assert ended == [view.known]
+    assert ended == [view]
     assert not doc.workspace.may_show(doc.uri)
     assert doc.acceptance._stats.fates["ignored"] == (how == "closed")
 
@@ -99,14 +94,16 @@ def test_a_place_is_one_in_the_text_of_now(doc: OpenDocument) -> None:
 
 def test_a_text_leads_on_from_behind_its_anchor_only(doc: OpenDocument) -> None:
     """Where there is a frame, and the cursor is known."""
-    no_text: Any = None
+    generation = texts.decoding("    ret", "urn")
+    generation.doc = doc
+    assert not generation.is_reachable  # no frame
     doc.view.ladder.install(Frame(Header("shop", (), "a.py"), Window(0, 3, "", "")))
-    assert not doc.leads_to(no_text)
+    assert not generation.is_reachable  # no cursor
     doc.move_to(doc.place_at(Position(2, 0)))
-    assert not doc.leads_to(no_text)
+    assert not generation.is_reachable
     doc.view.ladder.reset()
     doc.move_to(doc.place_at(Position(5, 0)))
-    assert not doc.leads_to(no_text)
+    assert not generation.is_reachable
 
 
 async def test_what_is_no_file_needs_no_look(session: Session, caplog: pytest.LogCaptureFixture):
@@ -121,7 +118,7 @@ async def test_what_is_no_file_needs_no_look(session: Session, caplog: pytest.Lo
 def test_what_is_on_screen_is_known(doc: OpenDocument) -> None:
     """Before all that is kept."""
     doc.display(Displayed(texts.request("    ret").cursor, Candidate("urn total(1)"), texts.MODEL))
-    found = doc.find_known(texts.request("    return"), texts.MODEL)
+    found = KnownTexts().find(doc, texts.request("    return"), texts.MODEL)
     assert [each.text for each in found.candidates] == [" total(1)"]
 
 

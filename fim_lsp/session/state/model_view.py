@@ -1,6 +1,6 @@
 """
-What a model may see of one open document, and all that was made for it, including generated texts,
-finished or in progress (`KnownText`).
+What a model may see of one open document, and what was made for it. What a model said of it is in
+`answering.texts`, and ends with the view (`call_at_end`).
 
 A verdict opens or closes the view. While a document is judged again its view stands still; a
 refusal, and another folder, begin a new one, so work for the old one finds nothing to go on with.
@@ -11,81 +11,17 @@ from __future__ import annotations
 
 import asyncio
 import enum
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from fim_lsp.instruct.dialogue import Dialogue
-from fim_lsp.prompt.window import Window
-from fim_lsp.session.generation import Generation
 from fim_lsp.session.state.frame_ladder import FrameLadder
 from fim_lsp.session.state.state_file import SavedDocument
 from fim_lsp.session.state.workspaces import Workspace
-from fim_lsp.suggest.cursor import Candidate, Cursor
-from fim_lsp.suggest.known import Continuations, Known
 from fim_lsp.suggest.reasons import End, Outcome
-from fim_lsp.suggest.request import CompletionRequest
 from fim_lsp.workspace.paths import FileLocation, PlaceId
 
 UNJUDGED = "not judged yet"
-
-
-RESTING = 4  # generations that were left and may be resumed: the last few places of the cursor
-
-
-@dataclass(slots=True, repr=False)
-class KnownText:
-    """
-    State: what models said (*kept*), the *generations* under way, the newest first, and where a
-    model was last asked for its other texts.
-    """
-
-    kept: Continuations = field(default_factory=Continuations)
-    generations: deque[Generation] = field(default_factory=lambda: deque(maxlen=RESTING))
-    _others_at: tuple[Cursor, str] | None = None
-
-    def at(self, request: CompletionRequest, model: str) -> Known:
-        """Return what is known for *request* without waiting, of what *model* said."""
-        kept = tuple(self.kept.find(request.cursor, model))
-        return Known(kept, has_line=bool(kept))
-
-    def joinable(self, shown: Window | None, request: CompletionRequest) -> Generation | None:
-        """Return the generation under way, in the window *shown*, that agrees with *request*."""
-        if shown is None or request.position.line < shown.anchor:
-            return None
-        typed = request.document.before(request.position, shown.anchor)
-        return next((other for other in self.generations if other.agrees(shown, typed)), None)
-
-    def begin(self, generation: Generation) -> None:
-        """Add *generation* to those under way."""
-        self.generations.appendleft(generation)
-
-    def keep(self, generation: Generation, model: str) -> None:
-        """Let go of *generation*, which has ended, and keep its text."""
-        if generation in self.generations:
-            self.generations.remove(generation)
-        if generation.hand_over():
-            text = generation.said.find_rest(generation.typed) or Candidate("")
-            self.kept.put(generation.request.cursor, text, model, generation.sample)
-
-    def note_others(self, cursor: Cursor, model: str) -> None:
-        """Note that *model* has said all the texts at *cursor* that it is asked for there."""
-        self._others_at = cursor, model
-
-    def has_others(self, cursor: Cursor, model: str) -> bool:
-        """Return whether it has, as the newest place where it was asked for them."""
-        return self._others_at == (cursor, model)
-
-    def pause(self, *, unless: Callable[[Generation], bool]) -> None:
-        """Stop decoding what the cursor can no longer reach."""
-        for generation in self.generations:
-            if not unless(generation):
-                generation.pause()
-
-    def end(self) -> None:
-        """Stop decoding."""
-        for generation in self.generations:
-            generation.end()
 
 
 class Verdict(enum.Enum):
@@ -116,26 +52,21 @@ class ModelView:
     question: object = field(default_factory=object)
     place: PlaceId | None = None
     ladder: FrameLadder = field(init=False)
-    known: KnownText = field(default_factory=KnownText)
     dialogue: Dialogue | None = None
     restoring: asyncio.Task[None] | None = None
     saved: SavedDocument | None = None
     n_connected: int = 0
+    _ends: list[Callable[[], None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.ladder = FrameLadder(self.file)
-
-    @property
-    def is_usable(self) -> bool:
-        """Return whether it is judged, and not private."""
-        return self.verdict is Verdict.USABLE
 
     @property
     def refusal(self) -> End | None:
         """Return why nothing of it may be used; None where it may."""
         if self.verdict is Verdict.TOO_LARGE:
             return Outcome.LARGE, ""
-        if self.is_usable:
+        if self.verdict is Verdict.USABLE:
             return None
         is_early = self.why_private == UNJUDGED
         return Outcome.EARLY if is_early else Outcome.PRIVATE, self.why_private
@@ -181,3 +112,12 @@ class ModelView:
         n_before = self.n_connected
         self.n_connected = n_connected
         return 0 < n_before < n_connected
+
+    def call_at_end(self, act: Callable[[], None]) -> None:
+        """Have *act* called when nothing of it may be used any more."""
+        self._ends.append(act)
+
+    def end(self) -> None:
+        """Stop all that is made for it."""
+        for act in self._ends:
+            act()

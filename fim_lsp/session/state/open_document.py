@@ -23,14 +23,13 @@ from fim_lsp.documents import (
     apply_edits,
 )
 from fim_lsp.prompt.window import Window
-from fim_lsp.session.generation import Generation
 from fim_lsp.session.lane import Permit, Withdrawn
 from fim_lsp.session.state.acceptance import Acceptance
 from fim_lsp.session.state.frame_ladder import FrameLadder
 from fim_lsp.session.state.model_view import ModelView, Verdict
 from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.stats import LastAnswer
-from fim_lsp.suggest.known import Displayed, Known
+from fim_lsp.suggest.known import Displayed
 from fim_lsp.suggest.reasons import End
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, why_disabled
 from fim_lsp.workspace.paths import FileLocation, PlaceId
@@ -44,18 +43,17 @@ YANKS = 4  # that are remembered of a document that is not judged yet
 @dataclass(eq=False, repr=False)
 class OpenDocument:
     """
-    One open document. *most_chars* is at least as many as it has. *_position* is the cursor's last
-    known one, carried along by edits since; *deleted* is where the last edit only took text away;
-    *typed*: there was an edit since the last request. *displayed* is the text shown last, if it is
-    one that stays while it is typed along, *used* is when a request was served last (loop time; 0:
-    never).
+    One open document. *most_chars* is at least as many as it has. *cursor* is its last known place,
+    carried along by edits since; *deleted* is where the last edit only took text away; *typed*:
+    there was an edit since the last request. *displayed* is the text shown last, if it is one that
+    stays while it is typed along, *used* is when a request was served last (loop time; 0: never).
     """
 
     document: Document
     view: ModelView
     acceptance: Acceptance
     most_chars: int
-    _position: Position | None = None
+    cursor: Position | None = None
     deleted: Position | None = None
     typed: bool = False
     displayed: Displayed | None = None
@@ -85,13 +83,14 @@ class OpenDocument:
         The text now; None where nothing of it may be used: it is private, not judged yet, or
         closed.
         """
-        return self.document if self.view.is_usable and not self.is_closed else None
+        is_shown = self.view.verdict is Verdict.USABLE and not self.is_closed
+        return self.document if is_shown else None
 
     @property
     def place(self) -> TextPlace | None:
         """The cursor in `current`; None where one of them is."""
         document = self.current
-        position = self._position
+        position = self.cursor
         return TextPlace(document, position) if document and position is not None else None
 
     def place_at(self, position: Position | None) -> TextPlace:
@@ -99,7 +98,7 @@ class OpenDocument:
         Return the nearest place to a position that counts on the text now, None for that of the
         cursor: the beginning where it is not known.
         """
-        return TextPlace(self.document, self.document.clamp(position or self._position or TOP))
+        return TextPlace(self.document, self.document.clamp(position or self.cursor or TOP))
 
     def why_disabled(self, entries: tuple[str, ...]) -> End | None:
         """Return why *entries* of the settings leave it without automatic suggestions."""
@@ -130,7 +129,7 @@ class OpenDocument:
 
     def is_at_cursor(self, edits: tuple[Edit, ...]) -> bool:
         """Return whether one of *edits* is made where the cursor is: the user types there."""
-        return any(self._position in (edit.start, edit.end) for edit in edits)
+        return any(self.cursor in (edit.start, edit.end) for edit in edits)
 
     def change(self, edits: tuple[Edit, ...], version: int) -> None:
         """
@@ -143,13 +142,12 @@ class OpenDocument:
         self.acceptance.follow(before, edits)
         self.last_answer = self.last_answer and self.last_answer.after(before, edits, version)
         for edit in edits:
-            self._position = self._position and edit.carry(self._position)
+            self.cursor = self.cursor and edit.carry(self.cursor)
             self.deleted = edit.start if not edit.text and edit.start != edit.end else None
             self.view.ladder.move(edit)
-        self._position = self._position and self.document.clamp(self._position)
+        self.cursor = self.cursor and self.document.clamp(self.cursor)
         if self.view.verdict is not Verdict.TOO_LARGE:
             self.workspace.memory.note_edit(self.document, edits)
-        self.view.known.pause(unless=self.leads_to)
 
     def crosses_limit(self, edits: tuple[Edit, ...]) -> bool:
         """Return whether *edits*, the last ones, made it too large, or small enough again."""
@@ -168,9 +166,9 @@ class OpenDocument:
             raise Withdrawn(CHANGED)
         if self.deleted != place.position:
             self.deleted = None  # who comes back later did not delete just now
-        if self._position != place.position:
+        if self.cursor != place.position:
             self.displayed = None
-        self._position = place.position
+        self.cursor = place.position
         return place.position
 
     def yank(self, text: str) -> None:
@@ -213,7 +211,7 @@ class OpenDocument:
         """
         Begin again with a new *view* of it; what was copied in it is remembered where it is now.
         """
-        self.view.known.end()
+        self.view.end()
         self.yanks.extend(self.workspace.memory.yanks(self.uri))
         self.workspace.suspend(self.uri)
         self.workspace.memory.note_close(self.uri)
@@ -228,7 +226,7 @@ class OpenDocument:
     def retire(self) -> None:
         """Stop work on this object; what is remembered of it is shown once it is judged again."""
         self.is_closed = True
-        self.view.known.end()
+        self.view.end()
         self.workspace.suspend(self.uri)
 
     def ladder_for(self, document: Document) -> FrameLadder:
@@ -243,11 +241,6 @@ class OpenDocument:
     def display(self, displayed: Displayed | None) -> None:
         """Note what stands on screen and stays while it is typed along, None for nothing."""
         self.displayed = displayed
-
-    def find_known(self, request: CompletionRequest, model: str) -> Known:
-        """Return what is known for *request* without waiting, of what *model* said."""
-        on_screen = self.displayed.at(request, model) if self.displayed else None
-        return on_screen or self.view.known.at(request, model)
 
     def note_answer(self, answer: LastAnswer) -> None:
         """Record how the newest request ended."""
@@ -268,22 +261,8 @@ class OpenDocument:
     def viewport(self, shown: Window, line: int | None = None) -> Viewport:
         """Return the viewport of a prompt with this window, the cursor on *line* or as it is."""
         if line is None:
-            line = self._position.line if self._position else 0
+            line = self.cursor.line if self.cursor else 0
         return Viewport(self.uri, line, shown.first, line + 1 + shown.suffix.count("\n"))
-
-    def leads_to(self, generation: Generation) -> bool:
-        """
-        Return whether the cursor may still come to what *generation* says; another sample is for
-        the text alone that it was asked in.
-        """
-        frame = self.view.ladder.current
-        at = self._position
-        if frame is None or at is None or at.line < frame.window.anchor:
-            return False
-        if generation.sample:
-            return self.document is generation.request.document
-        typed = self.document.before(at, frame.window.anchor)
-        return generation.is_on_the_way(frame.window, typed)
 
 
 def source(document: Document, file: FileLocation) -> Source:

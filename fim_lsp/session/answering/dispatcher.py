@@ -10,13 +10,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from fim_lsp.prompt.frame import Frame, compose
-from fim_lsp.session.decoding import Decoding, why_late
+from fim_lsp.session.answering.completion import Completion
+from fim_lsp.session.answering.generation import Decoding, Generation, why_late
+from fim_lsp.session.answering.texts import KnownTexts
 from fim_lsp.session.framing import Framing
-from fim_lsp.session.generation import Generation
 from fim_lsp.session.lane import Lane, Withdrawn
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.stats import Stats
@@ -44,11 +46,12 @@ class Dispatcher:
     _lane: Lane
     _stats: Stats
     _framing: Framing
+    texts: KnownTexts = field(default_factory=KnownTexts)
     _newest: Newest[str] = field(default_factory=Newest)  # the newest request
     _decoding: Decoding = field(init=False)
 
     def __post_init__(self) -> None:
-        self._decoding = Decoding(self._lane, self._stats)
+        self._decoding = Decoding(self._lane, self._stats, self._keep)
 
     @property
     def _model(self) -> str:
@@ -65,10 +68,11 @@ class Dispatcher:
         A generation under way that agrees with what is typed is joined at once; before a new one,
         the next key is waited for, which cancels this. Raises `BackendError`, Withdrawn.
         """
-        if request.invoked and (known := [*doc.view.known.at(request, self._model).candidates]):
+        known = self.texts.of(doc).at(request, self._model).candidates if request.invoked else ()
+        if known:
             if self.has_more(request, doc, known):
                 return await self._ask_others(request, doc, wait, known[0])
-            return known[: request.n_wanted], Timings()  # it was said a moment ago
+            return [*known[: request.n_wanted]], Timings()  # it was said a moment ago
         while True:
             try:
                 return await self._ask(request, doc, wait)
@@ -77,7 +81,7 @@ class Dispatcher:
                     raise
 
     def has_more(
-        self, request: CompletionRequest, doc: OpenDocument, known: list[Candidate]
+        self, request: CompletionRequest, doc: OpenDocument, known: Sequence[Candidate]
     ) -> bool:
         """
         Return whether a user who asks gets more than what is *known*: other texts where all of the
@@ -88,7 +92,7 @@ class Dispatcher:
         if not self._lane.connection.is_ready:
             return not any(each.text for each in known)
         shown = doc.displayed
-        if shown is None or doc.view.known.has_others(request.cursor, self._model):
+        if shown is None or self.texts.of(doc).has_others(request.cursor, self._model):
             return False
         return shown.shows(request, polish(known[0], request.cursor, request.sure), self._model)
 
@@ -100,16 +104,20 @@ class Dispatcher:
             return  # the user typed on
         after = accept(request, suggestion)
         frame = doc.view.ladder.current
-        if frame is None or doc.find_known(after, self._model).candidates:
+        if frame is None or self.texts.find(doc, after, self._model).candidates:
             return
-        if doc.view.known.joinable(frame.window, after):
+        if self.texts.of(doc).joinable(frame.window, after):
             return
         if frame.prompt(request.place).suffix != frame.window.suffix:
             return  # the suggestion may come between a secret and the name that tells it is one
         generation = self._new(after, doc, frame)
-        step = partial(self._decoding.step, generation, doc)
+        step = partial(self._decoding.step, generation)
         delay_s = AHEAD_TOKENS * request.state.decode_ms / 1000
         self._lane.background("decode ahead", step, delay=delay_s)
+
+    def _keep(self, generation: Generation) -> None:
+        """Store the text of a generation that has ended as a known continuation."""
+        self.texts.of(generation.doc).keep(generation, self._model)
 
     async def aclose(self) -> None:
         """End all generations."""
@@ -129,13 +137,13 @@ class Dispatcher:
                 if doc.current is not request.document:
                     break
                 another = await self._start(request, doc, sample)
-                _, more = await self._wait(another, doc, request, wait._replace(early=wait.until))
+                _, more = await self._wait(another, request, wait._replace(early=wait.until))
                 cost = cost.plus(more)
             else:
-                doc.view.known.note_others(request.cursor, self._model)
+                self.texts.of(doc).note_others(request.cursor, self._model)
         except BackendError as error:
             log.info("no other text: %s", error)
-        kept = doc.view.known.kept.find(request.cursor, self._model)
+        kept = self.texts.of(doc).kept.find(request.cursor, self._model)
         others = [each for each in kept if each.text != first.text]
         return [first, *others][: request.n_wanted], cost
 
@@ -149,7 +157,7 @@ class Dispatcher:
             if generation is None:
                 await asyncio.sleep(debounce_s)
                 generation = self._joinable(request, doc) or await self._start(request, doc)
-            known, more = await self._wait(generation, doc, request, wait)
+            known, more = await self._wait(generation, request, wait)
             cost = cost.plus(more)
             if known.candidates or doc.current is not request.document:
                 return [*known.candidates] or [Candidate("")], cost
@@ -157,7 +165,7 @@ class Dispatcher:
 
     def _joinable(self, request: CompletionRequest, doc: OpenDocument) -> Generation | None:
         frame = doc.view.ladder.current
-        return doc.view.known.joinable(frame.window if frame else None, request)
+        return self.texts.of(doc).joinable(frame.window if frame else None, request)
 
     async def _start(
         self, request: CompletionRequest, doc: OpenDocument, sample: int = 0
@@ -178,14 +186,15 @@ class Dispatcher:
         typed = request.document.before(request.position, frame.window.anchor)
         prompt = compose(frame, typed)
         n_predict = request.config.completion.max_tokens
-        generation = Generation(request, frame.window, typed, prompt, n_predict, sample)
+        completion = Completion(request, frame.window, typed, prompt, n_predict, sample)
+        generation = Generation(completion, doc)
         if not sample:
-            doc.view.known.begin(generation)
+            self.texts.of(doc).begin(generation)
             self._stats.generations += 1
         return generation
 
     async def _wait(
-        self, generation: Generation, doc: OpenDocument, request: CompletionRequest, wait: Wait
+        self, generation: Generation, request: CompletionRequest, wait: Wait
     ) -> tuple[Known, Timings]:
         """
         Wait until *generation* says enough to *request*, or its time is up; return that, and what
@@ -196,12 +205,14 @@ class Dispatcher:
         alarms = [loop.call_at(at, generation.news.set) for at in (wait.early, wait.until)]
         n_lines = 0
         shown = False
-        lingers_s = 0.0 if generation.sample else math.inf  # where the request leaves without it
+        completion = generation.completion
+        is_sample = completion.sample > 0
+        lingers_s = 0.0 if is_sample else math.inf  # where the request leaves without it
         generation.join(self._newest.claim(""))
         try:
-            self._decoding.run(generation, doc)
-            while not is_answered(known := generation.at(request), wait, loop.time()):
-                if generation.sample and not doc.leads_to(generation):
+            self._decoding.run(generation)
+            while not is_answered(known := completion.at(request), wait, loop.time()):
+                if is_sample and not generation.is_reachable:
                     break
                 [so_far] = known.candidates
                 if wait.on_lines and (n := so_far.text.count("\n")) > n_lines:
