@@ -27,7 +27,7 @@ TESTED = {
     "sh", "toml", "json", "jsonc", "python",  # here
     "lua", "vim", "elisp", "kak",  # tests/editors/*_snippets.py
     "ini", "xml",  # tests/test_offline.py
-    "js",  # tests/editors/test_codemirror.py
+    "js",  # tests/editors/codemirror.py
 }  # fmt: skip
 
 

@@ -26,13 +26,14 @@ class Menu(NamedTuple):
     What a client does with an item of its menu (`clients.toml`).
 
     It filters by what *filters_by* says: the "word" before the cursor, all of the "range", or the
-    whole "text". It *takes_word*: it writes the item over the word at the cursor, not over the
-    range. It *eats* placeholders of snippets in plain texts. It *misplaces* the cursor of an item
-    that replaces what follows it. It *indents* the lines once more, unless told not to.
+    whole "text". What it *takes* is what it writes the item over: the "range", the "word" at the
+    cursor, or the range as it was when it "asked". It *eats* placeholders of snippets in plain
+    texts. It *misplaces* the cursor of an item that replaces what follows it. It *indents* the
+    lines once more, unless told not to.
     """
 
     filters_by: str = "word"
-    takes_word: bool = False
+    takes: str = "range"
     eats: bool = False
     misplaces: bool = False
     indents: bool = False
@@ -79,14 +80,14 @@ def completion_item(
 
     Menus filter by the word before the cursor, so the item begins with it. The text has the
     document's line ends: Helix inserts it as it is. `insertText` is for clients that read no
-    `textEdit`.
+    `textEdit`, or would write over another place than it says by then.
     """
     start = min(_word_start(document, cursor), suggestion.start)
     text = document.between(start, suggestion.start) + suggestion.text
     end = suggestion.end
     if menu.eats:
         text = _before_placeholders(text)
-    if menu.takes_word:
+    if menu.takes != "range":
         text = _cut_for_word(document, text, start, cursor, end)
         end = cursor
     if text in ("", document.between(start, cursor)):
@@ -95,6 +96,7 @@ def completion_item(
     is_misplaced = menu.misplaces and end != cursor
     snippet = _snippet(new_text, document.lines[cursor.line]) if is_misplaced else ""
     form = types.InsertTextFormat.Snippet if snippet else types.InsertTextFormat.PlainText
+    edit = types.TextEdit(client_range(document, start, end, encoding), snippet or new_text)
     preview = types.MarkupContent(types.MarkupKind.Markdown, _fence(text, document.language))
     filters = {"word": text.partition("\n")[0], "range": document.between(start, end) or None}
     return types.CompletionItem(
@@ -106,7 +108,7 @@ def completion_item(
         insert_text=snippet or new_text,
         insert_text_format=form,
         insert_text_mode=types.InsertTextMode.AsIs if menu.indents and "\n" in text else None,
-        text_edit=types.TextEdit(client_range(document, start, end, encoding), snippet or new_text),
+        text_edit=None if menu.takes == "asked" else edit,
         command=_make_accept_command(suggestion),
     )
 

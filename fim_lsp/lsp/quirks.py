@@ -43,7 +43,7 @@ def read_habits(params: types.InitializeParams) -> Habits:
     modes = _capability(params, item + "insert_text_mode_support.value_set") or ()
     menu = Menu(
         filters_by=row.get("filters_by", "word"),
-        takes_word=row.get("takes") == "word",
+        takes=row.get("takes", "range"),
         eats=row.get("eats", False),
         misplaces=row.get("misplaces", False),
         indents=types.InsertTextMode.AsIs in modes,

@@ -106,8 +106,7 @@ async def completion(editor: Editor, params: types.CompletionParams) -> types.Co
     )
     how = position, editor.encoding, editor.habits.menu
     made = (items.completion_item(document, each, *how) for each in suggestions)
-    found = [item for item in made if item]
-    return types.CompletionList(is_incomplete=True, items=found)
+    return types.CompletionList(is_incomplete=True, items=[item for item in made if item])
 
 
 async def code_action(

@@ -4,12 +4,9 @@ A home folder with `fim-lsp` on the PATH and nothing set but the embedded backen
 
 from __future__ import annotations
 
-import json
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -104,27 +101,6 @@ def hang_at(home: Path) -> Path:
     program = home / ".local/bin/fim-lsp"
     program.write_text(program.read_text().replace("-m fim_lsp", str(code)))
     return file
-
-
-def wiretap(home: Path) -> tuple[Path, Path]:
-    """Have what an editor sends to the server of *home*, and what it gets, copied to two files."""
-    sent, received = home / "sent", home / "received"
-    program = home / ".local/bin/fim-lsp"
-    server = program.read_text().replace("exec ", "").removeprefix("#!/bin/sh\n").strip()
-    program.write_text(f'#!/bin/sh\ntee "{sent}" | {server} | tee "{received}"\n')
-    return sent, received
-
-
-def messages_in(file: Path) -> list[dict[str, Any]]:
-    """Return the whole JSON-RPC messages that were copied to *file* so far."""
-    found, data = [], file.read_bytes() if file.exists() else b""
-    while match := re.match(rb"Content-Length: (\d+)\r\n(?:[^\r]+\r\n)*\r\n", data):
-        end = match.end() + int(match[1])
-        if end > len(data):
-            break
-        found.append(json.loads(data[match.end() : end]))
-        data = data[end:]
-    return found
 
 
 def shop_in(home: Path, name: str = "shop.py", text: str = SHOP, settings: str = CONFIG) -> Path:

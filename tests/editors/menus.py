@@ -1,48 +1,88 @@
-"""The list of completions of an editor in a browser."""
+"""
+Clients whose suggestions stand in a list, as `tests/editors/test_menus.py` drives them: pages in a
+browser, and editors on a display.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
 
+from tests.editors import programs
 from tests.editors.browser import POLL_S, Browser
+from tests.editors.display import Display
 from tests.editors.meant import Row, word_of
+from tests.editors.programs import CHROMIUM_NODE
+from tests.editors.wire import Wire, is_of
 
 COMES_S = 30.0  # a suggestion, on a busy machine; then the last letter is typed again
 N_TRIES = 3
 N_KEYS = 30  # to the item, and on it
+ASKS_S = 4.0  # an editor, after the last key
 CLOSES_S = 2.0  # CodeMirror takes no key in the first 75 ms of a list
 
 
-def choose(page: Browser, row: Row, item: str, active: str) -> None:
+class Page(Browser):
     """
-    Have the item of the list inserted that is the row's; without one, type the last letter again, some times.
+    A page with the text of the rows.
 
-    A client that lost an answer, or had asked before the server was ready, does not ask again by itself. *item* finds
-    the items, with *active* behind it the one that a key would insert.
+    *LINE* finds the lines of the text, *ITEM* the items of the list, with *ACTIVE* behind it the
+    one that a key would insert.
     """
 
-    def is_ours(selector: str) -> bool:
-        texts = page("texts", selector)
-        assert isinstance(texts, list)
-        return any(text.startswith(word_of(row)) for text in texts)
+    LINE: ClassVar[str]
+    ITEM: ClassVar[str]
+    ACTIVE: ClassVar[str]
 
-    for _ in range(N_TRIES):
-        if _comes(lambda: is_ours(item), COMES_S):
-            break
-        page("press", "Backspace")
-        page("type", row.typed[-1])
-    else:
-        page("press", "Escape")
-        return
-    for _ in range(N_KEYS):
-        if not is_ours(item):
-            return
-        if is_ours(item + active):
-            page("press", "Enter")
-            _comes(lambda: not page("exists", item), CLOSES_S)
+    def __init__(self, home: Path, address: str) -> None:
+        assert CHROMIUM_NODE is not None
+        super().__init__(address, CHROMIUM_NODE, programs.PAGES, programs.environment(home))
+
+    def go_to(self, line: int) -> None:
+        self("press", "Control+Home")
+        for _ in range(line):
+            self("press", "ArrowDown")
+        self("press", "End")
+
+    def type(self, text: str) -> None:
+        self("type", text)
+
+    def accept(self, row: Row) -> None:
+        """
+        Have the row's item inserted; without one, type the last letter again, some times.
+
+        A client that lost an answer, or had asked before the server was ready, does not ask again
+        by itself.
+        """
+        for _ in range(N_TRIES):
+            if _comes(lambda: self._is_ours(row, self.ITEM), COMES_S):
+                break
+            self("press", "Backspace")
+            self("type", row.typed[-1])
         else:
-            page("press", "ArrowDown")
+            self("press", "Escape")
+            return
+        for _ in range(N_KEYS):
+            if not self._is_ours(row, self.ITEM):
+                return
+            if self._is_ours(row, self.ITEM + self.ACTIVE):
+                self("press", "Enter")
+                _comes(lambda: not self("exists", self.ITEM), CLOSES_S)
+            else:
+                self("press", "ArrowDown")
+
+    def text(self) -> str:
+        return "\n".join(self._texts(self.LINE))
+
+    def _is_ours(self, row: Row, selector: str) -> bool:
+        return any(text.startswith(word_of(row)) for text in self._texts(selector))
+
+    def _texts(self, selector: str) -> list[str]:
+        texts = self("texts", selector)
+        assert isinstance(texts, list)
+        return texts
 
 
 def _comes(seen: Callable[[], object], seconds: float) -> bool:
@@ -52,3 +92,48 @@ def _comes(seen: Callable[[], object], seconds: float) -> bool:
             return False
         time.sleep(POLL_S)
     return True
+
+
+class Desktop(Display):
+    """An editor with the one file of the project in *home*, whose messages are tapped."""
+
+    def __init__(self, home: Path, argv: list[str]) -> None:
+        [self.file] = (home / "shop").glob("*.py")
+        self._wire = Wire.of(home)
+        self._n_asked = 0
+        super().__init__(home, [*argv, str(self.file)], self.file.name)
+        with self.closed_on_error():
+            self.wait_until(
+                lambda: self._wire.asked("textDocument/didOpen"), "the file at the server"
+            )
+
+    def go_to(self, line: int) -> None:
+        self.press("ctrl+Home", *["Down"] * line, "End")
+        self._n_asked = self._wire.n_asked()
+
+    def accept(self, row: Row) -> None:
+        """Have the row's item inserted; while the client does not ask, or gets none, type on a little."""
+        begun = len(row.lead + row.typed)
+        letters = row.meant[begun : begun + N_TRIES]
+        for letter in (*letters, ""):
+            if self._is_offered(row):
+                self.press("Return")
+                self.settle()
+                return
+            self._n_asked = self._wire.n_asked()
+            self.type(letter)
+        self.press("Escape", *["BackSpace"] * len(letters))
+
+    def _is_offered(self, row: Row) -> bool:
+        """Return whether the client asked again, and got an item of the row's."""
+        if not _comes(lambda: self._wire.n_asked() > self._n_asked, ASKS_S):
+            return False
+        self.wait_until(lambda: self._wire.last_items() is not None, "an answer")
+        self.settle()
+        return any(is_of(item, row) for item in self._wire.last_items() or ())
+
+    def text(self) -> str:
+        before = self.file.stat().st_mtime_ns
+        self.press("ctrl+s")
+        self.wait_until(lambda: programs.written(self.file, before, self.pid), "the file saved")
+        return self.file.read_text()

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from tests.e2e.test_edits import Scripted, scripted
-from tests.editors.conftest import furnish, messages_in, wiretap
+from tests.editors.conftest import furnish
 from tests.editors.test_vscode import VSIX, needs_workbench
 from tests.editors.vscode import Workbench
+from tests.editors.wire import messages_in, wiretap
 
 pytestmark = [pytest.mark.editors, needs_workbench]
 

@@ -18,12 +18,11 @@ from tests.editors.conftest import (
     SHOP,
     TYPED,
     furnish,
-    messages_in,
-    wiretap,
 )
 from tests.editors.extension import CAN_RUN, run
 from tests.editors.test_vscode import SETTINGS, VSIX, needs_workbench
 from tests.editors.vscode import LIST, Workbench
+from tests.editors.wire import messages_in, wiretap
 
 pytestmark = pytest.mark.editors
 

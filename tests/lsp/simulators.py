@@ -1,9 +1,10 @@
 """
 What clients do with an item of the menu, a few lines each: which field they insert, over what, and how they filter.
 
-Each takes the item as it is on the wire, the line that the cursor stands in and its column, and returns what stands in
-the place of the line afterwards, or None where the user is not shown the item. tests/editors does the same in the real
-ones.
+Each takes the item as it is on the wire, the line that the cursor stood in and its column when the
+client asked, and what was typed there since; it returns what stands in the place of the line
+afterwards, or None where the user is not shown the item. tests/editors/test_menus.py compares them
+with the real clients.
 """
 
 from __future__ import annotations
@@ -13,22 +14,34 @@ from collections.abc import Callable
 from typing import Any
 
 Item = dict[str, Any]
-Simulator = Callable[[Item, str, int], str | None]
+Simulator = Callable[[Item, str, int, str], str | None]
 
 _SNIPPET = re.compile(r"\\([\\$}])|\$\d+|\$\{[^}]*\}")
 _TOKEN = re.compile(r"\"[^\"]*\"?|\w+|[^\w\s]")
 
 
-def lsp(item: Item, line: str, column: int) -> str | None:
-    """Do as LSP says: Qt Creator, Geany, eglot, coc.nvim, Helix. All filter by the word before the cursor."""
+def lsp(item: Item, line: str, column: int, typed: str) -> str | None:
+    """Do as LSP says: Geany, eglot, coc.nvim, Helix. All filter by the word before the cursor."""
     start, end = _range(item)
-    word = re.search(r"\w*$", line[:column])
-    if word and not item["filterText"].startswith(word[0]):
+    if not item["filterText"].startswith(_word(line[:column] + typed)):
         return None
     return line[:start] + _inserted(item) + line[end:]
 
 
-def kakoune(item: Item, line: str, column: int) -> str | None:
+def qt_creator(item: Item, line: str, column: int, typed: str) -> str | None:
+    """Qt Creator writes over the range as it was when it asked, without one over the word."""
+    before = line[:column] + typed
+    word = _word(before)
+    if not item["filterText"].startswith(word):
+        return None
+    if "textEdit" not in item:
+        return before[: len(before) - len(word)] + item["insertText"] + line[column:]
+    start, end = _range(item)
+    now = before + line[column:]
+    return now[:start] + _inserted(item) + now[end:]
+
+
+def kakoune(item: Item, line: str, column: int, typed: str) -> str | None:
     """kakoune-lsp reads a plain text as a snippet where `filterText` is another one."""
     start, end = _range(item)
     text = item["textEdit"]["newText"]
@@ -36,28 +49,31 @@ def kakoune(item: Item, line: str, column: int) -> str | None:
     return line[:start] + (text if is_plain else _expand(text)) + line[end:]
 
 
-def codemirror(item: Item, line: str, column: int) -> str | None:
+def codemirror(item: Item, line: str, column: int, typed: str) -> str | None:
     """@codemirror/lsp-client filters by all of the range; what is filtered is `filterText`, else `label`."""
     start, end = _range(item)
     letters = iter(item.get("filterText", item["label"]).lower())
-    if not all(letter in letters for letter in line[start:end].lower()):
+    pattern = line[start:column] + typed + line[column:end]
+    if not all(letter in letters for letter in pattern.lower()):
         return None
     return line[:start] + _inserted(item) + line[end:]
 
 
-def kate(item: Item, line: str, column: int) -> str | None:
+def kate(item: Item, line: str, column: int, typed: str) -> str | None:
     """Kate filters by `label`, writes over the word at the cursor, and removes placeholders from any text."""
-    start = column - len(re.search(r"\w*$", line[:column])[0])  # type: ignore[index]
-    end = column + len(re.match(r"\w*", line[column:])[0])  # type: ignore[index]
-    if not item["label"].lower().startswith(line[start:column].lower()):
+    before = line[:column] + typed
+    word = _word(before)
+    if not item["label"].lower().startswith(word.lower()):
         return None
     text = re.sub(r"\$\d+|\$\{[^}]*\}", "", item["textEdit"]["newText"])
-    return line[:start] + text + line[end:]
+    return before[: len(before) - len(word)] + text + re.sub(r"^\w*", "", line[column:])
 
 
-def jupyterlab(item: Item, line: str, column: int) -> str | None:
+def jupyterlab(item: Item, line: str, column: int, typed: str) -> str | None:
     """jupyterlab-lsp writes `insertText`, else `label`, over the token at the cursor if it begins with that."""
     text = item.get("insertText") or item["label"]
+    line = line[:column] + typed + line[column:]
+    column += len(typed)
     tokens = (token for token in _TOKEN.finditer(line) if token.start() <= column <= token.end())
     token = next(tokens, None)
     if token is None:
@@ -65,6 +81,10 @@ def jupyterlab(item: Item, line: str, column: int) -> str | None:
     before = line[token.start() : column]
     start = token.start() if text.lower().startswith(before.lower()) else token.end()
     return line[:start] + text + line[token.end() :]
+
+
+def _word(text: str) -> str:
+    return re.search(r"\w*$", text)[0]  # type: ignore[index]
 
 
 def _range(item: Item) -> tuple[int, int]:

@@ -161,7 +161,7 @@ def test_a_client_that_writes_over_the_word_gets_what_it_inserts_right(
 ) -> None:
     """Nothing that stands behind the cursor, and no `$1` or `${…}` if the client removes them."""
     offered = suggestion(text, (0, 5), (0, end))
-    menu = items.Menu(takes_word=True, eats=True)
+    menu = items.Menu(takes="word", eats=True)
     item = items.completion_item(document(line), offered, Position(0, 5), "utf-16", menu)
     assert (item and item.insert_text) == inserted
 
