@@ -5,7 +5,7 @@ MLX is not for every machine, so it lives in an environment of its own (see scri
 names that environment's Python in FIM_TEST_MLX). The model is made there by this file run as a
 program:
 
-    python tests/mlx_server.py FOLDER
+    python tests/mlx_server.py FOLDER SOURCE…
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ SHAPE = {
 
 
 @contextmanager
-def mlx_server(folder: Path, port: int) -> Iterator[str]:
-    """A running server; its Hugging Face cache is an empty folder, for it needs one to list models."""
+def mlx_server(folder: Path, port: int, sources: list[Path]) -> Iterator[str]:
+    """A running server whose model has words of *sources*; its Hugging Face cache is an empty folder, for it needs one to list models."""
     model, cache = folder / "qwen-tiny", folder / "hub"
     cache.mkdir()
-    subprocess.run([PYTHON, __file__, str(model)], check=True, capture_output=True)
+    subprocess.run([PYTHON, __file__, str(model), *sources], check=True, capture_output=True)
     command = [PYTHON, "-m", "mlx_lm", "server", "--model", str(model), "--port", str(port)]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(cache)}
     null = subprocess.DEVNULL
@@ -60,13 +60,13 @@ def _wait_well(url: str) -> None:
     raise TimeoutError(url)
 
 
-def make_model(folder: Path) -> None:
-    """Write a Qwen2 model with random weights and a vocabulary of Python's own library."""
+def make_model(folder: Path, sources: list[str]) -> None:
+    """Write a Qwen2 model with random weights and a vocabulary of *sources*."""
     import numpy as np  # noqa: PLC0415 (these come with mlx_lm)
     from safetensors.numpy import save_file  # noqa: PLC0415
 
     folder.mkdir(parents=True)
-    n_vocab = _write_tokenizer(folder)
+    n_vocab = _write_tokenizer(folder, sources)
     rng, width, n_kv = np.random.default_rng(0), SHAPE["hidden_size"], 32
     config = {
         "architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "rms_norm_eps": 1e-6,
@@ -99,7 +99,7 @@ def make_model(folder: Path) -> None:
     save_file(weights, folder / "model.safetensors", metadata={"format": "mlx"})
 
 
-def _write_tokenizer(folder: Path) -> int:
+def _write_tokenizer(folder: Path, sources: list[str]) -> int:
     from tokenizers import (  # noqa: PLC0415
         AddedToken,
         Tokenizer,
@@ -112,7 +112,6 @@ def _write_tokenizer(folder: Path) -> int:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    sources = [str(path) for path in sorted(Path(json.__file__).parent.parent.glob("*.py"))[:40]]
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=1200, show_progress=False, initial_alphabet=alphabet)
     tokenizer.train(sources, trainer)
@@ -127,4 +126,4 @@ def _write_tokenizer(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    make_model(Path(sys.argv[1]))
+    make_model(Path(sys.argv[1]), sys.argv[2:])

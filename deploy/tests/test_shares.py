@@ -6,12 +6,10 @@ Real sessions and a server that batches, on a clock of their own: the shares are
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import secrets
 from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,9 +21,10 @@ from server_bridge.failover.endpoints import Endpoints
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.protocol import BackendTimeout
 from tests import clock
+from tests.real_code import LONG, read_code
 from tests.typist import QUICK, Typist
 
-SOURCE = Path(argparse.__file__).read_text("utf-8").splitlines(keepends=True)
+SOURCE = read_code(LONG).splitlines(keepends=True)
 ABOVE, TYPED = "".join(SOURCE[:100]), "".join(SOURCE[100:103])
 KEY_S = 0.2  # between two keys
 GREEDY_CHARS = 8000  # some 2,000 tokens, new each time

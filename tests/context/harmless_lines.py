@@ -1,8 +1,7 @@
 """
 Lines that hold no secret: listed, generated, and of real code.
 
-Real code is that of packages that requirements-dev.txt pins, and that have the same files for every
-Python and system; `corpus_hash` shows that it is the same.
+Real code is that of `tests.real_code`.
 
 What counts as harmless is what a user would want a model to read: code about secrets, look-ups,
 references to variables, hashes of public things, and values that say of themselves that they are
@@ -11,13 +10,12 @@ placeholders. A literal such as `password = "hunter2"` is in neither set.
 
 from __future__ import annotations
 
-import hashlib
 import random
 import re
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
+from tests import real_code
 from tests.context.shapes import Maker
 
 ROOT = Path(__file__).parents[2]
@@ -25,11 +23,6 @@ FORM = re.compile(r"\{([dhHAkwuqb]\d+)\}")  # in a template, see `Maker.made`
 TELLING = re.compile(r"(?i)key|token|secret|passw|pwd|cred|auth|://|bearer|\bpass\b")
 
 EACH = 12
-PACKAGES = (
-    "_pytest", "anyio", "attr", "cattrs", "execnet", "gguf", "h11", "hatchling", "httpcore",
-    "httpx", "idna", "lsprotocol", "packaging", "pathspec", "platformdirs", "pygls", "pygments",
-    "pyte", "requests", "tomlkit", "tqdm", "trustme", "urllib3", "xdist",
-)  # fmt: skip
 OURS = {".py", ".md", ".ts", ".js", ".json", ".lua", ".toml", ".el", ".rs"}
 MUCH = 200_000  # characters of a file that no user opens
 
@@ -64,13 +57,13 @@ def documented(section: str) -> list[str]:
 
 def telling() -> list[str]:
     """Of the lines of packages, those with a word the rules look for."""
-    lines = (line for path in _corpus() for line in path.read_text("utf-8").splitlines())
+    lines = (line for path in real_code.paths() for line in path.read_text("utf-8").splitlines())
     return list(dict.fromkeys(line for line in lines if TELLING.search(line)))
 
 
 def files(n_lines: int) -> Iterator[str]:
     """Whole files that people wrote, chosen by chance, until they have so many lines."""
-    paths = _corpus()
+    paths = real_code.paths()
     random.Random(11).shuffle(paths)
     for path in paths:
         text = path.read_text("utf-8")
@@ -81,14 +74,6 @@ def files(n_lines: int) -> Iterator[str]:
             return
 
 
-def corpus_hash() -> str:
-    """Return the SHA-256 of the files of `PACKAGES`, in hexadecimal."""
-    whole = hashlib.sha256()
-    for path in _corpus():
-        whole.update(hashlib.sha256(path.read_bytes()).digest())
-    return whole.hexdigest()
-
-
 def own() -> list[str]:
     """Return the lines of this repository's programs, documents and lock files."""
     found: dict[str, None] = {}
@@ -97,12 +82,3 @@ def own() -> list[str]:
             if path.suffix in OURS and "node_modules" not in path.parts:
                 found |= dict.fromkeys(path.read_text("utf-8", "replace").splitlines())
     return [line for line in found if line.strip()]
-
-
-def _corpus() -> list[Path]:
-    """Return the Python files of `PACKAGES`, which are folders."""
-    specs = [find_spec(package) for package in PACKAGES]
-    folders = [
-        Path(folder) for spec in specs if spec for folder in spec.submodule_search_locations or ()
-    ]
-    return [path for folder in folders for path in sorted(folder.rglob("*.py"), key=Path.as_posix)]

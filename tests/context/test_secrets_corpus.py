@@ -26,7 +26,6 @@ pytestmark = pytest.mark.promise("secrets-are-replaced")
 
 MISSED = {"hard": 0.01, "blanks": 0.01, "phrase5": 0.0, "alnum": 0.01}
 N_LINES = 20_000 if FUZZ > 1 else 6_000
-CORPUS = "ea0a67fa499aa1287e56d6c6245cea7b855f22953a479fba59f3b2c1200f9b94"
 TELLING = 6  # characters of a long secret that say too much; of a short one, half
 
 
@@ -125,12 +124,6 @@ def test_harmless_lines_are_left_alone(lines: Callable[[], list[str]], at_least:
     print(*touched, sep="\n")
     assert len(set(all_of_them)) >= at_least
     assert len(touched) <= 0.01 * len(some)
-
-
-def test_real_code_is_the_same_everywhere() -> None:
-    """The files of the packages are those that the rules were counted on."""
-    found = harmless_lines.corpus_hash()
-    assert found == CORPUS, f"the packages of {harmless_lines.__name__} changed: CORPUS = {found!r}"
 
 
 def test_real_code_is_left_alone() -> None:

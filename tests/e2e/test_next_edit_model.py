@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import threading
@@ -22,12 +21,12 @@ from tests.e2e.client import PATIENCE_S, Editor, at, insertion, wait_until
 from tests.e2e.test_next_edit import COPILOT, A, inline_edits
 from tests.llama_server import PROGRAM, llama_server
 from tests.models import BUNDLED
+from tests.real_code import LONG, read_code
 from tests.server_bridge.recorder import Heard, events, recorder
 
 TEXT = "first = one\nsecond = two\n"
 LINES = 112
 SERVER = (pytest.mark.server, pytest.mark.skipif(not PROGRAM, reason="run by scripts/test-server"))
-SOURCE = Path(argparse.__file__)  # a file that our own changes leave as it is
 
 
 class Scripted:
@@ -134,7 +133,7 @@ def prompts(model: str) -> Iterator[str]:
     """One for each edit: sixteen lines of a file get a comment, from the top."""
     asked, uri = format_of(model), "file:///w/log.py"
     assert asked is not None
-    lines: Lines = tuple(SOURCE.read_text("utf-8").splitlines()[:LINES])
+    lines: Lines = tuple(read_code(LONG).splitlines()[:LINES])
     edits: list[FinishedEdit] = []
     begin = None
     for n, line in enumerate(range(0, len(lines), LINES // 16)):

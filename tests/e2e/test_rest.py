@@ -7,9 +7,6 @@ request has had its answer, and both stop computing once the pause's background 
 
 from __future__ import annotations
 
-import argparse
-import configparser
-import inspect
 import json
 import os
 import random
@@ -32,6 +29,7 @@ from tests.architectures import RECURRENT, SLIDING
 from tests.e2e.client import INLINE, Editor, at, insertion
 from tests.e2e.forked import Template
 from tests.models import BUNDLED
+from tests.real_code import LONG, MIDDLING, SHORT, read_code
 
 pytestmark = pytest.mark.promise("answers-are-bounded")
 
@@ -41,7 +39,7 @@ STEPS = 24 if SESSIONS > 6 else 12
 WINDOW_S, REST_CPU_S = 4.0, 0.08  # as 0.4 s in 20; a resting server takes 0.1
 LOOK_S = 1.0  # between the beginnings of two such windows
 LIMIT_S = 300.0  # until the background work that a pause pays for is done, beside other sessions
-TEXTS = [inspect.getsource(module).splitlines() for module in (argparse, configparser, random)]
+TEXTS = [read_code(name).splitlines() for name in (LONG, MIDDLING, SHORT)]
 TYPED = ("\n    return ", "\n", " = ", "(", "\nif x:\n    ", "self.", "x")
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
-import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tests.e2e.client import INLINE, Editor, at
+from tests.real_code import LONG, read_lines
 
-CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:60])
+CODE = read_lines(LONG, 0, 60)
 TYPED = "\nclass Parser:\n    def __init__(self, na"
 EMBEDDED = {"fim": {"backend": {"kind": "embedded"}, "completion": {"candidates": 1}}}
 # A busy machine may need longer to save than an editor waits: test_leaving.py is about that time.

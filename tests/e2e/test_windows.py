@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import configparser
-import inspect
 import json
 import shutil
 import sys
@@ -18,6 +15,7 @@ import pytest
 from server_bridge.machine import locks
 from tests.e2e.client import AUTOMATIC, INLINE, INVOKED, Editor, at, insertion, wait_until
 from tests.models import BUNDLED
+from tests.real_code import LONG, MIDDLING, read_code
 
 pytestmark = [
     pytest.mark.engine,
@@ -88,7 +86,7 @@ def window(launch: Callable[..., Editor], tmp_path: Path) -> Callable[[int], Win
     shutil.copy(BUNDLED, model)
 
     def open_window(n: int) -> Window:
-        source = inspect.getsource([argparse, configparser][n % 2])[: 9000 + 500 * n]
+        source = read_code([LONG, MIDDLING][n % 2])[: 9000 + 500 * n]
         text = source.rpartition("\n")[0] + "\n"
         return Window(launch(before=SOON), model, tmp_path / f"shop{n}", text)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -13,13 +12,14 @@ from hypothesis import strategies as st
 
 from fim_lsp.prompt.half_words import FRAGMENT_CHARS, heal, resume
 from server_bridge.protocol import Prompt, Token
+from tests.real_code import SMALL, read_code
 
 # Qwen2's own pattern, as its tokenizer.json has it.
 QWEN2 = regex.compile(
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-REAL_CODE = Path(re.__file__).read_text("utf-8")
+REAL_CODE = read_code(SMALL)
 
 
 def reference(text: str) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from deploy.tests import vllm_server
 from server_bridge.http import client
+from tests import real_code
 from tests.llama_server import free_port, llama_server
 from tests.mlx_server import mlx_server
 from tests.models import BUNDLED, SPECIALS, write_model
@@ -41,7 +42,8 @@ def url() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def mlx_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """mlx_lm.server with a random model."""
-    with mlx_server(tmp_path_factory.mktemp("mlx"), free_port()) as url:
+    folder = tmp_path_factory.mktemp("mlx")
+    with mlx_server(folder, free_port(), real_code.paths()[:40]) as url:
         yield url
 
 

@@ -1,21 +1,19 @@
-"""Prompts for the tests: typing real code (the standard library's) into real code."""
+"""Prompts for the tests: typing real code into real code."""
 
 from __future__ import annotations
 
-import argparse
-import configparser
 from collections.abc import Iterator
-from pathlib import Path
 
 from fim_lsp.prompt.half_words import heal
 from server_bridge.protocol import Chunk, Model, Prompt, Warmed
+from tests.real_code import LONG, MIDDLING, read_code, read_lines
 
-LINES = Path(argparse.__file__).read_text("utf-8").splitlines(keepends=True)
-TYPED = "".join(Path(configparser.__file__).read_text("utf-8").splitlines(keepends=True)[620:635])
+LINES = read_code(LONG).splitlines(keepends=True)
+TYPED = read_lines(MIDDLING, 620, 635)
 
 
 def prompt(middle: str = "", forced: str = "", at: int = 500) -> Prompt:
-    """Return a gap at a line of argparse.py, with one other file for context."""
+    """Return a gap at a line of a long file, with one other file for context."""
     chunks = (Chunk("lib/first.py", "".join(LINES[:40])),)
     prefix, suffix = "".join(LINES[at - 60 : at]), "".join(LINES[at : at + 20])
     return Prompt("demo", chunks, "app/main.py", prefix, suffix, middle, (), forced)

@@ -7,8 +7,6 @@ hybrid one runs always, the others with scripts/test-server.
 
 from __future__ import annotations
 
-import configparser
-import inspect
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import replace
@@ -22,6 +20,7 @@ from server_bridge.protocol import Chunk, Model, Prompt, Request
 from tests import architectures
 from tests.architectures import RECURRENT, SLIDING
 from tests.llama_server import PROGRAM
+from tests.real_code import MIDDLING, read_lines
 from tests.server_bridge.prompts import LINES, warm_all
 from tests.server_bridge.serving import served
 
@@ -35,10 +34,7 @@ EVERY = [
     *(pytest.param(name, True, marks=server) for name in (*RECURRENT, *SLIDING)),
 ]  # fmt: skip
 
-CHUNKS = tuple(
-    Chunk(f"part{at}.py", "".join(inspect.getsource(configparser).splitlines(True)[at : at + 64]))
-    for at in range(0, 640, 64)
-)
+CHUNKS = tuple(Chunk(f"part{at}.py", read_lines(MIDDLING, at, at + 64)) for at in range(0, 640, 64))
 STEP = 300  # tokens of a step in the background
 N_KEYS = 45  # as many make more checkpoints than a server keeps
 WINDOW = 40  # lines on each side
@@ -62,7 +58,7 @@ def running(name: str, folder: Path, *, outside: bool) -> AbstractAsyncContextMa
 def window(at: int) -> Prompt:
     """Return the prompt at a line of a file, behind ten chunks."""
     above, below = LINES[at - WINDOW : at], LINES[at : at + WINDOW]
-    return Prompt("repo", CHUNKS, "argparse.py", "".join(above), "".join(below))
+    return Prompt("repo", CHUNKS, "fixtures.py", "".join(above), "".join(below))
 
 
 async def warm(backend: Model, prompt: Prompt) -> int:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import inspect
 from contextlib import aclosing
 
 import pytest
@@ -29,10 +27,11 @@ from fim_lsp.tasks import Newest
 from server_bridge.protocol import Chunk, Prompt
 from tests.asked import model_of
 from tests.fake_backend import FakeBackend
+from tests.real_code import LONG, read_lines
 from tests.session.conftest import OpenSession
 from tests.typist import BRIEF, ROOT, Typist, wait_judged
 
-PYTHON = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:400])
+PYTHON = read_lines(LONG, 0, 400)
 # A token a character, where text is estimated to have a third of one.
 CHINESE = "".join(
     f"# 第{n}行：计算订单的总价，包括运费和税。\n价格{n} = 数量{n} * 单价{n}\n" for n in range(150)

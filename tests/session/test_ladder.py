@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import dataclasses
-import inspect
 import itertools
 
 import pytest
@@ -18,9 +16,10 @@ from fim_lsp.session.session import Session
 from server_bridge.protocol import Prompt
 from tests.clock import on_clock
 from tests.fake_backend import FakeBackend
+from tests.real_code import LONG, read_lines
 from tests.typist import QUICK, Typist, wait_judged
 
-CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:600])
+CODE = read_lines(LONG, 0, 600)
 FEW = 8  # tokens: the word at the cursor
 QUICKLY, SLOWLY = 1e6, 300.0  # tokens per second
 

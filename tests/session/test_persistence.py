@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import inspect
 import os
 import stat
 from collections.abc import AsyncIterator, Callable
@@ -22,12 +20,13 @@ from fim_lsp.settings.config import Config, StateConfig
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Backend
 from tests.fake_backend import FakeBackend
+from tests.real_code import LONG, read_lines
 from tests.typist import BRIEF, Typist
 
 pytestmark = [pytest.mark.usefixtures("short_rests"), pytest.mark.promise("what-is-kept")]
 
-CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:100])
-OTHER = "".join(inspect.getsource(argparse).splitlines(keepends=True)[900:980])
+CODE = read_lines(LONG, 0, 100)
+OTHER = read_lines(LONG, 900, 980)
 HALF = "\nclass Parser:\n    def __init__(self, na"
 FEW = 8
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import inspect
-import optparse
 from dataclasses import replace
 from typing import Any
 
@@ -20,18 +17,19 @@ from fim_lsp.settings.config import RingConfig
 from server_bridge.protocol import BackendUnavailable, Health, Measure, Prompt, Warmed
 from tests.clock import on_clock
 from tests.fake_backend import FakeBackend
+from tests.real_code import LONG, OTHER, read_code, read_lines
 from tests.session.conftest import OpenSession
 from tests.typist import QUICK, ROOT, Typist
 
-CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
-OTHER = inspect.getsource(optparse)  # one file has a third of the ring at most
+CODE = read_lines(LONG, 0, 310)
+SECOND = read_code(OTHER)  # one file has a third of the ring at most
 FEW = 24  # tokens
 
 
 async def test_the_first_rest_evaluates_the_window_after_its_chunks(open_session: OpenSession):
     """Chunks are chosen for the window that the next request gets, so the window is not evaluated twice."""
     session = open_session()
-    Typist(session, OTHER, f"{ROOT}/app/till.py")
+    Typist(session, SECOND, f"{ROOT}/app/till.py")
     typist = Typist(session, CODE)
     typist.type("\n")
     await typist.ask()
@@ -213,7 +211,7 @@ async def test_a_secret_in_the_name_of_a_file_silences_nothing(
 ) -> None:
     """Prompts are answered, without its code."""
     session, key = open_session(backend=backend), "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    Typist(session, OTHER, f"{ROOT}/app/{key}.py")
+    Typist(session, SECOND, f"{ROOT}/app/{key}.py")
     typist = Typist(session, CODE)
     typist.type("\n")
     await typist.ask()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import dataclasses
-import inspect
 
 import pytest
 
@@ -22,10 +20,11 @@ from server_bridge.protocol import Backend, BackendUnavailable, Health
 from tests.asked import requests_to
 from tests.fake_backend import FakeBackend
 from tests.places import place
+from tests.real_code import LONG, read_lines
 from tests.session.conftest import OpenSession
 from tests.typist import QUICK, ROOT, Typist
 
-CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
+CODE = read_lines(LONG, 0, 310)
 # Tokens: what was typed, and one a stream. The prompts have over a thousand; how it is split into requests differs.
 FEW = 24
 HALF = "\nclass Parser:\n    def __init__(self, na"  # the text goes on with `me`
@@ -48,12 +47,12 @@ async def test_a_place_looked_at_is_evaluated_before_the_first_key(open_session:
         assert not looking.done()
         await asyncio.sleep(0)
     looking.cancel()
-    assert await typist.cost("\n    total = pri", invoked=True) <= FEW
+    assert await typist.cost("\n    total = pri") <= FEW
 
 
 async def test_a_new_place_costs_a_small_window(session: Session) -> None:
     """Who jumps and types at once waits for a window of about 250 tokens, at every place."""
-    typist = Typist(session, "".join(inspect.getsource(argparse).splitlines(keepends=True)[:900]))
+    typist = Typist(session, read_lines(LONG, 0, 900))
     await typist.ask()
     await session.wait_idle()
     for line in (700, 100, 710, 400):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import inspect
 import logging
-import optparse
 import random
 import tracemalloc
 from pathlib import Path
@@ -20,6 +18,7 @@ from fim_lsp.suggest.request import Requester
 from server_bridge.protocol import BackendTimeout, Request
 from tests.clock import run
 from tests.fuzz import FUZZ
+from tests.real_code import OTHER, read_code
 from tests.session.test_prefill import Slow
 from tests.typist import QUICK, ROOT, Typist
 
@@ -27,7 +26,7 @@ DEEP = FUZZ > 1  # scripts/test-security: the whole hour, and another one
 HOUR_S, REST_S = 3600.0 if DEEP else 120.0, 600.0
 PAUSES_S = (0.05, 0.3, 1.0, 3.0, 10.0, 30.0)
 FILES = 12
-CODE = inspect.getsource(optparse).splitlines()
+CODE = read_code(OTHER).splitlines()
 TASKS = FILES + 12  # of the session, at any moment: one for each file, and for each kind of work
 # What was made in the second half of the hour, and is held at its end: caches of bounded size, which
 # a change of the rules, every ten events here, emptied before frames and texts outlived it.

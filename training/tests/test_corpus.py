@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
-import json.decoder
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.real_code import SHORT, SMALL, read_code
 from training import corpus, sources
 from training.sources import File, Package
 
-CODE = inspect.getsource(textwrap)  # 20 kB of code that people wrote
+CODE = read_code(SMALL)  # 20 kB of code that people wrote
 
 
 class Fake(Package):
@@ -59,7 +57,7 @@ def test_a_file_is_left_out_for_a_reason(path: str, text: str, why: str) -> None
 def test_copies_and_what_is_held_out_elsewhere_are_left_out() -> None:
     """Over all packages: the second of two copies, and files with much of a held-out text."""
     taker = corpus.Corpus([CODE[: len(CODE) // 2]])
-    _, row = taker.taken(package({"a.py": CODE, "b.py": inspect.getsource(json.decoder)}))
+    _, row = taker.taken(package({"a.py": CODE, "b.py": read_code(SHORT)}))
     assert row["left_out"] == {"held out elsewhere": 1}
     taker = corpus.Corpus(["# " + line for line in CODE.split("\n")])  # a comment leaks nothing
     half = CODE[: len(CODE) // 2]
@@ -81,6 +79,6 @@ def test_of_an_npm_package_with_sources_only_those_count() -> None:
 @pytest.mark.parametrize(("other", "language"), [("b.cc", "cpp"), ("b.c", "c")])
 def test_headers_are_in_the_language_of_their_package(other: str, language: str) -> None:
     """`.h` says C, most of C++ lies in such files."""
-    text = inspect.getsource(json.decoder).replace("#", "//")
+    text = read_code(SHORT).replace("#", "//")
     entries, _ = corpus.Corpus().taken(package({"a.h": CODE.replace("#", "//"), other: text}))
     assert {entry.language for entry in entries if entry.path == "a.h"} == {language}

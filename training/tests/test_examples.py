@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
-import inspect
-import json.decoder
 import random
-import textwrap
 
 import pytest
 
 from fim_lsp.context.chunks import Source, read
 from fim_lsp.documents import Position, split
+from tests.real_code import MIDDLING, SHORT, SMALL, read_code
 from training import examples, tokens
 from training.corpus import Entry
 from training.examples import Gap
 from training.neighbourhood import Neighbourhood, neighbourhoods
 
-FILES = {
-    f"lib/{module.__name__}.py": inspect.getsource(module)
-    for module in (argparse, json.decoder, textwrap)
-}
-LINES = split(FILES["lib/textwrap.py"])[:-1]
+FILES = {name: read_code(name) for name in (MIDDLING, SHORT, SMALL)}
+LINES = split(FILES[SMALL])[:-1]
 
 
 def entry(path: str, text: str) -> Entry:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import random
-import textwrap
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
+from tests.real_code import SMALL, read_code
 from training import rows, synthetic
 from training.corpus import Entry
 from training.neighbourhood import neighbourhoods
 from training.tokens import MIDDLE
 
-TEXT = inspect.getsource(textwrap)
+TEXT = read_code(SMALL)
 WIDTH = 257
 
 

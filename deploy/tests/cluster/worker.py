@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import secrets
 from collections.abc import Sequence
-from pathlib import Path
 
 from benchmarks import metrics
 from deploy.tests.vllm_server import MODEL, Running
 from fim_lsp.session.session import Session
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Health, State
+from tests.real_code import LONG, read_lines
 from tests.typist import QUICK, Typist
 
-ABOVE = "".join(Path(argparse.__file__).read_text("utf-8").splitlines(keepends=True)[:120])
+ABOVE = read_lines(LONG, 0, 120)
 HANGS_S = 60.0  # an answer that takes so long never comes; its deadline is two seconds
 
 
