@@ -86,7 +86,7 @@ def renamed(editor: Neovim, tmp_path: Path) -> Neovim:
     for line in (1, 2):
         editor.send(f":{line}\r0/hight\rcwheight{ESCAPE}")
         time.sleep(2 * TOGETHER)  # what comes sooner is one key at several cursors
-    editor.wait_for("area = height * width")
+    editor.wait_for("area = hightheight * width")
     return editor
 
 
@@ -107,11 +107,11 @@ def test_one_key_goes_there_and_applies_it(renamed: Neovim) -> None:
     """Then the next one comes, and after the last one the key does what it did before."""
     before = counted(renamed)["taken"]
     renamed.send(TAB)
-    renamed.wait_until(lambda: renamed.lua(CURSOR) == [3, 8], "the cursor there")
+    renamed.wait_until(lambda: renamed.lua(CURSOR) == [3, 7], "the cursor there")
     assert renamed.buffer == RENAMED.rstrip("\n")
     renamed.send(TAB)
     renamed.wait_until(lambda: "area = height * width" in renamed.buffer, "the text")
-    renamed.wait_for("total = height + 1")
+    renamed.wait_for("total = hightheight + 1")
     renamed.send(TAB + TAB)
     renamed.wait_until(lambda: "hight" not in renamed.buffer, "all of them")
     renamed.wait_until(lambda: counted(renamed)["taken"] == before + 2, "both counted")
@@ -175,9 +175,49 @@ def test_a_place_out_of_sight_is_named(editor: Neovim, tmp_path: Path) -> None:
         editor.send(f":{line}\r0/hight\rcwheight{ESCAPE}")
     editor.wait_for("<Tab> → line 63")
     editor.send(TAB)
-    editor.wait_for("area = height * width")
+    editor.wait_for("area = hightheight * width")
     assert editor.lua(CURSOR)[0] == 63
     assert "→ line" not in editor.text
+
+
+def test_a_place_beside_the_edge_of_the_window_is_named(editor: Neovim, tmp_path: Path) -> None:
+    """Its line is in sight, its column is not: the key goes there first, and applies it only then."""
+    wide = BOX.replace("area", "#" * 3 + "x" * 200 + "\nb = [" + "1, " * 90 + "hight]\narea")
+    editor.lua("(function() vim.o.wrap = false return true end)()")
+    opened(editor, tmp_path, wide)
+    for line in (1, 2):
+        editor.send(f":{line}\r0/hight\rcwheight{ESCAPE}")
+        time.sleep(2 * TOGETHER)
+    editor.wait_for("<Tab> → line 4, column 276")
+    editor.send(TAB)
+    editor.wait_for("hightheight]")
+    assert "→ line" not in editor.text
+    assert editor.lua(CURSOR) == [4, 275]
+    editor.send(TAB)
+    editor.wait_until(lambda: "1, height]" in editor.buffer, "the text")
+    editor.lua("(function() vim.o.wrap = true return true end)()")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "parts"),
+    [
+        ("item.price", "item.unitPrice", [[5, 10, "unitPrice"]]),
+        ("b.price - a.price", "b.total - a.total", [[2, 7, "total"], [12, 17, "total"]]),
+        ("numpy.zeros(n)", "np.zeros(n)", [[0, 5, "np"]]),
+        ("größe = 1", "grösse = 1", [[0, 7, "grösse"]]),
+        ("f(a)", "f(a, a)", [[3, 3, ", a"]]),
+        ("f(a, b)", "f(a)", [[3, 6, ""]]),
+        ("x = items[0]", "x = first(items)", [[4, 12, "first(items)"]]),
+        ("a + b", "a - b", [[2, 3, "-"]]),
+        ("", "return x", [[0, 0, "return x"]]),
+    ],
+)
+def test_what_differs_is_drawn_in_whole_words(
+    editor: Neovim, old: str, new: str, parts: list[list[object]]
+) -> None:
+    """Bytes that go, and what comes; each word by itself where only words differ."""
+    found = editor.lua(f"require('fim.edit_marks').parts({old!r}, {new!r})")
+    assert [[part["from"], part["to"], part["text"]] for part in found] == parts
 
 
 def renamed_twice(editor: Neovim, file: Path, name: str) -> None:

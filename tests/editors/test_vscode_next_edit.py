@@ -26,6 +26,7 @@ TYPESCRIPT = {
     "  return parcel;\n}\n",
     "imports.ts": 'import { Parcel } from "./ship";\n\nconst parcel = new Parcel();\n',
 }
+WIDE = "print(hight)\ncheck(hight)\nb = [" + "1, " * 90 + "hight]\n"
 CELLS = ("print(hight_book)\ncheck(hight_book)", "x = 1\narea = hight_book * width")
 APPLIED = re.compile(r"(\d+) of \d+ next edits applied")
 DISMISSED = re.compile(r"next edits applied\s*(\d+) dismissed")
@@ -51,6 +52,7 @@ def notebook(*cells: str) -> dict[str, object]:
 def workbench(home: Path, project: Path) -> Iterator[Workbench]:
     for name in ("apply", "dismiss"):
         (project / f"{name}.py").write_text(named(BOX, name))
+    (project / "wide.py").write_text(named(WIDE, "wide"))
     (project / "away.py").write_text("print(hight_away)\ncheck(hight_away)\n")
     (project / "shelf.py").write_text("board = 1\nlow(hight_away)\n")
     (project / "book.ipynb").write_text(json.dumps(notebook(*CELLS)))
@@ -83,22 +85,36 @@ def type_twice(workbench: Workbench) -> None:
     workbench("type", "e")
 
 
-def proposed(workbench: Workbench) -> None:
-    workbench.wait_until(lambda: workbench("added") == ["e"], "the edit")
+def proposed(workbench: Workbench, name: str) -> None:
+    workbench.wait_until(lambda: workbench("added") == [f"height_{name}"], "the edit")
 
 
 def test_one_key_goes_there_and_applies_it(workbench: Workbench, project: Path) -> None:
     """Twice for each place; it counts."""
     rename_twice(workbench, project / "apply.py")
-    proposed(workbench)
+    proposed(workbench, "apply")
     assert workbench.saved() == named(RENAMED, "apply")
     press(workbench, "Tab", 2)
     workbench.wait_for("area = height_apply * width")
-    workbench.wait_until(lambda: workbench("added") == ["e"], "the next one")
+    workbench.wait_until(lambda: workbench("added") == ["height_apply"], "the next one")
     press(workbench, "Tab", 2)
     workbench.wait_until(lambda: workbench("added") == [], "no more")
     assert workbench.saved() == named(BOX.replace("hight", "height"), "apply")
     assert workbench.number(APPLIED) == 2
+
+
+def test_a_place_beside_the_edge_of_the_window_is_named(
+    workbench: Workbench, project: Path
+) -> None:
+    """Its line is in sight, its column is not: one key goes there, and applies the edit only then."""
+    rename_twice(workbench, project / "wide.py")
+    hint = "⇥ line 3, column 276"
+    workbench.wait_until(lambda: hint in str(workbench("added")), "the hint")
+    press(workbench, "Tab")
+    proposed(workbench, "wide")
+    press(workbench, "Tab")
+    workbench.wait_until(lambda: workbench("added") == [], "no more")
+    assert workbench.saved() == named(WIDE.replace("hight", "height"), "wide")
 
 
 def test_in_a_file_that_is_not_open(workbench: Workbench, project: Path) -> None:
@@ -116,7 +132,7 @@ def test_in_a_file_that_is_not_open(workbench: Workbench, project: Path) -> None
     workbench.wait_until(is_named, "the place")
     press(workbench, "Tab")
     workbench.wait_for("board = 1")
-    proposed(workbench)
+    proposed(workbench, "away")
     press(workbench, "Tab")
     workbench.wait_for("low(height_away)")
     workbench.file = project / "shelf.py"
@@ -136,7 +152,7 @@ def test_in_another_cell(workbench: Workbench, project: Path) -> None:
     focused = ".monaco-editor.focused"
     workbench.wait_until(lambda: workbench("exists", cell(0, focused)), "the first cell in focus")
     type_twice(workbench)
-    proposed(workbench)
+    proposed(workbench, "book")
     press(workbench, "Tab")
     workbench.wait_until(lambda: workbench("exists", cell(1, focused)), "the other one in focus")
     press(workbench, "Tab")
@@ -162,7 +178,7 @@ def test_the_import_of_a_name(workbench: Workbench, project: Path) -> None:
 def test_escape_dismisses(workbench: Workbench, project: Path) -> None:
     """It is gone, and it counts; its pattern is quiet in this workspace from now on."""
     rename_twice(workbench, project / "dismiss.py")
-    proposed(workbench)
+    proposed(workbench, "dismiss")
     press(workbench, "Escape")
     workbench.wait_until(lambda: workbench("added") == [], "no edit")
     assert workbench.saved() == named(RENAMED, "dismiss")

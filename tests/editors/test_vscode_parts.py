@@ -107,3 +107,29 @@ def test_a_snooze_outlives_a_reload_of_the_window(tmp_path: Path) -> None:
     before, snoozed, resumed, over = json.loads(run(SNOOZE, tmp_path, tmp_path))
     assert 29 < snoozed <= 30
     assert (before, resumed, over) == (0, 0, 0)
+
+
+PARTS = """
+import { parts } from "./parts";
+console.log(JSON.stringify(JSON.parse(process.env.TEXTS).map(([old, now]) => parts(old, now))));
+"""
+
+
+def test_what_differs_is_drawn_in_whole_words(tmp_path: Path) -> None:
+    """Columns that go, and what comes; each word by itself where only words differ."""
+    rows = [
+        ("item.price", "item.unitPrice", [[5, 10, "unitPrice"]]),
+        ("b.price - a.price", "b.total - a.total", [[2, 7, "total"], [12, 17, "total"]]),
+        ("numpy.zeros(n)", "np.zeros(n)", [[0, 5, "np"]]),
+        ("größe = 1", "grösse = 1", [[0, 5, "grösse"]]),
+        ("🙂 = a", "🙂 = b", [[5, 6, "b"]]),
+        ("f(a)", "f(a, a)", [[3, 3, ", a"]]),
+        ("f(a, b)", "f(a)", [[3, 6, ""]]),
+        ("x = items[0]", "x = first(items)", [[4, 12, "first(items)"]]),
+        ("a + b", "a - b", [[2, 3, "-"]]),
+        ("", "return x", [[0, 0, "return x"]]),
+    ]
+    texts = json.dumps([row[:2] for row in rows])
+    found = json.loads(run(PARTS, tmp_path, tmp_path, TEXTS=texts))
+    parts = [[[part["from"], part["to"], part["text"]] for part in each] for each in found]
+    assert parts == [expected for *_, expected in rows]

@@ -4,6 +4,7 @@
 import * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
 import { Imports, type Import } from "./imports";
+import { parts, type Part } from "./parts";
 
 /** What to do to whole lines; in a file that is not open there is no version, but what stood there. */
 interface Item {
@@ -45,6 +46,8 @@ interface NextEdit {
 const METHOD = "textDocument/copilotInlineEdit";
 const SHOWN = "textDocument/didShowInlineEdit";
 const TRIGGER_AUTOMATIC = 2;
+const FIRST_COLUMNS = 80; // a window shows as many where the cursor is among them
+const NEAR_COLUMNS = 30; // VS Code shows so much on either side of the cursor when it scrolls to it
 const QUIET_MS = 250; // less than an edit takes to be finished (`SETTLED` of the server)
 
 /** Commands of the server that mean the edit on screen; they take the document's URI. */
@@ -172,7 +175,7 @@ export class NextEdits implements vscode.Disposable {
     const editor = vscode.window.activeTextEditor;
     const at = new vscode.Selection(place(edit), place(edit));
     if (editor?.document !== edit.document) await vscode.window.showTextDocument(edit.document, { selection: at });
-    else if (editor.selection.active.line === at.active.line) await this.apply(edit);
+    else if (editor.selection.active.line === at.active.line && isBesideCursor(editor, edit)) await this.apply(edit);
     else {
       editor.selection = at; // at once: the key may come again before anything could be waited for
       editor.revealRange(at, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
@@ -199,7 +202,8 @@ export class NextEdits implements vscode.Disposable {
     if (!(await vscode.workspace.applyEdit(change))) return;
     const editor = vscode.window.activeTextEditor;
     const last = edit.document.lineAt(Math.min(edit.document.lineCount, edit.line + Math.max(1, edit.after.length)) - 1);
-    const [, tail] = differ(edit.before.at(-1) ?? "", edit.after.at(-1) ?? "");
+    const old = edit.before.at(-1) ?? "";
+    const tail = old.length - (parts(old, edit.after.at(-1) ?? "").at(-1)?.to ?? old.length);
     const end = last.range.end.translate(0, -tail);
     if (editor !== undefined) editor.selection = new vscode.Selection(end, end);
     if (edit.command !== undefined) await vscode.commands.executeCommand(edit.command.command, ...edit.command.arguments);
@@ -250,32 +254,25 @@ function inDocument(document: vscode.TextDocument, item: Item | Import): NextEdi
   return { ...item, document, version: document.version, line, before, after, range };
 }
 
-/** Where two lines differ: how much they have in common at their beginnings, and at their ends. */
-function differ(old: string, now: string): [number, number] {
-  const most = Math.min(old.length, now.length);
-  let head = 0;
-  let tail = 0;
-  while (head < most && old[head] === now[head]) head += 1;
-  while (tail < most - head && old.at(-tail - 1) === now.at(-tail - 1)) tail += 1;
-  return [head, tail];
+/** Within the line where one line becomes one other; undefined where it is more than that. */
+function within(edit: NextEdit): Part[] | undefined {
+  const { before, after } = edit;
+  return before.length === 1 && after.length === 1 ? parts(before[0] ?? "", after[0] ?? "") : undefined;
 }
 
 /** Where the cursor goes. */
 function place(edit: NextEdit): vscode.Position {
-  const isOneLine = edit.before.length === 1 && edit.after.length === 1;
-  const [head] = isOneLine ? differ(edit.before[0] ?? "", edit.after[0] ?? "") : [0];
-  return new vscode.Position(Math.min(edit.line, edit.document.lineCount - 1), head);
+  return new vscode.Position(Math.min(edit.line, edit.document.lineCount - 1), within(edit)?.[0]?.from ?? 0);
 }
 
 function goes(edit: NextEdit): vscode.DecorationOptions[] {
   if (edit.before.length === 0) return [];
   const last = edit.document.lineAt(edit.line + edit.before.length - 1).range.end;
-  let range = new vscode.Range(edit.line, 0, last.line, last.character);
-  if (edit.before.length === 1 && edit.after.length === 1) {
-    const [head, tail] = differ(edit.before[0] ?? "", edit.after[0] ?? "");
-    range = new vscode.Range(edit.line, head, edit.line, last.character - tail);
-  }
-  return [{ range, hoverMessage: explained(edit) }];
+  const all = [{ from: 0, to: last.character }];
+  return (within(edit) ?? all).map(({ from, to }) => ({
+    range: new vscode.Range(edit.line, from, last.line, to),
+    hoverMessage: explained(edit),
+  }));
 }
 
 /**
@@ -284,10 +281,9 @@ function goes(edit: NextEdit): vscode.DecorationOptions[] {
  */
 function comes(edit: NextEdit): vscode.DecorationOptions[] {
   const { before, after } = edit;
-  if (before.length === 1 && after.length === 1) {
-    const [head, tail] = differ(before[0] ?? "", after[0] ?? "");
-    const at = new vscode.Position(edit.line, (before[0] ?? "").length - tail);
-    return [beside(edit, at, (after[0] ?? "").slice(head, (after[0] ?? "").length - tail), "0")];
+  const places = within(edit);
+  if (places !== undefined) {
+    return places.map(({ to, text }) => beside(edit, new vscode.Position(edit.line, to), text, "0"));
   }
   const rows = Math.max(1, before.length);
   const first = Math.min(before.length === 0 ? Math.max(0, edit.line - 1) : edit.line, edit.document.lineCount - 1);
@@ -317,13 +313,29 @@ function hints(editor: vscode.TextEditor, edit: NextEdit | Unopened): vscode.Dec
 function isInSight(edit: NextEdit | Unopened): boolean {
   if ("item" in edit) return false;
   const editors = vscode.window.visibleTextEditors.filter((each) => each.document === edit.document);
-  return editors.some((each) => each.visibleRanges.some((range) => range.contains(place(edit))));
+  return editors.some((each) => isLineInSight(each, edit) && isBesideCursor(each, edit));
+}
+
+function isLineInSight(editor: vscode.TextEditor, edit: NextEdit): boolean {
+  return editor.visibleRanges.some((range) => range.contains(place(edit)));
+}
+
+/** Whether the cursor's column and the place's are in sight together: VS Code does not tell which columns are. */
+function isBesideCursor(editor: vscode.TextEditor, edit: NextEdit): boolean {
+  const wrap = vscode.workspace.getConfiguration("editor", edit.document).get("wordWrap");
+  const column = place(edit).character;
+  const cursor = editor.selection.active.character;
+  return wrap !== "off" || Math.max(column, cursor) < FIRST_COLUMNS || Math.abs(column - cursor) < NEAR_COLUMNS;
 }
 
 /** What to call the place of an edit, for a reader of `document`. */
 function named(document: vscode.TextDocument, edit: NextEdit | Unopened): string {
   if ("item" in edit) return `${vscode.workspace.asRelativePath(edit.uri)}:${edit.line + 1}`;
-  if (edit.document === document) return `line ${place(edit).line + 1}`;
+  if (edit.document === document) {
+    const editors = vscode.window.visibleTextEditors.filter((each) => each.document === document);
+    const column = editors.some((each) => isLineInSight(each, edit)) ? `, column ${place(edit).character + 1}` : "";
+    return `line ${place(edit).line + 1}${column}`;
+  }
   for (const notebook of vscode.workspace.notebookDocuments) {
     const cell = notebook.getCells().find((each) => each.document === edit.document);
     if (cell !== undefined) return `cell ${cell.index + 1}`;

@@ -6,18 +6,59 @@ local REMOVED, ADDED, HINT = 'FimEditRemoved', 'FimEditAdded', 'FimEditHint'
 
 local M = {}
 
---- Where two lines differ: from which byte, and how many bytes from their ends on they agree again.
-function M.differ(old, new)
-  local head, tail, most = 0, 0, math.min(#old, #new)
-  while head < most and old:byte(head + 1) == new:byte(head + 1) do
+local WORD, SIGN = '[%w_\128-\255]', '[^%w_\128-\255]' -- a character of several bytes is of a word
+
+---@return string[] the words and signs of a line
+local function tokens(line)
+  local found = {}
+  for word, sign in line:gmatch('(' .. WORD .. '*)(' .. SIGN .. '?)') do
+    vim.list_extend(found, word ~= '' and { word } or {})
+    vim.list_extend(found, sign ~= '' and { sign } or {})
+  end
+  return found
+end
+
+local function only_words_differ(before, after)
+  if #before ~= #after then
+    return false
+  end
+  for n, token in ipairs(before) do
+    if token ~= after[n] and not (token:find(WORD) and after[n]:find(WORD)) then
+      return false
+    end
+  end
+  return true
+end
+
+---@class fim.Part of a line
+---@field from integer bytes before it
+---@field to integer bytes up to its end
+---@field text string what it becomes
+
+--- What differs in two lines, in whole words: each word by itself where only words do, else from the first to the last.
+---@return fim.Part[]
+function M.parts(old, new)
+  local before, after = tokens(old), tokens(new)
+  if only_words_differ(before, after) then
+    local parts, at = {}, 0
+    for n, token in ipairs(before) do
+      if token ~= after[n] then
+        table.insert(parts, { from = at, to = at + #token, text = after[n] })
+      end
+      at = at + #token
+    end
+    return parts
+  end
+  local head, tail, most = 0, 0, math.min(#before, #after)
+  while head < most and before[head + 1] == after[head + 1] do
     head = head + 1
   end
-  while tail < most - head and old:byte(#old - tail) == new:byte(#new - tail) do
+  while tail < most - head and before[#before - tail] == after[#after - tail] do
     tail = tail + 1
   end
-  head = head + math.min(0, vim.str_utf_start(old .. ' ', head + 1)) -- never inside a character
-  tail = tail > 0 and tail - math.max(0, vim.str_utf_end(old, #old - tail)) or 0
-  return head, math.max(0, tail)
+  local from = #table.concat(before, '', 1, head)
+  local text = table.concat(after, '', head + 1, #after - tail)
+  return { { from = from, to = from + #table.concat(before, '', head + 1, #before - tail), text = text } }
 end
 
 local function mark(edit, row, col, options)
@@ -25,13 +66,12 @@ local function mark(edit, row, col, options)
   vim.api.nvim_buf_set_extmark(edit.buf, edit.namespace or namespace, row, col, options)
 end
 
---- One line that became one other: what goes is marked in it, what comes stands behind that.
+--- One line that became one other: what goes is marked in it, what comes stands behind each part.
 local function draw_line(edit)
-  local old, new = edit.before[1], edit.after[1]
-  local head, tail = M.differ(old, new)
-  local come = new:sub(head + 1, #new - tail)
-  mark(edit, edit.first, head, { end_col = #old - tail, hl_group = REMOVED })
-  mark(edit, edit.first, #old - tail, { virt_text = { { come, ADDED } }, virt_text_pos = 'inline' })
+  for _, part in ipairs(M.parts(edit.before[1], edit.after[1])) do
+    mark(edit, edit.first, part.from, { end_col = part.to, hl_group = REMOVED })
+    mark(edit, edit.first, part.to, { virt_text = { { part.text, ADDED } }, virt_text_pos = 'inline' })
+  end
 end
 
 --- The parts of a line that fit in the buffer's window: lines that are drawn do not wrap by themselves.
@@ -83,13 +123,24 @@ function M.lines(edit)
   end
 end
 
+--- Where an edit of a buffer begins: its line from 1, and the bytes before it.
+function M.place(edit)
+  local row = math.max(1, math.min(edit.first + 1, vim.api.nvim_buf_line_count(edit.buf)))
+  local is_line = #edit.before == 1 and #edit.after == 1
+  return row, is_line and M.parts(edit.before[1], edit.after[1])[1].from or 0
+end
+
+local function line_in_sight(row)
+  return row >= vim.fn.line('w0') and row <= vim.fn.line('w$')
+end
+
 --- Whether the place is on screen in the current window.
-local function in_sight(edit)
-  if edit.path then
+function M.in_sight(edit)
+  if edit.path or edit.buf ~= vim.api.nvim_get_current_buf() then
     return false
   end
-  local row = math.max(1, math.min(edit.first + 1, vim.api.nvim_buf_line_count(edit.buf)))
-  return edit.buf == vim.api.nvim_get_current_buf() and row >= vim.fn.line('w0') and row <= vim.fn.line('w$')
+  local row, col = M.place(edit)
+  return line_in_sight(row) and vim.fn.screenpos(0, row, col + 1).row > 0 -- none beside the window's edge
 end
 
 local function hint(edit)
@@ -97,9 +148,12 @@ local function hint(edit)
   if edit.path then
     return (' %s → %s:%d'):format(key, vim.fn.fnamemodify(edit.path, ':~:.'), edit.first + 1)
   end
-  local name = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(edit.buf), ':t')
-  local here = edit.buf == vim.api.nvim_get_current_buf()
-  return (' %s → %s'):format(key, here and ('line ' .. edit.first + 1) or name)
+  if edit.buf ~= vim.api.nvim_get_current_buf() then
+    return (' %s → %s'):format(key, vim.fn.fnamemodify(vim.api.nvim_buf_get_name(edit.buf), ':t'))
+  end
+  local row, col = M.place(edit)
+  local column = line_in_sight(row) and (', column %d'):format(col + 1) or ''
+  return (' %s → line %d%s'):format(key, row, column)
 end
 
 --- Draw an edit, instead of what was drawn. Returns whether there is anything to see in this window.
@@ -111,7 +165,7 @@ function M.draw(edit)
     M.lines(edit)
   end
   local ghost = require('fim.ghost').current(vim.api.nvim_get_current_buf())
-  if in_sight(edit) then
+  if M.in_sight(edit) then
     return true
   elseif not ghost then
     local row = vim.api.nvim_win_get_cursor(0)[1] - 1

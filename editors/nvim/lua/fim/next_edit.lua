@@ -198,17 +198,11 @@ local function changed(buf)
   end))
 end
 
-local function place(edit)
-  local row = math.max(1, math.min(edit.first + 1, vim.api.nvim_buf_line_count(edit.buf)))
-  local head = #edit.before == 1 and #edit.after == 1 and (marks.differ(edit.before[1], edit.after[1])) or 0
-  return row, head
-end
-
 --- Whether the cursor is where the edit is.
 local function is_there(edit)
   local row = vim.api.nvim_win_get_cursor(0)[1] - 1
-  local here = edit.buf == vim.api.nvim_get_current_buf()
-  return here and row >= edit.first - (#edit.before == 0 and 1 or 0) and row <= edit.first + math.max(0, #edit.before - 1)
+  local first = edit.first - (#edit.before == 0 and 1 or 0)
+  return marks.in_sight(edit) and row >= first and row <= edit.first + math.max(0, #edit.before - 1)
 end
 
 local function apply(edit)
@@ -219,7 +213,9 @@ local function apply(edit)
   local last = edit.first + math.max(1, #edit.after)
   local row = math.min(last, vim.api.nvim_buf_line_count(edit.buf))
   local line = vim.api.nvim_buf_get_lines(edit.buf, row - 1, row, false)[1] or ''
-  local _, tail = marks.differ(edit.before[#edit.before] or '', edit.after[#edit.after] or '')
+  local old = edit.before[#edit.before] or ''
+  local parts = marks.parts(old, edit.after[#edit.after] or '')
+  local tail = #parts > 0 and #old - parts[#parts].to or 0
   vim.api.nvim_win_set_cursor(win, { row, math.max(0, #line - tail) })
   if edit.raw.command then
     edit.client:exec_cmd(edit.raw.command, { bufnr = edit.buf })
@@ -229,7 +225,7 @@ end
 
 --- Go to the lines of an edit.
 local function jump(edit)
-  local row, col = place(edit)
+  local row, col = marks.place(edit)
   vim.api.nvim_win_set_cursor(0, { row, col })
   draw()
 end
