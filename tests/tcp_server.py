@@ -29,7 +29,7 @@ async def tcp_server(
             with suppress(OSError, asyncio.IncompleteReadError):
                 await answer(reader, writer)
         finally:
-            await _close(writer)
+            writer.close()
 
     def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         running[writer] = asyncio.ensure_future(serve(reader, writer))
@@ -43,13 +43,11 @@ async def tcp_server(
             task.cancel()
         results = await asyncio.gather(*running.values(), return_exceptions=True)
         for writer in running:  # of a task that had not begun, too
-            await _close(writer)
+            writer.close()
+            with suppress(OSError):
+                await (
+                    writer.wait_closed()
+                )  # by one task only: a task that is cancelled there cancels all
         await server.wait_closed()
     failed = [result for result in results if isinstance(result, Exception)]
     assert not failed, failed
-
-
-async def _close(writer: asyncio.StreamWriter) -> None:
-    writer.close()
-    with suppress(OSError):
-        await writer.wait_closed()

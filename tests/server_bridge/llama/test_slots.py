@@ -255,7 +255,7 @@ async def take_turns(backend: Endpoints | LlamaServer, n_documents: int, most: i
         for n_round, middle in enumerate(("    def f(", "    def f(self, ")):
             costs = []
             for n in range(n_documents):
-                above, below = LINES[676 + 100 * n : 700 + 100 * n], LINES[700 + 100 * n :][:8]
+                above, below = LINES[684 + 100 * n : 700 + 100 * n], LINES[700 + 100 * n :][:8]
                 gap = Prompt("demo", RING, f"{n}.py", "".join(above), "".join(below), middle)
                 timings = (await backend.complete(Request(gap, n_predict=2))).timings
                 assert timings.expected_n in (None, timings.cache_n)
