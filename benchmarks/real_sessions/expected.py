@@ -80,7 +80,7 @@ def main() -> None:
         _record(options, sessions)
     if options.readers:
         _, recorded = recordings.load(DATA / f"{options.set}.json.xz")
-        _play(options, _with_texts(recorded, options.histories))
+        _play(options, with_texts(recorded, options.histories))
     print(table(options.set))
 
 
@@ -152,7 +152,7 @@ def _choose(options: argparse.Namespace) -> list[Written]:
     return choose_blocks(options.histories, options.record, options.set, options.seed)
 
 
-def _with_texts(
+def with_texts(
     recorded: Sequence[Recording], histories: Sequence[Path]
 ) -> Iterator[tuple[Recording, Text]]:
     """Yield the recordings whose history is there, with their texts."""

@@ -88,7 +88,7 @@ async def answers(target: Target) -> list[Finding]:
     state = target.backend.state
     findings = []
     try:
-        in_blocks = [_is_at_once(await _stream_trial(target.backend)) for _ in range(2)]
+        in_blocks = [is_at_once(await time_pieces(target.backend)) for _ in range(2)]
     except BackendError as error:
         return [Finding("answers", "warn", f"a stream failed: {error}")]
     if all(in_blocks):
@@ -116,7 +116,7 @@ def _engine(state: State) -> str:
     return state.engine.name.partition("-0")[0] if state.kind == "openai" else "llamacpp"
 
 
-async def _stream_trial(backend: Backend) -> list[float]:
+async def time_pieces(backend: Backend) -> list[float]:
     """Return after how many milliseconds each piece of a streamed text came."""
     model = await backend.connect()
     started = time.perf_counter()
@@ -125,7 +125,7 @@ async def _stream_trial(backend: Backend) -> list[float]:
     return [(came - started) * 1000 for came in times]
 
 
-def _is_at_once(times: list[float]) -> bool:
+def is_at_once(times: list[float]) -> bool:
     """Return whether all pieces came together, though the text took its time."""
     if len(times) < FEW_PIECES or times[-1] < SOON_MS:
         return False

@@ -150,7 +150,7 @@ async def streaming(state: State, times: list[float], monkeypatch: pytest.Monkey
     async def trial(_: object) -> list[float]:
         return times
 
-    monkeypatch.setattr(server_checks, "_stream_trial", trial)
+    monkeypatch.setattr(server_checks, "time_pieces", trial)
     config, _ = merge_layers([])
     target = Target(config, (), SimpleNamespace(state=state), open_to_pages)
     return [finding.says for finding in await answers(target)]

@@ -36,31 +36,44 @@ def measure(server: Server) -> tuple[str, dict[str, str]]:
 
 
 def table(results: dict[str, tuple[str, dict[str, str]]]) -> str:
-    """Return the results as a table, a column for each server."""
-    names = [*results]
-    versions = [version for version, _ in results.values()]
-    lines = [
-        f"| {dt.datetime.now(dt.UTC).date()} | {' | '.join(names)} |",
-        f"|{' --- |' * (len(names) + 1)}",
-        f"| version | {' | '.join(versions)} |",
+    """
+    Return the results as a table, a column for each server that was run, and before it in words the
+    rows that are alike.
+    """
+    ran = {name: found for name, (_, found) in results.items() if found}
+    cells = {
+        row: [found.get(row.__name__, "not run") for found in ran.values()] for row in rows.ROWS
+    }
+    alike = [row for row in rows.ROWS if len({*cells[row]}) == 1]
+    words = ["Alike at each of them:", ""]
+    words += [f"- {row.__doc__}: {cells[row][0]}" for row in alike]
+    others = [name for name in results if name not in ran]
+    lines = [f"| {dt.datetime.now(dt.UTC).date()} | {' | '.join(ran)} |"]
+    lines += [f"|{' --- |' * (len(ran) + 1)}"]
+    lines += [f"| version | {' | '.join(results[name][0] for name in ran)} |"]
+    lines += [
+        f"| {row.__doc__} | {' | '.join(cells[row])} |" for row in rows.ROWS if row not in alike
     ]
-    for row in rows.ROWS:
-        cells = [found.get(row.__name__, "not run") for _, found in results.values()]
-        lines.append(f"| {row.__doc__} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    if others:
+        lines += ["", f"Not run: {', '.join(others)}"]
+    return "\n".join([*words, "", *lines])
 
 
 def main(wanted: list[str]) -> None:
-    """Measure, and print."""
+    """Measure, and print; where it is stopped, what there is."""
     chosen = [
         server
         for server in SERVERS
         if not wanted or any(server.name.startswith(name) for name in wanted)
     ]
+    results: dict[str, tuple[str, dict[str, str]]] = {}
     with pytest.MonkeyPatch.context() as patch:
         be_patient(patch, PATIENCE_S)
-        results = {server.name: measure(server) for server in chosen}
-    print(table(results))
+        try:
+            for server in chosen:
+                results[server.name] = measure(server)
+        finally:
+            print(table(results), flush=True)
 
 
 if __name__ == "__main__":

