@@ -45,8 +45,7 @@ def table(results: dict[str, tuple[str, dict[str, str]]]) -> str:
         row: [found.get(row.__name__, "not run") for found in ran.values()] for row in rows.ROWS
     }
     alike = [row for row in rows.ROWS if len({*cells[row]}) == 1]
-    words = ["Alike at each of them:", ""]
-    words += [f"- {row.__doc__}: {cells[row][0]}" for row in alike]
+    words = "; ".join(f"{row.__doc__}: {cells[row][0]}" for row in alike)
     others = [name for name in results if name not in ran]
     lines = [f"| {dt.datetime.now(dt.UTC).date()} | {' | '.join(ran)} |"]
     lines += [f"|{' --- |' * (len(ran) + 1)}"]
@@ -56,7 +55,7 @@ def table(results: dict[str, tuple[str, dict[str, str]]]) -> str:
     ]
     if others:
         lines += ["", f"Not run: {', '.join(others)}"]
-    return "\n".join([*words, "", *lines])
+    return "\n".join([f"Alike at each of them: {words}.", "", *lines])
 
 
 def main(wanted: list[str]) -> None:

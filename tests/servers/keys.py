@@ -1,9 +1,9 @@
 """
 What typing costs a real server, in this checkout and in another one, in turns.
 
-    python -m tests.servers.keys OLD_CHECKOUT [SERVER [ROUNDS]]      # mlx_lm.server where none is named
+    python -m tests.servers.keys OLD_CHECKOUT [SERVER [ROUNDS [PAUSE_S]]]      # mlx_lm.server where none is named
 
-A client types a line, a key each 0.3 s, asks after each and withdraws what is not answered by then, as editors do; a
+A client types a line, a key each 0.3 s or so, asks after each and withdraws what is not answered by then, as editors do; a
 relay counts the requests for texts.
 """
 
@@ -69,15 +69,17 @@ def client_of(
                 server.kill()
 
 
-def type_line(checkout: Path, url: str, settings: Mapping[str, Any]) -> Typed:
+def type_line(
+    checkout: Path, url: str, settings: Mapping[str, Any], pause_s: float = PAUSE_S
+) -> Typed:
     """Type `LINE` with the product of *checkout* at the server at *url*."""
     with relay(url) as counted:
         backend = {**settings, "url": counted.url}
         with client_of(checkout, {"backend": backend}) as client:
-            return _type(client, counted)
+            return _type(client, counted, pause_s)
 
 
-def _type(client: Client, counted: Relay) -> Typed:
+def _type(client: Client, counted: Relay, pause_s: float) -> Typed:
     uri = "untitled:cart.py"
     client.open(uri, FILE)
     row = FILE.count("\n")
@@ -89,7 +91,7 @@ def _type(client: Client, counted: Relay) -> Typed:
     for n, key in enumerate(LINE):
         client.change(uri, n + 2, insertion(row, n, key))
         asked.append(client.ask(INLINE, at(uri, row, n + 1, AUTOMATIC)))
-        time.sleep(PAUSE_S)
+        time.sleep(pause_s)
         if not client.answers[asked[-1]]:
             client.notify("$/cancelRequest", {"id": asked[-1]})
     results = [client.answer(number).get("result") for number in asked]
@@ -106,12 +108,13 @@ def main() -> None:
     old = Path(sys.argv[1]).resolve()
     name = sys.argv[2] if len(sys.argv) > 2 else "mlx_lm.server"
     n_rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 2
+    pause_s = float(sys.argv[4]) if len(sys.argv) > 4 else PAUSE_S
     server = next(each for each in SERVERS if each.name.startswith(name))
     asked = {old: 0, ROOT: 0}
     for _ in range(n_rounds):
         for checkout in asked:
             with tempfile.TemporaryDirectory() as folder, running(server, Path(folder)) as it:
-                typed = type_line(checkout, it.url, it.settings)
+                typed = type_line(checkout, it.url, it.settings, pause_s)
             asked[checkout] += typed.n_requests
             print(f"{checkout.name}: {json.dumps(typed._asdict())}", flush=True)
     print(f"requests: {asked[ROOT]} to {asked[old]}, {asked[ROOT] / asked[old]:.2f}")
