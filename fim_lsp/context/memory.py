@@ -44,7 +44,7 @@ class Memory:
     """All that is remembered of one workspace root. Paths that are private never get here."""
 
     def __init__(self, limits: RingLimits) -> None:
-        self.limits = limits
+        self._limits = limits
         self._sources: OrderedDict[str, Source] = OrderedDict()  # looked at last stands last
         self._closed: dict[str, int] = {}  # of these, the characters of those that are not open
         self._edited: dict[str, dict[int, int]] = {}  # uri → line → clock of its last edit
@@ -55,6 +55,10 @@ class Memory:
         self._queued: dict[str, None] = {}  # files with news since the last update of the ring
         self._n_events = 0
         self.ring = Ring()
+
+    def grow(self, limits: RingLimits) -> None:
+        """Remember as much as *limits* ask for from now on, too."""
+        self._limits = self._limits.grow(limits)
 
     def note_open(self, source: Source) -> None:
         """
@@ -183,7 +187,7 @@ class Memory:
         edited = {uri: dict(lines) for uri, lines in self._edited.items()}
         sources = tuple(itertools.islice(reversed(self._sources.values()), _FILES))
         return Snapshot(
-            self._n_events, self.ring, self.limits, viewport, sources, edited, {**self._looked},
+            self._n_events, self.ring, self._limits, viewport, sources, edited, {**self._looked},
             self._clock, self._yanks,
         )  # fmt: skip
 

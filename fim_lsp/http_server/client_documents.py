@@ -45,6 +45,10 @@ class ClientText:
     version: int
     suggested: str = ""
 
+    def note_suggested(self, text: str) -> None:
+        """Remember what the client was given at the cursor."""
+        self.suggested = text
+
 
 class ClientPlace(NamedTuple):
     """

@@ -143,7 +143,7 @@ class Completions:
         replaced = document.between(start, best.end)
         text = limits.cut_at_stop(dialects.insertion(best.text.removeprefix(accepted), replaced))
         if selected is None:
-            place.text.suggested = text
+            place.text.note_suggested(text)
         return Insertion(text, answer.cost)
 
 

@@ -18,7 +18,6 @@ import contextlib
 import hmac
 import logging
 import secrets
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -48,7 +47,7 @@ class LocalPort:
     count from.
 
     Clients must know *token*, or where none is given one that nothing but the announcement says.
-    *advise* has the doctor look at the session. *refused* counts why requests were not answered.
+    *advise* has the doctor look at the session.
     """
 
     def __init__(
@@ -60,7 +59,6 @@ class LocalPort:
         self._completions = Completions(session, root)
         self._routes = Routes(session, self._completions)
         self._page = Page(session, self._routes, advise)
-        self.refused: Counter[str] = self._page.refused
         self._announcement: Path | None = None
         self._listener: connections.ListeningPort | None = None
 
@@ -113,9 +111,8 @@ class LocalPort:
         return _safe(live if live is not None else await self._routes.answer(request))
 
     def _refuse(self, why: str) -> None:
-        if not self.refused[why]:  # a page may ask a thousand times a second
+        if self._page.note_refused(why):  # a page may ask a thousand times a second
             log.warning("refused a request, and all like it: %s", why)
-        self.refused[why] += 1
 
 
 def own_key(path: Path) -> str:

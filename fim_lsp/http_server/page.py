@@ -75,6 +75,11 @@ class Page:
         }  # fmt: skip
         return respond(now)
 
+    def note_refused(self, why: str) -> bool:
+        """Count a request that was refused; return whether it is the first one with this reason."""
+        self.refused[why] += 1
+        return self.refused[why] == 1
+
     async def _report(self, stats: dict[str, object]) -> PromptReport:
         """
         Return the report on the prompt at the place of the last request; measured once per change.

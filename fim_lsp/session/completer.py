@@ -87,8 +87,7 @@ class Completer:
         started = time.perf_counter()
         is_in_word = False
         mine = self._newest.claim(uri)
-        self._open.last_uri = uri
-        doc = self._open.by_uri.get(uri)
+        doc = self._open.ask_in(uri)
         answer = self._explain(SUPERSEDED if doc else Answer([], Outcome.NOT_OPEN))
         version = doc.document.version if doc else 0
         try:
@@ -261,8 +260,7 @@ class Completer:
     ) -> Answer:
         """Return the suggestions that the filters leave of *said*, in order."""
         polished = [polish(each, request.cursor, request.sure) for each in said]
-        for candidate in polished:
-            self._stats.cuts.update(cut.filter for cut in candidate.cuts)
+        self._stats.count_cuts(cut.filter for candidate in polished for cut in candidate.cuts)
         lasting = outcome is not Outcome.LOCAL and said[0].whole and request.selected is None
         model = self._connection.state.model
         answer = self._choose(request, outcome, polished)

@@ -110,8 +110,8 @@ class Persistence:
             log.info("nothing restored: %s", error)
         if not is_of_use and ladder.current is frame:
             ladder.reset()
-        if doc.workspace.saved is not None:
-            doc.workspace.saved.documents.pop(doc.uri, None)
+        if saved := doc.workspace.saved:
+            doc.workspace.note_saved(saved.without(doc.uri))
 
     async def restore_again(self, doc: OpenDocument) -> None:
         """

@@ -133,7 +133,7 @@ class Session:
                 self._judging.begin([opened])
                 self.connection.start_connecting()
             case events.FoldersChanged(roots):
-                self._workspaces.roots = roots
+                self._workspaces.open_folders(roots)
                 self._persistence.begin_audit()
                 self._judging.begin(self._open.suspend())
             case events.FilesChanged():

@@ -93,10 +93,10 @@ class Stats:
     # requests for these, while none of the editor waited and while one did; one each, unless it was
     # left and taken up again
     streams: Counter[bool] = field(default_factory=Counter)
-    warm_steps: int = 0
+    _warm_steps: int = 0
     tokens: Counter[str] = field(default_factory=Counter)  # in `background` while none waited
-    guesses: Counter[bool] = field(default_factory=Counter)  # of what is cached, wrong and right
-    latencies_ms: tuple[deque[float], deque[float]] = field(  # elsewhere, and inside words
+    _guesses: Counter[bool] = field(default_factory=Counter)  # of what is cached, wrong and right
+    _latencies_ms: tuple[deque[float], deque[float]] = field(  # elsewhere, and inside words
         default_factory=lambda: (deque(maxlen=RECENT), deque(maxlen=RECENT))
     )
     answers: deque[Answered] = field(default_factory=lambda: deque(maxlen=N_KEYS))
@@ -113,19 +113,45 @@ class Stats:
         self.tokens["drafted"] += timings.draft_n
         self.tokens["draftsAccepted"] += timings.draft_accepted_n
         if timings.expected_n is not None:
-            self.guesses[timings.expected_n == timings.cache_n] += 1
+            self._guesses[timings.expected_n == timings.cache_n] += 1
 
     def count_warm(self, warmed: Warmed, *, waited_for: bool, is_first: bool = False) -> None:
         """Count one step of prefill; *is_first*: of what the first request at a place needs."""
         self.on_left(warmed.left if waited_for or is_first else 0)
-        self.warm_steps += 1
+        self._warm_steps += 1
         self.tokens[_name_cost(waited_for)] += warmed.evaluated
+
+    def count_generation(self) -> None:
+        """Count a completion that is asked of the backend."""
+        self.generations += 1
+
+    def count_stream(self, *, waited_for: bool) -> None:
+        """Count a request for a completion's text."""
+        self.streams[waited_for] += 1
+
+    def count_cuts(self, filters: Iterable[str]) -> None:
+        """Count the *filters* that changed a text."""
+        self.cuts.update(filters)
+
+    def count_next_edit(self, what: str) -> None:
+        """Count a next edit that was offered, shown, taken or dismissed."""
+        self.next_edits[what] += 1
+
+    def count_fate(self, fate: str, before: str) -> None:
+        """Count the *fate* of a suggestion, no longer the one *before*, if it had any."""
+        if before:
+            self.fates[before] -= 1
+        self.fates[fate] += 1
+
+    def count_accepted(self, n_chars: int) -> None:
+        """Count characters that the user took."""
+        self.accepted_chars += n_chars
 
     def count_answer(self, answer: Answer, ms: float, *, is_in_word: bool = False) -> None:
         """Count one request; what was cancelled has no answer that took a time."""
         self.outcomes[answer.key] += 1
         if answer.outcome is not Outcome.SUPERSEDED:
-            self.latencies_ms[is_in_word].append(ms)
+            self._latencies_ms[is_in_word].append(ms)
         spent = self.tokens - self._counted
         self._counted = self.tokens.copy()
         cost = spent["evaluated"], spent["background"]
@@ -148,7 +174,7 @@ class Stats:
             "completions": self.generations,
             "streams": self.streams[True],
             "streamsAhead": self.streams[False],
-            "warmSteps": self.warm_steps,
+            "warmSteps": self._warm_steps,
             "last": last
             and {
                 "outcome": last.key,
@@ -161,14 +187,14 @@ class Stats:
             "backend": describe(state),
             "tokens": {name: self.tokens[name] for name in TOKENS},
             "mirror": {
-                "right": self.guesses[True],
-                "wrong": self.guesses[False],
+                "right": self._guesses[True],
+                "wrong": self._guesses[False],
                 "cause": state.cache_problem,
             },
             "latencyMs": {
-                **percentiles([*chain(*self.latencies_ms)]),
-                "inWords": percentiles(self.latencies_ms[True]),
-                "elsewhere": percentiles(self.latencies_ms[False]),
+                **percentiles([*chain(*self._latencies_ms)]),
+                "inWords": percentiles(self._latencies_ms[True]),
+                "elsewhere": percentiles(self._latencies_ms[False]),
                 "model": percentile(
                     (answer.ms for answer in self.answers if answer.outcome == Outcome.BACKEND),
                     0.50,

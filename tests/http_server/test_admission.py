@@ -101,7 +101,7 @@ async def test_the_token(tmp_path: Path, token: str) -> None:
             assert answer.status_code == 401
             assert (await at_port.client.get("/", headers=said)).status_code == 200
         assert not at_port.port._routes.counts
-        assert sum(at_port.port.refused.values()) == 20
+        assert sum(at_port.port._page.refused.values()) == 20
         assert (await at_port.client.get("/page/state", headers=known)).status_code == 200
 
 

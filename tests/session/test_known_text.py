@@ -13,7 +13,7 @@ from fim_lsp.prompt.window import Window
 from fim_lsp.session.answering.completion import Completion
 from fim_lsp.session.answering.generation import Generation
 from fim_lsp.session.answering.life import StreamEvent, StreamState
-from fim_lsp.session.answering.texts import KnownText
+from fim_lsp.session.answering.texts import KnownText, KnownTexts
 from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import Workspaces
@@ -151,7 +151,7 @@ def test_how_far_a_generation_is(generation: Generation, typed: str, known: Know
 
 def test_a_generation_that_rests_is_over_until_it_is_joined() -> None:
     """What came is the answer then."""
-    generation, known = decoding("    ret", "urn"), KnownText()
+    generation, known = decoding("    ret", "urn"), KnownTexts()
     known.begin(generation)
     generation.happen(StreamEvent.KEY)
     assert generation.completion.at(request("    ret")).is_over
@@ -161,13 +161,15 @@ def test_a_generation_that_rests_is_over_until_it_is_joined() -> None:
 
 def test_what_ended_is_kept_and_no_longer_joined() -> None:
     """Its text is found where it began, once."""
-    generation, known = decoding("    ret", "urn x", StreamState.WHOLE), KnownText()
+    generation, known = decoding("    ret", "urn x", StreamState.WHOLE), KnownTexts()
     known.begin(generation)
-    assert known.joinable(SHOWN, request("    ret")) is generation
+    assert known.joinable(generation.doc, request("    ret")) is generation
     for _ in range(2):
         known.keep(generation, MODEL)
-    assert known.joinable(SHOWN, request("    ret")) is None
-    assert [one.text for one in known.at(request("    ret"), MODEL).candidates] == ["urn x"]
+    assert known.joinable(generation.doc, request("    ret")) is None
+    assert [
+        one.text for one in known.find(generation.doc, request("    ret"), MODEL).candidates
+    ] == ["urn x"]
 
 
 def test_the_odds_go_with_the_text() -> None:

@@ -50,7 +50,7 @@ async def test_the_ring_has_the_size_of_the_settings(open_session: OpenSession) 
     await typist.ask()
     await session.wait_idle()
     [workspace] = session._workspaces
-    limits = workspace.memory.limits
+    limits = workspace.memory._limits
     assert (limits.n_chunks, limits.chunk_lines) == (7, 32)
 
 

@@ -29,8 +29,7 @@ class Completion:
     *typed* is the middle at the cursor of *request*, where it began, *prompt* the one it began
     with, in *window*. *left* is how many tokens it may still have, *sample* 0 for the likeliest
     text. *raw* is all that came: it begins with what the prompt forced, and *tokens* spell it.
-    *is_unsure*: no more than a beginning of it can be shown where it began. *was_shown*: a request
-    was answered with a part of it.
+    *is_unsure*: no more than a beginning of it can be shown where it began.
     """
 
     request: CompletionRequest
@@ -44,7 +43,6 @@ class Completion:
     _logprob: float = 0.0  # of the text, as far as the tokens tell
     state: StreamState = StreamState.GENERATING
     is_unsure: bool = False
-    was_shown: bool = False
     _least: float = field(init=False)  # that it must have to be shown
     _n_judged: int = 0  # of *tokens*, when it was last seen whether they are enough
 
@@ -92,8 +90,8 @@ class Completion:
             window == self.window and self.typed.startswith(middle)
         )
 
-    def at(self, request: CompletionRequest) -> Known:
-        """Return what it says to *request* by now."""
+    def at(self, request: CompletionRequest, *, was_shown: bool = False) -> Known:
+        """Return what it says to *request* by now; *was_shown*: a part of it was, to another."""
         typed = request.document.before(request.position, self.window.anchor)
         said = self._said
         is_typed = self.is_over and said.is_typed(typed, request.cursor)
@@ -106,7 +104,7 @@ class Completion:
             is_over=self.state is not StreamState.GENERATING,
             is_settled=unsure and likely(left, request.sure).why == NOT_SURE,
             has_line="\n" in left.text.lstrip(),
-            was_shown=self.was_shown,
+            was_shown=was_shown,
         )
 
     def happen(self, event: StreamEvent) -> bool:

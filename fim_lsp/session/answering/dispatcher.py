@@ -106,7 +106,7 @@ class Dispatcher:
         frame = doc.view.ladder.current
         if frame is None or self.texts.find(doc, after, self._model).candidates:
             return
-        if self.texts.of(doc).joinable(frame.window, after):
+        if self.texts.joinable(doc, after):
             return
         if frame.prompt(request.place).suffix != frame.window.suffix:
             return  # the suggestion may come between a secret and the name that tells it is one
@@ -117,7 +117,7 @@ class Dispatcher:
 
     def _keep(self, generation: Generation) -> None:
         """Store the text of a generation that has ended as a known continuation."""
-        self.texts.of(generation.doc).keep(generation, self._model)
+        self.texts.keep(generation, self._model)
 
     async def aclose(self) -> None:
         """End all generations."""
@@ -153,19 +153,15 @@ class Dispatcher:
         cost = Timings()
         debounce_s = wait.debounce_s
         while True:
-            generation = self._joinable(request, doc)
+            generation = self.texts.joinable(doc, request)
             if generation is None:
                 await asyncio.sleep(debounce_s)
-                generation = self._joinable(request, doc) or await self._start(request, doc)
+                generation = self.texts.joinable(doc, request) or await self._start(request, doc)
             known, more = await self._wait(generation, request, wait)
             cost = cost.plus(more)
             if known.candidates or doc.current is not request.document:
                 return [*known.candidates] or [Candidate("")], cost
             debounce_s = 0.0  # the user typed ahead of it, and it says something else or no more
-
-    def _joinable(self, request: CompletionRequest, doc: OpenDocument) -> Generation | None:
-        frame = doc.view.ladder.current
-        return self.texts.of(doc).joinable(frame.window if frame else None, request)
 
     async def _start(
         self, request: CompletionRequest, doc: OpenDocument, sample: int = 0
@@ -189,8 +185,8 @@ class Dispatcher:
         completion = Completion(request, frame.window, typed, prompt, n_predict, sample)
         generation = Generation(completion, doc)
         if not sample:
-            self.texts.of(doc).begin(generation)
-            self._stats.generations += 1
+            self.texts.begin(generation)
+            self._stats.count_generation()
         return generation
 
     async def _wait(
@@ -211,15 +207,17 @@ class Dispatcher:
         generation.join(self._newest.claim(""))
         try:
             self._decoding.run(generation)
-            while not is_answered(known := completion.at(request), wait, loop.time()):
+            while True:
+                known = completion.at(request, was_shown=generation.was_shown)
+                if is_answered(known, wait, loop.time()):
+                    break
                 if is_sample and not generation.is_reachable:
                     break
                 [so_far] = known.candidates
                 if wait.on_lines and (n := so_far.text.count("\n")) > n_lines:
                     n_lines = n
                     wait.on_lines(so_far)
-                generation.news.clear()
-                await generation.news.wait()
+                await generation.wait_news()
             shown = known.has_line
             if known.is_over or known.is_settled or shown:
                 lingers_s = LINGER_S

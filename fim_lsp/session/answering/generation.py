@@ -37,7 +37,8 @@ class Generation:
     """
     *completion* is for *doc*. *waiting* is how many requests wait for it, *cost* what the model did
     for it so far, *effort* that for its prompt, which *is_evaluated* but for what the stream
-    evaluates. Each request that waits raises *error*.
+    evaluates. Each request that waits raises *error*. *was_shown*: a request was answered with a
+    part of it.
 
     *_claim* is of the last request that waited for it, to be the newest. Without one it goes on
     *_until* then, a time of the event loop.
@@ -51,6 +52,7 @@ class Generation:
     effort: Effort = field(default_factory=Effort)
     is_evaluated: bool = False
     news: asyncio.Event = field(default_factory=asyncio.Event)
+    was_shown: bool = False
     _claim: Claim[str] | None = None
     _until: float = 0.0
 
@@ -121,6 +123,11 @@ class Generation:
         self.news.set()
         return self.completion.happen(event)
 
+    async def wait_news(self) -> None:
+        """Wait for news that come from now on."""
+        self.news.clear()
+        await self.news.wait()
+
     def join(self, claim: Claim[str]) -> None:
         """Have a request wait for it, which decodes it further."""
         self.waiting += 1
@@ -134,7 +141,7 @@ class Generation:
         """
         self.waiting -= 1
         self._until = until
-        self.completion.was_shown |= shown
+        self.was_shown |= shown
 
     def go_ahead(self) -> None:
         """Decode without a request that waits, as long as nothing else is to be done."""
@@ -214,7 +221,7 @@ class Decoding:
 
     async def _decode(self, generation: Generation, model: PermittedModel) -> None:
         completion = generation.completion
-        self._stats.streams[generation.waiting > 0] += 1
+        self._stats.count_stream(waited_for=generation.waiting > 0)
         try:
             async with aclosing(model.stream(completion.next_request)) as replies:
                 async for reply in replies:

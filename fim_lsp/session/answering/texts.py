@@ -11,7 +11,6 @@ from collections import deque
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
-from fim_lsp.prompt.window import Window
 from fim_lsp.session.answering.generation import Generation
 from fim_lsp.session.answering.life import StreamEvent, StreamState
 from fim_lsp.session.state.model_view import ModelView
@@ -39,27 +38,6 @@ class KnownText:
         """Return what is known for *request* without waiting, of what *model* said."""
         kept = tuple(self.kept.find(request.cursor, model))
         return Known(kept, has_line=bool(kept))
-
-    def joinable(self, shown: Window | None, request: CompletionRequest) -> Generation | None:
-        """Return the generation under way, in the window *shown*, that agrees with *request*."""
-        if shown is None or request.position.line < shown.anchor:
-            return None
-        typed = request.document.before(request.position, shown.anchor)
-        under_way = self.generations
-        return next((one for one in under_way if one.completion.agrees(shown, typed)), None)
-
-    def begin(self, generation: Generation) -> None:
-        """Add *generation* to those under way."""
-        self.generations.appendleft(generation)
-
-    def keep(self, generation: Generation, model: str) -> None:
-        """Let go of *generation*, which has ended, and keep its text."""
-        if generation in self.generations:
-            self.generations.remove(generation)
-        completion = generation.completion
-        if completion.state in SAID:
-            [text] = completion.at(completion.request).candidates
-            self.kept.put(completion.request.cursor, text, model, completion.sample)
 
     def note_others(self, cursor: Cursor, model: str) -> None:
         """Note that *model* has said all the texts at *cursor* that it is asked for there."""
@@ -94,6 +72,29 @@ class KnownTexts:
         """Return what is known for *request* in *doc* without waiting, of what *model* said."""
         on_screen = doc.displayed.at(request, model) if doc.displayed else None
         return on_screen or self.of(doc).at(request, model)
+
+    def joinable(self, doc: OpenDocument, request: CompletionRequest) -> Generation | None:
+        """Return the generation under way in *doc* that agrees with *request*."""
+        frame = doc.view.ladder.current
+        if frame is None or request.position.line < frame.window.anchor:
+            return None
+        typed = request.document.before(request.position, frame.window.anchor)
+        under_way = self.of(doc).generations
+        return next((one for one in under_way if one.completion.agrees(frame.window, typed)), None)
+
+    def begin(self, generation: Generation) -> None:
+        """Add *generation* to those under way."""
+        self.of(generation.doc).generations.appendleft(generation)
+
+    def keep(self, generation: Generation, model: str) -> None:
+        """Let go of *generation*, which has ended, and keep its text, which *model* said."""
+        known = self.of(generation.doc)
+        if generation in known.generations:
+            known.generations.remove(generation)
+        completion = generation.completion
+        if completion.state in SAID:
+            [text] = completion.at(completion.request).candidates
+            known.kept.put(completion.request.cursor, text, model, completion.sample)
 
     def note_key(self, doc: OpenDocument) -> None:
         """Stop decoding what the cursor in *doc* can no longer reach."""

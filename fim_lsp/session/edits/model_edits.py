@@ -66,7 +66,8 @@ class ModelEdits:
             begin = window.choose_shown(question.edits, text.lines, history.prompt)
             return begin, window.ask(question.edits, text.lines, names, begin)
 
-        history.prompt, ask = await asyncio.to_thread(compose)
+        begin, ask = await asyncio.to_thread(compose)
+        history.keep_prompt(question, begin)
         prompt = prompt_of(form, ask) if ask else None
         if ask is None or prompt is None:
             return None

@@ -133,16 +133,16 @@ class NextEdits:
             doc = self._open.by_uri.get(event.uri or self._asked)
             if doc and (offered := doc.workspace.edits.offered):
                 doc.workspace.edits.dismiss(offered)
-                self._stats.next_edits["dismissed"] += 1
+                self._stats.count_next_edit("dismissed")
             return
         edits = self._offering(event.id)
         if edits is None or edits.offered is None:
             return
         if isinstance(event, NextEditTaken):
             edits.accept(edits.offered, self._clock())
-            self._stats.next_edits["taken"] += 1
+            self._stats.count_next_edit("taken")
         elif edits.mark_shown(event.id):
-            self._stats.next_edits["shown"] += 1
+            self._stats.count_next_edit("shown")
 
     def _question(self, doc: OpenDocument) -> Question | None:
         """
@@ -253,9 +253,8 @@ class NextEdits:
         else:
             number = str(next(self._numbers))
             at = self._clock()
-            self._stats.next_edits["offered"] += 1
-        edits.offered = edit._replace(id=number, why=self._why(edit), at=at)
-        return edits.offered
+            self._stats.count_next_edit("offered")
+        return edits.offer(edit._replace(id=number, why=self._why(edit), at=at))
 
     def _why(self, edit: NextEdit) -> str:
         """Return why it is proposed: the file of the earlier edit, or the model."""

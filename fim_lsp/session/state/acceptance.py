@@ -192,7 +192,7 @@ class Acceptance:
         end = at + n_chars
         if (n_new := end - max(at, offer.counted)) > 0:
             offer.counted = end
-            self._stats.accepted_chars += n_new
+            self._stats.count_accepted(n_new)
 
     def _end(self) -> None:
         offer = self._offer
@@ -211,10 +211,9 @@ class Acceptance:
             self._quiet.note_reaction(reaction, since)
 
     def _become(self, offer: OfferedSuggestion, fate: Fate) -> None:
-        if offer.fate is not Fate.UNSEEN:
-            self._stats.fates[offer.fate.value] -= 1
+        before = "" if offer.fate is Fate.UNSEEN else offer.fate.value
         offer.fate = fate
-        self._stats.fates[fate.value] += 1
+        self._stats.count_fate(fate.value, before)
 
 
 def _goes_on(offered: Edit, edit: Edit) -> bool:

@@ -132,6 +132,16 @@ class EditHistory:
         self._shown = number
         return before != number
 
+    def offer(self, edit: NextEdit) -> NextEdit:
+        """Note that *edit* is offered now, and return it."""
+        self.offered = edit
+        return edit
+
+    def keep_prompt(self, question: Question, begin: ShownPart) -> None:
+        """Begin later prompts with *begin*, unless a newer *question* was asked since."""
+        if not self.is_outdated(question):
+            self.prompt = begin
+
     def accept(self, edit: NextEdit, now: float) -> None:
         """Note that *edit*, which was offered, was applied: it is finished."""
         self.answers.note_acceptance(edit.proposal, edit.document.lines)

@@ -17,7 +17,7 @@ from fim_lsp.documents import Document, open_document
 from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.state.acceptance import Acceptance
 from fim_lsp.session.state.model_view import ModelView
-from fim_lsp.session.state.open_document import OpenDocument
+from fim_lsp.session.state.open_document import YANKS, OpenDocument
 from fim_lsp.session.state.workspaces import Workspace, Workspaces
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.lines_in_sight import lines_in_sight
@@ -55,6 +55,11 @@ class OpenDocuments:
         self.here = doc
         self.rests = rests
 
+    def ask_in(self, uri: str) -> OpenDocument | None:
+        """Note that a request is made in *uri*; return the document, None if it is not open."""
+        self.last_uri = uri
+        return self.by_uri.get(uri)
+
     def document(self, uri: str) -> Document | None:
         """Return the text of *uri*, None if it is not open."""
         return doc.document if (doc := self.by_uri.get(uri)) else None
@@ -69,8 +74,8 @@ class OpenDocuments:
             acceptance = before.acceptance  # what the user was shown of it stays on screen
         else:
             acceptance = Acceptance(self._stats, self._quiet, says_shown=self._says_shown)
-        doc = OpenDocument(document, self._view(uri), acceptance, len(text))
-        doc.yanks.extend(before.yanks if before else self._yanks.pop(uri, ()))
+        yanks = deque(before.yanks if before else self._yanks.pop(uri, ()), YANKS)
+        doc = OpenDocument(document, self._view(uri), acceptance, len(text), yanks=yanks)
         self.by_uri[uri] = doc
         doc.refuse_large()
         return doc

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from xxhash import xxh3_64_hexdigest
@@ -49,6 +49,10 @@ class SavedWorkspace:
     documents: dict[str, SavedDocument] = field(default_factory=dict)
     files: tuple[str, ...] = ()
     version: str = __version__
+
+    def without(self, uri: str) -> SavedWorkspace:
+        """Return the same, but for the last place in *uri*."""
+        return replace(self, documents={u: d for u, d in self.documents.items() if u != uri})
 
 
 def load(cache: Path, workspace: str) -> SavedWorkspace:

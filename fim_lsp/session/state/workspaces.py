@@ -145,7 +145,7 @@ class Workspace:
         await asyncio.wait([self._updating], timeout=CHOICE_S)
 
     async def _update_ring(self, viewport: Viewport, limits: RingLimits, config: Config) -> None:
-        self.memory.limits = self.memory.limits.grow(limits)
+        self.memory.grow(limits)
         if not limits.n_chunks:
             return
         await self.refresh(config.privacy)
@@ -248,9 +248,7 @@ OUTSIDE = 8  # folders outside of all roots that are remembered with nothing ope
 
 
 class Workspaces:
-    """
-    *roots* are the editor's folders.
-    """
+    """*roots* are the editor's folders."""
 
     def __init__(self) -> None:
         self.roots: tuple[str, ...] = ()
@@ -260,6 +258,10 @@ class Workspaces:
 
     def __iter__(self) -> Iterator[Workspace]:
         return iter(self._by_key.values())
+
+    def open_folders(self, roots: tuple[str, ...]) -> None:
+        """Go on with other *roots*."""
+        self.roots = roots
 
     def of(self, location: FileLocation, in_use: Callable[[], Collection[Workspace]]) -> Workspace:
         """
@@ -276,9 +278,7 @@ class Workspaces:
         return config.of(paths.local_path(next(iter(self.roots), "")))
 
     def _drop_unused(self, in_use: Collection[Workspace]) -> None:
-        """
-        Keep no root that the editor closed, and only so many folders in which nothing is open.
-        """
+        """Keep no root that the editor closed, and few folders in which nothing is open."""
         unused = [workspace for workspace in self._by_key.values() if workspace not in in_use]
         gone = [each for each in unused if each.root and each.root not in self.roots]
         outside = [each for each in unused if not each.root]
