@@ -456,7 +456,7 @@ def test_setup_takes_effect_at_once(tmp_path: Path) -> None:
 
 
 def test_the_page_in_a_browser(typed: Neovim, home: Path) -> None:
-    """:Fim page opens the address of the server's own page in the user's browser."""
+    """:Fim page opens the address of the server's own page in the user's browser, and says it: an opener may do nothing."""
     opened = home / "opened"
     opened.unlink(missing_ok=True)  # of another session
     script(
@@ -465,6 +465,7 @@ def test_the_page_in_a_browser(typed: Neovim, home: Path) -> None:
     )
     typed.send(ESCAPE + ":Fim page\r")
     typed.wait_until(opened.exists, "the browser")
+    assert f"fim: {opened.read_text()}" in typed.lua("vim.fn.execute('messages')")
     address, _, token = opened.read_text().partition("#")
     request = urllib.request.Request(
         f"{address}page/state", headers={"Authorization": f"Bearer {token}"}

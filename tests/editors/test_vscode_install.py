@@ -85,6 +85,30 @@ def test_a_program_of_the_repository_is_no_server(tmp_path: Path) -> None:
     assert run(FIND, repository, tmp_path, **env) == f"{repository}/bin/fim-lsp\n"
 
 
+OFFER = """
+import { offerInstallation } from "./server";
+await offerInstallation({ extensionPath: `${process.env.FOLDER}/extension` });
+"""
+
+
+@pytest.mark.parametrize(
+    ("trusted", "chosen", "ways"),
+    [
+        ("no", "", ["Manage Workspace Trust"]),
+        ("yes", "", ["Install It", "Set Its Path"]),
+        ("no", "/nowhere/fim-lsp", ["Clear the Setting", "Set Its Path"]),
+    ],
+)
+def test_a_missing_server_is_told_with_what_is_to_be_done_first(
+    trusted: str, chosen: str, ways: list[str], tmp_path: Path
+) -> None:
+    """Before an installation, trust: *Install It* would say only that it may not."""
+    make_wheel(tmp_path / "extension/server")
+    env = {"FIM_TRUSTED": trusted, "FIM_SERVER_PATH": chosen, "FOLDER": str(tmp_path)}
+    shown = run(OFFER, tmp_path, tmp_path, **env).strip()
+    assert shown.endswith(". " + " ".join(ways))
+
+
 def test_nothing_is_installed_in_a_workspace_that_is_not_trusted(tmp_path: Path) -> None:
     """The user reads why, and is shown the way."""
     make_wheel(tmp_path / "extension/server")

@@ -10,7 +10,7 @@ export const workspace = {
 };
 export const commands = { executeCommand: nothing };
 export const window = {
-  showErrorMessage: async (message) => console.log(message),
+  showErrorMessage: async (message, ...ways) => console.log(message, ...ways),
   showWarningMessage: async (message, ...ways) => console.log(message, ...ways),
   withProgress: (_, work) =>
     work({ report: nothing }, { isCancellationRequested: false, onCancellationRequested: () => ({ dispose: nothing }) }),

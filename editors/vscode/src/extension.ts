@@ -6,7 +6,7 @@ import { type Executable, LanguageClient, RevealOutputChannelOn, State } from "v
 import { EDIT, Edits } from "./edit";
 import { watch } from "./events";
 import { Growing } from "./growing";
-import { installServer, offerTrust, wheelOf } from "./install";
+import { installServer, wheelOf } from "./install";
 import { DISMISS, NextEdits, WHY } from "./nextEdit";
 import { offerModel } from "./offer";
 import { showPage } from "./page";
@@ -83,8 +83,7 @@ function trouble(message: string): Status {
 async function inTerminal(context: vscode.ExtensionContext, ...args: string[]): Promise<void> {
   const program = await findServer(context);
   if (program !== undefined) await runInTerminal(context, program, ...args);
-  else if (vscode.workspace.isTrusted || configuredPath() !== "") await offerInstallation(context);
-  else await offerTrust(); // what has to be done first
+  else await offerInstallation(context);
 }
 
 export async function deactivate(): Promise<void> {

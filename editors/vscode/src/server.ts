@@ -3,7 +3,7 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import * as vscode from "vscode";
-import { ownProgram, PROGRAM, wheelOf } from "./install";
+import { offerTrust, ownProgram, PROGRAM, wheelOf } from "./install";
 import { programPath } from "./processes";
 
 /** `fim.serverPath`, "" where it is not set. */
@@ -28,10 +28,12 @@ export async function findServer(context: vscode.ExtensionContext): Promise<stri
 
 /**
  * Say that the server is missing, where it was looked for, and what can be done. A wrong path is
- * offered to be cleared: what is installed is not looked at while it is set.
+ * offered to be cleared: what is installed is not looked at while it is set. In a workspace that is not
+ * trusted, where nothing is installed, trust is what has to come first.
  */
 export async function offerInstallation(context: vscode.ExtensionContext): Promise<void> {
   const configured = configuredPath();
+  if (configured === "" && !vscode.workspace.isTrusted) return offerTrust();
   const where = configured === "" ? "on the PATH" : `at ${configured} (setting fim.serverPath)`;
   const install = configured === "" ? "Install It" : "Clear the Setting";
   const choose = "Set Its Path";
