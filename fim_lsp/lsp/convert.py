@@ -290,7 +290,8 @@ def read_params(arguments: tuple[object, ...]) -> dict[str, Any]:
 
 
 def parse_roots(params: types.InitializeParams) -> tuple[str, ...]:
-    """Return the root folders that are on this machine."""
+    """Return the root folders that are on this machine; `rootUri` where no other is."""
     root = Path(params.root_path or "")
     only = params.root_uri or (root.as_uri() if root.is_absolute() else "")
-    return paths.on_disk(tuple(folder.uri for folder in params.workspace_folders or ()) or (only,))
+    folders = (folder.uri for folder in params.workspace_folders or ())
+    return paths.on_disk(tuple(folders)) or paths.on_disk((only,))

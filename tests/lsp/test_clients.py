@@ -93,6 +93,7 @@ ROWS = {
 }
 CLIENTS: dict[str, Simulator] = {
     "qtcreator-20.0.2": simulators.qt_creator,
+    "geany-lsp-2.1": simulators.lsp,
     "emacs_v29.1": simulators.lsp,
     "helix": simulators.lsp,
     "kakoune-lsp": simulators.kakoune,
