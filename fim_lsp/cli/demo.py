@@ -131,13 +131,15 @@ async def _type(
         rest = rest[len(key) :]
         before = await server.stats()
         answer = await server.complete(path, cursor)
-        costs.append(cost := _cost(before, await server.stats(), answer.ms))
+        cost = _cost(before, await server.stats(), answer.ms)
+        costs.append(cost)
         text = answer.suggestions[0].text if answer.suggestions else ""
         if n_taken := _right(text, rest):
             typed = MARGIN + body(server.document(path).lines[cursor.line])[: cursor.column] + "│"
             first, *more = text[:n_taken].split("\n")
             numbers = NUMBERS.format(cost.evaluated, cost.cached, f"{cost.ms:.1f}")
-            ghost = screen.paint(first := clip(first, width - len(typed)), "ghost")
+            first = clip(first, width - len(typed))
+            ghost = screen.paint(first, "ghost")
             space = " " * (width - len(typed) - len(first))
             screen.line(typed + ghost + space + screen.paint(numbers, "faint"))
             for below in more:

@@ -76,7 +76,8 @@ async def context(target: Target) -> list[Finding]:
         says = f"{says}, assumed: the server does not say"
         return [Finding("context", "warn" if state.n_ctx < SMALL_CONTEXT else "ok", says, fix)]
     if "slots" not in state.engine.guessed:
-        says += f" in each of {state.slots} slot{'s' * (state.slots != 1)}"
+        slots = "slot" if state.slots == 1 else "slots"
+        says += f" in each of {state.slots} {slots}"
     if state.n_ctx < SMALL_CONTEXT:
         fix = LARGER.get(_engine(state), LARGER[""])
         return [Finding("context", "warn", f"{says}: no room for other files", fix)]

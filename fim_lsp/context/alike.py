@@ -53,8 +53,8 @@ def find_partner(
         there = (place for place in scoped.find(old, row) if scoped.position(place)[1] == column)
         if (other := _partner(scoped, next(there, 0))) is not None:
             other_row, start = scoped.position(other)
-            shift = (len(new) - len(old)) * (other_row == row and start > column)
-            return [(other_row, start + shift)]
+            is_behind = other_row == row and start > column
+            return [(other_row, start + len(new) - len(old) if is_behind else start)]
     return None
 
 

@@ -173,7 +173,8 @@ class ScopedText:
         if "comment" in leaf.type or "string" in leaf.type or leaf.type in self.table["texts"]:
             is_whole = "callables" in self.table["traits"] and leaf.end_byte == at + size
             is_whole &= at - leaf.start_byte == (leaf.type == "simple_symbol")
-            return Place(at, way, self._read_text(at, size, way), sort=_CALLABLE * is_whole)
+            sort = _CALLABLE if is_whole else ""
+            return Place(at, way, self._read_text(at, size, way), sort=sort)
         is_name = leaf.type.endswith(_NAMES)
         is_name |= not self.table["leaves"].isdisjoint((leaf.type, edge))
         if leaf.type == "word":

@@ -274,8 +274,9 @@ def _same_member(
         is_elsewhere |= is_key and place.role is Role.KEY and not place.owner
         if place.role in (Role.MEMBER, Role.KEY) and (place.owner == owner or is_elsewhere):
             same.append(place)
-        if place.role is Role.REFERS and (place.owner == owner or is_constant):
-            same += [place] * (find_binding(place, binders, table) is None)
+        is_use = place.role is Role.REFERS and (place.owner == owner or is_constant)
+        if is_use and find_binding(place, binders, table) is None:
+            same.append(place)
     return same
 
 

@@ -76,7 +76,8 @@ def select_lines(document: Document, start: Position, end: Position) -> Selectio
     above, below = (unix("".join(part)) for part in around)
     above = above[-AROUND_CHARS:]
     below = below[:AROUND_CHARS]
-    shown = scrub_parts((above, "\n".join(lines), "\n" * bool(below) + below))[1]
+    rest = f"\n{below}" if below else ""
+    shown = scrub_parts((above, "\n".join(lines), rest))[1]
     clean = tuple(shown.split("\n"))
     near = (*above.split("\n")[-ABOVE_LINES:], *clean, *below.split("\n")[:BELOW_LINES])
     unit = unit_of(clean, near, document.language)

@@ -111,9 +111,9 @@ def _title(offer: NextEdit) -> str:
     proposal = offer.proposal
     line = proposal.line + 1
     n_removed = len(proposal.before)
-    where = f" {sanitize(offer.path, TITLE_CHARS)}" * bool(offer.path)
+    where = f" {sanitize(offer.path, TITLE_CHARS)}" if offer.path else ""
     if not proposal.after:
-        n_lines = f"{n_removed} line{'s'[: n_removed > 1]}"
+        n_lines = f"{n_removed} lines" if n_removed > 1 else "1 line"
         return f"Apply the next edit:{where} remove {n_lines} at line {line}"
     first = next((text for text in proposal.after if text.strip()), "")
     return f"Apply the next edit,{where} line {line}: {sanitize(first.strip(), TITLE_CHARS)}"
@@ -205,4 +205,8 @@ def _find_replaced(offer: NextEdit) -> tuple[Position, Position, str]:
         return Position(line, 0), Position(line + n_lines, 0), text
     last = len(lines) - 1  # the last line has no end: that of the line above goes, or comes
     start = Position(line - 1, body_length(lines[line - 1])) if line else Position(0, 0)
-    return start, Position(last, len(lines[last])), eol * bool(after) + eol.join(after)
+    return (
+        start,
+        Position(last, len(lines[last])),
+        "".join(eol + line_after for line_after in after),
+    )

@@ -152,7 +152,9 @@ class Messages:
     @staticmethod
     def count_lines(n_lines: int) -> str:
         """Say how much of a text is written."""
-        return f"{n_lines} line{'s' * (n_lines > 1)}" if n_lines else "reading the file"
+        if not n_lines:
+            return "reading the file"
+        return "1 line" if n_lines == 1 else f"{n_lines} lines"
 
     def close(self) -> None:
         """End all progress."""

@@ -93,4 +93,5 @@ def _change(before: Lines, after: Lines) -> str:
 def _quote(lines: Lines) -> str:
     """Return the first line that says something, marked where there are more."""
     first = next((line for line in lines if line.strip()), "")
-    return f"`{sanitize(first.strip(), LINE_CHARS)}`" + " …" * (len(lines) > 1)
+    quoted = f"`{sanitize(first.strip(), LINE_CHARS)}`"
+    return f"{quoted} …" if len(lines) > 1 else quoted

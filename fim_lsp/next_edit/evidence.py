@@ -154,7 +154,10 @@ def _around(rule: Rule | Block, example: Example, place: RulePlace) -> tuple[int
         end = place.line + len(place.before)
         above = lines[place.line - 1].strip() if place.line else ""
         below = lines[end].strip() if end < len(lines) else ""
-        return NEAR * (above == example.above.strip()), NEAR * (below == example.below.strip())
+        return (
+            NEAR if above == example.above.strip() else 0,
+            NEAR if below == example.below.strip() else 0,
+        )
     line = place.before[0].strip()
     other = example.before[0].strip()
     here = rule.places(line)

@@ -44,7 +44,8 @@ class Framing:
     def next_prompt(self, doc: OpenDocument, place: TextPlace) -> Prompt:
         """Return the prompt for *place* in the newest frame, evaluated or not."""
         self._prune(doc)
-        usable = doc.view.ladder.usable(place, budget := self._budget(doc))
+        budget = self._budget(doc)
+        usable = doc.view.ladder.usable(place, budget)
         return (usable or self._quick(doc, place, budget))[0].prompt(place)
 
     async def best(
@@ -64,7 +65,8 @@ class Framing:
 
         per_s = self._lane.connection.state.prefill_per_s
         most = COLD + window.first_tokens(per_s, by_hand=by_hand)
-        usable = doc.view.ladder.usable(place, budget := self._budget(doc))
+        budget = self._budget(doc)
+        usable = doc.view.ladder.usable(place, budget)
         costs = [((m := await measure(frame)).total - m.cached, frame) for frame in usable]
         if by_hand or all(cost >= COLD for cost, _ in costs):
             for frame in self._quick(doc, place, budget, by_hand=by_hand):

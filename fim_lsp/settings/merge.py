@@ -178,17 +178,20 @@ def _read(layer: Layer) -> _Said:
             values.append((option, reduce(_add_default, [_valid(option, each) for each in said])))
             continue
         line = f"line {lines[key]}: " if key in lines else ""
-        is_unknown = any(said) and (may_hide(key) or (key == _QUIET and not layer.trusted))
-        wrong.append(f"{layer.source}: {line}{problem}{UNTIL_MENDED * is_unknown}")
-        hides = hides or is_unknown * wrong[-1]
-    told = [layer.why_unknown] * bool(layer.why_unknown)
-    return _Said(values, told + _first(wrong, layer), hides)
+        told = f"{layer.source}: {line}{problem}"
+        if any(said) and (may_hide(key) or (key == _QUIET and not layer.trusted)):
+            told += UNTIL_MENDED
+            hides = hides or told
+        wrong.append(told)
+    unknown = [layer.why_unknown] if layer.why_unknown else []
+    return _Said(values, unknown + _first(wrong, layer), hides)
 
 
 def _first(wrong: list[str], layer: Layer) -> list[str]:
     """Return the first problems of a layer, and the number of the others."""
-    more = len(wrong) - _MOST_PROBLEMS
-    return wrong[:_MOST_PROBLEMS] + [f"{layer.source}: {more} more problems"] * (more > 0)
+    n_more = len(wrong) - _MOST_PROBLEMS
+    more = [f"{layer.source}: {n_more} more problems"] if n_more > 0 else []
+    return wrong[:_MOST_PROBLEMS] + more
 
 
 def _why_wrong(layer: Layer, key: str, said: list[Any], *, guess: bool) -> str:

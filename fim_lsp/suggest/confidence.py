@@ -79,7 +79,7 @@ def behind(token_odds: Iterable[Odds], n_typed: int) -> tuple[Odds, ...]:
     Return the odds of what is left of a text after *n_typed* characters of it, or, below 0, with as
     many before it.
     """
-    left = [Odds(-n_typed, None)] * (n_typed < 0)
+    left = [Odds(-n_typed, None)] if n_typed < 0 else []
     for (starts, _), (end, logprob) in pairwise([Odds(0, None), *token_odds]):
         if end > n_typed:
             left.append(Odds(end - n_typed, logprob if starts >= n_typed else None))

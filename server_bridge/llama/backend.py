@@ -341,8 +341,11 @@ class LlamaServer(Stateful):
         parts.append((kind, join_runs((marks_only, ids([t.id for t in middle])))))
         whole = join_runs(run for _, run in parts)
         # Instructions have a slot of their own, so that the next key finds its own as it was.
-        document = f"{prompt.repo}\n{prompt.path}" + "\ninstructions" * bool(prompt.turns)
-        document += ASIDE * prompt.aside
+        document = f"{prompt.repo}\n{prompt.path}"
+        if prompt.turns:
+            document += "\ninstructions"
+        if prompt.aside:
+            document += ASIDE
         return Encoded(document, tuple(parts), whole, middle, prompt.dropped)
 
     def _check_size(self, whole: Ids) -> None:

@@ -139,7 +139,8 @@ class OpenAiServer(Stateful):
         left = estimate.tokens(len(text) - len(part))
         # It may wait its turn, which only a stream can leave, or have told that it keeps nothing.
         goes_on = answer.is_begun and left > TAIL and estimate.keeps
-        return Warmed(timings.prompt_n * answer.is_begun, left if goes_on else 0)
+        n_evaluated = timings.prompt_n if answer.is_begun else 0
+        return Warmed(n_evaluated, left if goes_on else 0)
 
     async def complete(self, request: Request) -> Reply:
         """Decode at most `n_predict` tokens; once more, not streamed, where the turn was lost."""

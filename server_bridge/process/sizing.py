@@ -164,9 +164,8 @@ def state_bytes(facts: Facts) -> int:
         convolved = (facts.get("ssm.conv_kernel", 1) - 1) * channels
         convolved += (facts.get("shortconv.l_cache", 1) - 1) * width
         head = facts.get("wkv.head_size", 0)  # RWKV: a matrix per head, and what two shifts look at
-        return int(
-            n_recurrent * (convolved + inner * state + head * width + 2 * width * bool(head)) * F32
-        )
+        shifts = head * width + 2 * width if head else 0
+        return int(n_recurrent * (convolved + inner * state + shifts) * F32)
     except (KeyError, TypeError, ZeroDivisionError):
         return 0
 

@@ -319,5 +319,6 @@ def is_secret(field: Field, value: str) -> bool:
         plain = quoted and not field.rest and value.isalnum()
         odd = oddities(value) >= _TOKEN_ODD or (plain and is_password(value))
         return len(value) >= _LEAST[Rank.TOKEN] and odd
-    least = _KEY_ODD - 2 * (is_mixed(value, kinds=3) and is_strange(value, least=5))
+    is_random = is_mixed(value, kinds=3) and is_strange(value, least=5)
+    least = _KEY_ODD - 2 if is_random else _KEY_ODD
     return len(value) >= _LEAST[Rank.KEY] and oddities(value) >= least and not is_uuid(value)

@@ -97,7 +97,8 @@ def n_without_partner(text: str, language: str) -> int:
     n_openers = sum(sign in CLOSER for sign in signs)
     n_stray = len(signs) - n_openers - (n_openers - n_open)  # closing ones without a partner
     n_quotes = sum(bool(open_quote(line, language)) for line in text.split("\n"))
-    return n_open + n_stray + n_quotes - text.rstrip().endswith("{")  # which begins a block
+    n_blocks = 1 if text.rstrip().endswith("{") else 0  # that the text only begins
+    return n_open + n_stray + n_quotes - n_blocks
 
 
 def _find_closer_at_end(cursor: Cursor) -> str:

@@ -52,7 +52,8 @@ def _lift(parts: list[str], cursor: Cursor) -> list[str]:
     """Return lines of which the first is no deeper than it may be, and its block neither."""
     language = cursor.language
     unit = width(f"{cursor.unit}|")
-    deepest = _deepest(cursor, unit, depth := width(cursor.before + parts[0]))
+    depth = width(cursor.before + parts[0])
+    deepest = _deepest(cursor, unit, depth)
     if language == "python" and deepest and depth % unit:
         deepest = width(f"{cursor.before}|")  # what stands between two levels does not run
     if deepest is None or depth <= deepest or parts[0].lstrip()[0] in ".?":  # of a chain
