@@ -10,7 +10,7 @@ them, one without, and whole answers of a few tokens, of which nothing is seen b
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -21,11 +21,11 @@ from benchmarks.arguments import parser
 from benchmarks.real_sessions import recordings
 from benchmarks.real_sessions.expected import DATA, EMPTY, with_texts
 from benchmarks.real_sessions.readers import READERS
-from benchmarks.real_sessions.recordings import Spoken
-from benchmarks.real_sessions.replayed import ReplayedModel, speed
+from benchmarks.real_sessions.recordings import Said, Spoken
+from benchmarks.real_sessions.replayed import ReplayedModel, Speed, speed
 from benchmarks.real_sessions.simulated import play, virtual_time
 from server_bridge.llama.backend import join
-from server_bridge.protocol import Reply, Request
+from server_bridge.protocol import Reply, Request, Stop
 
 SPEEDS = (20, 40, 160)  # tokens decoded a second
 KINDS = ("people", "quick")
@@ -40,6 +40,17 @@ class Unsure(ReplayedModel):
             async for reply in replies:
                 tokens = tuple(token._replace(logprob=None) for token in reply.tokens)
                 yield replace(reply, tokens=tokens)
+
+
+class Ended(Unsure):
+    """The same, ended where the recording ends: there the model was not sure, and would have gone on."""
+
+    def __init__(self, says: Callable[[str, str], Said | None], pace: Speed) -> None:
+        def ends(middle: str, forced: str) -> Said | None:
+            said = says(middle, forced)
+            return (said[0], Stop.END) if said else None
+
+        super().__init__(ends, pace)
 
 
 class Whole(ReplayedModel):
@@ -69,6 +80,7 @@ class Way(NamedTuple):
 WAYS = (
     Way("streamed, with", ReplayedModel),
     Way("streamed, without", Unsure),
+    Way("streamed, without, ended", Ended),
     Way("whole, 16 tokens, with", Whole),
     Way("whole, 8 tokens, with", Shorter),
 )
@@ -78,6 +90,7 @@ def main() -> None:
     """Play, and print a row for each way, reader and speed."""
     arguments = parser("benchmarks.real_sessions.confidence", __doc__)
     arguments.add_argument("histories", nargs="+", type=Path, help="as for `expected`")
+    arguments.add_argument("--ways", default="", help="those that begin so")
     arguments.add_argument("--readers", type=int, default=2, help="play so many of each kind")
     options = arguments.parse_args()
     _, recorded = recordings.load(DATA / "held-out.json.xz")
@@ -90,6 +103,8 @@ def main() -> None:
     for kind in KINDS:
         for per_s in SPEEDS:
             for way in WAYS:
+                if not way.name.startswith(options.ways):
+                    continue
                 cell = EMPTY
                 for spoken, text in sessions:
                     for number in range(options.readers):

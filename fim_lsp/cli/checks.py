@@ -56,6 +56,12 @@ MEMORIES = {
 }
 
 
+KEPT = 0.5  # of a prompt; less is what two files have in common
+ONE_PROMPT = "llama-cpp-python"  # which does not tell
+ONE = "the server keeps one prompt: each switch of file evaluates the window again"
+MORE = "a llama.cpp server keeps more with -np 2 or --cache-ram; fewer chunks do not help"
+
+
 class Finding(NamedTuple):
     """
     The result of a check. *level* is ok, warn or bad (completions cannot work as set up); *fix*
@@ -168,6 +174,7 @@ async def cache(target: Target) -> list[Finding]:
     """Check that the server keeps what it evaluated when two files are edited in turn."""
     n_right = 0
     n_foretold = 0
+    kept = 0.0  # the largest share of a prompt, at a return to its file
     for typed in WORDS:
         for path in ("first.py", "second.py"):
             prompt = replace(TRIAL, path=path, middle=TRIAL.middle + typed)
@@ -178,7 +185,14 @@ async def cache(target: Target) -> list[Finding]:
                 return [Finding("cache", "warn", f"a completion failed: {error}")]
             n_foretold += cost.expected_n is not None
             n_right += cost.expected_n == cost.cache_n
+            if typed != WORDS[0]:
+                kept = max(kept, cost.cache_n / (cost.prompt_n + cost.cache_n))
     state = target.backend.state
+    if state.kind == "openai":
+        if state.engine.name == ONE_PROMPT:
+            return [Finding("cache", "ok", ONE)]
+        is_one = 0 < kept < KEPT and "cached" not in state.engine.guessed
+        return [Finding("cache", "ok", ONE, MORE)] if is_one else []
     if not n_foretold and not state.memory:
         return []
     says = f"{n_right} of {n_foretold} predictions of what the server keeps were right"

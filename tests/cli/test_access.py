@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from types import SimpleNamespace
 
 import pytest
 
-from fim_lsp.cli import server_checks
+from fim_lsp.cli import checks, server_checks
 from fim_lsp.cli.checks import Target
 from fim_lsp.cli.doctor import hung
 from fim_lsp.cli.server_checks import access, answers, context
 from fim_lsp.settings.files import STACKS, cache_folder
 from fim_lsp.settings.merge import Layer, merge_layers
+from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.llama.identity import open_to_pages
 from server_bridge.machine import private_files
 from server_bridge.protocol import Engine, Health, State
@@ -183,3 +185,15 @@ async def test_what_answers_do_not_tell_is_told(monkeypatch: pytest.MonkeyPatch)
     said = await streaming(state, [], monkeypatch)
     assert ["minConfidence" in each for each in said] == [True, False]
     assert "another request waits" in said[1]
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+async def test_a_server_that_keeps_one_prompt_is_told_of(*, keeps: bool) -> None:
+    """A real one with one slot: what it keeps of another prompt is in its memory beside, or nowhere."""
+    config, _ = merge_layers([])
+    with llama_server(BUNDLED, n_parallel=1, cache_ram_mib=256 if keeps else 0) as url:
+        async with aclosing(open_backend(BackendSettings("openai", url))) as backend:
+            found = await checks.cache(Target(config, (), backend, open_to_pages))
+    assert [("one prompt" in each.says, "-np 2" in each.fix) for each in found] == (
+        [] if keeps else [(True, True)]
+    )
