@@ -57,7 +57,8 @@ class TextClient:
         self.n_ctx = connected.n_ctx
         self.loses_turns: bool = known.loses_turns if known else False
         self._longest_answered = 0  # tokens
-        self._told = {"context"} if connected.says_context else set[str]()
+        # No end of an answer has left out yet how much was reused.
+        self._told = {"cached", "context"} if connected.says_context else {"cached"}
         self._http = http
         self.engine = connected.engine
         self._fields: OptionalFields = known._fields if known else OptionalFields(OPTIONAL)
@@ -90,7 +91,9 @@ class TextClient:
             growing = self._growing(text, options, streams=not (whole and self.loses_turns))
             async with asyncio.timeout(limit_s), aclosing(growing) as answers:
                 async for answer, timings in answers:
-                    if not (whole and answer.is_begun):
+                    # mlx_lm.server has no queue to leave: it tells how far it has evaluated
+                    waits = not (answer.is_begun or self.connected.is_mlx)
+                    if waits or not whole:
                         yield answer, timings
         except TimeoutError:
             raise BackendTimeout(f"{self._http.url} did not answer in time") from None
@@ -206,8 +209,10 @@ class TextClient:
 
     def _note_told(self, answer: StreamedAnswer) -> None:
         """Note what the server told of an answer; how much was reused only the end can tell."""
-        if answer.n_cached is not None or not answer.ended:
+        if answer.n_cached is not None:
             self._told.add("cached")
+        elif answer.ended:
+            self._told.discard("cached")
         if answer.pieces or not answer.text:
             self._told.add("confidence")
 

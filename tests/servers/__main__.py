@@ -1,27 +1,34 @@
 """
 Run the contract against the servers that are installed, or those whose names begin with an argument, and print the table.
+
+What came out is kept in the cache folder, so that servers can be run one at a time: the table has all.
 """
 
 from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.server_bridge.waiting import be_patient
 from tests.servers import rows
-from tests.servers.servers import SERVERS, NotRun, Server, running
+from tests.servers.servers import ENVIRONMENTS, SERVERS, NotRun, Server, running
 
 PATIENCE_S = 60.0  # a slow machine is no fault of a server
+KEPT = ENVIRONMENTS / "results.json"
+Result = dict[str, Any]
 
 
-def measure(server: Server) -> tuple[str, dict[str, str]]:
-    """Return the version of *server*, and what came of each row; or why it was not run."""
+def measure(server: Server) -> Result:
+    """Return version, date, and what came of each row; or why it was not run."""
+    date = f"{dt.datetime.now(dt.UTC):%d %B}"
     try:
         version = server.version
         with tempfile.TemporaryDirectory() as folder, running(server, Path(folder)) as at:
@@ -29,27 +36,33 @@ def measure(server: Server) -> tuple[str, dict[str, str]]:
             for row in rows.ROWS:
                 found[row.__name__] = asyncio.run(rows.run(row, at))
                 print(f"{server.name}: {row.__doc__}: {found[row.__name__]}", file=sys.stderr)
-            return version, found
+            return {"version": version, "date": date, "rows": found}
     except (NotRun, subprocess.CalledProcessError) as error:
         print(f"{server.name}: not run: {error}", file=sys.stderr)
-        return "not run", {}
+        return {"version": "not run", "date": date, "rows": {}}
 
 
-def table(results: dict[str, tuple[str, dict[str, str]]]) -> str:
+def table(results: dict[str, Result]) -> str:
     """
     Return the results as a table, a column for each server that was run, and before it in words the
     rows that are alike.
     """
-    ran = {name: found for name, (_, found) in results.items() if found}
+    ran = {name: result for name, result in results.items() if result["rows"]}
     cells = {
-        row: [found.get(row.__name__, "not run") for found in ran.values()] for row in rows.ROWS
+        row: [result["rows"].get(row.__name__, "not run") for result in ran.values()]
+        for row in rows.ROWS
     }
     alike = [row for row in rows.ROWS if len({*cells[row]}) == 1]
     words = "; ".join(f"{row.__doc__}: {cells[row][0]}" for row in alike)
     others = [name for name in results if name not in ran]
-    lines = [f"| {dt.datetime.now(dt.UTC).date()} | {' | '.join(ran)} |"]
-    lines += [f"|{' --- |' * (len(ran) + 1)}"]
-    lines += [f"| version | {' | '.join(results[name][0] for name in ran)} |"]
+    lines = [
+        f"| | {' | '.join(ran)} |",
+        f"|{' --- |' * (len(ran) + 1)}",
+        *(
+            f"| {of} | {' | '.join(one[of] for one in ran.values())} |"
+            for of in ("version", "date")
+        ),
+    ]
     lines += [
         f"| {row.__doc__} | {' | '.join(cells[row])} |" for row in rows.ROWS if row not in alike
     ]
@@ -59,20 +72,15 @@ def table(results: dict[str, tuple[str, dict[str, str]]]) -> str:
 
 
 def main(wanted: list[str]) -> None:
-    """Measure, and print; where it is stopped, what there is."""
-    chosen = [
-        server
-        for server in SERVERS
-        if not wanted or any(server.name.startswith(name) for name in wanted)
-    ]
-    results: dict[str, tuple[str, dict[str, str]]] = {}
+    """Measure, and print."""
+    kept = json.loads(KEPT.read_text("utf-8")) if KEPT.exists() else {}
     with pytest.MonkeyPatch.context() as patch:
         be_patient(patch, PATIENCE_S)
-        try:
-            for server in chosen:
-                results[server.name] = measure(server)
-        finally:
-            print(table(results), flush=True)
+        for server in SERVERS:
+            if not wanted or any(server.name.startswith(name) for name in wanted):
+                kept[server.name] = measure(server)
+                KEPT.write_text(json.dumps(kept, indent=1), "utf-8")
+    print(table({server.name: kept[server.name] for server in SERVERS if server.name in kept}))
 
 
 if __name__ == "__main__":

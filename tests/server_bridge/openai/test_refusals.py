@@ -13,7 +13,7 @@ import pytest
 from server_bridge.http.client import Http
 from server_bridge.http.responses import SIGN
 from server_bridge.openai import lengths
-from server_bridge.openai.backend import OpenAiServer
+from server_bridge.openai.backend import TAIL, OpenAiServer
 from server_bridge.openai.completion import GUIDE, OPTIONAL
 from server_bridge.openai.text_client import TextServer
 from server_bridge.protocol import BackendRejected, BackendUnavailable, PromptTooLong, Request
@@ -164,9 +164,10 @@ class Queue(Http):
         super().__init__("http://127.0.0.1:1")
         self._error = {"error": {"message": words, "code": 400}}
         self.bodies: list[dict[str, Any]] = []
+        self.listed = {"id": QWEN, "owned_by": "vllm"}
 
     async def get(self, path: str, *, named: bool = True, opens: bool = True) -> dict[str, Any]:
-        return {"data": [{"id": QWEN, "owned_by": "vllm"}]}
+        return {"data": [self.listed]}
 
     async def stream(self, path: str, body: bytes) -> AsyncGenerator[dict[str, Any], None]:
         self.bodies.append(json.loads(body))
@@ -186,6 +187,48 @@ async def test_a_request_that_waits_its_turn_is_not_begun(words: str) -> None:
 async def test_a_step_of_evaluation_waits_for_no_turn() -> None:
     """The stream does, and can be left."""
     assert await OpenAiServer(Queue("")).warm(prompt("    x = "), 100) == (0, 0)
+
+
+async def test_mlx_says_how_far_it_has_evaluated() -> None:
+    """Its comments are no queue: a step that left at the first one would have evaluated nothing."""
+    queue = Queue("")
+    queue.listed = {"id": QWEN, "object": "model"}
+    warmed = await OpenAiServer(queue).warm(prompt("    x = "), 4096)
+    assert warmed.evaluated > TAIL
+    assert warmed.left == 0
+
+
+ENDS = [  # whether an answer ends, and tells what was reused: whether that is a guess then
+    (["closed"], False),
+    (["untold"], True),
+    (["untold", "closed"], True),
+    (["untold", "told"], False),
+    (["told", "closed"], False),
+    (["told", "untold", "closed"], True),
+]
+
+
+@pytest.mark.parametrize(("ends", "is_guess"), ENDS)
+async def test_what_no_answer_tells_is_a_guess(ends: list[str], *, is_guess: bool) -> None:
+    """A stream that was closed tells nothing, and changes nothing of what is known."""
+    left = [*ends]
+
+    def answer(heard: Heard) -> tuple[int, bytes]:
+        if heard.method == "GET":
+            return 200, json.dumps({"data": [{"id": QWEN, "owned_by": "x"}]}).encode()
+        usage: dict[str, Any] = {"prompt_tokens": 9, "completion_tokens": 1}
+        usage |= {"prompt_tokens_details": {"cached_tokens": 3}} if left.pop(0) == "told" else {}
+        pieces = [{"choices": [{"text": "a"}]}, {"choices": [{"text": "b"}]}]
+        return 200, events(*pieces, {"choices": [{"finish_reason": "stop"}], "usage": usage})
+
+    with recorder(answer=answer) as running:
+        async with aclosing(OpenAiServer(Http(running.url))) as backend:
+            for end in ends:
+                async with aclosing(backend.stream(Request(prompt("    x = "), 4))) as replies:
+                    async for reply in replies:
+                        if end == "closed" and reply.text:
+                            break
+            assert ("cached" in backend.state.engine.guessed) is is_guess
 
 
 async def test_an_answer_that_has_begun_is_not_asked_for_again() -> None:
