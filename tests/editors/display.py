@@ -62,6 +62,12 @@ class Display:
         """Return the ids of the windows on screen with *title* in their names."""
         return self._do("search", "--onlyvisible", "--name", title, check=False)
 
+    def n_popups(self) -> int:
+        """Return how many windows are on screen besides the program's own."""
+        return (
+            len(self._do("search", "--onlyvisible", "--maxdepth", "1", "--class", ".").split()) - 1
+        )
+
     def press(self, *keys: str) -> None:
         self._do("key", "--clearmodifiers", "--delay", "30", *keys)
 

@@ -25,5 +25,5 @@ def opened(home: Path) -> Iterator[Desktop]:
         f"AllowedServerCommandLines={home / '.local/bin/fim-lsp'} --stdio\n"
         "[KTextEditor Document]\nWord Completion=false\nKeyword Completion=false\n"
     )
-    with closing(Desktop(home, ["kate"])) as editor:
+    with closing(Desktop(home, ["kate"], has_popups=False)) as editor:
         yield editor

@@ -20,7 +20,7 @@ from tests.editors.wire import Wire, is_of
 COMES_S = 30.0  # a suggestion, on a busy machine; then the last letter is typed again
 N_TRIES = 3
 N_KEYS = 30  # to the item, and on it
-ASKS_S = 4.0  # an editor, after the last key
+ASKS_S = 2.0  # an editor, after the last key; Qt Creator waits 0.4 s
 CLOSES_S = 2.0  # CodeMirror takes no key in the first 75 ms of a list
 
 
@@ -95,9 +95,13 @@ def _comes(seen: Callable[[], object], seconds: float) -> bool:
 
 
 class Desktop(Display):
-    """An editor with the one file of the project in *home*, whose messages are tapped."""
+    """
+    An editor with the one file of the project in *home*, whose messages are tapped; where it
+    *has_popups*, its list is a window.
+    """
 
-    def __init__(self, home: Path, argv: list[str]) -> None:
+    def __init__(self, home: Path, argv: list[str], *, has_popups: bool) -> None:
+        self._has_popups = has_popups
         [self.file] = (home / "shop").glob("*.py")
         self._wire = Wire.of(home)
         self._n_asked = 0
@@ -118,19 +122,28 @@ class Desktop(Display):
         for letter in (*letters, ""):
             if self._is_offered(row):
                 self.press("Return")
-                self.settle()
+                self._wait_for_list(is_open=False)
                 return
-            self._n_asked = self._wire.n_asked()
             self.type(letter)
         self.press("Escape", *["BackSpace"] * len(letters))
 
     def _is_offered(self, row: Row) -> bool:
-        """Return whether the client asked again, and got an item of the row's."""
+        """Return whether the client asked since it was last looked, got the row's item, and shows a list."""
         if not _comes(lambda: self._wire.n_asked() > self._n_asked, ASKS_S):
             return False
+        n_asked = self._wire.n_asked()
         self.wait_until(lambda: self._wire.last_items() is not None, "an answer")
+        if any(is_of(item, row) for item in self._wire.last_items() or ()):
+            return self._wait_for_list(is_open=True)
+        self._n_asked = n_asked
+        return False
+
+    def _wait_for_list(self, *, is_open: bool) -> bool:
+        """Return whether the list comes, or goes; that of Kate is drawn in its only window."""
+        if self._has_popups:
+            return _comes(lambda: (self.n_popups() > 0) == is_open, COMES_S)
         self.settle()
-        return any(is_of(item, row) for item in self._wire.last_items() or ())
+        return True
 
     def text(self) -> str:
         before = self.file.stat().st_mtime_ns

@@ -28,7 +28,7 @@ def opened(home: Path) -> Iterator[Desktop]:
     file.parent.mkdir()
     written = "".join(f"\\x{byte:x}" for byte in _number(TYPE_LIST, 1) + _server())
     file.write_text(f'[LanguageClient]\nclients="@Variant({written})"\n{AS_IT_IS}')
-    with closing(Desktop(home, ["qtcreator", *PLUGINS])) as editor:
+    with closing(Desktop(home, ["qtcreator", *PLUGINS], has_popups=True)) as editor:
         yield editor
 
 
