@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from fim_lsp.display import sanitize
 from fim_lsp.next_edit.edits import FinishedEdit, Lines
 from fim_lsp.next_edit.engine import Proposal
+from fim_lsp.next_edit.rule import is_word, token_changes
 
 REFUSED = 400
 """What is remembered, two for each "no"; a session has some tens."""
@@ -77,14 +78,20 @@ def why(proposal: Proposal, name: str, unopened: str = "") -> str:
     if example is None:
         return f"The model {sanitize(name)} proposes it, after your last edits."
     more = f", as {n_more} earlier edit{'s'[: n_more > 1]} did" if n_more else ""
-    made = _change(example.before, example.after)
     where = f" {sanitize(unopened)} is not open, and has the same text." if unopened else ""
     return (
-        f"It repeats your edit in {sanitize(name)}, line {example.line + 1}: {made}{more}.{where}"
+        f"It repeats your edit in {sanitize(name)}, line {example.line + 1}: "
+        f"{_change(example.before, example.after)}{more}.{where}"
     )
 
 
 def _change(before: Lines, after: Lines) -> str:
+    """Return what became of what: a name, where the lines differ in that one alone."""
+    match [
+        *{(made.old, made.new) for changes in map(token_changes, before, after) for made in changes}
+    ]:
+        case [((old,), (new,))] if len(before) == len(after) and is_word(old) and is_word(new):
+            return f"{_quote((old,))} became {_quote((new,))}"
     if not after:
         return f"{_quote(before)} went"
     return f"{_quote(before)} became {_quote(after)}" if before else f"{_quote(after)} came"

@@ -164,10 +164,7 @@ def test_it_is_drawn_by_clients_of_copilots_protocol(editor: Editor) -> None:
     rename(editor, 1, 7, 3)
 
     (item,) = inline_edits(editor)
-    why = (
-        "It repeats your edit in a.py, line 2: `check(hight)` became `check(height)`, as "
-        "1 earlier edit did."
-    )
+    why = "It repeats your edit in a.py, line 2: `hight` became `height`, as 1 earlier edit did."
     document, command = {"uri": A, "version": 3}, {**COMMAND, "arguments": ["1"]}
     text = "area = height * width"
     assert item == {

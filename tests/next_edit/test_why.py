@@ -21,7 +21,12 @@ def words(before: tuple[str, ...], after: tuple[str, ...], n_examples: int = 1, 
 @pytest.mark.parametrize(
     ("before", "after", "made"),
     [
-        (("  a = hight",), ("  a = height",), "`a = hight` became `a = height`"),
+        (("  a = hight",), ("  a = height",), "`hight` became `height`"),
+        (("f(hight)", "g(hight)"), ("f(height)", "g(height)"), "`hight` became `height`"),
+        (("x" * 80 + "1",), ("y",), f"`{'x' * 59}…` became `y`"),
+        (("a = hight + b",), ("a = height + c",), "`a = hight + b` became `a = height + c`"),
+        (("a = hight",), ("a = box.height",), "`a = hight` became `a = box.height`"),
+        (("f(hight)", "g()"), ("f(height)",), "`f(hight)` … became `f(height)`"),
         (("old()",), (), "`old()` went"),
         ((), ("", "new()"), "`new()` … came"),
         (("a", "b"), ("c",), "`a` … became `c`"),
