@@ -24,7 +24,9 @@ from tests.models import SPECIALS, add_vocabulary, bytelevel, finish
 
 ARCHITECTURES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 RECURRENT = [name for name, model in ARCHITECTURES.items() if model["recurrent"]]
-SLIDING = [name for name, model in ARCHITECTURES.items() if not model["recurrent"]]
+SLIDING = [
+    name for name, model in ARCHITECTURES.items() if "attention.sliding_window" in model["fields"]
+]
 WIDTH, N_LAYERS = 64, 4
 
 

@@ -63,6 +63,10 @@ def serve(model: str, settings: dict[str, Any]) -> None:
     params = xllamacpp.CommonParams()
     params.model.path = model
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1  # two spin against each other
+    if settings.pop("ngrams", False):  # as `fim-lsp serve` drafts, and sooner
+        kinds = xllamacpp.common_speculative_type
+        params.speculative.types = [kinds.COMMON_SPECULATIVE_TYPE_NGRAM_MOD]
+        params.speculative.ngram_mod.n_match = 4
     for name, value in (DEFAULTS | settings).items():
         setattr(params, name, value)
     server = xllamacpp.Server(params)

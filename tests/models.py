@@ -91,13 +91,9 @@ def write_model(
     out.add_layer_norm_rms_eps(1e-6)
     out.add_rope_freq_base(1e6)
     add_vocabulary(out, words)
-    weights = _weights(shape, len(words.tokens), words.kinds, np.random.default_rng(seed))
-    for name, values in weights:
-        if values.ndim == 2:
-            kind = gguf.GGMLQuantizationType.Q8_0
-            out.add_tensor(name, gguf.quants.quantize(values, kind), raw_dtype=kind)
-        else:
-            out.add_tensor(name, values)
+    values_of = weights(shape, len(words.tokens), words.kinds, np.random.default_rng(seed))
+    for name, values in values_of:
+        quantized(out, name, values)
     return finish(out, path)
 
 
@@ -151,6 +147,15 @@ def add_vocabulary(out: gguf.GGUFWriter, words: Vocabulary) -> None:
         out.add_tokenizer_model("llama")
         out.add_token_scores(words.scores)
         out.add_add_space_prefix(True)
+
+
+def quantized(out: gguf.GGUFWriter, name: str, values: np.ndarray) -> None:
+    """Add a tensor, in Q8_0 where it is a matrix."""
+    if values.ndim == 2:
+        kind = gguf.GGMLQuantizationType.Q8_0
+        out.add_tensor(name, gguf.quants.quantize(values, kind), raw_dtype=kind)
+    else:
+        out.add_tensor(name, values)
 
 
 def finish(out: gguf.GGUFWriter, path: Path) -> Path:
@@ -216,7 +221,7 @@ def _kind(token: str, specials: Sequence[str]) -> gguf.TokenType:
     return gguf.TokenType.UNUSED if token.startswith("[UNUSED") else gguf.TokenType.NORMAL
 
 
-def _weights(shape: Shape, n_vocab: int, kinds: Sequence[int], rng: np.random.Generator):
+def weights(shape: Shape, n_vocab: int, kinds: Sequence[int], rng: np.random.Generator):
     """Names and random values; the head never picks a special token, so text does not end."""
 
     def random(*size: int) -> np.ndarray:

@@ -2,9 +2,10 @@
 The contents of a llama.cpp server's slots, and what it sets aside of them in the host's memory.
 Pure.
 
-These are the rules of llama.cpp's `server_prompt_cache` (tools/server/server-task.cpp): a prompt that
-is the beginning of one that is saved is not saved again, one that is continued by it goes, and the
-oldest go while all take more than `--cache-ram`, but for one.
+These are the rules of llama.cpp's `server_prompt_cache` (tools/server/server-task.cpp): a prompt
+that is the beginning of one that is saved is not saved again, one that is continued by it goes, and
+so do the oldest until it fits into `--cache-ram`; one that does not fit alone is not saved. All
+that comes before a saved prompt is looked for.
 """
 
 from __future__ import annotations
@@ -81,21 +82,22 @@ def copy(memory: ModelMemory, content: Content) -> Content:
 
 
 def save(memory: ModelMemory, saved: Sequence[Content], content: Content) -> list[Content]:
-    """Return what is *saved*, oldest first, once *content* is, too."""
+    """Return what is *saved*, oldest first, once *content* is, too, and has room."""
     if not content.tokens or any(other.contains(content) for other in saved):
         return [*saved]
-    return [*(other for other in saved if not content.contains(other)), copy(memory, content)]
+    kept = [other for other in saved if not content.contains(other)]
+    return _drop_oldest(memory, [*kept, copy(memory, content)]) or [*saved]
 
 
-def drop_oldest(memory: ModelMemory, saved: list[Content]) -> list[Content]:
-    """Return what has room of what is *saved*, the latest at least."""
+def _drop_oldest(memory: ModelMemory, saved: list[Content]) -> list[Content]:
+    """Return the latest of what is *saved* that have room."""
     room = memory.aside_bytes
     if room is None or not memory.token_bytes:
         return saved[-N_SAVED:]
     sizes = [_count_bytes(memory, content) for content in saved]
     taken = sum(sizes)
     n_dropped = 0
-    while taken > room and n_dropped < len(sizes) - 1:
+    while taken > room:
         taken -= sizes[n_dropped]
         n_dropped += 1
     return saved[n_dropped:]

@@ -31,7 +31,6 @@ from server_bridge.llama.contents import (
     SIMILAR,
     Content,
     copy,
-    drop_oldest,
     is_set_aside,
     n_tokens,
     save,
@@ -107,7 +106,9 @@ class Mirror:
             return None
         content = self.held.get(self.predict_slot(prompt) if slot is None else slot, NOTHING)
         searches = (bool(content.tokens) or slot is None) and is_set_aside(content, prompt)
-        source = self._source(prompt, content, self._saved) if searches else StateSource(content)
+        source = StateSource(content)
+        if searches:
+            source = self._source(prompt, content, save(self.memory, self._saved, content))
         both = source.content.compare(prompt)
         if moves and self.moves and self.memory.kind in MOVABLE:
             reused = count_moved(source.content.tokens, prompt)
@@ -132,7 +133,9 @@ class Mirror:
         """
         Return how many tokens are reused once all slots were saved and the one taken was cleared.
         """
-        saved = [*self._saved, *(copy(self.memory, held) for held in self.held.values())]
+        saved = self._saved
+        for held in self.held.values():
+            saved = save(self.memory, saved, held)
         content = self._source(prompt, NOTHING, saved).content
         return self._count_reused(content, content.compare(prompt))
 
@@ -173,15 +176,14 @@ class Mirror:
         before = self.held.pop(slot, NOTHING)
         source = StateSource(before)
         if (before.tokens or not named) and is_set_aside(before, prompt):
+            self._saved = save(self.memory, self._saved, before)
             source = self._source(prompt, before, self._saved)
             if source.saved and n_reused is not None:
                 self._note_load(source.content, prompt, n_reused)
-            self._saved = save(self.memory, self._saved, before)
             if source.saved:  # loading takes it out of the memory
                 self._saved = [saved for saved in self._saved if saved is not source.content]
-            self._saved = drop_oldest(self.memory, self._saved)
         for idle in self.held.values():
-            self._saved = drop_oldest(self.memory, save(self.memory, self._saved, idle))
+            self._saved = save(self.memory, self._saved, idle)
         if self.unified:
             self.held.clear()
         points, n_kept = self._points(source.content, prompt, n_reused)

@@ -15,12 +15,17 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from server_bridge.machine.addresses import USUAL_PORTS
-from server_bridge.process.sizing import Facts, Limits, is_sliding, limits, state_bytes
+from server_bridge.process.sizing import (
+    N_CTX,
+    Facts,
+    Limits,
+    is_sliding,
+    limits,
+    state_bytes,
+)
 
 HOST = "127.0.0.1"  # there is no switch for another: a server for others needs more thought
 N_SLOTS = 2  # serve any number of documents, see `slots`
-# Per slot at most: a full ring of 16 chunks of 64 lines takes some 12,000, and a window.
-N_CTX = 16384
 N_BATCH = 512  # tokens between two looks at the queue: a new request waits for one batch at most
 N_PREDICT = 128  # where a request sets no limit: an endless /infill is refused or fills the context
 

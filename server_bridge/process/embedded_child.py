@@ -38,7 +38,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from server_bridge.machine import executables, locks
+from server_bridge.machine import executables, locks, pages
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 LOOK_S = 1.0  # between two looks for editors
@@ -97,6 +97,8 @@ def _start_server(settings: dict[str, Any]) -> tuple[dict[str, str], Any]:
         params = _parameters(settings, xllamacpp.CommonParams())
         params.fit_params = has_gpu(xllamacpp.get_device_info())
         server = xllamacpp.Server(params)
+        with suppress(OSError):  # no request can come before this has told where it is
+            pages.give_back_zeros()
         answer = {"url": server.listening_address, "engine": xllamacpp.__version__}
     except Exception as error:  # noqa: BLE001 (the parent gets it, whatever it was)
         return {"error": str(error) or type(error).__name__}, None

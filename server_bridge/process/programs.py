@@ -66,7 +66,7 @@ class EmbeddedSettings:
     model: str = str(BUNDLED)
     n_threads: int = 1
     n_slots: int = command_line.N_SLOTS
-    n_ctx: int = command_line.N_CTX
+    n_ctx: int = sizing.N_CTX
     n_batch: int = command_line.N_BATCH
     unload_s: int = 0  # without a request, before the model is taken out of memory; 0: never
     slots_dir: str = ""

@@ -4,11 +4,11 @@ copies of a state.
 
 A context costs memory whether it is used or not: 28 KB a token for a model of 1.5B parameters, 57
 KB for one of 7B. So it is as long as the model was trained for, as a full ring needs, and as an
-eighth of the memory allows, whichever is least. Another eighth holds prompts that are set aside
-(see `slots`: that is why two slots are enough); the rest is for the model itself and all other
-programs. A recurrent state is small, but the server keeps copies of it to go back to
-(`checkpoints`): 19 MiB each for Qwen3.5-2B, 75 MiB for Qwen3-Coder-Next. They come out of the
-part for prompts that are set aside.
+eighth of the memory allows, whichever is least. Prompts that are set aside (see `slots`: that is
+why two slots are enough) take as much as coming back to them is worth (`ROOM`), and another eighth
+at most; the rest is for the model itself and all other programs. A recurrent state is small, but
+the server keeps copies of it to go back to (`checkpoints`): 19 MiB each for Qwen3.5-2B, 75 MiB for
+Qwen3-Coder-Next. They come out of the part for prompts that are set aside, which take theirs along.
 """
 
 from __future__ import annotations
@@ -24,6 +24,12 @@ from typing import Any, BinaryIO, NamedTuple
 from server_bridge.llama.checkpoints import CLOSE_STEP, Kind, ModelMemory
 
 SHARE = 8  # of the memory: one part for the slots, one for prompts set aside
+# Tokens of a slot at most: a full ring of 16 chunks of 64 lines takes some 12,000, and a window.
+N_CTX = 16384
+# Bytes of all that is evaluated, in slots and set aside: more saves few tokens
+# (benchmarks/HISTORY.md). One full context is set aside of any model, six of a small one.
+ROOM = 1280 << 20
+MOST_ASIDE = 6 * N_CTX
 SMALLEST_CTX = 2048  # tokens; with less there is no room for other files
 USUAL_BYTES = 32 << 10  # a token, where the header does not tell
 USUAL_MEMORY = 8 << 30  # where the system does not tell
@@ -69,9 +75,15 @@ def checkpoints(facts: Facts, n_slots: int, memory: int) -> int:
 
 
 def set_aside(facts: Facts, n_slots: int, memory: int) -> int:
-    """Return bytes for prompts that are set aside: what copies of states leave."""
-    copies = checkpoints(facts, n_slots, memory) * n_slots * state_bytes(facts)
-    return max(0, memory // SHARE - copies)
+    """
+    Return bytes for prompts that are set aside: what copies of states leave, if there are any, else
+    what the slots do.
+    """
+    if n_bytes := state_bytes(facts):
+        return max(0, memory // SHARE - checkpoints(facts, n_slots, memory) * n_slots * n_bytes)
+    per_token = bytes_per_token(facts)
+    n_tokens = min(MOST_ASIDE, max(N_CTX, ROOM // per_token - n_slots * N_CTX))
+    return min(memory // SHARE, n_tokens * per_token)
 
 
 class Limits(NamedTuple):

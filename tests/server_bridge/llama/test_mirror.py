@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server_bridge.fim.layout import count_shared
+from server_bridge.fim.layout import WIDTH, count_shared
 from server_bridge.llama.checkpoints import Kind, ModelMemory
-from server_bridge.llama.contents import CELL_BYTES, Content, drop_oldest, save
+from server_bridge.llama.contents import CELL_BYTES, Content, save
 from server_bridge.llama.mirror import Mirror, Outlook
 from server_bridge.llama.slots import ExclusiveSlots
 
@@ -130,28 +130,43 @@ def document(n: int, n_more: int = 0) -> bytes:
 
 
 ENTRY = 100 * (1000 + CELL_BYTES)  # bytes of a document of a hundred tokens
-ROOMS = {  # bytes for what is set aside; of so many documents, those that are
-    "unknown": (None, 400, range(99, 399)),
-    "for ten": (10 * ENTRY, 40, range(29, 39)),
-    "for ten but a byte": (10 * ENTRY - 1, 40, range(30, 39)),
-    "for less than one": (1, 40, range(38, 39)),
-    "for many": (1000 * ENTRY, 350, range(349)),
+ROOMS = {  # bytes for what is set aside; of so many documents, those that are once the slot is cleared
+    "unknown": (None, 400, range(100, 400)),
+    "for ten": (10 * ENTRY, 40, range(30, 40)),
+    "for ten but a byte": (10 * ENTRY - 1, 40, range(31, 40)),
+    "for one": (ENTRY, 40, range(39, 40)),
+    "for less than one": (ENTRY - 1, 40, range(0)),
+    "for many": (1000 * ENTRY, 350, range(350)),
 }
 
 
 @pytest.mark.parametrize(("room", "n", "kept"), ROOMS.values(), ids=ROOMS)
 def test_what_is_set_aside_has_room(room: int | None, n: int, kept: range) -> None:
-    """The oldest go, one always stays; where the room is not known a count stands in for it."""
+    """The oldest go, and what has none alone is not kept; a count stands in for a room that is not known."""
     mirror = Mirror(1, memory=ModelMemory(Kind.PLAIN, token_bytes=1000, aside_bytes=room))
     for each in range(n):
         mirror.settle(0, document(each), document(each), named=True)
     found = [each for each in range(n) if mirror.expect_cleared(document(each, 1)) == 100]
-    assert found == [*kept, n - 1]  # the last one is in the slot
+    assert found == [*kept]
+
+
+@pytest.mark.parametrize(("n_entries", "reused"), [(2, 20), (3, 100)])
+def test_room_is_made_before_it_is_looked_for(n_entries: int, reused: int) -> None:
+    """What goes to make room for a slot's content cannot be loaded in its place."""
+    memory = ModelMemory(Kind.PLAIN, token_bytes=1000, aside_bytes=n_entries * ENTRY + ENTRY // 2)
+    mirror = Mirror(1, memory=memory)
+    first = document(1)
+    for each in (first, document(2), first[: 20 * WIDTH] + document(3)[: 80 * WIDTH]):
+        mirror.settle(0, packed(1), packed(1), named=True)
+        mirror.settle(0, each, each, named=True)
+    assert mirror.outlook(document(1, 1), 0) == Outlook(
+        reused, loaded=reused == 100, cut=reused == 20
+    )
 
 
 def test_states_count_for_what_is_set_aside() -> None:
     """A hybrid's prompts take their checkpoints along, and fewer have room."""
-    for state_bytes, n_kept in ((0, 10), (ENTRY, 3)):
+    for state_bytes, n_kept in ((0, 9), (ENTRY, 2)):
         memory = ModelMemory(
             Kind.RECURRENT, token_bytes=1000, aside_bytes=10 * ENTRY, state_bytes=state_bytes
         )
@@ -225,7 +240,7 @@ def test_what_has_an_unknown_end_is_no_beginning() -> None:
     kept = save(memory, save(memory, [], Content(known, n_behind=60)), Content(longer))
     assert [content.n for content in kept] == [100, 100]
     assert save(memory, kept, Content(longer[:200])) == kept
-    assert drop_oldest(memory, [*kept, Content(document(2))]) == [kept[1], Content(document(2))]
+    assert save(memory, kept, Content(document(2))) == [kept[1], Content(document(2))]
 
 
 def test_what_did_not_change_is_not_saved_twice() -> None:

@@ -103,7 +103,7 @@ def test_the_whole_line() -> None:
         "--model model.gguf --offline --host 127.0.0.1 --port 8012 --api-key-file /the.key "
         "--cors-origins localhost "
         "--parallel 2 --no-kv-unified --ctx-size 32768 --predict 128 --batch-size 512 --ubatch-size 512 --threads 4 "
-        "--cache-ram 2048 --cache-reuse 0 --slot-save-path /states/ "
+        "--cache-ram 448 --cache-reuse 0 --slot-save-path /states/ "
         "--spec-type ngram-mod --spec-ngram-mod-n-match 12 --spec-ngram-mod-n-min 2 "
         "--spec-ngram-mod-n-max 24"
     )

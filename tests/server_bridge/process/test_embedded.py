@@ -51,6 +51,20 @@ async def test_is_ready_and_gone_at_once(tmp_path: Path) -> None:
     assert backend.state.health is Health.UNKNOWN
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="pages are given back there")
+async def test_a_context_takes_no_memory_before_it_is_used() -> None:
+    """Sixteen slots of 10 MiB cost little more than one; and what is given back serves all the same."""
+    taken = []
+    for n_slots in (1, 16):
+        backend = Embedded(EmbeddedSettings(n_slots=n_slots))
+        model = await backend.connect()
+        assert backend.pid is not None
+        taken.append(processes.memory(backend.pid) >> 20)
+        assert (await model.complete(REQUEST)).text
+        await backend.aclose()
+    assert taken[1] - taken[0] < 60
+
+
 @pytest.mark.parametrize(
     ("kinds", "has_one"), [("CPU", False), ("CPU ACCEL", False), ("CPU GPU", True), ("IGPU", True)]
 )

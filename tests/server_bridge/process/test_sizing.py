@@ -97,7 +97,27 @@ def test_copies_of_a_state_leave_memory_for_others(n_gib: int) -> None:
     assert 8 <= copies <= 32
     assert taken + aside == memory // 8 or (aside, copies) == (0, 8)
     assert sizing.checkpoints(QWEN_1_5B, 2, memory) == 32
-    assert sizing.set_aside(QWEN_1_5B, 2, memory) == memory // 8
+
+
+@pytest.mark.parametrize(
+    ("per_token", "n_gib", "n_mib"),
+    [
+        (2 << 10, 24, 192), (2 << 10, 1, 128),  # six contexts
+        (12 << 10, 24, 896), (12 << 10, 4, 512),  # what two slots leave
+        (28 << 10, 24, 448), (28 << 10, 8, 448), (56 << 10, 64, 896), (56 << 10, 4, 512),  # one context
+    ],
+)  # fmt: skip
+def test_what_is_set_aside_takes_no_more_than_it_is_worth(
+    per_token: int, n_gib: int, n_mib: int
+) -> None:
+    """With the slots 1.25 GiB, one context at least, six at most; never more than an eighth of the memory."""
+    width = per_token // 2 // sizing.F16
+    facts = {
+        "block_count": 1, "embedding_length": width,
+        "attention.head_count": 1, "attention.head_count_kv": 1,
+    }  # fmt: skip
+    assert sizing.bytes_per_token(facts) == per_token
+    assert round(sizing.set_aside(facts, 2, n_gib * GIB) / MIB) == n_mib
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,328 @@
+"""
+The memory of the embedded engine, and the tokens that it evaluates for that, beside another checkout.
+
+    git worktree add /tmp/before f7b65c4e
+    python -m benchmarks.memory --beside /tmp/before                   # about half an hour
+    python -m benchmarks.memory --beside /tmp/before --documents 40
+
+*start*: the engine with the model, before the first prompt. *story*: files of Python's library are opened, typed in and
+come back to, as a developer did, with rests that are as long as the background needs; *visits*: forty
+documents behind one ring, each asked about once, and then each again. Memory is what smaps counts as the engine's own
+share (PSS) without the model's file, which is page cache.
+
+Story and visits run on a model of the same vocabulary with two narrow layers, whose keys and values are as long as those
+of one of the model's, on a machine that counts as having as much less memory. So the tokens, and which of them are kept,
+are the model's, in a hundredth of its time; of what is kept, as the engine logs it, and of all its slots' context, each
+layer that is not there is added.
+"""
+
+# ruff: noqa: PLC0415 (which checkout the imports are of is known when it runs)
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import re
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+HERE = Path(__file__).resolve().parents[1]
+SEED = 76
+LINES = range(40, 401)  # of a document
+NOT_READ = {"site-packages", "test", "tests", "idlelib", "lib2to3"}
+N_KEYS = 6  # typed at a visit, of one line
+# In the recorded session of `benchmarks.recorded` 25 of 37 visits come back to a file; how many others were edited since.
+RETURNS = 25 / 37
+FAR = {1: 17, 2: 2, 3: 3, 4: 1, 5: 2}
+RESTS = 0.5  # of the visits
+ELSEWHERE = 0.3  # of the returns are to another line
+N_VISITED = 40
+READY_S = 300.0
+N_LAYERS = 2
+N_CHARS = 1500  # of a document that is visited
+# llama.cpp's log: what is set aside
+ASIDE = re.compile(r"cache state: \d+ prompts, ([\d.]+) MiB")
+EVERY = 10  # documents between two lines that say how far it is
+MIB = 1 << 20
+MAPPING = re.compile(r"[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \d+\s*(.*)")
+
+
+class Visit(NamedTuple):
+    """The user types *keys* at the end of a line of the document number *n*, and perhaps rests."""
+
+    n: int
+    line: int
+    keys: str
+    rests: bool
+
+
+def documents(n: int) -> list[str]:
+    """Return the texts of *n* files of Python's library, in an order that is drawn."""
+    root = Path(sysconfig.get_path("stdlib"))
+    paths = [path for path in sorted(root.rglob("*.py")) if not NOT_READ & {*path.parts}]
+    texts = [path.read_text("utf-8", "replace") for path in paths]
+    fitting = [text for text in texts if text.count("\n") in LINES]
+    return random.Random(SEED).sample(fitting, min(n, len(fitting)))
+
+
+def story(texts: list[str]) -> Iterator[Visit]:
+    """Yield the visits: each document, and between them returns as far back as in the recorded session."""
+    rng = random.Random(SEED)
+    lines_at = dict[int, int]()
+    by_use = list[int]()
+    while len(by_use) < len(texts):
+        n = len(by_use)
+        if n > max(FAR) and rng.random() < RETURNS:
+            [far] = rng.choices([*FAR], [*FAR.values()])
+            n = by_use.pop(-1 - far)
+        by_use.append(n)
+        lines = texts[n].splitlines()
+        if n not in lines_at or rng.random() < ELSEWHERE:
+            lines_at[n] = rng.randrange(len(lines))
+        keys = "\n" + rng.choice([line for line in lines if line.strip()])[: N_KEYS - 1]
+        yield Visit(n, lines_at[n], keys, rng.random() < RESTS)
+        lines_at[n] += 1
+
+
+def private_mib(pid: int, model: str) -> int:
+    """Return the MiB of a process but for the pages of the file *model*."""
+    kib = 0
+    is_model = False
+    for line in Path(f"/proc/{pid}/smaps").read_text("utf-8").splitlines():
+        if mapping := MAPPING.match(line):
+            is_model = mapping[1] == model
+        elif line.startswith(("Pss:", "SwapPss:")) and not is_model:
+            kib += int(line.split()[1])
+    return kib >> 10
+
+
+class Asked(NamedTuple):
+    """
+    The *work* of a process: a *model* whose layers are 1 of *scale*, on a machine of as much less memory, through *n*
+    documents. Prompts set aside take *aside_mib* at most, unless that is 0.
+    """
+
+    work: str
+    model: str
+    n: int
+    scale: int = 1
+    aside_mib: int = 0
+
+
+class Engine(NamedTuple):
+    """The product's engine, and the file of its log."""
+
+    backend: Any
+    log: Path
+
+    def mib(self, asked: Asked) -> int:
+        """Return the MiB that it takes; keys and values count as if the model had all its layers."""
+        from server_bridge.process import sizing
+
+        private = private_mib(self.backend.pid, asked.model)
+        state = self.backend.state
+        per_token = sizing.bytes_per_token(sizing.read_facts(Path(asked.model)))
+        slots = state.slots * state.n_ctx * per_token / MIB
+        aside = [float(n) for n in ASIDE.findall(self.log.read_text("utf-8", "replace"))] or [0.0]
+        return round(private + (asked.scale - 1) * (slots + aside[-1]))
+
+
+@asynccontextmanager
+async def started(asked: Asked) -> Any:
+    """The product's engine, until the block ends."""
+    from server_bridge.process import sizing
+    from server_bridge.process.embedded import Embedded
+    from server_bridge.process.programs import EmbeddedSettings
+
+    memory = sizing.physical() // asked.scale
+    sizing.physical = lambda: memory
+    if asked.aside_mib:
+        sizing.set_aside = lambda *_: asked.aside_mib * MIB // asked.scale
+    with TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        backend = Embedded(EmbeddedSettings(model=asked.model, log=str(log)))
+        try:
+            yield Engine(backend, log)
+        finally:
+            await backend.aclose()
+
+
+async def start(asked: Asked) -> dict[str, int]:
+    """Return the memory of an engine that has seen no prompt."""
+    async with started(asked) as engine:
+        await engine.backend.connect()
+        return {"MiB": private_mib(engine.backend.pid, asked.model)}
+
+
+async def play(asked: Asked) -> dict[str, int]:
+    """Return the memory after the story, and the tokens that it took."""
+    from fim_lsp.session.session import Session
+    from fim_lsp.settings.merge import make_config
+
+    config = make_config({"completion.maxTokens": 4, "completion.debounceMs": 0})
+    async with started(asked) as engine:
+        session = Session(config, lambda _: engine.backend)
+        with TemporaryDirectory() as folder:
+            await visit_all(session, Path(folder), documents(asked.n))
+        stats: Any = session.stats()
+        mib = engine.mib(asked)
+        await session.aclose()
+    foreground = stats["tokens"]["evaluated"]
+    tokens = foreground + stats["tokens"]["background"]
+    return {"MiB": mib, "tokens": tokens, "foreground": foreground, **stats["mirror"]}
+
+
+async def visit_all(session: Any, folder: Path, texts: list[str]) -> None:
+    """Open *texts* in *folder*, and type in them as the story says."""
+    from fim_lsp import events
+    from fim_lsp.documents import Edit, Position
+
+    versions = dict[str, int]()
+    n_new = 0
+    for n, line, keys, rests in story(texts):
+        path = folder / f"module_{n}.py"
+        uri = path.as_uri()
+        if uri not in versions:
+            path.write_text(texts[n], "utf-8")
+            session.handle(events.Opened(uri, "python", 0, texts[n]))
+            versions[uri] = 0
+            n_new += 1
+            if n_new % EVERY == 0:
+                print(
+                    f"{folder.name}: {n_new} of {len(texts)} documents", file=sys.stderr, flush=True
+                )
+        session.handle(events.Focused(uri))
+        if not await session.connection.wait_ready(READY_S) and not session.connection.is_ready:
+            raise SystemExit(f"the engine does not start: {session.connection.state.message}")
+        at = Position(line, len(texts[n].splitlines()[line]) if versions[uri] == 0 else 0)
+        for key in keys:
+            versions[uri] += 1
+            session.handle(events.Changed(uri, versions[uri], (Edit(at, at, key),)))
+            at = Position(at.line + 1, 0) if key == "\n" else Position(at.line, at.column + 1)
+            session.handle(events.CursorMoved(uri, at))
+            await session.complete(uri, at, invoked=False)
+        if rests:
+            await session.wait_idle()
+
+
+async def visit(asked: Asked) -> dict[str, int]:
+    """Return the tokens that are evaluated at the second visit of each document."""
+    from server_bridge.protocol import Chunk, Prompt, Request
+
+    texts = documents(N_VISITED + 1)
+    ring = (Chunk("ring.py", texts.pop()),)
+    async with started(asked) as engine:
+        server = await engine.backend.connect()
+        for n_visit in (1, 2):
+            n_evaluated = 0
+            for n, text in enumerate(texts):
+                prompt = Prompt("repo", ring, f"module_{n}.py", text[:N_CHARS], "\n")
+                reply = await server.complete(Request(prompt, 1))
+                n_evaluated += reply.timings.prompt_n
+            print(f"visit {n_visit}: {n_evaluated} tokens", file=sys.stderr, flush=True)
+        return {"MiB": engine.mib(asked), "tokens": n_evaluated}
+
+
+WORK = {"start": start, "story": play, "visits": visit}
+
+
+def write_narrow(model: Path, path: Path) -> tuple[Path, int]:
+    """
+    Write a model with the vocabulary of *model*, and keys and values as long as in its layers; return its file, and
+    how many of these are one of its own.
+    """
+    import gguf
+    import numpy as np
+
+    from tests.models import Shape, Vocabulary, add_vocabulary, finish, quantized, weights
+
+    known = {name: field.contents() for name, field in gguf.GGUFReader(model).fields.items()}
+    n_heads = known["qwen2.attention.head_count"]
+    n_kv = known["qwen2.attention.head_count_kv"]
+    width = known["qwen2.embedding_length"] // n_heads * n_kv
+    shape = Shape(N_LAYERS, width, n_kv, n_kv, width)
+    words = Vocabulary(
+        known["tokenizer.ggml.tokens"], known["tokenizer.ggml.token_type"],
+        known["tokenizer.ggml.bos_token_id"], known["tokenizer.ggml.eos_token_id"],
+        merges=known["tokenizer.ggml.merges"],
+    )  # fmt: skip
+    out = gguf.GGUFWriter(path, "qwen2")
+    out.add_context_length(known["qwen2.context_length"])
+    out.add_embedding_length(shape.width)
+    out.add_block_count(shape.n_layers)
+    out.add_feed_forward_length(shape.n_ff)
+    out.add_head_count(shape.n_heads)
+    out.add_head_count_kv(shape.n_kv_heads)
+    out.add_layer_norm_rms_eps(1e-6)
+    out.add_rope_freq_base(known["qwen2.rope.freq_base"])
+    add_vocabulary(out, words)
+    for name, values in weights(shape, len(words.tokens), words.kinds, np.random.default_rng(SEED)):
+        quantized(out, name, values)
+    return finish(out, path), known["qwen2.block_count"] // N_LAYERS
+
+
+def run(root: Path, asked: Asked) -> dict[str, int]:
+    """Return what the checkout at *root* comes to, in a process and with the packages of its own."""
+    python = root / ".venv/bin/python"
+    command = [
+        str(python if python.exists() else sys.executable),
+        "-P",
+        __file__,
+        "--one",
+        str(root),
+    ]
+    done = subprocess.run(
+        [*command, json.dumps(asked)], cwd=root, stdout=subprocess.PIPE, check=True, text=True
+    )
+    found: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
+    limit = f", {asked.aside_mib} MiB aside" if asked.aside_mib else ""
+    print(f"{root.name}, {asked.work}{limit}: {found}", flush=True)
+    return found
+
+
+def measure(root: str, asked: Asked) -> None:
+    """Print what the checkout at *root* does."""
+    sys.path.insert(0, root)
+    print(json.dumps(asyncio.run(WORK[asked.work](asked))))
+
+
+def main() -> None:
+    """Print the memory and the tokens of both, or of this one by what may be set aside."""
+    if sys.argv[1:2] == ["--one"]:
+        measure(sys.argv[2], Asked(*json.loads(sys.argv[3])))
+        return
+    from benchmarks import arguments
+
+    parser = arguments.parser("benchmarks.memory", __doc__)
+    add = parser.add_argument
+    add("--beside", type=Path, help="the other checkout")
+    add("--model", type=arguments.model_file, default="0.5b", help="0.5b, 1.5b or a file")
+    add("--documents", type=int, default=200, help="in the story")
+    add("--work", type=arguments.names(WORK), default=[*WORK], help=", ".join(WORK))
+    add("--aside", type=int, default=0, metavar="MIB", help="this one's limit of what is set aside")
+    options = parser.parse_args()
+    with TemporaryDirectory() as folder:
+        narrow, scale = write_narrow(options.model, Path(folder) / "narrow.gguf")
+        for work in options.work:
+            of = (
+                (str(options.model), 0)
+                if work == "start"
+                else (str(narrow), options.documents, scale)
+            )
+            now = run(HERE, Asked(work, *of)._replace(aside_mib=options.aside))
+            old = run(options.beside.resolve(), Asked(work, *of)) if options.beside else {}
+            shares = {
+                name: round(now[name] / old[name], 3) for name in ("MiB", "tokens") if name in old
+            }
+            print(f"{work}: {shares}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Memory that holds zeros is given back, and reads as before."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import sys
+
+import pytest
+
+from server_bridge.machine import pages
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it does nothing")
+
+PAGE = mmap.PAGESIZE
+SIZE = 3 * pages.LEAST
+
+
+class Buffer:
+    """Anonymous memory that was written to from end to end, as llama.cpp writes zeros."""
+
+    def __init__(self) -> None:
+        self.memory = mmap.mmap(-1, SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self._address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        ctypes.memset(self._address, 0, SIZE)
+
+    def n_resident(self) -> int:
+        """Return the bytes that it takes."""
+        held = (ctypes.c_ubyte * (SIZE // PAGE))()
+        ctypes.CDLL(None).mincore(ctypes.c_void_p(self._address), ctypes.c_size_t(SIZE), held)
+        return sum(page & 1 for page in held) * PAGE
+
+
+@pytest.mark.parametrize(
+    ("written", "n_kept"),
+    [
+        ((), 0),
+        ((0,), 1), ((SIZE - 1,), 1), ((pages.LEAST + 5,), 1),  # what is left is long enough
+        ((pages.LEAST - 1, 2 * pages.LEAST - 1), 2 * pages.LEAST // pages.BLOCK),
+        (range(0, SIZE, pages.LEAST), SIZE // pages.BLOCK),  # and here nowhere
+    ],
+)  # fmt: skip
+def test_long_runs_of_zeros_are_given_back(written: tuple[int, ...], n_kept: int) -> None:
+    """But for the blocks that hold something, and shorter runs; every byte reads as it was."""
+    buffer = Buffer()
+    for at in written:
+        buffer.memory[at] = 7
+    before = buffer.n_resident()
+    given = pages.give_back_zeros()
+    assert before == SIZE
+    kept = buffer.n_resident()
+    assert kept <= (n_kept + 2) * pages.BLOCK  # its ends may stand across a block
+    assert given >= SIZE - kept - 2 * pages.BLOCK
+    assert {at for at in range(0, SIZE, PAGE // 4) if buffer.memory[at]} <= {*written}
+    assert all(buffer.memory[at] == 7 for at in written)
