@@ -12,8 +12,7 @@ share (PSS) without the model's file, which is page cache.
 
 Story and visits run on a model of the same vocabulary with two narrow layers, whose keys and values are as long as those
 of one of the model's, on a machine that counts as having as much less memory. So the tokens, and which of them are kept,
-are the model's, in a hundredth of its time; of what is kept, as the engine logs it, and of all its slots' context, each
-layer that is not there is added.
+are the model's, in a hundredth of its time. Memory is measured at the start alone.
 """
 
 # ruff: noqa: PLC0415 (which checkout the imports are of is known when it runs)
@@ -47,8 +46,6 @@ N_VISITED = 40
 READY_S = 300.0
 N_LAYERS = 2
 N_CHARS = 1500  # of a document that is visited
-# llama.cpp's log: what is set aside
-ASIDE = re.compile(r"cache state: \d+ prompts, ([\d.]+) MiB")
 EVERY = 10  # documents between two lines that say how far it is
 MIB = 1 << 20
 MAPPING = re.compile(r"[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \d+\s*(.*)")
@@ -116,24 +113,6 @@ class Asked(NamedTuple):
     aside_mib: int = 0
 
 
-class Engine(NamedTuple):
-    """The product's engine, and the file of its log."""
-
-    backend: Any
-    log: Path
-
-    def mib(self, asked: Asked) -> int:
-        """Return the MiB that it takes; keys and values count as if the model had all its layers."""
-        from server_bridge.process import sizing
-
-        private = private_mib(self.backend.pid, asked.model)
-        state = self.backend.state
-        per_token = sizing.bytes_per_token(sizing.read_facts(Path(asked.model)))
-        slots = state.slots * state.n_ctx * per_token / MIB
-        aside = [float(n) for n in ASIDE.findall(self.log.read_text("utf-8", "replace"))] or [0.0]
-        return round(private + (asked.scale - 1) * (slots + aside[-1]))
-
-
 @asynccontextmanager
 async def started(asked: Asked) -> Any:
     """The product's engine, until the block ends."""
@@ -145,20 +124,18 @@ async def started(asked: Asked) -> Any:
     sizing.physical = lambda: memory
     if asked.aside_mib:
         sizing.set_aside = lambda *_: asked.aside_mib * MIB // asked.scale
-    with TemporaryDirectory() as folder:
-        log = Path(folder) / "log"
-        backend = Embedded(EmbeddedSettings(model=asked.model, log=str(log)))
-        try:
-            yield Engine(backend, log)
-        finally:
-            await backend.aclose()
+    backend = Embedded(EmbeddedSettings(model=asked.model))
+    try:
+        yield backend
+    finally:
+        await backend.aclose()
 
 
 async def start(asked: Asked) -> dict[str, int]:
     """Return the memory of an engine that has seen no prompt."""
-    async with started(asked) as engine:
-        await engine.backend.connect()
-        return {"MiB": private_mib(engine.backend.pid, asked.model)}
+    async with started(asked) as backend:
+        await backend.connect()
+        return {"MiB": private_mib(backend.pid, asked.model)}
 
 
 async def play(asked: Asked) -> dict[str, int]:
@@ -167,16 +144,15 @@ async def play(asked: Asked) -> dict[str, int]:
     from fim_lsp.settings.merge import make_config
 
     config = make_config({"completion.maxTokens": 4, "completion.debounceMs": 0})
-    async with started(asked) as engine:
-        session = Session(config, lambda _: engine.backend)
+    async with started(asked) as backend:
+        session = Session(config, lambda _: backend)
         with TemporaryDirectory() as folder:
             await visit_all(session, Path(folder), documents(asked.n))
         stats: Any = session.stats()
-        mib = engine.mib(asked)
         await session.aclose()
     foreground = stats["tokens"]["evaluated"]
     tokens = foreground + stats["tokens"]["background"]
-    return {"MiB": mib, "tokens": tokens, "foreground": foreground, **stats["mirror"]}
+    return {"tokens": tokens, "foreground": foreground, **stats["mirror"]}
 
 
 async def visit_all(session: Any, folder: Path, texts: list[str]) -> None:
@@ -218,8 +194,8 @@ async def visit(asked: Asked) -> dict[str, int]:
 
     texts = documents(N_VISITED + 1)
     ring = (Chunk("ring.py", texts.pop()),)
-    async with started(asked) as engine:
-        server = await engine.backend.connect()
+    async with started(asked) as backend:
+        server = await backend.connect()
         for n_visit in (1, 2):
             n_evaluated = 0
             for n, text in enumerate(texts):
@@ -227,7 +203,7 @@ async def visit(asked: Asked) -> dict[str, int]:
                 reply = await server.complete(Request(prompt, 1))
                 n_evaluated += reply.timings.prompt_n
             print(f"visit {n_visit}: {n_evaluated} tokens", file=sys.stderr, flush=True)
-        return {"MiB": engine.mib(asked), "tokens": n_evaluated}
+        return {"tokens": n_evaluated}
 
 
 WORK = {"start": start, "story": play, "visits": visit}
