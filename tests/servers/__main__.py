@@ -52,23 +52,22 @@ def table(results: dict[str, Result]) -> str:
         row: [result["rows"].get(row.__name__, "not run") for result in ran.values()]
         for row in rows.ROWS
     }
-    alike = [row for row in rows.ROWS if len({*cells[row]}) == 1]
-    words = "; ".join(f"{row.__doc__}: {cells[row][0]}" for row in alike)
+    said = {row: {*cells[row]} - rows.NOTHING for row in rows.ROWS}
+    alike = [row for row in rows.ROWS if len(said[row]) == 1]
+    words = "; ".join(f"{row.__doc__}: {said[row].pop()}" for row in alike)
     others = [name for name in results if name not in ran]
+    dates = {result["date"] for result in ran.values()}
     lines = [
-        f"| | {' | '.join(ran)} |",
+        f"| {' to '.join(sorted(dates))} | {' | '.join(ran)} |",
         f"|{' --- |' * (len(ran) + 1)}",
-        *(
-            f"| {of} | {' | '.join(one[of] for one in ran.values())} |"
-            for of in ("version", "date")
-        ),
+        f"| version | {' | '.join(result['version'] for result in ran.values())} |",
     ]
     lines += [
         f"| {row.__doc__} | {' | '.join(cells[row])} |" for row in rows.ROWS if row not in alike
     ]
     if others:
         lines += ["", f"Not run: {', '.join(others)}"]
-    return "\n".join([f"Alike at each of them: {words}.", "", *lines])
+    return "\n".join([f"Alike at each that has it: {words}.", "", *lines])
 
 
 def main(wanted: list[str]) -> None:

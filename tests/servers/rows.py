@@ -41,6 +41,9 @@ STEP = 256  # tokens that are evaluated ahead in one go
 MOST_STEPS = 20
 ROUNDS = 5
 YES = "yes"
+# Where a row is not about a server.
+NO_CONTEXT, NO_SWAP, NO_PATH, NO_KEY = "no context", "none to swap", "not of this kind", "no key"
+NOTHING = {NO_CONTEXT, NO_SWAP, NO_PATH, NO_KEY, "not run"}
 Row = Callable[[Running], Awaitable[str]]
 
 
@@ -178,7 +181,7 @@ async def pieces(server: Running) -> str:
 async def with_path(server: Running) -> str:
     """An address that ends in /v1"""
     if server.settings["kind"] != "openai":
-        return "not of this kind"
+        return NO_PATH
     async with backend(server, url=f"{server.url}/v1") as model:
         return YES if await text_of(model, REQUEST) else "no"
 
@@ -325,13 +328,13 @@ async def _say_of_long(server: Running, n_told: int, share: float) -> str:
 async def too_long(server: Running) -> str:
     """A prompt eight times as long as the context, and then a short one"""
     n_ctx = server.server.n_ctx
-    return await _say_of_long(server, 16 * n_ctx, 8.0) if n_ctx else "no context of its own"
+    return await _say_of_long(server, 16 * n_ctx, 8.0) if n_ctx else NO_CONTEXT
 
 
 async def half_context(server: Running) -> str:
     """A context half of what was said, a prompt of two thirds of that, and then a short one"""
     n_ctx = server.server.n_ctx
-    return await _say_of_long(server, 2 * n_ctx, 4 / 3) if n_ctx else "no context of its own"
+    return await _say_of_long(server, 2 * n_ctx, 4 / 3) if n_ctx else NO_CONTEXT
 
 
 async def _hand(user: Typist) -> str:
@@ -403,7 +406,7 @@ async def swapped(server: Running) -> str:
 async def another_model(server: Running) -> str:
     """Another model is served there while a stream runs: the next key has a text of that"""
     if not server.server.swaps:
-        return "none to swap"
+        return NO_SWAP
     async with backend(server) as model:
         with suppress(BackendError):
             async with aclosing(model.stream(replace(REQUEST, n_predict=200))) as replies:
@@ -423,7 +426,7 @@ async def another_model(server: Running) -> str:
 async def wrong_key(server: Running) -> str:
     """A wrong key is named"""
     if not server.server.has_key:
-        return "no key"
+        return NO_KEY
     os.environ["FIM_TEST_WRONG"] = "sk-wrong"
     async with backend(server, apiKeyEnv="FIM_TEST_WRONG") as model:
         try:
