@@ -37,6 +37,7 @@ from server_bridge.protocol import (
     Reply,
     Request,
     State,
+    Stop,
     Warmed,
     rest,
 )
@@ -51,6 +52,8 @@ CONNECT_ALL_S = 4.0
 # STEP_S.
 COLD_S = 1.0
 STEP_S = 0.25
+# Where another server can go on: of an answer that does not grow, whatever else is sent.
+TEXT_S = 2.0
 
 
 class Endpoints:
@@ -118,12 +121,12 @@ class Endpoints:
         """See `Model`; where a server fails in the middle of it, the next one goes on."""
         left: Request | None = request
         while left is not None:
-            reply, replies = await self._decode(left.prompt, partial(_begin, left))
+            so_far, replies = await self._decode(left.prompt, partial(self._begin, left))
             endpoint = self._serving
-            so_far = [reply]
             async with aclosing(replies):
                 try:
-                    yield reply
+                    for reply in (*so_far,):
+                        yield reply
                     async for reply in replies:
                         so_far.append(reply)
                         yield reply
@@ -149,6 +152,30 @@ class Endpoints:
         """Close all of them."""
         for endpoint in self._endpoints:
             await endpoint.aclose()
+
+    async def _begin(
+        self, request: Request, model: Model
+    ) -> tuple[list[Reply], AsyncGenerator[Reply, None]]:
+        """Return an answer up to its first text, and the rest of it."""
+        first: list[Reply] = []
+        limit_s = None
+        if self._has_another(model):
+            measure = await model.measure(request.prompt)
+            missing = measure.total - measure.cached
+            limit_s = TEXT_S + missing / max(1.0, model.state.prefill_per_s)
+        replies = _grow_in_time(model, request, limit_s)
+        async for reply in replies:
+            first.append(reply)
+            if reply.text or reply.stop is not Stop.LIMIT:
+                break
+        return first, replies
+
+    def _has_another(self, model: Model) -> bool:
+        """Return whether a server that the user named may go on in place of *model*."""
+        now = time.monotonic()
+        named = (each for each in self._endpoints if each.named and now >= each.rests_until)
+        others = (each for each in named if each.backend.state.url != model.state.url)
+        return any(each.is_ready or each.error is None for each in others)
 
     async def _decode(self, prompt: Prompt, call: Callable[[Model], Awaitable[T]]) -> T:
         """
@@ -260,10 +287,24 @@ def _interest(endpoint: Endpoint) -> tuple[bool, ...]:
     return not endpoint.is_unusable, not endpoint.is_loading, unnamed, not endpoint.last
 
 
-async def _begin(request: Request, model: Model) -> tuple[Reply, AsyncGenerator[Reply, None]]:
-    """Return the first piece of an answer, and the rest of it."""
-    replies = model.stream(request)
-    return await anext(replies), replies
+async def _grow_in_time(
+    model: Model, request: Request, limit_s: float | None
+) -> AsyncGenerator[Reply, None]:
+    """Yield the answer. Raises BackendTimeout where it does not grow for *limit_s*."""
+    clock = asyncio.get_running_loop().time
+    silent_s = 0.0
+    async with aclosing(model.stream(request)) as replies:
+        while True:
+            began = clock()
+            try:
+                async with asyncio.timeout(limit_s and limit_s - silent_s):
+                    reply = await anext(replies, None)
+            except TimeoutError:
+                raise BackendTimeout(f"{model.state.url} writes no text") from None
+            if reply is None:
+                return
+            silent_s = 0.0 if reply.text else silent_s + clock() - began
+            yield reply
 
 
 async def _catch_up(model: Model, prompt: Prompt) -> None:

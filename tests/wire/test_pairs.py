@@ -19,6 +19,14 @@ TROUBLES = {
 }
 
 
+WARM = ("key a 0.0", "ask a hand 8.0")
+SOON = (
+    "key a 0.0",
+    "ask a hand 2.8",
+    "cancel 0.0",
+)  # for two seconds, and what a step and a way take
+
+
 @pytest.fixture(autouse=True)
 def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
     prepare(monkeypatch)
@@ -37,6 +45,14 @@ def test_the_second_serves_from_the_first_request_on(trouble: str) -> None:
     asked = ["key a 0.0", "ask a hand 8.0", "key a 0.0", "ask a hand 8.0"]
     steps = "far 1 0.0", TROUBLES[trouble], *asked
     run = play(Story("openai llama-server", steps), Pair)
+    assert (run.troubles, run.n_texts) == ({}, 3)
+
+
+@pytest.mark.parametrize("kind", ["openai openai", "openai llama-server", "llama-server openai"])
+@pytest.mark.parametrize("attack", ["silent", "empty", "no_text", "letters", "comments", "pings"])
+def test_an_answer_without_text_is_silence(kind: str, attack: str) -> None:
+    """The second, which is well, writes within two seconds and a step, whatever the first sends."""
+    run = play(Story(kind, (*WARM, f"attack {attack} stream 1 0.0", *SOON)), Pair)
     assert (run.troubles, run.n_texts) == ({}, 3)
 
 

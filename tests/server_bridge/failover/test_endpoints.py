@@ -18,6 +18,7 @@ from server_bridge.failover.endpoints import Endpoints
 from server_bridge.protocol import (
     BackendError,
     BackendUnavailable,
+    Measure,
     Model,
     Prompt,
     Reply,
@@ -122,6 +123,9 @@ class Breaking(Fake):
         super().__init__(name, is_ready=True)
         self.n_words = n_words
         self.asked: list[tuple[str, int]] = []
+
+    async def measure(self, _: Prompt) -> Measure:
+        return Measure.of([], 0)
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
         self.asked.append((request.prompt.middle, request.n_predict))
