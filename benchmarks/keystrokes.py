@@ -38,8 +38,9 @@ from fim_lsp.settings.config import Config
 from fim_lsp.settings.merge import make_config
 from server_bridge.bridge import SESSION
 from server_bridge.http.client import UNTAGGED, Tags
-from server_bridge.llama.backend import LlamaServer, Own
+from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.checkpoints import CLOSE_STEP
+from server_bridge.llama.own import Own
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.process import sizing
 

@@ -4,14 +4,13 @@ that they are for, none begins.
 
 The newest piece of work of each kind (`Newest`): the one way in which newer work takes the place of
 older. Work claims its kind when it begins, and asks after each wait whether it is still the newest
-before it writes what outlives it. A look at a disk, which may not answer, has a thread of its own.
+before it writes what outlives it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
@@ -19,8 +18,6 @@ T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
 LAST_S = 0.3  # for a step on the wire: what is cut short leaves an unknown cache
-# The default threads may be busy with names that do not resolve, long texts. Each look may hang.
-_LOOKING = ThreadPoolExecutor(400, "look")
 
 
 class Tasks(set[asyncio.Task[Any]]):
@@ -91,10 +88,3 @@ class Newest(Generic[K]):
         """End the work on *key*, if there is any; none is the newest."""
         if before := self._claims.pop(key, None):
             before.end()
-
-
-async def in_disk_thread(look: Callable[[], T]) -> T:
-    """
-    Run *look* in a thread reserved for slow disks; return what it returns.
-    """
-    return await asyncio.get_running_loop().run_in_executor(_LOOKING, look)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from functools import partial
 from pathlib import Path
 from time import thread_time
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests import watchdog
+from tests import disk_calls, watchdog
 from tests.clock import Loop
 
 pytestmark = pytest.mark.promise("bounded-work")
@@ -28,9 +29,9 @@ def spin(clock, seconds):
     ("folder", "seconds", "threaded", "is_told"),
     [
         # Long: the system counts the time of its timer by ticks, and may miss some of them.
-        (watchdog.PACKAGES[0], 10 * watchdog.LONGEST_S, False, True),
-        (watchdog.PACKAGES[0], 0.5 * watchdog.LONGEST_S, False, False),
-        (watchdog.PACKAGES[0], 2.5 * watchdog.LONGEST_S, True, False),
+        (disk_calls.PACKAGES[0], 10 * watchdog.LONGEST_S, False, True),
+        (disk_calls.PACKAGES[0], 0.5 * watchdog.LONGEST_S, False, False),
+        (disk_calls.PACKAGES[0], 2.5 * watchdog.LONGEST_S, True, False),
         (str(Path(__file__).parent), 2.5 * watchdog.LONGEST_S, False, False),
     ],
 )
@@ -50,3 +51,41 @@ def test_what_is_told(
         runner.run(asyncio.sleep(0))
     told = (tmp_path / "report").read_text() if (tmp_path / "report").exists() else ""
     assert ("in spin" in told) is is_told
+
+
+LOOK = """
+async def look(_):
+    os.stat("/tmp")
+def look_at_once():
+    os.stat("/tmp")
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "how", "is_told"),
+    [
+        (disk_calls.PACKAGES[0], "awaited", True),
+        (disk_calls.PACKAGES[0], "called back", True),
+        (disk_calls.PACKAGES[0], "in a thread", False),
+        (disk_calls.PACKAGES[0], "called by a test", False),
+        (disk_calls.TESTS, "awaited", False),
+        (f"{disk_calls.PACKAGES[0]}/cli", "awaited", False),
+    ],
+)
+async def test_what_is_told_of_disks(folder: str, how: str, is_told: bool) -> None:
+    """A disk is asked on the loop's thread, by what answers keys."""
+    code: dict[str, Any] = {"os": os}
+    exec(compile(LOOK, f"{folder}/look.py", "exec"), code)
+    found = list[str]()
+    with disk_calls.told(found.append):
+        match how:
+            case "awaited":
+                await code["look"](None)
+            case "called back":
+                asyncio.get_running_loop().call_soon(code["look_at_once"])
+                await asyncio.sleep(0)
+            case "in a thread":
+                await asyncio.to_thread(code["look_at_once"])
+            case _:
+                code["look_at_once"]()
+    assert bool(found) is is_told

@@ -19,11 +19,13 @@ from time import thread_time
 from types import FrameType
 from typing import ClassVar
 
+from tests import disk_calls
+from tests.disk_calls import PACKAGES
+
 LONGEST_S = 0.1
 HELD_UP = "the event loop was held up"
 LOOK_S = 0.02
 LOOKS = round(LONGEST_S / LOOK_S) + 1  # between the first and the last of them lies that time
-PACKAGES = tuple(str(Path(__file__).parents[1] / name) for name in ("fim_lsp", "server_bridge"))
 # Once in a process, before there is an answer that could be late, an import too; and what a loop of the tests, which has
 # no threads, computes in place of one (tests/clock.py).
 START = {"lsp_initialize", "initialize", "_find_and_load", "run_in_executor"}
@@ -64,6 +66,11 @@ def watch(report: Path) -> None:
                 file.write(f"{seconds:.2f} s in {handle!r}\n{Callback.looks[-1]}\n")
         Callback.looks.clear()
 
+    def tell_of_disk(where: str) -> None:
+        with report.open("a") as file:
+            file.write(f"a disk is asked on the loop's thread: {where}\n")
+
+    disk_calls.watch(tell_of_disk)
     if CAN_WATCH:
         signal.signal(signal.SIGPROF, _look)
         asyncio.Handle._run = timed  # type: ignore[method-assign, assignment]

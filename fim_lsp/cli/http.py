@@ -26,6 +26,7 @@ from fim_lsp.lsp import watchdog
 from fim_lsp.session.session import Session
 from fim_lsp.settings import files
 from fim_lsp.settings.config import Config
+from server_bridge.machine.disks import within
 from server_bridge.protocol import Backend, State
 
 # What the doctor looks at without asking the model for anything
@@ -79,7 +80,7 @@ async def open_port(
     Return an open *port* for *session*; programs must know *token*, or where it is "" the key that
     is kept for them.
     """
-    token = token or local_port.own_key(files.client_key_file())
+    token = token or await within(partial(local_port.own_key, files.client_key_file()))
     local = local_port.LocalPort(session, root, token, partial(advice, session, open_to_pages))
     await local.open(files.cache_folder() / files.ANNOUNCED, port)
     return local

@@ -28,6 +28,7 @@ from fim_lsp.http_server.excerpt import Excerpt, Placed, alone, place_excerpt
 from fim_lsp.session.session import Session
 from fim_lsp.workspace.files import on_disk, uri_of
 from fim_lsp.workspace.paths import UNNAMED, local_path
+from server_bridge.machine.disks import in_disk_thread
 
 KEPT = 8  # texts that were asked about last
 VERSIONS = 1_000_000  # ours begin where no editor's gets to
@@ -178,7 +179,7 @@ class ClientDocuments:
             return shown.lines, shown
         path = unquote(uri.removeprefix(self._inside))
         privacy = self._session.config.privacy
-        saved = await asyncio.to_thread(on_disk, self._folder, self._root, path, privacy)
+        saved = await in_disk_thread(on_disk, self._folder, self._root, path, privacy)
         lines = tuple(map(unix, saved.lines)) if saved else ()
         where = place_excerpt(lines, excerpt) if saved else None
         return (lines, where) if where else (shown.lines, shown)

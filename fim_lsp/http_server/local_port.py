@@ -19,6 +19,7 @@ import hmac
 import logging
 import secrets
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from fim_lsp.http_server import connections
@@ -28,6 +29,7 @@ from fim_lsp.http_server.page import OWN, Advise, Page
 from fim_lsp.http_server.routes import Routes, error
 from fim_lsp.session.session import Session
 from server_bridge.machine import private_files
+from server_bridge.machine.disks import within
 
 NAMES = ("127.0.0.1", "localhost", "[::1]")
 OWN_SITES = ("same-origin", "none")  # none: the user typed the address, or a program opened it
@@ -77,16 +79,19 @@ class LocalPort:
         Begin to listen at *port*, 0 for a free one, and announce it in *folder*. Raises OSError
         where it is taken.
         """
+        await self._page.load()
         self._listener = await connections.listen(port, self._refusal, self._answer, self._refuse)
         self.port = self._listener.port
-        self._announcement = private_files.announce(folder, self.url, self.token)
+        announce = partial(private_files.announce, folder, self.url, self.token)
+        with contextlib.suppress(OSError):  # its disk does not answer
+            self._announcement = await within(announce, undo=_withdraw)
 
     async def aclose(self) -> None:
         """Listen no more."""
         if self._listener is not None:
             await self._listener.aclose()
-        if self._announcement is not None:
-            private_files.withdraw(self._announcement)
+        with contextlib.suppress(OSError):
+            await within(partial(_withdraw, self._announcement))
         self._completions.texts.close()
 
     def _refusal(self, request: HttpRequest) -> Response | None:
@@ -113,6 +118,11 @@ class LocalPort:
     def _refuse(self, why: str) -> None:
         if self._page.note_refused(why):  # a page may ask a thousand times a second
             log.warning("refused a request, and all like it: %s", why)
+
+
+def _withdraw(announcement: Path | None) -> None:
+    if announcement is not None:
+        private_files.withdraw(announcement)
 
 
 def own_key(path: Path) -> str:

@@ -19,6 +19,7 @@ from fim_lsp.http_server.connections import HttpRequest, Response
 from fim_lsp.http_server.routes import Routes, respond
 from fim_lsp.prompt.report import PromptReport
 from fim_lsp.session.session import Session
+from server_bridge.machine.disks import in_disk_thread
 
 FILES = Path(__file__).parent / "page_files"
 KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -42,6 +43,7 @@ class Page:
 
     def __init__(self, session: Session, routes: Routes, advise: Advise | None) -> None:
         self.refused: Counter[str] = Counter()
+        self._files: dict[str, bytes] = {}
         self._session = session
         self._routes = routes
         self._advise = advise
@@ -49,15 +51,19 @@ class Page:
         self._advised_s = -ADVICE_S
         self._shown: tuple[object, PromptReport] | None = None
 
-    @staticmethod
-    def static(request: HttpRequest) -> Response | None:
+    async def load(self) -> None:
+        """Read its files; before that there is no page."""
+        for target, name in PAGES.items():
+            self._files[target] = await in_disk_thread((FILES / name).read_bytes)
+
+    def static(self, request: HttpRequest) -> Response | None:
         """Return one of the page's files, None for another path."""
-        name = PAGES.get(request.target) if request.method == "GET" else None
-        if name is None:
+        content = self._files.get(request.target) if request.method == "GET" else None
+        if content is None:
             return None
-        kind = KINDS[name.rpartition(".")[2]]
+        kind = KINDS[PAGES[request.target].rpartition(".")[2]]
         headers = {"content-type": f"{kind}; charset=utf-8", "content-security-policy": POLICY}
-        return Response(200, headers, (FILES / name).read_bytes())
+        return Response(200, headers, content)
 
     async def live(self, request: HttpRequest) -> Response | None:
         """Return what the page shows now, or act on its one button; None for another path."""

@@ -7,7 +7,6 @@ They accept any arguments, and answer in words for editors that show no results.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from typing import Any, cast
 
@@ -18,6 +17,7 @@ from fim_lsp.lsp.rpc import types
 from fim_lsp.settings import files
 from fim_lsp.suggest.reasons import notice, report
 from server_bridge.machine import private_files
+from server_bridge.machine.disks import in_disk_thread
 
 TOGGLE = "fim.toggle"
 DAY_S = 24 * 3600.0
@@ -99,7 +99,7 @@ async def _open(editor: Editor, text: str) -> None:
     """Show *text* in the editor, from a file that only this user may read."""
     path = files.cache_folder() / files.PAGE
     with contextlib.suppress(OSError):
-        await asyncio.to_thread(private_files.write, path, text.encode(errors="replace"))
+        await in_disk_thread(private_files.write, path, text.encode(errors="replace"))
         await editor.show_document(path.as_uri(), take_focus=True)
 
 
@@ -220,7 +220,7 @@ async def why(editor: Editor, params: object) -> str:
     lines = [answer_text]
     lines += [f"The model: {note}"] if note and note not in answer_text else []
     lines += [f"Rarer now: {rarer}."] if rarer else []
-    ended = await asyncio.to_thread(watchdog.describe_last_end, files.cache_folder(), DAY_S)
+    ended = await in_disk_thread(watchdog.describe_last_end, files.cache_folder(), DAY_S)
     lines += [f"Earlier, {ended}."] if ended else []
     return "\n".join(lines)
 

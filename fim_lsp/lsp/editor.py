@@ -30,6 +30,7 @@ from fim_lsp.suggest.reasons import Outcome
 from fim_lsp.suggest.request import EDITOR, Requester, Suggestion
 from fim_lsp.tasks import Newest
 from fim_lsp.workspace import paths
+from server_bridge.machine.disks import in_disk_thread
 
 if TYPE_CHECKING:
     from fim_lsp.session.session import Session
@@ -102,9 +103,7 @@ class Editor(LanguageServer):
         self.session.handle(events.FoldersChanged(self.roots))
 
     def wants_menu(self) -> bool:
-        """
-        Return whether suggestions go into the completion menu, because there will be no ghost text.
-        """
+        """Return whether suggestions go into the completion menu: there will be no ghost text."""
         config, _ = self.sources.config()
         setting = config.of(paths.file_of(next(iter(self.roots), ""))).completion.fallback
         has_ghost_text = self.offers("text_document.inline_completion")
@@ -122,7 +121,7 @@ class Editor(LanguageServer):
             self.messages.close()
             await self.page.aclose()
             with contextlib.suppress(OSError):  # a whole prompt
-                await asyncio.to_thread((cache_folder() / PAGE).unlink, missing_ok=True)
+                await in_disk_thread((cache_folder() / PAGE).unlink, missing_ok=True)
             await self.session.aclose()
 
     def configure(self) -> None:
@@ -212,7 +211,7 @@ class Editor(LanguageServer):
             self.later(self._follow_settings(), "look at settings")
 
     async def _follow_settings(self) -> None:
-        is_stale = await asyncio.to_thread(self.sources.is_stale)
+        is_stale = await in_disk_thread(self.sources.is_stale)
         self._look_at = asyncio.get_running_loop().time() + LOOK_S
         if is_stale:
             self.read_settings()

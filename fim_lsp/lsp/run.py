@@ -17,6 +17,7 @@ from fim_lsp.lsp.local_page import OpenPort
 from fim_lsp.lsp.rpc import SLICE_S, Protocol, types
 from fim_lsp.lsp.server import add_methods
 from fim_lsp.lsp.transport import BadFrame, Client, Skipped
+from server_bridge.machine.disks import in_disk_thread
 
 log = logging.getLogger(__name__)
 
@@ -124,9 +125,9 @@ def offer_once(editor: Editor) -> None:
 
 async def _offer(editor: Editor) -> None:
     path = platformdirs.user_state_path("fim-lsp", appauthor=False) / "offered-a-model"
-    is_new = not await asyncio.to_thread(path.exists)
+    is_new = not await in_disk_thread(path.exists)
     if is_new and not editor.session.config.status.notify:  # some set that after `initialize`
         editor.messages.show(WAY)
         with contextlib.suppress(OSError):
-            await asyncio.to_thread(path.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
-            await asyncio.to_thread(path.touch)
+            await in_disk_thread(path.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
+            await in_disk_thread(path.touch)

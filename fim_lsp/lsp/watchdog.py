@@ -71,15 +71,10 @@ class Silence(NamedTuple):
 
 def watch() -> None:
     """Watch the event loop that runs here to the end; stacks go to a file in our cache folder."""
-    cache = cache_folder()
-    file = open_stacks(cache / STACKS)
-    if sys.platform != "win32":
-        faulthandler.register(signal.SIGVTALRM, file, chain=True)  # chain: and then it ends
     clock = time.process_time
     if sys.platform == "linux":  # elsewhere the time of all threads has to do
         clock = partial(time.clock_gettime, time.pthread_getcpuclockid(threading.get_ident()))
-    end = partial(_end, cache, file, threading.get_ident())
-    look = partial(_look, asyncio.get_running_loop(), clock, end)
+    look = partial(_watch, asyncio.get_running_loop(), clock, threading.get_ident())
     threading.Thread(target=look, name="watchdog", daemon=True).start()
 
 
@@ -113,6 +108,15 @@ def open_stacks(path: Path) -> int:
         careful = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | careful, 0o600)
     return 2
+
+
+def _watch(loop: asyncio.AbstractEventLoop, clock: Callable[[], float], thread: int) -> None:
+    """Watch the loop of a *thread*, once the disk of the stacks has answered."""
+    cache = cache_folder()
+    file = open_stacks(cache / STACKS)
+    if sys.platform != "win32":
+        faulthandler.register(signal.SIGVTALRM, file, chain=True)  # chain: and then it ends
+    _look(loop, clock, partial(_end, cache, file, thread))
 
 
 def _look(

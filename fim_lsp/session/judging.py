@@ -250,7 +250,7 @@ class Judging:
         if looks := [*self._looking, *(look.ended for look in [*self._looks.values()][-1:])]:
             await asyncio.wait(looks, timeout=SOON_S)
         self._forgets_soon = False
-        self._persistence.end_engines()
+        await self._persistence.end_engines()
         self._connection.forget()
         self._persistence.begin_audit()
         await self._persistence.wait_audited()

@@ -27,9 +27,10 @@ from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.state_file import SavedDocument, SavedWorkspace
 from fim_lsp.session.state.verdicts import CALM_S, LIMIT_S
 from fim_lsp.session.state.workspaces import Workspace
-from fim_lsp.tasks import Tasks, in_disk_thread
+from fim_lsp.tasks import Tasks
 from fim_lsp.workspace.paths import local_path, locate
 from server_bridge.machine import notes
+from server_bridge.machine.disks import in_disk_thread, within
 from server_bridge.protocol import BackendError
 
 REST_S = 30.0  # without a request before it is saved: a look at the documentation, a coffee
@@ -54,13 +55,11 @@ class Persistence:
     _restoring: Tasks = field(default_factory=Tasks)
     _forgetting: Tasks = field(default_factory=Tasks)
     _tasks: Tasks = field(default_factory=Tasks)
-    # one may still wait for its disk when the next begins
-    _saves: Tasks = field(default_factory=Tasks)
+    _saves: Tasks = field(default_factory=Tasks)  # one may wait for its disk when the next begins
     _rest: asyncio.TimerHandle | None = None
     _auditing: asyncio.Task[None] | None = None
     _is_due: bool = False  # what is on disk is to be judged
-    # whose rules this session knows, or knew
-    _roots: set[str] = field(default_factory=set)
+    _roots: set[str] = field(default_factory=set)  # whose rules this session knows, or knew
     # at the files of a root that have no answer yet
     _looks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
 
@@ -151,10 +150,11 @@ class Persistence:
         for doc in self._open_documents:
             doc.view.note_saved(None)
 
-    def end_engines(self) -> None:
+    async def end_engines(self) -> None:
         """End the engines that sessions share, with all that they hold of prompts."""
-        for path in self._cache.glob(f"{state_file.ENGINES}*.json") if self._cache else ():
-            notes.delete(path)
+        if self._cache is not None:
+            with contextlib.suppress(OSError):  # they end when its disk answers
+                await within(partial(state_file.end_engines, self._cache))
 
     def begin_audit(self) -> None:
         """
@@ -266,7 +266,7 @@ class Persistence:
             for doc, saved in documents.items():
                 doc.view.note_saved(saved)
             written = _state_of(workspace, documents)
-            await asyncio.to_thread(state_file.store, cache, workspace.key, written)
+            await in_disk_thread(state_file.store, cache, workspace.key, written)
             self.begin_audit()  # a file may be gone, or private, of which only the text is open
 
     def _keeps(self, workspace: Workspace) -> bool:

@@ -7,13 +7,13 @@ is never part of a setting, an argument, a log line or an error.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 from server_bridge.machine import private_files
+from server_bridge.machine.disks import in_disk_thread
 from server_bridge.machine.executables import program_path, read_output
 from server_bridge.protocol import BackendUnusable
 
@@ -41,7 +41,7 @@ class Key:
         if self.env:
             return _clean(os.environ.get(self.env, ""))
         if self.file:
-            return await asyncio.to_thread(_from_file, self.file)
+            return await in_disk_thread(_from_file, self.file)
         return await _from_command(self.command) if self.command else ""
 
 
@@ -68,7 +68,7 @@ class ServedKey:
         believed.
         """
         try:
-            return (await asyncio.to_thread(private_files.read, self.path)).decode().strip()
+            return (await in_disk_thread(private_files.read, self.path)).decode().strip()
         except private_files.NotPrivate as error:
             raise BackendUnusable(
                 f"{error}, but holds a server's key: delete it and restart `fim-lsp serve`"
@@ -97,7 +97,7 @@ async def _from_command(command: str) -> str:
     """
     try:
         name, *arguments = shlex.split(command, posix=os.name != "nt")
-        program = program_path(name) or name  # which is refused
+        program = await in_disk_thread(program_path, name) or name  # which is refused
         code, printed = await read_output((program, *arguments), COMMAND_S)
     except (OSError, ValueError) as error:
         raise BackendUnusable(

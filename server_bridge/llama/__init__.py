@@ -6,6 +6,7 @@ identity: what a server says of itself, and whether web pages may read it
 link: a server that has proved its identity: typed answers; text goes to no other server
 tokenizer: token ids of texts, each text tokenized once
 checkpoints: predicts how far back the state of a model can be taken
+own: what is known of a server beside what it says, and whether others use it
 contents: what slots hold, and what the server sets aside of it, by its own rules
 mirror: predicts how much of a prompt each slot reuses, by llama.cpp's own rules
 completion: the body of a `/completion` request, and its answer as `Reply`, piece by piece

@@ -17,7 +17,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from server_bridge.fim.chat import CHAT
 from server_bridge.fim.layout import Ids, Kind, ids, join_runs, layout, split_tape
@@ -26,8 +26,9 @@ from server_bridge.http.client import Http
 from server_bridge.http.responses import Stateful
 from server_bridge.llama import completion
 from server_bridge.llama.cache import Cache
-from server_bridge.llama.checkpoints import ModelMemory, unfit
-from server_bridge.llama.link import Link, MetServer, NotForced, Process
+from server_bridge.llama.checkpoints import unfit
+from server_bridge.llama.link import Link, MetServer, NotForced
+from server_bridge.llama.own import FOREIGN, Own
 from server_bridge.llama.slot_client import SlotClient
 from server_bridge.llama.slots import ASIDE
 from server_bridge.llama.tokenizer import Tokenizer
@@ -98,18 +99,6 @@ class Encoded:
         return tuple(sorted(end_of[kind] for kind in ("chunk", "prefix") if kind in end_of))
 
 
-class Own(NamedTuple):
-    """
-    What is known of a server of our own: the build and flags of its *engine*, its model's *memory*,
-    its *process*. Its slots do not share one cache. *is_shared*: other sessions use it now, too.
-    """
-
-    engine: str
-    memory: ModelMemory
-    process: Process | None = None
-    is_shared: Callable[[], bool] = lambda: False
-
-
 class LlamaServer(Stateful):
     """
     One llama.cpp server that runs already, as a `Backend` and its own `Model`.
@@ -128,7 +117,7 @@ class LlamaServer(Stateful):
         state_dir: str = "",
         must_fill: bool = False,
     ) -> None:
-        self._own = own or Own("", ModelMemory(), is_shared=lambda: True)
+        self._own = own or FOREIGN
         http = Http(http) if isinstance(http, str) else http
         self._link = Link(http, self._own.process, hurried=must_fill)
         self._link.on_late = lambda: self.on_change()  # noqa: PLW0108 (it is set later)
@@ -269,7 +258,7 @@ class LlamaServer(Stateful):
             ) from error
         own = self._own
         speeds = tokenizer.speeds
-        is_exclusive = not own.is_shared()
+        is_exclusive = not await self._own.is_shared()
         client = SlotClient(self._link, met.identity, speeds, own.memory, exclusive=is_exclusive)
         cache = Cache(client, await tokenizer.foreign(), self._state_dir, own.engine)
         self._connected = Connected(met, tokenizer, specials, cache, await client.speculates())
@@ -314,13 +303,14 @@ class LlamaServer(Stateful):
         """
         Return the server that is connected, and the prompt as it spells it; once for each prompt.
         """
+        is_exclusive = not await self._own.is_shared()
         if self._connected is None:
             await self.connect()
         connected = self._connected
         assert connected is not None
         if not self._state.is_ready:
             raise BackendUnavailable(self._state.message or f"{self._link.url} is not connected")
-        connected.cache.client.share(exclusive=not self._own.is_shared())
+        connected.cache.client.share(exclusive=is_exclusive)
         for before, encoded in connected.encoded:
             if before == prompt:
                 return connected, encoded

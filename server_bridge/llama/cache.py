@@ -12,7 +12,6 @@ next token what it said when the state was saved (`persistence.agrees`).
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from array import array
 from collections.abc import Sequence
@@ -25,6 +24,7 @@ from server_bridge.llama.checkpoints import FEW, GAP, Checkpoint, end_of_step
 from server_bridge.llama.persistence import SavedSlot
 from server_bridge.llama.slot_client import SlotClient
 from server_bridge.llama.slots import ASIDE, COPY
+from server_bridge.machine.disks import in_disk_thread
 from server_bridge.protocol import Warmed
 
 # One token is sampled all the same: n_predict 0 only keeps it from being evaluated.
@@ -106,13 +106,13 @@ class Cache:
         if (content := self.client.mirror.held.get(evaluated.slot)) is None:
             return 0
         identity = await self._identity()
-        state = await asyncio.to_thread(persistence.begin, folder, identity, document, files)
+        state = await in_disk_thread(persistence.begin, folder, identity, document, files)
         done = await self.client.act(evaluated.slot, "save", state.file)
         # It cannot save, holds less than it says, or another client took the slot.
         if not whole.n <= done.n_saved == content.n:
-            await asyncio.to_thread(persistence.drop, folder, state)
+            await in_disk_thread(persistence.drop, folder, state)
             return 0
-        await asyncio.to_thread(
+        await in_disk_thread(
             persistence.put,
             folder,
             state,
@@ -134,15 +134,15 @@ class Cache:
         if slot is None or folder is None:
             return 0
         identity = await self._identity()
-        state = await asyncio.to_thread(persistence.best, folder, identity, whole.packed)
+        state = await in_disk_thread(persistence.best, folder, identity, whole.packed)
         spared = state.share(whole.packed) - self.reusable(document, whole) if state else 0
         if state is None or spared <= COPY:
             return 0
         if await self._is_loaded(document, state, slot):
-            await asyncio.to_thread(persistence.touch, folder, state)
+            await in_disk_thread(persistence.touch, folder, state)
             return spared
         log.warning("a state saved for %s does not belong to it any more", self.client.link.url)
-        await asyncio.to_thread(persistence.drop, folder, state)
+        await in_disk_thread(persistence.drop, folder, state)
         return 0
 
     async def _is_loaded(self, document: str, state: SavedSlot, slot: int) -> bool:
@@ -162,7 +162,7 @@ class Cache:
         return False
 
     async def _identity(self) -> str:
-        return await asyncio.to_thread(persistence.identify, self.client.server, self.engine)
+        return await in_disk_thread(persistence.identify, self.client.server, self.engine)
 
     async def prepare(self, document: str, whole: Ids, *, ahead: bool = False) -> int | None:
         """

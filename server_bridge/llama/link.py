@@ -79,7 +79,7 @@ class Process(Protocol):
     def cpu_s(self) -> float | None:
         """Return the seconds that it has computed; None once it has ended."""
 
-    def kill(self) -> None:
+    async def kill(self) -> None:
         """End it at once: it hangs."""
 
 
@@ -252,7 +252,7 @@ class Link:
             log.info("llama.late url=%s seen=%s", self.url, seen.name)
             step = watch.decide(seen, time.monotonic())
             if step is NextStep.END and self._process is not None:
-                self._process.kill()
+                await self._process.kill()
             return step
 
         return look

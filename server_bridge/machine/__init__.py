@@ -1,6 +1,7 @@
 """
 The machine: its addresses, sockets and programs, and files that only this user may read.
 
+disks: the way to disks that may not answer, in threads
 addresses: decides whether an address is on this machine, and how to show it
 processes: the time and the memory of a process, its open files, and when it ends
 pages: gives memory that holds zeros back to the system

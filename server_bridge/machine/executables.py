@@ -20,6 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
+from server_bridge.machine.disks import in_disk_thread
+
 Child: TypeAlias = "subprocess.Popen[str]"
 
 PACKAGES = Path(__file__).resolve().parent.parent.parent
@@ -95,7 +97,8 @@ async def read_output(argv: Sequence[str], limit_s: float) -> tuple[int | None, 
     """
     quiet = subprocess.DEVNULL
     pipe = subprocess.PIPE
-    child = await start_async(argv, neutral_folder(), stdin=quiet, stdout=pipe, stderr=quiet)
+    folder = await in_disk_thread(neutral_folder)
+    child = await start_async(argv, folder, stdin=quiet, stdout=pipe, stderr=quiet)
     assert child.stdout
     printed = b""
     try:

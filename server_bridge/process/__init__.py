@@ -6,5 +6,6 @@ command_line: the command line of llama-server
 embedded_child: the process with llama.cpp inside; the only importer of xllamacpp
 programs: chooses the program that runs a model: an installed llama-server, or the embedded engine
 supervisor: one child process, started again less and less often
+membership: our place among the users of an engine that editors share
 embedded: llama.cpp in a process, our child or shared, as a `Backend`
 """

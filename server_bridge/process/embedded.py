@@ -17,12 +17,16 @@ import re
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from server_bridge.http.client import Http, Trust
-from server_bridge.llama.backend import LlamaServer, Own
-from server_bridge.machine import locks, processes
-from server_bridge.process import programs, sizing
+from server_bridge.llama.backend import LlamaServer
+from server_bridge.llama.own import Own
+from server_bridge.machine import disks, processes
+from server_bridge.machine.disks import in_disk_thread
+from server_bridge.process import membership, programs, sizing
+from server_bridge.process.membership import Membership
 from server_bridge.process.programs import EmbeddedSettings
 from server_bridge.process.supervisor import Supervisor
 from server_bridge.protocol import (
@@ -52,16 +56,14 @@ class Embedded:
     """
     One process and the connection to it; see `protocol.Backend` and `llama.link.Process`.
 
-    State: the process, *pid* while it runs; of one that is shared its file and our lock as one of
-    its users, and what the file said.
+    State: the process, *pid* while it runs; of one that is shared, our place among its users.
     """
 
     def __init__(self, settings: EmbeddedSettings) -> None:
         self._settings = self._wanted = settings
         self._state = State(Health.UNKNOWN, "embedded", model=Path(settings.model).name)
         self._supervisor = Supervisor()
-        self._shared: tuple[Path, int] | None = None
-        self._said = b""
+        self._shared: Membership | None = None
         self._server: LlamaServer | None = None
         self._watching: asyncio.Task[None] | None = None
         self._connecting = asyncio.Lock()
@@ -73,7 +75,7 @@ class Embedded:
     def state(self) -> State:
         """The last known state; it says where the bundled model answers in place of another."""
         state = self._server.state if self._server else self._state
-        if self._server and state.health is Health.DOWN and not self._is_running():
+        if self._server and state.health is Health.DOWN and not self._was_running():
             state = replace(state, health=Health.LOADING, message="")  # `_watch` is told next
         gone = "" if self._settings is self._wanted else GONE.format(self._wanted.model)
         return replace(state, message=state.message or gone)
@@ -100,20 +102,30 @@ class Embedded:
         """Return the seconds that it has computed; None once it has ended."""
         return None if self.pid is None else processes.cpu_s(self.pid)
 
-    def kill(self) -> None:
+    async def kill(self) -> None:
         """End it at once, for all who use it: it hangs."""
-        if self.pid is not None and self._is_running():
+        if await self._look() and self.pid is not None:
             processes.kill(self.pid)
 
-    def _is_running(self) -> bool:
-        """Return whether it is the process that we met: another may have its number by now."""
-        is_said = self._shared is None or locks.find(self._shared[0]) == self._said
+    def _was_running(self) -> bool:
+        """Return whether it is the process that we met, as far as is known without its disk."""
+        is_said = self._shared is None or self._shared.was_said
         return is_said and self.cpu_s() is not None
+
+    async def _look(self) -> bool:
+        """Return whether it is the process that we met: another may have its number by now."""
+        if self._shared is not None:
+            await self._shared.is_said()
+        return self._was_running()
 
     async def _check(self) -> None:
         """Raise BackendUnavailable once it has ended: another may have its port by now."""
-        if not self._is_running():
+        if not await self._look():
             raise BackendUnavailable(f"{NAME} ended")
+
+    async def _is_shared(self) -> bool:
+        """Return whether other sessions use it now, too."""
+        return self._shared is not None and not await self._shared.is_alone()
 
     async def _leave(self) -> None:
         """Close the connection, and end a child."""
@@ -124,14 +136,15 @@ class Embedded:
             self._watching.cancel()
         if server is not None:
             await server.aclose()
-        self._leave_shared()
+        await self._leave_shared()
         await self._supervisor.end()
 
-    def _leave_shared(self) -> None:
+    async def _leave_shared(self) -> None:
         """Be no user of the engine that editors share."""
-        if self._shared is not None:
-            locks.leave(*self._shared)
+        shared = self._shared
         self._shared = None
+        if shared is not None:
+            await shared.leave()
 
     async def _watch(self, pid: int, server: LlamaServer) -> None:
         """Note that the process has ended: `connect` starts another, at once the first time."""
@@ -146,7 +159,7 @@ class Embedded:
         await self._leave()
         self._check_wait()
         bundled = replace(self._wanted, model=str(programs.BUNDLED), n_threads=1)
-        is_there = await asyncio.to_thread(Path(self._wanted.model).is_file)
+        is_there = await in_disk_thread(Path(self._wanted.model).is_file)
         self._settings = self._wanted if is_there else bundled
         self._state = State(Health.LOADING, "embedded", model=Path(self._settings.model).name)
         try:
@@ -156,7 +169,7 @@ class Embedded:
             health = Health.UNUSABLE if isinstance(failure, BackendUnusable) else Health.DOWN
             self._state = replace(self._state, health=health, message=str(failure))
             raise
-        facts = await asyncio.to_thread(sizing.read_facts, Path(self._settings.model))
+        facts = await in_disk_thread(sizing.read_facts, Path(self._settings.model))
         self._server = self._server_at(answer, facts)
         self.pid = int(answer["pid"])
         self._watching = asyncio.create_task(self._watch(self.pid, self._server), name="watch")
@@ -172,11 +185,11 @@ class Embedded:
     async def _meet(self) -> Answer:
         """Return what the engine says of itself: one that editors share, else a child of ours."""
         try:
-            if file := await asyncio.to_thread(self._settings.find_file):
+            if file := await disks.within(self._settings.find_file):
                 return await self._meet_shared(file)
         except OSError as error:
             log.warning("this editor has an engine of its own: %s", error)
-        self._leave_shared()
+        await self._leave_shared()
         return await self._new_child()
 
     async def _meet_shared(self, file: Path) -> Answer:
@@ -184,18 +197,18 @@ class Embedded:
         Return what the engine of *file* says. Raises OSError where it cannot be shared, also where
         it says nothing in time, or what none of ours of this version writes.
         """
-        self._shared = (file, locks.join(file))
+        shared = self._shared = await membership.join(file)
         async with asyncio.timeout(START_S) as limit:
-            while not (said := locks.find(file)):
-                if (lock := locks.take(file)) is None:
+            while not (said := await shared.find()):
+                if (lock := await shared.take()) is None:
                     await asyncio.sleep(LOOK_S)
                     continue
                 limit.reschedule(None)  # a start has its own
                 try:
                     await self._new_child(lock)
                 finally:
-                    os.close(lock)
-        self._said = said
+                    disks.begin(partial(os.close, lock))
+        shared.said = said
         try:
             answer = json.loads(said)
             return {name: str(answer[name]) for name in SAID} | {"pid": str(int(answer["pid"]))}
@@ -205,7 +218,7 @@ class Embedded:
     async def _new_child(self, lock: int | None = None) -> Answer:
         """Start a child, which goes on apart from us with a *lock*; what it says of itself."""
         key = secrets.token_urlsafe()
-        program = await asyncio.to_thread(programs.embedded, self._settings, key, lock)
+        program = await in_disk_thread(programs.embedded, self._settings, key, lock)
         try:
             async with asyncio.timeout(START_S):
                 child = await self._supervisor.start(program)
@@ -238,7 +251,7 @@ class Embedded:
                 f"xllamacpp {answer['engine']}",
                 sizing.memory_of(facts, settings.n_batch, settings.n_slots, sizing.physical()),
                 self,
-                lambda: self._shared is not None and not locks.is_alone(*self._shared),
+                self._is_shared,
             ),
             state_dir="" if self._not_saved else settings.slots_dir,
         )

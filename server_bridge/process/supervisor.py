@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 
+from server_bridge.machine.disks import in_disk_thread
 from server_bridge.machine.executables import KILL, signal_group, start_async
 from server_bridge.process.programs import Program, make_environment
 
@@ -33,7 +34,7 @@ class Supervisor:
     async def start(self, program: Program) -> asyncio.subprocess.Process:
         """Run *program* in place of a child that ended. Raises OSError where that cannot be."""
         self._started = time.monotonic()
-        with program.log.open("ab") as log_file:
+        with await in_disk_thread(program.log.open, "ab") as log_file:
             process = self._process = await start_async(
                 program.argv,
                 program.cwd,

@@ -27,6 +27,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tests import disk_calls
 from tests.convergence.fields import project
 from tests.convergence.play import Trouble, name_player
 from tests.convergence.steps import EQUALS, EXCURSIONS, Steps, draw_story
@@ -52,7 +53,7 @@ NOT_IN = {
     # What was taken back is an edit, too, and moved what rests.
     "equal": ("OpenDocument.used", "saved", "EditLog._edits", "Evaluated.line_end"),
 }
-EACH = ("error", "private", "frame", "newest", "rest", *NOT_IN)
+EACH = ("error", "disk", "private", "frame", "newest", "rest", *NOT_IN)
 SERVER = {"gone", "sick", "back", "context", "model", "set"}  # what it held may be lost
 
 
@@ -135,7 +136,8 @@ def play(story: list[str], delays: Delays) -> tuple[dict[str, object], Steps]:
     try:
         with new_world(delays) as world, asyncio.Runner(loop_factory=lambda: world) as runner:
             steps = Steps(delays, folder)
-            return runner.run(run(steps)), steps
+            with disk_calls.told(lambda where: steps.blame("disk", where)):
+                return runner.run(run(steps)), steps
     finally:
         shutil.rmtree(folder)
 
@@ -226,6 +228,7 @@ def scan(first: int, n: int, laws: Collection[str] = EACH) -> dict[str, str]:
 
 if __name__ == "__main__":
     logging.disable(logging.CRITICAL)
+    disk_calls.watch(print)
     started = time.process_time()
     first, n, *laws = sys.argv[1:]
     n_kinds = len(scan(int(first), int(n), laws or EACH))

@@ -29,6 +29,7 @@ from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.stats import Stats
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
+from server_bridge.machine.disks import in_disk_thread
 
 
 @dataclass(eq=False, repr=False)
@@ -224,7 +225,7 @@ class NextEdits:
             path = edit and paths.locate(edit.document.uri, (workspace.root,)).path
             return edit and edit._replace(path=path or "")
 
-        return await asyncio.to_thread(find)
+        return await in_disk_thread(find)
 
     async def _ask_model(self, workspace: Workspace, question: Question) -> NextEdit | None:
         """Ask the model, where there is one."""
@@ -238,7 +239,7 @@ class NextEdits:
         """
         uri = edit.document.uri
         if edit.path:
-            document = await asyncio.to_thread(workspace.files.read, edit.path, self._config())
+            document = await in_disk_thread(workspace.files.read, edit.path, self._config())
             is_open = uri in self._open.by_uri or edit.path in self._open_paths(workspace)
             return document == edit.document and not is_open
         doc = self._open.by_uri.get(uri)

@@ -95,6 +95,12 @@ def forget(cache: Path) -> int:
     return n_bytes
 
 
+def end_engines(cache: Path) -> None:
+    """End the engines that sessions share."""
+    for path in cache.glob(f"{ENGINES}*.json"):
+        notes.delete(path)
+
+
 def path_of(cache: Path, workspace: str) -> Path:
     """Return the file of a workspace."""
     return cache / "workspaces" / f"{xxh3_64_hexdigest(workspace.encode())}.json"

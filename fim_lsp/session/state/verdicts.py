@@ -18,11 +18,11 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from fim_lsp.settings.config import Config, PrivacyConfig
-from fim_lsp.tasks import in_disk_thread
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.files import has_lines
 from fim_lsp.workspace.ignore_files import UNSURE, list_rule_files, why_private
 from fim_lsp.workspace.paths import PlaceId
+from server_bridge.machine.disks import in_disk_thread
 
 LIMIT_S = 1.0  # for what a disk is asked: after that a request goes on without it
 SOON_S = 0.1  # for where a file is: a look at a disk that answers takes some milliseconds

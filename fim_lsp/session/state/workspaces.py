@@ -21,12 +21,13 @@ from fim_lsp.session.state.edit_history import EditHistory
 from fim_lsp.session.state.state_file import SavedWorkspace
 from fim_lsp.session.state.verdicts import LIMIT_S, Verdicts
 from fim_lsp.settings.config import Config, PrivacyConfig
-from fim_lsp.tasks import Tasks, in_disk_thread
+from fim_lsp.tasks import Tasks
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.explorer import READERS, Explorer
 from fim_lsp.workspace.files import reread, uri_of
 from fim_lsp.workspace.paths import FileLocation
 from fim_lsp.workspace.reader import SourceReader
+from server_bridge.machine.disks import in_disk_thread
 from server_bridge.protocol import Chunk
 
 NO_ROOM = RingLimits(0, 1, 0)
@@ -97,10 +98,7 @@ class Workspace:
         return tuple(Chunk(chunk.name, chunk.text) for chunk in visible)
 
     def shows(self, name: str) -> bool:
-        """
-        Return whether text of this file, of an earlier prompt, may still be shown: it is there, and
-        not private.
-        """
+        """Return whether text of this file, of an earlier prompt, is still there, not private."""
         return name in self._shown and self.may_show(self._shown[name])
 
     @property

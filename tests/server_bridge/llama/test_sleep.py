@@ -12,9 +12,10 @@ import pytest
 
 from server_bridge.http.client import Http
 from server_bridge.llama import backend
-from server_bridge.llama.backend import LlamaServer, Own
+from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.checkpoints import ModelMemory
 from server_bridge.llama.identity import open_to_pages
+from server_bridge.llama.own import Own
 from server_bridge.process import programs
 from server_bridge.process.command_line import Plan
 from server_bridge.process.embedded import Embedded

@@ -22,13 +22,14 @@ from server_bridge.fim.layout import WIDTH, Ids, head, ids, join_runs
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Object
 from server_bridge.llama import answers, completion
-from server_bridge.llama.backend import LlamaServer, Own
+from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.cache import PREFILL, Cache
 from server_bridge.llama.checkpoints import ModelMemory
 from server_bridge.llama.contents import n_tokens
 from server_bridge.llama.identity import Identity
 from server_bridge.llama.link import Body, Link
 from server_bridge.llama.mirror import Mirror
+from server_bridge.llama.own import Own
 from server_bridge.llama.slot_client import Evaluated, SlotClient, body
 from server_bridge.llama.slots import ASIDE, SlotChoice
 from server_bridge.process import sizing
@@ -274,7 +275,7 @@ async def visit(url: str, n_documents: int, memory: ModelMemory) -> tuple[list[i
     Look twice at documents of 150 tokens behind 200 that all share; return what each round
     evaluated beside what had to be, and what the user is told.
     """
-    own = Own("test", memory, is_shared=lambda: False)
+    own = Own("test", memory)
     rng, shared, counts = random.Random(1), [*range(300, 500)], list[int]()
     windows = [rng.choices(range(300, 3000), k=150) for _ in range(n_documents)]
     async with aclosing(LlamaServer(url, own=own)) as server:

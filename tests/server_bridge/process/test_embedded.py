@@ -147,7 +147,7 @@ async def test_a_time_out_never_ends_it() -> None:
     endpoint.note_failure(BackendTimeout("late"), at_work=True)
     text = (await endpoint.ask(lambda model: model.complete(REQUEST))).text
     assert (child.is_running(), backend.pid) == (True, child.pid)
-    backend.kill()
+    await backend.kill()
     child.wait(5)
     endpoint.note_failure(BackendTimeout("it hung"), at_work=True)
     assert (await endpoint.ask(lambda model: model.complete(REQUEST))).text == text

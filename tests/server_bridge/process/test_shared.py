@@ -20,7 +20,7 @@ import pytest
 
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.slots import ExclusiveSlots, SharedSlots
-from server_bridge.machine import locks, processes
+from server_bridge.machine import disks, locks, processes
 from server_bridge.machine.addresses import port_of
 from server_bridge.process import embedded
 from server_bridge.process.embedded import Embedded
@@ -251,6 +251,44 @@ async def test_slots_are_named_only_while_one_editor_uses_it(settings: EmbeddedS
     policies.append(type(first._server._connected.cache.client.slots))
     assert policies == [ExclusiveSlots, SharedSlots, SharedSlots, ExclusiveSlots]
     await first.aclose()
+
+
+@pytest.mark.promise("bounded-work")
+@pytest.mark.parametrize("later", [False, True])
+async def test_a_cache_folder_that_does_not_answer_holds_nothing(
+    settings: EmbeddedSettings, monkeypatch: pytest.MonkeyPatch, later: bool
+) -> None:
+    """At the start it has an engine of its own, later the one that it met; a late lock is given up."""
+    answers = threading.Event()
+    left = threading.Event()
+    real = os.open
+    leave = locks.leave
+
+    def leave_and_tell(path: Path, users: int) -> None:
+        leave(path, users)
+        left.set()
+
+    def wait(path: str, *arguments: int, **options: int) -> int:
+        if str(path).startswith(str(Path(settings.shared).parent)):
+            answers.wait(PATIENCE_S)
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(locks, "leave", leave_and_tell)
+    monkeypatch.setattr(disks, "DISK_S", 0.1)
+    backend = Embedded(settings)
+    if later:
+        monkeypatch.setattr(disks, "DISK_S", PATIENCE_S)
+        await backend.connect()
+        monkeypatch.setattr(disks, "DISK_S", 0.1)
+    Path(settings.shared).parent.mkdir(exist_ok=True)
+    monkeypatch.setattr(os, "open", wait)
+    for _ in range(3):
+        assert (await (await backend.connect()).complete(REQUEST)).text
+        assert backend.state.is_ready
+    assert (psutil.Process(backend.pid).ppid() == os.getpid()) is not later
+    await backend.aclose()
+    answers.set()
+    assert await asyncio.to_thread(left.wait, PATIENCE_S)
 
 
 async def test_one_whose_file_is_gone_ends_and_is_ready_nowhere(settings) -> None:
