@@ -1,8 +1,9 @@
 """
-Each call that asks a disk is taken to last for 0.2 s, as on a slow network: longer than a callback of the event loop may
-(tests/watchdog.py). So in our packages there is none on the loop's thread.
+Each call that asks a disk is taken to last for 0.2 s, as on a slow network: longer than a callback
+of the event loop may (tests/watchdog.py). So in our packages there is none on the loop's thread.
 
-What `os` and `io` offer is patched for good, here and in processes that are forked. The kernel's own files are on no disk.
+What `os` and `io` offer is patched for good, here and in processes that are forked. The kernel's
+own files are on no disk.
 """
 
 from __future__ import annotations

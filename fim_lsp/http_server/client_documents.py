@@ -28,7 +28,7 @@ from fim_lsp.http_server.excerpt import Excerpt, Placed, alone, place_excerpt
 from fim_lsp.session.session import Session
 from fim_lsp.workspace.files import on_disk, uri_of
 from fim_lsp.workspace.paths import UNNAMED, local_path
-from server_bridge.machine.disks import in_disk_thread
+from server_bridge.machine.disks import in_disk_thread, within
 
 KEPT = 8  # texts that were asked about last
 VERSIONS = 1_000_000  # ours begin where no editor's gets to
@@ -90,24 +90,28 @@ class ClientDocuments:
         excerpt = request.excerpt._replace(
             before=unix(request.excerpt.before), after=unix(request.excerpt.after)
         )
-        uri = self._uri(excerpt.path) if excerpt.path else ""
+        uris = await self._uris(request)
+        uri = uris.get(excerpt.path or "", "")
         async with self._turn:
             self._forget_taken()
             if uri.startswith(UNNAMED) or not uri:
-                self.show(request)
+                self._show(request, uris)
             match = self._find(uri, excerpt)
             if match is None:
                 return None if request.ahead else await self._open(uri, excerpt)
             return self._move(*match, request)
 
-    def show(self, request: ClientRequest) -> None:
+    async def show(self, request: ClientRequest) -> None:
         """
         Let other texts of a client inform suggestions in its texts without a name, pieces of one
         file together.
         """
+        self._show(request, await self._uris(request))
+
+    def _show(self, request: ClientRequest, uris: dict[str, str]) -> None:
         texts: dict[str, str] = {}
         for name, text in request.extras:
-            uri = self._uri(name) if name else ""
+            uri = uris.get(name, "")
             if uri.startswith(self._inside):
                 uri = UNNAMED + uri.removeprefix(self._inside)
             if not uri.startswith(UNNAMED):
@@ -200,7 +204,15 @@ class ClientDocuments:
             if text.uri not in documents or documents[text.uri].version != text.version:
                 del self._kept[key]
 
-    def _uri(self, path: str) -> str:
+    async def _uris(self, request: ClientRequest) -> dict[str, str]:
+        """Return the URIs of the files that *request* names, by name."""
+        paths = {*filter(None, (request.excerpt.path, *(name for name, _ in request.extras)))}
+        try:
+            return await within(lambda: {path: self._uri(path) for path in paths})
+        except TimeoutError:  # a file of the folder, perhaps, which cannot be judged
+            return {path: self._uri(path, is_there=True) for path in paths}
+
+    def _uri(self, path: str, *, is_there: bool = False) -> str:
         """
         Return the URI of the file that a client calls *path*; of an unnamed text where no file is
         called so.
@@ -210,8 +222,8 @@ class ClientDocuments:
             path = os.path.normpath(self._folder / path)
         if Path(path).is_absolute():
             return Path(path).as_uri()
-        is_there = self._folder and os.path.lexists(self._folder / path)
-        return uri_of(self._root if is_there else UNNAMED, path)
+        is_there = is_there or (self._folder is not None and os.path.lexists(self._folder / path))
+        return uri_of(self._root if is_there and self._folder else UNNAMED, path)
 
     def _move(self, text: ClientText, where: Placed, request: ClientRequest) -> ClientPlace | None:
         """Let the document be as it is shown, but for what is not there yet."""

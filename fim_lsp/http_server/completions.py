@@ -77,7 +77,7 @@ class Completions:
         each time.
         """
         if request.is_warm_up:
-            self.texts.show(request)
+            await self.texts.show(request)
             return NOTHING
         place = await self.texts.place(request)
         if place is None:

@@ -22,11 +22,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from server_bridge.failover import in_time
 from server_bridge.failover.endpoint import Endpoint, stay
 from server_bridge.openai.stream import TurnLost
 from server_bridge.protocol import (
     BackendError,
-    BackendTimeout,
     BackendUnavailable,
     BackendUnusable,
     Health,
@@ -48,12 +48,6 @@ T = TypeVar("T")
 # For a server to connect while others follow, and for all of them together.
 CONNECT_S = 1.0
 CONNECT_ALL_S = 4.0
-# A completion may wait so long for a prompt on a server that has nothing of it, in steps of about
-# STEP_S.
-COLD_S = 1.0
-STEP_S = 0.25
-# Where another server can go on: of an answer that does not grow, whatever else is sent.
-TEXT_S = 2.0
 
 
 class Endpoints:
@@ -162,8 +156,8 @@ class Endpoints:
         if self._has_another(model):
             measure = await model.measure(request.prompt)
             missing = measure.total - measure.cached
-            limit_s = TEXT_S + missing / max(1.0, model.state.prefill_per_s)
-        replies = _grow_in_time(model, request, limit_s)
+            limit_s = in_time.TEXT_S + missing / max(1.0, model.state.prefill_per_s)
+        replies = in_time.grow(model, request, limit_s)
         async for reply in replies:
             first.append(reply)
             if reply.text or reply.stop is not Stop.LIMIT:
@@ -184,7 +178,7 @@ class Endpoints:
 
         async def decode(model: Model) -> T:
             if self._decoded not in (None, model):
-                await _catch_up(model, prompt)
+                await in_time.catch_up(model, prompt)
             self._decoded = model
             return await call(model)
 
@@ -211,7 +205,7 @@ class Endpoints:
             if endpoint.is_ready:
                 try:
                     result = await endpoint.ask(call)
-                except (PromptTooLong, Cold, TurnLost):
+                except (PromptTooLong, in_time.Cold, TurnLost):
                     raise
                 except BackendError as error:
                     endpoint.note_failure(error, at_work=True)
@@ -285,37 +279,3 @@ def _interest(endpoint: Endpoint) -> tuple[bool, ...]:
     """
     unnamed = endpoint.last or not endpoint.named
     return not endpoint.is_unusable, not endpoint.is_loading, unnamed, not endpoint.last
-
-
-async def _grow_in_time(
-    model: Model, request: Request, limit_s: float | None
-) -> AsyncGenerator[Reply, None]:
-    """Yield the answer. Raises BackendTimeout where it does not grow for *limit_s*."""
-    clock = asyncio.get_running_loop().time
-    silent_s = 0.0
-    async with aclosing(model.stream(request)) as replies:
-        while True:
-            began = clock()
-            try:
-                async with asyncio.timeout(limit_s and limit_s - silent_s):
-                    reply = await anext(replies, None)
-            except TimeoutError:
-                raise BackendTimeout(f"{model.state.url} writes no text") from None
-            if reply is None:
-                return
-            silent_s = 0.0 if reply.text else silent_s + clock() - began
-            yield reply
-
-
-async def _catch_up(model: Model, prompt: Prompt) -> None:
-    """
-    Warm *prompt* on a server it is new to. Raises Cold where that takes too long for a completion.
-    """
-    end = time.monotonic() + COLD_S
-    while (await model.warm(prompt, round(model.state.prefill_per_s * STEP_S))).left:
-        if time.monotonic() > end:
-            raise Cold(f"{model.state.url} is still evaluating the prompt")
-
-
-class Cold(BackendTimeout):
-    """The server is healthy, but holds nothing of this prompt: warm it in steps."""
