@@ -21,7 +21,8 @@ import pytest
 
 from server_bridge.fim.layout import ids
 from server_bridge.llama import completion
-from server_bridge.llama.backend import LlamaServer, Own
+from server_bridge.llama.backend import LlamaServer
+from server_bridge.llama.own import Own
 from server_bridge.process import sizing
 from tests import architectures
 from tests.fuzz import FUZZ
@@ -94,7 +95,7 @@ async def play(url: str, model: Path, kind: Kind, seed: int, n_requests: int) ->
     right = 0
     unsure = 0
     wrong: list[tuple[int, Any, int]] = []
-    async with aclosing(LlamaServer(url, own=Own("test", memory, None, lambda: False))) as server:
+    async with aclosing(LlamaServer(url, own=Own("test", memory))) as server:
         await server.connect()
         assert server._connected is not None
         cache = server._connected.cache
