@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from functools import partial
 from typing import NamedTuple
@@ -100,8 +100,8 @@ class SlotClient:
     ) -> None:
         self.link = link
         self.server = server
-        self.mirror = Mirror(server.n_slots, exclusive=not exclusive, memory=memory)
-        self.share(exclusive=exclusive)
+        self.mirror = Mirror(server.n_slots, exclusive=exclusive, memory=memory)
+        self.slots = self._make_policy(exclusive=exclusive)
         self.speeds = speeds
         self.check = CacheCheck()
         self.drafters = ""  # the kinds of speculation it was started with, as its answers tell
@@ -110,8 +110,11 @@ class SlotClient:
         """Name slots as on a server that no other client uses, or uses no longer, or not so."""
         if exclusive is not self.mirror.exclusive:
             self.mirror.exclusive = exclusive
-            policy = ExclusiveSlots if exclusive else SharedSlots
-            self.slots: Slots = policy(self.mirror, self.server.n_slots, self._price_clearing)
+            self.slots = self._make_policy(self.slots.served, exclusive=exclusive)
+
+    def _make_policy(self, served: Iterable[str] = (), *, exclusive: bool) -> Slots:
+        policy = ExclusiveSlots if exclusive else SharedSlots
+        return policy(self.mirror, self.server.n_slots, self._price_clearing, served)
 
     async def decode(
         self, document: str, whole: Ids, options: Object, slot: int | None
@@ -149,8 +152,7 @@ class SlotClient:
         except BaseException:
             self.mirror.forget()
             raise
-        if last.timings:
-            self._learn(last.timings, outlook)
+        self._learn(last.timings, outlook)
         if served is None:
             self.mirror.forget()
             return
@@ -160,7 +162,8 @@ class SlotClient:
         self.mirror.settle(
             served, whole.packed, held, named=named, n_behind=n_behind, n_reused=n_reused
         )
-        if document and (named or outlook is None or outlook.reused <= COPY):
+        is_told = named or self.mirror.exclusive or outlook is None or outlook.reused <= COPY
+        if document and is_told:
             self.slots.note_use(document, served)
 
     async def run(self, document: str, whole: Ids, options: Object, slot: int | None) -> Evaluated:
@@ -196,8 +199,10 @@ class SlotClient:
         await asyncio.sleep(step_s)
         return served, None
 
-    def _learn(self, cost: SlotCost, outlook: Outlook | None) -> None:
-        """Learn from what a request cost, beside what we had expected."""
+    def _learn(self, cost: SlotCost | None, outlook: Outlook | None) -> None:
+        """Learn from what a request cost, if that was told, beside what we had expected."""
+        if cost is None:
+            return
         ms = completion.milliseconds(cost.prompt_ms)
         log.debug("%d tokens evaluated in %.0f ms, %d reused", cost.prompt_n, ms, cost.cache_n)
         self.speeds.learn_prefill(cost.prompt_n, ms, ENOUGH_MS)

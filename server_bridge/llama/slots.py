@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from server_bridge.llama.mirror import Mirror
@@ -42,13 +42,19 @@ class SlotChoice(NamedTuple):
 class Slots(ABC):
     """
     The slots of one server by document; *mirror* says what is in them. A *prompt* is token ids,
-    packed as `Ids` has them.
+    packed as `Ids` has them. *served* are the documents that were served, by another policy, too.
     """
 
     is_learning = False  # whether the next clearing is to be observed, see `learn`
     has_room_aside = False  # whether a document may have a second slot: not where others use them
 
-    def __init__(self, mirror: Mirror, price: Callable[[], int] = lambda: COPY) -> None:
+    def __init__(
+        self,
+        mirror: Mirror,
+        price: Callable[[], int] = lambda: COPY,
+        served: Iterable[str] = (),
+    ) -> None:
+        self.served = {*served}
         self._mirror = mirror
         self._price = price  # of clearing a slot, in tokens that could be evaluated instead
 
@@ -111,12 +117,20 @@ class ExclusiveSlots(Slots):
 
     Where clearing gains nothing (no `--cache-ram`) a document is a *guest* in the slot that has
     most of its prompt, and moves into its own when it is prefilled the next time.
+
+    *_lost* are documents that were served while others used the server, too: they may have taken
+    any slot, so the server finds the next prompt of each by its content.
     """
 
     def __init__(
-        self, mirror: Mirror, n_slots: int, price: Callable[[], int] = lambda: COPY
+        self,
+        mirror: Mirror,
+        n_slots: int,
+        price: Callable[[], int] = lambda: COPY,
+        served: Iterable[str] = (),
     ) -> None:
-        super().__init__(mirror, price)
+        super().__init__(mirror, price, served)
+        self._lost = {name for name in self.served if not name.endswith(ASIDE)}
         self._free = set(range(n_slots))
         self._owned: dict[str, int] = {}  # by document, the one used last at the end
         self._guests: set[str] = set()
@@ -130,6 +144,8 @@ class ExclusiveSlots(Slots):
         """
         Choose its own slot, cleared where that pays; a guest's prompt goes where most of it is.
         """
+        if document in self._lost:
+            return SlotChoice(None)
         mirror = self._mirror
         home = self.home(document)
         here = mirror.expect_reused(prompt, home)
@@ -167,6 +183,8 @@ class ExclusiveSlots(Slots):
             self._owned[document] = slot
             self._guests.discard(document)
         self._free.discard(slot)
+        self._lost.discard(document)
+        self.served.add(document)
 
 
 class SlotKind(enum.Enum):
@@ -198,9 +216,13 @@ class SharedSlots(Slots):
     """
 
     def __init__(
-        self, mirror: Mirror, n_slots: int, price: Callable[[], int] = lambda: COPY
+        self,
+        mirror: Mirror,
+        n_slots: int,
+        price: Callable[[], int] = lambda: COPY,
+        served: Iterable[str] = (),
     ) -> None:
-        super().__init__(mirror, price)
+        super().__init__(mirror, price, served)
         only = n_slots == 1
         self._n_slots = n_slots
         self._kind = SlotKind.SEPARATE if only else SlotKind.UNKNOWN
@@ -244,6 +266,7 @@ class SharedSlots(Slots):
         """Note the slot of *document*: the server finds it there from now on."""
         self._vacant.discard(slot)
         self._slot_of[document] = slot
+        self.served.add(document)
 
     def is_looking(self, document: str) -> bool:
         """Return whether *document* needs a slot, and it is to be seen first which are empty."""

@@ -193,6 +193,23 @@ async def test_an_editor_that_finds_no_slot_leaves_it_to_the_server() -> None:
     assert (server.n_looks - before, server.named) == (1, [])
 
 
+@pytest.mark.parametrize("first", [0, 1])
+async def test_an_editor_that_is_left_alone_has_its_slot_found(first: int) -> None:
+    """What the others did to the slots is not known: the server finds the next prompt, then the slot is named."""
+    server = Server(**KINDS["separate"])
+    editors = [editor(server), editor(server)]
+    for n in (first, 1 - first):
+        await see(editors[n], n, 0)
+    server.named.clear()
+    cache = editors[1]
+    cache.client.share(exclusive=True)
+    prompt, options = whole(1, 1), {**PREFILL, "n_predict": 2}
+    done = await evaluate(cache, "d1", prompt, options)
+    assert (done.cost.prompt_n <= FEW, server.named) == (True, [])
+    assert await see(cache, 1, 2) <= FEW
+    assert server.named == [done.slot, done.slot]
+
+
 async def test_a_slot_at_work_does_not_tell_what_happens_to_idle_ones() -> None:
     """A slow server still evaluates what was given up: that it is not emptied does not make the slots separate."""
     server = Server(**KINDS["unified"])
