@@ -28,6 +28,7 @@ PACKAGES = Path(__file__).resolve().parent.parent.parent
 """Where both packages are, and our own modules run."""
 
 MOST_PRINTED = 1 << 20  # bytes; a --help of llama-server has 50,000
+END_S = 1.0  # for a program that was killed
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows knows one end only
 
 
@@ -110,8 +111,24 @@ async def read_output(argv: Sequence[str], limit_s: float) -> tuple[int | None, 
     finally:
         if child.returncode is None:
             signal_group(child.pid, KILL)
-            await child.wait()
+            await _see_end(child)
     return child.returncode, printed
+
+
+async def _see_end(child: asyncio.subprocess.Process) -> None:
+    """
+    Wait until *child* has ended. asyncio's `wait` waits for the end of its output as well, which
+    has to be read for that, and which a program of another session may hold open: for `END_S`.
+    """
+    assert child.stdout
+    try:
+        async with asyncio.timeout(END_S):
+            while await child.stdout.read(MOST_PRINTED):
+                pass
+            await child.wait()
+    except TimeoutError:
+        child._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 (no public way)
+        await asyncio.sleep(0)
 
 
 def become(argv: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> NoReturn:

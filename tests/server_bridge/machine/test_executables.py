@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from server_bridge.http.api_key import Key
 from server_bridge.machine import executables
-from server_bridge.machine.executables import program_path, read_output
+from server_bridge.machine.executables import program_path, read_output, start_async
 from server_bridge.protocol import BackendUnusable
 
 pytestmark = pytest.mark.promise("no-code-of-a-repository-runs")
@@ -99,11 +100,29 @@ async def test_the_output_of_a_program(program: str, printed: tuple[int, bytes])
 async def test_a_program_that_prints_without_end_is_ended(
     program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After so many bytes, whatever else it does; so it has failed."""
+    """After so many bytes, whatever else it does, and however many are there unread; so it has failed."""
     monkeypatch.setattr(executables, "MOST_PRINTED", 1000)
+    monkeypatch.setattr(
+        executables, "start_async", partial(start_async, limit=100)
+    )  # asyncio reads twice that
     code, printed = await read_output((sys.executable, "-I", "-c", program), 60.0)
     assert code
     assert printed.startswith(b"x" * 1000)
+
+
+@unix
+async def test_output_that_another_session_holds_open_is_not_waited_for(tmp_path: Path) -> None:
+    """A program that was ended may have started one that lives on, with its output."""
+    ended = tmp_path / "ended"
+    later = f"import pathlib, time; time.sleep(20); pathlib.Path({str(ended)!r}).touch()"
+    program = (
+        "import subprocess, sys, time; "
+        f"subprocess.Popen([sys.executable, '-I', '-c', {later!r}], start_new_session=True); "
+        "print('x', end='', flush=True); time.sleep(1e6)"
+    )
+    with pytest.raises(TimeoutError):
+        await read_output((sys.executable, "-I", "-c", program), 1.0)
+    assert not ended.exists()
 
 
 async def test_a_program_that_takes_too_long_is_ended() -> None:
