@@ -40,7 +40,8 @@ from tests.server_bridge.waiting import until
 
 pytestmark = pytest.mark.promise("answers-are-bounded")
 
-REQUEST = Request(short("    def "), n_predict=4)
+# Both servers are sure of its text: they round differently.
+REQUEST = Request(short("    def __init__(se"), n_predict=4)
 FAULTS = ["kill", "hang", "drip", "half", *ANSWERS]
 
 
