@@ -26,6 +26,7 @@ CALLS = (
 )  # fmt: skip
 IN_MEMORY = ("/proc", "/sys", "/dev")
 TESTS = str(Path(__file__).parent)
+LOOPS = (TESTS, str(Path(__file__).parents[1] / "benchmarks"))  # where loops without threads are
 PACKAGES = tuple(str(Path(__file__).parents[1] / name) for name in ("fim_lsp", "server_bridge"))
 # A command in a terminal answers no key; the kernel tells of processes.
 FREE = (f"{PACKAGES[0]}/cli/", f"{PACKAGES[1]}/machine/processes.py")
@@ -97,9 +98,10 @@ def find_caller(frame: FrameType | None) -> str:
         is_test = code.co_filename.startswith(TESTS)
         if code is CALLED_BACK:
             break
-        if code.co_name in NOT_YET or (is_test and code.co_name in THREADS):
+        is_inline = code.co_name in THREADS and code.co_filename.startswith(LOOPS)
+        if code.co_name in NOT_YET or is_inline:
             return ""
-        if code.co_filename.startswith(FREE) and not ours:
+        if code.co_filename.startswith(FREE):
             return ""
         if code.co_filename.startswith(PACKAGES):
             ours.append(f"{Path(code.co_filename).stem}.{code.co_name}")

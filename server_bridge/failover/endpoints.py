@@ -150,7 +150,10 @@ class Endpoints:
     async def _begin(
         self, request: Request, model: Model
     ) -> tuple[list[Reply], AsyncGenerator[Reply, None]]:
-        """Return an answer up to its first text, and the rest of it."""
+        """
+        Return an answer up to its first text, and the rest of it; up to its first piece where no
+        other server can go on: the request that waits sees the queue, and makes way.
+        """
         first: list[Reply] = []
         limit_s = None
         if self._has_another(model):
@@ -160,7 +163,7 @@ class Endpoints:
         replies = in_time.grow(model, request, limit_s)
         async for reply in replies:
             first.append(reply)
-            if reply.text or reply.stop is not Stop.LIMIT:
+            if limit_s is None or reply.text or reply.stop is not Stop.LIMIT:
                 break
         return first, replies
 
