@@ -215,9 +215,8 @@ def write_narrow(model: Path, path: Path) -> tuple[Path, int]:
     how many of these are one of its own.
     """
     import gguf
-    import numpy as np
 
-    from tests.models import Shape, Vocabulary, add_vocabulary, finish, quantized, weights
+    from tests.models import Shape, Vocabulary, write_random
 
     known = {name: field.contents() for name, field in gguf.GGUFReader(model).fields.items()}
     n_heads = known["qwen2.attention.head_count"]
@@ -229,19 +228,10 @@ def write_narrow(model: Path, path: Path) -> tuple[Path, int]:
         known["tokenizer.ggml.bos_token_id"], known["tokenizer.ggml.eos_token_id"],
         merges=known["tokenizer.ggml.merges"],
     )  # fmt: skip
-    out = gguf.GGUFWriter(path, "qwen2")
-    out.add_context_length(known["qwen2.context_length"])
-    out.add_embedding_length(shape.width)
-    out.add_block_count(shape.n_layers)
-    out.add_feed_forward_length(shape.n_ff)
-    out.add_head_count(shape.n_heads)
-    out.add_head_count_kv(shape.n_kv_heads)
-    out.add_layer_norm_rms_eps(1e-6)
-    out.add_rope_freq_base(known["qwen2.rope.freq_base"])
-    add_vocabulary(out, words)
-    for name, values in weights(shape, len(words.tokens), words.kinds, np.random.default_rng(SEED)):
-        quantized(out, name, values)
-    return finish(out, path), known["qwen2.block_count"] // N_LAYERS
+    n_ctx = known["qwen2.context_length"]
+    rope = known["qwen2.rope.freq_base"]
+    written = write_random(path, words, shape, n_ctx=n_ctx, seed=SEED, rope=rope)
+    return written, known["qwen2.block_count"] // N_LAYERS
 
 
 def run(root: Path, asked: Asked) -> dict[str, int]:

@@ -101,7 +101,7 @@ def find_caller(frame: FrameType | None) -> str:
         is_inline = code.co_name in THREADS and code.co_filename.startswith(LOOPS)
         if code.co_name in NOT_YET or is_inline:
             return ""
-        if code.co_filename.startswith(FREE):
+        if code.co_filename.startswith(FREE) and not ours:
             return ""
         if code.co_filename.startswith(PACKAGES):
             ours.append(f"{Path(code.co_filename).stem}.{code.co_name}")

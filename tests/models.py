@@ -80,7 +80,13 @@ def write_model(
 
     All numbers of its tokens are *moved* by as much.
     """
-    words = bytelevel(specials, moved)
+    return write_random(path, bytelevel(specials, moved), shape, n_ctx=n_ctx, seed=seed)
+
+
+def write_random(
+    path: Path, words: Vocabulary, shape: Shape, *, n_ctx: int, seed: int, rope: float = 1e6
+) -> Path:
+    """Write a model of random weights, with the vocabulary *words* and rotary embeddings to the base *rope*."""
     out = gguf.GGUFWriter(path, "qwen2")
     out.add_context_length(n_ctx)
     out.add_embedding_length(shape.width)
@@ -89,7 +95,7 @@ def write_model(
     out.add_head_count(shape.n_heads)
     out.add_head_count_kv(shape.n_kv_heads)
     out.add_layer_norm_rms_eps(1e-6)
-    out.add_rope_freq_base(1e6)
+    out.add_rope_freq_base(rope)
     add_vocabulary(out, words)
     values_of = weights(shape, len(words.tokens), words.kinds, np.random.default_rng(seed))
     for name, values in values_of:

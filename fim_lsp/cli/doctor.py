@@ -27,6 +27,7 @@ from fim_lsp.lsp.watchdog import describe_last_end
 from fim_lsp.settings.files import ANNOUNCED, cache_folder, list_stopping, user_file
 from fim_lsp.settings.merge import UNTIL_MENDED
 from server_bridge.machine import private_files
+from server_bridge.machine.disks import in_disk_thread
 
 ENGINE = "xllamacpp"  # the embedded engine, which may be missing where a server is used
 PACKAGES = ("pygls", "lsprotocol", "httpx", "xxhash", "tree-sitter", ENGINE)
@@ -90,13 +91,13 @@ async def ports(_: Target) -> list[Finding]:
     do.
     """
     findings = []
-    for there in private_files.find_announced(cache_folder() / ANNOUNCED):
+    for there in await in_disk_thread(private_files.find_announced, cache_folder() / ANNOUNCED):
         try:
             host, port = there.url.removeprefix("http://").rsplit(":", 1)
             writer = (await asyncio.open_connection(host, int(port)))[1]
             writer.close()
         except (OSError, ValueError):
-            private_files.withdraw(there.file)  # its process was killed
+            await in_disk_thread(private_files.withdraw, there.file)  # its process was killed
         else:
             programs = f"process {there.pid} answers other programs at {there.url}"
             findings.append(Finding("http", "ok", f"{programs}, where its page is, too"))
@@ -105,7 +106,7 @@ async def ports(_: Target) -> list[Finding]:
 
 async def hung(_: Target) -> list[Finding]:
     """Report the last server of this user that was ended because its event loop hung."""
-    says = describe_last_end(cache_folder())
+    says = await in_disk_thread(describe_last_end, cache_folder())
     return [Finding("hung", "warn", says, "report it, and delete that file")] if says else []
 
 

@@ -128,7 +128,6 @@ async def _see_end(child: asyncio.subprocess.Process) -> None:
             await child.wait()
     except TimeoutError:
         child._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 (no public way)
-        await asyncio.sleep(0)
 
 
 def become(argv: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> NoReturn:

@@ -28,6 +28,17 @@ EMBEDDED = {"fim": {"backend": {"kind": "embedded"}}}
 INLINE = "textDocument/inlineCompletion"
 INVOKED, AUTOMATIC = 1, 2  # kinds of triggers
 GHOST_TEXT = {"textDocument": {"inlineCompletion": {"dynamicRegistration": False}}}
+# At its end the bundled model writes a block.
+CART = """\
+class Cart:
+    def __init__(self, width, height):
+        self.width = width
+        self.height = height
+
+    def area(self):
+        return self.width * self.height
+
+    def __init__(self, name, value):"""
 
 
 def wait_until(look: Callable[[], T], what: str) -> T:

@@ -7,29 +7,19 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.client import AUTOMATIC, GHOST_TEXT, INLINE, Client, Editor, at, insertion
+from tests.e2e.client import AUTOMATIC, GHOST_CART, INLINE, Client, Editor, at, insertion
 from tests.places import SHOP
 
 URI = f"{SHOP}/cart.py"
-TEXT = """\
-class Cart:
-    def __init__(self, width, height):
-        self.width = width
-        self.height = height
-
-    def area(self):
-        return self.width * self.height
-
-    def __init__(self, name, value):"""
 TYPED = "\n        self.name = na"
 SETTINGS = "workspace/configuration"
 COMPLETION = {"minConfidence": 0, "debounceMs": 0, "deadlineMs": 20_000, "patienceMs": 20_000}
 EMBEDDED = {"fim": {"backend": {"kind": "embedded"}, "completion": COMPLETION}}
-ASKABLE = {**GHOST_TEXT, "workspace": {"configuration": True}}
+ASKABLE = {**GHOST_CART, "workspace": {"configuration": True}}
 
 
 class Typist:
-    """Types `TYPED` behind `TEXT`, and asks at each key."""
+    """Types `TYPED` behind `CART`, and asks at each key."""
 
     def __init__(self, editor: Client) -> None:
         self.editor = editor
@@ -37,8 +27,8 @@ class Typist:
     def write(self) -> Any:
         """Return the suggestion at the last key."""
         self.editor.initialize(initializationOptions=EMBEDDED, capabilities=self.declares())
-        self.editor.open(URI, TEXT)
-        text = TEXT
+        self.editor.open(URI, CART)
+        text = CART
         for n, letter in enumerate(TYPED):
             self.change(n + 2, text, letter)
             text += letter
@@ -46,7 +36,7 @@ class Typist:
         return self.editor.answer(self.ask(text))["result"]["items"][0]["insertText"]
 
     def declares(self) -> dict[str, Any]:
-        return GHOST_TEXT
+        return GHOST_CART
 
     def change(self, version: int, text: str, letter: str) -> None:
         self.editor.change(URI, version, insertion(*end_of(text), letter))
@@ -96,7 +86,7 @@ class Slow(Typist):
             self._write(bytes([byte]), header="")
 
     def ask(self, text: str) -> int:
-        if text == TEXT + TYPED:
+        if text == CART + TYPED:
             answer_settings(self.editor)
         return super().ask(text)
 
@@ -135,8 +125,8 @@ def test_settings_that_are_not_said_are_told_of_once(launch: Callable[..., Edito
     editor = launch(before="from fim_lsp.lsp import editor; editor.LATE_S = 0.05")
     editor.unanswered.add(SETTINGS)
     editor.initialize(initializationOptions=EMBEDDED, capabilities=ASKABLE)
-    editor.open(URI, TEXT + TYPED)
-    place = at(URI, *end_of(TEXT + TYPED), AUTOMATIC)
+    editor.open(URI, CART + TYPED)
+    place = at(URI, *end_of(CART + TYPED), AUTOMATIC)
     for _ in range(3):
         editor.notify("workspace/didChangeConfiguration", {"settings": None})
         assert editor.request(INLINE, place) == {"items": []}

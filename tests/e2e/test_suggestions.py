@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.client import AUTOMATIC, EMBEDDED, GHOST_TEXT, INLINE, Client, Editor, at, insertion
+from tests.e2e.client import (
+    AUTOMATIC,
+    CART,
+    EMBEDDED,
+    GHOST_TEXT,
+    INLINE,
+    Client,
+    Editor,
+    at,
+    insertion,
+)
 from tests.places import SHOP
 
 MENU = "textDocument/completion"
@@ -100,16 +110,6 @@ def test_the_same_in_the_menu(editor: Editor) -> None:
     assert "preselect" not in item
 
 
-BLOCK = """\
-class Cart:
-    def __init__(self, width, height):
-        self.width = width
-        self.height = height
-
-    def area(self):
-        return self.width * self.height
-
-    def __init__(self, name, value):"""
 
 
 def test_lines_are_shown_while_the_model_writes_on(editor: Editor) -> None:
@@ -117,11 +117,11 @@ def test_lines_are_shown_while_the_model_writes_on(editor: Editor) -> None:
     completion = {"minConfidence": 0, "debounceMs": 0, "deadlineMs": 20_000, "patienceMs": 20_000}
     settings = {"fim": {"backend": {"kind": "embedded"}, "completion": completion}}
     editor.initialize(initializationOptions=settings)
-    line, character = BLOCK.count("\n"), len(BLOCK.rpartition("\n")[2])
+    line, character = CART.count("\n"), len(CART.rpartition("\n")[2])
     parts: list[Any] = []
     for n in range(10):  # on a busy machine all of a text may come at once
         uri = f"{SHOP}/block{n}.py"
-        editor.open(uri, f"# {n}\n{BLOCK}")
+        editor.open(uri, f"# {n}\n{CART}")
         params = {**at(uri, line + 1, character, AUTOMATIC), "partialResultToken": uri}
         [item] = editor.request(INLINE, params)["items"]
         assert item["insertText"].count("\n") > 1
