@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.client import AUTOMATIC, GHOST_CART, INLINE, Client, Editor, at, insertion
+from tests.e2e.client import AUTOMATIC, CART, GHOST_TEXT, INLINE, Client, Editor, at, insertion
 from tests.places import SHOP
 
 URI = f"{SHOP}/cart.py"
@@ -15,7 +15,7 @@ TYPED = "\n        self.name = na"
 SETTINGS = "workspace/configuration"
 COMPLETION = {"minConfidence": 0, "debounceMs": 0, "deadlineMs": 20_000, "patienceMs": 20_000}
 EMBEDDED = {"fim": {"backend": {"kind": "embedded"}, "completion": COMPLETION}}
-ASKABLE = {**GHOST_CART, "workspace": {"configuration": True}}
+ASKABLE = {**GHOST_TEXT, "workspace": {"configuration": True}}
 
 
 class Typist:
@@ -36,7 +36,7 @@ class Typist:
         return self.editor.answer(self.ask(text))["result"]["items"][0]["insertText"]
 
     def declares(self) -> dict[str, Any]:
-        return GHOST_CART
+        return GHOST_TEXT
 
     def change(self, version: int, text: str, letter: str) -> None:
         self.editor.change(URI, version, insertion(*end_of(text), letter))

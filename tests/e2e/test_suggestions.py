@@ -110,8 +110,6 @@ def test_the_same_in_the_menu(editor: Editor) -> None:
     assert "preselect" not in item
 
 
-
-
 def test_lines_are_shown_while_the_model_writes_on(editor: Editor) -> None:
     """To a client that says a `partialResultToken`; the answer has all of the text for every client."""
     completion = {"minConfidence": 0, "debounceMs": 0, "deadlineMs": 20_000, "patienceMs": 20_000}
