@@ -70,13 +70,6 @@ class Completion:
         forced = self.prompt.forced
         return self.raw[len(forced) :] if self.raw.startswith(forced) else ""
 
-    @property
-    def _said(self) -> Said:
-        """The text that it says so far, behind the middle it began at."""
-        its_odds = odds(self.tokens, self.prompt.forced, self.text)
-        is_whole = self.state is StreamState.WHOLE
-        return Said(self.typed + self.text, len(self.typed), is_whole, its_odds)
-
     def agrees(self, window: Window, middle: str) -> bool:
         """Return whether it has text for a request at *middle*, or may still have."""
         if window != self.window or not middle.startswith(self.typed):
@@ -93,7 +86,9 @@ class Completion:
     def at(self, request: CompletionRequest, *, was_shown: bool = False) -> Known:
         """Return what it says to *request* by now; *was_shown*: a part of it was, to another."""
         typed = request.document.before(request.position, self.window.anchor)
-        said = self._said
+        its_odds = odds(self.tokens, self.prompt.forced, self.text)
+        is_whole = self.state is StreamState.WHOLE
+        said = Said(self.typed + self.text, len(self.typed), is_whole, its_odds)
         is_typed = self.is_over and said.is_typed(typed, request.cursor)
         if is_typed or not self.agrees(self.window, typed):
             return Known()
