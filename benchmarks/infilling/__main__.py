@@ -30,6 +30,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
+from unittest.mock import patch
 
 import httpx
 
@@ -125,10 +126,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     has_tests = any(place.measure is Measure.TESTS for place in places)
     if has_tests and (why := execution.why_impossible()):
         raise SystemExit(why)
-    if options.look:
-        window.FIRST_TOKENS = window.BY_HAND_TOKENS = (options.look, options.look)
+    look = (options.look, options.look) if options.look else window.FIRST_TOKENS
+    by_hand = look if options.look else window.BY_HAND_TOKENS
     try:
-        with serving(options.model, n_threads=options.threads) as url:
+        with (
+            patch.multiple(window, FIRST_TOKENS=look, BY_HAND_TOKENS=by_hand),
+            serving(options.model, n_threads=options.threads) as url,
+        ):
             verdicts = asyncio.run(ask(url, places, options))
     except (BackendError, httpx.HTTPError, OSError) as error:
         raise SystemExit(str(error) or f"the model server failed: {error!r}") from error

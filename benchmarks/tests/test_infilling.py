@@ -16,6 +16,7 @@ from benchmarks.infilling.__main__ import main, read_known, table
 from benchmarks.infilling.places import Measure, Place, UnknownFormatError, choose, read
 from benchmarks.infilling.verdicts import judge
 from benchmarks.serve import BUNDLED
+from fim_lsp.prompt import window
 from server_bridge.protocol import BackendUnavailable
 from tests.models import SPECIALS, write_model
 
@@ -84,7 +85,8 @@ def test_another_file_is_named(tmp_path: Path, data: bytes, words: str) -> None:
 
 @pytest.mark.parametrize("wanted", ["is the file whole?", "was not trained to fill in a gap"])
 def test_another_model_is_named(tmp_path: Path, wanted: str) -> None:
-    """One that is cut, and one that fills no holes; no place is asked."""
+    """One that is cut, and one that fills no holes; no place is asked. What this process shows first stays as it was."""
+    before = window.FIRST_TOKENS, window.BY_HAND_TOKENS
     model, answers = tmp_path / "model.gguf", tmp_path / "answers.jsonl"
     if wanted.startswith("is"):
         model.write_bytes(BUNDLED.read_bytes()[:100_000])
@@ -95,6 +97,7 @@ def test_another_model_is_named(tmp_path: Path, wanted: str) -> None:
         main([str(places), str(model), "--json", str(answers)])
     assert "model" in str(error.value)
     assert not answers.exists()
+    assert before == (window.FIRST_TOKENS, window.BY_HAND_TOKENS)
 
 
 def test_fewer_places_are_the_first_of_more() -> None:
