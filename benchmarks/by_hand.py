@@ -113,13 +113,15 @@ def main() -> None:
     if sys.argv[1:2] == ["--one"]:
         measure(sys.argv[2], sys.argv[3], int(sys.argv[4]))
         return
+    from benchmarks.progress import tell
+
     parser = argparse.ArgumentParser("benchmarks.by_hand", description=__doc__)
     parser.add_argument("--beside", type=Path, required=True, help="the other checkout")
     parser.add_argument("--model", default="", help="a GGUF file")
     args = parser.parse_args()
     now: list[float] = []
     before: list[float] = []
-    for n, name in enumerate(BODIES):
+    for n, name in tell(enumerate(BODIES), len(BODIES)):
         for root, all_of in ((args.beside.resolve(), before), (HERE, now)):
             seconds, texts = run(root, args.model, n)
             all_of.append(seconds)

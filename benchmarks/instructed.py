@@ -20,6 +20,7 @@ from pathlib import Path
 from benchmarks import arguments
 from benchmarks.git import git
 from benchmarks.markdown import table
+from benchmarks.progress import tell
 from fim_lsp.context.grammars import language_of
 from fim_lsp.documents import Document, Position, apply_edits, open_document
 from fim_lsp.instruct.answer import edits, read
@@ -45,18 +46,22 @@ def main() -> None:
     each = max(1, options.commits // len(options.histories))
     counts = defaultdict[str, Counter[str]](Counter)
     notes = Counter[str]()
-    for path in options.histories:
-        for commit in git(path, "log", "--no-merges", "--format=%H", f"-n{each}").split():
-            counts["all"]["commits"] += 1
-            for document, selection, after in find_changes(path, commit):
-                for dress, lines_of in DRESSES.items():
-                    verdict, why = judge(document, selection, after, lines_of)
-                    for row in (dress, document.language, "all"):
-                        counts[row][verdict] += 1
-                    notes[why] += 1
-                    if verdict != "right" and options.show > 0:
-                        options.show -= 1
-                        print(commit[:8], document.uri, selection.first + 1, dress, verdict, why)
+    commits = [
+        (path, commit)
+        for path in options.histories
+        for commit in git(path, "log", "--no-merges", "--format=%H", f"-n{each}").split()
+    ]
+    for path, commit in tell(commits, len(commits), lambda step: step[0].name):
+        counts["all"]["commits"] += 1
+        for document, selection, after in find_changes(path, commit):
+            for dress, lines_of in DRESSES.items():
+                verdict, why = judge(document, selection, after, lines_of)
+                for row in (dress, document.language, "all"):
+                    counts[row][verdict] += 1
+                notes[why] += 1
+                if verdict != "right" and options.show > 0:
+                    options.show -= 1
+                    print(commit[:8], document.uri, selection.first + 1, dress, verdict, why)
     for row in (*DRESSES, *sorted(counts.keys() - DRESSES.keys())):
         counts[row]["tried"] = sum(
             counts[row][name] for name in ("right", "refused", "other", "lost")

@@ -24,6 +24,7 @@ import json
 import platform
 import sys
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 
 from benchmarks import arguments
@@ -31,6 +32,7 @@ from benchmarks.clients import Answer, Client, Ours, Peer, replay
 from benchmarks.deployment.wire import Wire
 from benchmarks.figures import Row, row, table
 from benchmarks.metrics import Metered, total
+from benchmarks.progress import tell
 from benchmarks.serve import BUNDLED, N_BATCH, N_SLOTS, serving
 from benchmarks.traces import TRACES, Trace, full_ring, load, neighbours
 from fim_lsp.session.session import Session
@@ -54,12 +56,12 @@ def main() -> None:
     """Measure, print, write."""
     options = _options()
     rows: list[Row] = []
-    for name in options.traces:
+    plays = [*product(options.traces, options.clients)]
+    for name, client in tell(plays, len(plays), ", ".join):
         trace = load(name).cut(options.limit)
-        for client in options.clients:
-            with _server(options) as url:
-                rows.append(asyncio.run(_measure(trace, client, url, options)))
-            print(table(rows[-1:]), _worst(rows[-1]), sep="\n", flush=True)
+        with _server(options) as url:
+            rows.append(asyncio.run(_measure(trace, client, url, options)))
+        print(table(rows[-1:]), _worst(rows[-1]), sep="\n", flush=True)
     options.out.mkdir(parents=True, exist_ok=True)
     about = {"python": platform.python_version(), "model": options.model.name}
     document = json.dumps({**about, "rows": [*map(asdict, rows)]})

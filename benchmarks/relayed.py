@@ -22,6 +22,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks import markdown
+from benchmarks.progress import tell
 from benchmarks.serve import serving
 from tests.llama_server import free_port
 
@@ -66,7 +67,7 @@ def main() -> None:
     n_keys = int(sys.argv[2]) if len(sys.argv) > 2 else KEYS
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for client in CLIENTS:
+        for client in tell(CLIENTS, len(CLIENTS), str):
             found = record(sys.argv[1], client, n_keys, Path(folder))
             evaluated = [new for new, _ in found]
             sent = sum(new + kept for new, kept in found)

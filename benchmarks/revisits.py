@@ -11,7 +11,6 @@ figures are the same on every machine. 12 KiB a token, as Qwen2.5-Coder 0.5B has
 from __future__ import annotations
 
 import asyncio
-import sys
 from array import array
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -21,6 +20,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks import arguments
 from benchmarks.memory import documents, visit_all
+from benchmarks.progress import tell
 from benchmarks.recorded import log
 from benchmarks.tokens_per_key import SPEED, Skipping
 from fim_lsp import events
@@ -40,7 +40,6 @@ N_CTX = 16384
 N_SLOTS = 2
 FOREIGN = array("i", [-2]).tobytes()
 PAUSE_MS = 1000.0
-EVERY = 500  # changes between two lines that say how far it is
 
 
 class Kept:
@@ -123,7 +122,8 @@ async def recorded(session: Session, folder: Path, _n: int) -> None:
     texts = dict[str, str]()
     versions = dict[str, int]()
     entries = [*log.entries(log.read(log.SESSION))]
-    for n, (entry, coming) in enumerate(zip(entries, [*entries[1:], entries[-1]], strict=True)):
+    pairs = zip(entries, [*entries[1:], entries[-1]], strict=True)
+    for entry, coming in tell(pairs, len(entries), lambda _: "of what was recorded"):
         uri = (folder / entry.path).as_uri()
         match entry:
             case log.Opened(_, path, text):
@@ -151,8 +151,6 @@ async def recorded(session: Session, folder: Path, _n: int) -> None:
                 await session.complete(uri, at, invoked=False)
         if coming.ms - entry.ms > PAUSE_MS:
             await session.wait_idle()
-        if n % EVERY == EVERY - 1:
-            print(f"recorded: {n + 1} of {len(entries)} entries", file=sys.stderr, flush=True)
 
 
 def place(text: str, offset: int) -> Position:

@@ -17,6 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.progress import tell
+
 HERE = Path(__file__).parent.parent
 CAPABILITIES = HERE / "tests/lsp/initialize/kate-26.08.2.json"
 
@@ -50,7 +52,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         for checkout in times:
             measure_s(checkout, hello, home)  # compiles what is new
-        for _ in range(n_runs):
+        for _ in tell(range(n_runs), n_runs):
             for checkout, seconds in times.items():
                 seconds.append(measure_s(checkout, hello, home))
     for checkout, seconds in times.items():

@@ -12,10 +12,12 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from operator import itemgetter
 from pathlib import Path
 from statistics import median
 
 from benchmarks.metrics import total
+from benchmarks.progress import tell
 from tests.e2e.client import INLINE, Client, at, insertion
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
@@ -75,7 +77,7 @@ def main() -> None:
     print(
         "| set | chunks | first answer | typed line | first answer takes |\n| --- | ---: | ---: | ---: | ---: |"
     )
-    for name, settings in SETTINGS.items():
+    for name, settings in tell(SETTINGS.items(), len(SETTINGS), itemgetter(0)):
         with llama_server(
             model, n_ctx=CONTEXT, n_parallel=1, cache_ram_mib=0, endpoint_metrics=True
         ) as url:

@@ -18,6 +18,7 @@ import json
 import secrets
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, contextmanager, suppress
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +29,7 @@ from benchmarks.clients import Ours, replay
 from benchmarks.deployment.load import N_PREDICT, PACE, person
 from benchmarks.deployment.wire import Blocks, Call, Wire
 from benchmarks.figures import at
+from benchmarks.progress import tell
 from benchmarks.traces import Trace
 from deploy.tests import vllm_server
 from deploy.tests.vllm_server import Running
@@ -114,11 +116,11 @@ def main() -> None:
         raise SystemExit("no vLLM: put FIM_TEST_VLLM=$(sh scripts/install-vllm) before the command")
     print(HEAD, flush=True)
     with replicas(2) as pair:
-        for name in options.rows.split(","):
-            for n_clients in map(int, options.clients.split(",")):
-                with front(ROWS[name], pair) as url:
-                    outcome = asyncio.run(measure(ROWS[name], url, pair, n_clients, options))
-                print(line(ROWS[name], n_clients, outcome), flush=True)
+        rows = [*product(options.rows.split(","), map(int, options.clients.split(",")))]
+        for name, n_clients in tell(rows, len(rows), lambda row: f"{row[1]} × {row[0]}"):
+            with front(ROWS[name], pair) as url:
+                outcome = asyncio.run(measure(ROWS[name], url, pair, n_clients, options))
+            print(line(ROWS[name], n_clients, outcome), flush=True)
 
 
 @contextmanager

@@ -22,6 +22,7 @@ import contextlib
 import secrets
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ from benchmarks.deployment.wire import Wire
 from benchmarks.figures import at
 from benchmarks.keystrokes import OPENAI
 from benchmarks.metrics import UNKNOWN, total
+from benchmarks.progress import tell
 from benchmarks.serve import BUNDLED, N_CTX, serving
 from benchmarks.traces import TYPISTS, Trace
 from fim_lsp import events
@@ -65,11 +67,11 @@ def main() -> None:
     """Measure, print."""
     options = _options()
     print(HEAD)
-    for kind in options.clients_of:
-        for n_clients in map(int, options.clients.split(",")):
-            with _server(options) as url:
-                load = asyncio.run(_measure(kind, n_clients, url, options))
-            print(_line(kind, n_clients, load), flush=True)
+    rows = [*product(options.clients_of, map(int, options.clients.split(",")))]
+    for kind, n_clients in tell(rows, len(rows), lambda row: f"{row[1]} × {row[0]}"):
+        with _server(options) as url:
+            load = asyncio.run(_measure(kind, n_clients, url, options))
+        print(_line(kind, n_clients, load), flush=True)
 
 
 def person(n: int, options: argparse.Namespace) -> Trace:

@@ -39,6 +39,7 @@ from benchmarks.arguments import model_file, names, parser
 from benchmarks.infilling import arms, execution
 from benchmarks.infilling.places import LANGUAGES, Measure, Place, UnknownFormatError, choose, read
 from benchmarks.infilling.verdicts import BEGINNING, NOTHING, OTHER, RIGHT, WRONG, fill, judge
+from benchmarks.progress import tell
 from benchmarks.serve import serving
 from fim_lsp.prompt import window
 from server_bridge.protocol import BackendError
@@ -74,14 +75,20 @@ async def ask(url: str, places: Sequence[Place], options: argparse.Namespace) ->
     family, file, known = await arms.find_family(url), options.json, read_known(options.json)
     verdicts, right = Verdicts(), defaultdict[Place, list[str]](list)
     async with arms.arms(url, family, options.rest) as ways:
-        for place, arm in product(places, options.arms):
-            key = {"model": options.model.name, "place": place.name, "arm": arm}
-            verdict, text = known.get(tuple(key.values()), ("", ""))
-            if not verdict:
+        model = options.model.name
+        steps = [*product(places, options.arms)]
+        unknown = [place for place, arm in steps if (model, place.name, arm) not in known]
+        asking = tell(unknown, len(unknown))
+        for place, arm in steps:
+            if (model, place.name, arm) in known:
+                verdict, text = known[model, place.name, arm]
+            else:
+                next(asking)
                 text = await ways[arm](place)
                 is_opened = arm in arms.OPENED
                 verdict = judge(place, text, is_opened=is_opened, right=right[place])
-                row = key | {"verdict": verdict, "text": text}
+                row = {"model": model, "place": place.name, "arm": arm}
+                row |= {"verdict": verdict, "text": text}
                 print(json.dumps(row), f"not {place.missing!r}", file=sys.stderr, flush=True)
                 if file:
                     _append(file, json.dumps(row) + "\n")

@@ -26,6 +26,7 @@ from benchmarks.markdown import table
 from benchmarks.next_edit.commits import History
 from benchmarks.next_edit.replay import Ask, asks
 from benchmarks.next_edit.scores import JudgedAsk, Ranked, Score, Shown, Where, judge, score
+from benchmarks.progress import tell
 from fim_lsp.next_edit.edits import EditedText
 from fim_lsp.next_edit.engine import Proposal, breaks, in_unopened, proposals
 from fim_lsp.next_edit.evidence import SURE, SURE_UNOPENED
@@ -44,7 +45,8 @@ def main() -> None:
     rows: list[list[object]] = []
     play = partial(_played, options.commits)
     with ProcessPoolExecutor(options.jobs) as pool:
-        for path, played in zip(options.histories, pool.map(play, options.histories), strict=True):
+        histories = tell(options.histories, len(options.histories), name_of)
+        for path, played in zip(histories, pool.map(play, options.histories), strict=True):
             everything.append(played)
             rows.append(_row(name_of(path), [played]))
             print(*rows[-1], file=sys.stderr, flush=True)

@@ -23,6 +23,7 @@ from benchmarks import arguments
 from benchmarks.git import Lines
 from benchmarks.markdown import table
 from benchmarks.next_edit.commits import History, Hunk
+from benchmarks.progress import tell
 from fim_lsp.context.grammars import language_of, parse_text
 from fim_lsp.next_edit.edits import EditedText, FinishedEdit, changes
 from fim_lsp.next_edit.renames import find_here, find_renames
@@ -49,7 +50,7 @@ def main() -> None:
     counts = defaultdict[str, Counter[str]](Counter)
     for path in options.histories:
         history = History(path, options.commits)
-        for commit in history.commits:
+        for commit in tell(history.commits, len(history.commits), lambda commit: commit.id[:8]):
             for name, lines in history.files(commit, *{hunk.path for hunk in commit.hunks}).items():
                 if len(lines) <= MOST_LINES:
                     mine = (hunk for hunk in commit.hunks if hunk.path == name)

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
+from itertools import product
 from pathlib import Path
 
 from benchmarks.arguments import model_file, names, parser
+from benchmarks.progress import tell
 from benchmarks.real_sessions import taking
 from benchmarks.real_sessions.choice import SEED, SETS, choose_blocks
 from benchmarks.real_sessions.editing import CLIENTS, Terms, play
@@ -35,12 +36,11 @@ def main() -> None:
     )
     played: dict[str, list[Played]] = {client: [] for client in options.clients}
     chosen = choose_blocks(options.histories, options.sessions, options.set, options.seed)
-    for session in chosen:
-        for client in options.clients:
-            print(f"{client}: {session.name}", file=sys.stderr, flush=True)
-            played[client].append(last := play(client, session, terms))
-            if options.explain:
-                print(taking.explain(last) if accepts else explain(last), flush=True)
+    plays = [*product(chosen, options.clients)]
+    for session, client in tell(plays, len(plays), lambda step: f"{step[1]}: {step[0].name}"):
+        played[client].append(last := play(client, session, terms))
+        if options.explain:
+            print(taking.explain(last) if accepts else explain(last), flush=True)
     who = f", a reader as {options.reader}" if accepts else ""
     print(f"{terms.model.name}, {options.threads} threads{who}\n")
     if accepts:

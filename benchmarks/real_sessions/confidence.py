@@ -13,11 +13,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import markdown
 from benchmarks.arguments import parser
+from benchmarks.progress import tell
 from benchmarks.real_sessions import recordings
 from benchmarks.real_sessions.expected import DATA, EMPTY, with_texts
 from benchmarks.real_sessions.readers import READERS
@@ -100,25 +102,20 @@ def main() -> None:
     ]
     print(f"{len(sessions)} sessions, {options.readers} readers of each kind\n")
     rows = []
-    for kind in KINDS:
-        for per_s in SPEEDS:
-            for way in WAYS:
-                if not way.name.startswith(options.ways):
-                    continue
-                cell = EMPTY
-                for spoken, text in sessions:
-                    for number in range(options.readers):
-                        with virtual_time() as run:
-                            model = way.model(spoken.behind, speed(per_s))
-                            cell = cell.add(run(play(model, text, READERS[kind], number)))
-                mean = cell.mean
-                saved = 100 * (1 - mean.n_pressed / mean.n_alone)
-                n_read = 1000 * mean.n_read / mean.n_chars
-                n_wrong = 1000 * mean.n_wrong / mean.n_chars
-                rows.append(
-                    (way.name, kind, per_s, f"{saved:.1f} %", f"{n_read:.1f}", f"{n_wrong:.1f}")
-                )
-                print(rows[-1], flush=True)
+    ways = [way for way in WAYS if way.name.startswith(options.ways)]
+    cells = [*product(KINDS, SPEEDS, ways)]
+    for kind, per_s, way in tell(cells, len(cells)):
+        cell = EMPTY
+        for (spoken, text), number in product(sessions, range(options.readers)):
+            with virtual_time() as run:
+                model = way.model(spoken.behind, speed(per_s))
+                cell = cell.add(run(play(model, text, READERS[kind], number)))
+        mean = cell.mean
+        saved = 100 * (1 - mean.n_pressed / mean.n_alone)
+        n_read = 1000 * mean.n_read / mean.n_chars
+        n_wrong = 1000 * mean.n_wrong / mean.n_chars
+        rows.append((way.name, kind, per_s, f"{saved:.1f} %", f"{n_read:.1f}", f"{n_wrong:.1f}"))
+        print(rows[-1], flush=True)
     print(markdown.table(HEAD, rows))
 
 

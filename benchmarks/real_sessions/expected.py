@@ -15,13 +15,14 @@ import argparse
 import asyncio
 import hashlib
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import markdown, serve
 from benchmarks.arguments import model_file, names, parser
+from benchmarks.progress import tell
 from benchmarks.real_sessions import record, recordings
 from benchmarks.real_sessions.choice import SEED, SETS, Written, choose_blocks
 from benchmarks.real_sessions.intervals import Interval, bootstrap
@@ -168,17 +169,20 @@ def with_texts(
 def _play(options: argparse.Namespace, sessions: Iterator[tuple[Recording, Text]]) -> None:
     """Have readers play, the first ones of all sessions first; after each session what came of it is kept."""
     texts = [*sessions]
-    for n in range(options.readers):
-        for one, text in texts:
-            keys = [(one.name, reader, per_s) for reader in options.kinds for per_s in SPEEDS]
-            cells = _playable(options.set)
-            missing = [key for key in keys if cells.get(key, EMPTY).n == n]
-            spoken = Spoken(one.streams, text.head, text.block)
-            played = {key: _play_one(spoken, text, key, n) for key in missing}
-            if played:
-                print(f"reader {n}: {one.name}", file=sys.stderr, flush=True)
-                more = {key: cells.get(key, EMPTY).add(outcome) for key, outcome in played.items()}
-                _save(options.set, {**cells, **more})
+    cells = _playable(options.set)
+    ways = [*product(options.kinds, SPEEDS)]
+    steps = [
+        (n, one, text)
+        for n, (one, text) in product(range(options.readers), texts)
+        if any(cells.get((one.name, *way), EMPTY).n <= n for way in ways)
+    ]
+    for n, one, text in tell(steps, len(steps), lambda step: f"reader {step[0]}: {step[1].name}"):
+        cells = _playable(options.set)
+        missing = [key for way in ways if cells.get(key := (one.name, *way), EMPTY).n == n]
+        spoken = Spoken(one.streams, text.head, text.block)
+        played = {key: _play_one(spoken, text, key, n) for key in missing}
+        more = {key: cells.get(key, EMPTY).add(outcome) for key, outcome in played.items()}
+        _save(options.set, {**cells, **more})
 
 
 def _play_one(spoken: Spoken, text: Text, key: Key, number: int) -> Outcome:
@@ -241,11 +245,10 @@ def _record(options: argparse.Namespace, sessions: Sequence[Written]) -> None:
 
     async def ask(url: str) -> None:
         backend = open_backend(BackendSettings(kind="llama-server", url=url))
-        for one in left:
+        for one in tell(left, len(left), lambda one: one.name):
             text, frame = frames[one.name]
             recorded.append(await record.record(backend, frame, text))
             recordings.save(file, model, recorded)
-            print(f"recorded {one.name}", file=sys.stderr, flush=True)
         await backend.aclose()
 
     with serve.serving(

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from benchmarks import markdown
 from benchmarks.arguments import model_file, parser
+from benchmarks.progress import tell
 from benchmarks.recorded.log import SESSION, read
 from benchmarks.recorded.pauses import HALVES, Pause, pauses
 from benchmarks.recorded.replay import Answer, play
@@ -32,7 +33,7 @@ def main() -> None:
     answers = {answer.change: answer for answer in _read(options.answers)}
     missing = {pause.change: pause.at for pause in places if pause.change not in answers}
     if missing:
-        for answer in play(recording, _settings(options), missing):
+        for answer in tell(play(recording, _settings(options), missing), len(missing)):
             answers[answer.change] = answer
             _note(options.answers, answer)
     print(table(places, answers))

@@ -22,6 +22,7 @@ from typing import Any
 
 from benchmarks import arguments
 from benchmarks.git import name_of
+from benchmarks.progress import tell
 from benchmarks.worth.driven import RINGS, chars, rings
 from benchmarks.worth.history import History
 from benchmarks.worth.likelihood import LanguageModel
@@ -52,16 +53,25 @@ def _measure(model: Path, repos: Sequence[Path], options: argparse.Namespace) ->
     engine = LanguageModel(model)
     marks = _specials(engine)
     known = {(r["model"], r["repo"], r["commit"], r["arm"]) for r in _read(options.out)}
+    names = [*map(name_of, repos)]
+    n_known = sum(
+        key[0] == model.stem and key[1] in names and key[3] in options.arms for key in known
+    )
+    n = options.commits * len(names) * len(options.arms) - n_known
     places = [_places(repo, model.stem, options) for repo in repos]
     with options.out.open("a", encoding="utf-8") as out:
-        # one place of each repository after the other: a run that is stopped has all of them
-        for row in itertools.zip_longest(*places):
-            for repo, place in zip(map(name_of, repos), row, strict=True):
-                for arm in options.arms if place else ():
-                    if (model.stem, repo, place.commit, arm) not in known:
-                        record = _score(engine, marks, place, (arm, repo, model.stem))
-                        out.write(json.dumps(record) + "\n")
-                        out.flush()
+        steps = (
+            (repo, place, arm)
+            # one place of each repository after the other: a run that is stopped has all of them
+            for row in itertools.zip_longest(*places)
+            for repo, place in zip(names, row, strict=True)
+            for arm in (options.arms if place else ())
+            if (model.stem, repo, place.commit, arm) not in known
+        )
+        for repo, place, arm in tell(steps, n, lambda step: f"{step[0]}, {step[2]}"):
+            record = _score(engine, marks, place, (arm, repo, model.stem))
+            out.write(json.dumps(record) + "\n")
+            out.flush()
 
 
 def budget(model: str) -> Budget:

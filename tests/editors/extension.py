@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import zipfile
+from functools import cache
 from pathlib import Path
 
 from tests.editors import programs
@@ -20,22 +21,27 @@ CAN_RUN = ESBUILD.exists() and shutil.which("node") is not None
 
 def run(script: str, cwd: Path, into: Path, **environment: str) -> str:
     """Return what *script*, a module beside the extension's sources, prints in the folder *cwd*."""
-    bundle = into / "script.mjs"
-    stub = Path(__file__).with_name("vscode_stub.mjs")
-    command = ["--bundle", "--platform=node", "--format=esm", "--log-level=warning"]
-    aliases = [f"--alias:{name}={stub}" for name in ("vscode", "vscode-languageclient/node")]
-    made = [*aliases, f"--outfile={bundle}"]
-    subprocess.run(
-        [str(ESBUILD), *command, *made], cwd=FOLDER / "src", input=script.encode(), check=True
-    )
+    program = into / "script.mjs"
+    program.write_bytes(bundle(script))
     env = {**os.environ, **environment}
     node = shutil.which("node")
     assert node is not None
     done = subprocess.run(
-        [node, bundle], cwd=cwd, env=env, capture_output=True, text=True, check=False
+        [node, program], cwd=cwd, env=env, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+@cache
+def bundle(script: str) -> bytes:
+    """Return *script*, a module beside the extension's sources, with all that it imports."""
+    stub = Path(__file__).with_name("vscode_stub.mjs")
+    command = ["--bundle", "--platform=node", "--format=esm", "--log-level=warning"]
+    aliases = [f"--alias:{name}={stub}" for name in ("vscode", "vscode-languageclient/node")]
+    return subprocess.check_output(
+        [ESBUILD, *command, *aliases], cwd=FOLDER / "src", input=script.encode()
+    )
 
 
 def make_wheel(folder: Path) -> None:

@@ -18,7 +18,8 @@ from tests.editors.programs import CHROMIUM_NODE
 from tests.editors.wire import Wire, is_of
 
 COMES_S = 30.0  # a suggestion, on a busy machine; then the last letter is typed again
-N_TRIES = 3
+N_TRIES = 6  # at a page
+N_LETTERS = 3  # that are typed on in an editor
 N_KEYS = 30  # to the item, and on it
 ASKS_S = 2.0  # an editor, after the last key; Qt Creator waits 0.4 s
 CLOSES_S = 2.0  # CodeMirror takes no key in the first 75 ms of a list
@@ -38,6 +39,7 @@ class Page(Browser):
 
     def __init__(self, home: Path, address: str) -> None:
         assert CHROMIUM_NODE is not None
+        self._wire = Wire.of(home)
         super().__init__(address, CHROMIUM_NODE, programs.PAGES, programs.environment(home))
 
     def go_to(self, line: int) -> None:
@@ -57,7 +59,7 @@ class Page(Browser):
         by itself.
         """
         for _ in range(N_TRIES):
-            if _comes(lambda: self._is_ours(row, self.ITEM), COMES_S):
+            if self._is_offered(row):
                 break
             self("press", "Backspace")
             self("type", row.typed[-1])
@@ -72,6 +74,16 @@ class Page(Browser):
                 _comes(lambda: not self("exists", self.ITEM), CLOSES_S)
             else:
                 self("press", "ArrowDown")
+
+    def _is_offered(self, row: Row) -> bool:
+        """Return whether the row's item comes, unless the last answer has none and no other is asked for."""
+        end = time.monotonic() + COMES_S
+        while not _comes(lambda: self._is_ours(row, self.ITEM), ASKS_S):
+            items = self._wire.last_items()
+            is_without = items is not None and not any(is_of(item, row) for item in items)
+            if is_without or time.monotonic() > end:
+                return False
+        return True
 
     def text(self) -> str:
         return "\n".join(self._texts(self.LINE))
@@ -118,7 +130,7 @@ class Desktop(Display):
     def accept(self, row: Row) -> None:
         """Have the row's item inserted; while the client does not ask, or gets none, type on a little."""
         begun = len(row.lead + row.typed)
-        letters = row.meant[begun : begun + N_TRIES]
+        letters = row.meant[begun : begun + N_LETTERS]
         for letter in (*letters, ""):
             if self._is_offered(row):
                 self.press("Return")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.editors.extension import CAN_RUN, make_wheel, run
+from tests.editors.programs import REPOSITORY
 
 pytestmark = [
     pytest.mark.editors,
@@ -49,12 +50,12 @@ def environment(folder: Path, path: str) -> dict[str, str]:
     return {"FOLDER": str(folder), "PATH": os.pathsep.join((path, os.environ["PATH"]))}
 
 
-@pytest.mark.parametrize("path", ["/nowhere", ".", "./", ""])
-def test_nothing_of_a_repository_is_run(path: str, tmp_path: Path) -> None:
+def test_nothing_of_a_repository_is_run(tmp_path: Path) -> None:
     """The server is installed from a repository's folder, whose modules and programs do not run."""
     repository = hostile(tmp_path / "repository")
     make_wheel(tmp_path / "extension/server")
     (tmp_path / "extension/dist").mkdir()
+    path = os.pathsep.join(("/nowhere", ".", "./", ""))
     shown = run(INSTALL, repository, tmp_path, **environment(tmp_path, path)).splitlines()
     assert len(shown) == 1  # no error
     assert (tmp_path / "extension/dist/program").read_text() == shown[0]  # for the uninstallation
@@ -83,6 +84,27 @@ def test_a_program_of_the_repository_is_no_server(tmp_path: Path) -> None:
             assert run(FIND, repository, tmp_path, FIM_SERVER_PATH=chosen, **env) == "undefined\n"
     env["PATH"] = os.pathsep.join((".", str(repository / "bin")))  # which the user has chosen
     assert run(FIND, repository, tmp_path, **env) == f"{repository}/bin/fim-lsp\n"
+
+
+def test_the_program_is_looked_for_where_the_page_says(tmp_path: Path) -> None:
+    """In the settings, on the PATH, in ~/.local/bin, in this order; where it is not, that is said."""
+    page = (REPOSITORY / "docs/editors/vscode.md").read_text("utf-8")
+    said = "named in the settings, nor on the `PATH`, nor in `~/.local/bin`, the extension installs"
+    assert f"If `fim-lsp` is neither {said} its own" in page
+    programs = [tmp_path / name / "fim-lsp" for name in ("chosen", "bin", ".local/bin")]
+    for program in programs:
+        program.parent.mkdir(parents=True)
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    env = {"FOLDER": str(tmp_path), "HOME": str(tmp_path), "PATH": str(programs[1].parent)}
+    chosen = str(programs[0])
+    for program in programs:
+        assert run(FIND, tmp_path, tmp_path, FIM_SERVER_PATH=chosen, **env) == f"{program}\n"
+        program.unlink()
+        chosen = ""
+    assert run(FIND, tmp_path, tmp_path, FIM_SERVER_PATH="", **env) == "undefined\n"
+    shown = run(OFFER, tmp_path, tmp_path, FIM_SERVER_PATH="", **env)
+    assert "was not found on the PATH or in ~/.local/bin" in shown
 
 
 OFFER = """

@@ -34,7 +34,7 @@ export async function findServer(context: vscode.ExtensionContext): Promise<stri
 export async function offerInstallation(context: vscode.ExtensionContext): Promise<void> {
   const configured = configuredPath();
   if (configured === "" && !vscode.workspace.isTrusted) return offerTrust();
-  const where = configured === "" ? "on the PATH" : `at ${configured} (setting fim.serverPath)`;
+  const where = configured === "" ? "on the PATH or in ~/.local/bin" : `at ${configured} (setting fim.serverPath)`;
   const install = configured === "" ? "Install It" : "Clear the Setting";
   const choose = "Set Its Path";
   const canInstall = configured !== "" || (await wheelOf(context)) !== undefined;
