@@ -1,4 +1,4 @@
-"""What benchmarks are told on the command line, and where `scripts/get-qwen` leaves the models."""
+"""What benchmarks are told on the command line, and where `scripts/tools/get-qwen` leaves the models."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ def model_file(named: str) -> Path:
     name = f"qwen2.5-coder-{named}-instruct-q4_k_m.gguf"
     file = FOLDER / name if named in SIZES else Path(named)
     if not file.exists():
-        hint = f": sh scripts/get-qwen {named}" * (named in SIZES)
+        hint = f": sh scripts/tools/get-qwen {named}" * (named in SIZES)
         raise argparse.ArgumentTypeError(f"{file} is missing{hint}")
     return file

@@ -3,7 +3,7 @@
 --
 --     nvim --headless -u NONE --cmd 'set rtp^=editors/nvim' -l benchmarks/imports.lua python|typescript ROOT FILES…
 --
--- FILE is below ROOT, which the server reads as a project; nothing is written. `scripts/install-editors` has the servers.
+-- FILE is below ROOT, which the server reads as a project; nothing is written. `scripts/tools/install-editors` has the servers.
 
 local language, root = arg[1], vim.fs.normalize((vim.fn.fnamemodify(arg[2], ':p'):gsub('/$', '')))
 local cache = (vim.env.XDG_CACHE_HOME or vim.env.HOME .. '/.cache') .. '/fim-lsp-test/servers/node_modules/.bin/'

@@ -2,7 +2,7 @@
 Which tests may be run again after a failure: those that drive a whole editor, server or engine beside others, or compare
 times, on a machine that may be busy. A failure of any other test is a fault, a race included.
 
-`scripts/run-pytest` runs them once more, alone, where nothing else failed: pytest exits with `AGAIN` then.
+`scripts/tools/run-pytest` runs them once more, alone, where nothing else failed: pytest exits with `AGAIN` then.
 """
 
 from __future__ import annotations

@@ -139,7 +139,8 @@ def test_what_editors_start_themselves_has_our_command_and_folder() -> None:
 def test_scripts_run_python_isolated() -> None:
     """Without -I or -P, `-m` takes modules from the current folder."""
     unsafe = re.compile(r"python[^\n#]* -m (venv|pip|build)\b", re.IGNORECASE)
-    for path in (*filter(Path.is_file, (ROOT / "scripts").iterdir()), ROOT / ".ci/run"):
+    scripts = [*ROOT.glob("scripts/*"), *ROOT.glob("scripts/tools/*"), ROOT / ".ci/run"]
+    for path in filter(Path.is_file, scripts):
         text = re.sub(r"(-I|-P)( -\w+)* -m", "", path.read_text("utf-8"))
         assert not unsafe.search(text), path
 

@@ -1,7 +1,7 @@
 r"""
 What routing costs on a real cluster: typists on two vLLM replicas behind real routers.
 
-    FIM_TEST_VLLM=$(sh scripts/install-vllm) python -m benchmarks.deployment.cluster                # one typist, each router
+    FIM_TEST_VLLM=$(sh scripts/tools/install-vllm) python -m benchmarks.deployment.cluster                # one typist, each router
     … python -m benchmarks.deployment.cluster --clients 16,48 --rows session,prefix --requests 30   # many at once
 
 Every client types in files of its own (`benchmarks.deployment.load`) and has a session header of its own. Each row begins with
@@ -113,7 +113,9 @@ def main() -> None:
     """Measure, print, write."""
     options = _options()
     if not vllm_server.PYTHON:
-        raise SystemExit("no vLLM: put FIM_TEST_VLLM=$(sh scripts/install-vllm) before the command")
+        raise SystemExit(
+            "no vLLM: put FIM_TEST_VLLM=$(sh scripts/tools/install-vllm) before the command"
+        )
     print(HEAD, flush=True)
     with replicas(2) as pair:
         rows = [*product(options.rows.split(","), map(int, options.clients.split(",")))]

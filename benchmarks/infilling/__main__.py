@@ -1,7 +1,7 @@
 """
 Places that others chose, with several ways to ask for what is missing there.
 
-    sh scripts/get-qwen 0.5b
+    sh scripts/tools/get-qwen 0.5b
     python -m benchmarks.infilling HumanEval-SingleLineInfilling.jsonl.gz 0.5b --limit 300 --json single.jsonl
     python -m benchmarks.infilling HumanEval-MultiLineInfilling.jsonl.gz 0.5b --limit 200 --json multi.jsonl
     python -m benchmarks.infilling api_completion.jsonl.gz 0.5b --arms raw,hand,auto
@@ -152,7 +152,12 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     arguments = parser("benchmarks.infilling", __doc__)
     add, languages = arguments.add_argument, LANGUAGES.values()
     add("path", type=Path, metavar="PATH", help="a file of one of the benchmarks")
-    add("model", type=model_file, metavar="MODEL", help="0.5b, 1.5b (scripts/get-qwen) or a file")
+    add(
+        "model",
+        type=model_file,
+        metavar="MODEL",
+        help="0.5b, 1.5b (scripts/tools/get-qwen) or a file",
+    )
     add("--arms", type=names(arms.ARMS), default=[*arms.USUAL], help=", ".join(arms.ARMS))
     add("--languages", type=names(languages), default=[], help=", ".join(languages))
     add("--limit", type=int, default=0, help="at so many places of more than three characters")

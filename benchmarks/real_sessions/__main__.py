@@ -1,7 +1,7 @@
 """
 fim-lsp and llama.vim in a real Neovim, on a real model, writing code again that people wrote.
 
-    scripts/get-qwen 0.5b
+    scripts/tools/get-qwen 0.5b
     python -m benchmarks.real_sessions --llama-vim DIR ~/src/mlx-lm ~/src/crush
     python -m benchmarks.real_sessions --user accepts --reader people --explain --llama-vim DIR ~/src/pygls
 
@@ -61,7 +61,12 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     arguments = parser("benchmarks.real_sessions", __doc__)
     add = arguments.add_argument
-    add("--model", type=model_file, default="0.5b", help="0.5b, 1.5b (scripts/get-qwen) or a file")
+    add(
+        "--model",
+        type=model_file,
+        default="0.5b",
+        help="0.5b, 1.5b (scripts/tools/get-qwen) or a file",
+    )
     add("--threads", type=int, default=2, help="of the model server")
     add("--json", type=Path, metavar="FILE", help="write everything there")
     add("--llama-vim", type=Path, metavar="DIR", help="a checkout")

@@ -270,7 +270,7 @@ def _options() -> argparse.Namespace:
     add("--readers", type=int, default=0, help="play so many of each kind")
     add("--kinds", type=names(READERS), default=[*READERS], help=", ".join(READERS))
     add("--record", type=int, default=0, help="record so many sessions")
-    add("--model", type=model_file, default="0.5b", help="0.5b (scripts/get-qwen) or a file")
+    add("--model", type=model_file, default="0.5b", help="0.5b (scripts/tools/get-qwen) or a file")
     add("--threads", type=int, default=1, help="of the model server")
     add("--seed", type=int, default=SEED)
     return arguments.parse_args()

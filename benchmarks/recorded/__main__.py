@@ -1,7 +1,7 @@
 """
 A session that was recorded, played into fim-lsp: what is shown in the pauses, beside what Copilot showed.
 
-    scripts/get-qwen 0.5b
+    scripts/tools/get-qwen 0.5b
     python -m benchmarks.recorded --half tune --answers tune.jsonl
 
 --answers keeps what was answered, so that a run which was stopped goes on there; once all is known, no model is needed.
@@ -71,7 +71,12 @@ def _note(file: Path | None, answer: Answer) -> None:
 def _options() -> argparse.Namespace:
     arguments = parser("benchmarks.recorded", __doc__)
     add = arguments.add_argument
-    add("--model", type=model_file, default="0.5b", help="0.5b, 1.5b (scripts/get-qwen) or a file")
+    add(
+        "--model",
+        type=model_file,
+        default="0.5b",
+        help="0.5b, 1.5b (scripts/tools/get-qwen) or a file",
+    )
     add("--half", choices=HALVES, default="all", help="the changes to tune on, or the rest")
     add("--answers", type=Path, metavar="FILE", help="what was answered: read, and written to")
     add("--completion", default="{}", metavar="JSON", help="settings of fim.completion")

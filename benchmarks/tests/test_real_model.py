@@ -19,9 +19,11 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.server,
     pytest.mark.skipif(not PROGRAM, reason="a minute long: run by scripts/test-server"),
-    pytest.mark.skipif(not MODEL.exists(), reason="no Qwen2.5-Coder: sh scripts/get-qwen 0.5b"),
     pytest.mark.skipif(
-        not programs.program("nvim").exists(), reason="no Neovim: sh scripts/install-editors"
+        not MODEL.exists(), reason="no Qwen2.5-Coder: sh scripts/tools/get-qwen 0.5b"
+    ),
+    pytest.mark.skipif(
+        not programs.program("nvim").exists(), reason="no Neovim: sh scripts/tools/install-editors"
     ),
 ]
 

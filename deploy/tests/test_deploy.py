@@ -336,7 +336,7 @@ def test_the_dashboards_are_what_the_script_makes() -> None:
     """And every panel asks for series."""
     before = {path: path.read_bytes() for path in BOARDS.values()}
     try:
-        subprocess.run([sys.executable, str(ROOT / "scripts/make-dashboard")], check=True)
+        subprocess.run([sys.executable, str(ROOT / "scripts/tools/make-dashboard")], check=True)
         assert {path: path.read_bytes() for path in before} == before
     finally:
         for path, content in before.items():

@@ -1,7 +1,7 @@
 """
 vLLM on a CPU with the bundled model, and routers in front of several, as processes of their own.
 
-They live in an environment of their own (scripts/install-vllm; its Python is in FIM_TEST_VLLM). The model
+They live in an environment of their own (scripts/tools/install-vllm; its Python is in FIM_TEST_VLLM). The model
 is made there, in Hugging Face's layout, by this file run as a program:
 
     python -m deploy.tests.vllm_server MODEL.gguf FOLDER

@@ -2,8 +2,8 @@
 The settings by their names, and layers of them into a `Config` and sentences about what is wrong.
 Pure.
 
-A setting's name is `fim.`, the section, `.` and the field in camelCase; docs/configuration.md is
-made from `SCHEMA` by scripts/make-config-docs, the settings of VS Code by make-vscode-settings.
+A setting's name is `fim.`, the section, `.` and the field in camelCase; docs/configuration.md
+and the settings of VS Code are made from `SCHEMA` by scripts/docs.
 
 Settings come in layers: the user's file, the project's, what the editor says at start, on request
 and on change, flags. Later layers win, and lists of what is hidden add up, with one exception: a

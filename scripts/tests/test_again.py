@@ -35,7 +35,7 @@ def test_who_gets_a_second_run(
     """End-to-end tests and those with a real server, once; a race in a session fails at once."""
     files = {
         "pyproject.toml": '[tool.pytest.ini_options]\nmarkers = ["slow", "server"]\n',
-        "scripts/run-pytest": (ROOT / "scripts/run-pytest").read_text("utf-8"),
+        "scripts/tools/run-pytest": (ROOT / "scripts/tools/run-pytest").read_text("utf-8"),
         "tests/conftest.py": HOOKS,
         f"tests/{folder}/test_flaky.py": FIRST_FAILS.format(mark=mark, n_failures=n_failures),
     }
@@ -44,7 +44,7 @@ def test_who_gets_a_second_run(
         (tmp_path / name).write_text(text, "utf-8")
     env = {**os.environ, "FIM_TEST_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
     env.pop("PYTEST_ADDOPTS", None)
-    command = ["sh", "scripts/run-pytest", "-q"]
+    command = ["sh", "scripts/tools/run-pytest", "-q"]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=False)
 
     assert done.returncode == code, done.stdout.decode()

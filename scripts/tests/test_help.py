@@ -11,7 +11,8 @@ import pytest
 
 from tests.test_tidy import ROOT
 
-SCRIPTS = [path for path in (ROOT / "scripts").iterdir() if path.is_file()]
+FOLDER = ROOT / "scripts"
+SCRIPTS = [path for path in (*FOLDER.glob("*"), *FOLDER.glob("tools/*")) if path.is_file()]
 
 
 def test_the_scripts_are_listed() -> None:
@@ -19,7 +20,10 @@ def test_the_scripts_are_listed() -> None:
     listed = subprocess.run(
         ["sh", str(ROOT / "scripts/help")], capture_output=True, text=True, check=True, cwd="/"
     ).stdout.splitlines()
-    assert [line.split()[0] for line in listed] == sorted(path.name for path in SCRIPTS)
+    assert [line.split()[0] for line in listed] == [
+        *sorted(path.name for path in SCRIPTS if path.parent == FOLDER),
+        *sorted(f"tools/{path.name}" for path in SCRIPTS if path.parent != FOLDER),
+    ]
     assert [line for line in listed if len(line.split()) < 3 or len(line) > 140] == []
 
 

@@ -34,12 +34,12 @@ def pins(lock: str) -> dict[str, set[str]]:
 
 @pytest.mark.parametrize("lock", LOCKS)
 def test_the_lock_file_has_what_is_asked_for(lock: str) -> None:
-    """After a change of the dependencies `sh scripts/lock` writes it again."""
+    """After a change of the dependencies `sh scripts/tools/lock` writes it again."""
     pinned = pins(lock)
     for each in (Requirement(name) for group in LOCKS[lock] for name in GROUPS[group]):
         versions = pinned.get(canonicalize_name(each.name), set())
-        assert versions, f"{each.name} is not pinned: sh scripts/lock"
-        assert all(map(each.specifier.contains, versions)), f"{each}: sh scripts/lock"
+        assert versions, f"{each.name} is not pinned: sh scripts/tools/lock"
+        assert all(map(each.specifier.contains, versions)), f"{each}: sh scripts/tools/lock"
 
 
 @pytest.mark.parametrize("lock", LOCKS)

@@ -32,7 +32,13 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("packages")
     sdist = folder / f"fim_lsp-{__version__}.tar.gz"
     sdist.write_bytes(b"an sdist")
-    make = [sys.executable, str(ROOT / "scripts/make-packages"), ADDRESS, str(folder), str(folder)]
+    make = [
+        sys.executable,
+        str(ROOT / "scripts/tools/make-packages"),
+        ADDRESS,
+        str(folder),
+        str(folder),
+    ]
     subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
     return folder
 

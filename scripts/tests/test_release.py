@@ -31,7 +31,7 @@ def checked(tmp_path: Path, tag: str, **changed: str) -> subprocess.CompletedPro
         **changed,
     }
     files = {
-        "scripts/check-release": (ROOT / "scripts/check-release").read_text("utf-8"),
+        "scripts/tools/check-release": (ROOT / "scripts/tools/check-release").read_text("utf-8"),
         "pyproject.toml": given["urls"],
         "fim_lsp/__init__.py": f'__version__ = "{given["version"]}"\n',
         "editors/vscode/package.json": json.dumps({"version": given["extension"]}),
@@ -40,21 +40,26 @@ def checked(tmp_path: Path, tag: str, **changed: str) -> subprocess.CompletedPro
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, "utf-8")
-    command = [sys.executable, str(tmp_path / "scripts/check-release"), tag]
+    command = [sys.executable, str(tmp_path / "scripts/tools/check-release"), tag]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_a_version_is_cut_everywhere_at_once(tmp_path: Path) -> None:
     """The program, both files of the extension and the changelog have it, so that the check passes; nothing else changed."""
-    names = ("scripts/cut-release", "scripts/check-release", "fim_lsp/__init__.py", "CHANGELOG.md")
+    names = (
+        "scripts/tools/cut-release",
+        "scripts/tools/check-release",
+        "fim_lsp/__init__.py",
+        "CHANGELOG.md",
+    )
     extension = ("editors/vscode/package.json", "editors/vscode/package-lock.json")
     for name in (*names, *extension):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text((ROOT / name).read_text("utf-8"), "utf-8")
-    cut = [sys.executable, str(tmp_path / "scripts/cut-release")]
+    cut = [sys.executable, str(tmp_path / "scripts/tools/cut-release")]
     subprocess.run([*cut, "9.8.7"], check=True)
     (tmp_path / "pyproject.toml").write_text(URLS, "utf-8")
-    check = [sys.executable, str(tmp_path / "scripts/check-release"), "v9.8.7"]
+    check = [sys.executable, str(tmp_path / "scripts/tools/check-release"), "v9.8.7"]
     done = subprocess.run(check, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     for name in extension:
@@ -129,22 +134,22 @@ def repeated(root: Path) -> dict[str, str | None]:
 
 
 def test_the_address_is_the_same_everywhere() -> None:
-    """`[project.urls]` is the source; `scripts/set-address` writes the rest."""
+    """`[project.urls]` is the source; `scripts/tools/set-address` writes the rest."""
     assert {*repeated(ROOT).values()} == {address(ROOT)}
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """Return the files of this repository that could name its address, and the script that writes it."""
-    for name in (*files_of_git(), "scripts/set-address"):
-        if name.endswith((".md", ".toml")) or name in (MANIFEST, "scripts/set-address"):
+    for name in (*files_of_git(), "scripts/tools/set-address"):
+        if name.endswith((".md", ".toml")) or name in (MANIFEST, "scripts/tools/set-address"):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text((ROOT / name).read_text("utf-8"), "utf-8")
     return tmp_path
 
 
 def set_address(root: Path, new: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(root / "scripts/set-address"), new]
+    command = [sys.executable, str(root / "scripts/tools/set-address"), new]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

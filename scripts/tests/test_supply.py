@@ -21,7 +21,7 @@ INSTALLS = re.compile(r"(?:pip\w*\W*|-m pip )install\b[^\n|;&]*")
 BOUND = re.compile(
     r"--require-hashes\b.*--only-binary|--no-deps .*(?:--no-index|--no-build-isolation)"
 )
-RELEASING = ("scripts/build-release", "scripts/build-vscode", "scripts/install")
+RELEASING = ("scripts/tools/build-release", "scripts/tools/build-vscode", "scripts/install")
 
 
 def jobs() -> dict[str, Any]:
@@ -74,18 +74,18 @@ def test_a_job_that_may_sign_or_publish_builds_nothing() -> None:
 def test_the_extension_is_built_where_the_wheel_is() -> None:
     """By the same job, with that wheel; and npm runs no script of a package that it installs."""
     runs = [step.get("run", "") for step in jobs()["build"]["steps"]]
-    assert sum("scripts/build-release dist" in run for run in runs) == 1
-    release = (ROOT / "scripts/build-release").read_text("utf-8")
-    assert 'WHEEL=$wheel sh "$root/scripts/build-vscode"' in release
+    assert sum("scripts/tools/build-release dist" in run for run in runs) == 1
+    release = (ROOT / "scripts/tools/build-release").read_text("utf-8")
+    assert 'WHEEL=$wheel sh "$root/scripts/tools/build-vscode"' in release
     assert release.rindex("sha256sum -- * >SHA256SUMS") > release.index(".vsix.cdx.json")
-    assert "npm ci --ignore-scripts" in (ROOT / "scripts/build-vscode").read_text("utf-8")
+    assert "npm ci --ignore-scripts" in (ROOT / "scripts/tools/build-vscode").read_text("utf-8")
 
 
 def test_the_list_of_what_is_brought_along_is_whole() -> None:
     """Each package of the lock file with its version and hashes, and the bundled model."""
     lock = (ROOT / "requirements.txt").read_text("utf-8")
     done = subprocess.run(
-        [sys.executable, str(ROOT / "scripts/make-sbom")],
+        [sys.executable, str(ROOT / "scripts/tools/make-sbom")],
         input=lock,
         capture_output=True,
         text=True,

@@ -38,7 +38,7 @@ class Display:
     def __init__(self, home: Path, argv: list[str], title: str) -> None:
         self._home = home
         ready, told = os.pipe()
-        # It runs the compiler of key maps by a path from there; see scripts/install-editors.
+        # It runs the compiler of key maps by a path from there; see scripts/tools/install-editors.
         self._server = subprocess.Popen(
             [
                 USR / "bin/Xvfb", "-displayfd", str(told), "-screen", "0", "1200x900x24",

@@ -1,7 +1,7 @@
 """
 Where the editors are: unpacked Debian packages and npm packages in a cache folder.
 
-`scripts/install-editors` fills it and sets the Debian programs' loader and libraries, so that they run
+`scripts/tools/install-editors` fills it and sets the Debian programs' loader and libraries, so that they run
 on an older system; the folders they would look for under /usr are named here.
 """
 
@@ -41,7 +41,7 @@ def node(code: Path) -> Path:
 def needs(*names: str) -> list[pytest.MarkDecorator]:
     """Return the marks of tests that drive these programs of the Debian root."""
     missing = [name for name in names if not program(name).exists()]
-    reason = f"no {', '.join(missing)}: run scripts/install-editors"
+    reason = f"no {', '.join(missing)}: run scripts/tools/install-editors"
     return [pytest.mark.editors, pytest.mark.skipif(bool(missing), reason=reason)]
 
 

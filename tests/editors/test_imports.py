@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.editors,
     pytest.mark.skipif(
         not (programs.program("nvim").exists() and (programs.SERVERS / "done").exists()),
-        reason="no Neovim or no language servers: run scripts/install-editors",
+        reason="no Neovim or no language servers: run scripts/tools/install-editors",
     ),
 ]
 

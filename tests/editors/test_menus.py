@@ -63,7 +63,7 @@ def written(
     """Type all rows in a client."""
     program = PROGRAMS[request.param]
     if not program.is_there:
-        pytest.skip(f"no {request.param}: run scripts/install-editors")
+        pytest.skip(f"no {request.param}: run scripts/tools/install-editors")
     home = tmp_path_factory.mktemp("home")
     shop_in(home, "rows.py", LEADS, meant_settings)
     wire = wiretap(home)

@@ -20,7 +20,7 @@ from tests.typist import embedded
 pytestmark = [
     pytest.mark.editors,
     pytest.mark.skipif(
-        not (programs.CODE / "done").exists(), reason="scripts/install-editors first"
+        not (programs.CODE / "done").exists(), reason="scripts/tools/install-editors first"
     ),
     pytest.mark.promise("no-web-page"),
 ]

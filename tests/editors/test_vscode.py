@@ -20,7 +20,7 @@ VSIX = programs.REPOSITORY / f"editors/vscode/fim-lsp-{__version__}.vsix"
 
 needs_workbench = pytest.mark.skipif(
     not (programs.CODE / "done").exists() or not VSIX.exists(),
-    reason="no VS Code: run scripts/install-editors and scripts/build-vscode",
+    reason="no VS Code: run scripts/tools/install-editors and scripts/tools/build-vscode",
 )
 pytestmark = [pytest.mark.editors, needs_workbench]
 
@@ -129,7 +129,7 @@ def test_a_server_that_dies_comes_back(typed: Workbench) -> None:
 def test_cuts_reach_the_ring_and_the_clipboard(tmp_path: Path, code: Path) -> None:
     """Cutting works as usual, and the text is context though it is in no file any more."""
     if not (code / "done").exists():
-        pytest.skip("no such VS Code: run scripts/install-editors")
+        pytest.skip("no such VS Code: run scripts/tools/install-editors")
     furnish(tmp_path)
     folder = tmp_path / "cuts"  # of its own: nothing else can be in the ring
     (folder / ".git").mkdir(parents=True)

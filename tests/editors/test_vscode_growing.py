@@ -104,7 +104,7 @@ def held(
 ) -> Iterator[Held]:
     code = CODES[request.param]
     if not (code / "done").exists() or not VSIX.exists():
-        pytest.skip("no VS Code: run scripts/install-editors and scripts/build-vscode")
+        pytest.skip("no VS Code: run scripts/tools/install-editors and scripts/tools/build-vscode")
     held = Held(tmp_path_factory.mktemp("home"), code)
     with closing(held.workbench) as workbench:
         workbench.wait_until_ready()
@@ -180,7 +180,7 @@ QUESTION = Path(__file__).with_name("growing.mjs").read_text("utf-8")
 PART, WHOLE, ANOTHER = "eight:", "eight:\n  pass", "ord"
 
 
-@pytest.mark.skipif(not CAN_RUN, reason="no node, or run scripts/build-vscode first")
+@pytest.mark.skipif(not CAN_RUN, reason="no node, or run scripts/tools/build-vscode first")
 def test_vs_code_asks_again_only_while_the_user_waits(tmp_path: Path) -> None:
     """For a text that goes on as the one on screen, or the first one there."""
     did = json.loads(run(QUESTION, tmp_path, tmp_path))

@@ -14,7 +14,7 @@ from tests.editors.programs import REPOSITORY
 
 pytestmark = [
     pytest.mark.editors,
-    pytest.mark.skipif(not CAN_RUN, reason="no node, or run scripts/build-vscode first"),
+    pytest.mark.skipif(not CAN_RUN, reason="no node, or run scripts/tools/build-vscode first"),
     pytest.mark.skipif(sys.platform == "win32", reason="scripts with a mode"),
     pytest.mark.promise("no-code-of-a-repository-runs"),
 ]

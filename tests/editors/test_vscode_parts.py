@@ -11,7 +11,7 @@ from tests.editors.extension import CAN_RUN, run
 
 pytestmark = [
     pytest.mark.editors,
-    pytest.mark.skipif(not CAN_RUN, reason="no node, or run scripts/build-vscode first"),
+    pytest.mark.skipif(not CAN_RUN, reason="no node, or run scripts/tools/build-vscode first"),
 ]
 
 RESTARTS = """

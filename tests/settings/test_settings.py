@@ -557,14 +557,14 @@ def test_a_file_whose_disk_hangs_is_read_by_one_thread(home: Path, monkeypatch: 
 
 
 def test_the_page_on_settings_is_in_step() -> None:
-    """docs/configuration.md is what scripts/make-config-docs makes now."""
-    rendered = runpy.run_path(str(ROOT / "scripts/make-config-docs"))["rendered"]()
+    """docs/configuration.md is what scripts/tools/make-config-docs makes now."""
+    rendered = runpy.run_path(str(ROOT / "scripts/tools/make-config-docs"))["rendered"]()
     assert (ROOT / "docs/configuration.md").read_text("utf-8") == rendered
 
 
 def test_the_settings_of_the_extension_are_in_step() -> None:
-    """editors/vscode/package.json is what scripts/make-vscode-settings makes now."""
-    made = runpy.run_path(str(ROOT / "scripts/make-vscode-settings"))["manifest"]()
+    """editors/vscode/package.json is what scripts/tools/make-vscode-settings makes now."""
+    made = runpy.run_path(str(ROOT / "scripts/tools/make-vscode-settings"))["manifest"]()
     assert (ROOT / "editors/vscode/package.json").read_text("utf-8") == made
 
 

@@ -1,5 +1,5 @@
 """
-Render a Helm chart with Helm's own library; run by the Python of scripts/install-helm.
+Render a Helm chart with Helm's own library; run by the Python of scripts/tools/install-helm.
 
     python render.py CHART <values.json
 

@@ -115,7 +115,7 @@ def assert_like_alone(found: Found) -> None:
         assert at(found.evaluated, share) <= 1.5 * at(found.own, share)
 
 
-@pytest.mark.skipif(not PROGRAMS, reason="needs Prometheus: scripts/install-prometheus")
+@pytest.mark.skipif(not PROGRAMS, reason="needs Prometheus: scripts/tools/install-prometheus")
 async def test_every_expression_has_a_value(pair: list[Running], tmp_path: Path) -> None:
     """Those of vLLM's dashboard and of its alerts, asked of a real Prometheus; while nothing is asked, two are 0 / 0."""
     addresses = {f"vllm-{n}:8000": replica.url[7:] for n, replica in enumerate(pair)}
