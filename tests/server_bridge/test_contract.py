@@ -216,6 +216,18 @@ async def test_a_stream_begins_with_the_forced_text(backend: Model, forced: str)
     assert (first.text + "".join(reply.text for reply in more)).startswith(forced)
 
 
+async def test_a_limit_inside_a_character_leaves_all_of_it_out(backend: Model) -> None:
+    """Of a character of several tokens there is nothing, or the whole: in a stream and in one answer."""
+    forced = "'\u00e9\U0001f389\u4e2d"
+    request = Request(prompt("    x = ", forced), n_predict=1)
+    for n in range(1, 9):
+        short = replace(request, n_predict=n)
+        pieces = "".join(reply.text for reply in await streamed(backend, short))
+        for text in (pieces, (await backend.complete(short)).text):
+            assert "\ufffd" not in text
+            assert forced.startswith(text) or text.startswith(forced)
+
+
 async def test_a_stop_string_is_not_in_the_text(backend: Model) -> None:
     """Decoding ends before a stop string, also in a stream, and the tokens spell no more than the text."""
     request = Request(prompt("    def error(self"), n_predict=40)

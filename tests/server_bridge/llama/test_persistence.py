@@ -7,6 +7,7 @@ import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -144,6 +145,31 @@ async def test_a_server_of_the_users_saves_in_its_own_folder(tmp_path: Path) -> 
                 assert backend.state.health.value == "ready"
                 await backend.aclose()
         assert len(states(folder)) == n_saved
+
+
+@pytest.mark.parametrize(
+    ("flags", "is_of_use"),
+    [
+        ({"n_batch": 256, "n_ubatch": 64}, True),
+        ({"n_parallel": 4}, False),
+        ({"kv_unified": True}, False),
+        ({"n_ctx": 4096}, False),  # llama.cpp would load it: another length may be another model
+    ],
+)
+async def test_a_state_of_other_flags_is_loaded_or_evaluated(
+    flags: dict[str, Any], tmp_path: Path, *, is_of_use: bool
+) -> None:
+    """A server that is started otherwise may refuse the file of an earlier one: then the prompt is evaluated."""
+    settings = {"endpoint_slots": True, "slot_save_path": f"{tmp_path}/"}
+    for more in ({}, flags):
+        with llama_server(BUNDLED, **settings, **more) as url:
+            backend = LlamaServer(url, state_dir=str(tmp_path / "notes"))
+            first = await cost(backend)
+            assert (first.prompt_n <= FEW) == (bool(more) and is_of_use)
+            assert first.expected_n in (None, first.cache_n)
+            assert await save(backend)
+            assert (await cost(backend)).prompt_n <= FEW
+            await backend.aclose()
 
 
 def state(document: str, n_bytes: int = 1) -> persistence.SavedSlot:
