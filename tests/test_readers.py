@@ -33,7 +33,7 @@ from server_bridge.llama import answers, completion, identity, mirror
 from server_bridge.openai import completion as openai_completion
 from server_bridge.openai import lengths, models, stream
 from server_bridge.process import sizing
-from server_bridge.protocol import BackendError, Prompt, Request, Timings, Token
+from server_bridge.protocol import BackendError, Prompt, Request, Token
 from tests.fuzz import FUZZ
 
 pytestmark = pytest.mark.promise("bounded-work")
@@ -117,9 +117,9 @@ def growing(text: str) -> None:
             yield {"choices": [{"text": text[at : at + 16]}]}
 
     async def read() -> None:
-        async for answer in stream.growing(events(), "x", request.n_predict):
+        async for answer in stream.read_answer(events(), "x", request.n_predict):
             openai_completion.agrees(answer, "stop")
-            pieces.reply(answer, Timings())
+            pieces.reply(answer)
 
     asyncio.run(read())
 

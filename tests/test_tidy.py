@@ -219,7 +219,6 @@ LONG_FILES = {
     "server_bridge.llama.backend": 382,
     "server_bridge.llama.link": 304,
     "server_bridge.openai.backend": 319,
-    "server_bridge.openai.stream": 305,
     "server_bridge.protocol": 400,
 }
 MOST_PUBLIC_NAMES = 20  # of a class: its methods, its fields, and what its methods set on `self`

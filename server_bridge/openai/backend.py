@@ -125,11 +125,11 @@ class OpenAiServer(Stateful):
         # Where it keeps one prompt, another one is evaluated in its place.
         if is_short or prompt.turns or prompt.aside or not estimate.keeps:
             return Warmed(evaluated=0, left=0)
-        answers = client.growing(part, completion.PREFILL, whole=True)
+        answers = client.ask(part, completion.PREFILL, whole=True)
         with self._noting_failures():
             try:
                 async with aclosing(answers):
-                    answer, timings = await anext(answers)
+                    answer = await anext(answers)
             except TurnLost:  # and with it what was evaluated
                 return Warmed(evaluated=0, left=0)
             except (BackendRejected, BackendUnusable) as error:
@@ -139,7 +139,7 @@ class OpenAiServer(Stateful):
         left = estimate.tokens(len(text) - len(part))
         # It may wait its turn, which only a stream can leave, or have told that it keeps nothing.
         goes_on = answer.is_begun and left > TAIL and estimate.keeps
-        n_evaluated = timings.prompt_n if answer.is_begun else 0
+        n_evaluated = answer.cost.prompt_n if answer.is_begun else 0
         return Warmed(n_evaluated, left if goes_on else 0)
 
     async def complete(self, request: Request) -> Reply:
@@ -277,16 +277,14 @@ class OpenAiServer(Stateful):
             held = last_word(text) if _is_fatal(client, text) else ""
             wanted = held + ("" if before or is_chat else forced)
             pieces = completion.GrowingReplies(request, before, client.n_ctx)
-            before_it = None
             options = _options(client, request, held, whole=whole, guides=not before)
-            growing = client.growing(text.removesuffix(held), options, whole=whole)
-            async with aclosing(growing) as answers:
-                async for answer, timings in answers:
+            asked = client.ask(text.removesuffix(held), options, whole=whole)
+            async with aclosing(asked) as answers:
+                async for answer in answers:
                     if not completion.agrees(answer, wanted):
                         break
                     answer.lose(held)
-                    reply = pieces.reply(answer, timings.since(before_it) if before_it else timings)
-                    before_it = timings if reply.text else before_it
+                    reply = pieces.reply(answer)
                     yield reply
                     if reply.stop is not Stop.LIMIT:
                         return

@@ -80,8 +80,9 @@ class GrowingReplies:
         self._n_ctx = n_ctx
         self._said = ""
         self._n_pieces = 0
+        self._spent: Timings | None = None  # for what was said
 
-    def reply(self, answer: StreamedAnswer, timings: Timings) -> Reply:
+    def reply(self, answer: StreamedAnswer) -> Reply:
         """Return the reply with what is new in *answer*; one without text where that is nothing."""
         stops = self._request.stop
         before = self._before
@@ -96,8 +97,10 @@ class GrowingReplies:
         if len(unasked) < len(new):
             tokens = (Token(NO_ID, before.encode()), *tokens)
         self._said = text
+        cost = answer.cost.since(self._spent) if self._spent else answer.cost
+        self._spent = answer.cost if new else self._spent
         stop = _stop(answer, self._request, self._n_ctx) if answer.ended else Stop.LIMIT
-        return Reply(new, tokens, middle, Stop.WORD if is_stopped else stop, timings)
+        return Reply(new, tokens, middle, Stop.WORD if is_stopped else stop, cost)
 
 
 def _middle(text: str) -> tuple[Token, ...]:

@@ -25,14 +25,7 @@ from server_bridge.fim.layout import find_spelling
 from server_bridge.http import responses
 from server_bridge.http.answer_bounds import AnswerBounds, until_late
 from server_bridge.http.key_refusals import refusal
-from server_bridge.http.responses import (
-    Count,
-    Object,
-    Octet,
-    Unproven,
-    log_probability,
-    optional,
-)
+from server_bridge.http.responses import Count, Object, Octet, Unproven, log_probability, optional
 from server_bridge.openai import lengths
 from server_bridge.protocol import (
     NO_ID,
@@ -40,6 +33,7 @@ from server_bridge.protocol import (
     BackendRejected,
     BackendTimeout,
     BackendUnavailable,
+    Timings,
     Token,
 )
 
@@ -148,7 +142,7 @@ class StreamedAnswer:
     """
     One answer as far as it came; *ended* is OpenAI's finish reason, "" before the end. *is_begun*:
     it is computed, and waits its turn no more; *is_all*: the server has said that it ends, if only
-    by its usage.
+    by its usage. *cost* is what it took so far, as the client that asked reckons it.
     """
 
     text: str = ""
@@ -162,6 +156,7 @@ class StreamedAnswer:
     pieces: list[SpelledPiece] = field(default_factory=list)
     prompt_ms: float = 0.0
     total_ms: float = 0.0
+    cost: Timings = field(default_factory=Timings)
 
     @property
     def n_cached(self) -> int | None:
@@ -193,7 +188,7 @@ class StreamedAnswer:
         return tuple(t._replace(id=NO_ID, logprob=pieces[t.id][1]) for t in spelled)
 
 
-async def growing(
+async def read_answer(
     events: AsyncIterator[Object], url: str, n_predict: int
 ) -> AsyncGenerator[StreamedAnswer, None]:
     """

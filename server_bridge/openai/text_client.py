@@ -78,23 +78,23 @@ class TextClient:
         """
         return self.engine.startswith("vllm") and GUIDE not in self._fields.refused
 
-    async def growing(
+    async def ask(
         self, text: str, options: Object, *, whole: bool = False
-    ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
+    ) -> AsyncGenerator[StreamedAnswer, None]:
         """
-        Yield the answer to *text* after each event, and what it cost; a *whole* one while it waits
-        its turn, and at its end, of mlx_lm.server less the one token that it makes more than is
-        used. Closing this closes the request.
+        Yield the answer to *text* after each event; a *whole* one while it waits its turn, and at
+        its end, of mlx_lm.server less the one token that it makes more than is used. Closing this
+        closes the request.
         """
         limit_s = self._http.patience_s if whole else None  # a stream is as long as its reader
         try:
-            growing = self._growing(text, options, streams=not (whole and self.loses_turns))
-            async with asyncio.timeout(limit_s), aclosing(growing) as answers:
-                async for answer, timings in answers:
+            asked = self._ask_again(text, options, streams=not (whole and self.loses_turns))
+            async with asyncio.timeout(limit_s), aclosing(asked) as answers:
+                async for answer in answers:
                     # mlx_lm.server has no queue to leave: it tells how far it has evaluated
                     waits = not (answer.is_begun or self.connected.is_mlx)
                     if waits or not whole:
-                        yield answer, timings
+                        yield answer
         except TimeoutError:
             raise BackendTimeout(f"{self._http.url} did not answer in time") from None
         if not whole:
@@ -103,21 +103,22 @@ class TextClient:
             self.estimate.note_whole(text + answer.text, options.get("stop", ()))
             if answer.ended == "length" and answer.text != answer.last:
                 answer.lose_last()
-        yield answer, timings
+        yield answer
 
-    async def _growing(
+    async def _ask_again(
         self, text: str, options: Object, *, streams: bool
-    ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
-        """See `growing`. What the server refuses of it is left out, and it is asked again."""
+    ) -> AsyncGenerator[StreamedAnswer, None]:
+        """See `ask`. What the server refuses of it is left out, and it is asked again."""
         is_asked = "messages" in options
         is_begun = False
         while True:
             body = self._body(text, options, streams=streams)
             sent = self._fields.leave_out(body)
             try:
-                async with aclosing(self._ask(text, sent, body["max_tokens"], is_asked)) as answers:
+                once = self._ask_once(text, sent, body["max_tokens"], is_asked)
+                async with aclosing(once) as answers:
                     async for answer in answers:
-                        is_begun = answer[0].is_begun
+                        is_begun = answer.is_begun
                         yield answer
                 return
             except NothingSaid as error:
@@ -149,27 +150,26 @@ class TextClient:
         question = completion.fields(text) if self.connected.is_chat else {"prompt": text}
         return {**question, **fields, **fixed, **options}
 
-    async def _ask(
+    async def _ask_once(
         self, text: str, body: Object, n_predict: int, is_asked: bool
-    ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
-        """See `growing`; what it says of the server is kept, also when this is closed."""
+    ) -> AsyncGenerator[StreamedAnswer, None]:
+        """See `ask`; what it says of the server is kept, also when this is closed."""
         n_held = self.estimate.tokens(self.estimate.count_held(text))
         answer = None
-        timings = Timings()
         line = completion.last_line(text)
         path = CHATS if "messages" in body else COMPLETIONS
         events = self._http.stream(path, json.dumps(body).encode())
         # mlx_lm.server has its model; a request that is given up costs it what it evaluated
         watched = events if self.connected.is_mlx else self.waking.watch(events)
-        growing = stream.growing(watched, self._http.url, n_predict)
+        read = stream.read_answer(watched, self._http.url, n_predict)
         try:
-            async with aclosing(events), aclosing(watched), aclosing(growing) as answers:
+            async with aclosing(events), aclosing(watched), aclosing(read) as answers:
                 async for answer in answers:
                     if answer.is_begun:
                         self._fields.note_answer()
-                    timings = self._timings(answer, len(text), n_held)
+                    answer.cost = self._cost(answer, len(text), n_held)
                     fills = self.connected.is_chat and not is_asked
-                    yield completion.code(answer, line) if fills else answer, timings
+                    yield completion.code(answer, line) if fills else answer
         finally:
             if answer is not None and answer.is_begun:
                 self.engine = answer.engine or self.engine
@@ -178,10 +178,10 @@ class TextClient:
                     self._longest_answered, self.estimate.tokens(len(text))
                 )
                 self.estimate.learn(text, answer.usage.prompt_tokens, answer.n_cached)
-                log.debug("%d evaluated, %d reused", timings.prompt_n, timings.cache_n)
+                log.debug("%d evaluated, %d reused", answer.cost.prompt_n, answer.cost.cache_n)
                 speeds = self.estimate.speeds
-                speeds.learn_prefill(timings.prompt_n, timings.prompt_ms)
-                speeds.learn_decoding(timings.predicted_n, timings.predicted_ms)
+                speeds.learn_prefill(answer.cost.prompt_n, answer.cost.prompt_ms)
+                speeds.learn_decoding(answer.cost.predicted_n, answer.cost.predicted_ms)
 
     async def _explain_nothing(
         self, error: NothingSaid, text: str, *, is_asked: bool
@@ -194,7 +194,9 @@ class TextClient:
         if is_asked or n_prompt <= self._longest_answered:
             return error
         try:
-            async with aclosing(self._growing(text, completion.PREFILL, streams=False)) as answers:
+            async with aclosing(
+                self._ask_again(text, completion.PREFILL, streams=False)
+            ) as answers:
                 _ = [answer async for answer in answers]
         except PromptTooLong as too_long:
             return too_long
@@ -248,7 +250,7 @@ class TextClient:
             self.estimate.learn(text, n_all, None)
         raise PromptTooLong(n_all, n_ctx or n_prompt // 2) from None
 
-    def _timings(self, answer: StreamedAnswer, n_chars: int, n_held: int) -> Timings:
+    def _cost(self, answer: StreamedAnswer, n_chars: int, n_held: int) -> Timings:
         """
         Return the cost of a text of *n_chars*, of which the server should have held *n_held*
         tokens.
@@ -284,8 +286,8 @@ class TextServer:
         BackendError.
         """
         options = {"max_tokens": n_predict, "temperature": 0, "stop": list(stops[:MOST_STOPS])}
-        async with aclosing(self._client.growing(text, options)) as answers:
-            answer, _ = [answer async for answer in answers][-1]
+        async with aclosing(self._client.ask(text, options)) as answers:
+            answer = [answer async for answer in answers][-1]
         return answer.text if answer.ended == "stop" else None
 
     async def models(self) -> list[str]:

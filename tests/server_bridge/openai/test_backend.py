@@ -14,7 +14,7 @@ import pytest
 from server_bridge.http.client import Http
 from server_bridge.http.responses import SIGN, Object
 from server_bridge.openai.backend import OpenAiServer
-from server_bridge.openai.stream import growing
+from server_bridge.openai.stream import read_answer
 from server_bridge.protocol import BackendUnavailable, BackendUnusable, Request, Stop
 from tests.server_bridge.prompts import prompt
 from tests.server_bridge.recorder import recorder
@@ -174,7 +174,7 @@ async def test_an_answer_that_stays_open_behind_its_reason_is_whole(
             yield event
         await asyncio.Event().wait()
 
-    answers = [(a.text, a.ended) async for a in growing(stays_open(), "http://x", 20)]
+    answers = [(a.text, a.ended) async for a in read_answer(stays_open(), "http://x", 20)]
     assert answers[-1] == ("ab", "stop")
 
 
